@@ -1,0 +1,10 @@
+module asset-registry/assetsvc
+
+go 1.26.0
+
+require (
+	asset-registry/shared v0.0.0
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+)
+
+replace asset-registry/shared => ../shared

@@ -1,0 +1,18 @@
+module asset-registry/deploy
+
+go 1.26.0
+
+require (
+	asset-registry/assetsvc v0.0.0
+	asset-registry/authsvc v0.0.0
+	asset-registry/gateway v0.0.0
+	asset-registry/shared v0.0.0
+)
+
+replace asset-registry/shared => ../shared
+
+replace asset-registry/gateway => ../gateway
+
+replace asset-registry/assetsvc => ../assetsvc
+
+replace asset-registry/authsvc => ../authsvc

@@ -1,0 +1,102 @@
+// Package faulthttp is the one place where errors become HTTP answers, and
+// answers of our own services become errors again.
+package faulthttp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"asset-registry/shared/fault"
+)
+
+// retryAfter is what Retry-After says when a fault does not know better.
+const retryAfter = time.Second
+
+var statuses = map[fault.Kind]int{
+	fault.Internal:         http.StatusInternalServerError,
+	fault.Invalid:          http.StatusBadRequest,
+	fault.Unauthorized:     http.StatusUnauthorized,
+	fault.Forbidden:        http.StatusForbidden,
+	fault.NotFound:         http.StatusNotFound,
+	fault.Conflict:         http.StatusConflict,
+	fault.Precondition:     http.StatusPreconditionFailed,
+	fault.TooLarge:         http.StatusRequestEntityTooLarge,
+	fault.UnsupportedMedia: http.StatusUnsupportedMediaType,
+	fault.TooMany:          http.StatusTooManyRequests,
+	fault.Unavailable:      http.StatusServiceUnavailable,
+}
+
+// body is the error body of the interface document, section Errors.
+type body struct {
+	Status string         `json:"status"`
+	Errors []fault.Detail `json:"errors"`
+}
+
+// Status returns the HTTP status of err's kind; 500 when err is no fault.
+func Status(err error) int { return statuses[fault.KindOf(err)] }
+
+// Write answers with err: its status, the error body, and the headers that
+// belong to the kind (WWW-Authenticate with 401, Retry-After with 429 and
+// 503). Of an error that is no fault only the status is told.
+func Write(w http.ResponseWriter, err error) {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		f = fault.New(fault.Internal, fault.URL, "server", "The server failed to answer; the request may be repeated.")
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	switch f.Kind {
+	case fault.Unauthorized:
+		h.Set("WWW-Authenticate", `Basic realm="registry"`)
+	case fault.TooMany, fault.Unavailable:
+		wait := f.RetryAfter
+		if wait <= 0 {
+			wait = retryAfter
+		}
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	}
+	text, err := json.Marshal(body{Status: "error", Errors: f.Details})
+	if err != nil { // strings always marshal
+		panic(fmt.Sprintf("faulthttp: %v", err))
+	}
+	text = append(text, '\n')
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(statuses[f.Kind])
+	w.Write(text) // a client that has gone is no concern of ours
+}
+
+// maxErrorBody bounds what Read takes of an error answer, in bytes.
+const maxErrorBody = 64 << 10
+
+// Read turns an answer of one of our services into the fault it was written
+// from; only kind and details survive the way. An answer that is none of ours
+// gives an internal error. It returns nil for a status below 400.
+func Read(resp *http.Response) error {
+	if resp.StatusCode < http.StatusBadRequest {
+		return nil
+	}
+	var b body
+	err := json.NewDecoder(io.LimitReader(resp.Body, maxErrorBody)).Decode(&b)
+	if err != nil || len(b.Errors) == 0 {
+		return fmt.Errorf("unexpected answer: status %d, not an error body", resp.StatusCode)
+	}
+	for kind, status := range statuses {
+		if status != resp.StatusCode || kind == fault.Internal {
+			continue
+		}
+		f := &fault.Error{Kind: kind, Details: b.Errors}
+		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+			f.RetryAfter = time.Duration(seconds) * time.Second
+		}
+		return f
+	}
+	return fmt.Errorf("unexpected answer: status %d: %s", resp.StatusCode, b.Errors[0].Description)
+}

@@ -1,0 +1,183 @@
+// Package httpserver is what every service of the registry serves HTTP with:
+// a gin engine whose pipeline logs, recovers and turns errors into answers, a
+// server with every time-out set, and a transport between services that share
+// a process.
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+)
+
+// Headers that travel with a request from service to service.
+const (
+	// RequestIDHeader names the request in every log line about it.
+	RequestIDHeader = "X-Request-ID"
+	// TimeoutHeader says how many milliseconds the caller still waits.
+	TimeoutHeader = "X-Registry-Timeout-Ms"
+)
+
+// answerMargin is how much earlier than its caller a service gives up, so
+// that its own answer still arrives.
+const answerMargin = 50 * time.Millisecond
+
+// Options of an engine.
+type Options struct {
+	Log      *slog.Logger
+	LogLevel slog.Level                      // of the line about a request that went well
+	Timeout  time.Duration                   // the longest that a request may take
+	Ready    func(ctx context.Context) error // nil when the service can do its work now
+}
+
+// NewEngine returns a gin engine that answers /livez and /readyz, logs one
+// line per request (never its query or headers, which may hold secrets), turns
+// panics, errors and unknown routes into the error body, and gives every
+// request a deadline.
+func NewEngine(o Options) *gin.Engine {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.RedirectTrailingSlash = false
+	engine.HandleMethodNotAllowed = true
+	if err := engine.SetTrustedProxies(nil); err != nil { // nil is always accepted
+		panic(fmt.Sprintf("httpserver: %v", err))
+	}
+	engine.Use(answerHeaders, accessLog(o.Log, o.LogLevel), recoverPanic, deadline(o.Timeout))
+	engine.NoRoute(Handle(func(*gin.Context) error {
+		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
+	}))
+	engine.NoMethod(Handle(func(*gin.Context) error { // gin has set Allow (contract, decision 2)
+		return fault.New(fault.NotFound, fault.URL, "method_not_allowed", "Method Not Allowed")
+	}))
+	engine.GET("/livez", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
+	engine.GET("/readyz", func(c *gin.Context) {
+		if err := o.Ready(c.Request.Context()); err != nil {
+			_ = c.Error(err) // recorded for the log; gin returns what it was given
+			c.JSON(http.StatusServiceUnavailable, gin.H{"status": "unavailable"})
+			return
+		}
+		c.JSON(http.StatusOK, gin.H{"status": "ok"})
+	})
+	return engine
+}
+
+// Handle makes a gin handler of one that returns an error, which becomes the
+// answer. It is the one place where a service does so; middleware uses it too,
+// and stops the pipeline by returning an error.
+func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		err := handler(c)
+		if err == nil {
+			return
+		}
+		c.Abort()
+		_ = c.Error(err) // recorded for the log; gin returns what it was given
+		if ctx := c.Request.Context(); ctx.Err() != nil && fault.KindOf(err) == fault.Internal {
+			err = fault.New(fault.Unavailable, fault.URL, "timeout", "The registry could not answer in time; repeat the request.")
+		}
+		if !c.Writer.Written() {
+			faulthttp.Write(c.Writer, err)
+		}
+	}
+}
+
+func answerHeaders(c *gin.Context) {
+	c.Header("X-Content-Type-Options", "nosniff")
+}
+
+type requestIDKey struct{}
+
+// RequestID returns the id of the request that ctx belongs to, "" outside of one.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		start := time.Now()
+		id := c.GetHeader(RequestIDHeader)
+		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestIDKey{}, id))
+		c.Next()
+		status := c.Writer.Status()
+		if status >= http.StatusInternalServerError {
+			level := max(level, slog.LevelError)
+			logRequest(c, log, level, start, id, status)
+			return
+		}
+		logRequest(c, log, level, start, id, status)
+	}
+}
+
+func logRequest(c *gin.Context, log *slog.Logger, level slog.Level, start time.Time, id string, status int) {
+	ctx := c.Request.Context()
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", c.Request.Method),
+		slog.String("path", c.Request.URL.Path),
+		slog.Int("status", status),
+		slog.Int("bytes", max(c.Writer.Size(), 0)),
+		slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
+		slog.String("request_id", id),
+	}
+	if last := c.Errors.Last(); last != nil {
+		attrs = append(attrs, slog.String("error", last.Err.Error()))
+	}
+	log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+func recoverPanic(c *gin.Context) {
+	defer func() {
+		switch p := recover(); {
+		case p == nil:
+		case p == http.ErrAbortHandler: // the peer is gone: the server wants to know
+			panic(p)
+		default:
+			Handle(func(*gin.Context) error { return fmt.Errorf("panic: %v\n%s", p, debug.Stack()) })(c)
+		}
+	}()
+	c.Next()
+}
+
+func deadline(limit time.Duration) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		left := limit
+		if ms, err := strconv.Atoi(c.GetHeader(TimeoutHeader)); err == nil {
+			left = min(left, time.Duration(ms)*time.Millisecond-answerMargin)
+		}
+		ctx, cancel := context.WithTimeout(c.Request.Context(), left)
+		defer cancel()
+		c.Request = c.Request.WithContext(ctx)
+		c.Next()
+	}
+}
+
+// SetTimeout tells the service that receives header how long ctx still lasts.
+func SetTimeout(ctx context.Context, header http.Header) {
+	if end, ok := ctx.Deadline(); ok {
+		header.Set(TimeoutHeader, strconv.FormatInt(time.Until(end).Milliseconds(), 10))
+	}
+}
+
+// Join returns a readiness check that asks all of checks and reports every failure.
+func Join(checks ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var failures []error
+		for _, check := range checks {
+			failures = append(failures, check(ctx))
+		}
+		return errors.Join(failures...)
+	}
+}
