@@ -3,6 +3,18 @@
 // tokens. Every call is a POST of JSON with a signed service identity.
 package authapi
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Hash returns the SHA-256 of a key or token as 64 hex characters: the form
+// in which it leaves the process that received it and in which it is stored.
+func Hash(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
 // The paths of authsvc's internal API.
 const (
 	VerifyKeyPath   = "/internal/v1/keys/verify"
@@ -12,7 +24,7 @@ const (
 
 // VerifyKeyRequest asks whose key this is.
 type VerifyKeyRequest struct {
-	Key string `json:"key"`
+	KeyHash string `json:"key_hash"` // Hash of the key
 }
 
 // VerifyKeyResponse tells who holds the key. An unknown key is answered with
@@ -43,8 +55,8 @@ type IssueTokensResponse struct {
 type VerifyTokenRequest struct {
 	AssetID string `json:"asset_id"`
 	Broker  string `json:"broker"` // who presents the token
-	Token   string `json:"token"`
-	Sealed  string `json:"sealed"` // the record stored with the asset
+	TokenHash string `json:"token_hash"` // Hash of the token
+	Sealed    string `json:"sealed"`     // the record stored with the asset
 }
 
 // VerifyTokenResponse answers a VerifyTokenRequest.

@@ -26,6 +26,9 @@ const (
 	RequestIDHeader = "X-Request-ID"
 	// TimeoutHeader says how many milliseconds the caller still waits.
 	TimeoutHeader = "X-Registry-Timeout-Ms"
+	// BaseURLHeader is the address that the public knows the registry by
+	// ("https://registry.example"), which links in answers start with.
+	BaseURLHeader = "X-Registry-Base-URL"
 )
 
 // answerMargin is how much earlier than its caller a service gives up, so
@@ -109,18 +112,16 @@ func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
 		id := c.GetHeader(RequestIDHeader)
 		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestIDKey{}, id))
 		c.Next()
-		status := c.Writer.Status()
-		if status >= http.StatusInternalServerError {
-			level := max(level, slog.LevelError)
-			logRequest(c, log, level, start, id, status)
-			return
-		}
-		logRequest(c, log, level, start, id, status)
+		logRequest(c, log, level, start, id)
 	}
 }
 
-func logRequest(c *gin.Context, log *slog.Logger, level slog.Level, start time.Time, id string, status int) {
+func logRequest(c *gin.Context, log *slog.Logger, level slog.Level, start time.Time, id string) {
 	ctx := c.Request.Context()
+	status := c.Writer.Status()
+	if status >= http.StatusInternalServerError {
+		level = slog.LevelError
+	}
 	if !log.Enabled(ctx, level) {
 		return
 	}
