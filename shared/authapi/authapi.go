@@ -53,8 +53,8 @@ type IssueTokensResponse struct {
 // VerifyTokenRequest asks whether a token gives its bearer the owner's role
 // on an asset.
 type VerifyTokenRequest struct {
-	AssetID string `json:"asset_id"`
-	Broker  string `json:"broker"` // who presents the token
+	AssetID   string `json:"asset_id"`
+	Broker    string `json:"broker"`     // who presents the token
 	TokenHash string `json:"token_hash"` // Hash of the token
 	Sealed    string `json:"sealed"`     // the record stored with the asset
 }
