@@ -85,7 +85,7 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		}
 		c.Abort()
 		_ = c.Error(err) // recorded for the log; gin returns what it was given
-		if ctx := c.Request.Context(); ctx.Err() != nil && fault.KindOf(err) == fault.Internal {
+		if late := c.Request.Context().Err(); errors.Is(late, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal {
 			err = fault.New(fault.Unavailable, fault.URL, "timeout", "The registry could not answer in time; repeat the request.")
 		}
 		if !c.Writer.Written() {

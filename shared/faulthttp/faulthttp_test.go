@@ -1,0 +1,88 @@
+package faulthttp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/shared/fault"
+)
+
+func TestAFaultSurvivesHTTP(t *testing.T) {
+	for kind, status := range map[fault.Kind]int{
+		fault.Invalid: 400, fault.Unauthorized: 401, fault.Forbidden: 403, fault.NotFound: 404, fault.Conflict: 409, fault.Precondition: 412,
+		fault.TooLarge: 413, fault.UnsupportedMedia: 415, fault.TooMany: 429, fault.Unavailable: 503,
+	} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			want := &fault.Error{Kind: kind, Details: []fault.Detail{{Location: fault.Body, Name: "title", Description: "«так»"}, {Location: fault.Body, Name: "items.0", Description: "no"}}}
+			if kind == fault.TooMany || kind == fault.Unavailable {
+				want.RetryAfter = 7 * time.Second
+			}
+			recorder := httptest.NewRecorder()
+			Write(recorder, fmt.Errorf("wrapped: %w", want))
+			resp := recorder.Result()
+			if resp.StatusCode != status || resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("got %d %v", resp.StatusCode, resp.Header)
+			}
+			if got := Read(resp); !reflect.DeepEqual(got, error(want)) {
+				t.Errorf("got %#v, want %#v", got, want)
+			}
+		})
+	}
+}
+
+func TestWriteHidesWhatIsNoFault(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	Write(recorder, errors.New("password of the store is hunter2"))
+	if body := recorder.Body.String(); recorder.Code != 500 || strings.Contains(body, "hunter2") || !strings.Contains(body, `"status":"error"`) {
+		t.Errorf("got %d %s", recorder.Code, body)
+	}
+}
+
+func TestWriteSaysHowToGoOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		err          error
+		header, want string
+	}{
+		"401 names the scheme":      {fault.New(fault.Unauthorized, fault.Header, "Authorization", "x"), "WWW-Authenticate", `Basic realm="registry"`},
+		"503 says when":             {fault.New(fault.Unavailable, fault.URL, "store", "x"), "Retry-After", "1"},
+		"429 rounds the wait up":    {&fault.Error{Kind: fault.TooMany, RetryAfter: 1200 * time.Millisecond}, "Retry-After", "2"},
+		"400 has nothing to repeat": {fault.New(fault.Invalid, fault.Body, "data", "x"), "Retry-After", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			Write(recorder, c.err)
+			if got := recorder.Header().Get(c.header); got != c.want {
+				t.Errorf("%s: got %q, want %q", c.header, got, c.want)
+			}
+		})
+	}
+}
+
+func TestReadTakesNothingForAFaultThatIsNone(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+	}{
+		"a proxy's page":    {502, "<html>"},
+		"an empty body":     {400, ""},
+		"no errors":         {403, `{"status":"error","errors":[]}`},
+		"an internal error": {500, `{"status":"error","errors":[{"location":"url","name":"x","description":"y"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			recorder.WriteHeader(c.status)
+			if _, err := io.WriteString(recorder, c.body); err != nil {
+				t.Fatal(err)
+			}
+			if err := Read(recorder.Result()); err == nil || fault.KindOf(err) != fault.Internal {
+				t.Errorf("got %v, want an internal error", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package httpserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+func newEngine(log io.Writer, ready error) *gin.Engine {
+	engine := NewEngine(Options{
+		Log:     slog.New(slog.NewJSONHandler(log, nil)),
+		Timeout: time.Minute,
+		Ready:   func(context.Context) error { return ready },
+	})
+	engine.GET("/panic", func(*gin.Context) { panic("secret state") })
+	engine.GET("/fault", Handle(func(*gin.Context) error { return fault.New(fault.Forbidden, fault.Body, "mode", "no") }))
+	engine.GET("/broken", Handle(func(*gin.Context) error { return errors.New("secret state") }))
+	engine.GET("/late", Handle(func(c *gin.Context) error {
+		<-c.Request.Context().Done()
+		return c.Request.Context().Err()
+	}))
+	return engine
+}
+
+func TestEngineAnswersInJSON(t *testing.T) {
+	cases := map[string]struct {
+		method, path string
+		ready        error
+		status       int
+		says         string
+	}{
+		"alive":            {method: "GET", path: "/livez", status: 200, says: `"ok"`},
+		"ready":            {method: "GET", path: "/readyz", status: 200, says: `"ok"`},
+		"not ready":        {method: "GET", path: "/readyz", ready: errors.New("secret state"), status: 503, says: "unavailable"},
+		"unknown path":     {method: "GET", path: "/nowhere", status: 404, says: "Not Found"},
+		"unknown method":   {method: "DELETE", path: "/fault", status: 404, says: "Method Not Allowed"},
+		"a slash too many": {method: "GET", path: "/fault/", status: 404, says: "Not Found"},
+		"a fault":          {method: "GET", path: "/fault", status: 403, says: `"name":"mode"`},
+		"an error":         {method: "GET", path: "/broken", status: 500, says: `"status":"error"`},
+		"a panic":          {method: "GET", path: "/panic", status: 500, says: `"status":"error"`},
+		"out of time":      {method: "GET", path: "/late", status: 503, says: "could not answer in time"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			req := httptest.NewRequest(c.method, c.path, nil)
+			if c.path == "/late" {
+				req.Header.Set(TimeoutHeader, "60")
+			}
+			newEngine(io.Discard, c.ready).ServeHTTP(recorder, req)
+			body := recorder.Body.String()
+			if recorder.Code != c.status || !strings.Contains(body, c.says) || strings.Contains(body, "secret") {
+				t.Errorf("got %d %s", recorder.Code, body)
+			}
+			if kind := recorder.Header().Get("Content-Type"); !strings.HasPrefix(kind, "application/json") || recorder.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("got headers %v", recorder.Header())
+			}
+		})
+	}
+}
+
+func TestUnknownMethodTellsTheKnownOnes(t *testing.T) {
+	recorder := httptest.NewRecorder()
+	newEngine(io.Discard, nil).ServeHTTP(recorder, httptest.NewRequest("DELETE", "/fault", nil))
+	if got := recorder.Header().Get("Allow"); got != "GET" {
+		t.Errorf("Allow: got %q, want GET", got)
+	}
+}
+
+func TestTheLogHasTheErrorAndNoQueryOrHeader(t *testing.T) {
+	var log bytes.Buffer
+	req := httptest.NewRequest("GET", "/broken?acc_token=canary", nil)
+	req.Header.Set("Authorization", "canary")
+	req.Header.Set(RequestIDHeader, "r1")
+	newEngine(&log, nil).ServeHTTP(httptest.NewRecorder(), req)
+	if line := log.String(); !strings.Contains(line, "secret state") || !strings.Contains(line, `"request_id":"r1"`) || strings.Contains(line, "canary") {
+		t.Errorf("got %s", line)
+	}
+}
+
+func TestIdentifyLetsNobodyInUnsigned(t *testing.T) {
+	signer, err := identity.NewSigner(make([]byte, identity.MinSecret), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := identity.Identity{Broker: "broker", Role: identity.Broker}
+	engine := newEngine(io.Discard, nil)
+	engine.GET("/who", Identify(signer), Handle(func(c *gin.Context) error {
+		if got := Caller(c); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+		return nil
+	}))
+	signed, err := signer.Sign(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for header, status := range map[string]int{"": 401, "x": 401, signed: 200} {
+		req := httptest.NewRequest("GET", "/who", nil)
+		req.Header.Set(identity.Header, header)
+		recorder := httptest.NewRecorder()
+		engine.ServeHTTP(recorder, req)
+		if recorder.Code != status {
+			t.Errorf("identity %q: got %d, want %d", header, recorder.Code, status)
+		}
+	}
+}
+
+func TestInProcessCarriesRequestAndAnswer(t *testing.T) {
+	client := http.Client{Transport: InProcess(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("X-Path", r.URL.Path+"?"+r.URL.RawQuery)
+		w.WriteHeader(http.StatusTeapot)
+		w.Write(append(body, '!'))
+	}))}
+	resp, err := client.Post("http://inside/a?b=c", "text/plain", strings.NewReader("hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusTeapot || string(body) != "hello!" || resp.Header.Get("X-Path") != "/a?b=c" {
+		t.Errorf("got %d %q %v %v", resp.StatusCode, body, resp.Header, err)
+	}
+}
+
+func TestServeFinishesWhatItHasBegun(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, finish := make(chan struct{}), make(chan struct{})
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(begun)
+		<-finish
+		io.WriteString(w, "done")
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	served, answered := make(chan error, 1), make(chan string, 1)
+	go func() { served <- Serve(ctx, listener, handler, slog.New(slog.DiscardHandler)) }()
+	go func() {
+		resp, err := http.Get("http://" + listener.Addr().String())
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		answered <- string(body)
+	}()
+	<-begun
+	stop()
+	close(finish)
+	if got := <-answered; got != "done" {
+		t.Errorf("a request under way was answered %q", got)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
