@@ -1,0 +1,124 @@
+// Package assetsvc is the asset service: it keeps the assets and orders their
+// changes into the feed. It stands behind the gateway and accepts only requests
+// with an identity signed by a service of the registry.
+package assetsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/httpapi"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// Config is all that the service needs to know. Fields that say so may be left zero.
+type Config struct {
+	Store      string            // where assets are kept: "file:" and a path
+	AuthURL    string            // address of the auth service
+	Auth       http.RoundTripper // how to reach it; nil: over the network
+	Secret     []byte            // signs identities; the same for all services
+	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
+	AssetTypes []string          // accepted values of assetType; empty: bounce
+	Sandbox    bool              // accept sandboxParameters
+	MaxBody    int64             // bytes of a request body; 0: 1 MiB
+	Timeout    time.Duration     // longest time for a request; 0: 10 s
+	Log        *slog.Logger
+	Now        func() time.Time // nil: time.Now
+}
+
+const (
+	defaultMaxBody = 1 << 20
+	defaultTimeout = 10 * time.Second
+	fileScheme     = "file:"
+)
+
+// Validate reports everything that is wrong with the configuration.
+func (c Config) Validate() error {
+	var faults []error
+	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !isFile || path == "" {
+		faults = append(faults, fmt.Errorf("store %q must be %q and the path of a file", c.Store, fileScheme))
+	}
+	if c.AuthURL == "" && c.Auth == nil {
+		faults = append(faults, errors.New("the address of the auth service is missing"))
+	}
+	if len(c.Secret) < identity.MinSecret {
+		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
+	}
+	if slices.Contains(c.AssetTypes, "") {
+		faults = append(faults, errors.New("an asset type is empty"))
+	}
+	if c.MaxBody < 0 {
+		faults = append(faults, errors.New("the body limit is negative"))
+	}
+	if c.Timeout < 0 {
+		faults = append(faults, errors.New("the time-out is negative"))
+	}
+	if c.Log == nil {
+		faults = append(faults, errors.New("the log is missing"))
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Zone == nil {
+		c.Zone = time.UTC
+	}
+	if len(c.AssetTypes) == 0 {
+		c.AssetTypes = []string{"bounce"}
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = defaultMaxBody
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Server is a running asset service.
+type Server struct {
+	store   registry.Store
+	handler http.Handler
+}
+
+// New opens the store and returns a service that is ready to answer.
+func New(_ context.Context, c Config) (*Server, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configure asset service: %w", err)
+	}
+	c = c.withDefaults()
+	signer, err := identity.NewSigner(c.Secret, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{Now: c.Now})
+	if err != nil {
+		return nil, err
+	}
+	tokens := authapi.NewClient(c.AuthURL, c.Auth, signer, "assetsvc")
+	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone}
+	assets := registry.New(store, tokens, rules, c.Now)
+	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready})
+	httpapi.New(assets, c.Zone, c.MaxBody).Route(engine, signer)
+	return &Server{store: store, handler: engine}, nil
+}
+
+// Handler answers the service's requests.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close waits for writes under way and closes the store.
+func (s *Server) Close() error { return s.store.Close() }

@@ -1,0 +1,75 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+)
+
+// tokenHeader carries the owner token (interface document, Authentication).
+const tokenHeader = "X-Access-Token"
+
+// request is a body as the interface document has it: data, and beside it
+// access.token and options. Other members beside data are ignored: clients
+// send back what they were given.
+type request struct {
+	data   record.Object
+	token  string
+	pretty bool
+}
+
+// parse reads the body. The owner token of the header wins over that of the
+// body, without falling back on it (contract, section 6.3).
+func (a *API) parse(c *gin.Context) (request, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, a.maxBody))
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return request{}, fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", tooLarge.Limit)
+	}
+	if err != nil {
+		return request{}, fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
+	}
+	r, err := parseBody(text)
+	if err != nil {
+		return request{}, err
+	}
+	if token := c.GetHeader(tokenHeader); token != "" {
+		r.token = token
+	}
+	r.pretty = r.pretty || c.Query("opt_pretty") != ""
+	return r, nil
+}
+
+func parseBody(text []byte) (request, error) {
+	value, err := record.Parse(text)
+	if err != nil {
+		return request{}, err
+	}
+	body, _ := value.(record.Object)
+	data, ok := body.Get("data").(record.Object)
+	if !ok {
+		return request{}, fault.New(fault.Invalid, fault.Body, "data", "Data not available")
+	}
+	token, err := accessToken(body)
+	if err != nil {
+		return request{}, err
+	}
+	pretty, _ := body.Object("options").Get("pretty").(bool)
+	return request{data: data, token: token, pretty: pretty}, nil
+}
+
+func accessToken(body record.Object) (string, error) {
+	access, ok := body.Get("access").(record.Object)
+	if !ok && body.Get("access") != nil {
+		return "", fault.New(fault.Invalid, fault.Body, "access", "This must be an object that holds the owner token.")
+	}
+	token, ok := access.Get("token").(string)
+	if !ok && access.Get("token") != nil {
+		return "", fault.New(fault.Invalid, fault.Body, "access.token", "The owner token must be a string.")
+	}
+	return token, nil
+}

@@ -1,0 +1,109 @@
+// Package httpapi is the HTTP side of the asset service: it turns requests into
+// use cases and what they return into the answers of the interface document.
+//
+// It stands behind the gateway, which has checked version, content type and
+// API key, has moved an owner token from the query to the X-Access-Token
+// header, and says in headers who is calling and how the public knows us.
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// API answers the requests of every version.
+type API struct {
+	registry *registry.Registry
+	zone     *time.Location
+	maxBody  int64
+}
+
+// New returns an API over r that prints times in zone, a constant offset, and
+// refuses bodies of more than maxBody bytes.
+func New(r *registry.Registry, zone *time.Location, maxBody int64) *API {
+	return &API{registry: r, zone: zone, maxBody: maxBody}
+}
+
+// Route adds the routes of every version to engine.
+func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
+	for _, v := range versions {
+		r := engine.Group("/api/"+v.name, httpserver.Identify(signer))
+		list := httpserver.Handle(func(c *gin.Context) error { return a.list(c, v) })
+		read := httpserver.Handle(func(c *gin.Context) error { return a.read(c, v) })
+		r.GET("/assets", list)
+		r.HEAD("/assets", list)
+		r.POST("/assets", httpserver.Handle(func(c *gin.Context) error { return a.create(c, v) }))
+		r.GET("/assets/:id", read)
+		r.HEAD("/assets/:id", read)
+		r.PATCH("/assets/:id", httpserver.Handle(func(c *gin.Context) error { return a.change(c, v, false) }))
+		r.PUT("/assets/:id", httpserver.Handle(func(c *gin.Context) error { return a.change(c, v, true) }))
+	}
+}
+
+func (a *API) read(c *gin.Context, v version) error {
+	_, o, err := parseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	stored, err := a.registry.Read(c.Request.Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.answer(c, v, http.StatusOK, stored, o)
+}
+
+func (a *API) create(c *gin.Context, v version) error {
+	in, err := a.parse(c)
+	if err != nil {
+		return err
+	}
+	created, err := a.registry.Create(c.Request.Context(), httpserver.Caller(c), registry.Input{Fields: in.data, Hidden: v.hidden})
+	if err != nil {
+		return err
+	}
+	c.Header("Location", c.GetHeader(httpserver.BaseURLHeader)+"/api/"+v.name+"/assets/"+created.ID)
+	access := record.Object{{Name: "token", Value: created.Token}}
+	if v.transfer {
+		access = append(access, record.Member{Name: "transfer", Value: created.Transfer})
+	}
+	return a.answer(c, v, http.StatusCreated, created.Record, options{pretty: in.pretty, access: access})
+}
+
+func (a *API) change(c *gin.Context, v version, whole bool) error {
+	ctx, id := c.Request.Context(), c.Param("id")
+	in, err := a.parse(c)
+	if err != nil {
+		// An asset that does not exist is the first thing to say of any request (contract, section 7).
+		if _, missing := a.registry.Read(ctx, id); missing != nil {
+			return missing
+		}
+		return err
+	}
+	stored, err := a.registry.Change(ctx, httpserver.Caller(c), id, in.token, registry.Input{Fields: in.data, Hidden: v.hidden}, whole)
+	if err != nil {
+		return err
+	}
+	return a.answer(c, v, http.StatusOK, stored, options{pretty: in.pretty})
+}
+
+// answer writes an asset in the shape of a version.
+func (a *API) answer(c *gin.Context, v version, status int, stored registry.Record, o options) error {
+	body := make([]byte, 0, len(stored.Body)+256)
+	body = append(body, '{')
+	if o.access != nil {
+		body = append(record.Append(append(body, `"access":`...), o.access), ',')
+	}
+	body, err := v.show(append(body, `"data":`...), stored.Body, stored.Position, a.zone)
+	if err != nil {
+		return fmt.Errorf("show asset %s: %w", stored.ID, err)
+	}
+	return write(c, status, append(body, '}'), o)
+}

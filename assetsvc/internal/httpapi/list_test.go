@@ -1,0 +1,117 @@
+package httpapi
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fault"
+)
+
+const noon = 1_763_640_000_000_000 // 2025-11-20T12:00:00Z in µs
+
+func TestParseListing(t *testing.T) {
+	cases := map[string]struct {
+		query string
+		want  registry.Query
+	}{
+		"nothing asked":                    {"", registry.Query{Limit: 100}},
+		"empty parameters are absent":      {"limit=&offset=&descending=&mode=&opt_fields=", registry.Query{Limit: 100}},
+		"unknown parameters are ignored":   {"feed=changes&colour=blue", registry.Query{Limit: 100}},
+		"a limit":                          {"limit=7", registry.Query{Limit: 7}},
+		"a limit over the highest":         {"limit=1000000000", registry.Query{Limit: 1000}},
+		"a limit over any integer":         {"limit=99999999999999999999", registry.Query{Limit: 1000}},
+		"any descending":                   {"descending=yes", registry.Query{Limit: 100, Descending: true}},
+		"test mode":                        {"mode=test", registry.Query{Limit: 100, Mode: registry.Test}},
+		"all modes":                        {"mode=_all_", registry.Query{Limit: 100, Mode: registry.All}},
+		"an unknown mode is the real one":  {"mode=x", registry.Query{Limit: 100}},
+		"an offset as it is printed":       {"offset=2025-11-20T12%3A00%3A00.000007%2B00%3A00", registry.Query{Limit: 100, Offset: noon + 7}},
+		"an offset in another zone":        {"offset=2025-11-20T14:00:00.000007%2B02:00", registry.Query{Limit: 100, Offset: noon + 7}},
+		"a plus sign that was not escaped": {"offset=2025-11-20T14:00:00+02:00", registry.Query{Limit: 100, Offset: noon}},
+		"no zone is UTC":                   {"offset=2025-11-20T12:00:00", registry.Query{Limit: 100, Offset: noon}},
+		"a blank between date and time":    {"offset=2025-11-20%2012:00:00", registry.Query{Limit: 100, Offset: noon}},
+		"Z":                                {"offset=2025-11-20T12:00:00Z", registry.Query{Limit: 100, Offset: noon}},
+		"before the epoch is the start":    {"offset=1812-01-01T00:00:00Z", registry.Query{Limit: 100, Offset: 1}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			params, err := url.ParseQuery(c.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := parseListing(params)
+			if err != nil || got != c.want {
+				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestParseListingRefuses(t *testing.T) {
+	cases := map[string]struct {
+		query string
+		kind  fault.Kind
+		name  string
+	}{
+		"a limit of nought":                  {"limit=0", fault.Invalid, "limit"},
+		"a negative limit":                   {"limit=-1", fault.Invalid, "limit"},
+		"a limit under any integer":          {"limit=-99999999999999999999", fault.Invalid, "limit"},
+		"a limit that is a word":             {"limit=x", fault.Invalid, "limit"},
+		"a limit with a fraction":            {"limit=1.5", fault.Invalid, "limit"},
+		"an offset that is a word":           {"offset=yesterday", fault.NotFound, "offset"},
+		"an offset of the year ten thousand": {"offset=10000-01-01T00:00:00Z", fault.NotFound, "offset"},
+		"an offset of the 32nd":              {"offset=2025-11-32", fault.NotFound, "offset"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			params, err := url.ParseQuery(c.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = parseListing(params)
+			f, ok := err.(*fault.Error)
+			if !ok || f.Kind != c.kind || f.Details[0].Location != fault.Query || f.Details[0].Name != c.name {
+				t.Errorf("got %v, want a fault of kind %d at %s/%s", err, c.kind, fault.Query, c.name)
+			}
+		})
+	}
+}
+
+func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
+	params, err := url.ParseQuery("feed=changes&limit=5&mode=_all_&opt_fields=status,title&opt_pretty=1&colour=blue&descending=1&offset=x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := links{base: "https://registry.example", path: "/api/2.5/assets", params: params}
+	offset := "2025-11-20T12:00:00.000000+00:00"
+	path := "/api/2.5/assets?descending=1&feed=changes&limit=5&mode=_all_&offset=2025-11-20T12%3A00%3A00.000000%2B00%3A00&opt_fields=status%2Ctitle"
+	got := l.page(offset, true)
+	want := record.Object{{Name: "offset", Value: offset}, {Name: "path", Value: path}, {Name: "uri", Value: "https://registry.example" + path}}
+	if !record.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+func FuzzParseOffset(f *testing.F) {
+	for _, seed := range []string{"", "2025-11-20T12:00:00.000007+00:00", "2025-11-20 12:00:00 02:00", "2025-11-20", "yesterday", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		position, err := parseOffset(text)
+		if err != nil {
+			if fault.KindOf(err) != fault.NotFound {
+				t.Fatalf("%q: %v is no fault of kind NotFound", text, err)
+			}
+			return
+		}
+		if position < 1 {
+			t.Fatalf("%q: position %d stands for no offset", text, position)
+		}
+		again, err := parseOffset(printPosition(position, time.UTC))
+		if err != nil || again != position {
+			t.Fatalf("%q: %d is printed as %q, which reads as %d, %v", text, position, printPosition(position, time.UTC), again, err)
+		}
+	})
+}

@@ -1,0 +1,225 @@
+// Package registry holds the use cases of the asset registry: create, read,
+// change, list. Each loads, lets the rules decide, and saves; it knows neither
+// HTTP nor any store.
+package registry
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// Tokens issues and verifies the tokens of assets. Its faults are those of
+// authsvc; when that cannot be reached they are of kind Unavailable.
+type Tokens interface {
+	IssueTokens(ctx context.Context, assetID, broker string) (authapi.IssueTokensResponse, error)
+	VerifyToken(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error)
+}
+
+// maxAttempts is how often a change is decided anew because others changed
+// the same asset meanwhile (contract, decision 4).
+const maxAttempts = 16
+
+// accreditationToCreate is the level that a key needs to create an asset
+// (contract, section 6.2).
+const accreditationToCreate = '3'
+
+// Registry is safe for concurrent use.
+type Registry struct {
+	store  Store
+	tokens Tokens
+	rules  asset.Rules
+	now    func() time.Time
+}
+
+// New returns a registry that keeps its assets in store.
+func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *Registry {
+	return &Registry{store: store, tokens: tokens, rules: rules, now: now}
+}
+
+// Created is a new asset with its tokens, which are shown this once.
+type Created struct {
+	Record
+	Token, Transfer string
+}
+
+// Input is what a client sends of an asset.
+type Input struct {
+	Fields record.Object
+	Hidden []string // dotted paths of fields that the client's API version does not have
+}
+
+// Create makes an asset of what a broker sent. It is a draft, and not in the
+// feed yet (interface document, Create an asset).
+func (r *Registry) Create(ctx context.Context, by identity.Identity, in Input) (Created, error) {
+	if by.Role != identity.Broker {
+		return Created{}, forbidden()
+	}
+	now := r.now()
+	a, err := r.rules.Create(in.Fields, asset.Origin{
+		ID:        newID(),
+		Owner:     by.Broker,
+		MayCreate: by.Permits(accreditationToCreate),
+		TestOnly:  by.TestOnly(),
+		Hidden:    in.Hidden,
+		Now:       now,
+		NewID:     newID,
+	})
+	if err != nil {
+		return Created{}, err
+	}
+	day := now.In(r.rules.Zone).Format(time.DateOnly)
+	number, err := r.store.NextNumber(ctx, day)
+	if err != nil {
+		return Created{}, unavailable("number asset", err)
+	}
+	a = a.Numbered(fmt.Sprintf("UA-AR-DGF-%s-%06d", day, number)) // contract, section 8
+	tokens, err := r.tokens.IssueTokens(ctx, a.ID(), by.Broker)
+	if err != nil {
+		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", a.ID(), err)
+	}
+	stored := Record{ID: a.ID(), Revision: 1, Listed: a.Listed(), Test: a.Test(), Sealed: tokens.Sealed, Body: a.Encode()}
+	stored.Position, err = r.store.Create(ctx, stored)
+	if err != nil {
+		return Created{}, unavailable("create asset "+a.ID(), err)
+	}
+	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
+}
+
+// Read returns an asset, or a fault of kind NotFound.
+func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
+	stored, err := r.store.Get(ctx, id)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Record{}, fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")
+	case err != nil:
+		return Record{}, unavailable("read asset "+id, err)
+	}
+	return stored, nil
+}
+
+// Change merges what a caller sent into an asset (PATCH), or with whole puts
+// it in its place (PUT; contract, decision 17). Token is the owner token, ""
+// for none. A change that changes nothing is not saved.
+func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token string, in Input, whole bool) (Record, error) {
+	if by.IsAnonymous() {
+		return Record{}, forbidden()
+	}
+	for range maxAttempts {
+		stored, err := r.Read(ctx, id)
+		if err != nil {
+			return Record{}, err
+		}
+		changed, err := r.decide(ctx, by, stored, token, in, whole)
+		if err != nil {
+			return Record{}, err
+		}
+		if changed.Body == nil {
+			return stored, nil
+		}
+		changed.Position, err = r.store.Replace(ctx, changed)
+		switch {
+		case errors.Is(err, ErrStale):
+			continue
+		case err != nil:
+			return Record{}, unavailable("change asset "+id, err)
+		}
+		changed.Revision++
+		return changed, nil
+	}
+	return Record{}, fault.New(fault.Conflict, fault.Body, "data", "Others are changing this asset at the same time; repeat the request.")
+}
+
+// decide returns stored as it is to be saved, without a body when nothing differs.
+func (r *Registry) decide(ctx context.Context, by identity.Identity, stored Record, token string, in Input, whole bool) (Record, error) {
+	current, err := asset.Decode(stored.Body)
+	if err != nil {
+		return Record{}, fmt.Errorf("decode asset %s: %w", stored.ID, err)
+	}
+	role, sealed, err := r.roleOf(ctx, by, current, token, stored.Sealed)
+	if err != nil {
+		return Record{}, err
+	}
+	next, differs, err := r.rules.Change(current, asset.Change{
+		Fields: in.Fields,
+		Whole:  whole,
+		Role:   role,
+		Hidden: in.Hidden,
+		Now:    r.now(),
+		NewID:  newID,
+	})
+	if err != nil || !differs {
+		return Record{}, err
+	}
+	stored.Listed = next.Listed()
+	stored.Test = next.Test()
+	stored.Sealed = sealed
+	stored.Body = next.Encode()
+	return stored, nil
+}
+
+// roleOf tells what a caller is for an asset (contract, section 2.1): its
+// owner, when the key is the owner's and the token the asset's, or what the
+// key says. It also returns the newest sealed token record.
+func (r *Registry) roleOf(ctx context.Context, by identity.Identity, a asset.Asset, token, sealed string) (asset.Role, string, error) {
+	if token != "" && by.Broker == a.Owner() {
+		answer, err := r.tokens.VerifyToken(ctx, authapi.VerifyTokenRequest{
+			AssetID: a.ID(), Broker: by.Broker, TokenHash: authapi.Hash(token), Sealed: sealed,
+		})
+		if err != nil {
+			return "", "", fmt.Errorf("verify token of asset %s: %w", a.ID(), err)
+		}
+		if answer.Sealed != "" {
+			sealed = answer.Sealed
+		}
+		if answer.Valid {
+			return asset.Owner, sealed, nil
+		}
+	}
+	switch by.Role {
+	case identity.Concierge:
+		return asset.Concierge, sealed, nil
+	case identity.Administrator:
+		return asset.Administrator, sealed, nil
+	default:
+		return asset.Other, sealed, nil
+	}
+}
+
+// List returns one page of the feed.
+func (r *Registry) List(ctx context.Context, q Query) ([]Entry, error) {
+	entries, err := r.store.Page(ctx, q)
+	if err != nil {
+		return nil, unavailable("list assets", err)
+	}
+	return entries, nil
+}
+
+// Ready returns nil when assets can be read and written.
+func (r *Registry) Ready(ctx context.Context) error { return r.store.Ready(ctx) }
+
+func forbidden() error {
+	return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden")
+}
+
+// unavailable is the fault of a store that did not answer; cause is for the log.
+func unavailable(doing string, cause error) error {
+	f := fault.New(fault.Unavailable, fault.URL, "store", "The registry cannot reach its data now; repeat the request.")
+	return fmt.Errorf("%s: %w: %w", doing, f, cause)
+}
+
+// newID returns a UUID4 as 32 hex characters (interface document, Resources).
+func newID() string {
+	id := uuid.New()
+	return hex.EncodeToString(id[:])
+}
