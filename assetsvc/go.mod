@@ -7,6 +7,10 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 )
 
-require github.com/google/uuid v1.6.0 // indirect
+require (
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/shopspring/decimal v1.6.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
+)
 
 replace asset-registry/shared => ../shared

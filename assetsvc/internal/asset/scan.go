@@ -1,0 +1,73 @@
+package asset
+
+import (
+	"strings"
+	"time"
+)
+
+// scanner takes a timestamp apart from the left; bad says that something was
+// not as expected.
+type scanner struct {
+	rest string
+	bad  bool
+}
+
+// skip takes the next byte if it is one of set.
+func (s *scanner) skip(set string) bool {
+	if s.rest == "" || !strings.Contains(set, s.rest[:1]) {
+		return false
+	}
+	s.rest = s.rest[1:]
+	return true
+}
+
+// number takes a number of exactly that many digits.
+func (s *scanner) number(digits int) int {
+	if len(s.rest) < digits {
+		s.bad = true
+		return 0
+	}
+	n := 0
+	for _, c := range []byte(s.rest[:digits]) {
+		s.bad = s.bad || c < '0' || c > '9'
+		n = n*10 + int(c-'0')
+	}
+	s.rest = s.rest[digits:]
+	return n
+}
+
+// after takes a separator and a number of two digits.
+func (s *scanner) after(separator string) int {
+	s.bad = !s.skip(separator) || s.bad
+	return s.number(2)
+}
+
+// fraction takes one digit or more, and returns the first six as microseconds.
+func (s *scanner) fraction() int {
+	digits := s.rest[:len(s.rest)-len(strings.TrimLeft(s.rest, "0123456789"))]
+	s.rest = s.rest[len(digits):]
+	s.bad = s.bad || digits == ""
+	six := scanner{rest: (digits + "000000")[:6]}
+	return six.number(6)
+}
+
+// zone takes an offset; there may be none, and then it is fallback.
+func (s *scanner) zone(fallback *time.Location) *time.Location {
+	if s.skip("Zz") {
+		return time.UTC
+	}
+	east := 1
+	switch {
+	case s.skip("+"):
+	case s.skip("-"):
+		east = -1
+	default:
+		return fallback
+	}
+	hour, minute := s.number(2), 0
+	if s.skip(":") || s.rest != "" {
+		minute = s.number(2)
+	}
+	s.bad = s.bad || hour > 23 || minute > 59
+	return time.FixedZone("", east*(hour*60+minute)*60)
+}
