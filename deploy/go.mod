@@ -9,6 +9,12 @@ require (
 	asset-registry/shared v0.0.0
 )
 
+require (
+	go.etcd.io/bbolt v1.5.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.45.0 // indirect
+)
+
 replace asset-registry/shared => ../shared
 
 replace asset-registry/gateway => ../gateway

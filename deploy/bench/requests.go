@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// assetBody is a realistic asset of 3 KB.
+//
+//go:embed asset.json
+var assetBody []byte
+
+// fill creates and publishes n assets, and returns the id of one.
+func (b *bench) fill(n int) (id string, err error) {
+	for range n {
+		resp, err := http.DefaultClient.Do(request(http.MethodPost, "http://"+b.registry+"/api/2.5/assets", assetBody))
+		if err != nil {
+			return "", err
+		}
+		var created struct {
+			Access struct{ Token string }
+			Data   struct{ ID string }
+		}
+		err = json.NewDecoder(resp.Body).Decode(&created)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusCreated {
+			return "", fmt.Errorf("create: status %d: %w", resp.StatusCode, err)
+		}
+		id = created.Data.ID
+		publish := request(http.MethodPatch, "http://"+b.registry+"/api/2.5/assets/"+id, []byte(`{"data":{"status":"pending"}}`))
+		publish.Header.Set("X-Access-Token", created.Access.Token)
+		resp, err = http.DefaultClient.Do(publish)
+		if err != nil {
+			return "", err
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return "", fmt.Errorf("publish: status %d", resp.StatusCode)
+		}
+	}
+	return id, nil
+}
+
+func request(method, url string, body []byte) *http.Request {
+	req, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		panic(err) // a programmer's error: method and address are ours
+	}
+	req.SetBasicAuth("broker", "")
+	req.Header.Set("Content-Type", "application/json")
+	return req
+}
+
+func get(url string) ([]byte, error) {
+	resp, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("get %s: status %d", url, resp.StatusCode)
+	}
+	return io.ReadAll(resp.Body)
+}
+
+func getRequest(path string) []byte {
+	return []byte("GET " + path + " HTTP/1.1\r\nHost: registry.test\r\n\r\n")
+}
+
+func createRequest() []byte {
+	key := base64.StdEncoding.EncodeToString([]byte("broker:"))
+	return fmt.Appendf(nil, "POST /api/2.5/assets HTTP/1.1\r\nHost: registry.test\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		key, len(assetBody), assetBody)
+}
