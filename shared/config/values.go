@@ -1,4 +1,3 @@
-// Package config reads what a process is told at its start.
 package config
 
 import (

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+type example struct {
+	Addr    string        `default:"127.0.0.1:1"`
+	MaxBody int64         `default:"10"`
+	Timeout time.Duration `default:"1s"`
+	Types   []string      `default:"bounce"`
+	Sandbox bool
+}
+
+func TestTheLaterOfFileEnvironmentAndFlagsWins(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	text := "addr: from-file\nmax-body: 20\ntimeout: 2s\ntypes: [a, b]\nsandbox: true\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("EXAMPLE_ADDR", "from-env")
+	t.Setenv("EXAMPLE_MAX_BODY", "30")
+	var got example
+	if _, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file, "--max-body=40"}); err != nil {
+		t.Fatal(err)
+	}
+	if got.Addr != "from-env" || got.MaxBody != 40 || got.Timeout != 2*time.Second || strings.Join(got.Types, " ") != "a b" || !got.Sandbox {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDefaultsHoldWhereNothingIsSaid(t *testing.T) {
+	var got example
+	if _, err := Parse(&got, "example", "", "EXAMPLE", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got.Addr != "127.0.0.1:1" || got.MaxBody != 10 || got.Sandbox || len(got.Types) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"unknown.yaml": "adr: x\ncolour: blue\n", "broken.yaml": "addr: [x", "wrong.yaml": "max-body: many\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := map[string]struct {
+		args []string
+		says string
+	}{
+		"an unknown flag":      {[]string{"--adr=x"}, "--adr"},
+		"a value of no number": {[]string{"--max-body=many"}, "many"},
+		"an argument":          {[]string{"serve"}, "serve"},
+		"a file that is none":  {[]string{"--config", filepath.Join(dir, "none.yaml")}, "none.yaml"},
+		"unknown settings":     {[]string{"--config", filepath.Join(dir, "unknown.yaml")}, "colour"},
+		"a file of no YAML":    {[]string{"--config", filepath.Join(dir, "broken.yaml")}, "config file"},
+		"a wrong value":        {[]string{"--config", filepath.Join(dir, "wrong.yaml")}, "many"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got example
+			_, err := Parse(&got, "example", "", "EXAMPLE", c.args)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want an error that says %q", err, c.says)
+			}
+		})
+	}
+}
