@@ -1,0 +1,128 @@
+package authapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+const (
+	callTimeout = 2 * time.Second        // of one call, unless the caller's context ends sooner
+	dialTimeout = 500 * time.Millisecond // of a connection
+	idleTimeout = 90 * time.Second       // of a connection that nobody uses
+	maxIdle     = 64                     // connections kept
+	maxAnswer   = 64 << 10               // bytes of an answer
+)
+
+// Client calls the auth service. It is safe for concurrent use. Every method
+// returns the faults that the service answers with, and one of kind
+// Unavailable when the service cannot be reached in time.
+type Client struct {
+	url    string
+	http   http.Client
+	signer *identity.Signer
+	caller identity.Identity
+}
+
+// NewClient returns a client of the auth service at url, calling in the name
+// of a service. A nil transport is one over the network; with another, url
+// may be anything.
+func NewClient(url string, transport http.RoundTripper, signer *identity.Signer, service string) *Client {
+	if transport == nil {
+		transport = &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			MaxIdleConnsPerHost: maxIdle,
+			IdleConnTimeout:     idleTimeout,
+		}
+	}
+	if url == "" {
+		url = "http://authsvc"
+	}
+	return &Client{
+		url:    strings.TrimSuffix(url, "/"),
+		http:   http.Client{Transport: transport},
+		signer: signer,
+		caller: identity.Identity{Broker: service, Role: identity.Service},
+	}
+}
+
+// VerifyKey tells whose key has the given Hash. An unknown one is a fault of
+// kind Unauthorized.
+func (c *Client) VerifyKey(ctx context.Context, keyHash string) (identity.Identity, error) {
+	var answer VerifyKeyResponse
+	if err := c.call(ctx, VerifyKeyPath, VerifyKeyRequest{KeyHash: keyHash}, &answer); err != nil {
+		return identity.Identity{}, fmt.Errorf("verify key: %w", err)
+	}
+	return identity.Identity{Broker: answer.Broker, KeyID: answer.KeyID, Role: identity.Role(answer.Role), Levels: answer.Levels}, nil
+}
+
+// IssueTokens returns the tokens of a new asset.
+func (c *Client) IssueTokens(ctx context.Context, assetID, broker string) (IssueTokensResponse, error) {
+	var answer IssueTokensResponse
+	if err := c.call(ctx, IssueTokensPath, IssueTokensRequest{AssetID: assetID, Broker: broker}, &answer); err != nil {
+		return IssueTokensResponse{}, fmt.Errorf("issue tokens: %w", err)
+	}
+	return answer, nil
+}
+
+// VerifyToken tells whether a token makes its bearer the owner of an asset.
+func (c *Client) VerifyToken(ctx context.Context, r VerifyTokenRequest) (VerifyTokenResponse, error) {
+	var answer VerifyTokenResponse
+	if err := c.call(ctx, VerifyTokenPath, r, &answer); err != nil {
+		return VerifyTokenResponse{}, fmt.Errorf("verify token: %w", err)
+	}
+	return answer, nil
+}
+
+func (c *Client) call(ctx context.Context, path string, question, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	body, err := json.Marshal(question)
+	if err != nil {
+		return fmt.Errorf("encode question: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("address auth service: %w", err)
+	}
+	signed, err := c.signer.Sign(c.caller)
+	if err != nil {
+		return err
+	}
+	req.Header.Set(identity.Header, signed)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))
+	httpserver.SetTimeout(ctx, req.Header)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return unavailable(err)
+	}
+	defer resp.Body.Close()
+	if err := faulthttp.Read(resp); err != nil {
+		if fault.KindOf(err) == fault.Internal {
+			return unavailable(err)
+		}
+		return err
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(answer); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// unavailable is the fault of an auth service that did not answer; cause is for the log.
+func unavailable(cause error) error {
+	f := fault.New(fault.Unavailable, fault.URL, "authorization", "Keys and tokens cannot be checked now; repeat the request.")
+	return fmt.Errorf("%w: %w", f, cause)
+}
