@@ -1,0 +1,120 @@
+// Package authsvc is the auth service: it knows whose an API key is, and
+// issues and verifies the tokens of assets. Only our own services call it, each
+// with an identity that is signed.
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/boltstore"
+	"asset-registry/authsvc/internal/httpapi"
+	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// Config is all that the service needs to know. Fields that say so may be left zero.
+type Config struct {
+	Store    string        // where token records are kept: "file:" and a path
+	Secret   []byte        // signs identities; the same for all services
+	Sandbox  bool          // the sandbox keys exist
+	KeysFile string        // YAML file that lists API keys; empty: none
+	Timeout  time.Duration // longest time for a request; 0: 5 s
+	Log      *slog.Logger
+	Now      func() time.Time // nil: time.Now
+}
+
+const (
+	defaultTimeout = 5 * time.Second
+	fileScheme     = "file:"
+)
+
+// Validate reports everything that is wrong with the configuration.
+func (c Config) Validate() error {
+	var faults []error
+	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !isFile || path == "" {
+		faults = append(faults, fmt.Errorf("store %q must be %q and the path of a file", c.Store, fileScheme))
+	}
+	if len(c.Secret) < identity.MinSecret {
+		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
+	}
+	if c.Timeout < 0 {
+		faults = append(faults, errors.New("the time-out is negative"))
+	}
+	if c.Log == nil {
+		faults = append(faults, errors.New("the log is missing"))
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Server is a running auth service.
+type Server struct {
+	store   token.Store
+	handler http.Handler
+}
+
+// New opens the store, reads the keys and returns a service that is ready to answer.
+func New(_ context.Context, c Config) (*Server, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configure auth service: %w", err)
+	}
+	c = c.withDefaults()
+	keys, err := c.keys()
+	if err != nil {
+		return nil, err
+	}
+	signer, err := identity.NewSigner(c.Secret, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := token.NewSealer(c.Secret)
+	if err != nil {
+		return nil, err
+	}
+	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme))
+	if err != nil {
+		return nil, err
+	}
+	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready})
+	httpapi.New(keys, token.NewService(store, sealer)).Route(engine, signer)
+	return &Server{store: store, handler: engine}, nil
+}
+
+func (c Config) keys() (apikey.Keys, error) {
+	keys := apikey.Keys{}
+	if c.KeysFile != "" {
+		listed, err := apikey.ReadFile(c.KeysFile)
+		if err != nil {
+			return nil, err
+		}
+		keys = listed
+	}
+	if c.Sandbox {
+		maps.Copy(keys, apikey.Sandbox())
+	}
+	return keys, nil
+}
+
+// Handler answers the service's requests.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close waits for writes under way and closes the store.
+func (s *Server) Close() error { return s.store.Close() }

@@ -1,0 +1,68 @@
+// Command authsvc runs the auth service as a process of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"asset-registry/authsvc"
+	"asset-registry/shared/config"
+	"asset-registry/shared/httpserver"
+)
+
+// settings are the command's flags, environment and config file.
+type settings struct {
+	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
+	Store      string        `required:"" help:"Where token records are kept: file:PATH."`
+	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
+	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
+	KeysFile   string        `help:"YAML file that lists API keys."`
+	Timeout    time.Duration `default:"5s" help:"Longest time for a request."`
+	LogLevel   slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "authsvc:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	var s settings
+	if _, err := config.Parse(&s, "authsvc", "The auth service of the asset registry.", "AUTHSVC", args); err != nil {
+		return err
+	}
+	secret, err := config.Secret(s.SecretFile)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.Addr)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
+	server, err := authsvc.New(ctx, authsvc.Config{
+		Store:    s.Store,
+		Secret:   secret,
+		Sandbox:  s.Sandbox,
+		KeysFile: s.KeysFile,
+		Timeout:  s.Timeout,
+		Log:      log,
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	log.Info("listening", "addr", listener.Addr().String())
+	return httpserver.Serve(ctx, listener, server.Handler(), log)
+}

@@ -1,0 +1,84 @@
+package apikey
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"asset-registry/shared/identity"
+)
+
+// entry is one key of a keys file.
+type entry struct {
+	ID     string        `yaml:"id"`     // names the key in logs
+	Broker string        `yaml:"broker"` // whose it is
+	Role   identity.Role `yaml:"role"`   // broker, concierge or administrator
+	Levels string        `yaml:"levels"` // accreditation levels, as "1234"
+	SHA256 string        `yaml:"sha256"` // of the key, 64 hex characters
+}
+
+// ReadFile returns the keys that a YAML file lists. It reports every fault of
+// the file at once; unknown fields are faults.
+func ReadFile(path string) (Keys, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	defer file.Close()
+	keys, err := read(file)
+	if err != nil {
+		return nil, fmt.Errorf("keys file %s: %w", path, err)
+	}
+	return keys, nil
+}
+
+func read(r io.Reader) (Keys, error) {
+	var entries []entry
+	if err := yaml.NewDecoder(r, yaml.DisallowUnknownField()).Decode(&entries); err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
+		return nil, errors.New(yaml.FormatError(err, false, false))
+	}
+	keys, ids := Keys{}, map[string]bool{}
+	var faults []error
+	for i, e := range entries {
+		hash := strings.ToLower(e.SHA256)
+		if err := e.check(); err != nil {
+			faults = append(faults, fmt.Errorf("key %d: %w", i+1, err))
+		}
+		if _, twice := keys[hash]; twice || ids[e.ID] {
+			faults = append(faults, fmt.Errorf("key %d: the same key or id stands before", i+1))
+		}
+		ids[e.ID] = true
+		keys[hash] = identity.Identity{Broker: e.Broker, KeyID: e.ID, Role: e.Role, Levels: e.Levels}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return keys, nil
+}
+
+func (e entry) check() error {
+	var faults []error
+	if e.ID == "" {
+		faults = append(faults, errors.New("id is missing"))
+	}
+	if e.Broker == "" {
+		faults = append(faults, errors.New("broker is missing"))
+	}
+	switch e.Role {
+	case identity.Broker, identity.Concierge, identity.Administrator:
+	default:
+		faults = append(faults, fmt.Errorf("role %q is none of broker, concierge, administrator", e.Role))
+	}
+	if strings.Trim(e.Levels, "01234t") != "" {
+		faults = append(faults, fmt.Errorf("levels %q are not of 0, 1, 2, 3, 4 and t", e.Levels))
+	}
+	if sum, err := hex.DecodeString(e.SHA256); err != nil || len(sum) != 32 {
+		faults = append(faults, errors.New("sha256 is not 64 hex characters"))
+	}
+	return errors.Join(faults...)
+}

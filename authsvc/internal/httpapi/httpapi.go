@@ -1,0 +1,101 @@
+// Package httpapi is the HTTP side of the auth service: the internal API of
+// shared/authapi, which only our own services may call.
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// maxBody bounds a request, in bytes: many times what the largest needs.
+const maxBody = 64 << 10
+
+// API answers the calls of our services.
+type API struct {
+	keys   apikey.Keys
+	tokens *token.Service
+}
+
+// New returns an API over keys and tokens.
+func New(keys apikey.Keys, tokens *token.Service) *API { return &API{keys, tokens} }
+
+// Route adds the routes to engine.
+func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
+	r := engine.Group("", httpserver.Identify(signer), httpserver.Handle(onlyServices))
+	r.POST(authapi.VerifyKeyPath, httpserver.Handle(a.verifyKey))
+	r.POST(authapi.IssueTokensPath, httpserver.Handle(a.issueTokens))
+	r.POST(authapi.VerifyTokenPath, httpserver.Handle(a.verifyToken))
+}
+
+func onlyServices(c *gin.Context) error {
+	if httpserver.Caller(c).Role != identity.Service {
+		return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden")
+	}
+	return nil
+}
+
+func (a *API) verifyKey(c *gin.Context) error {
+	var r authapi.VerifyKeyRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	i, known := a.keys.Verify(r.KeyHash)
+	if !known {
+		return fault.New(fault.Unauthorized, fault.Header, "Authorization",
+			"A valid API key is needed: send it as the user name of HTTP Basic authentication, with an empty password.")
+	}
+	c.JSON(http.StatusOK, authapi.VerifyKeyResponse{Broker: i.Broker, KeyID: i.KeyID, Role: string(i.Role), Levels: i.Levels})
+	return nil
+}
+
+func (a *API) issueTokens(c *gin.Context) error {
+	var r authapi.IssueTokensRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	if r.AssetID == "" || r.Broker == "" {
+		return fault.New(fault.Invalid, fault.Body, "asset_id", "An asset and its owner are needed.")
+	}
+	issued, err := a.tokens.Issue(r.AssetID, r.Broker)
+	if err != nil {
+		return fmt.Errorf("issue tokens of asset %s: %w", r.AssetID, err)
+	}
+	c.JSON(http.StatusOK, issued)
+	return nil
+}
+
+func (a *API) verifyToken(c *gin.Context) error {
+	var r authapi.VerifyTokenRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	answer, err := a.tokens.Verify(c.Request.Context(), r)
+	if err != nil {
+		return fmt.Errorf("verify token of asset %s: %w", r.AssetID, err)
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+func read(c *gin.Context, into any) error {
+	decoder := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return fault.New(fault.Invalid, fault.Body, "data", "The body is not the JSON that this call takes.")
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return fault.New(fault.Invalid, fault.Body, "data", "The body goes on after its JSON value.")
+	}
+	return nil
+}

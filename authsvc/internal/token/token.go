@@ -1,0 +1,121 @@
+// Package token issues and verifies the tokens of assets.
+//
+// A record says, in hashes, which tokens an asset has and whose it is. It lives
+// in two places. Sealed, so that nobody else can make one, it is stored with
+// the asset in the asset's own atomic write; and here, in a Store, is the
+// working copy. The newer generation of the two is right: a lost or outdated
+// working copy is restored from the sealed one, and an outdated sealed one is
+// told to the caller. A new asset's record is not stored here at all until it
+// is first asked for, so that creating an asset takes one durable write and
+// goes on when the Store is down.
+package token
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"asset-registry/shared/authapi"
+)
+
+// Record is what is kept of an asset's tokens. It holds no token.
+type Record struct {
+	AssetID      string
+	Broker       string // owner of the asset
+	OwnerHash    string // authapi.Hash of the owner token
+	TransferHash string // authapi.Hash of the transfer token
+	Generation   int64  // 1 for a new asset, one more with each change of ownership
+}
+
+// ErrNotFound is returned by a Store for an asset that it has no record of.
+var ErrNotFound = errors.New("no tokens are known of this asset")
+
+// Store keeps records. It is safe for concurrent use. Any error but
+// ErrNotFound means that it could not answer.
+type Store interface {
+	// Load returns an asset's record, or ErrNotFound.
+	Load(ctx context.Context, assetID string) (Record, error)
+	// Save stores r durably unless it has a record of the same or a newer
+	// generation. It returns the one that stands afterwards.
+	Save(ctx context.Context, r Record) (Record, error)
+	// Ready returns nil when the store can take a write now.
+	Ready(ctx context.Context) error
+	// Close waits for writes under way and frees what the store holds.
+	Close() error
+}
+
+// Service issues and verifies tokens. It is safe for concurrent use.
+type Service struct {
+	store  Store
+	sealer *Sealer
+}
+
+// NewService returns a service over store.
+func NewService(store Store, sealer *Sealer) *Service { return &Service{store, sealer} }
+
+// Issue returns the tokens of a new asset: 32 random hex characters each.
+func (s *Service) Issue(assetID, broker string) (authapi.IssueTokensResponse, error) {
+	owner, transfer := mint(), mint()
+	sealed, err := s.sealer.Seal(Record{
+		AssetID:      assetID,
+		Broker:       broker,
+		OwnerHash:    authapi.Hash(owner),
+		TransferHash: authapi.Hash(transfer),
+		Generation:   1,
+	})
+	if err != nil {
+		return authapi.IssueTokensResponse{}, err
+	}
+	return authapi.IssueTokensResponse{Token: owner, Transfer: transfer, Sealed: sealed}, nil
+}
+
+// Verify tells whether a token is the owner token of an asset and its bearer
+// the asset's owner. It returns ErrForged for a sealed record that is not one
+// of this asset.
+func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	sealed, err := s.sealer.Unseal(r.Sealed)
+	if err != nil {
+		return authapi.VerifyTokenResponse{}, err
+	}
+	if sealed.AssetID != r.AssetID {
+		return authapi.VerifyTokenResponse{}, fmt.Errorf("record of asset %s presented for %s: %w", sealed.AssetID, r.AssetID, ErrForged)
+	}
+	current, err := s.current(ctx, sealed)
+	if err != nil {
+		return authapi.VerifyTokenResponse{}, err
+	}
+	answer := authapi.VerifyTokenResponse{
+		Valid: subtle.ConstantTimeCompare([]byte(current.OwnerHash), []byte(r.TokenHash)) == 1 && current.Broker == r.Broker,
+	}
+	if current.Generation > sealed.Generation {
+		answer.Sealed, err = s.sealer.Seal(current)
+	}
+	return answer, err
+}
+
+// current returns the newer of the sealed record and the stored one, and
+// restores the stored one if it is lost or older.
+func (s *Service) current(ctx context.Context, sealed Record) (Record, error) {
+	stored, err := s.store.Load(ctx, sealed.AssetID)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Record{}, fmt.Errorf("load tokens of asset %s: %w", sealed.AssetID, err)
+	}
+	if err == nil && stored.Generation >= sealed.Generation {
+		return stored, nil
+	}
+	current, err := s.store.Save(ctx, sealed)
+	if err != nil {
+		return Record{}, fmt.Errorf("restore tokens of asset %s: %w", sealed.AssetID, err)
+	}
+	return current, nil
+}
+
+// mint returns a new token: 128 random bits.
+func mint() string {
+	bits := make([]byte, 16)
+	rand.Read(bits) // never fails
+	return hex.EncodeToString(bits)
+}
