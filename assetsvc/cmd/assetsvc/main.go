@@ -1,0 +1,78 @@
+// Command assetsvc runs the asset service as a process of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"asset-registry/assetsvc"
+	"asset-registry/shared/config"
+	"asset-registry/shared/httpserver"
+)
+
+// settings are the command's flags, environment and config file.
+type settings struct {
+	Addr       string        `default:"127.0.0.1:8081" help:"Address to listen on."`
+	Store      string        `required:"" help:"Where assets are kept: file:PATH."`
+	AuthURL    string        `name:"auth-url" default:"http://127.0.0.1:8082" help:"Address of the auth service."`
+	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
+	Zone       string        `default:"+00:00" help:"Constant offset of printed timestamps."`
+	AssetTypes []string      `default:"bounce" help:"Accepted values of assetType."`
+	Sandbox    bool          `help:"Accept sandboxParameters."`
+	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
+	LogLevel   slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "assetsvc:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	var s settings
+	if _, err := config.Parse(&s, "assetsvc", "The asset service of the asset registry.", "ASSETSVC", args); err != nil {
+		return err
+	}
+	zone, err := config.Zone(s.Zone)
+	if err != nil {
+		return err
+	}
+	secret, err := config.Secret(s.SecretFile)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.Addr)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
+	server, err := assetsvc.New(ctx, assetsvc.Config{
+		Store:      s.Store,
+		AuthURL:    s.AuthURL,
+		Secret:     secret,
+		Zone:       zone,
+		AssetTypes: s.AssetTypes,
+		Sandbox:    s.Sandbox,
+		MaxBody:    s.MaxBody,
+		Timeout:    s.Timeout,
+		Log:        log,
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	log.Info("listening", "addr", listener.Addr().String())
+	return httpserver.Serve(ctx, listener, server.Handler(), log)
+}

@@ -1,0 +1,153 @@
+// Package boltstore keeps assets and their feed in one bbolt file.
+//
+// One goroutine writes. It takes all the writes that wait, applies them in one
+// transaction and makes that durable with one fsync, while the next writes
+// gather: a batch is as large as the load is high, and nobody waits for a
+// timer. Positions are given inside the transaction, so the order of commits
+// is the order of positions, and a reader's transaction shows a prefix of the
+// feed. That is the whole proof of F1 to F3.
+//
+// The feed is two buckets, of real and of test assets, from position to id.
+// bbolt is a B+tree, so a page costs a seek and its entries, however many
+// assets there are; pages are filled to the brim, since keys only ever come at
+// the end.
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+const (
+	lockTimeout = time.Second // how long to wait for another process to let go of the file
+	maxBatch    = 1024        // writes in one transaction
+)
+
+// format names what the file holds and how.
+const format = "asset-registry assets 1"
+
+var (
+	metaBucket   = []byte("meta")
+	numberBucket = []byte("numbers") // day -> newest number given to an asset
+	assetBucket  = []byte("assets")  // id -> record
+	realBucket   = []byte("feed")    // position -> id
+	testBucket   = []byte("feed-test")
+
+	formatKey = []byte("format")
+	lastKey   = []byte("last") // newest position
+)
+
+// Options of a store.
+type Options struct {
+	Now func() time.Time // wall clock that positions follow
+}
+
+// Store is a registry.Store in one file.
+type Store struct {
+	db     *bbolt.DB
+	now    func() time.Time
+	queue  chan *write
+	closed chan struct{} // no write is taken any more
+	done   chan struct{} // the writer has ended
+	once   sync.Once
+	err    error // of closing
+
+	numbers numbers
+}
+
+// Open opens the file at path, or makes it. It fails when another process has
+// it open, and when it is not a file of this store's.
+func Open(path string, o Options) (*Store, error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true})
+	if errors.Is(err, bbolt.ErrTimeout) {
+		return nil, fmt.Errorf("open assets: %s is in use by another process", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open assets: %s: %w", path, err)
+	}
+	if err := db.Update(prepare); err != nil {
+		return nil, errors.Join(fmt.Errorf("open assets: %s: %w", path, err), db.Close())
+	}
+	s := &Store{
+		db:     db,
+		now:    o.Now,
+		queue:  make(chan *write, maxBatch),
+		closed: make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	go s.run()
+	return s, nil
+}
+
+func prepare(tx *bbolt.Tx) error {
+	if meta := tx.Bucket(metaBucket); meta != nil {
+		if found := string(meta.Get(formatKey)); found != format {
+			return fmt.Errorf("the file is %q, not %q", found, format)
+		}
+		return nil
+	}
+	if name, _ := tx.Cursor().First(); name != nil {
+		return errors.New("the file is of another program")
+	}
+	for _, name := range [][]byte{metaBucket, numberBucket, assetBucket, realBucket, testBucket} {
+		if _, err := tx.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	return tx.Bucket(metaBucket).Put(formatKey, []byte(format))
+}
+
+// Get returns an asset, or registry.ErrNotFound.
+func (s *Store) Get(ctx context.Context, id string) (r registry.Record, err error) {
+	key, ok := keyOf(id)
+	if !ok {
+		return r, registry.ErrNotFound
+	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		value := tx.Bucket(assetBucket).Get(key)
+		if value == nil {
+			return registry.ErrNotFound
+		}
+		r, err = decode(id, value)
+		return err
+	})
+	return r, err
+}
+
+// NextNumber returns a number for an asset created on day.
+func (s *Store) NextNumber(ctx context.Context, day string) (int, error) {
+	return s.numbers.next(day, func() (number int, err error) {
+		err = s.db.View(func(tx *bbolt.Tx) error {
+			if value := tx.Bucket(numberBucket).Get([]byte(day)); value != nil {
+				number = int(positionOf(value))
+			}
+			return nil
+		})
+		return number, err
+	})
+}
+
+// Ready returns nil while the file is open.
+func (s *Store) Ready(context.Context) error {
+	return s.db.View(func(*bbolt.Tx) error { return nil })
+}
+
+// Close finishes the writes that were taken, refuses others, and closes the file.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		close(s.closed)
+		<-s.done
+		s.err = s.db.Close()
+	})
+	return s.err
+}

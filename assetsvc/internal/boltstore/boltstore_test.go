@@ -1,0 +1,62 @@
+package boltstore
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+func opener(t *testing.T) storetest.Opener {
+	dir := t.TempDir()
+	return func(t *testing.T, name string, now func() time.Time) registry.Store {
+		t.Helper()
+		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+}
+
+func TestConformance(t *testing.T) { storetest.Run(t, opener(t)) }
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	used := filepath.Join(dir, "used")
+	s, err := Open(used, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	foreign := filepath.Join(dir, "foreign")
+	text := strings.Repeat("not a database ", 1000)
+	if err := os.WriteFile(foreign, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ path, says string }{
+		"a file in use":      {used, "in use"},
+		"a file of no store": {foreign, "invalid"},
+		"a folder":           {dir, dir},
+		"no folder":          {filepath.Join(dir, "none", "x"), "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Open(c.path, Options{Now: time.Now})
+			if err == nil {
+				s.Close()
+				t.Fatal("it was opened")
+			}
+			if !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want it to say %q", err, c.says)
+			}
+		})
+	}
+	if after, err := os.ReadFile(foreign); err != nil || string(after) != text {
+		t.Errorf("the foreign file was changed, or %v", err)
+	}
+}

@@ -1,0 +1,92 @@
+package boltstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// A stored asset is a header (position, revision, flags, length of the sealed
+// record; 8, 8, 1 and 2 bytes, big-endian), the sealed record, and the body.
+const headerSize = 8 + 8 + 1 + 2
+
+const (
+	listedFlag = 1 << iota
+	testFlag
+)
+
+var errCorrupt = errors.New("the stored asset is cut off")
+
+type header struct {
+	position, revision int64
+	listed, test       bool
+	sealed             int // bytes
+}
+
+func encode(r registry.Record) []byte {
+	var flags byte
+	if r.Listed {
+		flags |= listedFlag
+	}
+	if r.Test {
+		flags |= testFlag
+	}
+	value := make([]byte, 0, headerSize+len(r.Sealed)+len(r.Body))
+	value = binary.BigEndian.AppendUint64(value, uint64(r.Position))
+	value = binary.BigEndian.AppendUint64(value, uint64(r.Revision))
+	value = append(value, flags)
+	value = binary.BigEndian.AppendUint16(value, uint16(len(r.Sealed)))
+	value = append(value, r.Sealed...)
+	return append(value, r.Body...)
+}
+
+func decodeHeader(value []byte) (header, error) {
+	if len(value) < headerSize {
+		return header{}, errCorrupt
+	}
+	h := header{
+		position: positionOf(value),
+		revision: positionOf(value[8:]),
+		listed:   value[16]&listedFlag != 0,
+		test:     value[16]&testFlag != 0,
+		sealed:   int(binary.BigEndian.Uint16(value[17:])),
+	}
+	if len(value) < headerSize+h.sealed {
+		return header{}, errCorrupt
+	}
+	return h, nil
+}
+
+// decode copies what it returns: value is bbolt's, and gone with its transaction.
+func decode(id string, value []byte) (registry.Record, error) {
+	h, err := decodeHeader(value)
+	if err != nil {
+		return registry.Record{}, err
+	}
+	body := headerSize + h.sealed
+	return registry.Record{
+		ID:       id,
+		Position: h.position,
+		Revision: h.revision,
+		Listed:   h.listed,
+		Test:     h.test,
+		Sealed:   string(value[headerSize:body]),
+		Body:     bytes.Clone(value[body:]),
+	}, nil
+}
+
+// keyOf returns the 16 bytes that an id stands for; false when it is none.
+func keyOf(id string) ([]byte, bool) {
+	key, err := hex.DecodeString(id)
+	return key, err == nil && len(key) == 16 && hex.EncodeToString(key) == id
+}
+
+// positionKey is a number as a key: in the order of numbers.
+func positionKey(position int64) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(position))
+}
+
+func positionOf(key []byte) int64 { return int64(binary.BigEndian.Uint64(key)) }

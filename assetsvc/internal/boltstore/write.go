@@ -1,0 +1,213 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// write is a create or replace on its way to the file.
+type write struct {
+	registry.Record
+	create bool
+	state  atomic.Int32 // waiting, then taken or given up
+	done   chan outcome
+}
+
+// The states of a write. Whoever moves it away from waiting decides: the
+// writer, who then owes it an outcome, or its caller, who then knows that it
+// will not happen.
+const (
+	waiting = iota
+	taken
+	givenUp
+)
+
+type outcome struct {
+	position int64
+	err      error
+}
+
+var errClosed = errors.New("the store is closed")
+
+// Create stores a new asset, or returns registry.ErrExists. When ctx ends
+// before the write was begun, it is not done; once begun, it is waited for.
+func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
+	return s.submit(ctx, &write{Record: r, create: true, done: make(chan outcome, 1)})
+}
+
+// Replace stores a new revision of an asset, or returns registry.ErrStale or
+// registry.ErrNotFound. Of ctx the same holds as with Create.
+func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
+	return s.submit(ctx, &write{Record: r, done: make(chan outcome, 1)})
+}
+
+func (s *Store) submit(ctx context.Context, w *write) (int64, error) {
+	select {
+	case s.queue <- w:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-s.closed:
+		return 0, errClosed
+	}
+	select {
+	case o := <-w.done:
+		return o.position, o.err
+	case <-ctx.Done():
+		if w.state.CompareAndSwap(waiting, givenUp) {
+			return 0, ctx.Err()
+		}
+	case <-s.done: // the writer has ended, perhaps without this write
+		if w.state.CompareAndSwap(waiting, givenUp) {
+			return 0, errClosed
+		}
+	}
+	o := <-w.done
+	return o.position, o.err
+}
+
+// run commits writes, batch after batch, until the store is closed.
+func (s *Store) run() {
+	defer close(s.done)
+	for {
+		select {
+		case w := <-s.queue:
+			s.commit(s.gather(w))
+		case <-s.closed:
+			select {
+			case w := <-s.queue:
+				s.commit(s.gather(w))
+			default:
+				return
+			}
+		}
+	}
+}
+
+// gather takes first and all that wait behind it.
+func (s *Store) gather(first *write) []*write {
+	var batch []*write
+	for w := first; ; {
+		if w.state.CompareAndSwap(waiting, taken) {
+			batch = append(batch, w)
+		}
+		if len(batch) == maxBatch {
+			return batch
+		}
+		select {
+		case w = <-s.queue:
+		default:
+			return batch
+		}
+	}
+}
+
+// commit applies a batch in one transaction. A write whose guard does not hold
+// fails alone; when the transaction fails, all do.
+func (s *Store) commit(batch []*write) {
+	if len(batch) == 0 {
+		return
+	}
+	outcomes := make([]outcome, len(batch))
+	var numbered map[string]int
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		t := s.begin(tx)
+		for i, w := range batch {
+			outcomes[i].position, outcomes[i].err = t.apply(w)
+			if err := outcomes[i].err; err != nil && !isRefusal(err) {
+				return err
+			}
+		}
+		if err := t.meta.Put(lastKey, positionKey(t.last)); err != nil {
+			return err
+		}
+		var err error
+		numbered, err = s.numbers.save(tx.Bucket(numberBucket))
+		return err
+	})
+	if err == nil {
+		s.numbers.forget(numbered)
+	}
+	for i, w := range batch {
+		if err != nil {
+			outcomes[i] = outcome{err: fmt.Errorf("commit: %w", err)}
+		}
+		w.done <- outcomes[i]
+	}
+}
+
+func isRefusal(err error) bool {
+	return errors.Is(err, registry.ErrExists) || errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrStale)
+}
+
+// transaction is one batch being applied.
+type transaction struct {
+	assets, real, test, meta *bbolt.Bucket
+	last                     int64 // newest position given
+	now                      int64 // µs since the Unix epoch
+}
+
+func (s *Store) begin(tx *bbolt.Tx) *transaction {
+	t := &transaction{
+		assets: tx.Bucket(assetBucket),
+		real:   tx.Bucket(realBucket),
+		test:   tx.Bucket(testBucket),
+		meta:   tx.Bucket(metaBucket),
+		now:    s.now().UnixMicro(),
+	}
+	t.real.FillPercent, t.test.FillPercent = 1, 1 // keys only come at the end
+	if value := t.meta.Get(lastKey); value != nil {
+		t.last = positionOf(value)
+	}
+	return t
+}
+
+func (t *transaction) apply(w *write) (int64, error) {
+	key, ok := keyOf(w.ID)
+	if !ok {
+		return 0, fmt.Errorf("%q: %w", w.ID, registry.ErrNotFound)
+	}
+	value := t.assets.Get(key)
+	switch {
+	case w.create && value != nil:
+		return 0, registry.ErrExists
+	case w.create:
+		w.Revision = 1
+	case value == nil:
+		return 0, registry.ErrNotFound
+	default:
+		before, err := decodeHeader(value)
+		if err != nil {
+			return 0, fmt.Errorf("asset %s: %w", w.ID, err)
+		}
+		if before.revision != w.Revision {
+			return 0, registry.ErrStale
+		}
+		if before.listed {
+			if err := t.feed(before.test).Delete(positionKey(before.position)); err != nil {
+				return 0, err
+			}
+		}
+		w.Revision++
+	}
+	t.last = max(t.now, t.last+1)
+	w.Position = t.last
+	if w.Listed {
+		if err := t.feed(w.Test).Put(positionKey(w.Position), key); err != nil {
+			return 0, err
+		}
+	}
+	return w.Position, t.assets.Put(key, encode(w.Record))
+}
+
+func (t *transaction) feed(test bool) *bbolt.Bucket {
+	if test {
+		return t.test
+	}
+	return t.real
+}

@@ -1,0 +1,371 @@
+// Package storetest is the promises of registry.Store as tests, run on every
+// store, and a checker of the feed that knows nothing of how a store works.
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// Opener opens a store on what it kept under a name before, or anew. It
+// closes it when the test ends, if the test has not.
+type Opener func(t *testing.T, name string, now func() time.Time) registry.Store
+
+// start is what a test's clock shows at first.
+var start = time.Date(2026, 11, 20, 12, 0, 0, 123456000, time.UTC)
+
+// Run tests every promise of registry.Store but those of the feed under load,
+// which CheckFeed does.
+func Run(t *testing.T, open Opener) {
+	for name, test := range map[string]func(*testing.T, Opener){
+		"what is created can be read":                        testCreate,
+		"an id is created once":                              testCreateTwice,
+		"of many who replace a revision one wins":            testReplace,
+		"what does not exist is not found":                   testNotFound,
+		"positions follow the clock, and never step back":    testPositions,
+		"a page holds the listed ones in order":              testPage,
+		"a change moves an asset to the end":                 testMove,
+		"drafts are not listed until they are":               testListing,
+		"modes are apart, and together in order":             testModes,
+		"bodies are as of the entry's position":              testBodies,
+		"numbers count a day's assets":                       testNumbers,
+		"all is there after opening again":                   testReopen,
+		"a caller who has gone changes nothing by himself":   testCancelled,
+		"nothing is shared between the caller and the store": testNothingShared,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open) })
+	}
+}
+
+// NewID returns a random id.
+func NewID() string {
+	id := make([]byte, 16)
+	rand.Read(id) // never fails
+	return hex.EncodeToString(id)
+}
+
+func at(now time.Time) func() time.Time { return func() time.Time { return now } }
+
+func asset(id string, listed bool) registry.Record {
+	return registry.Record{ID: id, Listed: listed, Sealed: "sealed-" + id, Body: []byte(`{"id":"` + id + `"}`)}
+}
+
+func mustCreate(t *testing.T, s registry.Store, r registry.Record) registry.Record {
+	t.Helper()
+	position, err := s.Create(t.Context(), r)
+	if err != nil {
+		t.Fatalf("create: %v", err)
+	}
+	r.Position, r.Revision = position, 1
+	return r
+}
+
+func mustReplace(t *testing.T, s registry.Store, r registry.Record) registry.Record {
+	t.Helper()
+	position, err := s.Replace(t.Context(), r)
+	if err != nil {
+		t.Fatalf("replace: %v", err)
+	}
+	r.Position, r.Revision = position, r.Revision+1
+	return r
+}
+
+func mustPage(t *testing.T, s registry.Store, q registry.Query) []registry.Entry {
+	t.Helper()
+	entries, err := s.Page(t.Context(), q)
+	if err != nil {
+		t.Fatalf("page: %v", err)
+	}
+	return entries
+}
+
+func checkStored(t *testing.T, s registry.Store, want registry.Record) {
+	t.Helper()
+	got, err := s.Get(t.Context(), want.ID)
+	if err != nil {
+		t.Fatalf("get: %v", err)
+	}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func checkEntries(t *testing.T, got []registry.Entry, want ...registry.Record) {
+	t.Helper()
+	if !slices.EqualFunc(got, want, func(e registry.Entry, r registry.Record) bool { return e.ID == r.ID && e.Position == r.Position }) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func testCreate(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	for _, r := range []registry.Record{
+		asset(NewID(), false),
+		{ID: NewID(), Listed: true, Test: true, Sealed: "", Body: []byte(`{}`)},
+		{ID: NewID(), Listed: true, Sealed: "x", Body: []byte(`{"title":"Нежитлове приміщення 𐍈","quantity":123456789012345678.5}`)},
+		{ID: NewID(), Body: slices.Repeat([]byte("0123456789abcdef"), 1<<16)},
+	} {
+		checkStored(t, s, mustCreate(t, s, r))
+	}
+}
+
+func testCreateTwice(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	first := mustCreate(t, s, asset(NewID(), true))
+	again := first
+	again.Body = []byte(`{"other":1}`)
+	if _, err := s.Create(t.Context(), again); !errors.Is(err, registry.ErrExists) {
+		t.Errorf("got %v, want ErrExists", err)
+	}
+	checkStored(t, s, first)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10}), first)
+}
+
+func testReplace(t *testing.T, open Opener) {
+	s := open(t, "a", time.Now)
+	r := mustCreate(t, s, asset(NewID(), true))
+	const racers = 8
+	var wg sync.WaitGroup
+	errs := make([]error, racers)
+	for i := range racers {
+		wg.Go(func() {
+			mine := r
+			mine.Body = fmt.Appendf(nil, `{"racer":%d}`, i)
+			_, errs[i] = s.Replace(t.Context(), mine)
+		})
+	}
+	wg.Wait()
+	won := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && won < 0:
+			won = i
+		case err == nil:
+			t.Errorf("racers %d and %d both won", won, i)
+		case !errors.Is(err, registry.ErrStale):
+			t.Errorf("racer %d: got %v, want ErrStale", i, err)
+		}
+	}
+	got, err := s.Get(t.Context(), r.ID)
+	if err != nil || won < 0 {
+		t.Fatalf("winner %d, get: %v", won, err)
+	}
+	if string(got.Body) != fmt.Sprintf(`{"racer":%d}`, won) || got.Revision != 2 || got.Position <= r.Position {
+		t.Errorf("racer %d won, got %+v", won, got)
+	}
+}
+
+func testNotFound(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	for _, id := range []string{NewID(), "", "x", NewID() + "00", "ABCDEF00112233445566778899AABBCC", "../../../../../etc/passwd"} {
+		if _, err := s.Get(t.Context(), id); !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("get %q: got %v, want ErrNotFound", id, err)
+		}
+		if _, err := s.Replace(t.Context(), registry.Record{ID: id, Revision: 1}); !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("replace %q: got %v, want ErrNotFound", id, err)
+		}
+	}
+}
+
+func testPositions(t *testing.T, open Opener) {
+	now := start
+	s := open(t, "a", func() time.Time { return now })
+	var last int64
+	for i, step := range []time.Duration{0, 0, time.Second, -time.Hour, 0, time.Microsecond, 2 * time.Hour, -2 * time.Hour} {
+		now = now.Add(step)
+		r := mustCreate(t, s, asset(NewID(), i%2 == 0))
+		if want := max(now.UnixMicro(), last+1); r.Position != want {
+			t.Errorf("at step %d: got position %d, want %d", i, r.Position, want)
+		}
+		last = r.Position
+	}
+}
+
+func testPage(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	if got := mustPage(t, s, registry.Query{Limit: 10}); len(got) != 0 {
+		t.Errorf("an empty store lists %v", got)
+	}
+	var all []registry.Record
+	for range 10 {
+		all = append(all, mustCreate(t, s, asset(NewID(), true)))
+	}
+	backwards := slices.Clone(all)
+	slices.Reverse(backwards)
+	first, last := all[0].Position, all[9].Position
+	for name, c := range map[string]struct {
+		q    registry.Query
+		want []registry.Record
+	}{
+		"from the start":             {registry.Query{Limit: 4}, all[:4]},
+		"more than there is":         {registry.Query{Limit: 1000}, all},
+		"after an offset":            {registry.Query{Offset: all[3].Position, Limit: 4}, all[4:8]},
+		"between two positions":      {registry.Query{Offset: first - 1, Limit: 2}, all[:2]},
+		"after the last":             {registry.Query{Offset: last, Limit: 4}, nil},
+		"after the end of time":      {registry.Query{Offset: 1 << 60, Limit: 4}, nil},
+		"from the newest":            {registry.Query{Limit: 4, Descending: true}, backwards[:4]},
+		"before an offset":           {registry.Query{Offset: all[4].Position, Limit: 3, Descending: true}, backwards[6:9]},
+		"before the first":           {registry.Query{Offset: first, Limit: 4, Descending: true}, nil},
+		"before the end of time":     {registry.Query{Offset: 1 << 60, Limit: 3, Descending: true}, backwards[:3]},
+		"before the beginning of it": {registry.Query{Offset: 1, Limit: 3, Descending: true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) { checkEntries(t, mustPage(t, s, c.q), c.want...) })
+	}
+}
+
+func testMove(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	a, b := mustCreate(t, s, asset(NewID(), true)), mustCreate(t, s, asset(NewID(), true))
+	a = mustReplace(t, s, a)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10}), b, a)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10, Offset: b.Position}), a)
+	checkStored(t, s, a)
+}
+
+func testListing(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	draft, other := mustCreate(t, s, asset(NewID(), false)), mustCreate(t, s, asset(NewID(), true))
+	draft = mustReplace(t, s, draft)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10, Mode: registry.All}), other)
+	draft.Listed = true
+	draft = mustReplace(t, s, draft)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10}), other, draft)
+	checkStored(t, s, draft)
+}
+
+func testModes(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	var all, real, tests []registry.Record
+	for i := range 12 {
+		r := asset(NewID(), true)
+		r.Test = i%3 == 0
+		r = mustCreate(t, s, r)
+		all = append(all, r)
+		if r.Test {
+			tests = append(tests, r)
+		} else {
+			real = append(real, r)
+		}
+	}
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 100, Mode: registry.Real}), real...)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 100, Mode: registry.Test}), tests...)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 100, Mode: registry.All}), all...)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 5, Offset: all[4].Position, Mode: registry.All}), all[5:10]...)
+	slices.Reverse(all)
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 7, Descending: true, Mode: registry.All}), all[:7]...)
+}
+
+func testBodies(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	a := mustCreate(t, s, asset(NewID(), true))
+	a.Body = []byte(`{"title":"new"}`)
+	a = mustReplace(t, s, a)
+	got := mustPage(t, s, registry.Query{Limit: 10, Bodies: true})
+	if len(got) != 1 || string(got[0].Body) != string(a.Body) || got[0].Position != a.Position {
+		t.Errorf("got %+v, want %+v", got, a)
+	}
+	if got := mustPage(t, s, registry.Query{Limit: 10}); len(got) != 1 || got[0].Body != nil {
+		t.Errorf("got a body that was not asked for: %+v", got)
+	}
+}
+
+func testNumbers(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	next := func(s registry.Store, day string, want int) {
+		t.Helper()
+		got, err := s.NextNumber(t.Context(), day)
+		if err != nil || got != want {
+			t.Errorf("number of %s: got %d, %v; want %d", day, got, err, want)
+		}
+	}
+	for _, c := range []struct {
+		day  string
+		want int
+	}{{"2026-11-20", 1}, {"2026-11-20", 2}, {"2026-11-21", 1}, {"2026-11-20", 3}, {"2026-11-21", 2}} {
+		next(s, c.day, c.want)
+		mustCreate(t, s, asset(NewID(), false))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, "a", at(start))
+	for day, used := range map[string]int{"2026-11-20": 3, "2026-11-21": 2} {
+		if got, err := s.NextNumber(t.Context(), day); err != nil || got <= used {
+			t.Errorf("number of %s after opening again: got %d, %v; want more than %d", day, got, err, used)
+		}
+	}
+	seen := sync.Map{}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				n, err := s.NextNumber(t.Context(), "2026-11-22")
+				if _, twice := seen.LoadOrStore(n, true); twice || err != nil {
+					t.Errorf("number %d was given twice, or %v", n, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func testReopen(t *testing.T, open Opener) {
+	now := start
+	s := open(t, "a", func() time.Time { return now })
+	a, b := mustCreate(t, s, asset(NewID(), true)), mustCreate(t, s, asset(NewID(), false))
+	a = mustReplace(t, s, a)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now = start.Add(-time.Hour)
+	s = open(t, "a", func() time.Time { return now })
+	checkStored(t, s, a)
+	checkStored(t, s, b)
+	c := mustCreate(t, s, asset(NewID(), true))
+	if c.Position <= a.Position {
+		t.Errorf("after opening again position %d follows %d", c.Position, a.Position)
+	}
+	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10}), a, c)
+}
+
+func testCancelled(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	a := mustCreate(t, s, asset(NewID(), true))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	id := NewID()
+	_, created := s.Create(gone, asset(id, true))
+	_, found := s.Get(t.Context(), id)
+	if (created == nil) != (found == nil) {
+		t.Errorf("create said %v, and get %v", created, found)
+	}
+	if _, err := s.Get(gone, a.ID); err == nil {
+		t.Error("a caller who has gone was answered")
+	}
+	checkStored(t, s, mustReplace(t, s, a))
+}
+
+func testNothingShared(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	r := asset(NewID(), true)
+	want := string(r.Body)
+	mustCreate(t, s, r)
+	copy(r.Body, "XXXX")
+	got, err := s.Get(t.Context(), r.ID)
+	if err != nil || string(got.Body) != want {
+		t.Fatalf("got %s, %v; want %s", got.Body, err, want)
+	}
+	copy(got.Body, "YYYY")
+	if got, err = s.Get(t.Context(), r.ID); err != nil || string(got.Body) != want {
+		t.Errorf("got %s, %v; want %s", got.Body, err, want)
+	}
+}
