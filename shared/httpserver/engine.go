@@ -108,35 +108,30 @@ func RequestID(ctx context.Context) string {
 
 func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		start := time.Now()
+		start, path := time.Now(), c.Request.URL.Path // handlers may forward the request elsewhere
 		id := c.GetHeader(RequestIDHeader)
 		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestIDKey{}, id))
 		c.Next()
-		logRequest(c, log, level, start, id)
+		ctx, level, status := c.Request.Context(), level, c.Writer.Status()
+		if status >= http.StatusInternalServerError {
+			level = slog.LevelError
+		}
+		if !log.Enabled(ctx, level) {
+			return
+		}
+		attrs := []slog.Attr{
+			slog.String("method", c.Request.Method),
+			slog.String("path", path),
+			slog.Int("status", status),
+			slog.Int("bytes", max(c.Writer.Size(), 0)),
+			slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
+			slog.String("request_id", id),
+		}
+		if last := c.Errors.Last(); last != nil {
+			attrs = append(attrs, slog.String("error", last.Err.Error()))
+		}
+		log.LogAttrs(ctx, level, "request", attrs...)
 	}
-}
-
-func logRequest(c *gin.Context, log *slog.Logger, level slog.Level, start time.Time, id string) {
-	ctx := c.Request.Context()
-	status := c.Writer.Status()
-	if status >= http.StatusInternalServerError {
-		level = slog.LevelError
-	}
-	if !log.Enabled(ctx, level) {
-		return
-	}
-	attrs := []slog.Attr{
-		slog.String("method", c.Request.Method),
-		slog.String("path", c.Request.URL.Path),
-		slog.Int("status", status),
-		slog.Int("bytes", max(c.Writer.Size(), 0)),
-		slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
-		slog.String("request_id", id),
-	}
-	if last := c.Errors.Last(); last != nil {
-		attrs = append(attrs, slog.String("error", last.Err.Error()))
-	}
-	log.LogAttrs(ctx, level, "request", attrs...)
 }
 
 func recoverPanic(c *gin.Context) {

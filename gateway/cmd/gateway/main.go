@@ -1,0 +1,77 @@
+// Command gateway runs the edge of the registry as a process of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"asset-registry/gateway"
+	"asset-registry/shared/config"
+	"asset-registry/shared/httpserver"
+)
+
+// settings are the command's flags, environment and config file.
+type settings struct {
+	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
+	AssetsURL      string         `name:"assets-url" default:"http://127.0.0.1:8081" help:"Address of the asset service."`
+	AuthURL        string         `name:"auth-url" default:"http://127.0.0.1:8082" help:"Address of the auth service."`
+	SecretFile     string         `required:"" help:"File with the secret that the services share, at least 32 bytes."`
+	BaseURL        string         `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
+	MaxBody        int64          `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout        time.Duration  `default:"10s" help:"Longest time for a request."`
+	KeyTTL         time.Duration  `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
+	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
+	LogLevel       slog.Level     `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+	Limit          gateway.Limits `embed:"" prefix:"limit-"`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "gateway:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	var s settings
+	if _, err := config.Parse(&s, "gateway", "The edge of the asset registry.", "GATEWAY", args); err != nil {
+		return err
+	}
+	secret, err := config.Secret(s.SecretFile)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.Addr)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
+	server, err := gateway.New(ctx, gateway.Config{
+		AssetsURL:      s.AssetsURL,
+		AuthURL:        s.AuthURL,
+		Secret:         secret,
+		BaseURL:        s.BaseURL,
+		MaxBody:        s.MaxBody,
+		Timeout:        s.Timeout,
+		KeyTTL:         s.KeyTTL,
+		Limits:         s.Limit,
+		TrustedProxies: s.TrustedProxies,
+		Log:            log,
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, server.Close()) }()
+	log.Info("listening", "addr", listener.Addr().String())
+	return httpserver.Serve(ctx, listener, server.Handler(), log)
+}

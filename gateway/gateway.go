@@ -1,0 +1,186 @@
+// Package gateway is the edge of the registry: the one service that the public
+// meets. It checks version, content type, API key and rate limits, and forwards
+// what passes to the asset service in the name of who it found to be calling.
+//
+// The order of checks is that of contract section 7, which wants a missing
+// asset told before a missing key or a wrong content type. The gateway keeps no
+// assets, so when it is about to refuse a write for one of these two, and only
+// then, it asks the asset service whether there is such an asset.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+
+	"asset-registry/gateway/internal/apikey"
+	"asset-registry/gateway/internal/proxy"
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// Config is all that the gateway needs to know. Fields that say so may be left zero.
+type Config struct {
+	AssetsURL string            // address of the asset service
+	Assets    http.Handler      // the asset service, in process; then AssetsURL is not needed
+	AuthURL   string            // address of the auth service
+	Auth      http.RoundTripper // how to reach it; nil: over the network
+	Secret    []byte            // signs identities; the same for all services
+
+	BaseURL        string            // address that links start with; empty: as the client addressed us
+	MaxBody        int64             // bytes of a request body; 0: 1 MiB
+	Timeout        time.Duration     // longest time for a request; 0: 10 s
+	KeyTTL         time.Duration     // how long a verified key is trusted; 0: 5 s
+	Limits         Limits            // requests per second
+	TrustedProxies ratelimit.Proxies // networks whose X-Forwarded-For counts; empty: none
+	Log            *slog.Logger
+	Now            func() time.Time // nil: time.Now
+}
+
+// Limits are the most requests per second that are let in, for each client
+// address and for each API key; 0 is no limit.
+type Limits struct {
+	AddressList  int64 `default:"100" help:"Pages of the feed a second for one client address; 0: no limit."`
+	AddressRead  int64 `default:"1000" help:"Reads of single assets a second for one client address; 0: no limit."`
+	AddressWrite int64 `default:"500" help:"Writes a second for one client address; 0: no limit."`
+	KeyList      int64 `default:"100" help:"Pages of the feed a second for one API key; 0: no limit."`
+	KeyRead      int64 `default:"1000" help:"Reads of single assets a second for one API key; 0: no limit."`
+	KeyWrite     int64 `default:"200" help:"Writes a second for one API key; 0: no limit."`
+}
+
+func (l Limits) addresses() ratelimit.Rates {
+	return ratelimit.Rates{ratelimit.List: l.AddressList, ratelimit.Read: l.AddressRead, ratelimit.Write: l.AddressWrite}
+}
+
+func (l Limits) keys() ratelimit.Rates {
+	return ratelimit.Rates{ratelimit.List: l.KeyList, ratelimit.Read: l.KeyRead, ratelimit.Write: l.KeyWrite}
+}
+
+const (
+	defaultMaxBody = 1 << 20
+	defaultTimeout = 10 * time.Second
+	defaultKeyTTL  = 5 * time.Second
+	limitCleanUp   = 10 * time.Second // how often counters that have run out are dropped
+)
+
+// Validate reports everything that is wrong with the configuration.
+func (c Config) Validate() error {
+	var faults []error
+	if c.Assets == nil {
+		faults = append(faults, checkURL("address of the asset service", c.AssetsURL))
+	}
+	if c.Auth == nil {
+		faults = append(faults, checkURL("address of the auth service", c.AuthURL))
+	}
+	if c.BaseURL != "" {
+		faults = append(faults, checkURL("base URL", c.BaseURL))
+	}
+	if len(c.Secret) < identity.MinSecret {
+		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
+	}
+	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 {
+		faults = append(faults, errors.New("the body limit, the time-out and the keys' time must not be negative"))
+	}
+	for _, rates := range []ratelimit.Rates{c.Limits.addresses(), c.Limits.keys()} {
+		for class, rate := range rates {
+			if rate < 0 {
+				faults = append(faults, fmt.Errorf("a limit of %s requests is negative", class))
+			}
+		}
+	}
+	if c.Log == nil {
+		faults = append(faults, errors.New("the log is missing"))
+	}
+	return errors.Join(faults...)
+}
+
+func checkURL(what, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("the %s, %q, must start with http:// or https:// and name a host", what, text)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxBody == 0 {
+		c.MaxBody = defaultMaxBody
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.KeyTTL == 0 {
+		c.KeyTTL = defaultKeyTTL
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	return c
+}
+
+// Server is a running gateway.
+type Server struct {
+	config  Config
+	assets  *proxy.Upstream
+	keys    apikey.Verifier
+	limits  *ratelimit.Limiter
+	handler http.Handler
+}
+
+// New returns a gateway that is ready to answer.
+func New(_ context.Context, c Config) (*Server, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configure gateway: %w", err)
+	}
+	c = c.withDefaults()
+	signer, err := identity.NewSigner(c.Secret, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	counters := memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "limit", CleanUpInterval: limitCleanUp})
+	s := &Server{
+		config: c,
+		keys:   apikey.Cached(authapi.NewClient(c.AuthURL, c.Auth, signer, "gateway"), c.KeyTTL, c.Now),
+		limits: ratelimit.New(counters, c.Limits.addresses(), c.Limits.keys(), c.Now),
+	}
+	if s.assets, err = c.upstream(signer); err != nil {
+		return nil, err
+	}
+	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready})
+	s.route(engine)
+	s.handler = edge(engine)
+	return s, nil
+}
+
+func (c Config) upstream(signer *identity.Signer) (*proxy.Upstream, error) {
+	if c.Assets != nil {
+		return proxy.Local(c.Assets, signer), nil
+	}
+	address, err := url.Parse(c.AssetsURL)
+	if err != nil {
+		return nil, fmt.Errorf("address of the asset service: %w", err)
+	}
+	return proxy.Remote(address, signer, func(r *http.Request, err error) {
+		c.Log.Error("asset service did not answer", "error", err, "request_id", httpserver.RequestID(r.Context()))
+	}), nil
+}
+
+// Handler answers the public's requests.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close frees what the gateway holds; it never fails.
+func (s *Server) Close() error {
+	s.assets.Close()
+	return nil
+}

@@ -1,0 +1,89 @@
+package apikey
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// Verifier tells whose key has a hash. For nobody's it returns a fault of kind
+// Unauthorized, and one of kind Unavailable when it cannot tell.
+type Verifier interface {
+	VerifyKey(ctx context.Context, hash string) (identity.Identity, error)
+}
+
+// maxEntries bounds the cache. A broker has a handful of keys, and a flood of
+// wrong ones must not push all the right ones out for good: they are back
+// after one question each.
+const maxEntries = 10_000
+
+// Cache is a Verifier that remembers for a while what another has said, known
+// keys and unknown ones alike, and asks about a key once at a time.
+type Cache struct {
+	from    Verifier
+	ttl     time.Duration
+	now     func() time.Time
+	flights singleflight.Group
+
+	mu      sync.RWMutex
+	entries map[string]entry
+}
+
+type entry struct {
+	identity identity.Identity
+	err      error // Unauthorized, or nil
+	until    time.Time
+}
+
+// Cached returns a cache in front of from that is at most ttl behind it.
+func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
+	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
+}
+
+// VerifyKey tells whose key has a hash, as it was at most the cache's time ago.
+func (c *Cache) VerifyKey(ctx context.Context, hash string) (identity.Identity, error) {
+	c.mu.RLock()
+	e, known := c.entries[hash]
+	c.mu.RUnlock()
+	if known && c.now().Before(e.until) {
+		return e.identity, e.err
+	}
+	// Who waits with others must not fail because the first of them left.
+	flight := c.flights.DoChan(hash, func() (any, error) {
+		asked := c.now()
+		i, err := c.from.VerifyKey(context.WithoutCancel(ctx), hash)
+		if err == nil || fault.KindOf(err) == fault.Unauthorized {
+			c.keep(hash, entry{identity: i, err: err, until: asked.Add(c.ttl)})
+		}
+		return i, err
+	})
+	select {
+	case result := <-flight:
+		i, _ := result.Val.(identity.Identity)
+		return i, result.Err
+	case <-ctx.Done():
+		return identity.Identity{}, ctx.Err()
+	}
+}
+
+func (c *Cache) keep(hash string, e entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.entries) >= maxEntries {
+		now := c.now()
+		for hash, e := range c.entries {
+			if !now.Before(e.until) {
+				delete(c.entries, hash)
+			}
+		}
+		if len(c.entries) >= maxEntries {
+			clear(c.entries)
+		}
+	}
+	c.entries[hash] = e
+}

@@ -1,0 +1,52 @@
+// Package apikey tells who is calling by the API key that a request carries.
+package apikey
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+)
+
+// maxHeader is the longest Authorization header that is looked at, in bytes.
+const maxHeader = 1024
+
+// Hash returns the hash of the API key in a request's Authorization header:
+// the user name of Basic authentication (interface document, Authentication;
+// RFC 7617), or a Bearer token (contract, section 6.1). A missing or malformed
+// header is a fault of kind Unauthorized that says what is wrong with it.
+func Hash(h http.Header) (string, error) {
+	values := h.Values("Authorization")
+	switch {
+	case len(values) == 0:
+		return "", refuse("An API key is needed: send it as the user name of HTTP Basic authentication, with an empty password.")
+	case len(values) > 1:
+		return "", refuse("The header is sent more than once.")
+	case len(values[0]) > maxHeader:
+		return "", refuse("The header is too long for any API key.")
+	}
+	scheme, credentials, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
+	credentials = strings.TrimSpace(credentials)
+	switch strings.ToLower(scheme) {
+	case "basic":
+		text, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(credentials, "="))
+		if err != nil {
+			return "", refuse("What follows Basic is not Base64.")
+		}
+		key, _, _ := strings.Cut(string(text), ":")
+		credentials = key
+	case "bearer":
+	default:
+		return "", refuse("The scheme must be Basic or Bearer.")
+	}
+	if credentials == "" {
+		return "", refuse("The API key is empty.")
+	}
+	return authapi.Hash(credentials), nil
+}
+
+func refuse(description string) error {
+	return fault.New(fault.Unauthorized, fault.Header, "Authorization", "%s", description)
+}

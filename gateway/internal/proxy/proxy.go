@@ -1,0 +1,188 @@
+// Package proxy forwards requests to the asset service, over the network or
+// within the process, and makes sure that what arrives there says only what
+// the edge has found out, not what a client has claimed.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+const (
+	dialTimeout = 500 * time.Millisecond // of a connection
+	idleTimeout = 90 * time.Second       // of a connection that nobody uses
+	maxIdle     = 256                    // connections kept
+	bufferSize  = 16 << 10               // bytes copied at a time
+)
+
+// tokenHeader and tokenParameter carry an owner token (interface document,
+// Authentication).
+const (
+	tokenHeader    = "X-Access-Token"
+	tokenParameter = "acc_token"
+)
+
+// Upstream is the asset service. It is safe for concurrent use.
+type Upstream struct {
+	forward   http.Handler
+	transport http.RoundTripper
+	url       string
+	signer    *identity.Signer
+}
+
+// Local returns an upstream in the same process.
+func Local(handler http.Handler, signer *identity.Signer) *Upstream {
+	return &Upstream{forward: handler, transport: httpserver.InProcess(handler), url: "http://assetsvc", signer: signer}
+}
+
+// Remote returns an upstream at an address. fail is told why an answer did not
+// come, for the log.
+func Remote(address *url.URL, signer *identity.Signer, fail func(*http.Request, error)) *Upstream {
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		MaxIdleConnsPerHost: maxIdle,
+		MaxIdleConns:        maxIdle,
+		IdleConnTimeout:     idleTimeout,
+		DisableCompression:  true,
+	}
+	return &Upstream{
+		url:       strings.TrimSuffix(address.String(), "/"),
+		transport: transport,
+		signer:    signer,
+		forward: &httputil.ReverseProxy{
+			Rewrite:    func(r *httputil.ProxyRequest) { r.SetURL(address) },
+			Transport:  transport,
+			BufferPool: &buffers{},
+			ModifyResponse: func(resp *http.Response) error {
+				resp.Header.Del("X-Content-Type-Options") // the edge has set it
+				return nil
+			},
+			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+				fail(r, err)
+				if !errors.Is(err, context.Canceled) { // nobody is left to answer
+					faulthttp.Write(w, unavailable())
+				}
+			},
+		},
+	}
+}
+
+// Request is what the edge has found out about a request.
+type Request struct {
+	Path    string // of the upstream
+	Caller  identity.Identity
+	BaseURL string // that the public knows the registry by
+}
+
+// Forward passes a request on and its answer back.
+func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request) error {
+	if err := u.prepare(r, about); err != nil {
+		return err
+	}
+	u.forward.ServeHTTP(w, r)
+	return nil
+}
+
+// Get asks for an asset in nobody's name. It returns the fault that the
+// upstream answers with, one of kind NotFound if there is no such asset.
+func (u *Upstream) Get(ctx context.Context, path string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url+path, nil)
+	if err != nil {
+		return fmt.Errorf("address asset service: %w", err)
+	}
+	r.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))
+	if err := u.prepare(r, Request{Path: path}); err != nil {
+		return err
+	}
+	resp, err := u.transport.RoundTrip(r)
+	if err != nil {
+		return fmt.Errorf("%w: %w", unavailable(), err)
+	}
+	defer resp.Body.Close()
+	return faulthttp.Read(resp)
+}
+
+// Close frees the connections that are kept.
+func (u *Upstream) Close() {
+	if t, ok := u.transport.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+func unavailable() *fault.Error {
+	return fault.New(fault.Unavailable, fault.URL, "registry", "The registry cannot be reached now; repeat the request.")
+}
+
+// stripped are headers that a client's word counts for nothing in, or that
+// are nobody's business behind the edge.
+var stripped = []string{
+	"Authorization", "Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
+	"Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Upgrade",
+}
+
+func (u *Upstream) prepare(r *http.Request, about Request) error {
+	for _, name := range stripped {
+		r.Header.Del(name)
+	}
+	signed, err := u.signer.Sign(about.Caller)
+	if err != nil {
+		return err
+	}
+	r.Header.Set(identity.Header, signed)
+	r.Header.Set(httpserver.BaseURLHeader, about.BaseURL)
+	httpserver.SetTimeout(r.Context(), r.Header)
+	r.URL.Path, r.URL.RawPath = about.Path, ""
+	query, token := takeToken(r.URL.RawQuery)
+	r.URL.RawQuery = query
+	if token != "" { // the query wins over the header (contract, section 6.3)
+		r.Header.Set(tokenHeader, token)
+	}
+	r.RequestURI = r.URL.RequestURI()
+	return nil
+}
+
+// takeToken takes the owner token out of a query, so that it stands in no
+// address behind the edge, and leaves the rest as it is to the byte. The first
+// token that is not empty counts.
+func takeToken(query string) (rest, token string) {
+	if !strings.Contains(query, "acc") && !strings.Contains(query, "%") {
+		return query, ""
+	}
+	var kept []string
+	for part := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		if name, err := url.QueryUnescape(name); err != nil || name != tokenParameter {
+			kept = append(kept, part)
+			continue
+		}
+		if text, err := url.QueryUnescape(value); token == "" && err == nil {
+			token = text
+		}
+	}
+	return strings.Join(kept, "&"), token
+}
+
+// buffers lends the proxy the memory that it copies through.
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, bufferSize)
+}
+
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }

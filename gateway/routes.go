@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"asset-registry/gateway/internal/apikey"
+	"asset-registry/gateway/internal/proxy"
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/gateway/internal/version"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// route adds every route to the engine. What a request passes is read from left
+// to right; the order of refusals is that of contract section 7.
+func (s *Server) route(engine *gin.Engine) {
+	engine.GET("/", httpserver.Handle(s.welcome))
+	for _, v := range version.Table {
+		r := engine.Group("/api/" + v.Name)
+		forward := s.forward(v)
+		list := []gin.HandlerFunc{s.limitAddress(ratelimit.List), s.identify, s.limitKey(ratelimit.List), forward}
+		read := []gin.HandlerFunc{s.limitAddress(ratelimit.Read), s.identify, s.limitKey(ratelimit.Read), forward}
+		write := []gin.HandlerFunc{s.limitAddress(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.limitKey(ratelimit.Write), s.readBody(), forward}
+		r.GET("/assets", list...)
+		r.HEAD("/assets", list...)
+		r.POST("/assets", write...)
+		r.GET("/assets/:id", read...)
+		r.HEAD("/assets/:id", read...)
+		r.PATCH("/assets/:id", write...)
+		r.PUT("/assets/:id", write...)
+	}
+}
+
+// edge is what stands before the engine: it takes away what only our own
+// services may say, and names the request.
+func edge(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name := range r.Header {
+			if strings.HasPrefix(name, "X-Registry-") {
+				r.Header.Del(name)
+			}
+		}
+		id := r.Header.Get(httpserver.RequestIDHeader)
+		if !isRequestID(id) {
+			id = uuid.NewString()
+			r.Header.Set(httpserver.RequestIDHeader, id)
+		}
+		w.Header().Set(httpserver.RequestIDHeader, id)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isRequestID tells whether a client's name for its request may stand in our log.
+func isRequestID(id string) bool {
+	return id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
+		return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.", r)
+	})
+}
+
+func (s *Server) welcome(c *gin.Context) error {
+	names := make([]string, len(version.Table))
+	for i, v := range version.Table {
+		names[i] = v.Name
+	}
+	c.JSON(http.StatusOK, gin.H{"name": "asset registry", "versions": names, "assets": s.baseURL(c.Request) + "/api/" + version.Current + "/assets"})
+	return nil
+}
+
+func (s *Server) limitAddress(class ratelimit.Class) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		return s.limits.Address(c, class, s.config.TrustedProxies.Client(c.Request))
+	})
+}
+
+func (s *Server) limitKey(class ratelimit.Class) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		if i := caller(c); !i.IsAnonymous() {
+			return s.limits.Key(c, class, i.KeyID)
+		}
+		return nil
+	})
+}
+
+// refuse runs a check that a write must pass. An asset that does not exist is
+// the first thing to say of any request, so before it refuses, it asks.
+func (s *Server) refuse(v version.Version, check func(*gin.Context) error) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		refusal := check(c)
+		kind := fault.KindOf(refusal)
+		if c.Param("id") == "" || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
+			return refusal
+		}
+		if missing := s.assets.Get(c.Request.Context(), upstreamPath(c, v)); fault.KindOf(missing) == fault.NotFound {
+			return missing
+		}
+		return refusal
+	})
+}
+
+// needJSON refuses a body of another type (interface document, Create an asset).
+func needJSON(c *gin.Context) error {
+	if media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || media != "application/json" {
+		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type", "Content-Type header should be one of ['application/json']")
+	}
+	return nil
+}
+
+const callerKey = "caller"
+
+func caller(c *gin.Context) identity.Identity {
+	i, _ := c.Value(callerKey).(identity.Identity)
+	return i
+}
+
+// needKey refuses a request without a valid API key.
+func (s *Server) needKey(c *gin.Context) error {
+	hash, err := apikey.Hash(c.Request.Header)
+	if err != nil {
+		return err
+	}
+	i, err := s.keys.VerifyKey(c.Request.Context(), hash)
+	if err != nil {
+		return err
+	}
+	c.Set(callerKey, i)
+	return nil
+}
+
+// identify takes a reader for whom the key says, if it does: reading needs no
+// key, so none is refused (contract, section 6.4).
+func (s *Server) identify(c *gin.Context) {
+	if c.GetHeader("Authorization") == "" {
+		return
+	}
+	if err := s.needKey(c); err != nil && fault.KindOf(err) != fault.Unauthorized {
+		_ = c.Error(err) // for the log: the reader is served all the same
+	}
+}
+
+// readBody reads the whole body before anybody behind the edge waits for it.
+func (s *Server) readBody() gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		r := c.Request
+		tooLarge := fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", s.config.MaxBody)
+		if r.ContentLength > s.config.MaxBody {
+			return tooLarge
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, s.config.MaxBody))
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return tooLarge
+		}
+		if err != nil {
+			return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
+		}
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		return nil
+	})
+}
+
+func (s *Server) forward(v version.Version) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		r := c.Request
+		if r.Method == http.MethodGet || r.Method == http.MethodHead { // a body means nothing there
+			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
+		}
+		return s.assets.Forward(c.Writer, r, proxy.Request{
+			Path:    upstreamPath(c, v),
+			Caller:  caller(c),
+			BaseURL: s.baseURL(r),
+		})
+	})
+}
+
+// upstreamPath is the request's path in the version that it is forwarded as.
+func upstreamPath(c *gin.Context, v version.Version) string {
+	return "/api/" + v.As + strings.TrimPrefix(c.Request.URL.Path, "/api/"+v.Name)
+}
+
+// baseURL is the address that the client knows the registry by.
+func (s *Server) baseURL(r *http.Request) string {
+	switch {
+	case s.config.BaseURL != "":
+		return s.config.BaseURL
+	case r.TLS != nil:
+		return "https://" + r.Host
+	default:
+		return "http://" + r.Host
+	}
+}
+
+// ready returns nil: the edge can answer without anything behind it.
+func ready(context.Context) error { return nil }
