@@ -17,6 +17,7 @@ import (
 	"asset-registry/authsvc/internal/boltstore"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 )
@@ -118,3 +119,10 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // Close waits for writes under way and closes the store.
 func (s *Server) Close() error { return s.store.Close() }
+
+// NewKey returns a new API key, which is to be shown to its holder and nobody
+// else, and the hash by which a keys file lists it.
+func NewKey() (key, hash string) {
+	key = apikey.New()
+	return key, authapi.Hash(key)
+}

@@ -1,9 +1,11 @@
 package boltstore
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,5 +60,30 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	if after, err := os.ReadFile(foreign); err != nil || string(after) != text {
 		t.Errorf("the foreign file was changed, or %v", err)
+	}
+}
+
+func TestFeed(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	s := opener(t)(t, "feed", wildClock(seed))
+	report := storetest.CheckFeed(t, s, storetest.Load{Seed: seed, Writers: 16, Followers: 6, Changes: 5000, Assets: 200})
+	t.Logf("seed %d: %v", seed, report)
+	for _, v := range report.Violations {
+		t.Error(v)
+	}
+	if report.Changes < 5000 || report.Checks < report.Changes {
+		t.Errorf("too little was done to mean anything: %v", report)
+	}
+}
+
+// wildClock steps forth and back by seconds, and takes its time.
+func wildClock(seed uint64) func() time.Time {
+	random := rand.New(rand.NewPCG(seed, 0))
+	var mu sync.Mutex
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		time.Sleep(time.Duration(random.IntN(200)) * time.Microsecond)
+		return time.Now().Add(time.Duration(random.IntN(10_000)-5_000) * time.Millisecond)
 	}
 }

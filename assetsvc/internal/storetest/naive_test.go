@@ -1,0 +1,107 @@
+package storetest
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// naive is a store as one writes it who has not thought of the feed: it takes
+// the time, then writes, as the peers of this registry do. It is here for
+// CheckFeed to fail on: a checker that has never failed proves nothing.
+type naive struct {
+	mu     sync.Mutex
+	assets map[string]registry.Record
+	number int
+}
+
+func (s *naive) put(r registry.Record, guard func(current registry.Record, found bool) error) (int64, error) {
+	position := time.Now().UnixMicro()
+	time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) // the write takes its time
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	current, found := s.assets[r.ID]
+	if err := guard(current, found); err != nil {
+		return 0, err
+	}
+	r.Position, r.Revision = position, current.Revision+1
+	s.assets[r.ID] = r
+	return position, nil
+}
+
+func (s *naive) Create(_ context.Context, r registry.Record) (int64, error) {
+	return s.put(r, func(_ registry.Record, found bool) error {
+		if found {
+			return registry.ErrExists
+		}
+		return nil
+	})
+}
+
+func (s *naive) Replace(_ context.Context, r registry.Record) (int64, error) {
+	return s.put(r, func(current registry.Record, _ bool) error {
+		if current.Revision != r.Revision {
+			return registry.ErrStale
+		}
+		return nil
+	})
+}
+
+func (s *naive) Get(_ context.Context, id string) (registry.Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, found := s.assets[id]
+	if !found {
+		return r, registry.ErrNotFound
+	}
+	return r, nil
+}
+
+func (s *naive) Page(_ context.Context, q registry.Query) ([]registry.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var entries []registry.Entry
+	for _, r := range s.assets {
+		wanted := q.Mode == registry.All || r.Test == (q.Mode == registry.Test)
+		if r.Listed && wanted && (r.Position > q.Offset && !q.Descending || (r.Position < q.Offset || q.Offset == 0) && q.Descending) {
+			entries = append(entries, registry.Entry{ID: r.ID, Position: r.Position})
+		}
+	}
+	slices.SortFunc(entries, func(a, b registry.Entry) int {
+		if q.Descending {
+			a, b = b, a
+		}
+		return int(a.Position - b.Position)
+	})
+	return entries[:min(len(entries), q.Limit)], nil
+}
+
+func (s *naive) NextNumber(context.Context, string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number++
+	return s.number, nil
+}
+
+func (s *naive) Ready(context.Context) error { return nil }
+func (s *naive) Close() error                { return nil }
+
+func TestTheCheckerCatchesANaiveStore(t *testing.T) {
+	const attempts = 20
+	for seed := range uint64(attempts) {
+		report := CheckFeed(t, &naive{assets: map[string]registry.Record{}}, Load{Seed: seed, Writers: 16, Followers: 6, Changes: 1000, Assets: 100})
+		for _, v := range report.Violations {
+			if strings.HasPrefix(v, "F1:") {
+				t.Logf("seed %d: %v; %s", seed, report, v)
+				return
+			}
+		}
+	}
+	t.Errorf("no change was found lost in %d runs on a store that loses changes", attempts)
+}

@@ -1,0 +1,107 @@
+package standalone
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"asset-registry/shared/config"
+)
+
+// What lies in a data directory. The format file comes first, so that a
+// directory is either empty, or ours.
+const (
+	formatFile = "FORMAT"
+	secretFile = "secret"
+	assetsFile = "assets.db"
+	tokensFile = "tokens.db"
+
+	format        = "asset-registry data 1"
+	secretBytes   = 32
+	unfinished    = ".new" // ends the name of a file that is being written
+	directoryMode = 0o700
+	fileMode      = 0o600
+)
+
+// openData prepares a data directory, making it if there is none, and returns
+// its secret. It writes nothing into a directory that is not ours.
+func openData(dir string) (secret []byte, err error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(dir, directoryMode); err != nil {
+			return nil, fmt.Errorf("make data directory: %w", err)
+		}
+	case err != nil:
+		return nil, fmt.Errorf("open data directory: %w", err)
+	}
+	found, err := os.ReadFile(filepath.Join(dir, formatFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() != formatFile+unfinished }); i >= 0 {
+			return nil, fmt.Errorf("data directory %s is not the registry's: it holds %s and no %s; name an empty one, or one that does not exist", dir, entries[i].Name(), formatFile)
+		}
+		if err := writeFile(dir, formatFile, format); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, fmt.Errorf("open data directory: %w", err)
+	case strings.TrimSpace(string(found)) != format:
+		return nil, fmt.Errorf("data directory %s is in format %q; this registry reads and writes %q", dir, strings.TrimSpace(string(found)), format)
+	}
+	return openSecret(dir)
+}
+
+// openSecret returns the directory's secret, made when there is none yet. A
+// directory with assets that has lost its secret has lost their tokens: that is
+// for a person to see.
+func openSecret(dir string) ([]byte, error) {
+	path := filepath.Join(dir, secretFile)
+	_, missing := os.Stat(path)
+	if _, err := os.Stat(filepath.Join(dir, assetsFile)); missing != nil && err == nil {
+		return nil, fmt.Errorf("data directory %s has assets but no file %s, without which no owner token is good: restore it", dir, secretFile)
+	}
+	if errors.Is(missing, fs.ErrNotExist) {
+		bits := make([]byte, secretBytes)
+		rand.Read(bits) // never fails
+		if err := writeFile(dir, secretFile, hex.EncodeToString(bits)); err != nil {
+			return nil, err
+		}
+	}
+	return config.Secret(path)
+}
+
+// writeFile writes a line into a file that is there whole and durably, or not at all.
+func writeFile(dir, name, line string) error {
+	path := filepath.Join(dir, name)
+	file, err := os.OpenFile(path+unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return fmt.Errorf("write into data directory: %w", err)
+	}
+	_, err = file.WriteString(line + "\n")
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(path+unfinished, path)
+	}
+	if err == nil {
+		err = syncDirectory(dir)
+	}
+	if err != nil {
+		return fmt.Errorf("write into data directory: %w", err)
+	}
+	return nil
+}
+
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,135 @@
+// Package standalone is the whole registry in one process: the three services,
+// joined in memory, on stores that are files of one directory.
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"asset-registry/assetsvc"
+	"asset-registry/authsvc"
+	"asset-registry/gateway"
+	"asset-registry/shared/config"
+	"asset-registry/shared/httpserver"
+)
+
+// Config is all that the registry needs to know; the tags make it the flags of
+// its command.
+type Config struct {
+	Addr       string         `default:"127.0.0.1:8080" help:"Address to listen on."`
+	Data       string         `default:"./data" help:"Directory of the data; made if there is none."`
+	Sandbox    bool           `help:"Let the well-known sandbox keys in."`
+	KeysFile   string         `help:"YAML file that lists API keys (see: registry new-key)."`
+	BaseURL    string         `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
+	Zone       string         `default:"+00:00" help:"Constant offset of printed timestamps."`
+	AssetTypes []string       `default:"bounce" help:"Accepted values of assetType."`
+	MaxBody    int64          `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout    time.Duration  `default:"10s" help:"Longest time for a request."`
+	LogLevel   slog.Level     `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+	NoLimits   bool           `help:"Let in any number of requests."`
+	Limit      gateway.Limits `embed:"" prefix:"limit-"`
+}
+
+// Run answers until ctx is done, then finishes what is under way. It tells
+// ready the address once it answers. A fault of the configuration, a port in
+// use and a data directory that will not do are found before anything is
+// written.
+func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
+	zone, err := config.Zone(c.Zone)
+	if err != nil {
+		return err
+	}
+	if c.MaxBody < 1 || c.Timeout <= 0 {
+		return errors.New("the body limit and the time-out must be above nought")
+	}
+	if c.Data == "" {
+		return errors.New("the data directory has no name")
+	}
+	if c.NoLimits {
+		c.Limit = gateway.Limits{}
+	}
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // again, when Serve has run: of no consequence
+	secret, err := openData(c.Data)
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: c.LogLevel}))
+
+	auth, err := authsvc.New(ctx, authsvc.Config{
+		Store:    "file:" + filepath.Join(c.Data, tokensFile),
+		Secret:   secret,
+		Sandbox:  c.Sandbox,
+		KeysFile: c.KeysFile,
+		Timeout:  c.Timeout,
+		Log:      logger.With("service", "authsvc"),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, auth.Close()) }()
+
+	assets, err := assetsvc.New(ctx, assetsvc.Config{
+		Store:      "file:" + filepath.Join(c.Data, assetsFile),
+		Auth:       httpserver.InProcess(auth.Handler()),
+		Secret:     secret,
+		Zone:       zone,
+		AssetTypes: c.AssetTypes,
+		Sandbox:    c.Sandbox,
+		MaxBody:    c.MaxBody,
+		Timeout:    c.Timeout,
+		Log:        logger.With("service", "assetsvc"),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, assets.Close()) }()
+
+	edge, err := gateway.New(ctx, gateway.Config{
+		Assets:  assets.Handler(),
+		Auth:    httpserver.InProcess(auth.Handler()),
+		Secret:  secret,
+		BaseURL: c.BaseURL,
+		MaxBody: c.MaxBody,
+		Timeout: c.Timeout,
+		Limits:  c.Limit,
+		Log:     logger.With("service", "gateway"),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, edge.Close()) }()
+
+	ready(listener.Addr().String())
+	return httpserver.Serve(ctx, listener, edge.Handler(), logger)
+}
+
+// Greeting tells a newcomer where the registry is and what to try first.
+func Greeting(c Config, addr string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The asset registry answers at http://%s, with its data in %s.\n", addr, c.Data)
+	if !c.Sandbox {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "Sandbox keys are on. As the broker whose key is \"broker\", create an asset:\n\n")
+	fmt.Fprintf(&b, "  curl -u broker: -H 'Content-Type: application/json' 'http://%s/api/2.5/assets?opt_pretty=1' --data '%s'\n\n", addr, exampleAsset)
+	fmt.Fprintf(&b, "and read the feed:\n\n  curl 'http://%s/api/2.5/assets?opt_pretty=1'\n\nA draft, as the new asset is, is listed once it is published; README.md goes on from here.\n", addr)
+	return b.String()
+}
+
+const exampleAsset = `{"data":{"assetType":"bounce","title":"Office, 240 m2","description":"Ground floor",` +
+	`"items":[{"description":"Office","classification":{"scheme":"CAV-PS","id":"04121000-2","description":"Premises"},` +
+	`"unit":{"code":"MTK"},"quantity":240.5,"address":{"countryName":"Ukraine"},"registrationDetails":{"status":"unknown"}}],` +
+	`"decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1637-10"}],` +
+	`"assetCustodian":{"name":"State Property Fund","identifier":{"scheme":"UA-EDR","id":"00032945"},` +
+	`"address":{"countryName":"Ukraine"},"contactPoint":{"name":"Registrar","telephone":"+380440000000"}}}}`
