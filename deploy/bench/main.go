@@ -42,7 +42,7 @@ type bench struct {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	binary := flags.String("registry", "bin/registry", "the standalone registry to measure")
+	bin := flags.String("bin", "bin", "directory of the programs")
 	during := flags.Duration("during", 2*time.Second, "length of one measurement")
 	rounds := flags.Int("rounds", 5, "measurements of each side of a pair")
 	clients := flags.Int("clients", 64, "connections that read")
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 		return serveBare(ctx, *bare)
 	}
 	b := bench{dir: dir, during: *during, rounds: *rounds, clients: *clients}
-	stop, err := b.startRegistry(ctx, *binary)
+	stop, err := b.startRegistry(ctx, *bin)
 	if err != nil {
 		return err
 	}

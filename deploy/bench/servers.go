@@ -3,54 +3,27 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"time"
+
+	"asset-registry/deploy/processes"
 )
 
-// startRegistry starts the registry without rate limits, and waits until it answers.
-func (b *bench) startRegistry(ctx context.Context, binary string) (stop func(), err error) {
-	b.registry, err = freeAddress()
+// startRegistry starts the registry without rate limits.
+func (b *bench) startRegistry(ctx context.Context, bin string) (stop func(), err error) {
+	if b.registry, err = processes.FreeAddr(); err != nil {
+		return nil, err
+	}
+	registry, err := processes.Standalone(ctx, bin, b.registry, filepath.Join(b.dir, "data"), &processes.Output{Also: io.Discard})
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, binary, "serve", "--sandbox", "--limits=off", "--addr", b.registry, "--data", filepath.Join(b.dir, "data"))
-	log, err := os.Create(filepath.Join(b.dir, "log"))
-	if err != nil {
-		return nil, fmt.Errorf("make the log: %w", err)
-	}
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the registry: %w", err)
-	}
-	stop = func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
-		_ = cmd.Wait()         // says that it was killed
-		log.Close()
-	}
-	for range 100 {
-		if resp, err := http.Get("http://" + b.registry + "/readyz"); err == nil {
-			resp.Body.Close()
-			return stop, nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	stop()
-	text, _ := os.ReadFile(log.Name()) // shown as far as there is one
-	return nil, fmt.Errorf("the registry does not answer: %s", text)
-}
-
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a port: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
+	return func() { _ = registry.Kill() }, nil // its data goes too
 }
 
 // serveBare answers /name with the file of that name in dir, kept in memory.

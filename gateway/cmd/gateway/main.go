@@ -30,6 +30,7 @@ type settings struct {
 	KeyTTL         time.Duration  `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
 	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
 	LogLevel       slog.Level     `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+	NoLimits       bool           `help:"Let in any number of requests."`
 	Limit          gateway.Limits `embed:"" prefix:"limit-"`
 }
 
@@ -46,6 +47,9 @@ func run(ctx context.Context, args []string) (err error) {
 	var s settings
 	if _, err := config.Parse(&s, "gateway", "The edge of the asset registry.", "GATEWAY", args); err != nil {
 		return err
+	}
+	if s.NoLimits {
+		s.Limit = gateway.Limits{}
 	}
 	secret, err := config.Secret(s.SecretFile)
 	if err != nil {
