@@ -38,7 +38,8 @@ const (
 	fileScheme     = "file:"
 )
 
-// Validate reports everything that is wrong with the configuration.
+// Validate reports everything that is wrong with the configuration, the keys
+// file included.
 func (c Config) Validate() error {
 	var faults []error
 	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !isFile || path == "" {
@@ -52,6 +53,9 @@ func (c Config) Validate() error {
 	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
+	}
+	if _, err := c.keys(); err != nil {
+		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
 }

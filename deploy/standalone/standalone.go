@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
 )
 
 // Config is all that the registry needs to know; the tags make it the flags of
@@ -42,18 +44,9 @@ type Config struct {
 // use and a data directory that will not do are found before anything is
 // written.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
-	zone, err := config.Zone(c.Zone)
-	if err != nil {
+	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: c.LogLevel}))
+	if err := c.validate(logger); err != nil {
 		return err
-	}
-	if c.MaxBody < 1 || c.Timeout <= 0 {
-		return errors.New("the body limit and the time-out must be above nought")
-	}
-	if c.Data == "" {
-		return errors.New("the data directory has no name")
-	}
-	if c.NoLimits {
-		c.Limit = gateway.Limits{}
 	}
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
@@ -64,54 +57,85 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: c.LogLevel}))
+	auth, err := authsvc.New(ctx, c.auth(secret, logger))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, auth.Close()) }()
+	toAuth := httpserver.InProcess(auth.Handler())
+	assets, err := assetsvc.New(ctx, c.assets(secret, logger, toAuth))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, assets.Close()) }()
+	edge, err := gateway.New(ctx, c.gateway(secret, logger, toAuth, assets.Handler()))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, edge.Close()) }()
+	ready(listener.Addr().String())
+	return httpserver.Serve(ctx, listener, edge.Handler(), logger)
+}
 
-	auth, err := authsvc.New(ctx, authsvc.Config{
+// validate reports everything that is wrong with the configuration, with a
+// stand-in for what is only known once the data directory is open.
+func (c Config) validate(log *slog.Logger) error {
+	var faults []error
+	if c.Data == "" {
+		faults = append(faults, errors.New("the data directory has no name"))
+	}
+	if c.MaxBody == 0 || c.Timeout == 0 {
+		faults = append(faults, errors.New("the body limit and the time-out must be above nought"))
+	}
+	_, err := config.Zone(c.Zone)
+	secret, nobody := make([]byte, identity.MinSecret), httpserver.InProcess(http.NotFoundHandler())
+	return errors.Join(append(faults, err,
+		c.auth(secret, log).Validate(),
+		c.assets(secret, log, nobody).Validate(),
+		c.gateway(secret, log, nobody, http.NotFoundHandler()).Validate(),
+	)...)
+}
+
+func (c Config) auth(secret []byte, log *slog.Logger) authsvc.Config {
+	return authsvc.Config{
 		Store:    "file:" + filepath.Join(c.Data, tokensFile),
 		Secret:   secret,
 		Sandbox:  c.Sandbox,
 		KeysFile: c.KeysFile,
 		Timeout:  c.Timeout,
-		Log:      logger.With("service", "authsvc"),
-	})
-	if err != nil {
-		return err
+		Log:      log.With("service", "authsvc"),
 	}
-	defer func() { err = errors.Join(err, auth.Close()) }()
+}
 
-	assets, err := assetsvc.New(ctx, assetsvc.Config{
+func (c Config) assets(secret []byte, log *slog.Logger, auth http.RoundTripper) assetsvc.Config {
+	zone, _ := config.Zone(c.Zone) // validated
+	return assetsvc.Config{
 		Store:      "file:" + filepath.Join(c.Data, assetsFile),
-		Auth:       httpserver.InProcess(auth.Handler()),
+		Auth:       auth,
 		Secret:     secret,
 		Zone:       zone,
 		AssetTypes: c.AssetTypes,
 		Sandbox:    c.Sandbox,
 		MaxBody:    c.MaxBody,
 		Timeout:    c.Timeout,
-		Log:        logger.With("service", "assetsvc"),
-	})
-	if err != nil {
-		return err
+		Log:        log.With("service", "assetsvc"),
 	}
-	defer func() { err = errors.Join(err, assets.Close()) }()
+}
 
-	edge, err := gateway.New(ctx, gateway.Config{
-		Assets:  assets.Handler(),
-		Auth:    httpserver.InProcess(auth.Handler()),
+func (c Config) gateway(secret []byte, log *slog.Logger, auth http.RoundTripper, assets http.Handler) gateway.Config {
+	if c.NoLimits {
+		c.Limit = gateway.Limits{}
+	}
+	return gateway.Config{
+		Assets:  assets,
+		Auth:    auth,
 		Secret:  secret,
 		BaseURL: c.BaseURL,
 		MaxBody: c.MaxBody,
 		Timeout: c.Timeout,
 		Limits:  c.Limit,
-		Log:     logger.With("service", "gateway"),
-	})
-	if err != nil {
-		return err
+		Log:     log.With("service", "gateway"),
 	}
-	defer func() { err = errors.Join(err, edge.Close()) }()
-
-	ready(listener.Addr().String())
-	return httpserver.Serve(ctx, listener, edge.Handler(), logger)
 }
 
 // Greeting tells a newcomer where the registry is and what to try first.

@@ -1,0 +1,53 @@
+# Everything that is done with this project. `make help` lists it.
+
+MODULES     := assetsvc authsvc deploy gateway shared
+PACKAGES    := $(addsuffix /...,$(addprefix ./,$(MODULES)))
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+FUZZTIME    ?= 5s
+DATA        ?= ./data
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run run-split test check unit e2e fuzz bench vuln clean
+
+help: ## list what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
+
+setup: ## install what building and testing need and is missing
+	@deploy/setup.sh
+
+build: ## build the programs into ./bin
+	go build -trimpath -o bin/ ./deploy/cmd/registry ./deploy/cmd/split ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./authsvc/cmd/authsvc
+
+run: build ## run the whole registry as one process, with sandbox keys
+	bin/registry serve --sandbox --data $(DATA)
+
+run-split: build ## run the three services as processes of their own
+	bin/split
+
+test: setup build check unit e2e fuzz vuln ## check everything
+
+check: ## format, vet, staticcheck, and each module on its own
+	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
+	go vet $(PACKAGES)
+	go run $(STATICCHECK) $(PACKAGES)
+	@for m in $(MODULES); do echo "module $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff) || exit 1; done
+
+unit: ## unit and conformance tests, with the race detector
+	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/standalone/...
+
+e2e: ## scenarios on one process and on three, restarts, the crash test
+	go test -count=1 -timeout 10m ./deploy/e2e/...
+
+fuzz: ## each fuzz target for FUZZTIME
+	@deploy/fuzz.sh $(FUZZTIME)
+
+bench: build ## measure, beside the limits of what is measured
+	go run ./deploy/bench -bin bin
+	go test -run '^$$' -bench . -benchtime 2s ./assetsvc/... ./gateway/...
+
+vuln: ## known vulnerabilities, where their database can be reached
+	@deploy/vuln.sh $(GOVULNCHECK) $(MODULES)
+
+clean: ## remove what was built, not data
+	rm -rf bin

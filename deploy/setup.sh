@@ -1,0 +1,21 @@
+#!/bin/sh
+# Install what building and testing need and is missing. On Debian that is done
+# with apt; elsewhere it is told what to install.
+set -eu
+missing=
+for command in go gcc curl column; do
+	command -v "$command" >/dev/null || missing="$missing $command"
+done
+[ -z "$missing" ] && exit 0
+case "$missing" in *" go"*)
+	echo "Go 1.26 or newer is needed: https://go.dev/doc/install" >&2
+	exit 1 ;;
+esac
+if ! command -v apt-get >/dev/null; then
+	echo "these are missing, please install them:$missing" >&2
+	exit 1
+fi
+sudo=
+[ "$(id -u)" = 0 ] || sudo=sudo
+$sudo apt-get update -qq
+$sudo apt-get install -y -qq gcc libc6-dev curl bsdextrautils
