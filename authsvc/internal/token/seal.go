@@ -33,6 +33,7 @@ func NewSealer(secret []byte) (*Sealer, error) {
 	return &Sealer{key: key, parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithAudience(audience),
+		jwt.WithStrictDecoding(),
 	)}, nil
 }
 

@@ -1,0 +1,162 @@
+package authsvc
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+var secret = bytes.Repeat([]byte("s"), identity.MinSecret)
+
+func start(t *testing.T, log io.Writer) *Server {
+	t.Helper()
+	s, err := New(t.Context(), Config{
+		Store:   "file:" + filepath.Join(t.TempDir(), "tokens.db"),
+		Secret:  secret,
+		Sandbox: true,
+		Log:     slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func newSigner(t *testing.T, secret []byte) *identity.Signer {
+	t.Helper()
+	signer, err := identity.NewSigner(secret, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
+	var log bytes.Buffer
+	s := start(t, &log)
+	network := httptest.NewServer(s.Handler())
+	defer network.Close()
+	for name, c := range map[string]struct {
+		client *authapi.Client
+		asset  string
+	}{
+		"network":    {authapi.NewClient(network.URL, nil, newSigner(t, secret), "test"), strings.Repeat("0", 32)},
+		"in process": {authapi.NewClient("", httpserver.InProcess(s.Handler()), newSigner(t, secret), "test"), strings.Repeat("1", 32)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, asset := c.client, c.asset
+			got, err := client.VerifyKey(t.Context(), authapi.Hash("broker3"))
+			if want := (identity.Identity{Broker: "broker3", KeyID: "sandbox-broker3", Role: identity.Broker, Levels: "3"}); err != nil || got != want {
+				t.Errorf("got %+v, %v; want %+v", got, err, want)
+			}
+			if _, err := client.VerifyKey(t.Context(), authapi.Hash("nobody")); fault.KindOf(err) != fault.Unauthorized {
+				t.Errorf("an unknown key: %v", err)
+			}
+			issued, err := client.IssueTokens(t.Context(), asset, "broker")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for token, want := range map[string]bool{issued.Token: true, issued.Transfer: false, "": false} {
+				got, err := client.VerifyToken(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(token), Sealed: issued.Sealed})
+				if err != nil || got.Valid != want {
+					t.Errorf("got %+v, %v; want %v", got, err, want)
+				}
+			}
+			if strings.Contains(log.String(), issued.Token) || strings.Contains(log.String(), issued.Transfer) {
+				t.Error("the log tells a token")
+			}
+		})
+	}
+}
+
+func TestNobodyButServicesMayCall(t *testing.T) {
+	s := start(t, io.Discard)
+	for name, c := range map[string]struct {
+		signer *identity.Signer
+		caller identity.Identity
+		status int
+	}{
+		"a service":           {newSigner(t, secret), identity.Identity{Broker: "gateway", Role: identity.Service}, 401}, // the key is unknown: it was looked up
+		"a broker":            {newSigner(t, secret), identity.Identity{Broker: "broker", Role: identity.Broker}, 403},
+		"the public":          {newSigner(t, secret), identity.Identity{}, 403},
+		"a stranger's secret": {newSigner(t, bytes.Repeat([]byte("x"), 32)), identity.Identity{Role: identity.Service}, 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signed, err := c.signer.Sign(c.caller)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := httptest.NewRequest(http.MethodPost, authapi.VerifyKeyPath, strings.NewReader(`{"key_hash":"x"}`))
+			req.Header.Set(identity.Header, signed)
+			recorder := httptest.NewRecorder()
+			s.Handler().ServeHTTP(recorder, req)
+			lookedUp := strings.Contains(recorder.Body.String(), "Authorization")
+			if recorder.Code != c.status || lookedUp != (name == "a service") {
+				t.Errorf("got %d %s", recorder.Code, recorder.Body)
+			}
+		})
+	}
+}
+
+func TestBadBodiesAreRefused(t *testing.T) {
+	s := start(t, io.Discard)
+	signed, err := newSigner(t, secret).Sign(identity.Identity{Role: identity.Service})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{"", "x", "{}x", `{"colour":1}`, `{"asset_id":1}`, `{}`, strings.Repeat(" ", 1<<17)} {
+		req := httptest.NewRequest(http.MethodPost, authapi.IssueTokensPath, strings.NewReader(body))
+		req.Header.Set(identity.Header, signed)
+		recorder := httptest.NewRecorder()
+		s.Handler().ServeHTTP(recorder, req)
+		if recorder.Code != http.StatusBadRequest {
+			t.Errorf("%.20q: got %d %s", body, recorder.Code, recorder.Body)
+		}
+	}
+}
+
+func TestAServiceThatIsDownIsUnavailable(t *testing.T) {
+	down := httptest.NewServer(http.NotFoundHandler())
+	down.Close()
+	broken := httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		client *authapi.Client
+		ctx    context.Context
+	}{
+		"refused": {authapi.NewClient(down.URL, nil, newSigner(t, secret), "test"), t.Context()},
+		"broken":  {authapi.NewClient("", broken, newSigner(t, secret), "test"), t.Context()},
+		"late":    {authapi.NewClient(down.URL, nil, newSigner(t, secret), "test"), late},
+	} {
+		if _, err := c.client.VerifyKey(c.ctx, authapi.Hash("broker")); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestValidateTellsEveryFault(t *testing.T) {
+	err := Config{Store: "redis://x", KeysFile: "/nowhere/keys.yaml", Timeout: -1}.Validate()
+	for _, says := range []string{"redis://x", "secret", "time-out", "log", "keys.yaml"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want it to say %q", err, says)
+		}
+	}
+}

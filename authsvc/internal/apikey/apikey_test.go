@@ -1,0 +1,87 @@
+package apikey
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/identity"
+)
+
+func TestSandboxKeys(t *testing.T) {
+	keys := Sandbox()
+	for key, want := range map[string]identity.Identity{
+		"broker":        {Broker: "broker", KeyID: "sandbox-broker", Role: identity.Broker, Levels: "1234"},
+		"broker3":       {Broker: "broker3", KeyID: "sandbox-broker3", Role: identity.Broker, Levels: "3"},
+		"broker3t":      {Broker: "broker3t", KeyID: "sandbox-broker3t", Role: identity.Broker, Levels: "3t"},
+		"concierge":     {Broker: "concierge", KeyID: "sandbox-concierge", Role: identity.Concierge},
+		"administrator": {Broker: "administrator", KeyID: "sandbox-administrator", Role: identity.Administrator},
+	} {
+		if got, known := keys.Verify(authapi.Hash(key)); !known || got != want {
+			t.Errorf("%s: got %+v, %v; want %+v", key, got, known, want)
+		}
+	}
+	for _, hash := range []string{"", "broker", authapi.Hash(""), authapi.Hash("broker5"), authapi.Hash("Broker")} {
+		if got, known := keys.Verify(hash); known {
+			t.Errorf("%s is the key of %+v", hash, got)
+		}
+	}
+}
+
+func TestNewKeysAreApartAndCheckThemselves(t *testing.T) {
+	seen := map[string]bool{}
+	for range 100 {
+		key := New()
+		if seen[key] || !strings.HasPrefix(key, "ark_") || len(key) != 42 {
+			t.Fatalf("key %q", key)
+		}
+		seen[key] = true
+		if err := Check(key); err != nil {
+			t.Errorf("%q: %v", key, err)
+		}
+		for i := range key {
+			mistyped := key[:i] + "!" + key[i+1:]
+			if Check(mistyped) == nil || Check(key[:i]) == nil {
+				t.Fatalf("%q or %q passes for a key", mistyped, key[:i])
+			}
+		}
+	}
+}
+
+func TestReadKeys(t *testing.T) {
+	hash := authapi.Hash("k")
+	keys, err := read(strings.NewReader(fmt.Sprintf("- {id: k1, broker: Брокер, role: broker, levels: \"13\", sha256: %s}\n", strings.ToUpper(hash))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := identity.Identity{Broker: "Брокер", KeyID: "k1", Role: identity.Broker, Levels: "13"}
+	if got, known := keys.Verify(hash); !known || got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if keys, err := read(strings.NewReader("")); err != nil || len(keys) != 0 {
+		t.Errorf("an empty file: %v, %v", keys, err)
+	}
+}
+
+func TestReadKeysTellsEveryFault(t *testing.T) {
+	hash := authapi.Hash("k")
+	for name, c := range map[string]struct {
+		text string
+		says []string
+	}{
+		"no YAML":          {"{", []string{"1:"}},
+		"an unknown field": {"- {id: a, colour: blue}", []string{"colour"}},
+		"everything":       {"- {role: king, levels: x, sha256: abc}\n- {}", []string{"key 1: id", "broker is missing", "king", "levels", "sha256", "key 2"}},
+		"a key twice":      {strings.Repeat("- {id: a, broker: b, role: broker, sha256: "+hash+"}\n", 2), []string{"key 2", "before"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(strings.NewReader(c.text))
+			for _, says := range c.says {
+				if err == nil || !strings.Contains(err.Error(), says) {
+					t.Errorf("got %v, want it to say %q", err, says)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/authapi"
+)
+
+const asset = "00112233445566778899aabbccddeeff"
+
+// memory is a Store that a test can lose, set back and break.
+type memory struct {
+	records map[string]Record
+	err     error
+}
+
+func (m *memory) Load(_ context.Context, id string) (Record, error) {
+	r, found := m.records[id]
+	if !found && m.err == nil {
+		return r, ErrNotFound
+	}
+	return r, m.err
+}
+
+func (m *memory) Save(_ context.Context, r Record) (Record, error) {
+	if standing := m.records[r.AssetID]; standing.Generation >= r.Generation || m.err != nil {
+		return standing, m.err
+	}
+	m.records[r.AssetID] = r
+	return r, nil
+}
+
+func (m *memory) Ready(context.Context) error { return m.err }
+func (m *memory) Close() error                { return nil }
+
+func newService(t *testing.T, secret string) (*Service, *memory, *Sealer) {
+	t.Helper()
+	sealer, err := NewSealer([]byte(strings.Repeat(secret, 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &memory{records: map[string]Record{}}
+	return NewService(store, sealer), store, sealer
+}
+
+func TestIssuedTokensAreRandomAndUnknownToAllButTheirHolder(t *testing.T) {
+	s, store, sealer := newService(t, "a")
+	form := regexp.MustCompile(`^[0-9a-f]{32}$`)
+	seen := map[string]bool{}
+	for range 100 {
+		issued, err := s.Issue(asset, "broker")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range []string{issued.Token, issued.Transfer} {
+			if !form.MatchString(token) || seen[token] {
+				t.Fatalf("token %q", token)
+			}
+			seen[token] = true
+			if strings.Contains(issued.Sealed, token) {
+				t.Error("the sealed record holds a token")
+			}
+		}
+		want := Record{AssetID: asset, Broker: "broker", OwnerHash: authapi.Hash(issued.Token), TransferHash: authapi.Hash(issued.Transfer), Generation: 1}
+		if got, err := sealer.Unseal(issued.Sealed); err != nil || got != want {
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
+		}
+	}
+	if len(store.records) != 0 {
+		t.Error("issuing stores something")
+	}
+}
+
+func TestVerify(t *testing.T) {
+	s, _, _ := newService(t, "a")
+	issued, err := s.Issue(asset, "broker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		broker, token string
+		want          bool
+	}{
+		"the owner with the token":     {"broker", issued.Token, true},
+		"another with the token":       {"other", issued.Token, false},
+		"the owner with another token": {"broker", strings.Repeat("0", 32), false},
+		"the owner with none":          {"broker", "", false},
+		"the transfer token":           {"broker", issued.Transfer, false},
+		"the token in capitals":        {"broker", strings.ToUpper(issued.Token), false},
+	} {
+		got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: c.broker, TokenHash: authapi.Hash(c.token), Sealed: issued.Sealed})
+		if err != nil || got.Valid != c.want || got.Sealed != "" {
+			t.Errorf("%s: got %+v, %v; want %v", name, got, err, c.want)
+		}
+	}
+}
+
+func TestTheNewerRecordCounts(t *testing.T) {
+	s, store, sealer := newService(t, "a")
+	first := Record{AssetID: asset, Broker: "old", OwnerHash: authapi.Hash("old"), Generation: 1}
+	second := Record{AssetID: asset, Broker: "new", OwnerHash: authapi.Hash("new"), Generation: 2}
+	seal := func(r Record) string {
+		t.Helper()
+		sealed, err := sealer.Seal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sealed
+	}
+	for name, c := range map[string]struct {
+		stored, sealed Record
+		told           bool // that the asset's record is behind
+		left           Record
+		owner          string
+	}{
+		"nothing is stored":          {Record{}, first, false, first, "old"},
+		"the same is stored":         {first, first, false, first, "old"},
+		"an old snapshot is stored":  {first, second, false, second, "new"},
+		"the asset's record is old":  {second, first, true, second, "new"},
+		"the store has been flushed": {Record{}, second, false, second, "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clear(store.records)
+			if c.stored.Generation > 0 {
+				store.records[asset] = c.stored
+			}
+			for _, who := range []string{"old", "new"} {
+				got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: who, TokenHash: authapi.Hash(who), Sealed: seal(c.sealed)})
+				if err != nil || got.Valid != (who == c.owner) {
+					t.Errorf("%s: got %+v, %v", who, got, err)
+				}
+				if told := got.Sealed != ""; told != c.told {
+					t.Errorf("told of a newer record: %v, want %v", told, c.told)
+				}
+			}
+			if store.records[asset] != c.left {
+				t.Errorf("stored is %+v, want %+v", store.records[asset], c.left)
+			}
+		})
+	}
+}
+
+func TestForgedRecordsAreRefused(t *testing.T) {
+	s, _, _ := newService(t, "a")
+	stranger, _, _ := newService(t, "b")
+	issued, err := s.Issue(asset, "broker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	strange, err := stranger.Issue(asset, "broker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ id, sealed string }{
+		"none":                  {asset, ""},
+		"of another asset":      {strings.Repeat("0", 32), issued.Sealed},
+		"of another registry":   {asset, strange.Sealed},
+		"changed":               {asset, "x" + issued.Sealed},
+		"without its signature": {asset, issued.Sealed[:strings.LastIndexByte(issued.Sealed, '.')+1]},
+	} {
+		if got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: c.id, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: c.sealed}); !errors.Is(err, ErrForged) || got.Valid {
+			t.Errorf("%s: got %+v, %v; want ErrForged", name, got, err)
+		}
+	}
+}
+
+func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
+	s, store, _ := newService(t, "a")
+	issued, err := s.Issue(asset, "broker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.err = errors.New("down")
+	if _, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: issued.Sealed}); !errors.Is(err, store.err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzUnseal(f *testing.F) {
+	sealer, err := NewSealer([]byte(strings.Repeat("a", 32)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	real, err := sealer.Seal(Record{AssetID: asset, Broker: "broker", Generation: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{real, real[:len(real)-1], "a.b.c", "..", "", "eyJhbGciOiJub25lIn0.e30."} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sealed string) {
+		if got, err := sealer.Unseal(sealed); err == nil && sealed != real {
+			t.Fatalf("%q passes for %+v", sealed, got)
+		}
+	})
+}
