@@ -1,0 +1,214 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// known answers for an auth service that knows one key, "key".
+func known(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	if !strings.Contains(string(body), authapi.Hash("key")) {
+		w.WriteHeader(http.StatusUnauthorized)
+		io.WriteString(w, `{"status":"error","errors":[{"location":"header","name":"Authorization","description":"unknown"}]}`)
+		return
+	}
+	io.WriteString(w, `{"broker":"b","key_id":"k","role":"broker","levels":"1234"}`)
+}
+
+// assets answers for an asset service that has one asset, "there", and says
+// what reached it.
+func assets(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.URL.Path, "missing") {
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, `{"status":"error","errors":[{"location":"url","name":"asset_id","description":"Not Found"}]}`)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	body, _ := io.ReadAll(r.Body)
+	fmt.Fprintf(w, "%s %s %s", r.Method, r.URL.Path, body)
+}
+
+type down struct{}
+
+func (down) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("down") }
+
+func start(t *testing.T, change func(*Config)) *Server {
+	t.Helper()
+	c := Config{
+		Assets:  http.HandlerFunc(assets),
+		Auth:    httpserver.InProcess(http.HandlerFunc(known)),
+		Secret:  bytes.Repeat([]byte("s"), identity.MinSecret),
+		MaxBody: 100,
+		Log:     slog.New(slog.DiscardHandler),
+	}
+	if change != nil {
+		change(&c)
+	}
+	s, err := New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// try is one request and what is to come of it.
+type try struct {
+	method, path, key, kind, body string
+	status                        int
+	says                          string
+}
+
+func (c try) run(t *testing.T, s *Server) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+	if c.key != "" {
+		r.SetBasicAuth(c.key, "")
+	}
+	if c.kind != "" {
+		r.Header.Set("Content-Type", c.kind)
+	}
+	recorder := httptest.NewRecorder()
+	s.Handler().ServeHTTP(recorder, r)
+	if recorder.Code != c.status || !strings.Contains(recorder.Body.String(), c.says) {
+		t.Errorf("got %d %s; want %d and %q", recorder.Code, recorder.Body, c.status, c.says)
+	}
+	return recorder
+}
+
+const jsonType = "application/json"
+
+func TestRoutes(t *testing.T) {
+	s := start(t, nil)
+	for name, c := range map[string]try{
+		"welcome":                  {"GET", "/", "", "", "", 200, `"versions"`},
+		"list":                     {"GET", "/api/2.5/assets", "", "", "", 200, "GET /api/2.5/assets"},
+		"an old version":           {"GET", "/api/2.4/assets", "", "", "", 200, "GET /api/2.4/assets"},
+		"the current version":      {"GET", "/api/0/assets", "", "", "", 200, "GET /api/2.5/assets"},
+		"read":                     {"GET", "/api/0/assets/there", "", "", "", 200, "GET /api/2.5/assets/there"},
+		"read with an unknown key": {"GET", "/api/2.5/assets/there", "x", "", "", 200, "GET"},
+		"a body that is not read":  {"GET", "/api/2.5/assets", "", jsonType, "body", 200, "GET /api/2.5/assets"},
+		"create":                   {"POST", "/api/2.5/assets", "key", jsonType, "body", 200, "POST /api/2.5/assets body"},
+		"change":                   {"PATCH", "/api/2.5/assets/there", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there body"},
+		"replace":                  {"PUT", "/api/0/assets/there", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there body"},
+		"an unknown version":       {"GET", "/api/2.6/assets", "", "", "", 404, "not_found"},
+		"an unknown path":          {"GET", "/api/2.5/asset", "", "", "", 404, "not_found"},
+		"an unknown method":        {"DELETE", "/api/2.5/assets/there", "key", "", "", 404, "method_not_allowed"},
+		"another type":             {"POST", "/api/2.5/assets", "key", "text/plain", "body", 415, "Content-Type"},
+		"no type":                  {"POST", "/api/2.5/assets", "key", "", "body", 415, "Content-Type"},
+		"no key":                   {"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"},
+		"an unknown key":           {"POST", "/api/2.5/assets", "x", jsonType, "body", 401, "Authorization"},
+		"neither":                  {"POST", "/api/2.5/assets", "", "", "body", 415, "Content-Type"},
+		"neither, and no asset":    {"PATCH", "/api/2.5/assets/missing", "", "", "body", 404, "asset_id"},
+		"no key, and no asset":     {"PATCH", "/api/2.5/assets/missing", "", jsonType, "body", 404, "asset_id"},
+		"no key, and an asset":     {"PATCH", "/api/2.5/assets/there", "", jsonType, "body", 401, "Authorization"},
+		"too much":                 {"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 101), 413, "100 bytes"},
+		"too much, and no key":     {"POST", "/api/2.5/assets", "", jsonType, strings.Repeat("x", 101), 401, "Authorization"},
+		"just not too much":        {"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 100), 200, "xxx"},
+	} {
+		t.Run(name, func(t *testing.T) { c.run(t, s) })
+	}
+}
+
+func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {
+	s := start(t, func(c *Config) { c.Auth = down{} })
+	for name, c := range map[string]try{
+		"a reader":            {"GET", "/api/2.5/assets/there", "", "", "", 200, "GET"},
+		"a reader with a key": {"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"},
+		"a write":             {"POST", "/api/2.5/assets", "key", jsonType, "body", 503, "repeat"},
+		"a write without":     {"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.run(t, s); c.status == 503 && got.Header().Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+		})
+	}
+}
+
+func TestTooManyRequestsAreTold(t *testing.T) {
+	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: 1, KeyWrite: 1} })
+	for name, c := range map[string]try{
+		"reads of an address": {"GET", "/api/2.5/assets/there", "", "", "", 0, ""},
+		"writes of a key":     {"POST", "/api/2.5/assets", "key", jsonType, "body", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 10 { // two may pass if a second ends in between, and a third
+				r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+				r.Header.Set("Content-Type", c.kind)
+				if c.key != "" {
+					r.SetBasicAuth(c.key, "")
+				}
+				recorder := httptest.NewRecorder()
+				s.Handler().ServeHTTP(recorder, r)
+				if recorder.Code == http.StatusTooManyRequests {
+					if recorder.Header().Get("Retry-After") == "" || recorder.Header().Get("X-RateLimit-Limit") != "1" || !strings.Contains(recorder.Body.String(), `"status":"error"`) {
+						t.Errorf("got %v %s", recorder.Header(), recorder.Body)
+					}
+					return
+				}
+			}
+			t.Error("ten requests have passed where one a second may")
+		})
+	}
+}
+
+func TestRequestsAreNamed(t *testing.T) {
+	s := start(t, nil)
+	for sent, kept := range map[string]bool{"mine-1": true, "": false, strings.Repeat("x", 65): false, "a b": false, "a\"b": false} {
+		r := httptest.NewRequest("GET", "/api/2.5/assets", nil)
+		r.Header.Set(httpserver.RequestIDHeader, sent)
+		recorder := httptest.NewRecorder()
+		s.Handler().ServeHTTP(recorder, r)
+		if got := recorder.Header().Get(httpserver.RequestIDHeader); (got == sent) != kept || got == "" {
+			t.Errorf("sent %q, got %q", sent, got)
+		}
+	}
+}
+
+func TestValidateTellsEveryFault(t *testing.T) {
+	err := Config{AssetsURL: "x", AuthURL: "ftp://x", BaseURL: "registry", MaxBody: -1, Limits: Limits{KeyRead: -1}}.Validate()
+	for _, says := range []string{"asset service", "auth service", "base URL", "secret", "negative", "read requests", "log"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want it to say %q", err, says)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	body := bytes.Repeat([]byte("x"), 3000)
+	s, err := New(b.Context(), Config{
+		Assets: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(body) }),
+		Auth:   httpserver.InProcess(http.HandlerFunc(known)),
+		Secret: bytes.Repeat([]byte("s"), identity.MinSecret),
+		Limits: Limits{AddressRead: 1 << 40, KeyRead: 1 << 40},
+		Log:    slog.New(slog.NewJSONHandler(io.Discard, nil)),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, key := range map[string]string{"anonymous": "", "keyed": "key"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequest("GET", "/api/2.5/assets/there", nil)
+				if key != "" {
+					r.SetBasicAuth(key, "")
+				}
+				s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+			}
+		})
+	}
+}

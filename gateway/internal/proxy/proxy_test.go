@@ -1,0 +1,154 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+func TestTakeToken(t *testing.T) {
+	for query, want := range map[string][2]string{
+		"":                                {"", ""},
+		"limit=5&offset=a+b%2Bc":          {"limit=5&offset=a+b%2Bc", ""},
+		"acc_token=t":                     {"", "t"},
+		"limit=5&acc_token=t&offset=a+b":  {"limit=5&offset=a+b", "t"},
+		"acc_token=&limit=5":              {"limit=5", ""},
+		"acc_token=&acc_token=t":          {"", "t"},
+		"acc_token=t&acc_token=u":         {"", "t"},
+		"acc_token=a%2Bb":                 {"", "a+b"},
+		"%61cc_token=t":                   {"", "t"},
+		"acc_token":                       {"", ""},
+		"acc_token=%zz&limit=5":           {"limit=5", ""},
+		"xacc_token=t&acc_tokens=u":       {"xacc_token=t&acc_tokens=u", ""},
+		"a=%zz&acc_token=t":               {"a=%zz", "t"},
+		"opt_pretty=1&&acc_token=t&":      {"opt_pretty=1&&", "t"},
+		strings.Repeat("a=b&", 3) + "a=b": {"a=b&a=b&a=b&a=b", ""},
+	} {
+		rest, token := takeToken(query)
+		if rest != want[0] || token != want[1] {
+			t.Errorf("%q: got %q, %q; want %q, %q", query, rest, token, want[0], want[1])
+		}
+	}
+}
+
+func newSigner(t *testing.T) *identity.Signer {
+	t.Helper()
+	signer, err := identity.NewSigner(bytes.Repeat([]byte("s"), identity.MinSecret), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+// upstreams starts handler as a server and in process.
+func upstreams(t *testing.T, signer *identity.Signer, handler http.Handler) map[string]*Upstream {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	address, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]*Upstream{"remote": Remote(address, signer, func(*http.Request, error) {}), "local": Local(handler, signer)}
+}
+
+func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
+	signer := newSigner(t)
+	var got *http.Request
+	var body []byte
+	for name, u := range upstreams(t, signer, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		w.Header().Set("X-Answer", "yes")
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, "answer")
+	})) {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest("POST", "/api/0/assets?acc_token=t&offset=a+b", strings.NewReader("question"))
+			for _, header := range []string{"Authorization", "Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Te", "Upgrade"} {
+				r.Header.Set(header, "claimed")
+			}
+			r.Header.Set(identity.Header, "forged")
+			r.Header.Set("X-Access-Token", "of the header")
+			r.Header.Set("Content-Type", "application/json")
+			ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+			defer cancel()
+			recorder := httptest.NewRecorder()
+			caller := identity.Identity{Broker: "b", Role: identity.Broker}
+			if err := u.Forward(recorder, r.WithContext(ctx), Request{Path: "/api/2.5/assets", Caller: caller, BaseURL: "http://public"}); err != nil {
+				t.Fatal(err)
+			}
+			if recorder.Code != 201 || recorder.Body.String() != "answer" || recorder.Header().Get("X-Answer") != "yes" || string(body) != "question" {
+				t.Errorf("answer %d %q %v, body %q", recorder.Code, recorder.Body, recorder.Header(), body)
+			}
+			if got.Method != "POST" || got.URL.Path != "/api/2.5/assets" || got.URL.RawQuery != "offset=a+b" || strings.Contains(got.RequestURI, "acc_token") {
+				t.Errorf("forwarded as %s %s", got.Method, got.RequestURI)
+			}
+			if signed, err := signer.Verify(got.Header.Get(identity.Header)); err != nil || signed != caller {
+				t.Errorf("identity %+v, %v", signed, err)
+			}
+			for header, want := range map[string]string{"X-Access-Token": "t", httpserver.BaseURLHeader: "http://public", "Content-Type": "application/json"} {
+				if value := got.Header.Get(header); value != want {
+					t.Errorf("%s is %q, want %q", header, value, want)
+				}
+			}
+			for header, values := range got.Header {
+				if strings.Join(values, "") == "claimed" {
+					t.Errorf("%s has passed", header)
+				}
+			}
+			if got.Header.Get(httpserver.TimeoutHeader) == "" {
+				t.Error("the time left is not told")
+			}
+		})
+	}
+}
+
+func TestGetTellsWhatIsMissing(t *testing.T) {
+	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/missing" {
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"status":"error","errors":[{"location":"url","name":"asset_id","description":"Not Found"}]}`)
+		}
+	})) {
+		t.Run(name, func(t *testing.T) {
+			if err := u.Get(t.Context(), "/missing"); fault.KindOf(err) != fault.NotFound {
+				t.Errorf("missing: %v", err)
+			}
+			if err := u.Get(t.Context(), "/there"); err != nil {
+				t.Errorf("there: %v", err)
+			}
+		})
+	}
+}
+
+func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
+	down := httptest.NewServer(http.NotFoundHandler())
+	address, err := url.Parse(down.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	down.Close()
+	told := 0
+	u := Remote(address, newSigner(t), func(*http.Request, error) { told++ })
+	recorder := httptest.NewRecorder()
+	if err := u.Forward(recorder, httptest.NewRequest("GET", "/", nil), Request{Path: "/"}); err != nil {
+		t.Fatal(err)
+	}
+	if recorder.Code != 503 || recorder.Header().Get("Retry-After") == "" || !strings.Contains(recorder.Body.String(), `"status":"error"`) || told != 1 {
+		t.Errorf("got %d %v %s, told %d times", recorder.Code, recorder.Header(), recorder.Body, told)
+	}
+	if err := u.Get(t.Context(), "/"); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
