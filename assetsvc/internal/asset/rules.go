@@ -1,10 +1,13 @@
 package asset
 
 import (
-	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
 )
 
 // Origin is what the service knows of a new asset.
@@ -18,10 +21,45 @@ type Origin struct {
 	NewID     func() string // makes ids of parts: 32 lowercase hex characters
 }
 
-// Create returns the asset that a broker's fields make.
+// Create returns the asset that a broker's fields make: a draft, without its
+// readable identifier (Numbered). It returns faults of kind Invalid for the
+// fields, all of them at once, and Forbidden for the accreditation. An unknown
+// assetType comes before accreditation, and that before other fields (contract,
+// section 7).
 func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
-	return Asset{}, errors.New("asset: create is not built yet")
+	w := r.walk(o.Hidden, o.NewID)
+	draft := record.Object{{Name: "status", Value: string(Draft)}}
+	fields := w.asset(draft, in, func(f field, _ bool) bool { return f.writers&atCreation != 0 })
+	err := w.fault()
+	switch {
+	case err != nil && w.found("assetType"):
+		return Asset{}, err
+	case !o.MayCreate:
+		return Asset{}, forbidden("accreditation", noAccreditation)
+	case err != nil:
+		return Asset{}, err
+	case o.TestOnly && fields.Text("mode") != testMode:
+		return Asset{}, forbidden("mode", noAccreditation)
+	}
+	now := w.time(o.Now)
+	fields = fields.
+		With("id", o.ID).
+		With("status", string(Draft)).
+		With("owner", o.Owner).
+		With("date", now).
+		With("documents", record.List{record.Object{ // contract, section 1.4
+			{Name: "id", Value: o.NewID()},
+			{Name: "documentType", Value: "informationDetails"},
+			{Name: "title", Value: "Інформація про оприлюднення інформаційного повідомлення"},
+			{Name: "url", Value: "https://prozorro.sale/info/ssp_details"},
+			{Name: "documentOf", Value: "asset"},
+			{Name: "datePublished", Value: now},
+			{Name: "dateModified", Value: now},
+		}})
+	return finish(fields), nil
 }
+
+const noAccreditation = "Broker Accreditation level does not permit asset creation"
 
 // Change is what somebody asks to be changed of an asset.
 type Change struct {
@@ -33,7 +71,143 @@ type Change struct {
 	NewID  func() string // makes ids of parts: 32 lowercase hex characters
 }
 
-// Change returns the asset after the change, and whether it differs.
+// Change returns the asset after the change, and whether it differs. The checks
+// and their order are those of contract section 2.2, steps 6 to 11.
 func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
-	return Asset{}, false, errors.New("asset: change is not built yet")
+	from, to := a.Status(), a.Status()
+	if sent, ok := c.Fields.Get("status").(string); ok {
+		to = Status(sent)
+	}
+	switch {
+	case !from.mayChange(c.Role):
+		return a, false, notIn(from)
+	case to == Draft && from != Draft:
+		return a, false, forbidden("data", "Can't switch asset to draft status")
+	case !from.mayBecome(to, c.Role):
+		return a, false, notIn(from)
+	}
+	w := r.walk(c.Hidden, c.NewID)
+	w.whole = c.Whole
+	mine := c.Role.writes(from, to)
+	fields := w.asset(a.fields, c.Fields, func(f field, sent bool) bool {
+		return f.writers&mine != 0 && (sent || f.name != "status") // what is left out of a PUT is cleared, but for the status
+	})
+	if to == Active && !hasLot(fields) {
+		w.breaks("relatedProcesses", "Asset must have related lot to become active.")
+	}
+	if from == Pending && to == Pending {
+		w.keepsParts(a.fields, fields)
+	}
+	if err := w.fault(); err != nil {
+		return a, false, err
+	}
+	if to == Deleted && !hasCancellation(fields) {
+		return a, false, forbidden("mode", "You can set deleted status only when asset have at least one document with 'cancellationDetails' documentType")
+	}
+	if from == Draft && to == Pending {
+		if err := publishable(fields); err != nil {
+			return a, false, err
+		}
+	}
+	if from != to {
+		fields = move(fields, from, to, w.time(c.Now))
+	}
+	next := finish(fields)
+	return next, !record.Equal(next.fields, a.fields), nil
+}
+
+// writes returns which fields a role may write in a step from one state to
+// another, or staying in one (contract, section 2.4).
+func (r Role) writes(from, to Status) writers {
+	switch r {
+	case Owner:
+		if from == Draft && to == Pending {
+			return byOwner | byOwnerPublishing
+		}
+		return byOwner
+	case Concierge:
+		return byConcierge
+	case Administrator:
+		return byAdministrator
+	default:
+		return 0
+	}
+}
+
+// parts are the lists without which no asset is published.
+var parts = []struct{ name, one string }{{"items", "item"}, {"decisions", "decision"}}
+
+// publishable refuses what lacks items or decisions (contract, section 2.2, step 11).
+func publishable(fields record.Object) error {
+	for _, part := range parts {
+		if len(fields.List(part.name)) == 0 {
+			return fault.New(fault.Invalid, fault.Body, "data",
+				"You cannot switch the asset status from draft to pending unless at least one %s has been added.", part.one)
+		}
+	}
+	return nil
+}
+
+// keepsParts refuses to empty the lists of what is published (contract, decision 7).
+func (w *walk) keepsParts(before, after record.Object) {
+	for _, part := range parts {
+		if len(before.List(part.name)) > 0 && len(after.List(part.name)) == 0 && !w.found(part.name) {
+			w.breaks(part.name, "A published asset has at least one %s.", part.one)
+		}
+	}
+}
+
+// move returns what a step from one state to another does to the fields
+// (contract, section 2.3).
+func move(fields record.Object, from, to Status, now string) record.Object {
+	const name, start, end = "rectificationPeriod", "startDate", "endDate"
+	fields = fields.With("date", now)
+	period := fields.Object(name)
+	switch {
+	case from == Active && to == Pending:
+		period = period.Without(end)
+	case to == Pending && period.Get(start) == nil:
+		period = append(record.Object{{Name: start, Value: now}}, period...)
+	case from == Verification && to == Active:
+		period = period.With(end, now)
+	}
+	if len(period) == 0 {
+		return fields.Without(name)
+	}
+	return fields.With(name, period)
+}
+
+// testTitles are what titles of assets in test mode start with (contract, section 1.1).
+var testTitles = map[string]string{"title": "[ТЕСТУВАННЯ] ", "title_en": "[TESTING] ", "title_ru": "[ТЕСТИРОВАНИЕ] "}
+
+// finish returns the asset of fields, in the order of the field model.
+func finish(fields record.Object) Asset {
+	ordered := make(record.Object, 0, len(fields))
+	for _, f := range assetModel.fields {
+		value := fields.Get(f.name)
+		if value == nil {
+			continue
+		}
+		if start := testTitles[f.name]; start != "" && fields.Text("mode") == testMode && !strings.HasPrefix(fields.Text(f.name), start) {
+			value = start + fields.Text(f.name)
+		}
+		ordered = append(ordered, record.Member{Name: f.name, Value: value})
+	}
+	return Asset{ordered}
+}
+
+// walk returns a walk over the field model as the operator has it.
+func (r Rules) walk(hidden []string, newID func() string) *walk {
+	if !r.Sandbox {
+		hidden = append(slices.Clone(hidden), "sandboxParameters")
+	}
+	return &walk{rules: r, hidden: hidden, newID: newID}
+}
+
+func forbidden(name, description string) error {
+	return fault.New(fault.Forbidden, fault.Body, name, "%s", description)
+}
+
+func notIn(s Status) error {
+	return forbidden("data", fmt.Sprintf("Can't update asset in current (%s) status", s))
 }

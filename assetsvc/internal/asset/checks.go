@@ -1,0 +1,104 @@
+package asset
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"asset-registry/assetsvc/internal/record"
+)
+
+var classificationForm = regexp.MustCompile(`^[0-9]{8}-[0-9]$`)
+
+// tooCoarse is how the codes of divisions and groups go on after their start.
+const tooCoarse = "00000-"
+
+func checkClassification(w *walk, path string, o record.Object) {
+	path = record.Join(path, "id")
+	scheme, id := o.Text("scheme"), o.Text("id")
+	switch {
+	case scheme == "CAV-PS" && !cavPSCodes().has(id):
+		w.breaks(path, "%s", notOneOf(cavPSCodes()))
+	case !classificationForm.MatchString(id):
+		w.breaks(path, noMatch)
+	case strings.LastIndex(id, tooCoarse) > 0:
+		w.breaks(path, "At least %s classification class (XXXX0000-Y) should be specified more precisely", scheme)
+	}
+}
+
+// additionalForms are the forms of codes whose lists are not built in
+// (contract, decision 14); ids of other schemes are free text.
+var additionalForms = map[string]*regexp.Regexp{
+	"CPVS":   regexp.MustCompile(`^[A-Z]{2}[0-9]{2}-[0-9]$`),
+	"dk018":  regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,2})?$`),
+	"kvtspz": regexp.MustCompile(`^[0-9]{2}(\.[0-9]{2})?$`),
+}
+
+func checkAdditionalClassification(w *walk, path string, o record.Object) {
+	if form := additionalForms[o.Text("scheme")]; form != nil && !form.MatchString(o.Text("id")) {
+		w.breaks(record.Join(path, "id"), noMatch)
+	}
+}
+
+func checkRegistration(w *walk, path string, o record.Object) {
+	if o.Text("status") == registrationComplete {
+		return
+	}
+	for _, name := range []string{"registrationID", "registrationDate"} {
+		if o.Get(name) != nil {
+			w.breaks(record.Join(path, name), "You can fill %s only when status is complete", name)
+		}
+	}
+}
+
+func checkContact(w *walk, path string, o record.Object) {
+	if o.Text("email") == "" && o.Text("telephone") == "" {
+		w.breaks(record.Join(path, "email"), "telephone or email should be present")
+	}
+}
+
+func checkPeriod(w *walk, path string, o record.Object) {
+	start, startErr := ParseTime(o.Text("startDate"), w.rules.Zone)
+	end, endErr := ParseTime(o.Text("endDate"), w.rules.Zone)
+	if startErr == nil && endErr == nil && end.Before(start) { // an error: there is none, or a fault has been found
+		w.breaks(record.Join(path, "startDate"), "period should begin before its end")
+	}
+}
+
+// uniqueIDs refuses lists in which an id stands twice (contract, decision 10).
+func uniqueIDs(otherwise string) func(*walk, string, record.List) {
+	return func(w *walk, path string, l record.List) {
+		seen := make(map[string]bool, len(l))
+		for _, element := range l {
+			object, _ := element.(record.Object)
+			id := object.Text("id")
+			if seen[id] {
+				w.breaks(path, "%s", otherwise)
+				return
+			}
+			seen[id] = true
+		}
+	}
+}
+
+func atMostOne(w *walk, path string, l record.List) {
+	if len(l) > 1 {
+		w.breaks(path, "Please provide no more than 1 item.")
+	}
+}
+
+// hasLot tells whether an asset has the related lot that active ones need
+// (contract, section 1.1).
+func hasLot(o record.Object) bool { return anyOf(o.List("relatedProcesses"), "type", relatedLot) }
+
+// hasCancellation tells whether an asset may be deleted (contract, section 2.2, step 10).
+func hasCancellation(o record.Object) bool {
+	return anyOf(o.List("documents"), "documentType", "cancellationDetails")
+}
+
+func anyOf(l record.List, name, value string) bool {
+	return slices.ContainsFunc(l, func(element record.Value) bool {
+		object, _ := element.(record.Object)
+		return object.Text(name) == value
+	})
+}

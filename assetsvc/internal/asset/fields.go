@@ -1,0 +1,210 @@
+package asset
+
+// writers says who may write a field of the asset (contract, sections 1.1 and 2.4).
+type writers uint
+
+const (
+	atCreation writers = 1 << iota // the broker that creates the asset
+	byOwner
+	byConcierge
+	byAdministrator
+	byOwnerPublishing // the owner in the step from draft to pending (contract, decision 7)
+)
+
+// assetModel is the field model of contract section 1.1. Fields without
+// writers are made by the service; clients may send them, to no effect.
+var assetModel = model{name: "Asset", fields: []field{
+	{name: "id", of: text},
+	{name: "assetID", of: text},
+	{name: "assetType", of: registeredType, absent: unregistered, writers: atCreation},
+	{name: "status", of: oneOf(statuses...), required: true, writers: atCreation | byOwner | byConcierge | byAdministrator},
+	{name: "mode", of: oneOf(testMode), writers: atCreation | byAdministrator},
+	{name: "title", of: text, required: true, writers: atCreation | byOwner},
+	{name: "title_en", of: text, writers: atCreation | byOwner},
+	{name: "title_ru", of: text, writers: atCreation | byOwner},
+	{name: "description", of: text, required: true, writers: atCreation | byOwner},
+	{name: "description_en", of: text, writers: atCreation | byOwner},
+	{name: "description_ru", of: text, writers: atCreation | byOwner},
+	{name: "items", of: listOf(itemModel.convert, uniqueIDs("Item id should be uniq for all items")), writers: atCreation | byOwner},
+	{name: "decisions", of: listOf(decisionModel.convert, uniqueIDs("Decision id should be unique for all decisions")), writers: atCreation | byOwnerPublishing},
+	{name: "documents", of: listOf(documentModel.convert)},
+	{name: "relatedProcesses", of: listOf(relatedProcessModel.convert, atMostOne), writers: atCreation | byOwner},
+	{name: "assetCustodian", of: custodianModel.convert, required: true, writers: atCreation | byOwner},
+	{name: "assetHolder", of: holderModel.convert, writers: atCreation | byOwner},
+	{name: "owner", of: text},
+	{name: "rectificationPeriod", of: periodModel.convert, writers: byAdministrator},
+	{name: "sandboxParameters", of: text, writers: atCreation | byOwner},
+	{name: "date", of: timestamp},
+	{name: "dateModified", of: timestamp},
+	{name: "owner_token", of: dropped(text)},
+	{name: "transfer_token", of: dropped(text)},
+	{name: "revisions", of: dropped(listOf(anything))},
+}}
+
+var statuses = []string{
+	string(Draft), string(Pending), string(Verification), string(Active), string(Complete), string(Deleted),
+}
+
+// testMode is the one value of mode.
+const testMode = "test"
+
+// itemModel is contract section 1.2.
+var itemModel = model{name: "Item", fields: []field{
+	{name: "id", of: ownID, absent: newID},
+	{name: "description", of: text, required: true},
+	{name: "description_en", of: text},
+	{name: "description_ru", of: text},
+	{name: "classification", of: classificationModel.convert, required: true},
+	{name: "additionalClassifications", of: listOf(additionalClassificationModel.convert)},
+	{name: "unit", of: unitModel.convert, required: true},
+	{name: "quantity", of: decimalOf(quantityPlaces), required: true},
+	{name: "address", of: addressModel.convert, required: true},
+	{name: "location", of: locationModel.convert},
+	{name: "registrationDetails", of: registrationModel.convert, required: true},
+	{name: "schema_properties", of: disabled},
+}}
+
+var classificationModel = model{name: "Classification", check: checkClassification, fields: []field{
+	{name: "scheme", of: oneOf("CAV-PS", "CPV"), absent: constant("CAV-PS")},
+	{name: "id", of: text, required: true},
+	{name: "description", of: text, required: true},
+	{name: "description_en", of: text},
+	{name: "description_ru", of: text},
+	{name: "uri", of: webAddress},
+}}
+
+var additionalClassificationModel = model{name: "AdditionalClassification", check: checkAdditionalClassification, fields: []field{
+	{name: "scheme", of: oneOf("UA-EDR", "CPVS", "cadastralNumber", "dk018", "kvtspz"), absent: constant("UA-EDR")},
+	{name: "id", of: text, required: true},
+	{name: "description", of: text, required: true},
+	{name: "description_en", of: text},
+	{name: "description_ru", of: text},
+	{name: "uri", of: webAddress},
+}}
+
+var unitModel = model{name: "Unit", fields: []field{
+	{name: "code", of: text, required: true},
+	{name: "name", of: text},
+	{name: "name_en", of: text},
+	{name: "name_ru", of: text},
+}}
+
+var addressModel = model{name: "Address", fields: []field{
+	{name: "streetAddress", of: text},
+	{name: "locality", of: text},
+	{name: "region", of: text},
+	{name: "postalCode", of: text},
+	{name: "countryName", of: text, required: true},
+	{name: "countryName_en", of: text},
+	{name: "countryName_ru", of: text},
+}}
+
+// locationModel holds coordinates, which are decimals like quantities; but to
+// round them would move the place, so they keep every digit.
+var locationModel = model{name: "Location", fields: []field{
+	{name: "latitude", of: decimalOf(decimalDigits), required: true},
+	{name: "longitude", of: decimalOf(decimalDigits), required: true},
+	{name: "elevation", of: decimalOf(decimalDigits)},
+}}
+
+var registrationModel = model{name: "RegistrationDetails", check: checkRegistration, fields: []field{
+	{name: "status", of: oneOf("unknown", "registering", registrationComplete), absent: constant("unknown")},
+	{name: "registrationID", of: text},
+	{name: "registrationDate", of: timestamp},
+}}
+
+const registrationComplete = "complete"
+
+// decisionModel is contract section 1.3.
+var decisionModel = model{name: "Decision", fields: []field{
+	{name: "id", of: ownID, absent: newID},
+	{name: "title", of: text},
+	{name: "title_en", of: text},
+	{name: "title_ru", of: text},
+	{name: "decisionDate", of: timestamp, required: true},
+	{name: "decisionID", of: text, required: true},
+	{name: "decisionOf", of: dropped(text), absent: constant("asset")},
+	{name: "relatedItem", of: dropped(text)},
+}}
+
+// documentModel is contract section 1.4. Documents of an asset come from the
+// service; of those that are sent with one only the types are judged.
+var documentModel = model{name: "Document", fields: []field{
+	{name: "id", of: reference},
+	{name: "documentType", of: text},
+	{name: "title", of: text},
+	{name: "title_en", of: text},
+	{name: "title_ru", of: text},
+	{name: "description", of: text},
+	{name: "description_en", of: text},
+	{name: "description_ru", of: text},
+	{name: "format", of: mediaType},
+	{name: "url", of: webAddress},
+	{name: "hash", of: text},
+	{name: "accessDetails", of: text},
+	{name: "language", of: text},
+	{name: "index", of: integer},
+	{name: "documentOf", of: text},
+	{name: "relatedItem", of: reference},
+	{name: "author", of: text},
+	{name: "datePublished", of: timestamp},
+	{name: "dateModified", of: timestamp},
+}}
+
+// custodianModel is contract section 1.5.
+var custodianModel = model{name: "Organization", fields: append(organisationFields,
+	field{name: "address", of: addressModel.convert, required: true},
+	field{name: "contactPoint", of: contactModel.convert, required: true},
+)}
+
+// holderModel is that of a custodian whose address and contact point may be left out.
+var holderModel = model{name: "Organization", fields: append(organisationFields,
+	field{name: "address", of: addressModel.convert},
+	field{name: "contactPoint", of: contactModel.convert},
+)}
+
+var organisationFields = []field{
+	{name: "name", of: text, required: true},
+	{name: "name_en", of: text},
+	{name: "name_ru", of: text},
+	{name: "kind", of: oneOf("general", "special", "other")},
+	{name: "identifier", of: identifierModel.convert, required: true},
+	{name: "additionalIdentifiers", of: listOf(identifierModel.convert)},
+	{name: "additionalContactPoints", of: listOf(contactModel.convert)},
+}
+
+var identifierModel = model{name: "Identifier", fields: []field{
+	{name: "scheme", of: oneOfCodes(identifierSchemes), required: true},
+	{name: "id", of: anything, required: true},
+	{name: "legalName", of: text},
+	{name: "legalName_en", of: text},
+	{name: "legalName_ru", of: text},
+	{name: "uri", of: webAddress},
+}}
+
+var contactModel = model{name: "ContactPoint", check: checkContact, fields: []field{
+	{name: "name", of: text, required: true},
+	{name: "name_en", of: text},
+	{name: "name_ru", of: text},
+	{name: "email", of: emailAddress},
+	{name: "telephone", of: text},
+	{name: "faxNumber", of: text},
+	{name: "url", of: webAddress},
+}}
+
+// periodModel is contract section 1.6.
+var periodModel = model{name: "Period", check: checkPeriod, fields: []field{
+	{name: "startDate", of: timestamp},
+	{name: "endDate", of: timestamp},
+}}
+
+// relatedProcessModel is contract section 1.7.
+var relatedProcessModel = model{name: "RelatedProcess", fields: []field{
+	{name: "id", of: serverID, absent: newID},
+	{name: "type", of: oneOf("asset", "auction", relatedLot)},
+	{name: "relatedProcessID", of: reference, required: true},
+	{name: "identifier", of: text},
+	{name: "parentID", of: text},
+}}
+
+const relatedLot = "lot"
