@@ -72,8 +72,7 @@ func (s *Server) welcome(c *gin.Context) error {
 	for i, v := range version.Table {
 		names[i] = v.Name
 	}
-	c.JSON(http.StatusOK, gin.H{"name": "asset registry", "versions": names, "assets": s.baseURL(c.Request) + "/api/" + version.Current + "/assets"})
-	return nil
+	return httpserver.JSON(c, http.StatusOK, gin.H{"name": "asset registry", "versions": names, "assets": s.baseURL(c.Request) + "/api/" + version.Current + "/assets"})
 }
 
 func (s *Server) limitAddress(class ratelimit.Class) gin.HandlerFunc {

@@ -24,7 +24,7 @@ type page struct {
 // page follows a path of a page pointer, or asks for a listing of the version.
 func (a api) page(t *testing.T, path string) page {
 	t.Helper()
-	if strings.HasPrefix(path, "?") {
+	if path == "" || path[0] == '?' {
 		path = "/assets" + path
 	}
 	got := a.do(t, call{method: "GET", path: path}).must(t, 200)

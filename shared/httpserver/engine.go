@@ -6,6 +6,7 @@ package httpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -62,15 +63,14 @@ func NewEngine(o Options) *gin.Engine {
 	engine.NoMethod(Handle(func(*gin.Context) error { // gin has set Allow (contract, decision 2)
 		return fault.New(fault.NotFound, fault.URL, "method_not_allowed", "Method Not Allowed")
 	}))
-	engine.GET("/livez", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
-	engine.GET("/readyz", func(c *gin.Context) {
+	engine.GET("/livez", Handle(func(c *gin.Context) error { return JSON(c, http.StatusOK, gin.H{"status": "ok"}) }))
+	engine.GET("/readyz", Handle(func(c *gin.Context) error {
 		if err := o.Ready(c.Request.Context()); err != nil {
 			_ = c.Error(err) // recorded for the log; gin returns what it was given
-			c.JSON(http.StatusServiceUnavailable, gin.H{"status": "unavailable"})
-			return
+			return JSON(c, http.StatusServiceUnavailable, gin.H{"status": "unavailable"})
 		}
-		c.JSON(http.StatusOK, gin.H{"status": "ok"})
-	})
+		return JSON(c, http.StatusOK, gin.H{"status": "ok"})
+	}))
 	return engine
 }
 
@@ -92,6 +92,17 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 			faulthttp.Write(c.Writer, err)
 		}
 	}
+}
+
+// JSON answers with value as JSON, under the content type of the interface
+// document: gin's own adds a charset to it.
+func JSON(c *gin.Context, status int, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	c.Data(status, "application/json", append(body, '\n'))
+	return nil
 }
 
 func answerHeaders(c *gin.Context) {

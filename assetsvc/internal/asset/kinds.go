@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -81,14 +82,14 @@ const notImplemented = "Not implemented"
 
 // timestamp keeps the offset that was sent.
 func timestamp(w *walk, path string, _, sent record.Value) record.Value {
-	s, ok := sent.(string)
-	if !ok {
-		w.wrong(path, badTime, quote(sent))
+	written, _ := sent.(string)
+	t, err := ParseTime(written, w.rules.Zone)
+	switch {
+	case errors.Is(err, ErrTimeRange):
+		w.wrong(path, "date value out of range")
 		return nil
-	}
-	t, err := ParseTime(s, w.rules.Zone)
-	if err != nil {
-		w.wrong(path, "%s", err)
+	case err != nil:
+		w.wrong(path, "Could not parse %s. Should be ISO8601.", quote(sent))
 		return nil
 	}
 	return FormatTime(t, t.Location())

@@ -2,7 +2,6 @@ package asset
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -17,8 +16,8 @@ func FormatTime(t time.Time, zone *time.Location) string { return t.In(zone).For
 // ParseTime reads an ISO 8601 timestamp of the years 1 to 9999: a date, then
 // optionally T or a blank with hours and minutes, seconds, a fraction of any
 // length (cut to microseconds), and Z, +hh, +hhmm or +hh:mm. Without an offset
-// zone's holds; the time returned has the offset it was written with. The text
-// of the error is for the sender (contract, section 1).
+// zone's holds; the time returned has the offset it was written with. It
+// returns ErrTimeRange for other years, and ErrTimeForm for any other text.
 func ParseTime(text string, zone *time.Location) (time.Time, error) {
 	s := scanner{rest: text}
 	year, month, day := s.number(4), s.after("-"), s.after("-")
@@ -35,15 +34,19 @@ func ParseTime(text string, zone *time.Location) (time.Time, error) {
 	}
 	t := time.Date(year, time.Month(month), day, hour, minute, second, micro*1000, zone)
 	if s.bad || s.rest != "" || month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59 || t.Day() != day {
-		return time.Time{}, fmt.Errorf(badTime, excerpt(text))
+		return time.Time{}, ErrTimeForm
 	}
 	if utc := t.UTC().Year(); year < 1 || utc < 1 || utc > 9999 {
-		return time.Time{}, errors.New("date value out of range")
+		return time.Time{}, ErrTimeRange
 	}
 	return t, nil
 }
 
-const badTime = "Could not parse %s. Should be ISO8601."
+// What ParseTime refuses.
+var (
+	ErrTimeForm  = errors.New("no ISO 8601 timestamp")
+	ErrTimeRange = errors.New("date value out of range")
+)
 
 // excerptLength is how many characters of what was sent an error quotes.
 const excerptLength = 64

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"asset-registry/assetsvc/internal/registry"
 )
@@ -66,7 +67,7 @@ type Store struct {
 // it open, and when it is not a file of this store's.
 func Open(path string, o Options) (*Store, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true})
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("open assets: %s is in use by another process", path)
 	}
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"asset-registry/authsvc/internal/token"
 )
@@ -34,7 +35,7 @@ type Store struct{ db *bbolt.DB }
 // it open, and when it is not a file of this store's.
 func Open(path string) (*Store, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType})
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("open tokens: %s is in use by another process", path)
 	}
 	if err != nil {

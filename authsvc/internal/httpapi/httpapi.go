@@ -55,8 +55,7 @@ func (a *API) verifyKey(c *gin.Context) error {
 		return fault.New(fault.Unauthorized, fault.Header, "Authorization",
 			"A valid API key is needed: send it as the user name of HTTP Basic authentication, with an empty password.")
 	}
-	c.JSON(http.StatusOK, authapi.VerifyKeyResponse{Broker: i.Broker, KeyID: i.KeyID, Role: string(i.Role), Levels: i.Levels})
-	return nil
+	return httpserver.JSON(c, http.StatusOK, authapi.VerifyKeyResponse{Broker: i.Broker, KeyID: i.KeyID, Role: string(i.Role), Levels: i.Levels})
 }
 
 func (a *API) issueTokens(c *gin.Context) error {
@@ -71,8 +70,7 @@ func (a *API) issueTokens(c *gin.Context) error {
 	if err != nil {
 		return fmt.Errorf("issue tokens of asset %s: %w", r.AssetID, err)
 	}
-	c.JSON(http.StatusOK, issued)
-	return nil
+	return httpserver.JSON(c, http.StatusOK, issued)
 }
 
 func (a *API) verifyToken(c *gin.Context) error {
@@ -84,8 +82,7 @@ func (a *API) verifyToken(c *gin.Context) error {
 	if err != nil {
 		return fmt.Errorf("verify token of asset %s: %w", r.AssetID, err)
 	}
-	c.JSON(http.StatusOK, answer)
-	return nil
+	return httpserver.JSON(c, http.StatusOK, answer)
 }
 
 func read(c *gin.Context, into any) error {

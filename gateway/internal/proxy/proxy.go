@@ -63,7 +63,10 @@ func Remote(address *url.URL, signer *identity.Signer, fail func(*http.Request, 
 		transport: transport,
 		signer:    signer,
 		forward: &httputil.ReverseProxy{
-			Rewrite:    func(r *httputil.ProxyRequest) { r.SetURL(address) },
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(address)
+				r.Out.URL.RawQuery = r.In.URL.RawQuery // malformed ones too: it is not ours to mend them
+			},
 			Transport:  transport,
 			BufferPool: &buffers{},
 			ModifyResponse: func(resp *http.Response) error {
