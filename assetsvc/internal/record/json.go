@@ -40,6 +40,14 @@ func Parse(text []byte) (Value, error) {
 	return value, nil
 }
 
+// large is how many members make an object large: more than any that the
+// rules let through.
+const large = 64
+
+// maxDuplicates bounds how many names are told that stand twice, and so the
+// size of the answer.
+const maxDuplicates = 100
+
 type parser struct {
 	decoder    *jsontext.Decoder
 	duplicates []fault.Detail
@@ -71,6 +79,7 @@ func (p *parser) value(path string, depth int) (Value, error) {
 
 func (p *parser) object(path string, depth int) (Value, error) {
 	object := Object{}
+	var names map[string]bool // of a large object, where looking through it each time would take long
 	for p.decoder.PeekKind() != '}' {
 		token, err := p.decoder.ReadToken()
 		if err != nil {
@@ -82,16 +91,36 @@ func (p *parser) object(path string, depth int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := object.Lookup(name); twice {
-			p.duplicates = append(p.duplicates, fault.Detail{
-				Location: fault.Body, Name: InData(within), Description: "This field is sent more than once.",
-			})
+		twice := names[name]
+		if names == nil {
+			_, twice = object.Lookup(name)
+		}
+		if twice {
+			p.duplicate(within)
 			continue
 		}
 		object = append(object, Member{name, value})
+		switch {
+		case names != nil:
+			names[name] = true
+		case len(object) == large:
+			names = make(map[string]bool, 2*large)
+			for _, m := range object {
+				names[m.Name] = true
+			}
+		}
 	}
 	_, err := p.decoder.ReadToken()
 	return object, p.syntax(err)
+}
+
+// duplicate notes a name that stands twice in its object.
+func (p *parser) duplicate(path string) {
+	if len(p.duplicates) < maxDuplicates {
+		p.duplicates = append(p.duplicates, fault.Detail{
+			Location: fault.Body, Name: strings.TrimPrefix(path, "data."), Description: "This field is sent more than once.",
+		})
+	}
 }
 
 func (p *parser) list(path string, depth int) (Value, error) {
@@ -136,12 +165,6 @@ func Join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// InData returns a path within the body as error objects name it: relative to
-// data, where most fields lie (contract, decision 20).
-func InData(path string) string {
-	return strings.TrimPrefix(path, "data.")
 }
 
 // Append appends value as JSON to dst, without white space.

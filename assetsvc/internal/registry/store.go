@@ -12,7 +12,7 @@ type Record struct {
 	Position int64  // place in the feed: µs since the Unix epoch, given by the store
 	Revision int64  // 1 when created, one more with each Replace
 	Listed   bool   // stands in the feed; never goes back to false
-	Test     bool   // belongs to the test feed rather than the real one; never changes once listed
+	Test     bool   // stands in the test feed rather than the real one; when this changes it moves
 	Sealed   string // the sealed token record, opaque to all but authsvc
 	Body     []byte // JSON object: the asset without its dateModified, which is Position
 }

@@ -1,0 +1,168 @@
+package asset
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"asset-registry/assetsvc/internal/record"
+)
+
+func TestFaults(t *testing.T) {
+	for name, c := range map[string]struct{ patch, place, says string }{
+		"a number of no whole":          {`{"title":1.5}`, "title", "Couldn't interpret '1.5' as string."},
+		"an empty title":                {`{"title":""}`, "title", "This field is required."},
+		"null for what is required":     {`{"description":null}`, "description", "This field is required."},
+		"an object for a list":          {`{"items":{}}`, "items", "list"},
+		"a text for an object":          {`{"assetCustodian":"x"}`, "assetCustodian", "Please use a mapping for this field or Organization instance instead of string."},
+		"an unknown field":              {`{"colour":1}`, "colour", "Rogue field"},
+		"an unknown field below":        {`{"items":[{"unit":{"colour":1}}]}`, "items.0.unit.colour", "Rogue field"},
+		"an unknown choice":             {`{"items":[{"registrationDetails":{"status":"x"}}]}`, "items.0.registrationDetails.status", "Value must be one of ['unknown', 'registering', 'complete']."},
+		"an unknown register":           {`{"assetCustodian":{"identifier":{"scheme":"X"}}}`, "assetCustodian.identifier.scheme", "Value must be one of"},
+		"a bad web address":             {`{"assetCustodian":{"identifier":{"uri":"ftp://x.ua"}}}`, "assetCustodian.identifier.uri", "Not a well formed URL."},
+		"a bad mail address":            {`{"assetCustodian":{"contactPoint":{"email":"x"}}}`, "assetCustodian.contactPoint.email", "Not a well formed email address."},
+		"neither phone nor mail":        {`{"assetCustodian":{"contactPoint":{"telephone":null}}}`, "assetCustodian.contactPoint.email", "telephone or email should be present"},
+		"a time that is none":           {`{"rectificationPeriod":{"startDate":"x"}}`, "rectificationPeriod.startDate", "Could not parse x. Should be ISO8601."},
+		"a time too late":               {`{"rectificationPeriod":{"startDate":"9999-12-31T23:59:59-01:00"}}`, "rectificationPeriod.startDate", "date value out of range"},
+		"a quantity that is none":       {`{"items":[{"quantity":"x"}]}`, "items.0.quantity", "Number 'x' failed to convert to a decimal."},
+		"a code too coarse":             {`{"items":[{"classification":{"id":"06100000-3"}}]}`, "items.0.classification.id", "At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely"},
+		"registration before its end":   {`{"items":[{"registrationDetails":{"registrationID":"x"}}]}`, "items.0.registrationDetails.registrationID", "You can fill registrationID only when status is complete"},
+		"schema properties":             {`{"items":[{"schema_properties":{"a":1}}]}`, "items.0.schema_properties", "Opportunity to use schema_properties is disabled"},
+		"two related processes":         {`{"relatedProcesses":[{"relatedProcessID":"` + strings.Repeat("a", 32) + `"},{"relatedProcessID":"` + strings.Repeat("b", 32) + `"}]}`, "relatedProcesses", "Please provide no more than 1 item."},
+		"a reference too short":         {`{"relatedProcesses":[{"relatedProcessID":"a"}]}`, "relatedProcesses.0.relatedProcessID", "Hash value is wrong length."},
+		"a bad type of what is ignored": {`{"documents":"x"}`, "documents.0", "mapping"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := rules.Change(valid(t, `{}`), Change{Fields: parse(t, c.patch), Role: Owner, Now: evening, NewID: ids()})
+			if places(err) != c.place || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %s: %s", err, c.place, c.says)
+			}
+		})
+	}
+}
+
+func TestAFloodOfFaultsIsCutOff(t *testing.T) {
+	sent := record.Object{}
+	for i := range 100_000 {
+		sent = append(sent, record.Member{Name: strings.Repeat("x", 1+i%50) + string(rune('a'+i%26)), Value: true})
+	}
+	_, err := rules.Create(sent, origin())
+	if got := strings.Count(places(err), " "); got > maxFaults {
+		t.Errorf("%d faults are told", got)
+	}
+}
+
+func TestDecimals(t *testing.T) {
+	for written, want := range map[string]string{
+		"5.0001": "5.0001", "0.1": "0.1", "123456789012345678.5": "123456789012345678.5", "1.50": "1.5", "100": "100", "-0": "0", "1e3": "1000", "+7": "7", ".5": "0.5",
+		"2.00005": "2.0001", "2.00004999": "2", "-2.00005": "-2.0001", "0.00004": "0", "0.00005": "0.0001", "1e-400": "0",
+		"9999999999999999999999999999999999": "9999999999999999999999999999999999", "999999999999999999999999999999.99999": "1000000000000000000000000000000",
+	} {
+		if got, ok := parseDecimal(written, quantityPlaces); !ok || string(got) != want {
+			t.Errorf("%s: got %s, %v; want %s", written, got, ok, want)
+		}
+	}
+	for _, written := range []string{"", "x", "1e999999999", "0e999999999", "1e34", "12345678901234567890123456789012345", "NaN", "Infinity", "0x10", "1,5", "1 ", "--1", "1e", "٣", strings.Repeat("0", 1000) + "1"} {
+		if got, ok := parseDecimal(written, quantityPlaces); ok {
+			t.Errorf("%.40q passes for %s", written, got)
+		}
+	}
+}
+
+func FuzzQuantity(f *testing.F) {
+	for _, seed := range []string{"5.0001", "-0.00005", "1e33", "1e-9999", "00012.50", "+.5e2", "999999999999999999999999999999.99995"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, written string) {
+		got, ok := parseDecimal(written, quantityPlaces)
+		if !ok {
+			return
+		}
+		if len(got) > decimalDigits+2 || strings.ContainsAny(string(got), "eE+") {
+			t.Fatalf("%q is printed as %s", written, got)
+		}
+		if again, ok := parseDecimal(string(got), quantityPlaces); !ok || again != got {
+			t.Fatalf("%q is printed as %s, which reads as %s, %v", written, got, again, ok)
+		}
+		if value, err := record.Parse([]byte(got)); err != nil || value != got {
+			t.Fatalf("%q is printed as %s, which is no JSON number: %v", written, got, err)
+		}
+	})
+}
+
+func TestTimes(t *testing.T) {
+	kyiv := time.FixedZone("", 2*3600)
+	for text, want := range map[string]string{
+		"2026-11-20":                       "2026-11-20T00:00:00.000000+02:00",
+		"2026-11-20T12:00":                 "2026-11-20T12:00:00.000000+02:00",
+		"2026-11-20 12:00:01":              "2026-11-20T12:00:01.000000+02:00",
+		"2026-11-20T12:00:01.5":            "2026-11-20T12:00:01.500000+02:00",
+		"2026-11-20T12:00:01.1234567Z":     "2026-11-20T12:00:01.123456+00:00",
+		"2026-11-20T12:00:01,5-0330":       "2026-11-20T12:00:01.500000-03:30",
+		"2026-11-20T12:00:01+03":           "2026-11-20T12:00:01.000000+03:00",
+		"2024-02-29T23:59:59.999999+23:59": "2024-02-29T23:59:59.999999+23:59",
+	} {
+		got, err := ParseTime(text, kyiv)
+		if err != nil || FormatTime(got, got.Location()) != want {
+			t.Errorf("%s: got %s, %v; want %s", text, FormatTime(got, got.Location()), err, want)
+		}
+	}
+	for text, want := range map[string]error{
+		"": ErrTimeForm, "x": ErrTimeForm, "2026": ErrTimeForm, "2026-11": ErrTimeForm, "2026-13-01": ErrTimeForm, "2026-02-30": ErrTimeForm, "2026-11-20T24:00:00": ErrTimeForm,
+		"2026-11-20T12:60": ErrTimeForm, "2026-11-20T12:00:60Z": ErrTimeForm, "2026-11-20T12:00:00+24:00": ErrTimeForm, "2026-11-20T12:00:00.Z": ErrTimeForm, "2026-11-20Z": ErrTimeForm,
+		"2026-11-20T12:00:00Z ": ErrTimeForm, "20261120": ErrTimeForm, "2026-11-20T": ErrTimeForm, "-026-11-20": ErrTimeForm, "٢٠٢٦-11-20": ErrTimeForm,
+		"0000-01-01": ErrTimeRange, "0001-01-01T00:00:00+01:00": ErrTimeRange, "9999-12-31T23:59:59-01:00": ErrTimeRange,
+	} {
+		if got, err := ParseTime(text, time.UTC); !errors.Is(err, want) {
+			t.Errorf("%q: got %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestPrintedTimesOrderAsTimesDo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		micros := rapid.Int64Range(0, 253_402_300_799_000_000-86_400_000_000)
+		a, b := micros.Draw(t, "a"), micros.Draw(t, "b")
+		zone := time.FixedZone("", 60*rapid.IntRange(-14*60, 14*60).Draw(t, "minutes east"))
+		x, y := FormatTime(time.UnixMicro(a), zone), FormatTime(time.UnixMicro(b), zone)
+		if (a < b) != (x < y) {
+			t.Fatalf("%d is printed as %s, %d as %s", a, x, b, y)
+		}
+		if back, err := ParseTime(x, time.UTC); err != nil || back.UnixMicro() != a {
+			t.Fatalf("%s reads as %v, %v", x, back, err)
+		}
+	})
+}
+
+func FuzzParseTime(f *testing.F) {
+	for _, seed := range []string{"2026-11-20T12:00:01.123456+02:00", "2026-11-20", "2026-11-20 12:00Z", "2026-11-20T12:00:01,5-0330", "9999-12-31T23:59:59-23:59", "0001-01-01"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseTime(text, time.UTC)
+		if err != nil {
+			return
+		}
+		printed := FormatTime(got, got.Location())
+		if again, err := ParseTime(printed, time.UTC); err != nil || !again.Equal(got) || FormatTime(again, again.Location()) != printed {
+			t.Fatalf("%q is printed as %s, which reads as %v, %v", text, printed, again, err)
+		}
+	})
+}
+
+func TestCodeListsAreWhole(t *testing.T) {
+	if got := len(identifierSchemes()); got != 126 {
+		t.Errorf("there are %d identifier schemes, want 126", got)
+	}
+	if !cavPSCodes().has("06111000-3") {
+		t.Error("a code is missing")
+	}
+	for name, file := range map[string]string{"no source": "a\n", "a blank": "# x\na \n", "out of order": "# x\nb\na\n", "twice": "# x\na\na\n", "an empty line": "# x\na\n\nb\n"} {
+		if _, err := parseCodes(file); err == nil {
+			t.Errorf("%s: the list passes", name)
+		}
+	}
+}

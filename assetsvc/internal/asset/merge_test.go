@@ -1,0 +1,115 @@
+package asset
+
+import (
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+)
+
+func TestMerge(t *testing.T) {
+	two := `{"items":[{},{"description":"Друге","classification":{"id":"06111000-3","description":"Земля"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"У"},"registrationDetails":{}}]}`
+	for name, c := range map[string]struct{ patch, path, want string }{
+		"a scalar replaces":                 {`{"title":"нова"}`, "title", `"нова"`},
+		"an object merges":                  {`{"assetCustodian":{"name":"x"}}`, "assetCustodian.contactPoint.telephone", `"0440000000"`},
+		"null clears an optional field":     {`{"assetCustodian":{"contactPoint":{"email":"a@b.ua"}},"title_en":null}`, "title_en", `null`},
+		"null clears below":                 {`{"items":[{"unit":{"name":null}}]}`, "items.0.unit.name", `null`},
+		"a list merges by index":            {`{"items":[{},{"quantity":2}]}`, "items.1.description", `"Друге"`},
+		"an element that is left out stays": {`{"items":[{},{"quantity":2}]}`, "items.0.quantity", `5.0001`},
+		"a shorter list truncates":          {`{"items":[{}]}`, "items.1", `null`},
+		"an empty list clears":              {`{"items":[{"additionalClassifications":[]},{}]}`, "items.0.additionalClassifications", `null`},
+		"a scalar counts as a list of one":  {`{"items":[{},{}],"relatedProcesses":null}`, "relatedProcesses", `null`},
+		"an id that was sent replaces":      {`{"items":[{"id":"` + strings.Repeat("d", 32) + `"},{}]}`, "items.0.id", `"` + strings.Repeat("d", 32) + `"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := change(t, valid(t, two), Owner, c.patch)
+			var got record.Value = a.fields
+			for step := range strings.SplitSeq(c.path, ".") {
+				switch v := got.(type) {
+				case record.Object:
+					got = v.Get(step)
+				case record.List:
+					got = record.Value(nil)
+					if i := int(step[0] - '0'); i < len(v) {
+						got = v[i]
+					}
+				}
+			}
+			if text := string(record.Append(nil, got)); text != c.want {
+				t.Errorf("%s is %s, want %s", c.path, text, c.want)
+			}
+		})
+	}
+}
+
+func TestWholeReplaces(t *testing.T) {
+	a := valid(t, `{"title_en":"premises","assetCustodian":{"additionalContactPoints":[{"name":"x","email":"a@b.ua"}]}}`)
+	put := func(text string, hidden ...string) (Asset, bool, error) {
+		return rules.Change(a, Change{Fields: parse(t, text), Whole: true, Role: Owner, Hidden: hidden, Now: evening, NewID: ids()})
+	}
+	next, differs, err := put(validText)
+	if err != nil || !differs || next.fields.Get("title_en") != nil || next.fields.Object("assetCustodian").Get("additionalContactPoints") != nil || next.Status() != Draft {
+		t.Errorf("got %v, %v", next.fields, err)
+	}
+	if next, _, err = put(validText, "assetCustodian.additionalContactPoints"); err != nil || next.fields.Object("assetCustodian").Get("additionalContactPoints") == nil {
+		t.Errorf("what a version does not have was cleared by it: %v, %v", next.fields, err)
+	}
+	if _, _, err := put(`{"title":"x"}`); fault.KindOf(err) != fault.Invalid || places(err) != "description assetCustodian" {
+		t.Errorf("what is required was left out: %v", err)
+	}
+}
+
+func TestHiddenFieldsAreRogue(t *testing.T) {
+	const hidden = "assetCustodian.additionalContactPoints"
+	o := origin()
+	o.Hidden = []string{hidden, "rectificationPeriod"}
+	sent := parse(t, strings.Replace(validText, `"contactPoint"`, `"additionalContactPoints": [], "contactPoint"`, 1)).With("rectificationPeriod", record.Object{})
+	if _, err := rules.Create(sent, o); places(err) != hidden+" rectificationPeriod" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzMergePatch(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"title":"x"}`, `{"items":[{},{"quantity":1e5}]}`, `{"items":[]}`, `{"items":null,"status":"pending"}`, `{"assetCustodian":{"contactPoint":null}}`,
+		`{"mode":"test","rectificationPeriod":{"endDate":"2026-01-01"}}`, `{"status":"deleted","documents":[{"documentType":"cancellationDetails"}]}`, `{"decisions":["x"]}`,
+		`{"relatedProcesses":[{"type":"lot","relatedProcessID":"` + strings.Repeat("b", 32) + `"}]}`, `{"title":["x"],"colour":{"a":[1]}}`,
+	} {
+		for role := range allRoles {
+			f.Add([]byte(seed), uint8(role), uint8(len(seed)), len(seed)%2 == 0)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte, role, status uint8, whole bool) {
+		value, err := record.Parse(text)
+		patch, ok := value.(record.Object)
+		if err != nil || !ok {
+			return
+		}
+		before := in(t, Status(statuses[int(status)%len(statuses)]))
+		kept := string(before.Encode())
+		c := Change{Fields: patch, Whole: whole, Role: allRoles[int(role)%len(allRoles)], Now: evening, NewID: ids()}
+		next, differs, err := rules.Change(before, c)
+		if string(before.Encode()) != kept {
+			t.Fatalf("%s has changed the asset it was given", text)
+		}
+		if err != nil {
+			if kind := fault.KindOf(err); kind != fault.Invalid && kind != fault.Forbidden || differs {
+				t.Fatalf("%s: %v, %v", text, differs, err)
+			}
+			return
+		}
+		again, err := Decode(next.Encode())
+		if err != nil || !record.Equal(again.fields, next.fields) {
+			t.Fatalf("%s: %s reads as %s, %v", text, next.Encode(), again.Encode(), err)
+		}
+		if next.ID() != before.ID() || next.Owner() != before.Owner() || !before.Status().mayBecome(next.Status(), c.Role) {
+			t.Fatalf("%s: from %s to %s", text, before.Encode(), next.Encode())
+		}
+		if next.Status().mayChange(c.Role) && !whole {
+			if _, differs, err = rules.Change(next, Change{Fields: patch, Role: c.Role, Now: evening, NewID: ids()}); differs && err == nil && next.Status() == before.Status() {
+				t.Fatalf("%s: once more it changes %s", text, next.Encode())
+			}
+		}
+	})
+}

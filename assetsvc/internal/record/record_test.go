@@ -1,0 +1,165 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/fault"
+)
+
+func object(members ...Member) Object { return members }
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Value{
+		`null`:                       nil,
+		` true `:                     true,
+		`"\u0457жак \ud83e\udd94"`:   "їжак 🦔",
+		`-0.10e+5`:                   Number("-0.10e+5"),
+		`123456789012345678901234.5`: Number("123456789012345678901234.5"),
+		`[]`:                         List{},
+		`[1,[null,"x"]]`:             List{Number("1"), List{nil, "x"}},
+		`{}`:                         Object{},
+		`{"b":1,"a":{"c":false}}`:    object(Member{"b", Number("1")}, Member{"a", object(Member{"c", false})}),
+	} {
+		got, err := Parse([]byte(text))
+		if err != nil || !Equal(got, want) {
+			t.Errorf("%s: got %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestMembersKeepTheirOrder(t *testing.T) {
+	const text = `{"z":1,"a":[{"y":"<&>","b":null}],"m":"\u0000"}`
+	value, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(Append(nil, value)); got != text {
+		t.Errorf("got %s, want %s", got, text)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing": "", "a blank": " ", "a word": "x", "half an object": `{"a":`, "half a list": `[1,`, "half a string": `"x`, "half an escape": `"\u12"`,
+		"a lone surrogate": `"\ud800"`, "invalid UTF-8": "\"\xff\"", "a control character": "\"\n\"", "a second value": "1 2", "a comma too many": `[1,]`, "no comma": `[1 2]`,
+		"a leading nought": `01`, "a bare point": `1.`, "plus": `+1`, "NaN": `NaN`, "a single quote": `'x'`, "a comment": `1 // x`, "no colon": `{"a" 1}`, "a number as name": `{1:1}`,
+		"deep lists": strings.Repeat("[", 20_000), "deep objects": strings.Repeat(`{"a":`, 20_000), "a closing too many": `[]]`, "a mark of byte order": "\ufeff{}",
+	} {
+		if got, err := Parse([]byte(text)); fault.KindOf(err) != fault.Invalid {
+			t.Errorf("%s: got %v, %v", name, got, err)
+		}
+	}
+}
+
+func TestDepthIsBounded(t *testing.T) {
+	deep := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	if _, err := Parse(deep(MaxDepth)); err != nil {
+		t.Errorf("as deep as may be: %v", err)
+	}
+	if _, err := Parse(deep(MaxDepth + 1)); err == nil {
+		t.Error("deeper than may be")
+	}
+}
+
+func TestNamesThatStandTwiceAreAllTold(t *testing.T) {
+	many := make([]string, 0, 3*large)
+	for i := range 3 * large {
+		many = append(many, fmt.Sprintf(`"n%d":1`, i))
+	}
+	for text, want := range map[string]string{
+		`{"a":1,"a":2,"a":3}`: "a a",
+		`{"data":{"x":[{"b":1,"b":1}],"c":1,"c":1},"d":1,"d":1}`: "x.0.b c d",
+		`{"\u0061":1,"a":1}`: "a",
+		"{" + strings.Join(many, ",") + `,"n0":1,"n100":1}`: "n0 n100",
+	} {
+		_, err := Parse([]byte(text))
+		f, ok := errors.AsType[*fault.Error](err)
+		if !ok {
+			t.Fatalf("%.60s: got %v", text, err)
+		}
+		var names []string
+		for _, d := range f.Details {
+			names = append(names, d.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%.60s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestEqual(t *testing.T) {
+	values := []Value{
+		nil, true, false, "", "x", Number("1"), Number("1.0"), List{}, List{nil}, List{"x"}, List{"x", "x"}, Object{},
+		object(Member{"a", nil}), object(Member{"a", "x"}), object(Member{"b", "x"}), object(Member{"a", "x"}, Member{"b", List{Number("1")}}),
+	}
+	for i, a := range values {
+		for j, b := range values {
+			if got := Equal(a, b); got != (i == j) {
+				t.Errorf("%v and %v: got %v", a, b, got)
+			}
+		}
+	}
+	if !Equal(object(Member{"a", "x"}, Member{"b", "y"}), object(Member{"b", "y"}, Member{"a", "x"})) {
+		t.Error("the order of members matters")
+	}
+}
+
+func TestChangesLeaveTheObjectAsItWas(t *testing.T) {
+	o := object(Member{"a", "1"}, Member{"b", "2"})
+	if got := o.With("a", "x"); !Equal(got, object(Member{"a", "x"}, Member{"b", "2"})) {
+		t.Errorf("with a: %v", got)
+	}
+	if got := o.With("c", "x"); !Equal(got, object(Member{"a", "1"}, Member{"b", "2"}, Member{"c", "x"})) {
+		t.Errorf("with c: %v", got)
+	}
+	if got := o.Without("a", "c"); !Equal(got, object(Member{"b", "2"})) {
+		t.Errorf("without a: %v", got)
+	}
+	if !Equal(o, object(Member{"a", "1"}, Member{"b", "2"})) {
+		t.Errorf("the object has become %v", o)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,2.50,"x",null,true,{}],"b":{"c":"\u0000"}}`, `{"a":1,"a":1}`, "\"\xff\"", `[[[[`, `1e5`, `"\ud83e\udd94"`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		value, err := Parse(text)
+		if err != nil {
+			if fault.KindOf(err) != fault.Invalid {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		printed := Append(nil, value)
+		again, err := Parse(printed)
+		if err != nil || !Equal(again, value) || string(Append(nil, again)) != string(printed) {
+			t.Fatalf("%q is printed as %q, which reads as %v, %v", text, printed, again, err)
+		}
+	})
+}
+
+// BenchmarkParseManyMembers has as many names in an object as a body can hold:
+// the time per byte must not grow with their number.
+func BenchmarkParseManyMembers(b *testing.B) {
+	for _, members := range []int{100, 10_000, 100_000} {
+		var text strings.Builder
+		text.WriteByte('{')
+		for i := range members {
+			fmt.Fprintf(&text, `"%d":1,`, i)
+		}
+		body := []byte(strings.TrimSuffix(text.String(), ",") + "}")
+		b.Run(fmt.Sprint(members), func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			for b.Loop() {
+				if _, err := Parse(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
