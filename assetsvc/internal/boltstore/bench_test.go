@@ -1,0 +1,130 @@
+package boltstore
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+// BenchmarkPage measures a page of 100 from anywhere in the feed, and prints
+// it as a ratio to the same at 1,000 assets, with the process's own memory (not
+// the file's pages, which the system keeps and takes back as it likes).
+func BenchmarkPage(b *testing.B) {
+	var smallest float64
+	for _, assets := range []int{1_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("assets=%d", assets), func(b *testing.B) {
+			s, positions := filled(b, assets)
+			defer s.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				entries, err := s.Page(b.Context(), registry.Query{Offset: positions[rand.IntN(len(positions)-100)], Limit: 100})
+				if err != nil || len(entries) != 100 {
+					b.Fatalf("%d entries, %v", len(entries), err)
+				}
+			}
+			each := float64(b.Elapsed()) / float64(b.N)
+			if smallest == 0 {
+				smallest = each
+			}
+			b.ReportMetric(each/smallest, "x-of-1k")
+			runtime.GC()
+			b.ReportMetric(ownMemory(b), "own-MB")
+		})
+	}
+}
+
+// filled returns a store with so many listed assets of 3 KB, and their
+// positions in order. It is filled without waiting for the disk.
+func filled(b *testing.B, assets int) (*Store, []int64) {
+	b.Helper()
+	s, err := Open(filepath.Join(b.TempDir(), "assets.db"), Options{Now: time.Now})
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.db.NoSync = true
+	body := bytes.Repeat([]byte("x"), 3000)
+	positions := make([]int64, assets)
+	var wg sync.WaitGroup
+	for i := range maxBatch {
+		wg.Go(func() {
+			for j := i; j < assets; j += maxBatch {
+				position, err := s.Create(b.Context(), registry.Record{ID: storetest.NewID(), Listed: true, Body: body})
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				positions[j] = position
+			}
+		})
+	}
+	wg.Wait()
+	s.db.NoSync = false
+	if err := s.db.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	slices.Sort(positions)
+	return s, positions
+}
+
+// ownMemory returns the process's memory that is no file's, in MB (Linux).
+func ownMemory(b *testing.B) float64 {
+	b.Helper()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, found := strings.CutPrefix(line, "RssAnon:"); found {
+			kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return float64(kilobytes) / 1024
+		}
+	}
+	b.Fatal("the system does not tell")
+	return 0
+}
+
+// BenchmarkCreate measures durable creations by the number of clients.
+func BenchmarkCreate(b *testing.B) {
+	body := bytes.Repeat([]byte("x"), 3000)
+	for _, clients := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			s, err := Open(filepath.Join(b.TempDir(), "assets.db"), Options{Now: time.Now})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer s.Close()
+			work := make(chan struct{})
+			var wg sync.WaitGroup
+			for range clients {
+				wg.Go(func() {
+					for range work {
+						if _, err := s.Create(b.Context(), registry.Record{ID: storetest.NewID(), Body: body}); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			for b.Loop() {
+				work <- struct{}{}
+			}
+			close(work)
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "creates/s")
+		})
+	}
+}
