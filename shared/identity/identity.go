@@ -65,6 +65,11 @@ type Signer struct {
 	secret []byte
 	now    func() time.Time
 	parser *jwt.Parser
+
+	// Signing and verifying cost more than all else on the way of a read, and
+	// the same few identities come again and again.
+	signed   memo[Identity, string]
+	verified memo[string, Identity]
 }
 
 // NewSigner returns a signer over secret, which all services of one registry
@@ -92,12 +97,20 @@ type claims struct {
 	Levels string `json:"lvl,omitempty"`
 }
 
-// Sign returns i as a signed token that is good for two minutes.
+// reuse is how long a signed identity is given out again: a part of its
+// lifetime only, so that enough of that is left.
+const reuse = lifetime / 4
+
+// Sign returns i as a signed token that is good for a minute and a half at least.
 func (s *Signer) Sign(i Identity) (string, error) {
+	now := s.now()
+	if signed, known := s.signed.get(i, now); known {
+		return signed, nil
+	}
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Subject:   i.Broker,
-			ExpiresAt: jwt.NewNumericDate(s.now().Add(lifetime)),
+			ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
 		},
 		KeyID:  i.KeyID,
 		Role:   i.Role,
@@ -107,15 +120,21 @@ func (s *Signer) Sign(i Identity) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("sign identity: %w", err)
 	}
+	s.signed.put(i, signed, now.Add(reuse))
 	return signed, nil
 }
 
 // Verify returns the identity that Sign was given, or ErrUnsigned.
 func (s *Signer) Verify(signed string) (Identity, error) {
+	if i, known := s.verified.get(signed, s.now()); known {
+		return i, nil
+	}
 	var c claims
 	_, err := s.parser.ParseWithClaims(signed, &c, func(*jwt.Token) (any, error) { return s.secret, nil })
 	if err != nil {
 		return Identity{}, ErrUnsigned
 	}
-	return Identity{Broker: c.Subject, KeyID: c.KeyID, Role: c.Role, Levels: c.Levels}, nil
+	i := Identity{Broker: c.Subject, KeyID: c.KeyID, Role: c.Role, Levels: c.Levels}
+	s.verified.put(signed, i, c.ExpiresAt.Time)
+	return i, nil
 }

@@ -67,6 +67,36 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
+func TestWhatIsRememberedRunsOut(t *testing.T) {
+	now := start
+	signer, err := NewSigner(bytes.Repeat([]byte{'a'}, MinSecret), func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := func() string {
+		signed, err := signer.Sign(Identity{Broker: "broker", Role: Broker})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signed
+	}
+	first := sign()
+	for elapsed, good := range map[time.Duration]bool{0: true, lifetime - time.Second: true, lifetime + time.Second: false} {
+		now = start.Add(elapsed)
+		if _, err := signer.Verify(first); (err == nil) != good {
+			t.Errorf("after %v: %v", elapsed, err)
+		}
+	}
+	now = start.Add(reuse - time.Second)
+	if sign() != first {
+		t.Error("a fresh signature is not used again")
+	}
+	now = start.Add(reuse + time.Second)
+	if sign() == first {
+		t.Error("an old signature is used again")
+	}
+}
+
 func TestNewSignerRefusesAShortSecret(t *testing.T) {
 	if _, err := NewSigner(make([]byte, MinSecret-1), time.Now); err == nil {
 		t.Error("a secret that is too short was taken")

@@ -1,0 +1,67 @@
+package standalone
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestOpenData(t *testing.T) {
+	secret := strings.Repeat("5", 64) + "\n"
+	for name, c := range map[string]struct {
+		files map[string]string // what lies in the directory; nil: there is none
+		says  string            // of the refusal; "": it opens
+	}{
+		"no directory":                     {nil, ""},
+		"an empty one":                     {map[string]string{}, ""},
+		"killed before anything was whole": {map[string]string{"FORMAT.new": "asset"}, ""},
+		"killed before the secret":         {map[string]string{"FORMAT": format + "\n"}, ""},
+		"killed amid the secret":           {map[string]string{"FORMAT": format + "\n", "secret.new": "55"}, ""},
+		"killed before the stores":         {map[string]string{"FORMAT": format + "\n", "secret": secret}, ""},
+		"in use before":                    {map[string]string{"FORMAT": format + "\n", "secret": secret, "assets.db": "x", "tokens.db": "x"}, ""},
+		"of somebody else":                 {map[string]string{"letter.txt": "dear"}, "letter.txt"},
+		"of a later registry":              {map[string]string{"FORMAT": "asset-registry data 2\n"}, "data 2"},
+		"a secret that was lost":           {map[string]string{"FORMAT": format + "\n", "assets.db": "x"}, "restore"},
+		"a secret that was cut off":        {map[string]string{"FORMAT": format + "\n", "secret": "5\n"}, "at least 32"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "a", "data")
+			if c.files != nil {
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for file, text := range c.files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := openData(dir)
+			if c.says != "" {
+				if err == nil || !strings.Contains(err.Error(), c.says) {
+					t.Errorf("got %v, want it to say %q", err, c.says)
+				}
+				for file, text := range c.files {
+					if now, err := os.ReadFile(filepath.Join(dir, file)); err != nil || string(now) != text {
+						t.Errorf("%s has become %q, %v", file, now, err)
+					}
+				}
+				if entries, err := os.ReadDir(dir); err != nil || len(entries) != len(c.files) {
+					t.Errorf("the directory holds %v, %v", entries, err)
+				}
+				return
+			}
+			if err != nil || len(got) != 64 {
+				t.Fatalf("got a secret of %d bytes, %v", len(got), err)
+			}
+			if again, err := openData(dir); err != nil || !bytes.Equal(again, got) {
+				t.Errorf("opened again, the secret is another, or %v", err)
+			}
+			if info, err := os.Stat(filepath.Join(dir, secretFile)); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the secret may be read by others: %v, %v", info, err)
+			}
+		})
+	}
+}
