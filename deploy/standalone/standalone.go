@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,18 +26,20 @@ import (
 // Config is all that the registry needs to know; the tags make it the flags of
 // its command.
 type Config struct {
-	Addr       string         `default:"127.0.0.1:8080" help:"Address to listen on."`
-	Data       string         `default:"./data" help:"Directory of the data; made if there is none."`
-	Sandbox    bool           `help:"Let the well-known sandbox keys in."`
-	KeysFile   string         `help:"YAML file that lists API keys (see: registry new-key)."`
-	BaseURL    string         `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
-	Zone       string         `default:"+00:00" help:"Constant offset of printed timestamps."`
-	AssetTypes []string       `default:"bounce" help:"Accepted values of assetType."`
-	MaxBody    int64          `default:"1048576" help:"Largest request body, in bytes."`
-	Timeout    time.Duration  `default:"10s" help:"Longest time for a request."`
-	LogLevel   slog.Level     `default:"info" help:"Least level that is logged: debug, info, warn or error."`
-	NoLimits   bool           `help:"Let in any number of requests."`
-	Limit      gateway.Limits `embed:"" prefix:"limit-"`
+	Addr       string        `default:"127.0.0.1:8080" help:"Address to listen on."`
+	Data       string        `default:"./data" help:"Directory of the data; made if there is none."`
+	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
+	KeysFile   string        `help:"YAML file that lists API keys (see: registry new-key)."`
+	BaseURL    string        `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
+	Zone       string        `default:"+00:00" help:"Constant offset of printed timestamps."`
+	AssetTypes []string      `default:"bounce" help:"Accepted values of assetType."`
+	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
+	LogLevel   slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+	NoLimits   bool          `help:"Let in any number of requests."`
+
+	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
+	Limit          gateway.Limits `embed:"" prefix:"limit-"`
 }
 
 // Run answers until ctx is done, then finishes what is under way. It tells
@@ -135,6 +138,8 @@ func (c Config) gateway(secret []byte, log *slog.Logger, auth http.RoundTripper,
 		Timeout: c.Timeout,
 		Limits:  c.Limit,
 		Log:     log.With("service", "gateway"),
+
+		TrustedProxies: c.TrustedProxies,
 	}
 }
 
