@@ -64,14 +64,24 @@ func standalone(t *testing.T, addr, dir string, output *processes.Output, args .
 		if err := p.Kill(); err != nil {
 			t.Error(err)
 		}
+		checkRaces(t, output)
 	})
 	return p
 }
 
-func split(t *testing.T, output *processes.Output, args ...string) *processes.Split {
+// checkRaces fails the test if the race detector has found something.
+func checkRaces(t *testing.T, output *processes.Output) {
+	t.Helper()
+	if _, race, found := strings.Cut(output.String(), "WARNING: DATA RACE"); found {
+		t.Errorf("a data race: %s", race)
+	}
+}
+
+// split starts the three services on dir; they are stopped when the test ends.
+func split(t *testing.T, dir string, output *processes.Output, args ...string) *processes.Split {
 	t.Helper()
 	build(t)
-	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), filepath.Join(t.TempDir(), "data"), output, args...)
+	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, output, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +89,7 @@ func split(t *testing.T, output *processes.Output, args ...string) *processes.Sp
 		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
+		checkRaces(t, output)
 	})
 	return s
 }
@@ -99,7 +110,7 @@ func TestStandalone(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	Run(t, split(t, &processes.Output{}).URL)
+	Run(t, split(t, filepath.Join(t.TempDir(), "data"), &processes.Output{}).URL)
 }
 
 // Secrets are sent by every way there is, right and wrong ones, to services
@@ -112,13 +123,7 @@ func TestNoSecretIsLoggedOrStored(t *testing.T) {
 			return "http://" + addr
 		},
 		"split": func(t *testing.T, dir string, output *processes.Output) string {
-			build(t)
-			s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, output, "--log-level", "debug")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { s.Stop() })
-			return s.URL
+			return split(t, dir, output, "--log-level", "debug").URL
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -253,6 +258,33 @@ func TestAStartThatCannotBeIsRefused(t *testing.T) {
 				t.Errorf("it has written into a foreign directory: %v, %v", entries, err)
 			}
 		})
+	}
+}
+
+func TestZoneAndAddressComeFromTheConfiguration(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "registry.yaml")
+	if err := os.WriteFile(config, []byte("zone: \"+02:00\"\nbase-url: https://registry.example/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("REGISTRY_ASSET_TYPES", "bounce,castle")
+	addr := freeAddr(t)
+	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--config", config)
+	a := api{"http://" + addr, "2.5"}
+	first, second := a.publish(t, validAsset()), a.publish(t, validAsset().set("assetType", "castle"))
+	for _, path := range []string{"date", "dateModified", "documents.0.datePublished", "rectificationPeriod.startDate"} {
+		if got := text(at(first.data(), path)); !strings.HasSuffix(got, "+02:00") {
+			t.Errorf("%s is %s", path, got)
+		}
+	}
+	if got := text(at(first.data(), "decisions.0.decisionDate")); got != "2026-11-20T12:00:00.000000+02:00" {
+		t.Errorf("decisionDate is %s", got)
+	}
+	p := a.page(t, "?limit=1")
+	if p.entries[0].id != first.id || !strings.HasPrefix(text(p.next["uri"]), "https://registry.example/api/2.5/assets?") {
+		t.Errorf("got %v, next_page %v", p.entries, p.next)
+	}
+	if p = a.page(t, text(p.next["path"])); len(p.entries) != 1 || p.entries[0].id != second.id {
+		t.Errorf("after that %v", p.entries)
 	}
 }
 

@@ -226,9 +226,10 @@ func makeSecret(path string) error {
 	return nil
 }
 
-// Build builds all the programs into dir.
+// Build builds all the programs into dir, with the race detector: a race found
+// is printed and makes a process that is stopped fail.
 func Build(ctx context.Context, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator),
+	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
 		"asset-registry/deploy/cmd/registry", "asset-registry/gateway/cmd/gateway",
 		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/authsvc/cmd/authsvc")
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -71,7 +71,7 @@ func (a Asset) Encode() []byte { return record.Append(nil, a.fields) }
 
 // Numbered returns the asset with its human-readable identifier.
 func (a Asset) Numbered(assetID string) Asset {
-	return Asset{a.fields.With("assetID", assetID)}
+	return finish(a.fields.With("assetID", assetID))
 }
 
 // ID returns the asset's id, 32 lowercase hex characters.

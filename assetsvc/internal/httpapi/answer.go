@@ -54,6 +54,7 @@ func write(c *gin.Context, status int, body []byte, o options) error {
 		if err := json.Indent(&indented, body, "", "    "); err != nil {
 			return fmt.Errorf("indent answer: %w", err)
 		}
+		indented.WriteByte('\n') // a person reads this, in a terminal
 		body = indented.Bytes()
 	}
 	contentType := "application/json"
