@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -46,4 +47,28 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		return fmt.Errorf("drain %s: %w", listener.Addr(), errors.Join(err, server.Close()))
 	}
 	return nil
+}
+
+// Service is what a process runs: it answers requests until it is closed.
+type Service interface {
+	Handler() http.Handler
+	Close() error
+}
+
+// Run is the life of a process with one service: it listens at addr, starts the
+// service, answers until ctx is done, finishes what is under way and closes the
+// service. The log, from level up, goes to standard error.
+func Run(ctx context.Context, addr string, level slog.Level, start func(log *slog.Logger) (Service, error)) (err error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	service, err := start(log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, service.Close()) }()
+	log.Info("listening", "addr", listener.Addr().String())
+	return Serve(ctx, listener, service.Handler(), log)
 }

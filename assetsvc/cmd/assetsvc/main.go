@@ -3,10 +3,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -40,7 +38,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) (err error) {
+func run(ctx context.Context, args []string) error {
 	var s settings
 	if _, err := config.Parse(&s, "assetsvc", "The asset service of the asset registry.", "ASSETSVC", args); err != nil {
 		return err
@@ -53,26 +51,17 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", s.Addr)
-	if err != nil {
-		return err
-	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
-	server, err := assetsvc.New(ctx, assetsvc.Config{
-		Store:      s.Store,
-		AuthURL:    s.AuthURL,
-		Secret:     secret,
-		Zone:       zone,
-		AssetTypes: s.AssetTypes,
-		Sandbox:    s.Sandbox,
-		MaxBody:    s.MaxBody,
-		Timeout:    s.Timeout,
-		Log:        log,
+	return httpserver.Run(ctx, s.Addr, s.LogLevel, func(log *slog.Logger) (httpserver.Service, error) {
+		return assetsvc.New(ctx, assetsvc.Config{
+			Store:      s.Store,
+			AuthURL:    s.AuthURL,
+			Secret:     secret,
+			Zone:       zone,
+			AssetTypes: s.AssetTypes,
+			Sandbox:    s.Sandbox,
+			MaxBody:    s.MaxBody,
+			Timeout:    s.Timeout,
+			Log:        log,
+		})
 	})
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	log.Info("listening", "addr", listener.Addr().String())
-	return httpserver.Serve(ctx, listener, server.Handler(), log)
 }

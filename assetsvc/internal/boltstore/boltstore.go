@@ -15,34 +15,29 @@ package boltstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/boltfile"
 )
 
-const (
-	lockTimeout = time.Second // how long to wait for another process to let go of the file
-	maxBatch    = 1024        // writes in one transaction
-)
+// maxBatch is how many writes go into one transaction at most.
+const maxBatch = 1024
 
 // format names what the file holds and how.
 const format = "asset-registry assets 1"
 
 var (
-	metaBucket   = []byte("meta")
+	stateBucket  = []byte("state")
 	numberBucket = []byte("numbers") // day -> newest number given to an asset
 	assetBucket  = []byte("assets")  // id -> record
 	realBucket   = []byte("feed")    // position -> id
 	testBucket   = []byte("feed-test")
 
-	formatKey = []byte("format")
-	lastKey   = []byte("last") // newest position
+	lastKey = []byte("last") // newest position, in the state
 )
 
 // Options of a store.
@@ -66,15 +61,9 @@ type Store struct {
 // Open opens the file at path, or makes it. It fails when another process has
 // it open, and when it is not a file of this store's.
 func Open(path string, o Options) (*Store, error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("open assets: %s is in use by another process", path)
-	}
+	db, err := boltfile.Open(path, format, stateBucket, numberBucket, assetBucket, realBucket, testBucket)
 	if err != nil {
-		return nil, fmt.Errorf("open assets: %s: %w", path, err)
-	}
-	if err := db.Update(prepare); err != nil {
-		return nil, errors.Join(fmt.Errorf("open assets: %s: %w", path, err), db.Close())
+		return nil, err
 	}
 	s := &Store{
 		db:     db,
@@ -85,24 +74,6 @@ func Open(path string, o Options) (*Store, error) {
 	}
 	go s.run()
 	return s, nil
-}
-
-func prepare(tx *bbolt.Tx) error {
-	if meta := tx.Bucket(metaBucket); meta != nil {
-		if found := string(meta.Get(formatKey)); found != format {
-			return fmt.Errorf("the file is %q, not %q", found, format)
-		}
-		return nil
-	}
-	if name, _ := tx.Cursor().First(); name != nil {
-		return errors.New("the file is of another program")
-	}
-	for _, name := range [][]byte{metaBucket, numberBucket, assetBucket, realBucket, testBucket} {
-		if _, err := tx.CreateBucket(name); err != nil {
-			return err
-		}
-	}
-	return tx.Bucket(metaBucket).Put(formatKey, []byte(format))
 }
 
 // Get returns an asset, or registry.ErrNotFound.

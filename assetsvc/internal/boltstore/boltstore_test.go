@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,41 +26,6 @@ func opener(t *testing.T) storetest.Opener {
 }
 
 func TestConformance(t *testing.T) { storetest.Run(t, opener(t)) }
-
-func TestOpenRefuses(t *testing.T) {
-	dir := t.TempDir()
-	used := filepath.Join(dir, "used")
-	s, err := Open(used, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	foreign := filepath.Join(dir, "foreign")
-	text := strings.Repeat("not a database ", 1000)
-	if err := os.WriteFile(foreign, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct{ path, says string }{
-		"a file in use":      {used, "in use"},
-		"a file of no store": {foreign, "invalid"},
-		"a folder":           {dir, dir},
-		"no folder":          {filepath.Join(dir, "none", "x"), "none"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := Open(c.path, Options{Now: time.Now})
-			if err == nil {
-				s.Close()
-				t.Fatal("it was opened")
-			}
-			if !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want it to say %q", err, c.says)
-			}
-		})
-	}
-	if after, err := os.ReadFile(foreign); err != nil || string(after) != text {
-		t.Errorf("the foreign file was changed, or %v", err)
-	}
-}
 
 func TestFeed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

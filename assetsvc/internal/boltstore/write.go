@@ -123,7 +123,7 @@ func (s *Store) commit(batch []*write) {
 				return err
 			}
 		}
-		if err := t.meta.Put(lastKey, positionKey(t.last)); err != nil {
+		if err := t.state.Put(lastKey, positionKey(t.last)); err != nil {
 			return err
 		}
 		var err error
@@ -147,9 +147,9 @@ func isRefusal(err error) bool {
 
 // transaction is one batch being applied.
 type transaction struct {
-	assets, real, test, meta *bbolt.Bucket
-	last                     int64 // newest position given
-	now                      int64 // µs since the Unix epoch
+	assets, real, test, state *bbolt.Bucket
+	last                      int64 // newest position given
+	now                       int64 // µs since the Unix epoch
 }
 
 func (s *Store) begin(tx *bbolt.Tx) *transaction {
@@ -157,11 +157,11 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 		assets: tx.Bucket(assetBucket),
 		real:   tx.Bucket(realBucket),
 		test:   tx.Bucket(testBucket),
-		meta:   tx.Bucket(metaBucket),
+		state:  tx.Bucket(stateBucket),
 		now:    s.now().UnixMicro(),
 	}
 	t.real.FillPercent, t.test.FillPercent = 1, 1 // keys only come at the end
-	if value := t.meta.Get(lastKey); value != nil {
+	if value := t.state.Get(lastKey); value != nil {
 		t.last = positionOf(value)
 	}
 	return t

@@ -3,10 +3,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -37,7 +35,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) (err error) {
+func run(ctx context.Context, args []string) error {
 	var s settings
 	if _, err := config.Parse(&s, "authsvc", "The auth service of the asset registry.", "AUTHSVC", args); err != nil {
 		return err
@@ -46,23 +44,14 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", s.Addr)
-	if err != nil {
-		return err
-	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
-	server, err := authsvc.New(ctx, authsvc.Config{
-		Store:    s.Store,
-		Secret:   secret,
-		Sandbox:  s.Sandbox,
-		KeysFile: s.KeysFile,
-		Timeout:  s.Timeout,
-		Log:      log,
+	return httpserver.Run(ctx, s.Addr, s.LogLevel, func(log *slog.Logger) (httpserver.Service, error) {
+		return authsvc.New(ctx, authsvc.Config{
+			Store:    s.Store,
+			Secret:   secret,
+			Sandbox:  s.Sandbox,
+			KeysFile: s.KeysFile,
+			Timeout:  s.Timeout,
+			Log:      log,
+		})
 	})
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	log.Info("listening", "addr", listener.Addr().String())
-	return httpserver.Serve(ctx, listener, server.Handler(), log)
 }

@@ -9,24 +9,18 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/boltfile"
 )
 
-const (
-	lockTimeout = time.Second // how long to wait for another process to let go of the file
-	batchDelay  = time.Millisecond
-)
+// batchDelay is how long a write waits for others to share its fsync with.
+const batchDelay = time.Millisecond
 
 // format names what the file holds and how.
 const format = "asset-registry tokens 1"
 
-var (
-	metaBucket   = []byte("meta")
-	recordBucket = []byte("records")
-	formatKey    = []byte("format")
-)
+var recordBucket = []byte("records") // asset id -> record
 
 // Store is a token.Store in one file.
 type Store struct{ db *bbolt.DB }
@@ -34,38 +28,12 @@ type Store struct{ db *bbolt.DB }
 // Open opens the file at path, or makes it. It fails when another process has
 // it open, and when it is not a file of this store's.
 func Open(path string) (*Store, error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("open tokens: %s is in use by another process", path)
-	}
+	db, err := boltfile.Open(path, format, recordBucket)
 	if err != nil {
-		return nil, fmt.Errorf("open tokens: %s: %w", path, err)
+		return nil, err
 	}
 	db.MaxBatchDelay = batchDelay
-	if err := db.Update(prepare); err != nil {
-		return nil, errors.Join(fmt.Errorf("open tokens: %s: %w", path, err), db.Close())
-	}
 	return &Store{db}, nil
-}
-
-func prepare(tx *bbolt.Tx) error {
-	if meta := tx.Bucket(metaBucket); meta != nil {
-		if found := string(meta.Get(formatKey)); found != format {
-			return fmt.Errorf("the file is %q, not %q", found, format)
-		}
-		return nil
-	}
-	if name, _ := tx.Cursor().First(); name != nil {
-		return errors.New("the file is of another program")
-	}
-	meta, err := tx.CreateBucket(metaBucket)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.CreateBucket(recordBucket); err != nil {
-		return err
-	}
-	return meta.Put(formatKey, []byte(format))
 }
 
 // stored is the file form of a record, whose asset id is its key.

@@ -3,10 +3,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -43,7 +41,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) (err error) {
+func run(ctx context.Context, args []string) error {
 	var s settings
 	if _, err := config.Parse(&s, "gateway", "The edge of the asset registry.", "GATEWAY", args); err != nil {
 		return err
@@ -55,27 +53,18 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", s.Addr)
-	if err != nil {
-		return err
-	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
-	server, err := gateway.New(ctx, gateway.Config{
-		AssetsURL:      s.AssetsURL,
-		AuthURL:        s.AuthURL,
-		Secret:         secret,
-		BaseURL:        s.BaseURL,
-		MaxBody:        s.MaxBody,
-		Timeout:        s.Timeout,
-		KeyTTL:         s.KeyTTL,
-		Limits:         s.Limit,
-		TrustedProxies: s.TrustedProxies,
-		Log:            log,
+	return httpserver.Run(ctx, s.Addr, s.LogLevel, func(log *slog.Logger) (httpserver.Service, error) {
+		return gateway.New(ctx, gateway.Config{
+			AssetsURL:      s.AssetsURL,
+			AuthURL:        s.AuthURL,
+			Secret:         secret,
+			BaseURL:        s.BaseURL,
+			MaxBody:        s.MaxBody,
+			Timeout:        s.Timeout,
+			KeyTTL:         s.KeyTTL,
+			Limits:         s.Limit,
+			TrustedProxies: s.TrustedProxies,
+			Log:            log,
+		})
 	})
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	defer func() { err = errors.Join(err, server.Close()) }()
-	log.Info("listening", "addr", listener.Addr().String())
-	return httpserver.Serve(ctx, listener, server.Handler(), log)
 }

@@ -1,0 +1,62 @@
+// Package boltfile opens the bbolt files of the services' embedded stores, and
+// only those: a file of anything else is left as it is.
+package boltfile
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+const (
+	lockTimeout = time.Second // how long to wait for another process to let go of the file
+	fileMode    = 0o600
+)
+
+// Where a file says what it is.
+var (
+	metaBucket = []byte("meta")
+	formatKey  = []byte("format")
+)
+
+// Open opens the file at path, or makes it with buckets in it. The format names
+// what the file holds and how. It fails when another process has the file
+// open, and when it is of another format or program.
+func Open(path, format string, buckets ...[]byte) (*bbolt.DB, error) {
+	db, err := bbolt.Open(path, fileMode, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fmt.Errorf("open %s: it is in use by another process", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	if err := db.Update(func(tx *bbolt.Tx) error { return prepare(tx, format, buckets) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+	}
+	return db, nil
+}
+
+func prepare(tx *bbolt.Tx, format string, buckets [][]byte) error {
+	if meta := tx.Bucket(metaBucket); meta != nil {
+		if found := string(meta.Get(formatKey)); found != format {
+			return fmt.Errorf("the file is %q, not %q", found, format)
+		}
+		return nil
+	}
+	if name, _ := tx.Cursor().First(); name != nil {
+		return errors.New("the file is of another program")
+	}
+	for _, name := range buckets {
+		if _, err := tx.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	meta, err := tx.CreateBucket(metaBucket)
+	if err != nil {
+		return err
+	}
+	return meta.Put(formatKey, []byte(format))
+}

@@ -1,0 +1,85 @@
+package boltfile
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+)
+
+func mustOpen(t *testing.T, path, format string, buckets ...[]byte) *bbolt.DB {
+	t.Helper()
+	db, err := Open(path, format, buckets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func TestOpenFindsWhatItHasMade(t *testing.T) {
+	path, bucket := filepath.Join(t.TempDir(), "a"), []byte("b")
+	db := mustOpen(t, path, "format 1", bucket)
+	if err := db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte("k"), []byte("v")) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := mustOpen(t, path, "format 1", bucket).View(func(tx *bbolt.Tx) error {
+		if got := tx.Bucket(bucket).Get([]byte("k")); string(got) != "v" {
+			t.Errorf("got %q", got)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	used, later, other, text := filepath.Join(dir, "used"), filepath.Join(dir, "later"), filepath.Join(dir, "other"), filepath.Join(dir, "text")
+	mustOpen(t, used, "format 1")
+	if err := mustOpen(t, later, "format 2").Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(other, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket([]byte("x")); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(text, bytes.Repeat([]byte("not a database "), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ path, says string }{
+		"a file in use":              {used, "in use"},
+		"a file of a later format":   {later, "format 2"},
+		"a file of another program":  {other, "another program"},
+		"a file that is no database": {text, "invalid"},
+		"a folder":                   {dir, dir},
+		"a file in no folder":        {filepath.Join(dir, "none", "x"), "none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, _ := os.ReadFile(c.path) // a folder has nothing to read
+			db, err := Open(c.path, "format 1")
+			if err == nil {
+				db.Close()
+				t.Fatal("it was opened")
+			}
+			if !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want it to say %q", err, c.says)
+			}
+			if after, _ := os.ReadFile(c.path); !bytes.Equal(before, after) {
+				t.Error("the file was changed")
+			}
+		})
+	}
+}
