@@ -128,3 +128,25 @@ func BenchmarkCreate(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOpen measures how long a start has to wait for a large store.
+func BenchmarkOpen(b *testing.B) {
+	for _, assets := range []int{1_000, 1_000_000} {
+		b.Run(fmt.Sprintf("assets=%d", assets), func(b *testing.B) {
+			s, _ := filled(b, assets)
+			path := s.db.Path()
+			for b.Loop() {
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				var err error
+				if s, err = Open(path, Options{Now: time.Now}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
