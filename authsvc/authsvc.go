@@ -16,6 +16,7 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/boltstore"
 	"asset-registry/authsvc/internal/httpapi"
+	"asset-registry/authsvc/internal/redisstore"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
@@ -24,7 +25,7 @@ import (
 
 // Config is all that the service needs to know. Fields that say so may be left zero.
 type Config struct {
-	Store    string        // where token records are kept: "file:" and a path
+	Store    string        // where token records are kept: "file:" and a path, or the URL of a Redis server
 	Secret   []byte        // signs identities; the same for all services
 	Sandbox  bool          // the sandbox keys exist
 	KeysFile string        // YAML file that lists API keys; empty: none
@@ -42,8 +43,8 @@ const (
 // file included.
 func (c Config) Validate() error {
 	var faults []error
-	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !isFile || path == "" {
-		faults = append(faults, fmt.Errorf("store %q must be %q and the path of a file", c.Store, fileScheme))
+	if path, isFile := strings.CutPrefix(c.Store, fileScheme); (!isFile || path == "") && !c.onRedis() {
+		faults = append(faults, fmt.Errorf("the store must be %q and the path of a file, or a redis:// or rediss:// URL", fileScheme))
 	}
 	if len(c.Secret) < identity.MinSecret {
 		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
@@ -58,6 +59,10 @@ func (c Config) Validate() error {
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
+}
+
+func (c Config) onRedis() bool {
+	return strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://")
 }
 
 func (c Config) withDefaults() Config {
@@ -77,7 +82,7 @@ type Server struct {
 }
 
 // New opens the store, reads the keys and returns a service that is ready to answer.
-func New(_ context.Context, c Config) (*Server, error) {
+func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure auth service: %w", err)
 	}
@@ -94,13 +99,32 @@ func New(_ context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme))
+	store, warnings, err := c.open()
 	if err != nil {
 		return nil, err
 	}
-	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready})
+	for _, warning := range warnings(ctx) {
+		c.Log.Warn("token store", "warning", warning)
+	}
+	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready, Warnings: warnings})
 	httpapi.New(keys, token.NewService(store, sealer)).Route(engine, signer)
 	return &Server{store: store, handler: engine}, nil
+}
+
+// open opens the store, and tells how to ask it what it is in danger of.
+func (c Config) open() (token.Store, func(context.Context) []string, error) {
+	if c.onRedis() {
+		store, err := redisstore.Open(c.Store)
+		if err != nil {
+			return nil, nil, err
+		}
+		return store, store.Warnings, nil
+	}
+	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme))
+	if err != nil {
+		return nil, nil, err
+	}
+	return store, func(context.Context) []string { return nil }, nil
 }
 
 func (c Config) keys() (apikey.Keys, error) {

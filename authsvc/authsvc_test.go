@@ -153,8 +153,8 @@ func TestAServiceThatIsDownIsUnavailable(t *testing.T) {
 }
 
 func TestValidateTellsEveryFault(t *testing.T) {
-	err := Config{Store: "redis://x", KeysFile: "/nowhere/keys.yaml", Timeout: -1}.Validate()
-	for _, says := range []string{"redis://x", "secret", "time-out", "log", "keys.yaml"} {
+	err := Config{Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1}.Validate()
+	for _, says := range []string{"the store", "secret", "time-out", "log", "keys.yaml"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)
 		}

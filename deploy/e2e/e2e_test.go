@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/processes"
+	"asset-registry/shared/redistest"
 )
 
 // bin is where TestMain has built the programs.
@@ -78,10 +79,10 @@ func checkRaces(t *testing.T, output *processes.Output) {
 }
 
 // split starts the three services on dir; they are stopped when the test ends.
-func split(t *testing.T, dir string, output *processes.Output, args ...string) *processes.Split {
+func split(t *testing.T, dir, tokens string, output *processes.Output, args ...string) *processes.Split {
 	t.Helper()
 	build(t)
-	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, output, args...)
+	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, tokens, output, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,25 @@ func TestStandalone(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	Run(t, split(t, filepath.Join(t.TempDir(), "data"), &processes.Output{}).URL)
+	Run(t, split(t, filepath.Join(t.TempDir(), "data"), "", &processes.Output{}).URL)
+}
+
+func TestSplitOnRedis(t *testing.T) {
+	redis := redistest.Start(t)
+	base := split(t, filepath.Join(t.TempDir(), "data"), redis.URL(), &processes.Output{}).URL
+	Run(t, base)
+	t.Run("without Redis reads go on, and owners wait", func(t *testing.T) {
+		a := api{base, "2.5"}
+		c := a.publish(t, validAsset())
+		redis.Kill(t)
+		a.read(t, c.id).must(t, 200)
+		a.page(t, "")
+		if got := a.patch(t, c, fields{"description": "ні"}).fails(t, 503, "url/authorization"); got.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		redis.Restart(t)
+		a.patch(t, c, fields{"description": "так"}).must(t, 200)
+	})
 }
 
 // Secrets are sent by every way there is, right and wrong ones, to services
@@ -123,7 +142,7 @@ func TestNoSecretIsLoggedOrStored(t *testing.T) {
 			return "http://" + addr
 		},
 		"split": func(t *testing.T, dir string, output *processes.Output) string {
-			return split(t, dir, output, "--log-level", "debug").URL
+			return split(t, dir, "", output, "--log-level", "debug").URL
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -155,9 +155,10 @@ type Split struct {
 }
 
 // StartSplit starts the three services on dir, with the sandbox keys and
-// without rate limits, the gateway at addr. Arguments after that go to all of
-// them.
-func StartSplit(ctx context.Context, bin, addr, dir string, output *Output, args ...string) (*Split, error) {
+// without rate limits, the gateway at addr. Token records are kept at tokens, a
+// store's address, or if that is empty in a file. Arguments after that go to
+// all services.
+func StartSplit(ctx context.Context, bin, addr, dir, tokens string, output *Output, args ...string) (*Split, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
@@ -173,12 +174,15 @@ func StartSplit(ctx context.Context, bin, addr, dir string, output *Output, args
 	if err != nil {
 		return nil, err
 	}
+	if tokens == "" {
+		tokens = "file:" + filepath.Join(dir, "tokens.db")
+	}
 	s := &Split{URL: "http://" + addr}
 	for _, service := range []struct {
 		name, addr string
 		args       []string
 	}{
-		{"authsvc", auth, []string{"--store", "file:" + filepath.Join(dir, "tokens.db"), "--sandbox"}},
+		{"authsvc", auth, []string{"--store", tokens, "--sandbox"}},
 		{"assetsvc", assets, []string{"--store", "file:" + filepath.Join(dir, "assets.db"), "--sandbox", "--auth-url", "http://" + auth}},
 		{"gateway", addr, []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}},
 	} {

@@ -42,6 +42,9 @@ type Options struct {
 	LogLevel slog.Level                      // of the line about a request that went well
 	Timeout  time.Duration                   // the longest that a request may take
 	Ready    func(ctx context.Context) error // nil when the service can do its work now
+
+	// Warnings, if there is one, tells what a ready service is still in danger of.
+	Warnings func(ctx context.Context) []string
 }
 
 // NewEngine returns a gin engine that answers /livez and /readyz, logs one
@@ -68,6 +71,11 @@ func NewEngine(o Options) *gin.Engine {
 		if err := o.Ready(c.Request.Context()); err != nil {
 			_ = c.Error(err) // recorded for the log; gin returns what it was given
 			return JSON(c, http.StatusServiceUnavailable, gin.H{"status": "unavailable"})
+		}
+		if o.Warnings != nil {
+			if warnings := o.Warnings(c.Request.Context()); len(warnings) > 0 {
+				return JSON(c, http.StatusOK, gin.H{"status": "ok", "warnings": warnings})
+			}
 		}
 		return JSON(c, http.StatusOK, gin.H{"status": "ok"})
 	}))

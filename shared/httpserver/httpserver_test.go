@@ -72,6 +72,20 @@ func TestEngineAnswersInJSON(t *testing.T) {
 	}
 }
 
+func TestReadinessTellsItsDangers(t *testing.T) {
+	engine := NewEngine(Options{
+		Log:      slog.New(slog.DiscardHandler),
+		Timeout:  time.Minute,
+		Ready:    func(context.Context) error { return nil },
+		Warnings: func(context.Context) []string { return []string{"it may forget"} },
+	})
+	recorder := httptest.NewRecorder()
+	engine.ServeHTTP(recorder, httptest.NewRequest("GET", "/readyz", nil))
+	if recorder.Code != 200 || !strings.Contains(recorder.Body.String(), `"warnings":["it may forget"]`) {
+		t.Errorf("got %d %s", recorder.Code, recorder.Body)
+	}
+}
+
 func TestUnknownMethodTellsTheKnownOnes(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	newEngine(io.Discard, nil).ServeHTTP(recorder, httptest.NewRequest("DELETE", "/fault", nil))

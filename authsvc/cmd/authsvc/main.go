@@ -18,7 +18,7 @@ import (
 // settings are the command's flags, environment and config file.
 type settings struct {
 	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
-	Store      string        `required:"" help:"Where token records are kept: file:PATH."`
+	Store      string        `required:"" help:"Where token records are kept: file:PATH, or redis://HOST:PORT/DB."`
 	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
 	KeysFile   string        `help:"YAML file that lists API keys."`

@@ -3,7 +3,6 @@ package boltstore
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -36,14 +35,6 @@ func Open(path string) (*Store, error) {
 	return &Store{db}, nil
 }
 
-// stored is the file form of a record, whose asset id is its key.
-type stored struct {
-	Broker       string `json:"broker"`
-	OwnerHash    string `json:"owner"`
-	TransferHash string `json:"transfer"`
-	Generation   int64  `json:"generation"`
-}
-
 // Load returns an asset's record, or token.ErrNotFound.
 func (s *Store) Load(ctx context.Context, assetID string) (r token.Record, err error) {
 	if err := ctx.Err(); err != nil {
@@ -61,11 +52,7 @@ func load(tx *bbolt.Tx, assetID string) (token.Record, error) {
 	if text == nil {
 		return token.Record{}, token.ErrNotFound
 	}
-	var s stored
-	if err := json.Unmarshal(text, &s); err != nil {
-		return token.Record{}, fmt.Errorf("decode tokens of asset %s: %w", assetID, err)
-	}
-	return token.Record{AssetID: assetID, Broker: s.Broker, OwnerHash: s.OwnerHash, TransferHash: s.TransferHash, Generation: s.Generation}, nil
+	return token.Decode(assetID, text)
 }
 
 // Save stores r durably unless there is a record of the same or a newer
@@ -74,9 +61,9 @@ func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) 
 	if err := ctx.Err(); err != nil {
 		return token.Record{}, err
 	}
-	text, err := json.Marshal(stored{Broker: r.Broker, OwnerHash: r.OwnerHash, TransferHash: r.TransferHash, Generation: r.Generation})
+	text, err := r.Encode()
 	if err != nil {
-		return token.Record{}, fmt.Errorf("encode tokens of asset %s: %w", r.AssetID, err)
+		return token.Record{}, err
 	}
 	var standing token.Record
 	err = s.db.Batch(func(tx *bbolt.Tx) error {

@@ -1,0 +1,127 @@
+// Package redisstore keeps token records in Redis.
+//
+// A record is one hash under one key, changed by one script that touches no
+// other key: that is atomic on a single server and in a cluster alike. Redis
+// must keep what it is given (append-only file, no eviction); Warnings says
+// when the one at hand would not. Should it lose records all the same, they
+// come back from the sealed ones (package token).
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"asset-registry/authsvc/internal/token"
+)
+
+// How long Redis may take: the callers of this service wait no more than two
+// seconds, and a Redis that is down must be told in a fraction of that. The
+// client's own defaults are many times these.
+const (
+	dialTimeout = 200 * time.Millisecond
+	callTimeout = 250 * time.Millisecond
+	poolTimeout = 100 * time.Millisecond
+)
+
+// Store is a token.Store on a Redis server.
+type Store struct{ client *redis.Client }
+
+// Open returns a store on the server at a URL ("redis://user:password@host:port/db",
+// or rediss for TLS). It does not wait for the server: Ready tells whether it
+// is there.
+func Open(url string) (*Store, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, errors.New("the address of the Redis server is malformed") // it may hold a password
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
+	o.MaxRetries, o.DialerRetries = -1, 1 // the callers repeat
+	o.ContextTimeoutEnabled = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
+	return &Store{redis.NewClient(o)}, nil
+}
+
+// recordField is the field of a record's hash that holds it; beside it is its
+// generation, for save to compare.
+const recordField = "record"
+
+// key has the asset's id as hash tag (Redis Cluster, key distribution).
+func key(assetID string) string { return "registry:tokens:{" + assetID + "}" }
+
+// save keeps the newer of the record that is there and ARGV.
+var save = redis.NewScript(`
+local generation = redis.call('HGET', KEYS[1], 'generation')
+if generation and tonumber(generation) >= tonumber(ARGV[1]) then
+	return redis.call('HGET', KEYS[1], 'record')
+end
+redis.call('HSET', KEYS[1], 'generation', ARGV[1], 'record', ARGV[2])
+return ARGV[2]
+`)
+
+// Load returns an asset's record, or token.ErrNotFound.
+func (s *Store) Load(ctx context.Context, assetID string) (token.Record, error) {
+	text, err := s.client.HGet(ctx, key(assetID), recordField).Result()
+	if errors.Is(err, redis.Nil) {
+		return token.Record{}, token.ErrNotFound
+	}
+	if err != nil {
+		return token.Record{}, fmt.Errorf("load tokens of asset %s: %w", assetID, err)
+	}
+	return token.Decode(assetID, []byte(text))
+}
+
+// Save stores r unless there is a record of the same or a newer generation,
+// and returns the one that stands afterwards.
+func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) {
+	text, err := r.Encode()
+	if err != nil {
+		return token.Record{}, err
+	}
+	standing, err := save.Run(ctx, s.client, []string{key(r.AssetID)}, r.Generation, text).Text()
+	if err != nil {
+		return token.Record{}, fmt.Errorf("save tokens of asset %s: %w", r.AssetID, err)
+	}
+	return token.Decode(r.AssetID, []byte(standing))
+}
+
+// Ready returns nil when the server answers.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("ask Redis: %w", err)
+	}
+	return nil
+}
+
+// durable is what the settings of a server must be for it to keep what it is given.
+var durable = []struct{ setting, want, otherwise string }{
+	{"appendonly", "yes", "it forgets all when it stops"},
+	{"appendfsync", "always", "it forgets the last second when its machine stops"},
+	{"maxmemory-policy", "noeviction", "it forgets when its memory is full"},
+}
+
+// Warnings returns why the server would not keep what it is given, a sentence
+// each; none when it would, or is not there to ask.
+func (s *Store) Warnings(ctx context.Context) []string {
+	var warnings []string
+	for _, d := range durable {
+		settings, err := s.client.ConfigGet(ctx, d.setting).Result()
+		if _, refused := errors.AsType[redis.Error](err); refused {
+			return []string{"Redis does not tell its settings: see to it that it has appendonly yes, appendfsync always and maxmemory-policy noeviction"}
+		}
+		if err != nil { // it is not there: Ready says so
+			return nil
+		}
+		if got := settings[d.setting]; got != d.want {
+			warnings = append(warnings, fmt.Sprintf("Redis has %s %s, not %s: %s", d.setting, got, d.want, d.otherwise))
+		}
+	}
+	return warnings
+}
+
+// Close closes the connections.
+func (s *Store) Close() error { return s.client.Close() }

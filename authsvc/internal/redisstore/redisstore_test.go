@@ -1,0 +1,144 @@
+package redisstore
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/authsvc/internal/storetest"
+	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/redistest"
+)
+
+func open(t *testing.T, url string) *Store {
+	t.Helper()
+	s, err := Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	server := redistest.Start(t)
+	var before string // the test that opened it last
+	storetest.Run(t, func(t *testing.T, _ string) token.Store {
+		s := open(t, server.URL())
+		if t.Name() != before {
+			before = t.Name()
+			if err := s.client.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s
+	})
+}
+
+func TestOpenRefusesWithoutTellingThePassword(t *testing.T) {
+	for _, url := range []string{"redis://:hunter2@host:port", "redis://user:hunter2@host/db", "http://:hunter2@host"} {
+		if _, err := Open(url); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v", url, err)
+		}
+	}
+}
+
+func TestWarningsTellHowRecordsMayBeLost(t *testing.T) {
+	if got := open(t, redistest.Start(t).URL()).Warnings(t.Context()); len(got) != 0 {
+		t.Errorf("a durable server: %v", got)
+	}
+	forgetful := redistest.Start(t, "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
+	if got := strings.Join(open(t, forgetful.URL()).Warnings(t.Context()), "; "); !strings.Contains(got, "appendonly no") || !strings.Contains(got, "allkeys-lru") {
+		t.Errorf("a forgetful server: %v", got)
+	}
+}
+
+// The rest is of what becomes of owners when Redis fails.
+
+const asset = "00112233445566778899aabbccddeeff"
+
+func newService(t *testing.T, s *Store) (*token.Service, *token.Sealer) {
+	t.Helper()
+	sealer, err := token.NewSealer([]byte(strings.Repeat("s", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.NewService(s, sealer), sealer
+}
+
+func verify(t *testing.T, s *token.Service, who, sealed string) bool {
+	t.Helper()
+	got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: who, TokenHash: authapi.Hash("token of " + who), Sealed: sealed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Valid
+}
+
+func record(t *testing.T, sealer *token.Sealer, owner string, generation int64) (token.Record, string) {
+	t.Helper()
+	r := token.Record{AssetID: asset, Broker: owner, OwnerHash: authapi.Hash("token of " + owner), Generation: generation}
+	sealed, err := sealer.Seal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, sealed
+}
+
+func TestAFlushLosesNoOwner(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	service, sealer := newService(t, s)
+	r, sealed := record(t, sealer, "broker", 1)
+	for range 3 {
+		if !verify(t, service, "broker", sealed) || verify(t, service, "other", sealed) {
+			t.Error("after a flush the owner is another")
+		}
+		if got, err := s.Load(t.Context(), asset); err != nil || got != r {
+			t.Errorf("the record is not back: %+v, %v", got, err)
+		}
+		if err := s.client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnOldSnapshotBringsNoOldOwnerBack(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	service, sealer := newService(t, s)
+	old, _ := record(t, sealer, "old", 1)
+	recent, sealed := record(t, sealer, "new", 2)
+	if _, err := s.Save(t.Context(), old); err != nil { // as the snapshot has it
+		t.Fatal(err)
+	}
+	if verify(t, service, "old", sealed) || !verify(t, service, "new", sealed) {
+		t.Error("the old owner is back")
+	}
+	if got, err := s.Load(t.Context(), asset); err != nil || got != recent {
+		t.Errorf("the snapshot's record still stands: %+v, %v", got, err)
+	}
+}
+
+func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL())
+	_, sealer := newService(t, s)
+	r, _ := record(t, sealer, "broker", 1)
+	if _, err := s.Save(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := s.Load(ctx, asset); err == nil || ctx.Err() != nil {
+		t.Errorf("a server that is down: %v, after %v", err, ctx.Err())
+	}
+	if err := s.Ready(ctx); err == nil {
+		t.Error("a server that is down is ready")
+	}
+	server.Restart(t)
+	if got, err := s.Load(t.Context(), asset); err != nil || got != r {
+		t.Errorf("after a crash: %+v, %v", got, err)
+	}
+}
