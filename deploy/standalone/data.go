@@ -24,9 +24,8 @@ const (
 
 	format        = "asset-registry data 1"
 	secretBytes   = 32
-	unfinished    = ".new" // ends the name of a file that is being written
+	unfinished    = ".new" // goes into the name of a file that is being written
 	directoryMode = 0o700
-	fileMode      = 0o600
 )
 
 // openData prepares a data directory, making it if there is none, and returns
@@ -35,7 +34,7 @@ func openData(dir string) (secret []byte, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(dir, directoryMode); err != nil {
+		if err := makeDirectory(dir); err != nil {
 			return nil, fmt.Errorf("make data directory: %w", err)
 		}
 	case err != nil:
@@ -44,7 +43,7 @@ func openData(dir string) (secret []byte, err error) {
 	found, err := os.ReadFile(filepath.Join(dir, formatFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return e.Name() != formatFile+unfinished }); i >= 0 {
+		if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), formatFile+unfinished) }); i >= 0 {
 			return nil, fmt.Errorf("data directory %s is not the registry's: it holds %s and no %s; name an empty one, or one that does not exist", dir, entries[i].Name(), formatFile)
 		}
 		if err := writeFile(dir, formatFile, format); err != nil {
@@ -77,27 +76,47 @@ func openSecret(dir string) ([]byte, error) {
 	return config.Secret(path)
 }
 
-// writeFile writes a line into a file that is there whole and durably, or not at all.
+// makeDirectory makes a directory, and those above it, durably.
+func makeDirectory(dir string) error {
+	parent := filepath.Dir(dir)
+	err := os.Mkdir(dir, directoryMode)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeDirectory(parent); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, directoryMode)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return syncDirectory(parent)
+}
+
+// writeFile writes a line into a new file that is there whole and durably, or
+// not at all. Of processes that start at the same time the first one's line
+// stands: a secret that somebody uses is never replaced.
 func writeFile(dir, name, line string) error {
-	path := filepath.Join(dir, name)
-	file, err := os.OpenFile(path+unfinished, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	file, err := os.CreateTemp(dir, name+unfinished) // readable by its owner alone
 	if err != nil {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
 	_, err = file.WriteString(line + "\n")
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err == nil {
-		err = os.Rename(path+unfinished, path)
+		if err = os.Link(file.Name(), filepath.Join(dir, name)); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
 	}
-	if err == nil {
-		err = syncDirectory(dir)
-	}
-	if err != nil {
+	if err := errors.Join(err, os.Remove(file.Name()), syncDirectory(dir)); err != nil {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
 	return nil
 }
 
+// syncDirectory makes durable which files there are.
 func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -16,9 +17,9 @@ func TestOpenData(t *testing.T) {
 	}{
 		"no directory":                     {nil, ""},
 		"an empty one":                     {map[string]string{}, ""},
-		"killed before anything was whole": {map[string]string{"FORMAT.new": "asset"}, ""},
+		"killed before anything was whole": {map[string]string{"FORMAT.new123": "asset"}, ""},
 		"killed before the secret":         {map[string]string{"FORMAT": format + "\n"}, ""},
-		"killed amid the secret":           {map[string]string{"FORMAT": format + "\n", "secret.new": "55"}, ""},
+		"killed amid the secret":           {map[string]string{"FORMAT": format + "\n", "secret.new123": "55"}, ""},
 		"killed before the stores":         {map[string]string{"FORMAT": format + "\n", "secret": secret}, ""},
 		"in use before":                    {map[string]string{"FORMAT": format + "\n", "secret": secret, "assets.db": "x", "tokens.db": "x"}, ""},
 		"of somebody else":                 {map[string]string{"letter.txt": "dear"}, "letter.txt"},
@@ -63,5 +64,26 @@ func TestOpenData(t *testing.T) {
 				t.Errorf("the secret may be read by others: %v, %v", info, err)
 			}
 		})
+	}
+}
+
+func TestOpenDataByManyAtOnceFindsOneSecret(t *testing.T) {
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "a", "data")
+		secrets, errs := make([][]byte, 8), make([]error, 8)
+		var opening sync.WaitGroup
+		for i := range secrets {
+			opening.Go(func() { secrets[i], errs[i] = openData(dir) })
+		}
+		opening.Wait()
+		want, err := openData(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range secrets {
+			if errs[i] != nil || !bytes.Equal(secrets[i], want) {
+				t.Fatalf("opening it got %v, and a secret that lasts: %v", errs[i], bytes.Equal(secrets[i], want))
+			}
+		}
 	}
 }

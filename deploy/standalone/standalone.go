@@ -71,6 +71,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer func() { err = errors.Join(err, assets.Close()) }()
+	if err := syncDirectory(c.Data); err != nil { // the stores' files are new, perhaps
+		return fmt.Errorf("open data directory: %w", err)
+	}
 	edge, err := gateway.New(ctx, c.gateway(secret, logger, toAuth, assets.Handler()))
 	if err != nil {
 		return err
