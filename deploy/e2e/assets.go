@@ -276,3 +276,26 @@ func testConcurrentChanges(t *testing.T, a api) {
 		}
 	}
 }
+
+func testPresentation(t *testing.T, a api) {
+	c := a.create(t, validAsset())
+	pretty := a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_pretty=1"}).must(t, 200)
+	if !strings.HasPrefix(pretty.text, "{\n    \"data\": {\n        \"") {
+		t.Errorf("opt_pretty: %s", pretty.text)
+	}
+	if got := a.do(t, call{method: "POST", path: "/assets?opt_pretty=1", key: "broker", body: data(validAsset())}).must(t, 201); !strings.HasPrefix(got.text, "{\n    ") {
+		t.Errorf("opt_pretty of POST: %s", got.text)
+	}
+	body := data(validAsset())
+	body["options"] = fields{"pretty": true}
+	if got := a.post(t, body).must(t, 201); !strings.HasPrefix(got.text, "{\n    ") {
+		t.Errorf("options.pretty: %s", got.text)
+	}
+	got := a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_jsonp=show"})
+	if kind := got.header.Get("Content-Type"); got.status != 200 || kind != "application/javascript" || !strings.HasPrefix(got.text, `show({"data":`) || !strings.HasSuffix(got.text, "});") {
+		t.Errorf("opt_jsonp: %d %s %s", got.status, kind, got.text)
+	}
+	if got := a.do(t, call{method: "GET", path: "/assets/" + c.id, header: map[string]string{"X-Request-ID": "mine-1"}}).must(t, 200); got.header.Get("X-Request-ID") != "mine-1" {
+		t.Errorf("X-Request-ID is %q", got.header.Get("X-Request-ID"))
+	}
+}

@@ -7,22 +7,26 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"asset-registry/deploy/processes"
 )
 
-// TestKill has writers at work while the registry is killed again and again.
-// After each restart all that was acknowledged must be there.
+// TestKill has writers and followers at work while the registry is killed again
+// and again. After each restart all that was acknowledged must be there, and
+// nothing may come up behind what a follower was shown before the end.
 func TestKill(t *testing.T) {
 	const kills, writers = 20, 16
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
 	ledger := &ledger{}
 	followers := []*follower{newFollower(a, false, "2000-01-01T00:00:00+00:00"), newFollower(a, true, "2000-01-01T00:00:00+00:00")}
+	var shown atomic.Int64 // entries, to followers under load
 	for i := range kills {
 		registry := standalone(t, addr, dir, &processes.Output{})
 		ledger.check(t, a)
@@ -30,10 +34,13 @@ func TestKill(t *testing.T) {
 			f.catchUp(t)
 			f.check(t, fmt.Sprintf("after kill %d follower %d", i, j))
 		}
-		var writing sync.WaitGroup
+		var working sync.WaitGroup
+		for _, f := range followers {
+			working.Go(func() { shown.Add(f.chase(t)) })
+		}
 		stop := make(chan struct{})
 		for range writers {
-			writing.Go(func() {
+			working.Go(func() {
 				for work := true; work; {
 					select {
 					case <-stop:
@@ -49,14 +56,59 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		close(stop)
-		writing.Wait()
+		working.Wait()
 	}
 	standalone(t, addr, dir, &processes.Output{})
 	ledger.check(t, a)
 	ledger.checkFeed(t, followers)
-	t.Logf("%d assets, %d acknowledged writes, %d kills", len(ledger.assets), ledger.acknowledged, kills)
-	if ledger.acknowledged < kills*writers {
+	t.Logf("%d assets, %d acknowledged writes, %d entries followed under load, %d kills", len(ledger.assets), ledger.acknowledged, shown.Load(), kills)
+	if ledger.acknowledged < kills*writers || shown.Load() < kills*writers {
 		t.Errorf("too little was done to mean anything")
+	}
+}
+
+// TestKillWhileStarting kills the registry at some moment of its very first
+// start. The next start must take what it finds.
+func TestKillWhileStarting(t *testing.T) {
+	build(t)
+	for range 15 {
+		after := time.Duration(rand.IntN(50)) * time.Millisecond
+		t.Run(after.String(), func(t *testing.T) {
+			addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "a", "data")
+			first := exec.Command(filepath.Join(bin, "registry"), "serve", "--addr", addr, "--data", dir)
+			if err := first.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(after) // the moment of the crash is what is random here
+			if err := first.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			first.Wait() // it was killed, and says so
+			standalone(t, addr, dir, &processes.Output{})
+			a := api{"http://" + addr, "2.5"}
+			a.patch(t, a.publish(t, validAsset()), fields{"description": "після"}).must(t, 200)
+		})
+	}
+}
+
+// chase follows the feed until the registry answers no more, and returns how
+// many entries it was shown.
+func (f *follower) chase(t *testing.T) (shown int64) {
+	for {
+		var got struct {
+			Data     []struct{ ID, DateModified string }
+			NextPage struct{ Path string } `json:"next_page"`
+		}
+		if send(f.api, "GET", f.next, "", nil, &got) != http.StatusOK {
+			return shown
+		}
+		var entries []entry
+		for _, e := range got.Data {
+			entries = append(entries, entry{e.ID, e.DateModified})
+		}
+		f.keep(t, entries)
+		shown += int64(len(entries))
+		f.next = got.NextPage.Path
 	}
 }
 
@@ -131,7 +183,7 @@ func (l *ledger) count() {
 // send returns the status of an answer that came whole, and 0 for none: the
 // registry may be killed at any moment.
 func send(a api, method, path, token string, body, into any) int {
-	text, err := json.Marshal(body)
+	text, err := json.Marshal(body) // of nothing it is null, which no GET minds
 	if err != nil {
 		return 0
 	}

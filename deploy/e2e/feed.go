@@ -207,20 +207,27 @@ func testFeedUnderLoad(t *testing.T, a api) {
 	start := a.now(t)
 	var final sync.Map // id -> dateModified of the last acknowledged change
 	var done atomic.Bool
+	var clock clock
 	var writing, following sync.WaitGroup
 	for range writers {
 		writing.Go(func() {
 			var mine []created
 			for i := range changes {
+				before := clock.newest()
+				var c created
 				if i%3 == 0 {
-					mine = append(mine, a.publish(t, validAsset()))
-					last := mine[len(mine)-1]
-					final.Store(last.id, text(last.data()["dateModified"]))
-					continue
+					c = a.publish(t, validAsset())
+					mine = append(mine, c)
+				} else {
+					c = mine[rand.IntN(len(mine))]
+					c.answer = a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
 				}
-				c := mine[rand.IntN(len(mine))]
-				got := a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
-				final.Store(c.id, text(got.data()["dateModified"]))
+				modified := text(c.data()["dateModified"])
+				if modified <= before {
+					t.Errorf("a change stands at %s, though one at %s was acknowledged before it was asked for", modified, before)
+				}
+				clock.raise(modified)
+				final.Store(c.id, modified)
 			}
 		})
 	}
@@ -252,6 +259,24 @@ func testFeedUnderLoad(t *testing.T, a api) {
 	}
 }
 
+// clock knows the newest dateModified that was acknowledged to anybody.
+type clock struct {
+	mu   sync.Mutex
+	last string
+}
+
+func (c *clock) newest() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+func (c *clock) raise(modified string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = max(c.last, modified)
+}
+
 // follower is a synchroniser that remembers all it was shown.
 type follower struct {
 	api
@@ -280,7 +305,7 @@ func (f *follower) catchUp(t *testing.T) {
 			f.next = text(p.prev["path"])
 		}
 		f.past = text(p.next["path"])
-		f.keep(p)
+		f.keep(t, p.entries)
 		if len(p.entries) == 0 || p.entries[len(p.entries)-1].modified < f.from {
 			f.past = ""
 		}
@@ -288,21 +313,27 @@ func (f *follower) catchUp(t *testing.T) {
 	for {
 		p := f.page(t, f.next)
 		f.next = text(p.next["path"])
-		f.keep(p)
+		f.keep(t, p.entries)
 		if len(p.entries) == 0 {
 			return
 		}
 	}
 }
 
-func (f *follower) keep(p page) {
-	for _, e := range p.entries {
+// keep remembers what it was shown, which is nothing twice.
+func (f *follower) keep(t *testing.T, entries []entry) {
+	t.Helper()
+	for _, e := range entries {
+		if f.seen[e] {
+			t.Errorf("%v was shown twice", e)
+		}
 		f.seen[e] = true
 	}
 }
 
-// check reads the feed anew: the follower must have seen all of it that lies
-// behind where it has got to.
+// check reads the feed anew: each asset stands in it once, each at a place of
+// its own, and the follower must have seen all of it that lies behind where it
+// has got to.
 func (f *follower) check(t *testing.T, name string) {
 	t.Helper()
 	reached, err := url.ParseQuery(f.next[strings.IndexByte(f.next, '?')+1:])
@@ -310,7 +341,7 @@ func (f *follower) check(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	offset := reached.Get("offset")
-	ids := map[string]bool{}
+	ids, last := map[string]bool{}, ""
 	for next := "?mode=_all_&limit=1000&offset=" + url.QueryEscape(f.from); ; {
 		p := f.page(t, next)
 		if len(p.entries) == 0 {
@@ -320,7 +351,10 @@ func (f *follower) check(t *testing.T, name string) {
 			if ids[e.id] {
 				t.Errorf("%s stands twice in the feed", e.id)
 			}
-			ids[e.id] = true
+			if e.modified <= last {
+				t.Errorf("%v comes after %s", e, last)
+			}
+			ids[e.id], last = true, e.modified
 			if e.modified <= offset && !f.seen[e] {
 				t.Errorf("%s: %v came up behind %s", name, e, offset)
 			}
