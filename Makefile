@@ -8,7 +8,7 @@ FUZZTIME    ?= 5s
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit e2e fuzz bench vuln clean
+.PHONY: help setup build run run-split test check unit e2e feedcheck fuzz bench vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -38,6 +38,9 @@ unit: ## unit and conformance tests, with the race detector
 
 e2e: ## scenarios on one process and on three, restarts, the crash test
 	go test -count=1 -timeout 10m ./deploy/e2e/...
+
+feedcheck: ## the feed's protocol through four million changes in a simulated world
+	go test -count=1 -v -timeout 30m -run Simulation ./assetsvc/internal/feed -feed.changes 4000000
 
 fuzz: ## each fuzz target for FUZZTIME
 	@deploy/fuzz.sh $(FUZZTIME)

@@ -1,0 +1,356 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	changesWanted = flag.Int("feed.changes", 20_000, "changes that the simulation makes in all")
+	seedWanted    = flag.Uint64("feed.seed", 0, "the one seed to simulate; 0: as many as it takes")
+)
+
+// TestSimulation runs the protocol in a world where everything that can go
+// wrong does: operations are late, lost, applied without an answer; wall clocks
+// differ and step back; processes are killed, and frozen for longer than the
+// lease. Every failure can be had again with -feed.seed.
+func TestSimulation(t *testing.T) {
+	var total tally
+	for seed := uint64(1); total.asked < *changesWanted; seed++ {
+		if *seedWanted != 0 {
+			seed = *seedWanted
+		}
+		var s *simulation
+		synctest.Test(t, func(t *testing.T) {
+			s = newSimulation(seed)
+			s.run()
+		})
+		total.add(s.tally)
+		if len(s.failed) > 0 {
+			t.Fatalf("seed %d: %s", seed, s.summary())
+		}
+		if *seedWanted != 0 {
+			break
+		}
+	}
+	t.Logf("%+v", total)
+	if total.acknowledged < total.asked/4 || *seedWanted == 0 && (total.refused == 0 || total.unknown == 0 || total.kills == 0 || total.freezes == 0 || total.fences == 0) {
+		t.Errorf("too little happened to mean anything: %+v", total)
+	}
+}
+
+// TestTheSimulationIsTheSameForTheSameSeed makes sure that a seed is all that
+// it takes to see a failure again.
+func TestTheSimulationIsTheSameForTheSameSeed(t *testing.T) {
+	for seed := range uint64(5) {
+		var tallies [2]tally
+		var clocks [2]string
+		for i := range tallies {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSimulation(seed + 1)
+				s.run()
+				tallies[i], clocks[i] = s.tally, fmt.Sprint(s.clock, len(s.documents), len(s.written))
+			})
+		}
+		if tallies[0] != tallies[1] || clocks[0] != clocks[1] {
+			t.Errorf("seed %d: %+v %s, and then %+v %s", seed+1, tallies[0], clocks[0], tallies[1], clocks[1])
+		}
+	}
+}
+
+// TestTheSimulationCatchesANaiveProtocol lets readers go as far as the newest
+// position that was given out, as if no batch were in flight.
+func TestTheSimulationCatchesANaiveProtocol(t *testing.T) {
+	for seed := range uint64(20) {
+		var s *simulation
+		synctest.Test(t, func(t *testing.T) {
+			s = newSimulation(seed + 1)
+			s.naive = true
+			s.run()
+		})
+		for _, failure := range s.failed {
+			if failure[:3] == "F1:" {
+				t.Logf("seed %d: %s", seed+1, failure)
+				return
+			}
+		}
+	}
+	t.Error("no change was found lost where readers do not heed the horizon")
+}
+
+// tally counts what happened.
+type tally struct{ asked, acknowledged, refused, notDone, unknown, kills, freezes, fences, reads int }
+
+func (t *tally) add(o tally) {
+	t.asked += o.asked
+	t.acknowledged += o.acknowledged
+	t.refused += o.refused
+	t.notDone += o.notDone
+	t.unknown += o.unknown
+	t.kills += o.kills
+	t.freezes += o.freezes
+	t.fences += o.fences
+	t.reads += o.reads
+}
+
+// simulation is one history. The scheduler, which is the test's goroutine, lets
+// one thing happen at a time and waits until all processes are blocked again;
+// so the seed decides everything.
+type simulation struct {
+	*world
+	tally
+	naive     bool
+	processes []*process
+	started   int
+	followers []*follower
+	calls     []*call
+	asking    sync.WaitGroup
+	newest    int64 // position acknowledged
+	names     []string
+	trails    int
+}
+
+// process is one asset service.
+type process struct {
+	port     *port
+	writer   *Writer
+	stop     context.CancelFunc
+	drift    atomic.Int64 // of its wall clock, ns
+	thaws    int          // steps until it thaws; 0: it is not frozen
+	fenced   int          // batches
+	finished sync.WaitGroup
+}
+
+// call is one change that somebody asked for.
+type call struct {
+	id    string
+	after int64        // position acknowledged before it was begun
+	told  chan outcome // what its caller is told
+	outcome
+	done bool
+}
+
+type outcome struct {
+	position int64
+	err      error
+}
+
+const changesEach = 1000 // of one simulation
+
+func newSimulation(seed uint64) *simulation {
+	s := &simulation{world: newWorld(seed)}
+	s.trails = 2 + s.random.IntN(30)
+	s.watch = func(id string, position int64) {
+		for i, f := range s.followers {
+			if position <= f.offset {
+				s.fail("F1: %s came up at %d, and follower %d had passed %d", id, position, i, f.offset)
+			}
+		}
+	}
+	for range 1 + s.random.IntN(8) {
+		s.start()
+	}
+	for range 4 {
+		s.followers = append(s.followers, &follower{seen: map[string]int64{}})
+	}
+	for i := range 20 {
+		s.names = append(s.names, fmt.Sprintf("shared-%d", i))
+	}
+	return s
+}
+
+func (s *simulation) start() {
+	s.started++
+	p := &process{port: &port{world: s.world, process: s.started, ice: newIce(), trails: s.trails}}
+	p.drift.Store(int64(s.random.IntN(4000)-2000) * int64(time.Millisecond))
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	now := func() time.Time { return time.Now().Add(time.Duration(p.drift.Load())) }
+	p.writer = NewWriter(p.port, Options{Name: fmt.Sprint("process-", s.started), Now: now, MaxBatch: 8, Timeout: timeout, Pause: timeout / 10})
+	// The watcher is a process of its own as far as the order of operations goes.
+	watching := &port{world: s.world, process: 1000 + s.started, ice: newIce(), trails: s.trails}
+	watcher := NewWatcher(watching, lease, time.Now)
+	p.finished.Go(func() { p.writer.Run(ctx) })
+	p.finished.Go(func() {
+		for ctx.Err() == nil {
+			once, cancel := context.WithTimeout(ctx, timeout)
+			fenced, _ := watcher.Look(once) // what failed is done again at the next look
+			cancel()
+			p.fenced += fenced
+			select {
+			case <-time.After(lease / 4):
+			case <-ctx.Done():
+			}
+		}
+	})
+	s.processes = append(s.processes, p)
+}
+
+func (s *simulation) run() {
+	for s.asked < changesEach && len(s.failed) == 0 {
+		s.step(true)
+	}
+	// The world calms down: nobody is killed or frozen, and all comes to an end.
+	for i := 0; (i < 3000 || len(s.clock.Open) > 0 || len(s.pending) > 0) && i < 100_000 && len(s.failed) == 0; i++ {
+		s.step(false)
+	}
+	if len(s.clock.Open) > 0 {
+		s.fail("F5: a batch stays open for ever: %v", s.clock)
+	}
+	for range 2 {
+		for _, f := range s.followers {
+			f.step(s.world, s.horizon)
+			f.step(s.world, s.horizon)
+		}
+	}
+	s.settle()
+	s.check()
+	for _, p := range s.processes {
+		s.kill(p)
+	}
+	s.asking.Wait()
+}
+
+func (s *simulation) horizon() int64 {
+	if s.naive {
+		return s.clock.Last
+	}
+	return s.clock.Horizon()
+}
+
+// step lets one thing happen.
+func (s *simulation) step(wild bool) {
+	for _, p := range s.processes {
+		if p.thaws > 0 {
+			if p.thaws--; p.thaws == 0 || !wild {
+				p.thaws = 0
+				p.port.ice.melt()
+			}
+		}
+	}
+	switch n := s.random.IntN(1000); {
+	case wild && n < 150:
+		s.ask()
+	case n < 300:
+		s.followers[s.random.IntN(len(s.followers))].step(s.world, s.horizon)
+		s.reads++
+	case n < 330:
+		time.Sleep(time.Duration(s.random.IntN(30)) * time.Millisecond)
+	case wild && n < 335:
+		s.processes[s.random.IntN(len(s.processes))].drift.Add(int64(s.random.IntN(2000)-1000) * int64(time.Millisecond))
+	case wild && n == 335:
+		i := s.random.IntN(len(s.processes))
+		s.kill(s.processes[i])
+		s.processes = append(s.processes[:i:i], s.processes[i+1:]...)
+		s.kills++
+		s.start()
+	case wild && n < 338:
+		if p := s.processes[s.random.IntN(len(s.processes))]; p.thaws == 0 {
+			p.thaws = 100 + s.random.IntN(3000)
+			p.port.ice.freeze()
+			s.freezes++
+		}
+	default:
+		s.world.step()
+	}
+	s.settle()
+}
+
+// settle waits until all processes are blocked, and takes in what they did.
+func (s *simulation) settle() {
+	synctest.Wait()
+	s.collect()
+	for _, c := range s.calls {
+		select {
+		case c.outcome = <-c.told:
+			c.done = true
+		default:
+			continue
+		}
+		switch {
+		case c.err == nil:
+			s.acknowledged++
+			if c.position <= c.after {
+				s.fail("F3: %s got %d after %d was acknowledged", c.id, c.position, c.after)
+			}
+			s.newest = max(s.newest, c.position)
+		case errors.Is(c.err, ErrRefused):
+			s.refused++
+		case errors.Is(c.err, ErrNotDone):
+			s.notDone++
+		case errors.Is(c.err, ErrUnknown):
+			s.unknown++
+		}
+	}
+}
+
+// ask has somebody ask a process for a change of a document as it is now, or
+// for a new one.
+func (s *simulation) ask() {
+	s.asked++
+	p := s.processes[s.random.IntN(len(s.processes))]
+	c := &call{id: s.names[s.random.IntN(len(s.names))], after: s.newest, told: make(chan outcome, 1)}
+	if s.random.IntN(5) == 0 {
+		c.id = fmt.Sprint("new-", s.asked)
+	}
+	var revision int64
+	if d := s.documents[c.id]; d != nil {
+		revision = d.revision
+	}
+	patience := time.Duration(s.random.Int64N(int64(20 * timeout))) // to the nanosecond: nothing else ends just then
+	s.calls = append(s.calls, c)
+	s.asking.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		position, err := p.writer.Commit(ctx, c.id, revision, nil)
+		c.told <- outcome{position, err}
+	})
+}
+
+func (s *simulation) kill(p *process) {
+	p.stop()
+	if p.thaws > 0 {
+		p.thaws = 0
+		p.port.ice.melt()
+	}
+	p.finished.Wait()
+	s.fences += p.fenced
+}
+
+// check compares what callers were told, what followers were shown and what is
+// there.
+func (s *simulation) check() {
+	for i, f := range s.followers {
+		for id, d := range s.documents {
+			if d.position > 0 && f.seen[id] != d.position {
+				s.fail("F1: %s is at %d, and follower %d has seen it at %d", id, d.position, i, f.seen[id])
+			}
+		}
+	}
+	for _, c := range s.calls {
+		writer, there := s.written[c.position]
+		there = there && writer == c.id
+		switch {
+		case c.done && c.err == nil && !there:
+			s.fail("%s was acknowledged at %d, and is not there", c.id, c.position)
+		case c.done && (errors.Is(c.err, ErrRefused)) && c.position != 0 && there:
+			s.fail("%s was refused, and is there at %d", c.id, c.position)
+		}
+	}
+	positions := make([]int64, 0, len(s.written))
+	for position := range s.written {
+		positions = append(positions, position)
+	}
+	sort.Slice(positions, func(i, j int) bool { return positions[i] < positions[j] })
+	if len(positions) > 0 && positions[len(positions)-1] > s.clock.Last {
+		s.fail("F3: %d was written, and the clock has given out %d", positions[len(positions)-1], s.clock.Last)
+	}
+}

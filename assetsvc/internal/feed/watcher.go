@@ -1,0 +1,66 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Watcher fences the batches of writers that have stalled or died. It is not
+// safe for concurrent use. Every process has one: they may fence the same batch
+// at once.
+type Watcher struct {
+	store Store
+	lease time.Duration
+	now   func() time.Time // a clock that never steps, of this process alone
+	seen  map[sighting]time.Time
+}
+
+// sighting names a batch.
+type sighting struct {
+	writer string
+	first  int64
+}
+
+// NewWatcher returns a watcher that lets a batch be open for lease, measured
+// from when it sees it first, by now: wall clocks of several machines have no
+// part in it.
+func NewWatcher(store Store, lease time.Duration, now func() time.Time) *Watcher {
+	return &Watcher{store: store, lease: lease, now: now, seen: map[sighting]time.Time{}}
+}
+
+// Look reads the clock once and fences what has been open for too long. It
+// returns how many batches it fenced. After an error the same is to be done
+// again at the next look.
+func (w *Watcher) Look(ctx context.Context) (fenced int, err error) {
+	clock, err := w.store.Clock(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read clock: %w", err)
+	}
+	seen, now := make(map[sighting]time.Time, len(clock.Open)), w.now()
+	for writer, b := range clock.Open {
+		s := sighting{writer, b.First}
+		since, known := w.seen[s]
+		if !known {
+			since = now
+		}
+		seen[s] = since
+	}
+	w.seen = seen
+	for _, writer := range slices.Sorted(maps.Keys(clock.Open)) {
+		b := clock.Open[writer]
+		if now.Sub(seen[sighting{writer, b.First}]) < w.lease {
+			continue
+		}
+		if err := w.store.Fence(ctx, b.IDs); err != nil {
+			return fenced, fmt.Errorf("fence batch of %s: %w", writer, err)
+		}
+		if err := w.store.Close(ctx, writer, b.First); err != nil {
+			return fenced, fmt.Errorf("close batch of %s: %w", writer, err)
+		}
+		fenced++
+	}
+	return fenced, nil
+}
