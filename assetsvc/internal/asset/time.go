@@ -13,6 +13,11 @@ const timeForm = "2006-01-02T15:04:05.000000-07:00"
 // FormatTime returns t as the interface document has timestamps, in zone.
 func FormatTime(t time.Time, zone *time.Location) string { return t.In(zone).Format(timeForm) }
 
+// AppendTime appends what FormatTime returns.
+func AppendTime(dst []byte, t time.Time, zone *time.Location) []byte {
+	return t.In(zone).AppendFormat(dst, timeForm)
+}
+
 // ParseTime reads an ISO 8601 timestamp of the years 1 to 9999: a date, then
 // optionally T or a blank with hours and minutes, seconds, a fraction of any
 // length (cut to microseconds), and Z, +hh, +hhmm or +hh:mm. Without an offset

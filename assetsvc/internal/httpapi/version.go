@@ -41,7 +41,7 @@ func (v version) show(dst []byte, body []byte, position int64, zone *time.Locati
 	}
 	dst = append(dst, bytes.TrimSuffix(body, []byte{'}'})...)
 	dst = append(dst, `,"dateModified":"`...)
-	dst = append(dst, printPosition(position, zone)...)
+	dst = asset.AppendTime(dst, time.UnixMicro(position), zone)
 	return append(dst, `"}`...), nil
 }
 
@@ -84,7 +84,7 @@ func (v version) listed(dst []byte, e registry.Entry, names []string, zone *time
 	dst = append(dst, `{"id":"`...)
 	dst = append(dst, e.ID...)
 	dst = append(dst, `","dateModified":"`...)
-	dst = append(dst, printPosition(e.Position, zone)...)
+	dst = asset.AppendTime(dst, time.UnixMicro(e.Position), zone)
 	dst = append(dst, '"')
 	if e.Body != nil {
 		fields, err := v.fields(e.Body)
