@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -68,6 +69,17 @@ func standalone(t *testing.T, addr, dir string, output *processes.Output, args .
 		checkRaces(t, output)
 	})
 	return p
+}
+
+// await returns all that was printed, once text was.
+func await(t *testing.T, output *processes.Output, text string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := output.Await(ctx, text); err != nil {
+		t.Fatalf("%v; there is: %s", err, output)
+	}
+	return output.String()
 }
 
 // checkRaces fails the test if the race detector has found something.
@@ -165,7 +177,8 @@ func TestNoSecretIsLoggedOrStored(t *testing.T) {
 					}
 				}
 			}
-			log := output.String()
+			a.do(t, call{method: "GET", path: "/assets", header: map[string]string{"X-Request-ID": "the-last-one"}}).must(t, 200)
+			log := await(t, output, "the-last-one")
 			if strings.Count(log, `"request"`) < 100 {
 				t.Fatalf("the log is too short to mean anything: %s", log)
 			}
@@ -313,16 +326,11 @@ func TestStartIsQuickAndGreets(t *testing.T) {
 	started := time.Now()
 	standalone(t, addr, filepath.Join(t.TempDir(), "data"), output)
 	t.Logf("answered %v after its first start", time.Since(started))
-	var command string
-	for found := false; !found; { // it answers a moment before its greeting has come through the pipe
-		_, command, found = strings.Cut(output.String(), "\n\n  curl ")
-		if time.Since(started) > time.Minute {
-			t.Fatalf("the greeting is %q", output.String())
-		}
-	}
+	greeting := await(t, output, "README.md")
+	_, command, found := strings.Cut(greeting, "\n\n  curl ")
 	command, _, _ = strings.Cut(command, "\n")
-	if !strings.Contains(output.String(), "http://"+addr) {
-		t.Errorf("the greeting is %q", output.String())
+	if !found || !strings.Contains(greeting, "http://"+addr) {
+		t.Fatalf("the greeting is %q", greeting)
 	}
 	text, err := exec.Command("sh", "-c", "curl -sS -w '%{http_code}' "+command).CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(text), "201") {

@@ -107,8 +107,9 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 type Output struct {
 	Also io.Writer
 
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu      sync.Mutex
+	text    bytes.Buffer
+	written chan struct{} // closed at the next Write; nil while nobody waits
 }
 
 // Write keeps p.
@@ -121,7 +122,33 @@ func (o *Output) Write(p []byte) (int, error) {
 		}
 		return len(p), nil
 	}
+	if o.written != nil {
+		close(o.written)
+		o.written = nil
+	}
 	return o.text.Write(p)
+}
+
+// Await returns once text was printed: what a process prints arrives a little
+// after what it answers.
+func (o *Output) Await(ctx context.Context, text string) error {
+	for {
+		o.mu.Lock()
+		found := bytes.Contains(o.text.Bytes(), []byte(text))
+		if o.written == nil {
+			o.written = make(chan struct{})
+		}
+		written := o.written
+		o.mu.Unlock()
+		if found {
+			return nil
+		}
+		select {
+		case <-written:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %q to be printed: %w", text, ctx.Err())
+		}
+	}
 }
 
 // String returns all that was printed.
