@@ -25,7 +25,7 @@ run: build ## run the whole registry as one process, with sandbox keys
 run-split: build ## run the three services as processes of their own
 	bin/split
 
-test: setup build check unit e2e fuzz vuln ## check everything
+test: setup build check vuln unit e2e fuzz ## check everything
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
