@@ -32,7 +32,7 @@ import (
 // Config is all that the gateway needs to know. Fields that say so may be left zero.
 type Config struct {
 	AssetsURL string            // address of the asset service
-	Assets    http.Handler      // the asset service, in process; then AssetsURL is not needed
+	Assets    http.Handler      // the asset service, in process, instead of AssetsURL
 	AuthURL   string            // address of the auth service
 	Auth      http.RoundTripper // how to reach it; nil: over the network
 	Secret    []byte            // signs identities; the same for all services
@@ -71,6 +71,7 @@ const (
 	defaultTimeout = 10 * time.Second
 	defaultKeyTTL  = 5 * time.Second
 	limitCleanUp   = 10 * time.Second // how often counters that have run out are dropped
+	keyShare       = 10               // part of a reading's time that its key may take: 1/10
 )
 
 // Validate reports everything that is wrong with the configuration.
@@ -78,6 +79,8 @@ func (c Config) Validate() error {
 	var faults []error
 	if c.Assets == nil {
 		faults = append(faults, checkURL("address of the asset service", c.AssetsURL))
+	} else if c.AssetsURL != "" {
+		faults = append(faults, errors.New("the asset service is in process or at an address, not both"))
 	}
 	if c.Auth == nil {
 		faults = append(faults, checkURL("address of the auth service", c.AuthURL))

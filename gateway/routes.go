@@ -122,12 +122,15 @@ func caller(c *gin.Context) identity.Identity {
 }
 
 // needKey refuses a request without a valid API key.
-func (s *Server) needKey(c *gin.Context) error {
+func (s *Server) needKey(c *gin.Context) error { return s.verify(c.Request.Context(), c) }
+
+// verify finds out who the caller is, within the time of ctx.
+func (s *Server) verify(ctx context.Context, c *gin.Context) error {
 	hash, err := apikey.Hash(c.Request.Header)
 	if err != nil {
 		return err
 	}
-	i, err := s.keys.VerifyKey(c.Request.Context(), hash)
+	i, err := s.keys.VerifyKey(ctx, hash)
 	if err != nil {
 		return err
 	}
@@ -136,12 +139,14 @@ func (s *Server) needKey(c *gin.Context) error {
 }
 
 // identify takes a reader for whom the key says, if it does: reading needs no
-// key, so none is refused (contract, section 6.4).
+// key, so none is refused (contract, section 6.4), nor kept waiting for long.
 func (s *Server) identify(c *gin.Context) {
 	if c.GetHeader("Authorization") == "" {
 		return
 	}
-	if err := s.needKey(c); err != nil && fault.KindOf(err) != fault.Unauthorized {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), s.config.Timeout/keyShare)
+	defer cancel()
+	if err := s.verify(ctx, c); err != nil && fault.KindOf(err) != fault.Unauthorized {
 		_ = c.Error(err) // for the log: the reader is served all the same
 	}
 }

@@ -162,3 +162,22 @@ func TestCacheIsBounded(t *testing.T) {
 		t.Errorf("it holds %d entries", got)
 	}
 }
+
+func TestANewKeyIsSoonKnown(t *testing.T) {
+	now := time.Unix(0, 0)
+	from := &fake{err: fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")}
+	cache := Cached(from, time.Hour, func() time.Time { return now })
+	if _, err := cache.VerifyKey(t.Context(), "h"); fault.KindOf(err) != fault.Unauthorized {
+		t.Fatalf("got %v", err)
+	}
+	from.err = nil // the key is made
+	now = now.Add(unknownTTL)
+	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
+		t.Errorf("got %v", err)
+	}
+	from.err = errors.New("not to be asked")
+	now = now.Add(time.Hour - time.Nanosecond)
+	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
+		t.Errorf("a known key is not kept for its time: %v", err)
+	}
+}

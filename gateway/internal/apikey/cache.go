@@ -22,6 +22,10 @@ type Verifier interface {
 // after one question each.
 const maxEntries = 10_000
 
+// unknownTTL is the longest time that a key stays unknown: who is given a new
+// one may have tried it before it was there.
+const unknownTTL = time.Second
+
 // Cache is a Verifier that remembers for a while what another has said, known
 // keys and unknown ones alike, and asks about a key once at a time.
 type Cache struct {
@@ -40,7 +44,8 @@ type entry struct {
 	until    time.Time
 }
 
-// Cached returns a cache in front of from that is at most ttl behind it.
+// Cached returns a cache in front of from that is at most ttl behind it, and
+// at most a second behind a key that becomes known.
 func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
 }
@@ -57,8 +62,11 @@ func (c *Cache) VerifyKey(ctx context.Context, hash string) (identity.Identity, 
 	flight := c.flights.DoChan(hash, func() (any, error) {
 		asked := c.now()
 		i, err := c.from.VerifyKey(context.WithoutCancel(ctx), hash)
-		if err == nil || fault.KindOf(err) == fault.Unauthorized {
-			c.keep(hash, entry{identity: i, err: err, until: asked.Add(c.ttl)})
+		switch {
+		case err == nil:
+			c.keep(hash, entry{identity: i, until: asked.Add(c.ttl)})
+		case fault.KindOf(err) == fault.Unauthorized:
+			c.keep(hash, entry{err: err, until: asked.Add(min(c.ttl, unknownTTL))})
 		}
 		return i, err
 	})

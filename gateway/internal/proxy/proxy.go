@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +29,10 @@ const (
 	bufferSize  = 16 << 10               // bytes copied at a time
 )
 
+// statusClientGone stands in the log for an answer that nobody waited for
+// (nginx's number; no standard has one).
+const statusClientGone = 499
+
 // tokenHeader and tokenParameter carry an owner token (interface document,
 // Authentication).
 const (
@@ -39,13 +44,13 @@ const (
 type Upstream struct {
 	forward   http.Handler
 	transport http.RoundTripper
-	url       string
+	address   *url.URL
 	signer    *identity.Signer
 }
 
 // Local returns an upstream in the same process.
 func Local(handler http.Handler, signer *identity.Signer) *Upstream {
-	return &Upstream{forward: handler, transport: httpserver.InProcess(handler), url: "http://assetsvc", signer: signer}
+	return &Upstream{forward: handler, transport: httpserver.InProcess(handler), address: &url.URL{Scheme: "http", Host: "assetsvc"}, signer: signer}
 }
 
 // Remote returns an upstream at an address. fail is told why an answer did not
@@ -59,7 +64,7 @@ func Remote(address *url.URL, signer *identity.Signer, fail func(*http.Request, 
 		DisableCompression:  true,
 	}
 	return &Upstream{
-		url:       strings.TrimSuffix(address.String(), "/"),
+		address:   address,
 		transport: transport,
 		signer:    signer,
 		forward: &httputil.ReverseProxy{
@@ -74,10 +79,12 @@ func Remote(address *url.URL, signer *identity.Signer, fail func(*http.Request, 
 				return nil
 			},
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-				fail(r, err)
-				if !errors.Is(err, context.Canceled) { // nobody is left to answer
-					faulthttp.Write(w, unavailable())
+				if errors.Is(r.Context().Err(), context.Canceled) { // no fault of the upstream, and nobody is left to answer
+					w.WriteHeader(statusClientGone)
+					return
 				}
+				fail(r, err)
+				faulthttp.Write(w, unavailable())
 			},
 		},
 	}
@@ -102,12 +109,13 @@ func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request
 // Get asks for an asset in nobody's name. It returns the fault that the
 // upstream answers with, one of kind NotFound if there is no such asset.
 func (u *Upstream) Get(ctx context.Context, path string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url+path, nil)
+	to := *u.address
+	to.Path = strings.TrimSuffix(to.Path, "/") + path
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
 	if err != nil {
 		return fmt.Errorf("address asset service: %w", err)
 	}
-	r.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))
-	if err := u.prepare(r, Request{Path: path}); err != nil {
+	if err := u.prepare(r, Request{Path: to.Path}); err != nil {
 		return err
 	}
 	resp, err := u.transport.RoundTrip(r)
@@ -130,15 +138,24 @@ func unavailable() *fault.Error {
 }
 
 // stripped are headers that a client's word counts for nothing in, or that
-// are nobody's business behind the edge.
+// are nobody's business behind the edge; X-Forwarded-* are too.
 var stripped = []string{
-	"Authorization", "Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
+	"Authorization", "Cookie", "Expect", "Forwarded", "X-Real-Ip",
 	"Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Upgrade",
 }
 
 func (u *Upstream) prepare(r *http.Request, about Request) error {
-	for _, name := range stripped {
-		r.Header.Del(name)
+	// What Connection names ends here (RFC 9110, 7.6.1). It goes before our own
+	// headers are set: a client must not name those.
+	for _, names := range r.Header["Connection"] {
+		for name := range strings.SplitSeq(names, ",") {
+			r.Header.Del(strings.TrimSpace(name))
+		}
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(stripped, name) {
+			delete(r.Header, name)
+		}
 	}
 	signed, err := u.signer.Sign(about.Caller)
 	if err != nil {
@@ -146,12 +163,13 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	}
 	r.Header.Set(identity.Header, signed)
 	r.Header.Set(httpserver.BaseURLHeader, about.BaseURL)
+	r.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(r.Context()))
 	httpserver.SetTimeout(r.Context(), r.Header)
 	r.URL.Path, r.URL.RawPath = about.Path, ""
 	query, token := takeToken(r.URL.RawQuery)
 	r.URL.RawQuery = query
 	if token != "" { // the query wins over the header (contract, section 6.3)
-		r.Header.Set(tokenHeader, token)
+		r.Header.Set(tokenHeader, fieldValue(token))
 	}
 	r.RequestURI = r.URL.RequestURI()
 	return nil
@@ -176,6 +194,16 @@ func takeToken(query string) (rest, token string) {
 		}
 	}
 	return strings.Join(kept, "&"), token
+}
+
+// fieldValue returns a token in a form that a header can carry (RFC 9110, 5.5).
+// No token of ours has blanks or control characters; one that does must arrive,
+// and arrive wrong: lost or trimmed, it would give way to another, or be right.
+func fieldValue(token string) string {
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return url.QueryEscape(token)
+	}
+	return token
 }
 
 // buffers lends the proxy the memory that it copies through.

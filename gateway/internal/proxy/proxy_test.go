@@ -75,9 +75,11 @@ func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
 	})) {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest("POST", "/api/0/assets?acc_token=t&offset=a+b", strings.NewReader("question"))
-			for _, header := range []string{"Authorization", "Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Te", "Upgrade"} {
+			for _, header := range []string{"Authorization", "Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Proto", "Te", "Upgrade", "X-Mine", "X-Mine-Too"} {
 				r.Header.Set(header, "claimed")
 			}
+			r.Header.Add("Connection", "close, x-mine") // names headers that end here, never ours
+			r.Header.Add("Connection", "X-Mine-Too,"+identity.Header)
 			r.Header.Set(identity.Header, "forged")
 			r.Header.Set("X-Access-Token", "of the header")
 			r.Header.Set("Content-Type", "application/json")
@@ -151,4 +153,86 @@ func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 	if err := u.Get(t.Context(), "/"); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
+	var got string
+	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get(tokenHeader) })) {
+		for query, want := range map[string]string{
+			"plain":            "plain",
+			"%20":              "+", // a blank would arrive as none, and give way to the body's token
+			"%20plain%20":      "+plain+",
+			"a%0D%0AX-Evil:1":  "a%0D%0AX-Evil%3A1",
+			"%00":              "%00",
+			"%D1%82%D0%BE%FF":  "%D1%82%D0%BE%FF",
+			"a+b":              "a+b", // this, too, is a blank
+			"~!":               "~!",
+			"%7F":              "%7F",
+			"plain&acc_token=": "plain",
+		} {
+			got = "not called"
+			recorder := httptest.NewRecorder()
+			r := httptest.NewRequest("GET", "/assets?acc_token="+query, nil)
+			r.Header.Set(tokenHeader, "of the header")
+			if err := u.Forward(recorder, r, Request{Path: "/assets"}); err != nil || got != want {
+				t.Errorf("%s, %q: got %q, want %q; %v", name, query, got, want, err)
+			}
+		}
+	}
+}
+
+func TestAnAddressMayHaveAPath(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.RequestURI) }))
+	defer server.Close()
+	for _, end := range []string{"/inner", "/inner/"} {
+		address, err := url.Parse(server.URL + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := Remote(address, newSigner(t), func(_ *http.Request, err error) { t.Error(err) })
+		got = nil
+		if err := u.Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil), Request{Path: "/assets/a%b?"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Get(t.Context(), "/assets/a%b?"); err != nil {
+			t.Fatal(err)
+		}
+		if want := "/inner/assets/a%25b%3F"; len(got) != 2 || got[0] != want || got[1] != want {
+			t.Errorf("at %s: asked for %q, want %q twice", end, got, want)
+		}
+	}
+}
+
+// FuzzTakeToken holds takeToken to the standard library's reading of a query.
+func FuzzTakeToken(f *testing.F) {
+	for _, seed := range []string{"", "acc_token=t", "acc_token=&limit=5&acc_token=t", "%61cc_token=a%2Bb&offset=a+b", "acc_token=%zz&&=", "a;acc_token=t", "acc_token", "acc%5Ftoken=%00"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		rest, token := takeToken(query)
+		before, _ := url.ParseQuery(query) // what it can read of it
+		after, _ := url.ParseQuery(rest)
+		if after.Has(tokenParameter) {
+			t.Fatalf("%q leaves a token in %q", query, rest)
+		}
+		if !strings.Contains(query, ";") { // which ParseQuery skips
+			var want string
+			for _, value := range before[tokenParameter] {
+				if want = value; want != "" {
+					break
+				}
+			}
+			if token != want {
+				t.Fatalf("%q: took %q, want %q", query, token, want)
+			}
+		}
+		delete(before, tokenParameter)
+		if before.Encode() != after.Encode() {
+			t.Fatalf("%q became %q", query, rest)
+		}
+		if again, none := takeToken(rest); again != rest || none != "" {
+			t.Fatalf("%q: the rest %q is not left alone: %q, %q", query, rest, again, none)
+		}
+	})
 }

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/identity"
+)
+
+func secretFile(t *testing.T, bytes int) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(strings.Repeat("s", bytes)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestRunRefusesWhatCannotWork(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	good := []string{"--addr", "127.0.0.1:0", "--secret-file", secretFile(t, identity.MinSecret)}
+	done, cancel := context.WithCancel(t.Context())
+	cancel() // whatever starts all the same stops at once
+	for name, c := range map[string]struct {
+		args []string
+		says string
+	}{
+		"no secret":           {[]string{"--addr", "127.0.0.1:0"}, "secret-file"},
+		"a secret too short":  {append(good, "--secret-file", secretFile(t, identity.MinSecret-1)), "secret"},
+		"an unknown flag":     {append(good, "--colour", "blue"), "colour"},
+		"assets at no URL":    {append(good, "--assets-url", "assets"), "asset service"},
+		"keys at no URL":      {append(good, "--auth-url", "auth"), "auth service"},
+		"a limit below 0":     {append(good, "--limit-key-read=-1"), "negative"},
+		"no network":          {append(good, "--trusted-proxies", "10.0.0.0/99"), "trusted-proxies"},
+		"a port that is busy": {append(good, "--addr", busy.Addr().String()), "in use"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := run(done, c.args); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want it to say %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestRunStopsWhenItIsTold(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	t.Setenv("GATEWAY_SECRET_FILE", secretFile(t, identity.MinSecret))
+	if err := run(ctx, []string{"--addr", "127.0.0.1:0"}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,216 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"asset-registry/shared/identity"
+)
+
+// journal is a log that a test can read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+func (j *journal) logger() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// startOnWire starts a gateway whose services are at addresses.
+func startOnWire(t *testing.T, assets, auth http.Handler, change func(*Config)) *Server {
+	t.Helper()
+	assetsServer, authServer := httptest.NewServer(assets), httptest.NewServer(auth)
+	t.Cleanup(assetsServer.Close)
+	t.Cleanup(authServer.Close)
+	return start(t, func(c *Config) {
+		c.Assets, c.AssetsURL = nil, assetsServer.URL
+		c.Auth, c.AuthURL = nil, authServer.URL
+		if change != nil {
+			change(c)
+		}
+	})
+}
+
+func TestOneOrderOfRefusalsInProcessAndOnTheWire(t *testing.T) {
+	many := strings.Repeat("x", 101)
+	for place, s := range map[string]*Server{"in process": start(t, nil), "on the wire": startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), nil)} {
+		for name, c := range map[string]try{
+			"a read":                            {"GET", "/api/0/assets/there", "", "", "", 200, "GET /api/2.5/assets/there"},
+			"a write":                           {"PUT", "/api/2.4/assets/there", "key", jsonType, "body", 200, "PUT /api/2.4/assets/there body"},
+			"the path before the asset":         {"PATCH", "/api/2.6/assets/missing", "", "", many, 404, "not_found"},
+			"the asset before the type":         {"PATCH", "/api/2.5/assets/missing", "", "", many, 404, "asset_id"},
+			"the type before the key":           {"PATCH", "/api/2.5/assets/there", "", "", many, 415, "Content-Type"},
+			"the key before the body":           {"PATCH", "/api/2.5/assets/there", "", jsonType, many, 401, "Authorization"},
+			"the body before what it says":      {"PATCH", "/api/2.5/assets/there", "key", jsonType, many, 413, "100 bytes"},
+			"an id with a question mark":        {"PATCH", "/api/2.5/assets/missing%3Fx", "", jsonType, "", 404, "asset_id"},
+			"an id that reads like an escape":   {"PATCH", "/api/2.5/assets/missing%25zz", "", jsonType, "", 404, "asset_id"},
+			"an id with a line's end":           {"PATCH", "/api/2.5/assets/missing%0Ax", "", jsonType, "", 404, "asset_id"},
+			"a token that no header can carry":  {"PATCH", "/api/2.5/assets/there?acc_token=a%0Ab", "key", jsonType, "", 200, "PATCH"},
+			"another one":                       {"PATCH", "/api/2.5/assets/there?acc_token=%00", "key", jsonType, "", 200, "PATCH"},
+			"a query that is none":              {"GET", "/api/2.5/assets?offset=%zz;a", "", "", "", 200, "GET"},
+			"a key that is sent with a reading": {"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"},
+		} {
+			t.Run(place+"/"+name, func(t *testing.T) { c.run(t, s) })
+		}
+	}
+}
+
+// TestSecretsStayWithTheRequest plants an API key and tokens wherever a client
+// can put them, well formed and not, and looks for them where they must not be.
+func TestSecretsStayWithTheRequest(t *testing.T) {
+	const canary = "c4n4ry"
+	encoded := base64.StdEncoding.EncodeToString([]byte(canary + ":"))
+	var seen journal // what the services' own access logs would show
+	watch := func(next http.HandlerFunc) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(&seen, r.RequestURI+" "+r.Header.Get("Authorization")+"\n")
+			next(w, r)
+		})
+	}
+	broken := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	for name, services := range map[string][2]http.HandlerFunc{
+		"all is well":         {assets, known},
+		"assets cannot do it": {broken, known},
+		"keys cannot be told": {assets, broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log journal
+			s := startOnWire(t, watch(services[0]), watch(services[1]), func(c *Config) { c.Log = log.logger() })
+			var answers strings.Builder
+			for _, method := range []string{"GET", "POST", "PATCH"} {
+				for _, authorization := range []string{"Basic " + encoded, "Bearer " + canary, "Basic " + canary + "?", canary, "Digest " + canary} {
+					for _, token := range []string{canary, canary + "%0A", canary + "%zz"} {
+						path := "/api/2.5/assets/there"
+						if method == "POST" {
+							path = "/api/2.5/assets"
+						}
+						r := httptest.NewRequest(method, path+"?acc_token="+token, nil)
+						r.Header.Set("Content-Type", jsonType)
+						r.Header.Set("Authorization", authorization)
+						r.Header.Set("X-Access-Token", canary)
+						recorder := httptest.NewRecorder()
+						s.Handler().ServeHTTP(recorder, r)
+						if recorder.Code == http.StatusInternalServerError {
+							t.Errorf("%s with %q and %q: %s", method, authorization, token, recorder.Body)
+						}
+						recorder.Header().Write(&answers)
+						answers.WriteString(recorder.Body.String())
+					}
+				}
+			}
+			for where, text := range map[string]string{"the log": log.String(), "the services' requests": seen.String(), "the answers": answers.String()} {
+				if text == "" || strings.Contains(text, canary) || strings.Contains(text, encoded) {
+					t.Errorf("%s: %s", where, text)
+				}
+			}
+		})
+	}
+}
+
+func TestAClientThatLeavesIsNoFault(t *testing.T) {
+	begun := make(chan struct{})
+	var log journal
+	s := startOnWire(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done() // it is told, too
+	}), http.HandlerFunc(known), func(c *Config) { c.Log = log.logger() })
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		leave()
+	}()
+	s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/api/2.5/assets/there", nil))
+	if got := log.String(); strings.Contains(got, `"ERROR"`) || !strings.Contains(got, `"status":499`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestAnAssetServiceThatHangsIsUnavailable(t *testing.T) {
+	s := startOnWire(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+		http.HandlerFunc(known), func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	got := try{"GET", "/api/2.5/assets/there", "", "", "", 503, "repeat"}.run(t, s)
+	if got.Header().Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	// Whether there is such an asset cannot be told: what can be told, is.
+	try{"PATCH", "/api/2.5/assets/there", "", "text/plain", "", 415, "Content-Type"}.run(t, s)
+}
+
+// hanging is an auth service that never answers.
+type hanging struct{}
+
+func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestAnAuthServiceThatHangsFailsNoReading(t *testing.T) {
+	s := startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), func(c *Config) { c.Auth, c.Timeout = hanging{}, time.Second })
+	try{"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"}.run(t, s)
+	try{"POST", "/api/2.5/assets", "key", jsonType, "", 503, "repeat"}.run(t, s)
+}
+
+func TestBodiesAreMeasuredAsTheyCome(t *testing.T) {
+	s := start(t, nil)
+	for name, c := range map[string]struct {
+		body   io.Reader
+		length int64
+		status int
+		says   string
+	}{
+		"of no known length, too long":    {strings.NewReader(strings.Repeat("x", 101)), -1, 413, "100 bytes"},
+		"of no known length, not too":     {strings.NewReader(strings.Repeat("x", 100)), -1, 200, "xxx"},
+		"said to be too long, never read": {iotest.ErrReader(io.ErrUnexpectedEOF), 101, 413, "100 bytes"},
+		"cut off":                         {iotest.ErrReader(io.ErrUnexpectedEOF), 50, 400, "ended before"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest("POST", "/api/2.5/assets", c.body)
+			r.ContentLength = c.length
+			r.Header.Set("Content-Type", jsonType)
+			r.SetBasicAuth("key", "")
+			recorder := httptest.NewRecorder()
+			s.Handler().ServeHTTP(recorder, r)
+			if recorder.Code != c.status || !strings.Contains(recorder.Body.String(), c.says) {
+				t.Errorf("got %d %s", recorder.Code, recorder.Body)
+			}
+		})
+	}
+}
+
+func TestAssetsAreInOnePlace(t *testing.T) {
+	c := Config{AssetsURL: "http://assets", AuthURL: "http://auth", Secret: make([]byte, identity.MinSecret), Log: slog.New(slog.DiscardHandler)}
+	if err := c.Validate(); err != nil {
+		t.Errorf("at an address: %v", err)
+	}
+	c.Assets = http.HandlerFunc(assets)
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "not both") {
+		t.Errorf("at an address and in process: got %v", err)
+	}
+	c.AssetsURL = ""
+	if err := c.Validate(); err != nil {
+		t.Errorf("in process: %v", err)
+	}
+}
