@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -36,6 +37,19 @@ func TestOpenFindsWhatItHasMade(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	// What a crash has left of an attempt before, under this process's number.
+	if err := os.WriteFile(path+unfinished+strconv.Itoa(os.Getpid()), []byte("half a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, path, "format 1")
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("the folder holds %v, %v", entries, err)
 	}
 }
 

@@ -40,11 +40,12 @@ type Registry struct {
 	tokens Tokens
 	rules  asset.Rules
 	now    func() time.Time
+	turns  *turns
 }
 
 // New returns a registry that keeps its assets in store.
 func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *Registry {
-	return &Registry{store: store, tokens: tokens, rules: rules, now: now}
+	return &Registry{store: store, tokens: tokens, rules: rules, now: now, turns: newTurns()}
 }
 
 // Created is a new asset with its tokens, which are shown this once.
@@ -115,6 +116,11 @@ func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token s
 	if by.IsAnonymous() {
 		return Record{}, forbidden()
 	}
+	end, err := r.turns.take(ctx, id)
+	if err != nil {
+		return Record{}, fmt.Errorf("wait to change asset %s: %w", id, err)
+	}
+	defer end()
 	for range maxAttempts {
 		stored, err := r.Read(ctx, id)
 		if err != nil {

@@ -1,0 +1,48 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+)
+
+func TestChangesOfOneAssetTakeTurns(t *testing.T) {
+	turns := newTurns()
+	inside := 0
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			end, err := turns.take(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			inside++ // the race detector sees two at once
+			if inside != 1 {
+				t.Errorf("%d at once", inside)
+			}
+			inside--
+			end()
+		})
+	}
+	wg.Wait()
+}
+
+func TestWhoWaitsForATurnMayLeave(t *testing.T) {
+	turns := newTurns()
+	end, err := turns.take(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := turns.take(gone, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	end()
+	if end, err = turns.take(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	end()
+}
