@@ -92,6 +92,7 @@ func (c Config) withDefaults() Config {
 // Server is a running asset service.
 type Server struct {
 	store   registry.Store
+	tokens  *authapi.Client
 	handler http.Handler
 }
 
@@ -114,11 +115,14 @@ func New(_ context.Context, c Config) (*Server, error) {
 	assets := registry.New(store, tokens, rules, c.Now)
 	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready})
 	httpapi.New(assets, c.Zone, c.MaxBody).Route(engine, signer)
-	return &Server{store: store, handler: engine}, nil
+	return &Server{store: store, tokens: tokens, handler: engine}, nil
 }
 
 // Handler answers the service's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close waits for writes under way and closes the store.
-func (s *Server) Close() error { return s.store.Close() }
+// Close waits for writes under way, closes the store and frees the connections.
+func (s *Server) Close() error {
+	defer s.tokens.Close()
+	return s.store.Close()
+}

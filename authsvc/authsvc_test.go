@@ -142,9 +142,10 @@ func TestAServiceThatIsDownIsUnavailable(t *testing.T) {
 		client *authapi.Client
 		ctx    context.Context
 	}{
-		"refused": {authapi.NewClient(down.URL, nil, newSigner(t, secret), "test"), t.Context()},
-		"broken":  {authapi.NewClient("", broken, newSigner(t, secret), "test"), t.Context()},
-		"late":    {authapi.NewClient(down.URL, nil, newSigner(t, secret), "test"), late},
+		"refused":        {authapi.NewClient(down.URL, nil, newSigner(t, secret), "test"), t.Context()},
+		"another secret": {authapi.NewClient("", httpserver.InProcess(start(t, io.Discard).Handler()), newSigner(t, bytes.Repeat([]byte("x"), 32)), "test"), t.Context()},
+		"broken":         {authapi.NewClient("", broken, newSigner(t, secret), "test"), t.Context()},
+		"late":           {authapi.NewClient(down.URL, nil, newSigner(t, secret), "test"), late},
 	} {
 		if _, err := c.client.VerifyKey(c.ctx, authapi.Hash("broker")); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("%s: got %v", name, err)

@@ -136,7 +136,8 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	config  Config
 	assets  *proxy.Upstream
-	keys    apikey.Verifier
+	auth    *authapi.Client
+	keys    apikey.Verifier // in front of auth
 	limits  *ratelimit.Limiter
 	handler http.Handler
 }
@@ -152,9 +153,11 @@ func New(_ context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	counters := memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "limit", CleanUpInterval: limitCleanUp})
+	auth := authapi.NewClient(c.AuthURL, c.Auth, signer, "gateway")
 	s := &Server{
 		config: c,
-		keys:   apikey.Cached(authapi.NewClient(c.AuthURL, c.Auth, signer, "gateway"), c.KeyTTL, c.Now),
+		auth:   auth,
+		keys:   apikey.Cached(auth, c.KeyTTL, c.Now),
 		limits: ratelimit.New(counters, c.Limits.addresses(), c.Limits.keys(), c.Now),
 	}
 	if s.assets, err = c.upstream(signer); err != nil {
@@ -185,5 +188,6 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Close frees what the gateway holds; it never fails.
 func (s *Server) Close() error {
 	s.assets.Close()
+	s.auth.Close()
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -85,6 +86,9 @@ func (c *Client) VerifyToken(ctx context.Context, r VerifyTokenRequest) (VerifyT
 	return answer, nil
 }
 
+// Close frees the connections that are kept.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
 func (c *Client) call(ctx context.Context, path string, question, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -110,7 +114,8 @@ func (c *Client) call(ctx context.Context, path string, question, answer any) er
 	}
 	defer resp.Body.Close()
 	if err := faulthttp.Read(resp); err != nil {
-		if fault.KindOf(err) == fault.Internal {
+		f, ok := errors.AsType[*fault.Error](err)
+		if !ok || f.Details[0].Name == identity.Header { // it does not take our signature: no fault of who asks us
 			return unavailable(err)
 		}
 		return err

@@ -36,6 +36,10 @@ const (
 // that its own answer still arrives.
 const answerMargin = 50 * time.Millisecond
 
+// StatusClientGone stands in the log for an answer that nobody waited for
+// (nginx's number; no standard has one).
+const StatusClientGone = 499
+
 // Options of an engine.
 type Options struct {
 	Log      *slog.Logger
@@ -59,7 +63,7 @@ func NewEngine(o Options) *gin.Engine {
 	if err := engine.SetTrustedProxies(nil); err != nil { // nil is always accepted
 		panic(fmt.Sprintf("httpserver: %v", err))
 	}
-	engine.Use(answerHeaders, accessLog(o.Log, o.LogLevel), recoverPanic, deadline(o.Timeout))
+	engine.Use(answerHeaders, accessLog(o.Log, o.LogLevel), deadline(o.Timeout), recoverPanic)
 	engine.NoRoute(Handle(func(*gin.Context) error {
 		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
 	}))
@@ -93,7 +97,11 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		}
 		c.Abort()
 		_ = c.Error(err) // recorded for the log; gin returns what it was given
-		if late := c.Request.Context().Err(); errors.Is(late, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal {
+		switch ended := c.Request.Context().Err(); {
+		case errors.Is(ended, context.Canceled): // nobody is left to answer, and no fault of ours
+			c.Status(StatusClientGone)
+			return
+		case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
 			err = fault.New(fault.Unavailable, fault.URL, "timeout", "The registry could not answer in time; repeat the request.")
 		}
 		if !c.Writer.Written() {
@@ -130,26 +138,28 @@ func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
 		start, path := time.Now(), c.Request.URL.Path // handlers may forward the request elsewhere
 		id := c.GetHeader(RequestIDHeader)
 		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestIDKey{}, id))
+		defer func() { // also when the request is aborted by a panic
+			ctx, level, status := c.Request.Context(), level, c.Writer.Status()
+			if status >= http.StatusInternalServerError {
+				level = slog.LevelError
+			}
+			if !log.Enabled(ctx, level) {
+				return
+			}
+			attrs := []slog.Attr{
+				slog.String("method", c.Request.Method),
+				slog.String("path", path),
+				slog.Int("status", status),
+				slog.Int("bytes", max(c.Writer.Size(), 0)),
+				slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
+				slog.String("request_id", id),
+			}
+			if last := c.Errors.Last(); last != nil {
+				attrs = append(attrs, slog.String("error", last.Err.Error()))
+			}
+			log.LogAttrs(ctx, level, "request", attrs...)
+		}()
 		c.Next()
-		ctx, level, status := c.Request.Context(), level, c.Writer.Status()
-		if status >= http.StatusInternalServerError {
-			level = slog.LevelError
-		}
-		if !log.Enabled(ctx, level) {
-			return
-		}
-		attrs := []slog.Attr{
-			slog.String("method", c.Request.Method),
-			slog.String("path", path),
-			slog.Int("status", status),
-			slog.Int("bytes", max(c.Writer.Size(), 0)),
-			slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
-			slog.String("request_id", id),
-		}
-		if last := c.Errors.Last(); last != nil {
-			attrs = append(attrs, slog.String("error", last.Err.Error()))
-		}
-		log.LogAttrs(ctx, level, "request", attrs...)
 	}
 }
 

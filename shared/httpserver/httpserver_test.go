@@ -105,6 +105,16 @@ func TestTheLogHasTheErrorAndNoQueryOrHeader(t *testing.T) {
 	}
 }
 
+func TestAClientThatHasGoneIsNoError(t *testing.T) {
+	var log bytes.Buffer
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	newEngine(&log, nil).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/late", nil).WithContext(gone))
+	if line := log.String(); !strings.Contains(line, `"status":499`) || !strings.Contains(line, `"level":"INFO"`) {
+		t.Errorf("got %s", line)
+	}
+}
+
 func TestIdentifyLetsNobodyInUnsigned(t *testing.T) {
 	signer, err := identity.NewSigner(make([]byte, identity.MinSecret), time.Now)
 	if err != nil {

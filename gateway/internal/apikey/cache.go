@@ -52,14 +52,14 @@ func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 
 // VerifyKey tells whose key has a hash, as it was at most the cache's time ago.
 func (c *Cache) VerifyKey(ctx context.Context, hash string) (identity.Identity, error) {
-	c.mu.RLock()
-	e, known := c.entries[hash]
-	c.mu.RUnlock()
-	if known && c.now().Before(e.until) {
+	if e, known := c.known(hash); known {
 		return e.identity, e.err
 	}
 	// Who waits with others must not fail because the first of them left.
 	flight := c.flights.DoChan(hash, func() (any, error) {
+		if e, known := c.known(hash); known { // a flight has ended since we looked
+			return e.identity, e.err
+		}
 		asked := c.now()
 		i, err := c.from.VerifyKey(context.WithoutCancel(ctx), hash)
 		switch {
@@ -77,6 +77,13 @@ func (c *Cache) VerifyKey(ctx context.Context, hash string) (identity.Identity, 
 	case <-ctx.Done():
 		return identity.Identity{}, ctx.Err()
 	}
+}
+
+func (c *Cache) known(hash string) (entry, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e, known := c.entries[hash]
+	return e, known && c.now().Before(e.until)
 }
 
 func (c *Cache) keep(hash string, e entry) {

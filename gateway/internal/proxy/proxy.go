@@ -29,10 +29,6 @@ const (
 	bufferSize  = 16 << 10               // bytes copied at a time
 )
 
-// statusClientGone stands in the log for an answer that nobody waited for
-// (nginx's number; no standard has one).
-const statusClientGone = 499
-
 // tokenHeader and tokenParameter carry an owner token (interface document,
 // Authentication).
 const (
@@ -75,12 +71,15 @@ func Remote(address *url.URL, signer *identity.Signer, fail func(*http.Request, 
 			Transport:  transport,
 			BufferPool: &buffers{},
 			ModifyResponse: func(resp *http.Response) error {
+				if resp.StatusCode == http.StatusUnauthorized {
+					return errNotOurs
+				}
 				resp.Header.Del("X-Content-Type-Options") // the edge has set it
 				return nil
 			},
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 				if errors.Is(r.Context().Err(), context.Canceled) { // no fault of the upstream, and nobody is left to answer
-					w.WriteHeader(statusClientGone)
+					w.WriteHeader(httpserver.StatusClientGone)
 					return
 				}
 				fail(r, err)
@@ -89,6 +88,10 @@ func Remote(address *url.URL, signer *identity.Signer, fail func(*http.Request, 
 		},
 	}
 }
+
+// errNotOurs is for the log: keys are checked here, so a service behind that
+// finds something unauthorized does not take our signature.
+var errNotOurs = errors.New("the asset service does not take this gateway's identity: do they have the same secret?")
 
 // Request is what the edge has found out about a request.
 type Request struct {
