@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/httpapi"
+	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
@@ -24,7 +25,7 @@ import (
 
 // Config is all that the service needs to know. Fields that say so may be left zero.
 type Config struct {
-	Store      string            // where assets are kept: "file:" and a path
+	Store      string            // where assets are kept: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	AuthURL    string            // address of the auth service
 	Auth       http.RoundTripper // how to reach it; nil: over the network
 	Secret     []byte            // signs identities; the same for all services
@@ -35,6 +36,10 @@ type Config struct {
 	Timeout    time.Duration     // longest time for a request; 0: 10 s
 	Log        *slog.Logger
 	Now        func() time.Time // nil: time.Now
+
+	// Of a store in MongoDB only:
+	StoreTimeout time.Duration // longest time for one of its operations; 0: 2 s
+	StoreLease   time.Duration // how long a batch of another process may stall before it is fenced; 0: 3 s
 }
 
 const (
@@ -46,8 +51,8 @@ const (
 // Validate reports everything that is wrong with the configuration.
 func (c Config) Validate() error {
 	var faults []error
-	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !isFile || path == "" {
-		faults = append(faults, fmt.Errorf("store %q must be %q and the path of a file", c.Store, fileScheme))
+	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !c.onMongo() && (!isFile || path == "") {
+		faults = append(faults, errors.New(`the store must be "file:" and the path of a file, or an address that begins with "mongodb://"`)) // without it: it may hold a password
 	}
 	if c.AuthURL == "" && c.Auth == nil {
 		faults = append(faults, errors.New("the address of the auth service is missing"))
@@ -64,10 +69,24 @@ func (c Config) Validate() error {
 	if c.Timeout < 0 {
 		faults = append(faults, errors.New("the time-out is negative"))
 	}
+	if c.StoreTimeout < 0 || c.StoreLease < 0 {
+		faults = append(faults, errors.New("the store's time-out or lease is negative"))
+	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
 	return errors.Join(faults...)
+}
+
+func (c Config) onMongo() bool {
+	return strings.HasPrefix(c.Store, "mongodb://") || strings.HasPrefix(c.Store, "mongodb+srv://")
+}
+
+func (c Config) openStore(ctx context.Context) (registry.Store, error) {
+	if c.onMongo() {
+		return mongostore.Open(ctx, c.Store, mongostore.Options{Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease})
+	}
+	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{Now: c.Now})
 }
 
 func (c Config) withDefaults() Config {
@@ -97,7 +116,7 @@ type Server struct {
 }
 
 // New opens the store and returns a service that is ready to answer.
-func New(_ context.Context, c Config) (*Server, error) {
+func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure asset service: %w", err)
 	}
@@ -106,7 +125,7 @@ func New(_ context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{Now: c.Now})
+	store, err := c.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}

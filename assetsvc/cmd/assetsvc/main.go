@@ -17,16 +17,18 @@ import (
 
 // settings are the command's flags, environment and config file.
 type settings struct {
-	Addr       string        `default:"127.0.0.1:8081" help:"Address to listen on."`
-	Store      string        `required:"" help:"Where assets are kept: file:PATH."`
-	AuthURL    string        `name:"auth-url" default:"http://127.0.0.1:8082" help:"Address of the auth service."`
-	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
-	Zone       string        `default:"+00:00" help:"Constant offset of printed timestamps."`
-	AssetTypes []string      `default:"bounce" help:"Accepted values of assetType."`
-	Sandbox    bool          `help:"Accept sandboxParameters."`
-	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
-	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
-	LogLevel   slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+	Addr         string        `default:"127.0.0.1:8081" help:"Address to listen on."`
+	Store        string        `required:"" help:"Where assets are kept: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
+	AuthURL      string        `name:"auth-url" default:"http://127.0.0.1:8082" help:"Address of the auth service."`
+	SecretFile   string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
+	Zone         string        `default:"+00:00" help:"Constant offset of printed timestamps."`
+	AssetTypes   []string      `default:"bounce" help:"Accepted values of assetType."`
+	Sandbox      bool          `help:"Accept sandboxParameters."`
+	MaxBody      int64         `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout      time.Duration `default:"10s" help:"Longest time for a request."`
+	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of the store (MongoDB)."`
+	StoreLease   time.Duration `default:"3s" help:"How long a batch of another asset service may stall before it is fenced (MongoDB)."`
+	LogLevel     slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn or error."`
 }
 
 func main() {
@@ -53,15 +55,17 @@ func run(ctx context.Context, args []string) error {
 	}
 	return httpserver.Run(ctx, s.Addr, s.LogLevel, func(log *slog.Logger) (httpserver.Service, error) {
 		return assetsvc.New(ctx, assetsvc.Config{
-			Store:      s.Store,
-			AuthURL:    s.AuthURL,
-			Secret:     secret,
-			Zone:       zone,
-			AssetTypes: s.AssetTypes,
-			Sandbox:    s.Sandbox,
-			MaxBody:    s.MaxBody,
-			Timeout:    s.Timeout,
-			Log:        log,
+			Store:        s.Store,
+			AuthURL:      s.AuthURL,
+			Secret:       secret,
+			Zone:         zone,
+			AssetTypes:   s.AssetTypes,
+			Sandbox:      s.Sandbox,
+			MaxBody:      s.MaxBody,
+			Timeout:      s.Timeout,
+			Log:          log,
+			StoreTimeout: s.StoreTimeout,
+			StoreLease:   s.StoreLease,
 		})
 	})
 }

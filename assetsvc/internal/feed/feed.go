@@ -76,7 +76,7 @@ const (
 type Store interface {
 	// Open sets clock.Last to b.Last() and clock.Open[writer] to b if
 	// clock.Last is below b.First. It returns whether it did, and the clock as
-	// it is afterwards.
+	// it is afterwards, of which Last and Open[writer].First are enough.
 	Open(ctx context.Context, writer string, b Batch) (now Clock, opened bool, err error)
 	// Close takes clock.Open[writer] off if its First is first.
 	Close(ctx context.Context, writer string, first int64) error

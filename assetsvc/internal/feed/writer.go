@@ -24,6 +24,7 @@ type Options struct {
 	MaxBatch int              // changes in a batch at most
 	Timeout  time.Duration    // of one operation of the store
 	Pause    time.Duration    // before an operation that failed is tried again
+	Failed   func(error)      // is told of an operation's first error
 }
 
 // Writer puts changes into the feed, as many at a time as wait. It is safe for
@@ -75,7 +76,9 @@ func (w *Writer) Run(ctx context.Context) {
 		next, held = w.gather(ctx, held, written == nil)
 		if next == nil {
 			if written != nil {
-				w.retry(ctx, func(ctx context.Context) error { return w.store.Close(ctx, w.o.Name, written.First) })
+				w.retry(ctx, func(ctx context.Context) error {
+					return wrap("close batch", w.store.Close(ctx, w.o.Name, written.First))
+				})
 				written.acknowledge(ctx)
 				written = nil
 			}
@@ -162,7 +165,7 @@ func (w *Writer) open(ctx context.Context, b *batch) {
 		for {
 			now, opened, err := w.store.Open(ctx, w.o.Name, b.Batch)
 			if err != nil {
-				return fmt.Errorf("open batch: %w", err)
+				return wrap("open batch", err)
 			}
 			w.last = max(w.last, now.Last)
 			if opened || now.Open[w.o.Name].First == b.First { // by an earlier copy
@@ -196,29 +199,41 @@ func (w *Writer) write(ctx context.Context, b *batch) {
 	refused := ErrRefused
 	if err != nil {
 		refused = ErrNotDone
-		w.retry(ctx, func(ctx context.Context) error { return w.store.Fence(ctx, b.IDs) })
+		w.o.Failed(fmt.Errorf("write batch: %w", err))
+		w.retry(ctx, func(ctx context.Context) error { return wrap("fence own batch", w.store.Fence(ctx, b.IDs)) })
 	}
 	w.retry(ctx, func(ctx context.Context) error {
 		answers, err := w.store.Landed(ctx, writes)
 		for i, answer := range answers {
 			b.outcomes[i] = map[Answer]error{Yes: nil, No: refused, Maybe: ErrUnknown}[answer]
 		}
-		return err
+		return wrap("look what has landed", err)
 	})
 }
 
 // retry repeats an operation until it succeeds or ctx is done.
 func (w *Writer) retry(ctx context.Context, operation func(context.Context) error) {
-	for ctx.Err() == nil {
+	for failed := false; ctx.Err() == nil; failed = true {
 		once, cancel := context.WithTimeout(ctx, w.o.Timeout)
 		err := operation(once)
 		cancel()
 		if err == nil {
 			return
 		}
+		if !failed && ctx.Err() == nil {
+			w.o.Failed(err)
+		}
 		select {
 		case <-time.After(w.o.Pause):
 		case <-ctx.Done():
 		}
 	}
+}
+
+// wrap says what was being done when err came up, if it did.
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
 }

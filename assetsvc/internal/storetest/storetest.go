@@ -21,7 +21,7 @@ import (
 type Opener func(t *testing.T, name string, now func() time.Time) registry.Store
 
 // start is what a test's clock shows at first.
-var start = time.Date(2026, 11, 20, 12, 0, 0, 123456000, time.UTC)
+var start = time.Date(2025, 11, 20, 12, 0, 0, 123456000, time.UTC)
 
 // Run tests every promise of registry.Store but those of the feed under load,
 // which CheckFeed does.

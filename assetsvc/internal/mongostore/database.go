@@ -1,0 +1,113 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// database is the collections, and the sessions in which they are used.
+type database struct {
+	client  *mongo.Client
+	assets  *mongo.Collection
+	clocks  *mongo.Collection
+	days    *mongo.Collection
+	timeout time.Duration                  // of one operation
+	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
+}
+
+func newDatabase(client *mongo.Client, name string, timeout time.Duration) *database {
+	db := client.Database(name)
+	return &database{
+		client:  client,
+		assets:  db.Collection("assets"),
+		clocks:  db.Collection("clock"),
+		days:    db.Collection("numbers"),
+		timeout: timeout,
+	}
+}
+
+// do runs operations of the database in a session that comes after everything
+// this process has seen, with a deadline for them together.
+func (d *database) do(ctx context.Context, operations func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	session, err := d.client.StartSession()
+	if err != nil {
+		return fmt.Errorf("start session: %w", err)
+	}
+	defer session.EndSession(context.WithoutCancel(ctx))
+	if seen := d.seen.Load(); seen != nil {
+		if err := session.AdvanceOperationTime(seen); err != nil {
+			return fmt.Errorf("advance session: %w", err)
+		}
+	}
+	err = operations(mongo.NewSessionContext(ctx, session))
+	d.saw(session.OperationTime())
+	return err
+}
+
+func (d *database) saw(t *bson.Timestamp) {
+	for t != nil {
+		seen := d.seen.Load()
+		if seen != nil && seen.Compare(*t) >= 0 || d.seen.CompareAndSwap(seen, t) {
+			return
+		}
+	}
+}
+
+// errForeign: the database holds something else.
+var errForeign = errors.New("the MongoDB database holds data of another format")
+
+// indexes are those of the feed, by mode and of all.
+var indexes = []bson.D{
+	{{Key: "listed", Value: 1}, {Key: "test", Value: 1}, {Key: "position", Value: 1}},
+	{{Key: "listed", Value: 1}, {Key: "position", Value: 1}},
+}
+
+// prepare makes the indexes and the clock where they are missing. It may be
+// repeated, and done by several processes at once.
+func (d *database) prepare(ctx context.Context) error {
+	return d.do(ctx, func(ctx context.Context) error {
+		if _, err := d.clocks.InsertOne(ctx, newClock()); err != nil && !mongo.IsDuplicateKeyError(err) {
+			return fmt.Errorf("make clock: %w", err)
+		}
+		now, err := d.readClock(ctx, bson.D{{Key: "format", Value: 1}})
+		if err != nil {
+			return err
+		}
+		if now.Format != format {
+			return fmt.Errorf("%w: %q, not %q", errForeign, now.Format, format)
+		}
+		for _, fields := range indexes {
+			if _, err := d.assets.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: fields}); err != nil {
+				return fmt.Errorf("make index: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// takeNumbers takes count numbers of a day and returns the first.
+func (d *database) takeNumbers(ctx context.Context, day string, count int) (first int, err error) {
+	var after struct {
+		Last int64 `bson:"last"`
+	}
+	err = d.do(ctx, func(ctx context.Context) error {
+		return d.days.FindOneAndUpdate(ctx,
+			bson.D{{Key: "_id", Value: day}},
+			bson.D{{Key: "$inc", Value: bson.D{{Key: "last", Value: int64(count)}}}},
+			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After),
+		).Decode(&after)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("take numbers of %s: %w", day, err)
+	}
+	return int(after.Last) - count + 1, nil
+}

@@ -1,0 +1,90 @@
+package mongostore
+
+import (
+	"fmt"
+	"math"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// document is an asset as it is stored. A void has an id and a negative
+// revision, and nothing else: so no guard matches it, and no page has it.
+type document struct {
+	ID       string `bson:"_id"`
+	Position int64  `bson:"position"` // µs since the Unix epoch
+	Revision int64  `bson:"revision"`
+	Listed   bool   `bson:"listed"`
+	Test     bool   `bson:"test"`
+	Sealed   string `bson:"sealed"`
+	Body     []byte `bson:"body"`
+	// Trail has the position that made a revision, at the revision's slot,
+	// for the newest of each slot. Revisions that a fence made have none.
+	Trail map[string]int64 `bson:"trail"`
+}
+
+// voidRevision is so low that no number of fences raises it to a real one.
+const voidRevision = math.MinInt64 / 2
+
+func (d document) isVoid() bool { return d.Revision < 0 }
+
+// trailSlots is how many of its newest changes a document remembers. A writer
+// looks its changes up within seconds of writing them.
+const trailSlots = 16
+
+// slotOf returns where the trail has the change that a write makes.
+func slotOf(w feed.Write) string { return fmt.Sprint((w.Revision + 1) % trailSlots) }
+
+// landed tells by its trail whether a write was applied to d. Positions in a
+// slot only ever rise.
+func (d document) landed(w feed.Write) feed.Answer {
+	switch at := d.Trail[slotOf(w)]; {
+	case at == w.Position:
+		return feed.Yes
+	case at > w.Position:
+		return feed.Maybe
+	default:
+		return feed.No
+	}
+}
+
+// newDocument is what a write that creates an asset inserts.
+func newDocument(w feed.Write, r registry.Record) document {
+	return document{
+		ID:       w.ID,
+		Position: w.Position,
+		Revision: w.Revision + 1,
+		Listed:   r.Listed,
+		Test:     r.Test,
+		Sealed:   r.Sealed,
+		Body:     r.Body,
+		Trail:    map[string]int64{slotOf(w): w.Position},
+	}
+}
+
+// update is what a write that changes an asset sets.
+func update(w feed.Write, r registry.Record) bson.D {
+	return bson.D{{Key: "$set", Value: bson.D{
+		{Key: "position", Value: w.Position},
+		{Key: "revision", Value: w.Revision + 1},
+		{Key: "listed", Value: r.Listed},
+		{Key: "test", Value: r.Test},
+		{Key: "sealed", Value: r.Sealed},
+		{Key: "body", Value: r.Body},
+		{Key: "trail." + slotOf(w), Value: w.Position},
+	}}}
+}
+
+func (d document) record() registry.Record {
+	return registry.Record{
+		ID:       d.ID,
+		Position: d.Position,
+		Revision: d.Revision,
+		Listed:   d.Listed,
+		Test:     d.Test,
+		Sealed:   d.Sealed,
+		Body:     d.Body,
+	}
+}

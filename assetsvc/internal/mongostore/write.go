@@ -1,0 +1,55 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// Create stores a new asset, or returns registry.ErrExists. An id whose
+// creation failed is never used.
+func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
+	position, err := s.commit(ctx, r, 0)
+	if !errors.Is(err, feed.ErrRefused) {
+		return position, err
+	}
+	switch _, err := s.Get(ctx, r.ID); {
+	case err == nil:
+		return 0, registry.ErrExists
+	case errors.Is(err, registry.ErrNotFound):
+		return 0, errors.New("the batch was fenced") // and the id is void
+	default:
+		return 0, err
+	}
+}
+
+// Replace stores a new revision of an asset, or returns registry.ErrStale or
+// registry.ErrNotFound.
+func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
+	if r.Revision < 1 {
+		return 0, fmt.Errorf("replace revision %d", r.Revision)
+	}
+	position, err := s.commit(ctx, r, r.Revision)
+	switch {
+	case errors.Is(err, feed.ErrNotDone) && ctx.Err() == nil:
+		return 0, registry.ErrStale // fenced: its revision was raised
+	case !errors.Is(err, feed.ErrRefused):
+		return position, err
+	}
+	if _, err := s.Get(ctx, r.ID); err != nil {
+		return 0, err
+	}
+	return 0, registry.ErrStale
+}
+
+func (s *Store) commit(ctx context.Context, r registry.Record, revision int64) (int64, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return 0, errClosed
+	}
+	return s.writer.Commit(ctx, r.ID, revision, r)
+}

@@ -1,0 +1,109 @@
+// Package mongotest gives tests a server that speaks MongoDB's protocol: the
+// one that MONGODB_URI names, or else deploy/devmongo.
+package mongotest
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+)
+
+const startTimeout = 20 * time.Second
+
+// Server is a server that a test may use.
+type Server struct {
+	// Real tells that it is the one of MONGODB_URI, which is fast, keeps what is
+	// written, and cannot be killed.
+	Real bool
+	Addr string // host and port; of the rig only
+
+	uri, binary, dir string
+	cmd              *exec.Cmd
+}
+
+// Start returns the real server, or builds and starts the rig, which ends with
+// the test.
+func Start(t *testing.T) *Server {
+	t.Helper()
+	if uri := os.Getenv("MONGODB_URI"); uri != "" {
+		return &Server{Real: true, uri: uri}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Addr: listener.Addr().String(), binary: Build(t), dir: t.TempDir()}
+	listener.Close()
+	s.uri = "mongodb://" + s.Addr
+	s.Restart(t)
+	t.Cleanup(func() { s.Kill(t) })
+	return s
+}
+
+// URI returns the address of a database on the server.
+func (s *Server) URI(t *testing.T, database string) string {
+	t.Helper()
+	u, err := url.Parse(s.uri)
+	if err != nil {
+		t.Fatal("MONGODB_URI cannot be read; with several hosts, name one")
+	}
+	u.Path = "/" + database
+	return u.String()
+}
+
+// Restart starts the rig after a Kill, on the same address and data.
+func (s *Server) Restart(t *testing.T) {
+	t.Helper()
+	s.cmd = exec.Command(s.binary, "-addr", s.Addr, "-data", s.dir)
+	s.cmd.Stderr = os.Stderr
+	if err := s.cmd.Start(); err != nil {
+		t.Fatalf("start MongoDB rig: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	for {
+		conn, err := net.Dial("tcp", s.Addr)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("the MongoDB rig does not answer: %v", err)
+		}
+	}
+}
+
+// Kill ends the rig at once, as a crash would.
+func (s *Server) Kill(t *testing.T) {
+	t.Helper()
+	if s.cmd.ProcessState != nil {
+		return
+	}
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = s.cmd.Wait() // says that it was killed
+}
+
+// Build builds the rig and returns its path. It is a module of its own, and not
+// in the workspace, whose dependencies it would drag along.
+func Build(t *testing.T) string {
+	t.Helper()
+	_, self, _, _ := runtime.Caller(0)
+	binary := filepath.Join(t.TempDir(), "devmongo")
+	cmd := exec.Command("go", "build", "-o", binary, ".")
+	cmd.Dir = filepath.Join(filepath.Dir(self), "..", "..", "deploy", "devmongo")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build MongoDB rig: %v: %s", err, text)
+	}
+	return binary
+}
