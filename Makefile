@@ -8,7 +8,7 @@ FUZZTIME    ?= 5s
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit e2e feedcheck fuzz bench vuln clean
+.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck fuzz bench vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -38,9 +38,16 @@ unit: ## unit and conformance tests, with the race detector
 
 e2e: ## scenarios on one process and on three, restarts, the crash test
 	go test -count=1 -timeout 10m ./deploy/e2e/...
+	go test -count=1 -timeout 10m ./deploy/feedcheck
 
-feedcheck: ## the feed's protocol through four million changes in a simulated world
+test-mongo: ## the suites of the MongoDB store, and the large feed check, on the server that MONGODB_URI names
+	@test -n "$(MONGODB_URI)" || { echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2; exit 2; }
+	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -race -timeout 30m ./assetsvc/internal/mongostore
+	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -v -timeout 90m ./deploy/feedcheck -services 1,2,4 -changes 20000
+
+feedcheck: ## the feed through millions of simulated changes, and through 60,000 real ones with all going wrong
 	go test -count=1 -v -timeout 30m -run Simulation ./assetsvc/internal/feed -feed.changes 4000000
+	go test -count=1 -v -timeout 90m ./deploy/feedcheck -services 1,2,4 -changes 20000
 
 fuzz: ## each fuzz target for FUZZTIME
 	@deploy/fuzz.sh $(FUZZTIME)
