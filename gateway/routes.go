@@ -21,6 +21,15 @@ import (
 	"asset-registry/shared/identity"
 )
 
+// parts are the resources within an asset, and how one of them is changed;
+// they are added to by POST (contract, section 3).
+var parts = map[string][]string{
+	"items":             {http.MethodPatch},
+	"decisions":         {http.MethodPatch},
+	"documents":         {http.MethodPatch, http.MethodPut},
+	"related_processes": {http.MethodPatch, http.MethodDelete},
+}
+
 // route adds every route to the engine. What a request passes is read from left
 // to right; the order of refusals is that of contract section 7.
 func (s *Server) route(engine *gin.Engine) {
@@ -31,6 +40,7 @@ func (s *Server) route(engine *gin.Engine) {
 		list := []gin.HandlerFunc{s.limitAddress(ratelimit.List), s.identify, s.limitKey(ratelimit.List), forward}
 		read := []gin.HandlerFunc{s.limitAddress(ratelimit.Read), s.identify, s.limitKey(ratelimit.Read), forward}
 		write := []gin.HandlerFunc{s.limitAddress(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.limitKey(ratelimit.Write), s.readBody(), forward}
+		remove := []gin.HandlerFunc{s.limitAddress(ratelimit.Write), s.refuse(v, s.needKey), s.limitKey(ratelimit.Write), forward}
 		r.GET("/assets", list...)
 		r.HEAD("/assets", list...)
 		r.POST("/assets", write...)
@@ -38,6 +48,21 @@ func (s *Server) route(engine *gin.Engine) {
 		r.HEAD("/assets/:id", read...)
 		r.PATCH("/assets/:id", write...)
 		r.PUT("/assets/:id", write...)
+		for name, methods := range parts {
+			all, one := "/assets/:id/"+name, "/assets/:id/"+name+"/:part"
+			r.GET(all, read...)
+			r.HEAD(all, read...)
+			r.POST(all, write...)
+			r.GET(one, read...)
+			r.HEAD(one, read...)
+			for _, method := range methods {
+				if method == http.MethodDelete { // has no body: a content type means nothing there
+					r.DELETE(one, remove...)
+					continue
+				}
+				r.Handle(method, one, write...)
+			}
+		}
 	}
 }
 
@@ -174,7 +199,7 @@ func (s *Server) readBody() gin.HandlerFunc {
 func (s *Server) forward(v version.Version) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		r := c.Request
-		if r.Method == http.MethodGet || r.Method == http.MethodHead { // a body means nothing there
+		if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodDelete { // a body means nothing there
 			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 		}
 		return s.assets.Forward(c.Writer, r, proxy.Request{

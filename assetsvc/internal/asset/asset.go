@@ -74,6 +74,9 @@ func (a Asset) Numbered(assetID string) Asset {
 	return finish(a.fields.With("assetID", assetID))
 }
 
+// Equal tells whether two assets do not differ.
+func (a Asset) Equal(b Asset) bool { return record.Equal(a.fields, b.fields) }
+
 // ID returns the asset's id, 32 lowercase hex characters.
 func (a Asset) ID() string { return a.fields.Text("id") }
 

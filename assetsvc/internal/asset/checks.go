@@ -65,6 +65,32 @@ func checkPeriod(w *walk, path string, o record.Object) {
 	}
 }
 
+// checkDocument judges what depends on the type: documents to be seen somewhere
+// say where, all others have a url (contract, section 1.4).
+func checkDocument(w *walk, path string, o record.Object) {
+	if o.Text("documentType") != familiarization {
+		if o.Text("url") == "" {
+			w.breaks(record.Join(path, "url"), required)
+		}
+		return
+	}
+	for _, name := range []string{"url", "hash"} {
+		if o.Get(name) != nil {
+			w.breaks(record.Join(path, name), "This field is not required.")
+		}
+	}
+	if o.Text("accessDetails") == "" {
+		w.breaks(record.Join(path, "accessDetails"), required)
+	}
+}
+
+// firstInforms refuses a first document of another type (contract, section 1.1).
+func firstInforms(w *walk, path string, l record.List) {
+	if first, _ := l[0].(record.Object); first.Text("documentType") != informationDetails {
+		w.breaks(path, "First document should be document with %sdocumentType", informationDetails) // the blank is missing there, too
+	}
+}
+
 // uniqueIDs refuses lists in which an id stands twice (contract, decision 10).
 func uniqueIDs(otherwise string) func(*walk, string, record.List) {
 	return func(w *walk, path string, l record.List) {
@@ -81,6 +107,11 @@ func uniqueIDs(otherwise string) func(*walk, string, record.List) {
 	}
 }
 
+var (
+	uniqueItems     = uniqueIDs("Item id should be uniq for all items")
+	uniqueDecisions = uniqueIDs("Decision id should be unique for all decisions")
+)
+
 func atMostOne(w *walk, path string, l record.List) {
 	if len(l) > 1 {
 		w.breaks(path, "Please provide no more than 1 item.")
@@ -93,7 +124,7 @@ func hasLot(o record.Object) bool { return anyOf(o.List("relatedProcesses"), "ty
 
 // hasCancellation tells whether an asset may be deleted (contract, section 2.2, step 10).
 func hasCancellation(o record.Object) bool {
-	return anyOf(o.List("documents"), "documentType", "cancellationDetails")
+	return anyOf(o.List("documents"), "documentType", cancellationDetails)
 }
 
 func anyOf(l record.List, name, value string) bool {

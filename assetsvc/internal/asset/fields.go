@@ -25,8 +25,8 @@ var assetModel = model{name: "Asset", fields: []field{
 	{name: "description", of: text, required: true, writers: atCreation | byOwner},
 	{name: "description_en", of: text, writers: atCreation | byOwner},
 	{name: "description_ru", of: text, writers: atCreation | byOwner},
-	{name: "items", of: listOf(itemModel.convert, uniqueIDs("Item id should be uniq for all items")), writers: atCreation | byOwner},
-	{name: "decisions", of: listOf(decisionModel.convert, uniqueIDs("Decision id should be unique for all decisions")), writers: atCreation | byOwnerPublishing},
+	{name: "items", of: listOf(itemModel.convert, uniqueItems), writers: atCreation | byOwner},
+	{name: "decisions", of: listOf(decisionModel.convert, uniqueDecisions), writers: atCreation | byOwnerPublishing},
 	{name: "documents", of: listOf(documentModel.convert)},
 	{name: "relatedProcesses", of: listOf(relatedProcessModel.convert, atMostOne), writers: atCreation | byOwner},
 	{name: "assetCustodian", of: custodianModel.convert, required: true, writers: atCreation | byOwner},
@@ -127,12 +127,12 @@ var decisionModel = model{name: "Decision", fields: []field{
 	{name: "relatedItem", of: dropped(text)},
 }}
 
-// documentModel is contract section 1.4. Documents of an asset come from the
-// service; of those that are sent with one only the types are judged.
-var documentModel = model{name: "Document", fields: []field{
+// documentModel is contract section 1.4. Documents that are sent with an asset
+// are ignored: they have addresses of their own.
+var documentModel = model{name: "Document", check: checkDocument, fields: []field{
 	{name: "id", of: reference},
-	{name: "documentType", of: text},
-	{name: "title", of: text},
+	{name: "documentType", of: oneOf(documentTypes...), required: true},
+	{name: "title", of: text, required: true},
 	{name: "title_en", of: text},
 	{name: "title_ru", of: text},
 	{name: "description", of: text},
@@ -140,16 +140,28 @@ var documentModel = model{name: "Document", fields: []field{
 	{name: "description_ru", of: text},
 	{name: "format", of: mediaType},
 	{name: "url", of: webAddress},
-	{name: "hash", of: text},
+	{name: "hash", of: digest},
 	{name: "accessDetails", of: text},
 	{name: "language", of: text},
 	{name: "index", of: integer},
-	{name: "documentOf", of: text},
+	{name: "documentOf", of: oneOf("asset", "item"), absent: constant("asset")},
 	{name: "relatedItem", of: reference},
 	{name: "author", of: text},
 	{name: "datePublished", of: timestamp},
 	{name: "dateModified", of: timestamp},
 }}
+
+var documentTypes = []string{
+	"notice", "technicalSpecifications", "illustration", "x_presentation", informationDetails, cancellationDetails,
+	familiarization, "evaluationCriteria", "clarifications",
+}
+
+// The types of documents that rules are about.
+const (
+	informationDetails  = "informationDetails"        // the first document of every asset
+	cancellationDetails = "cancellationDetails"       // without one no asset is deleted
+	familiarization     = "x_dgfAssetFamiliarization" // is to be seen somewhere, and has no url
+)
 
 // custodianModel is contract section 1.5.
 var custodianModel = model{name: "Organization", fields: append(organisationFields,

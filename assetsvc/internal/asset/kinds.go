@@ -205,6 +205,26 @@ func reference(w *walk, path string, old, sent record.Value) record.Value {
 	return value
 }
 
+// digestLengths are how many hex characters the hashes of each algorithm have.
+var digestLengths = map[string]int{"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
+
+// digest is the kind of hashes: the name of an algorithm, a colon, hex characters.
+func digest(w *walk, path string, old, sent record.Value) record.Value {
+	value := text(w, path, old, sent)
+	if s, ok := value.(string); ok && s != "" {
+		algorithm, sum, _ := strings.Cut(s, ":")
+		switch length := digestLengths[algorithm]; {
+		case length == 0:
+			w.breaks(path, "Hash type is not supported.")
+		case len(sum) != length:
+			w.breaks(path, "Hash value is wrong length.")
+		case !hexForm.MatchString(sum):
+			w.breaks(path, "Hash value is not hexadecimal.")
+		}
+	}
+	return value
+}
+
 // The forms of web addresses, e-mail addresses and media types. Names of hosts
 // may have letters of any script.
 var (

@@ -49,7 +49,7 @@ func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 		With("date", now).
 		With("documents", record.List{record.Object{ // contract, section 1.4
 			{Name: "id", Value: o.NewID()},
-			{Name: "documentType", Value: "informationDetails"},
+			{Name: "documentType", Value: informationDetails},
 			{Name: "title", Value: "Інформація про оприлюднення інформаційного повідомлення"},
 			{Name: "url", Value: "https://prozorro.sale/info/ssp_details"},
 			{Name: "documentOf", Value: "asset"},
@@ -92,9 +92,7 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	fields := w.asset(a.fields, c.Fields, func(f field, sent bool) bool {
 		return f.writers&mine != 0 && (sent || f.name != "status") // what is left out of a PUT is cleared, but for the status
 	})
-	if to == Active && !hasLot(fields) {
-		w.breaks("relatedProcesses", "Asset must have related lot to become active.")
-	}
+	w.keepsLot(to, fields)
 	if from == Pending && to == Pending {
 		w.keepsParts(a.fields, fields)
 	}
@@ -134,15 +132,12 @@ func (r Role) writes(from, to Status) writers {
 	}
 }
 
-// parts are the lists without which no asset is published.
-var parts = []struct{ name, one string }{{"items", "item"}, {"decisions", "decision"}}
-
 // publishable refuses what lacks items or decisions (contract, section 2.2, step 11).
 func publishable(fields record.Object) error {
-	for _, part := range parts {
-		if len(fields.List(part.name)) == 0 {
+	for _, p := range parts {
+		if p.required != "" && len(fields.List(p.field)) == 0 {
 			return fault.New(fault.Invalid, fault.Body, "data",
-				"You cannot switch the asset status from draft to pending unless at least one %s has been added.", part.one)
+				"You cannot switch the asset status from draft to pending unless at least one %s has been added.", p.required)
 		}
 	}
 	return nil
@@ -150,10 +145,17 @@ func publishable(fields record.Object) error {
 
 // keepsParts refuses to empty the lists of what is published (contract, decision 7).
 func (w *walk) keepsParts(before, after record.Object) {
-	for _, part := range parts {
-		if len(before.List(part.name)) > 0 && len(after.List(part.name)) == 0 && !w.found(part.name) {
-			w.breaks(part.name, "A published asset has at least one %s.", part.one)
+	for _, p := range parts {
+		if p.required != "" && len(before.List(p.field)) > 0 && len(after.List(p.field)) == 0 && !w.found(p.field) {
+			w.breaks(p.field, "A published asset has at least one %s.", p.required)
 		}
+	}
+}
+
+// keepsLot refuses an active asset without a related lot (contract, section 1.1).
+func (w *walk) keepsLot(s Status, fields record.Object) {
+	if s == Active && !hasLot(fields) {
+		w.breaks("relatedProcesses", "Asset must have related lot to become active.")
 	}
 }
 
@@ -182,18 +184,14 @@ var testTitles = map[string]string{"title": "[ТЕСТУВАННЯ] ", "title_en
 
 // finish returns the asset of fields, in the order of the field model.
 func finish(fields record.Object) Asset {
-	ordered := make(record.Object, 0, len(fields))
-	for _, f := range assetModel.fields {
-		value := fields.Get(f.name)
-		if value == nil {
-			continue
+	if fields.Text("mode") == testMode {
+		for name, start := range testTitles {
+			if title := fields.Text(name); fields.Get(name) != nil && !strings.HasPrefix(title, start) {
+				fields = fields.With(name, start+title)
+			}
 		}
-		if start := testTitles[f.name]; start != "" && fields.Text("mode") == testMode && !strings.HasPrefix(fields.Text(f.name), start) {
-			value = start + fields.Text(f.name)
-		}
-		ordered = append(ordered, record.Member{Name: f.name, Value: value})
 	}
-	return Asset{ordered}
+	return Asset{assetModel.ordered(fields)}
 }
 
 // walk returns a walk over the field model as the operator has it.

@@ -95,6 +95,18 @@ func (m *model) convert(w *walk, path string, old, sent record.Value) record.Val
 	return out
 }
 
+// ordered returns the members of an object that are fields of the model and
+// have a value, in the model's order.
+func (m *model) ordered(o record.Object) record.Object {
+	out := make(record.Object, 0, len(o))
+	for _, f := range m.fields {
+		if value := o.Get(f.name); value != nil {
+			out = append(out, record.Member{Name: f.name, Value: value})
+		}
+	}
+	return out
+}
+
 // member returns the value that a field of an object gets.
 func (w *walk) member(f field, path string, old, sent record.Object) record.Value {
 	stored := old.Get(f.name)

@@ -24,8 +24,18 @@ type request struct {
 }
 
 // parse reads the body. The owner token of the header wins over that of the
-// body, without falling back on it (contract, section 6.3).
+// body, without falling back on it (contract, section 6.3); it is there also
+// when the body is faulty.
 func (a *API) parse(c *gin.Context) (request, error) {
+	r, err := a.readBody(c)
+	if token := c.GetHeader(tokenHeader); token != "" {
+		r.token = token
+	}
+	r.pretty = r.pretty || c.Query("opt_pretty") != ""
+	return r, err
+}
+
+func (a *API) readBody(c *gin.Context) (request, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, a.maxBody))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return request{}, fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", tooLarge.Limit)
@@ -33,15 +43,7 @@ func (a *API) parse(c *gin.Context) (request, error) {
 	if err != nil {
 		return request{}, fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
 	}
-	r, err := parseBody(text)
-	if err != nil {
-		return request{}, err
-	}
-	if token := c.GetHeader(tokenHeader); token != "" {
-		r.token = token
-	}
-	r.pretty = r.pretty || c.Query("opt_pretty") != ""
-	return r, nil
+	return parseBody(text)
 }
 
 func parseBody(text []byte) (request, error) {
@@ -50,11 +52,11 @@ func parseBody(text []byte) (request, error) {
 		return request{}, err
 	}
 	body, _ := value.(record.Object)
+	token, err := accessToken(body)
 	data, ok := body.Get("data").(record.Object)
 	if !ok {
-		return request{}, fault.New(fault.Invalid, fault.Body, "data", "Data not available")
+		return request{token: token}, fault.New(fault.Invalid, fault.Body, "data", "Data not available")
 	}
-	token, err := accessToken(body)
 	if err != nil {
 		return request{}, err
 	}

@@ -9,10 +9,12 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/httpserver"
@@ -45,6 +47,9 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		r.HEAD("/assets/:id", read)
 		r.PATCH("/assets/:id", httpserver.Handle(func(c *gin.Context) error { return a.change(c, v, false) }))
 		r.PUT("/assets/:id", httpserver.Handle(func(c *gin.Context) error { return a.change(c, v, true) }))
+		for _, p := range asset.Parts() {
+			a.routePart(r, v, p)
+		}
 	}
 }
 
@@ -69,12 +74,17 @@ func (a *API) create(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	c.Header("Location", c.GetHeader(httpserver.BaseURLHeader)+"/api/"+v.name+"/assets/"+created.ID)
+	c.Header("Location", location(c, v, created.ID))
 	access := record.Object{{Name: "token", Value: created.Token}}
 	if v.transfer {
 		access = append(access, record.Member{Name: "transfer", Value: created.Transfer})
 	}
 	return a.answer(c, v, http.StatusCreated, created.Record, options{pretty: in.pretty, access: access})
+}
+
+// location is the address of an asset, or of a part of it, as the public knows it.
+func location(c *gin.Context, v version, steps ...string) string {
+	return c.GetHeader(httpserver.BaseURLHeader) + "/api/" + v.name + "/assets/" + strings.Join(steps, "/")
 }
 
 func (a *API) change(c *gin.Context, v version, whole bool) error {

@@ -30,6 +30,9 @@ type Tokens interface {
 // the same asset meanwhile (contract, decision 4).
 const maxAttempts = 16
 
+// maxAsset bounds the bytes of an asset, which parts can be added to without end.
+const maxAsset = 4 << 20
+
 // accreditationToCreate is the level that a key needs to create an asset
 // (contract, section 6.2).
 const accreditationToCreate = '3'
@@ -113,6 +116,25 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 // it in its place (PUT; contract, decision 17). Token is the owner token, ""
 // for none. A change that changes nothing is not saved.
 func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token string, in Input, whole bool) (Record, error) {
+	return r.change(ctx, by, id, token, func(current asset.Asset, role asset.Role) (asset.Asset, error) {
+		next, _, err := r.rules.Change(current, asset.Change{
+			Fields: in.Fields,
+			Whole:  whole,
+			Role:   role,
+			Hidden: in.Hidden,
+			Now:    r.now(),
+			NewID:  newID,
+		})
+		return next, err
+	})
+}
+
+// decision is what the rules make of an asset for somebody in a role.
+type decision func(current asset.Asset, role asset.Role) (asset.Asset, error)
+
+// change loads an asset, has decide make of it what it is to be, and saves
+// that if it differs; anew, when others have changed the asset meanwhile.
+func (r *Registry) change(ctx context.Context, by identity.Identity, id, token string, decide decision) (Record, error) {
 	if by.IsAnonymous() {
 		return Record{}, forbidden()
 	}
@@ -126,7 +148,7 @@ func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token s
 		if err != nil {
 			return Record{}, err
 		}
-		changed, err := r.decide(ctx, by, stored, token, in, whole)
+		changed, err := r.decide(ctx, by, stored, token, decide)
 		if err != nil {
 			return Record{}, err
 		}
@@ -147,31 +169,35 @@ func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token s
 }
 
 // decide returns stored as it is to be saved, without a body when nothing differs.
-func (r *Registry) decide(ctx context.Context, by identity.Identity, stored Record, token string, in Input, whole bool) (Record, error) {
-	current, err := asset.Decode(stored.Body)
+func (r *Registry) decide(ctx context.Context, by identity.Identity, stored Record, token string, decide decision) (Record, error) {
+	current, err := decode(stored)
 	if err != nil {
-		return Record{}, fmt.Errorf("decode asset %s: %w", stored.ID, err)
+		return Record{}, err
 	}
 	role, sealed, err := r.roleOf(ctx, by, current, token, stored.Sealed)
 	if err != nil {
 		return Record{}, err
 	}
-	next, differs, err := r.rules.Change(current, asset.Change{
-		Fields: in.Fields,
-		Whole:  whole,
-		Role:   role,
-		Hidden: in.Hidden,
-		Now:    r.now(),
-		NewID:  newID,
-	})
-	if err != nil || !differs {
+	next, err := decide(current, role)
+	if err != nil || next.Equal(current) {
 		return Record{}, err
 	}
 	stored.Listed = next.Listed()
 	stored.Test = next.Test()
 	stored.Sealed = sealed
 	stored.Body = next.Encode()
+	if len(stored.Body) > maxAsset && len(stored.Body) > len(current.Encode()) {
+		return Record{}, fault.New(fault.TooLarge, fault.Body, "data", "The asset would have more than %d bytes.", maxAsset)
+	}
 	return stored, nil
+}
+
+func decode(stored Record) (asset.Asset, error) {
+	a, err := asset.Decode(stored.Body)
+	if err != nil {
+		return asset.Asset{}, fmt.Errorf("decode asset %s: %w", stored.ID, err)
+	}
+	return a, nil
 }
 
 // roleOf tells what a caller is for an asset (contract, section 2.1): its

@@ -1,0 +1,95 @@
+package registry
+
+import (
+	"context"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/identity"
+)
+
+// Place is the address of a part of an asset.
+type Place struct {
+	Asset string
+	Part  asset.Part
+	ID    string // "" for all parts of the kind, or a new one
+}
+
+// ReadPart returns a part, or a fault of kind NotFound.
+func (r *Registry) ReadPart(ctx context.Context, at Place) (record.Object, error) {
+	a, err := r.load(ctx, at.Asset)
+	if err != nil {
+		return nil, err
+	}
+	return a.Part(at.Part, at.ID)
+}
+
+// ReadParts returns all parts of a kind that an asset has, with all the former
+// versions of theirs or without.
+func (r *Registry) ReadParts(ctx context.Context, at Place, versions bool) (record.List, error) {
+	a, err := r.load(ctx, at.Asset)
+	if err != nil {
+		return nil, err
+	}
+	return a.Parts(at.Part, versions), nil
+}
+
+// Download returns the url of the version of a part that key names.
+func (r *Registry) Download(ctx context.Context, at Place, key string) (string, error) {
+	a, err := r.load(ctx, at.Asset)
+	if err != nil {
+		return "", err
+	}
+	return a.Download(at.Part, at.ID, key)
+}
+
+// ChangePart does to a part what a caller asks for, and returns it as it is
+// then, nil when it is removed. The asset changes with it.
+func (r *Registry) ChangePart(ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in record.Object) (record.Object, error) {
+	var part record.Object
+	_, err := r.change(ctx, by, at.Asset, token, func(current asset.Asset, role asset.Role) (next asset.Asset, err error) {
+		next, part, err = r.rules.ChangePart(current, asset.PartChange{
+			Part:   at.Part,
+			ID:     at.ID,
+			Verb:   verb,
+			Fields: in,
+			Role:   role,
+			Now:    r.now(),
+			NewID:  newID,
+		})
+		return next, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return part, nil
+}
+
+// Admit refuses a caller who may not change a part, whatever a body says that
+// could not be read. It may hold the owner token, if that stands nowhere else.
+func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, token string) error {
+	stored, err := r.Read(ctx, at.Asset)
+	if err != nil {
+		return err
+	}
+	a, err := decode(stored)
+	if err != nil {
+		return err
+	}
+	role, _, err := r.roleOf(ctx, by, a, token, stored.Sealed)
+	if err != nil {
+		return err
+	}
+	if token == "" && by.Broker == a.Owner() {
+		role = asset.Owner
+	}
+	return a.Admit(role, at.Part, at.ID)
+}
+
+func (r *Registry) load(ctx context.Context, id string) (asset.Asset, error) {
+	stored, err := r.Read(ctx, id)
+	if err != nil {
+		return asset.Asset{}, err
+	}
+	return decode(stored)
+}
