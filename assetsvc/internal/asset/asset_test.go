@@ -161,7 +161,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestWhoWritesWhat has a row for each role and field (contract, section 2.4).
+// TestWhoWritesWhat has a row for each state, role and field (contract, section
+// 2.4). Status has its own: TestSteps.
 func TestWhoWritesWhat(t *testing.T) {
 	values := map[string]string{
 		"title": `"x"`, "title_en": `"x"`, "title_ru": `"x"`, "description": `"x"`, "description_en": `"x"`, "description_ru": `"x"`,
@@ -169,6 +170,7 @@ func TestWhoWritesWhat(t *testing.T) {
 		"assetCustodian":      `{"name":"x"}`,
 		"assetHolder":         `{"name":"x","identifier":{"scheme":"UA-EDR","id":1}}`,
 		"relatedProcesses":    `[{"identifier":"x"}]`,
+		"sandboxParameters":   `"x"`,
 		"decisions":           `[{"decisionID":"x"}]`,
 		"documents":           `[]`,
 		"assetType":           `"domain"`,
@@ -179,24 +181,47 @@ func TestWhoWritesWhat(t *testing.T) {
 		"date":                `"2020-01-01"`,
 		"dateModified":        `"2020-01-01"`,
 		"rectificationPeriod": `{"endDate":"2030-01-01"}`,
+		"owner_token":         `"x"`,
+		"transfer_token":      `"x"`,
+		"revisions":           `[]`,
 	}
-	written := map[Role]string{
-		Owner:         "title title_en title_ru description description_en description_ru items assetCustodian assetHolder relatedProcesses",
-		Administrator: "mode rectificationPeriod",
-		Concierge:     "",
+	for _, f := range assetModel.fields {
+		if values[f.name] == "" && f.name != "status" {
+			t.Errorf("%s has no row", f.name)
+		}
 	}
-	for status, roles := range map[Status][]Role{
-		Draft: {Owner, Administrator}, Pending: {Owner, Concierge, Administrator}, Verification: {Concierge, Administrator}, Active: {Concierge, Administrator},
-	} {
-		for _, by := range roles {
+	const (
+		nobody  = "-"
+		nothing = ""
+		owners  = "title title_en title_ru description description_en description_ru items assetCustodian assetHolder relatedProcesses sandboxParameters"
+		admins  = "mode rectificationPeriod"
+	)
+	written := map[Status]map[Role]string{
+		Draft:        {Owner: owners, Concierge: nobody, Administrator: admins, Other: nobody},
+		Pending:      {Owner: owners, Concierge: nothing, Administrator: admins, Other: nobody},
+		Verification: {Owner: nobody, Concierge: nothing, Administrator: admins, Other: nobody},
+		Active:       {Owner: nobody, Concierge: nothing, Administrator: admins, Other: nobody},
+		Complete:     {Owner: nobody, Concierge: nobody, Administrator: nobody, Other: nobody},
+		Deleted:      {Owner: nobody, Concierge: nobody, Administrator: nobody, Other: nobody},
+	}
+	sandbox := rules
+	sandbox.Sandbox = true
+	for status, roles := range written {
+		for by, fields := range roles {
 			for name, value := range values {
 				t.Run(fmt.Sprintf("%s in %s: %s", by, status, name), func(t *testing.T) {
 					a := in(t, status)
-					next, differs, err := rules.Change(a, Change{Fields: parse(t, `{"`+name+`":`+value+`}`), Role: by, Now: evening, NewID: ids()})
+					next, differs, err := sandbox.Change(a, Change{Fields: parse(t, `{"`+name+`":`+value+`}`), Role: by, Now: evening, NewID: ids()})
+					if fields == nobody {
+						if fault.KindOf(err) != fault.Forbidden || err.Error() != fmt.Sprintf("body/data: Can't update asset in current (%s) status", status) || differs {
+							t.Errorf("got %v, want it refused", err)
+						}
+						return
+					}
 					if err != nil {
 						t.Fatal(err)
 					}
-					if want := strings.Contains(" "+written[by]+" ", " "+name+" "); differs != want || !differs && !record.Equal(next.fields, a.fields) {
+					if want := strings.Contains(" "+fields+" ", " "+name+" "); differs != want || next.Equal(a) == want {
 						t.Errorf("written: %v, want %v", differs, want)
 					}
 				})
@@ -217,25 +242,41 @@ func TestSandboxParametersExistInASandboxOnly(t *testing.T) {
 	}
 }
 
+// TestEffectsOfSteps has a row for each step (contract, section 2.3): which end
+// of the rectification period it sets, takes away or lets be.
 func TestEffectsOfSteps(t *testing.T) {
-	draft := valid(t, `{}`)
-	if draft.fields.Text("date") != FormatTime(morning, time.UTC) || draft.Listed() {
-		t.Errorf("draft %v", draft.fields)
-	}
-	pending := change(t, draft, Owner, `{"status":"pending"}`)
-	period := func(a Asset, name string) string { return a.fields.Object("rectificationPeriod").Text(name) }
-	now := FormatTime(evening, time.UTC)
-	if pending.fields.Text("date") != now || period(pending, "startDate") != now || !pending.Listed() {
-		t.Errorf("pending %v", pending.fields)
-	}
-	active := in(t, Active)
-	if period(active, "endDate") != now || period(active, "startDate") != now {
-		t.Errorf("active %v", active.fields)
-	}
-	later := FormatTime(evening.Add(time.Hour), time.UTC)
-	back, _, err := rules.Change(active, Change{Fields: parse(t, `{"status":"pending"}`), Role: Concierge, Now: evening.Add(time.Hour), NewID: ids()})
-	if err != nil || period(back, "endDate") != "" || period(back, "startDate") != now || back.fields.Text("date") != later || !hasLot(back.fields) {
-		t.Errorf("back to pending %v, %v", back.fields, err)
+	const before, now, none = "before", "now", ""
+	for name, c := range map[string]struct {
+		from, to   Status
+		start, end string
+		listed     bool
+	}{
+		"publishing starts it":           {Draft, Pending, now, none, true},
+		"deleting lets it be":            {Pending, Deleted, before, none, true},
+		"verifying lets it be":           {Pending, Verification, before, none, true},
+		"going back lets it be":          {Verification, Pending, before, none, true},
+		"activating ends it":             {Verification, Active, before, now, true},
+		"correcting takes the end away":  {Active, Pending, before, none, true},
+		"selling lets it be":             {Active, Complete, before, before, true},
+		"staying changes nothing at all": {Active, Active, before, before, true},
+		"a draft has none":               {Draft, Draft, none, none, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := in(t, c.from)
+			step := evening.Add(time.Hour)
+			next, _, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+string(c.to)+`"}`), Role: Administrator, Now: step, NewID: ids()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stamps := map[string]string{before: FormatTime(evening, time.UTC), now: FormatTime(step, time.UTC), none: ""}
+			period := next.fields.Object("rectificationPeriod")
+			if period.Text("startDate") != stamps[c.start] || period.Text("endDate") != stamps[c.end] {
+				t.Errorf("the period is %v", period)
+			}
+			if moved := next.fields.Text("date") == stamps[now]; moved != (c.from != c.to) || next.Listed() != c.listed || !hasLot(next.fields) {
+				t.Errorf("got %v", next.fields)
+			}
+		})
 	}
 }
 

@@ -1,14 +1,11 @@
 package asset
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"asset-registry/assetsvc/internal/record"
 )
-
-var classificationForm = regexp.MustCompile(`^[0-9]{8}-[0-9]$`)
 
 // tooCoarse is how the codes of divisions and groups go on after their start.
 const tooCoarse = "00000-"
@@ -17,25 +14,17 @@ func checkClassification(w *walk, path string, o record.Object) {
 	path = record.Join(path, "id")
 	scheme, id := o.Text("scheme"), o.Text("id")
 	switch {
-	case scheme == "CAV-PS" && !cavPSCodes().has(id):
-		w.breaks(path, "%s", notOneOf(cavPSCodes()))
-	case !classificationForm.MatchString(id):
+	case scheme == "CAV-PS" && !cavPSCodes.has(id):
+		w.breaks(path, "%s", notOneOf(cavPSCodes))
+	case !classificationSchemes.fit(scheme, id):
 		w.breaks(path, noMatch)
 	case strings.LastIndex(id, tooCoarse) > 0:
 		w.breaks(path, "At least %s classification class (XXXX0000-Y) should be specified more precisely", scheme)
 	}
 }
 
-// additionalForms are the forms of codes whose lists are not built in
-// (contract, decision 14); ids of other schemes are free text.
-var additionalForms = map[string]*regexp.Regexp{
-	"CPVS":   regexp.MustCompile(`^[A-Z]{2}[0-9]{2}-[0-9]$`),
-	"dk018":  regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,2})?$`),
-	"kvtspz": regexp.MustCompile(`^[0-9]{2}(\.[0-9]{2})?$`),
-}
-
 func checkAdditionalClassification(w *walk, path string, o record.Object) {
-	if form := additionalForms[o.Text("scheme")]; form != nil && !form.MatchString(o.Text("id")) {
+	if !additionalSchemes.fit(o.Text("scheme"), o.Text("id")) {
 		w.breaks(record.Join(path, "id"), noMatch)
 	}
 }

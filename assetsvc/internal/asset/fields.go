@@ -65,7 +65,7 @@ var itemModel = model{name: "Item", fields: []field{
 }}
 
 var classificationModel = model{name: "Classification", check: checkClassification, fields: []field{
-	{name: "scheme", of: oneOf("CAV-PS", "CPV"), absent: constant("CAV-PS")},
+	{name: "scheme", of: oneOfCodes(classificationSchemes.names), absent: constant("CAV-PS")},
 	{name: "id", of: text, required: true},
 	{name: "description", of: text, required: true},
 	{name: "description_en", of: text},
@@ -74,7 +74,7 @@ var classificationModel = model{name: "Classification", check: checkClassificati
 }}
 
 var additionalClassificationModel = model{name: "AdditionalClassification", check: checkAdditionalClassification, fields: []field{
-	{name: "scheme", of: oneOf("UA-EDR", "CPVS", "cadastralNumber", "dk018", "kvtspz"), absent: constant("UA-EDR")},
+	{name: "scheme", of: oneOfCodes(additionalSchemes.names), absent: constant("UA-EDR")},
 	{name: "id", of: text, required: true},
 	{name: "description", of: text, required: true},
 	{name: "description_en", of: text},

@@ -49,11 +49,11 @@ func oneOf(choices ...string) kind {
 }
 
 // oneOfCodes is the kind of strings of a code list.
-func oneOfCodes(list func() codeList) kind {
+func oneOfCodes(list codeList) kind {
 	return func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text(w, path, old, sent)
-		if s, ok := value.(string); ok && !list().has(s) {
-			w.breaks(path, "%s", notOneOf(list()))
+		if s, ok := value.(string); ok && !list.has(s) {
+			w.breaks(path, "%s", notOneOf(list))
 		}
 		return value
 	}

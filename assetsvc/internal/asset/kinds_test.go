@@ -154,15 +154,20 @@ func FuzzParseTime(f *testing.F) {
 }
 
 func TestCodeListsAreWhole(t *testing.T) {
-	if got := len(identifierSchemes()); got != 126 {
+	if got := len(identifierSchemes); got != 126 {
 		t.Errorf("there are %d identifier schemes, want 126", got)
 	}
-	if !cavPSCodes().has("06111000-3") {
+	if !cavPSCodes.has("06111000-3") {
 		t.Error("a code is missing")
 	}
 	for name, file := range map[string]string{"no source": "a\n", "a blank": "# x\na \n", "out of order": "# x\nb\na\n", "twice": "# x\na\na\n", "an empty line": "# x\na\n\nb\n"} {
 		if _, err := parseCodes(file); err == nil {
 			t.Errorf("%s: the list passes", name)
+		}
+	}
+	for name, file := range map[string]string{"no source": "a b\n", "no form": "# x\na\n", "a faulty form": "# x\na (\n"} {
+		if _, err := parseSchemes(file); err == nil {
+			t.Errorf("%s: the list of schemes passes", name)
 		}
 	}
 }

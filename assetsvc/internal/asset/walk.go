@@ -86,7 +86,7 @@ func (m *model) convert(w *walk, path string, old, sent record.Value) record.Val
 		}
 	}
 	w.rogues(m, path, in)
-	if m.check != nil && len(w.details) == faults {
+	if m.check != nil && !w.typesOnly && len(w.details) == faults {
 		m.check(w, path, out)
 	}
 	if len(out) == 0 {

@@ -1,0 +1,339 @@
+package asset
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+)
+
+// night is when the parts of these tests change.
+var night = evening.Add(2 * time.Hour)
+
+const (
+	validItem = `{"description":"Друге","classification":{"id":"06111000-3","description":"Земля"},"unit":{"code":"MTK"},
+		"quantity":1,"address":{"countryName":"Україна"},"registrationDetails":{}}`
+	validDecision = `{"decisionDate":"2026-11-21T12:00:00+02:00","decisionID":"1637-11"}`
+	validDocument = `{"documentType":"notice","title":"Оголошення","url":"https://docs.example/a?b=c"}`
+	validProcess  = `{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}`
+)
+
+// validPart is a part of each kind as a client may send it.
+var validPart = map[string]string{"items": validItem, "decisions": validDecision, "documents": validDocument, "related_processes": validProcess}
+
+func part(t testing.TB, path string) Part {
+	t.Helper()
+	for _, p := range Parts() {
+		if p.Path == path {
+			return p
+		}
+	}
+	t.Fatalf("there are no %s", path)
+	return Part{}
+}
+
+// ask makes a change of a part; its id is that of the first one there is.
+func ask(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object, error) {
+	t.Helper()
+	c := PartChange{Part: part(t, path), Verb: verb, Role: by, Now: night, NewID: ids()}
+	if verb != Add {
+		c.ID = first(t, a, path)
+	}
+	if verb != Remove {
+		c.Fields = parse(t, sent)
+	}
+	return rules.ChangePart(a, c)
+}
+
+// first returns the id of an asset's first part of a kind.
+func first(t testing.TB, a Asset, path string) string {
+	t.Helper()
+	list := a.Parts(part(t, path), true)
+	if len(list) == 0 {
+		t.Fatalf("the asset has no %s", path)
+	}
+	return idOf(list[0])
+}
+
+// done is ask for what is allowed.
+func done(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object) {
+	t.Helper()
+	next, changed, err := ask(t, a, by, path, verb, sent)
+	if err != nil {
+		t.Fatalf("%s: %v", sent, err)
+	}
+	return next, changed
+}
+
+// lotless is an asset in a state without a related process.
+func lotless(t testing.TB, s Status) Asset {
+	t.Helper()
+	return Asset{in(t, s).fields.Without("relatedProcesses")}
+}
+
+// TestWhoChangesParts has a row for each kind of part, state, role and verb
+// (contract, section 3).
+func TestWhoChangesParts(t *testing.T) {
+	for path, allowed := range map[string]struct {
+		by      Role
+		in      []Status
+		refusal string
+		verbs   []Verb
+		merge   string
+	}{
+		"items":             {Owner, []Status{Draft, Pending}, "Can't update or create item in current (%s) asset status", []Verb{Add, Merge}, `{"description":"x"}`},
+		"decisions":         {Owner, []Status{Draft, Pending}, "Can't update decisions in current (%s) asset status", []Verb{Add, Merge}, `{"decisionID":"x"}`},
+		"documents":         {Owner, []Status{Pending}, "Can't update document in current (%s) asset status", []Verb{Add, Merge, Replace}, `{"title":"x"}`},
+		"related_processes": {Concierge, []Status{Draft, Pending, Verification, Active, Complete, Deleted}, "", []Verb{Add, Merge, Remove}, `{"identifier":"x"}`},
+	} {
+		if got := fmt.Sprint(part(t, path).Verbs); got != fmt.Sprint(allowed.verbs) {
+			t.Errorf("%s: verbs are %s", path, got)
+		}
+		for _, status := range statuses {
+			for _, by := range allRoles {
+				for _, verb := range allowed.verbs {
+					t.Run(fmt.Sprintf("%s, %s in %s: verb %d", path, by, status, verb), func(t *testing.T) {
+						a := in(t, Status(status))
+						sent := validPart[path]
+						switch {
+						case verb == Merge:
+							sent = allowed.merge
+						case path == "related_processes" && verb == Add:
+							a = lotless(t, Status(status))
+						}
+						next, _, err := ask(t, a, by, path, verb, sent)
+						if by != allowed.by {
+							if fault.KindOf(err) != fault.Forbidden || places(err) != "permission" || !next.Equal(a) {
+								t.Errorf("got %v, want it refused", err)
+							}
+							return
+						}
+						open := strings.Contains(fmt.Sprint(allowed.in), status)
+						switch {
+						case !open:
+							if fault.KindOf(err) != fault.Forbidden || err.Error() != "body/data: "+fmt.Sprintf(allowed.refusal, status) || !next.Equal(a) {
+								t.Errorf("got %v, want it refused", err)
+							}
+						case verb == Remove && status == "active":
+							if fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
+								t.Errorf("an active asset lost its lot: %v", err)
+							}
+						case err != nil || next.Equal(a):
+							t.Errorf("got %v, %v", next.fields, err)
+						case next.Status() != a.Status():
+							t.Errorf("it is %s", next.Status())
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+func TestPartFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		path        string
+		verb        Verb
+		sent        string
+		place, says string
+	}{
+		"an item of nothing":                      {"items", Add, `{}`, "description classification unit quantity address registrationDetails", "This field is required."},
+		"an item without a unit's code":           {"items", Add, strings.Replace(validItem, `"code":"MTK"`, `"name":"x"`, 1), "unit.code", "This field is required."},
+		"an item of an unknown scheme":            {"items", Merge, `{"classification":{"scheme":"X"}}`, "classification.scheme", "Value must be one of ['CAV-PS', 'CPV']."},
+		"an item too coarse":                      {"items", Merge, `{"classification":{"id":"06100000-3"}}`, "classification.id", "should be specified more precisely"},
+		"an item too coarse in CPV":               {"items", Merge, `{"classification":{"scheme":"CPV","id":"03100000-2"}}`, "classification.id", "At least CPV classification class"},
+		"an item with another form of code":       {"items", Merge, `{"classification":{"scheme":"CPV","id":"x"}}`, "classification.id", noMatch},
+		"an additional code of another form":      {"items", Merge, `{"additionalClassifications":[{"scheme":"dk018","id":"x"}]}`, "additionalClassifications.0.id", noMatch},
+		"an item registered too early":            {"items", Merge, `{"registrationDetails":{"registrationID":"x","registrationDate":"2026-01-01"}}`, "registrationDetails.registrationID registrationDetails.registrationDate", "only when status is complete"},
+		"an item with an unknown field":           {"items", Merge, `{"colour":1,"unit":{"colour":1}}`, "unit.colour colour", rogue},
+		"an item losing what is required":         {"items", Merge, `{"unit":null,"quantity":"x"}`, "unit quantity", "This field is required."},
+		"a decision of nothing":                   {"decisions", Add, `{}`, "decisionDate decisionID", "This field is required."},
+		"a decision of an empty number":           {"decisions", Merge, `{"decisionID":""}`, "decisionID", "This field is required."},
+		"a decision of no date":                   {"decisions", Merge, `{"decisionDate":"x"}`, "decisionDate", "Should be ISO8601."},
+		"a document of nothing":                   {"documents", Add, `{}`, "documentType title", "This field is required."},
+		"a document without a url":                {"documents", Add, `{"documentType":"notice","title":"x"}`, "url", "This field is required."},
+		"a document of an empty url":              {"documents", Add, `{"documentType":"notice","title":"x","url":""}`, "url", "This field is required."},
+		"a document of a bad url":                 {"documents", Add, `{"documentType":"notice","title":"x","url":"ftp://x.ua"}`, "url", "Not a well formed URL."},
+		"a document of an unknown type":           {"documents", Merge, `{"documentType":"virtualDataRoom"}`, "documentType", "Value must be one of"},
+		"a document of an unknown thing":          {"documents", Merge, `{"documentOf":"lot"}`, "documentOf", "Value must be one of ['asset', 'item']."},
+		"a document related to no id":             {"documents", Merge, `{"documentOf":"item","relatedItem":"x"}`, "relatedItem", "Hash value is wrong length."},
+		"a document of no media type":             {"documents", Merge, `{"format":"pdf"}`, "format", noMatch},
+		"a document with an unknown hash":         {"documents", Replace, strings.Replace(validDocument, "{", `{"hash":"crc:00",`, 1), "hash", "Hash type is not supported."},
+		"a document with a hash too short":        {"documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:00",`, 1), "hash", "Hash value is wrong length."},
+		"a document with a hash of no hex":        {"documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:`+strings.Repeat("x", 32)+`",`, 1), "hash", "Hash value is not hexadecimal."},
+		"what is to be seen has no url":           {"documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","url":"https://x.ua","hash":"md5:` + strings.Repeat("0", 32) + `"}`, "url hash accessDetails", "This field is not required."},
+		"the first document of another type":      {"documents", Merge, `{"documentType":"notice"}`, "documentType", "First document should be document with informationDetailsdocumentType"},
+		"a version that is not complete":          {"documents", Replace, `{"title_en":"x"}`, "documentType title", "This field is required."},
+		"a date of the service of the wrong type": {"documents", Merge, `{"dateModified":"x","author":[]}`, "author dateModified", "Couldn't interpret"},
+		"a process of nothing":                    {"related_processes", Merge, `{"relatedProcessID":null}`, "relatedProcessID", "This field is required."},
+		"a process with a short id":               {"related_processes", Merge, `{"relatedProcessID":"x"}`, "relatedProcessID", "Hash value is wrong length."},
+		"a process of an unknown type":            {"related_processes", Merge, `{"type":"x"}`, "type", "Value must be one of ['asset', 'auction', 'lot']."},
+		"a second process":                        {"related_processes", Add, validProcess, "relatedProcesses", "Please provide no more than 1 item."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := in(t, Pending)
+			next, _, err := ask(t, a, part(t, c.path).writer, c.path, c.verb, c.sent)
+			if fault.KindOf(err) != fault.Invalid || places(err) != c.place || !strings.Contains(err.Error(), c.says) || !next.Equal(a) {
+				t.Errorf("got %v, want %s: %s", err, c.place, c.says)
+			}
+		})
+	}
+}
+
+func TestOrderOfPartRefusals(t *testing.T) {
+	complete := in(t, Complete)
+	for name, c := range map[string]struct {
+		a     Asset
+		by    Role
+		id    string
+		sent  string
+		place string
+	}{
+		"no such part comes first":           {complete, Other, "x", `{"colour":1}`, "item_id"},
+		"permission comes before the fields": {complete, Other, first(t, complete, "items"), `{"colour":1}`, "permission"},
+		"the fields come before the state":   {complete, Owner, first(t, complete, "items"), `{"colour":1}`, "colour"},
+		"the state comes last":               {complete, Owner, first(t, complete, "items"), `{"description":"x"}`, "data"},
+		"also when nothing would change":     {complete, Owner, first(t, complete, "items"), `{}`, "data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := rules.ChangePart(c.a, PartChange{Part: part(t, "items"), ID: c.id, Verb: Merge, Fields: parse(t, c.sent), Role: c.by, Now: night, NewID: ids()})
+			if places(err) != c.place {
+				t.Errorf("got %v, want %s", err, c.place)
+			}
+		})
+	}
+}
+
+func TestItems(t *testing.T) {
+	chosen := strings.Repeat("e", 32)
+	a := in(t, Pending)
+	for name, c := range map[string]struct{ id, want string }{
+		"an id of the client is kept": {chosen, chosen},
+		"a placeholder is replaced":   {"0", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next, item := done(t, a, Owner, "items", Add, strings.Replace(validItem, "{", `{"id":"`+c.id+`",`, 1))
+			if got := item.Text("id"); !idForm.MatchString(got) || c.want != "" && got != c.want {
+				t.Errorf("the id is %s", got)
+			}
+			if item.Object("classification").Text("scheme") != "CAV-PS" || item.Object("registrationDetails").Text("status") != "unknown" || len(next.fields.List("items")) != 2 {
+				t.Errorf("got %v", item)
+			}
+		})
+	}
+	taken := strings.Replace(validItem, "{", `{"id":"`+first(t, a, "items")+`",`, 1)
+	if _, _, err := ask(t, a, Owner, "items", Add, taken); places(err) != "id" || !strings.Contains(err.Error(), "Item id should be uniq for all items") {
+		t.Errorf("an id that is taken: %v", err)
+	}
+	next, item := done(t, a, Owner, "items", Merge, `{"id":"`+chosen+`","quantity":"2.00005","additionalClassifications":[],"unit":{"name":"м²"}}`)
+	if item.Text("id") != first(t, a, "items") || item.Get("quantity") != record.Number("2.0001") || item.Get("additionalClassifications") != nil || item.Object("unit").Text("code") != "MTK" {
+		t.Errorf("got %v", item)
+	}
+	if next.fields.Text("date") != a.fields.Text("date") {
+		t.Error("date moves with the status alone")
+	}
+}
+
+func TestNothingDiffers(t *testing.T) {
+	for name, c := range map[string]struct {
+		path string
+		verb Verb
+		sent string
+	}{
+		"nothing sent":                    {"items", Merge, `{}`},
+		"the same sent":                   {"items", Merge, `{"unit":{"code":"MTK"},"quantity":"5.00010"}`},
+		"another id":                      {"items", Merge, `{"id":"` + strings.Repeat("e", 32) + `"}`},
+		"null where there is nothing":     {"items", Merge, `{"location":null}`},
+		"what a decision drops":           {"decisions", Merge, `{"decisionOf":"lot","relatedItem":"x"}`},
+		"what the service gives":          {"documents", Merge, `{"id":"x","author":"me","datePublished":"2020-01-01","dateModified":"2020-01-01"}`},
+		"what is fixed":                   {"documents", Merge, `{"url":"https://elsewhere.example/","hash":"x"}`},
+		"nulls for what the service does": {"documents", Merge, `{"id":null,"datePublished":null,"url":null}`},
+		"the same version":                {"documents", Replace, `{"documentType":"informationDetails","title":"Інформація про оприлюднення інформаційного повідомлення","url":"https://prozorro.sale/info/ssp_details"}`},
+		"the id of a process":             {"related_processes", Merge, `{"id":"x"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := in(t, Pending)
+			next, got, err := ask(t, a, part(t, c.path).writer, c.path, c.verb, c.sent)
+			if err != nil || !next.Equal(a) || idOf(got) != first(t, a, c.path) {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	a := in(t, Pending)
+	now := FormatTime(night, time.UTC)
+	a, added := done(t, a, Owner, "documents", Add, strings.Replace(validDocument, "{", `{"id":"`+strings.Repeat("e", 32)+`","author":"me","dateModified":"2020-01-01","description":"один",`, 1))
+	if added.Text("id") == strings.Repeat("e", 32) || added.Text("author") != "asset_owner" || added.Text("datePublished") != now || added.Text("dateModified") != now || added.Text("documentOf") != "asset" {
+		t.Errorf("added %v", added)
+	}
+	if !strings.HasPrefix(string(record.Append(nil, added)), `{"id":"`+added.Text("id")+`","documentType":"notice","title":`) {
+		t.Errorf("out of order: %v", added)
+	}
+	documents, id := part(t, "documents"), added.Text("id")
+	alter := func(verb Verb, at time.Time, sent string) record.Object {
+		t.Helper()
+		next, changed, err := rules.ChangePart(a, PartChange{Part: documents, ID: id, Verb: verb, Fields: parse(t, sent), Role: Owner, Now: at, NewID: ids()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a = next
+		return changed
+	}
+	later, last := night.Add(time.Hour), night.Add(2*time.Hour)
+	replaced := alter(Replace, later, `{"documentType":"notice","title":"Друге","url":"https://docs.example/2","id":"x","datePublished":"2020-01-01"}`)
+	if replaced.Text("id") != id || replaced.Text("datePublished") != now || replaced.Text("author") != "asset_owner" || replaced.Text("dateModified") != FormatTime(later, time.UTC) || replaced.Text("description") != "один" {
+		t.Errorf("replaced %v", replaced)
+	}
+	merged := alter(Merge, last, `{"description":null,"documentOf":"item","format":"application/pdf"}`)
+	if merged.Text("url") != "https://docs.example/2" || merged.Get("description") != nil || merged.Text("documentOf") != "item" || merged.Text("dateModified") != FormatTime(last, time.UTC) {
+		t.Errorf("merged %v", merged)
+	}
+	if got := a.Parts(documents, true); len(got) != 4 || !record.Equal(got[3], merged) || !record.Equal(got[2], added) {
+		t.Errorf("all versions: %v", got)
+	}
+	if got := a.Parts(documents, false); len(got) != 3 || idOf(got[2]) != id || !record.Equal(got[2], merged) {
+		t.Errorf("newest versions: %v", got)
+	}
+	read, err := a.Part(documents, id)
+	if previous := read.List("previousVersions"); err != nil || len(previous) != 1 || !record.Equal(previous[0], added) || !record.Equal(read.Without("previousVersions"), merged) {
+		t.Errorf("read %v, %v", read, err)
+	}
+	for key, want := range map[string]string{"b=c": "https://docs.example/a?b=c", "docs": "https://docs.example/2", "none": ""} {
+		if got, err := a.Download(documents, id, key); got != want || (want == "") != (places(err) == "download") {
+			t.Errorf("download %s: %q, %v", key, got, err)
+		}
+	}
+	seen, _ := done(t, a, Owner, "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","accessDetails":"щодня"}`)
+	a, _ = done(t, seen, Owner, "documents", Add, `{"documentType":"cancellationDetails","title":"x","url":"http://127.0.0.1:8080/get/%D1%97?Signature=a%2Bb&KeyID=c"}`)
+	if a = change(t, a, Owner, `{"status":"deleted"}`); a.Status() != Deleted {
+		t.Errorf("it is %s", a.Status())
+	}
+}
+
+func TestRelatedProcesses(t *testing.T) {
+	a, added := done(t, lotless(t, Verification), Concierge, "related_processes", Add, strings.Replace(validProcess, "{", `{"id":"`+strings.Repeat("e", 32)+`",`, 1))
+	if !idForm.MatchString(added.Text("id")) || added.Text("id") == strings.Repeat("e", 32) {
+		t.Errorf("added %v", added)
+	}
+	without, removed := done(t, a, Concierge, "related_processes", Remove, "")
+	if removed != nil || without.fields.Get("relatedProcesses") != nil {
+		t.Errorf("removed: %v", without.fields)
+	}
+	active := change(t, a, Concierge, `{"status":"active"}`)
+	for name, c := range map[string]struct {
+		verb Verb
+		sent string
+	}{"removed": {Remove, ""}, "made an auction": {Merge, `{"type":"auction"}`}} {
+		if _, _, err := ask(t, active, Concierge, "related_processes", c.verb, c.sent); places(err) != "relatedProcesses" || !strings.Contains(err.Error(), "Asset must have related lot to become active.") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, changed := done(t, active, Concierge, "related_processes", Merge, `{"identifier":"UA-LR-1"}`); changed.Text("identifier") != "UA-LR-1" {
+		t.Errorf("changed %v", changed)
+	}
+}
