@@ -1,0 +1,216 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// tokens gives every asset the owner token "token".
+type tokens struct{ registry.Tokens }
+
+func (tokens) IssueTokens(context.Context, string, string) (authapi.IssueTokensResponse, error) {
+	return authapi.IssueTokensResponse{Token: "token", Transfer: "transfer"}, nil
+}
+
+func (tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
+}
+
+// service is an API on a store of its own, as the gateway calls it.
+type service struct {
+	handler http.Handler
+	signer  *identity.Signer
+}
+
+func newService(t *testing.T) service {
+	t.Helper()
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	signer, err := identity.NewSigner(bytes.Repeat([]byte("s"), identity.MinSecret), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute, Ready: store.Ready})
+	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
+	New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20).Route(engine, signer)
+	return service{engine, signer}
+}
+
+// exchange is a request and what is expected of the answer.
+type exchange struct {
+	method, path string
+	by           identity.Role
+	token, body  string
+	status       int
+	says         string // part of the answer
+}
+
+func (s service) do(t *testing.T, e exchange) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))
+	signed, err := s.signer.Sign(identity.Identity{Broker: string(e.by), Role: e.by, Levels: "3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(identity.Header, signed)
+	r.Header.Set(httpserver.BaseURLHeader, "https://registry.example")
+	r.Header.Set(tokenHeader, e.token)
+	recorder := httptest.NewRecorder()
+	s.handler.ServeHTTP(recorder, r)
+	if recorder.Code != e.status || !strings.Contains(recorder.Body.String(), e.says) {
+		t.Errorf("%s %s: got %d %s; want %d and %q", e.method, e.path, recorder.Code, recorder.Body, e.status, e.says)
+	}
+	return recorder
+}
+
+const validAsset = `{"data":{"assetType":"bounce","title":"x","description":"x",
+	"items":[{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}],
+	"decisions":[{"decisionDate":"2026-11-20","decisionID":"x"}],
+	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}}`
+
+// published creates an asset, publishes it, and returns its path.
+func (s service) published(t *testing.T) string {
+	t.Helper()
+	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, `"token":"token"`})
+	path := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, `"pending"`})
+	return path
+}
+
+func TestPartsAreResources(t *testing.T) {
+	s := newService(t)
+	for _, version := range []string{"2.4", "2.5"} {
+		at := strings.Replace(s.published(t), "2.5", version, 1)
+		for name, c := range map[string]struct {
+			by         identity.Role
+			valid      string
+			merge      string
+			shows      string
+			otherVerb  string
+			otherShows string
+		}{
+			"items": {
+				identity.Broker, `{"data":{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}}`,
+				`{"data":{"quantity":2.50}}`, `"quantity":2.5,`, "", "",
+			},
+			"decisions": {
+				identity.Broker, `{"data":{"decisionDate":"2026-11-21","decisionID":"y"}}`,
+				`{"data":{"title":"z"}}`, `"decisionOf":"asset"`, "", "",
+			},
+			"documents": {
+				identity.Broker, `{"data":{"documentType":"notice","title":"x","url":"https://docs.example/get/1?x=y&z"}}`,
+				`{"data":{"title":"z"}}`, `"title":"z"`, "PUT", `"title":"w"`,
+			},
+			"related_processes": {
+				identity.Concierge, `{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`,
+				`{"data":{"identifier":"z"}}`, `"identifier":"z"`, "DELETE", `{"data":null}`,
+			},
+		} {
+			t.Run(version+" "+name, func(t *testing.T) {
+				all := at + "/" + name
+				created := s.do(t, exchange{"POST", all, c.by, "token", c.valid, 201, `{"data":{"id":"`})
+				one, ok := strings.CutPrefix(created.Header().Get("Location"), "https://registry.example")
+				if !ok || !strings.HasPrefix(one, all+"/") {
+					t.Fatalf("Location is %q", created.Header().Get("Location"))
+				}
+				before := s.do(t, exchange{"GET", at, "", "", "", 200, `"dateModified":"`}).Body.String()
+				s.do(t, exchange{"PATCH", one, c.by, "token", `{"data":{}}`, 200, strings.TrimSuffix(created.Body.String(), "}")})
+				if after := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String(); after != before {
+					t.Errorf("a change that changes nothing made %s of %s", after, before)
+				}
+				s.do(t, exchange{"PATCH", one, c.by, "token", c.merge, 200, c.shows})
+				if after := s.do(t, exchange{"GET", at, "", "", "", 200, c.shows}).Body.String(); after == before {
+					t.Error("the asset has not changed")
+				}
+				s.do(t, exchange{"GET", one, "", "", "", 200, c.shows})
+				s.do(t, exchange{"HEAD", one, "", "", "", 200, ""})
+				s.do(t, exchange{"GET", all, "", "", "", 200, `{"data":[{"id":"`})
+				s.do(t, exchange{"GET", all + "?opt_jsonp=f&opt_pretty=1", "", "", "", 200, "f({\n    \"data\": ["})
+				s.do(t, exchange{"GET", one + "x", "", "", "", 404, `{"location":"url","name":"` + part(name).ID + `","description":"Not Found"}`})
+				s.do(t, exchange{"GET", strings.Replace(one, "/assets/", "/assets/x", 1), "", "", "", 404, `"name":"asset_id"`})
+				s.do(t, exchange{"PATCH", one + "x", identity.Administrator, "", "no JSON", 404, part(name).ID})
+				s.do(t, exchange{"PATCH", one, identity.Administrator, "", "no JSON", 403, `{"location":"url","name":"permission","description":"Forbidden"}`})
+				s.do(t, exchange{"PATCH", one, c.by, "token", "no JSON", 400, `"name":"data"`})
+				s.do(t, exchange{"POST", all, c.by, "token", `{"data":[]}`, 400, "Data not available"})
+				s.do(t, exchange{"POST", all, c.by, "token", `{"data":{"colour":1}}`, 400, `"Rogue field"`})
+				if c.by == identity.Broker {
+					s.do(t, exchange{"PATCH", one, c.by, "wrong", "no JSON", 403, "permission"})
+					s.do(t, exchange{"PATCH", one, c.by, "", "no JSON", 400, `"name":"data"`})
+					s.do(t, exchange{"PATCH", one, c.by, "", `{"data":{}}`, 403, "permission"})
+					s.do(t, exchange{"PATCH", one, c.by, "", `{"access":{"token":"token"},"data":{}}`, 200, c.shows})
+					s.do(t, exchange{"PATCH", one, c.by, "", `{"access":{"token":"token"}}`, 400, "Data not available"})
+				}
+				if c.otherVerb != "" {
+					s.do(t, exchange{c.otherVerb, one, c.by, "token", strings.Replace(c.valid, `"title":"x"`, `"title":"w"`, 1), 200, c.otherShows})
+				} else {
+					s.do(t, exchange{"PUT", one, c.by, "token", c.valid, 404, "method_not_allowed"})
+					s.do(t, exchange{"DELETE", one, c.by, "token", "", 404, "method_not_allowed"})
+				}
+			})
+		}
+	}
+}
+
+func part(path string) asset.Part {
+	for _, p := range asset.Parts() {
+		if p.Path == path {
+			return p
+		}
+	}
+	panic(path) // a mistake in a test
+}
+
+func TestDocumentsHaveVersions(t *testing.T) {
+	s := newService(t)
+	all := s.published(t) + "/documents"
+	document := func(title, url string) string {
+		return `{"data":{"documentType":"notice","title":"` + title + `","url":"https://docs.example/` + url + `"}}`
+	}
+	created := s.do(t, exchange{"POST", all, identity.Broker, "token", document("one", "1"), 201, `"author":"asset_owner"`})
+	one := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	s.do(t, exchange{"GET", one, "", "", "", 200, `"previousVersions":[]}`})
+	s.do(t, exchange{"PUT", one, identity.Broker, "token", document("two", "2"), 200, `"title":"two"`})
+	s.do(t, exchange{"GET", one, "", "", "", 200, `"previousVersions":[{"id":`})
+	for query, want := range map[string]int{"": 2, "?all=": 2, "?all=1": 3} {
+		var listed struct{ Data []any }
+		if err := json.Unmarshal(s.do(t, exchange{"GET", all + query, "", "", "", 200, `"two"`}).Body.Bytes(), &listed); err != nil || len(listed.Data) != want {
+			t.Errorf("%q: %d documents, %v; want %d", query, len(listed.Data), err, want)
+		}
+	}
+	if got := s.do(t, exchange{"GET", one + "?download=1", "", "", "", 302, `{"data":{`}); got.Header().Get("Location") != "https://docs.example/1" {
+		t.Errorf("download leads to %q", got.Header().Get("Location"))
+	}
+	s.do(t, exchange{"GET", one + "?download=3", "", "", "", 404, `{"location":"url","name":"download","description":"Not Found"}`})
+}
+
+func TestAnAssetDoesNotGrowWithoutEnd(t *testing.T) {
+	s := newService(t)
+	all := s.published(t) + "/decisions"
+	large := `{"data":{"decisionDate":"2026-11-21","decisionID":"` + strings.Repeat("x", 1<<20-100) + `"}}`
+	for range 3 {
+		s.do(t, exchange{"POST", all, identity.Broker, "token", large, 201, ""})
+	}
+	s.do(t, exchange{"POST", all, identity.Broker, "token", large, 413, "The asset would have more than"})
+}
