@@ -19,6 +19,9 @@ func Run(t *testing.T, base string) {
 				"the owner changes an asset":                             testChange,
 				"the versions differ as they should":                     testVersions,
 				"the feed is followed":                                   testFeed,
+				"parts are resources":                                    testParts,
+				"an asset is sold":                                       testSold,
+				"an asset is deleted":                                    testDeleted,
 			} {
 				t.Run(name, func(t *testing.T) { scenario(t, a) })
 			}
@@ -47,6 +50,9 @@ func Run(t *testing.T, base string) {
 		"fifty at once change one asset":          testConcurrentChanges,
 		"following loses nothing under load":      testFeedUnderLoad,
 		"a replaced asset is what was sent":       testReplace,
+		"changes of parts are refused":            testPartRefusals,
+		"documents have versions":                 testDocuments,
+		"thirty at once add parts":                testConcurrentParts,
 		"what the outside claims is not believed": testClaims,
 	} {
 		t.Run(name, func(t *testing.T) { scenario(t, a) })
