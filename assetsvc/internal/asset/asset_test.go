@@ -292,6 +292,7 @@ func TestConditionsOfSteps(t *testing.T) {
 		"publish while items go":          {valid(t, `{}`), Owner, `{"status":"pending","items":[]}`, fault.Invalid, "data"},
 		"publish while decisions go":      {valid(t, `{}`), Owner, `{"status":"pending","decisions":[]}`, fault.Invalid, "data"},
 		"empty what is published":         {in(t, Pending), Owner, `{"items":[]}`, fault.Invalid, "items"},
+		"empty what is to be deleted":     {in(t, Pending), Owner, `{"items":null,"status":"deleted"}`, fault.Invalid, "items"},
 		"activate without a lot":          {change(t, in(t, Pending), Owner, `{"relatedProcesses":[],"status":"pending"}`), Concierge, `{"status":"active"}`, fault.Forbidden, "data"},
 		"delete without a cancellation":   {change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted"}`, fault.Forbidden, "mode"},
 		"a bad field and a bad step":      {in(t, Pending), Owner, `{"status":"active","colour":1}`, fault.Forbidden, "data"},

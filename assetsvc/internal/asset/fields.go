@@ -212,7 +212,7 @@ var periodModel = model{name: "Period", check: checkPeriod, fields: []field{
 
 // relatedProcessModel is contract section 1.7.
 var relatedProcessModel = model{name: "RelatedProcess", fields: []field{
-	{name: "id", of: serverID, absent: newID},
+	{name: "id", of: serverID, absent: givenID},
 	{name: "type", of: oneOf("asset", "auction", relatedLot)},
 	{name: "relatedProcessID", of: reference, required: true},
 	{name: "identifier", of: text},

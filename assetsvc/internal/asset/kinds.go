@@ -73,7 +73,7 @@ func registeredType(w *walk, path string, old, sent record.Value) record.Value {
 }
 
 // unregistered notes that no type was sent.
-func unregistered(w *walk) record.Value {
+func unregistered(w *walk, _ record.Value) record.Value {
 	w.breaks("assetType", notImplemented)
 	return nil
 }
@@ -141,8 +141,8 @@ func dropped(of kind) kind {
 }
 
 // constant returns what a field is when it was not sent.
-func constant(value string) func(*walk) record.Value {
-	return func(*walk) record.Value { return value }
+func constant(value string) func(*walk, record.Value) record.Value {
+	return func(*walk, record.Value) record.Value { return value }
 }
 
 // disabled is the kind of schema_properties, which must be empty (contract, section 1.2).
@@ -167,29 +167,36 @@ var (
 )
 
 // ownID is the kind of ids that clients may choose: a well-formed one is kept,
-// anything else is a placeholder (contract, decision 10). Within a merge a
-// placeholder stands for the id that is there, so that a repeated PATCH
-// changes nothing.
+// anything else is a placeholder (contract, decision 10).
 func ownID(w *walk, path string, old, sent record.Value) record.Value {
 	if s, ok := text(w, path, nil, sent).(string); ok && idForm.MatchString(s) {
 		return s
 	}
+	return newID(w, old)
+}
+
+// newID returns the id of what has none. Within a merge it is the one that is
+// there, so that a repeated PATCH changes nothing.
+func newID(w *walk, old record.Value) record.Value {
 	if old != nil && !w.whole {
 		return old
 	}
-	return newID(w)
+	return w.newID()
 }
 
 // serverID is the kind of ids that the service gives; what is sent is ignored.
 func serverID(w *walk, path string, old, sent record.Value) record.Value {
 	text(w, path, nil, sent)
+	return givenID(w, old)
+}
+
+// givenID returns the id that the service gives, once.
+func givenID(w *walk, old record.Value) record.Value {
 	if old != nil {
 		return old
 	}
-	return newID(w)
+	return w.newID()
 }
-
-func newID(w *walk) record.Value { return w.newID() }
 
 // reference is the kind of ids of objects elsewhere.
 func reference(w *walk, path string, old, sent record.Value) record.Value {

@@ -74,6 +74,7 @@ func FuzzMergePatch(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"title":"x"}`, `{"items":[{},{"quantity":1e5}]}`, `{"items":[]}`, `{"items":null,"status":"pending"}`, `{"assetCustodian":{"contactPoint":null}}`,
 		`{"mode":"test","rectificationPeriod":{"endDate":"2026-01-01"}}`, `{"status":"deleted","documents":[{"documentType":"cancellationDetails"}]}`, `{"decisions":["x"]}`,
+		`{"items":[{"id":null}],"relatedProcesses":[{"id":null}]}`,
 		`{"relatedProcesses":[{"type":"lot","relatedProcessID":"` + strings.Repeat("b", 32) + `"}]}`, `{"title":["x"],"colour":{"a":[1]}}`,
 	} {
 		for role := range allRoles {

@@ -337,3 +337,51 @@ func TestRelatedProcesses(t *testing.T) {
 		t.Errorf("changed %v", changed)
 	}
 }
+
+func FuzzPart(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"id":null,"description":null}`, `{"quantity":1e5,"unit":{"code":1}}`, validItem, validDecision, validDocument, validProcess,
+		`{"url":null,"hash":"x","author":1,"dateModified":null}`, `{"documentType":"x_dgfAssetFamiliarization","accessDetails":"x","title":"x"}`, `{"type":"auction","id":[]}`,
+	} {
+		for kind := range parts {
+			f.Add([]byte(seed), uint8(kind), uint8(len(seed)), uint8(len(seed)))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte, kind, verb, status uint8) {
+		value, err := record.Parse(text)
+		sent, ok := value.(record.Object)
+		if err != nil || !ok {
+			return
+		}
+		before := in(t, Status(statuses[int(status)%len(statuses)]))
+		kept, p := string(before.Encode()), parts[int(kind)%len(parts)]
+		c := PartChange{Part: p, Verb: p.Verbs[int(verb)%len(p.Verbs)], Fields: sent, Role: p.writer, Now: night, NewID: ids()}
+		if c.Verb != Add {
+			c.ID = first(t, before, p.Path)
+		}
+		next, changed, err := rules.ChangePart(before, c)
+		if string(before.Encode()) != kept {
+			t.Fatalf("%s has changed the asset it was given", text)
+		}
+		if err != nil {
+			if kind := fault.KindOf(err); kind != fault.Invalid && kind != fault.Forbidden || !next.Equal(before) {
+				t.Fatalf("%s: %v", text, err)
+			}
+			return
+		}
+		if !record.Equal(next.fields.Without(p.field), before.fields.Without(p.field)) {
+			t.Fatalf("%s: from %s to %s", text, kept, next.Encode())
+		}
+		if c.Verb == Remove {
+			return
+		}
+		if got, err := next.Part(p, idOf(changed)); err != nil || !record.Equal(got.Without("previousVersions"), changed) {
+			t.Fatalf("%s: it is %v, and reads as %v, %v", text, changed, got, err)
+		}
+		if c.Verb != Add {
+			if again, _, err := rules.ChangePart(next, c); err != nil || !again.Equal(next) {
+				t.Fatalf("%s: once more it makes %s of %s, %v", text, again.Encode(), next.Encode(), err)
+			}
+		}
+	})
+}

@@ -93,7 +93,7 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 		return f.writers&mine != 0 && (sent || f.name != "status") // what is left out of a PUT is cleared, but for the status
 	})
 	w.keepsLot(to, fields)
-	if from == Pending && to == Pending {
+	if from == Pending {
 		w.keepsParts(a.fields, fields)
 	}
 	if err := w.fault(); err != nil {

@@ -22,8 +22,8 @@ type field struct {
 	name     string
 	of       kind
 	required bool
-	absent   func(w *walk) record.Value // what it is when nobody gave it a value; nil: nothing
-	writers  writers                    // of fields of the asset itself; within it they are those of what they lie in
+	absent   func(w *walk, old record.Value) record.Value // what it is when nobody gave it a value; nil: nothing
+	writers  writers                                      // of fields of the asset itself; within it they are those of what they lie in
 }
 
 // model is an object with its fields, in the order they are shown in.
@@ -125,7 +125,7 @@ func (w *walk) member(f field, path string, old, sent record.Object) record.Valu
 		value = f.of(w, path, stored, in)
 	}
 	if value == nil && f.absent != nil {
-		value = f.absent(w)
+		value = f.absent(w, stored)
 	}
 	if f.required && len(w.details) == faults && (value == nil || value == "") {
 		w.breaks(path, required)

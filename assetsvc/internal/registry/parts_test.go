@@ -1,0 +1,248 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// tokens gives every asset the owner token "token"; down, it gives nothing.
+type tokens struct {
+	registry.Tokens
+	down bool
+}
+
+func (*tokens) IssueTokens(context.Context, string, string) (authapi.IssueTokensResponse, error) {
+	return authapi.IssueTokensResponse{Token: "token", Transfer: "transfer"}, nil
+}
+
+func (k *tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	if k.down {
+		return authapi.VerifyTokenResponse{}, fault.New(fault.Unavailable, fault.URL, "auth", "down")
+	}
+	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
+}
+
+// busy is a store in which others are faster: before a change is saved, they
+// make one of their own.
+type busy struct {
+	registry.Store
+	t     *testing.T
+	times int // how often they are faster
+}
+
+func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
+	if s.times > 0 {
+		s.times--
+		others, err := s.Get(ctx, r.ID)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if _, err := s.Store.Replace(ctx, others); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return s.Store.Replace(ctx, r)
+}
+
+var (
+	owner     = identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}
+	concierge = identity.Identity{Broker: "concierge", Role: identity.Concierge}
+	admin     = identity.Identity{Broker: "administrator", Role: identity.Administrator}
+)
+
+const validAsset = `{"assetType":"bounce","title":"x","description":"x",
+	"items":[{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}],
+	"decisions":[{"decisionDate":"2026-11-20","decisionID":"x"}],
+	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}`
+
+const validDecision = `{"decisionDate":"2026-11-21","decisionID":"y"}`
+
+func parse(t *testing.T, text string) record.Object {
+	t.Helper()
+	value, err := record.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.(record.Object)
+}
+
+// open returns a registry with one draft in it, and what it stands on.
+func open(t *testing.T) (r *registry.Registry, store *busy, keys *tokens, id string) {
+	t.Helper()
+	kept, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := kept.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	store, keys = &busy{Store: kept, t: t}, &tokens{}
+	r = registry.New(store, keys, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	created, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, store, keys, created.ID
+}
+
+func place(t *testing.T, id, path, partID string) registry.Place {
+	t.Helper()
+	for _, p := range asset.Parts() {
+		if p.Path == path {
+			return registry.Place{Asset: id, Part: p, ID: partID}
+		}
+	}
+	t.Fatalf("there are no %s", path)
+	return registry.Place{}
+}
+
+func TestAPartIsDecidedAnewWhenOthersWereFaster(t *testing.T) {
+	r, store, _, id := open(t)
+	for times, want := range map[int]fault.Kind{0: 0, 1: 0, 15: 0, 16: fault.Conflict} {
+		t.Run(fmt.Sprint(times), func(t *testing.T) {
+			store.times = times
+			at := place(t, id, "decisions", "")
+			before, err := r.ReadParts(t.Context(), at, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			added, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add, parse(t, validDecision))
+			if want != 0 {
+				if fault.KindOf(err) != want || added != nil {
+					t.Errorf("got %v, %v", added, err)
+				}
+				return
+			}
+			after, readErr := r.ReadParts(t.Context(), at, false)
+			if err != nil || readErr != nil || len(after) != len(before)+1 || !record.Equal(after[len(before)], added) {
+				t.Errorf("added %v, %v; there are %v, %v", added, err, after, readErr)
+			}
+		})
+	}
+}
+
+func TestOneAtATimeAddsARelatedProcess(t *testing.T) {
+	r, _, _, id := open(t)
+	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
+	at := place(t, id, "related_processes", "")
+	var wg sync.WaitGroup
+	added := make(chan record.Object, 20)
+	for range cap(added) {
+		wg.Go(func() {
+			part, err := r.ChangePart(t.Context(), concierge, at, "", asset.Add, process)
+			switch {
+			case err == nil:
+				added <- part
+			case fault.KindOf(err) != fault.Invalid:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(added) != 1 {
+		t.Errorf("%d have added one", len(added))
+	}
+}
+
+// TestWhoIsWho has a row for each key and token: what they make of a caller
+// (contract, section 2.1), seen by what it may do to a decision.
+func TestWhoIsWho(t *testing.T) {
+	r, _, keys, id := open(t)
+	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
+	refused := []string{"url/permission"}
+	for name, c := range map[string]struct {
+		by    identity.Identity
+		token string
+		down  bool
+		want  []string // places of what is refused; nil: nothing is
+	}{
+		"the owner":                             {owner, "token", false, nil},
+		"the owner without level 3":             {identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "1"}, "token", false, nil},
+		"the owner with a wrong token":          {owner, "wrong", false, refused},
+		"the owner without a token":             {owner, "", false, refused},
+		"another broker with the token":         {stranger, "token", false, refused},
+		"the concierge":                         {concierge, "", false, refused},
+		"the concierge with the token":          {concierge, "token", false, refused},
+		"the administrator with the token":      {admin, "token", false, refused},
+		"nobody with the token":                 {identity.Identity{}, "token", false, refused},
+		"the owner while tokens are not served": {owner, "token", true, []string{"url/auth"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys.down = c.down
+			_, err := r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, parse(t, validDecision))
+			if got := places(err); strings.Join(got, " ") != strings.Join(c.want, " ") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestAccreditation has a row for each set of levels (contract, section 6.2).
+func TestAccreditation(t *testing.T) {
+	r, _, _, _ := open(t)
+	const text = "Broker Accreditation level does not permit asset creation"
+	genuine, test := parse(t, validAsset), parse(t, validAsset).With("mode", "test")
+	for name, c := range map[string]struct {
+		role   identity.Role
+		levels string
+		fields record.Object
+		want   string // place of the refusal; "": none
+	}{
+		"level 3":                              {identity.Broker, "3", genuine, ""},
+		"level 3 among others":                 {identity.Broker, "1234", genuine, ""},
+		"level 0 is all levels":                {identity.Broker, "0", genuine, ""},
+		"level 1":                              {identity.Broker, "1", genuine, "body/accreditation"},
+		"levels 1, 2 and 4":                    {identity.Broker, "124", genuine, "body/accreditation"},
+		"no level":                             {identity.Broker, "", genuine, "body/accreditation"},
+		"level 1 and bad fields":               {identity.Broker, "1", genuine.Without("title"), "body/accreditation"},
+		"level 1 and an unknown type":          {identity.Broker, "1", genuine.With("assetType", "x"), "body/assetType"},
+		"a test key and a real asset":          {identity.Broker, "3t", genuine, "body/mode"},
+		"a test key of all levels":             {identity.Broker, "0t", genuine, "body/mode"},
+		"a test key and a test asset":          {identity.Broker, "3t", test, ""},
+		"a test key and bad fields":            {identity.Broker, "3t", genuine.Without("title"), "body/title"},
+		"a test key without level 3":           {identity.Broker, "1t", test, "body/accreditation"},
+		"a test asset with a real key":         {identity.Broker, "3", test, ""},
+		"the concierge creates nothing":        {identity.Concierge, "3", genuine, "url/permission"},
+		"nor does the administrator":           {identity.Administrator, "0", genuine, "url/permission"},
+		"nor does a service, whatever it says": {identity.Service, "0", genuine, "url/permission"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.Create(t.Context(), identity.Identity{Broker: "b", Role: c.role, Levels: c.levels}, registry.Input{Fields: c.fields})
+			if got := strings.Join(places(err), " "); got != c.want {
+				t.Fatalf("got %v, want %s", err, c.want)
+			}
+			if (c.want == "body/accreditation" || c.want == "body/mode") && (fault.KindOf(err) != fault.Forbidden || !strings.Contains(err.Error(), text)) {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
+}
+
+// places lists what a fault names.
+func places(err error) []string {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return nil
+	}
+	var found []string
+	for _, d := range f.Details {
+		found = append(found, d.Location+"/"+d.Name)
+	}
+	return found
+}
