@@ -315,6 +315,28 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
+	a := change(t, valid(t, `{}`), Owner, `{"status":"pending"}`)
+	for _, title := range []string{"one", "two", "three"} { // all at the same time
+		a, _ = done(t, a, Owner, "documents", Add, strings.Replace(validDocument, "Оголошення", title, 1))
+	}
+	titles := func() string {
+		var got []string
+		for _, document := range a.Parts(part(t, "documents"), false) {
+			got = append(got, document.(record.Object).Text("title"))
+		}
+		return strings.Join(got[1:], " ")
+	}
+	if got := titles(); got != "one two three" {
+		t.Errorf("in the order they came in: %s", got)
+	}
+	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), true)[1]), Verb: Merge, Fields: parse(t, `{"index":1}`), Role: Owner, Now: night.Add(time.Second), NewID: ids()}
+	var err error
+	if a, _, err = rules.ChangePart(a, c); err != nil || titles() != "two three one" {
+		t.Errorf("after a change of the first: %s, %v", titles(), err)
+	}
+}
+
 func TestRelatedProcesses(t *testing.T) {
 	a, added := done(t, lotless(t, Verification), Concierge, "related_processes", Add, strings.Replace(validProcess, "{", `{"id":"`+strings.Repeat("e", 32)+`",`, 1))
 	if !idForm.MatchString(added.Text("id")) || added.Text("id") == strings.Repeat("e", 32) {
