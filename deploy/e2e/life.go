@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -122,5 +123,9 @@ func (a api) settled(t *testing.T, c created, d map[string]any) {
 	}
 	if after := a.read(t, c.id).must(t, 200).data(); !reflect.DeepEqual(after, d) {
 		t.Errorf("it was %v, and is %v", d, after)
+	}
+	newest := list(a.do(t, call{method: "GET", path: "/assets?descending=1&mode=_all_&opt_fields=status"}).must(t, 200).json["data"])
+	if entry := map[string]any{"id": c.id, "dateModified": d["dateModified"], "status": d["status"]}; !slices.ContainsFunc(newest, func(e any) bool { return reflect.DeepEqual(e, any(entry)) }) {
+		t.Errorf("%v is not in the feed", entry)
 	}
 }

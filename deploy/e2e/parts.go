@@ -178,6 +178,10 @@ func testPartRefusals(t *testing.T, a api) {
 			}
 		}
 	}
+	for _, id := range []string{"%00", "..%2fx", "..", "%ff", strings.ToUpper(text(at(c.data(), "items.0.id"))), strings.Repeat("0", 5000)} {
+		a.do(t, call{method: "GET", path: c.of("items") + "/" + id}).must(t, 404)
+		a.do(t, call{method: "PATCH", path: c.of("items") + "/" + id, key: "broker", token: c.token, body: data(fields{})}).must(t, 404)
+	}
 	for _, path := range []string{item + "/", item + "/unit", c.of("items") + "/", c.of("relatedProcesses"), c.of("item")} {
 		a.do(t, call{method: "GET", path: path}).fails(t, 404, "url/not_found")
 	}

@@ -4,6 +4,8 @@
 //
 // The field model (fields.go) is one table; one walk over it (walk.go) merges
 // what a client sent into what is stored, converts it and finds every fault.
+// Who may change what, and when, is in two more: states.go has the states, and
+// parts.go what can be changed within an asset on its own.
 package asset
 
 import (
