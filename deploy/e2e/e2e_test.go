@@ -3,15 +3,18 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"asset-registry/deploy/processes"
+	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
 )
 
@@ -91,10 +94,10 @@ func checkRaces(t *testing.T, output *processes.Output) {
 }
 
 // split starts the three services on dir; they are stopped when the test ends.
-func split(t *testing.T, dir, tokens string, output *processes.Output, args ...string) *processes.Split {
+func split(t *testing.T, dir string, stores processes.Stores, output *processes.Output, args ...string) *processes.Split {
 	t.Helper()
 	build(t)
-	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, tokens, output, args...)
+	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, stores, output, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,12 +126,12 @@ func TestStandalone(t *testing.T) {
 }
 
 func TestSplit(t *testing.T) {
-	Run(t, split(t, filepath.Join(t.TempDir(), "data"), "", &processes.Output{}).URL)
+	Run(t, split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{}, &processes.Output{}).URL)
 }
 
 func TestSplitOnRedis(t *testing.T) {
 	redis := redistest.Start(t)
-	base := split(t, filepath.Join(t.TempDir(), "data"), redis.URL(), &processes.Output{}).URL
+	base := split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()}, &processes.Output{}).URL
 	Run(t, base)
 	t.Run("without Redis reads go on, and owners wait", func(t *testing.T) {
 		a := api{base, "2.5"}
@@ -144,6 +147,42 @@ func TestSplitOnRedis(t *testing.T) {
 	})
 }
 
+func TestSplitOnMongoAndRedis(t *testing.T) {
+	redis, mongo := redistest.Start(t), mongotest.Start(t)
+	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
+	base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
+	Run(t, base)
+	t.Run("a Redis that forgets all takes no owner's asset away", func(t *testing.T) {
+		a, stop := api{base, "2.5"}, make(chan struct{})
+		var working sync.WaitGroup
+		for range 8 {
+			working.Go(func() {
+				for i := range 12 {
+					c := a.publish(t, validAsset())
+					a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
+					c.token = strings.Repeat("0", 32)
+					a.patch(t, c, fields{"description": "not by this token"}).fails(t, 403, "body/data")
+				}
+			})
+		}
+		forgetting := make(chan struct{})
+		go func() {
+			defer close(forgetting)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Millisecond):
+					redis.Flush(t)
+				}
+			}
+		}()
+		working.Wait()
+		close(stop)
+		<-forgetting
+	})
+}
+
 // Secrets are sent by every way there is, right and wrong ones, to services
 // that log all they can.
 func TestNoSecretIsLoggedOrStored(t *testing.T) {
@@ -154,7 +193,7 @@ func TestNoSecretIsLoggedOrStored(t *testing.T) {
 			return "http://" + addr
 		},
 		"split": func(t *testing.T, dir string, output *processes.Output) string {
-			return split(t, dir, "", output, "--log-level", "debug").URL
+			return split(t, dir, processes.Stores{}, output, "--log-level", "debug").URL
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

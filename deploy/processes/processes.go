@@ -4,6 +4,7 @@ package processes
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -194,11 +195,13 @@ type Split struct {
 	processes []*Process
 }
 
+// Stores are the addresses of the services' stores; those left out are files.
+type Stores struct{ Assets, Tokens string }
+
 // StartSplit starts the three services on dir, with the sandbox keys and
-// without rate limits, the gateway at addr. Token records are kept at tokens, a
-// store's address, or if that is empty in a file. Arguments after that go to
-// all services.
-func StartSplit(ctx context.Context, bin, addr, dir, tokens string, output *Output, args ...string) (*Split, error) {
+// without rate limits, the gateway at addr. Arguments after that go to all
+// services.
+func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, output *Output, args ...string) (*Split, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
@@ -214,16 +217,15 @@ func StartSplit(ctx context.Context, bin, addr, dir, tokens string, output *Outp
 	if err != nil {
 		return nil, err
 	}
-	if tokens == "" {
-		tokens = "file:" + filepath.Join(dir, "tokens.db")
-	}
+	stores.Assets = cmp.Or(stores.Assets, "file:"+filepath.Join(dir, "assets.db"))
+	stores.Tokens = cmp.Or(stores.Tokens, "file:"+filepath.Join(dir, "tokens.db"))
 	s := &Split{URL: "http://" + addr}
 	for _, service := range []struct {
 		name, addr string
 		args       []string
 	}{
-		{"authsvc", auth, []string{"--store", tokens, "--sandbox"}},
-		{"assetsvc", assets, []string{"--store", "file:" + filepath.Join(dir, "assets.db"), "--sandbox", "--auth-url", "http://" + auth}},
+		{"authsvc", auth, []string{"--store", stores.Tokens, "--sandbox"}},
+		{"assetsvc", assets, []string{"--store", stores.Assets, "--sandbox", "--auth-url", "http://" + auth}},
 		{"gateway", addr, []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}},
 	} {
 		all := slices.Concat([]string{"--addr", service.addr, "--secret-file", secret}, service.args, args)

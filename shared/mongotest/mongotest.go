@@ -29,43 +29,43 @@ type Server struct {
 
 // Start returns the real server, or builds and starts the rig, which ends with
 // the test.
-func Start(t *testing.T) *Server {
-	t.Helper()
+func Start(tb testing.TB) *Server {
+	tb.Helper()
 	if uri := os.Getenv("MONGODB_URI"); uri != "" {
 		return &Server{Real: true, uri: uri}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	s := &Server{Addr: listener.Addr().String(), binary: Build(t), dir: t.TempDir()}
+	s := &Server{Addr: listener.Addr().String(), binary: Build(tb), dir: tb.TempDir()}
 	listener.Close()
 	s.uri = "mongodb://" + s.Addr
-	s.Restart(t)
-	t.Cleanup(func() { s.Kill(t) })
+	s.Restart(tb)
+	tb.Cleanup(func() { s.Kill(tb) })
 	return s
 }
 
 // URI returns the address of a database on the server.
-func (s *Server) URI(t *testing.T, database string) string {
-	t.Helper()
+func (s *Server) URI(tb testing.TB, database string) string {
+	tb.Helper()
 	u, err := url.Parse(s.uri)
 	if err != nil {
-		t.Fatal("MONGODB_URI cannot be read; with several hosts, name one")
+		tb.Fatal("MONGODB_URI cannot be read; with several hosts, name one")
 	}
 	u.Path = "/" + database
 	return u.String()
 }
 
 // Restart starts the rig after a Kill, on the same address and data.
-func (s *Server) Restart(t *testing.T) {
-	t.Helper()
+func (s *Server) Restart(tb testing.TB) {
+	tb.Helper()
 	s.cmd = exec.Command(s.binary, "-addr", s.Addr, "-data", s.dir)
 	s.cmd.Stderr = os.Stderr
 	if err := s.cmd.Start(); err != nil {
-		t.Fatalf("start MongoDB rig: %v", err)
+		tb.Fatalf("start MongoDB rig: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	for {
 		conn, err := net.Dial("tcp", s.Addr)
@@ -76,34 +76,34 @@ func (s *Server) Restart(t *testing.T) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			t.Fatalf("the MongoDB rig does not answer: %v", err)
+			tb.Fatalf("the MongoDB rig does not answer: %v", err)
 		}
 	}
 }
 
 // Kill ends the rig at once, as a crash would.
-func (s *Server) Kill(t *testing.T) {
-	t.Helper()
+func (s *Server) Kill(tb testing.TB) {
+	tb.Helper()
 	if s.cmd.ProcessState != nil {
 		return
 	}
 	if err := s.cmd.Process.Kill(); err != nil {
-		t.Error(err)
+		tb.Error(err)
 	}
 	_ = s.cmd.Wait() // says that it was killed
 }
 
 // Build builds the rig and returns its path. It is a module of its own, and not
 // in the workspace, whose dependencies it would drag along.
-func Build(t *testing.T) string {
-	t.Helper()
+func Build(tb testing.TB) string {
+	tb.Helper()
 	_, self, _, _ := runtime.Caller(0)
-	binary := filepath.Join(t.TempDir(), "devmongo")
+	binary := filepath.Join(tb.TempDir(), "devmongo")
 	cmd := exec.Command("go", "build", "-o", binary, ".")
 	cmd.Dir = filepath.Join(filepath.Dir(self), "..", "..", "deploy", "devmongo")
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("build MongoDB rig: %v: %s", err, text)
+		tb.Fatalf("build MongoDB rig: %v: %s", err, text)
 	}
 	return binary
 }

@@ -57,7 +57,7 @@ func (s *Server) Restart(t *testing.T) {
 	}
 	deadline := time.Now().Add(startTimeout)
 	for {
-		err := ping(s.Addr)
+		err := ask(s.Addr, "PING", "PONG")
 		if err == nil {
 			return
 		}
@@ -68,14 +68,26 @@ func (s *Server) Restart(t *testing.T) {
 	}
 }
 
-// ping asks in Redis's own protocol, so that the package needs no client.
-func ping(addr string) error {
+// Flush has the server forget all it knows.
+func (s *Server) Flush(t *testing.T) {
+	t.Helper()
+	if err := ask(s.Addr, "FLUSHALL", "OK"); err != nil {
+		t.Errorf("flush Redis: %v", err)
+	}
+}
+
+// ask sends a command in Redis's own protocol, so that the package needs no
+// client, and expects an answer of one word.
+func ask(addr, command, want string) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
 		return err
 	}
 	answer := make([]byte, 64)
@@ -83,7 +95,7 @@ func ping(addr string) error {
 	if err != nil {
 		return err
 	}
-	if got := string(answer[:n]); got != "+PONG\r\n" {
+	if got := string(answer[:n]); got != "+"+want+"\r\n" {
 		return fmt.Errorf("it says %q", got)
 	}
 	return nil

@@ -33,6 +33,7 @@ import (
 	"sync"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
@@ -62,8 +63,9 @@ const (
 type Options struct {
 	Now     func() time.Time // wall clock that positions follow
 	Log     *slog.Logger
-	Timeout time.Duration // longest time for one operation of the database; 0: 2 s
-	Lease   time.Duration // how long another process's batch may stall before it is fenced; 0: 3 s
+	Timeout time.Duration         // longest time for one operation of the database; 0: 2 s
+	Lease   time.Duration         // how long another process's batch may stall before it is fenced; 0: 3 s
+	Monitor *event.CommandMonitor // is told of each command to the database; nil: nobody is
 }
 
 // Store is a registry.Store in a MongoDB database.
@@ -107,6 +109,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	journal := true
 	client, err := mongo.Connect(options.Client().ApplyURI(uri).
 		SetAppName("assetsvc").
+		SetMonitor(o.Monitor).
 		SetTimeout(o.Timeout).
 		SetServerSelectionTimeout(o.Timeout).
 		SetConnectTimeout(o.Timeout).

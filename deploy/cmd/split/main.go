@@ -19,6 +19,7 @@ import (
 type settings struct {
 	Addr   string `default:"127.0.0.1:8080" help:"Address of the gateway."`
 	Data   string `default:"./data-split" help:"Directory of the data."`
+	Assets string `help:"Where assets are kept: mongodb://HOST:PORT/DATABASE; by default a file in the directory of the data."`
 	Tokens string `help:"Where token records are kept: redis://HOST:PORT/DB; by default a file in the directory of the data."`
 	Bin    string `default:"./bin" help:"Directory of the programs."`
 }
@@ -37,7 +38,7 @@ func run(ctx context.Context, args []string) error {
 	if _, err := config.Parse(&s, "split", "The three services of the asset registry on one machine.", "SPLIT", args); err != nil {
 		return err
 	}
-	services, err := processes.StartSplit(ctx, s.Bin, s.Addr, s.Data, s.Tokens, &processes.Output{Also: os.Stderr})
+	services, err := processes.StartSplit(ctx, s.Bin, s.Addr, s.Data, processes.Stores{Assets: s.Assets, Tokens: s.Tokens}, &processes.Output{Also: os.Stderr})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,156 @@
+package mongostore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/mongotest"
+)
+
+// commands counts commands to the database by what they do.
+type commands struct{ opens, closes, inserts, updates atomic.Int64 }
+
+func (c *commands) monitor() *event.CommandMonitor {
+	return &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		collection, _ := e.Command.Lookup(e.CommandName).StringValueOK()
+		switch {
+		case e.CommandName == "update" && collection == "clock" && strings.Contains(e.Command.String(), "$unset"):
+			c.closes.Add(1)
+		case e.CommandName == "update" && collection == "clock":
+			c.opens.Add(1)
+		case e.CommandName == "update":
+			c.updates.Add(1)
+		case e.CommandName == "insert" && collection == "assets":
+			c.inserts.Add(1)
+		}
+	}}
+}
+
+func (c *commands) total() int64 {
+	return c.opens.Load() + c.closes.Load() + c.inserts.Load() + c.updates.Load()
+}
+
+// TestWritesShareRoundTrips has many clients write at once: what one of them
+// waits for carries the others.
+func TestWritesShareRoundTrips(t *testing.T) {
+	var counted commands
+	s := openWith(t, mongotest.Start(t).URI(t, "tshared"), Options{Monitor: counted.monitor()})
+	const clients, each = 32, 4
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for range each {
+				r := mustCreate(t, s)
+				if _, err := s.Replace(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	const changes = 2 * clients * each
+	opens := counted.opens.Load()
+	t.Logf("%d changes in %d batches, %d commands", changes, opens, counted.total())
+	if opens > changes/4 || counted.inserts.Load() > opens || counted.updates.Load() > opens || counted.closes.Load() > opens {
+		t.Errorf("%d changes took %d opens, %d inserts, %d updates, %d closes", changes, opens, counted.inserts.Load(), counted.updates.Load(), counted.closes.Load())
+	}
+}
+
+func mustCreate(tb testing.TB, s *Store) registry.Record {
+	tb.Helper()
+	r := registry.Record{ID: storetest.NewID(), Listed: true, Sealed: "sealed", Body: body}
+	if _, err := s.Create(tb.Context(), r); err != nil {
+		tb.Error(err)
+	}
+	r.Revision = 1
+	return r
+}
+
+var body = bytes.Repeat([]byte("x"), 3000)
+
+func openWith(tb testing.TB, uri string, o Options) *Store {
+	tb.Helper()
+	o.Now, o.Log, o.Timeout = time.Now, slog.New(slog.NewTextHandler(tb.Output(), nil)), rigTimeout
+	s, err := Open(tb.Context(), uri, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	return s
+}
+
+// BenchmarkCreate measures creations by the number of clients, with the round
+// trips that each took, beside the same documents inserted by the bare driver,
+// each by itself, with the same write concern.
+func BenchmarkCreate(b *testing.B) {
+	server := mongotest.Start(b)
+	for _, clients := range []int{1, 16, 64} {
+		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
+			var counted commands
+			s := openWith(b, server.URI(b, fmt.Sprintf("bench%d%d", clients, b.N)), Options{Monitor: counted.monitor()})
+			name := nameOf(b, s)
+			b.ResetTimer()
+			each := share(b, clients, func() { mustCreate(b, s) })
+			trips := float64(counted.total()) / float64(b.N)
+			batch := float64(b.N) / float64(counted.opens.Load())
+			b.StopTimer()
+			raw := s.db.client.Database(s.db.assets.Database().Name()).Collection("raw")
+			bare := share(b, clients, func() {
+				d := document{ID: storetest.NewID(), Position: time.Now().UnixMicro(), Revision: 1, Listed: true, Sealed: "sealed", Body: body, Trail: map[string]int64{"1": 1}}
+				if _, err := raw.InsertOne(b.Context(), d); err != nil {
+					b.Error(err)
+				}
+			})
+			b.ReportMetric(float64(time.Second)/float64(each), "creates/s")
+			b.ReportMetric(trips, "roundtrips/create")
+			b.ReportMetric(batch, "creates/batch")
+			b.ReportMetric(float64(bare)/float64(each), "x-of-raw:"+name)
+		})
+	}
+}
+
+// share does something b.N times by so many clients, and returns the time that
+// each took on average.
+func share(b *testing.B, clients int, do func()) time.Duration {
+	b.Helper()
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for range clients {
+		wg.Go(func() {
+			for taken.Add(1) <= int64(b.N) {
+				do()
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(begun) / time.Duration(b.N)
+}
+
+// nameOf names the server that was measured.
+func nameOf(b *testing.B, s *Store) string {
+	b.Helper()
+	var info struct {
+		Version string `bson:"version"`
+		Rig     string `bson:"ferretdbVersion"`
+	}
+	if err := s.db.clocks.Database().RunCommand(b.Context(), bson.D{{Key: "buildInfo", Value: 1}}).Decode(&info); err != nil {
+		b.Fatal(err)
+	}
+	if info.Rig != "" {
+		return "FerretDB-" + info.Rig + "-SQLite"
+	}
+	return "MongoDB-" + info.Version
+}
