@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/ulule/limiter/v3"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 
@@ -37,6 +38,7 @@ type Config struct {
 	Auth      http.RoundTripper // how to reach it; nil: over the network
 	Secret    []byte            // signs identities; the same for all services
 
+	ServerID       string            // given to clients as the cookie SERVER_ID; empty: made of the secret
 	BaseURL        string            // address that links start with; empty: as the client addressed us
 	MaxBody        int64             // bytes of a request body; 0: 1 MiB
 	Timeout        time.Duration     // longest time for a request; 0: 10 s
@@ -88,6 +90,9 @@ func (c Config) Validate() error {
 	if c.BaseURL != "" {
 		faults = append(faults, checkURL("base URL", c.BaseURL))
 	}
+	if strings.Trim(c.ServerID, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
+		faults = append(faults, errors.New("the server's id may have letters, digits, - and _"))
+	}
 	if len(c.Secret) < identity.MinSecret {
 		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
 	}
@@ -128,6 +133,9 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.ServerID == "" {
+		c.ServerID = serverIDOf(c.Secret)
+	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	return c
 }
@@ -139,6 +147,7 @@ type Server struct {
 	auth    *authapi.Client
 	keys    apikey.Verifier // in front of auth
 	limits  *ratelimit.Limiter
+	routes  gin.RoutesInfo
 	handler http.Handler
 }
 

@@ -35,12 +35,17 @@ var parts = map[string][]string{
 func (s *Server) route(engine *gin.Engine) {
 	engine.GET("/", httpserver.Handle(s.welcome))
 	for _, v := range version.Table {
-		r := engine.Group("/api/" + v.Name)
+		r := engine.Group("/api/"+v.Name, httpserver.Handle(s.stick))
 		forward := s.forward(v)
 		list := []gin.HandlerFunc{s.limitAddress(ratelimit.List), s.identify, s.limitKey(ratelimit.List), forward}
 		read := []gin.HandlerFunc{s.limitAddress(ratelimit.Read), s.identify, s.limitKey(ratelimit.Read), forward}
 		write := []gin.HandlerFunc{s.limitAddress(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.limitKey(ratelimit.Write), s.readBody(), forward}
 		remove := []gin.HandlerFunc{s.limitAddress(ratelimit.Write), s.refuse(v, s.needKey), s.limitKey(ratelimit.Write), forward}
+		look := []gin.HandlerFunc{s.limitAddress(ratelimit.Read)}
+		r.GET("/spore", append(look, s.spore(v))...)
+		r.HEAD("/spore", append(look, s.spore(v))...)
+		r.GET("/health", append(look, httpserver.Handle(s.health))...)
+		r.HEAD("/health", append(look, httpserver.Handle(s.health))...)
 		r.GET("/assets", list...)
 		r.HEAD("/assets", list...)
 		r.POST("/assets", write...)
@@ -64,6 +69,7 @@ func (s *Server) route(engine *gin.Engine) {
 			}
 		}
 	}
+	s.routes = engine.Routes()
 }
 
 // edge is what stands before the engine: it takes away what only our own

@@ -30,6 +30,7 @@ type Config struct {
 	Data       string        `default:"./data" help:"Directory of the data; made if there is none."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
 	KeysFile   string        `help:"YAML file that lists API keys (see: registry new-key)."`
+	ServerID   string        `name:"server-id" help:"Given to clients as the cookie SERVER_ID; by default made of the secret. Change it when older data was restored: synchronisers then start over."`
 	BaseURL    string        `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
 	Zone       string        `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string      `default:"bounce" help:"Accepted values of assetType."`
@@ -133,14 +134,15 @@ func (c Config) gateway(secret []byte, log *slog.Logger, auth http.RoundTripper,
 		c.Limit = gateway.Limits{}
 	}
 	return gateway.Config{
-		Assets:  assets,
-		Auth:    auth,
-		Secret:  secret,
-		BaseURL: c.BaseURL,
-		MaxBody: c.MaxBody,
-		Timeout: c.Timeout,
-		Limits:  c.Limit,
-		Log:     log.With("service", "gateway"),
+		Assets:   assets,
+		Auth:     auth,
+		Secret:   secret,
+		ServerID: c.ServerID,
+		BaseURL:  c.BaseURL,
+		MaxBody:  c.MaxBody,
+		Timeout:  c.Timeout,
+		Limits:   c.Limit,
+		Log:      log.With("service", "gateway"),
 
 		TrustedProxies: c.TrustedProxies,
 	}

@@ -22,6 +22,7 @@ type settings struct {
 	AssetsURL      string         `name:"assets-url" default:"http://127.0.0.1:8081" help:"Address of the asset service."`
 	AuthURL        string         `name:"auth-url" default:"http://127.0.0.1:8082" help:"Address of the auth service."`
 	SecretFile     string         `required:"" help:"File with the secret that the services share, at least 32 bytes."`
+	ServerID       string         `name:"server-id" help:"Given to clients as the cookie SERVER_ID, the same at all gateways; by default made of the secret. Change it when older data was restored: synchronisers then start over."`
 	BaseURL        string         `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
 	MaxBody        int64          `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout        time.Duration  `default:"10s" help:"Longest time for a request."`
@@ -58,6 +59,7 @@ func run(ctx context.Context, args []string) error {
 			AssetsURL:      s.AssetsURL,
 			AuthURL:        s.AuthURL,
 			Secret:         secret,
+			ServerID:       s.ServerID,
 			BaseURL:        s.BaseURL,
 			MaxBody:        s.MaxBody,
 			Timeout:        s.Timeout,

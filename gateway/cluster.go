@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/version"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+)
+
+// serverCookie tells a client which server it has met (interface document,
+// Cluster). A server here is not a process but the registry's data: any gateway
+// will do for anything, and synchronisers start over when this changes, which
+// they must when the data is another's, or older than what they have seen.
+const serverCookie = "SERVER_ID"
+
+// serverIDOf names the registry of those who share a secret.
+func serverIDOf(secret []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("server id"))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+// stick gives the cookie to a client that does not have it. A write with the
+// cookie of another server is refused: it may rest on what was read there. A
+// client without any is served.
+func (s *Server) stick(c *gin.Context) error {
+	cookie, err := c.Request.Cookie(serverCookie)
+	if err == nil && cookie.Value == s.config.ServerID {
+		return nil
+	}
+	http.SetCookie(c.Writer, &http.Cookie{Name: serverCookie, Value: s.config.ServerID, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	if err == nil && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+		return fault.New(fault.Precondition, fault.URL, "precondition", "The server of your cookie is gone; repeat the request with the new one.")
+	}
+	return nil
+}
+
+// health answers 200 when assets can be read and written, else 503.
+func (s *Server) health(c *gin.Context) error {
+	if err := s.assets.Get(c.Request.Context(), "/readyz"); err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, gin.H{"status": "ok"})
+}
+
+// spore answers with what the API has, in the form that clients of this family
+// ask for at their start (contract, section 3).
+func (s *Server) spore(v version.Version) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		methods := gin.H{}
+		for _, r := range s.routes {
+			path, within := strings.CutPrefix(r.Path, "/api/"+v.Name)
+			if !within || r.Method == http.MethodHead {
+				continue
+			}
+			status := http.StatusOK
+			if r.Method == http.MethodPost {
+				status = http.StatusCreated
+			}
+			methods[methodName(r.Method, path)] = gin.H{"path": path, "method": r.Method, "expected_status": []int{status}}
+		}
+		return httpserver.JSON(c, http.StatusOK, gin.H{
+			"name":            "asset registry",
+			"version":         v.As,
+			"base_url":        s.baseURL(c.Request) + "/api/" + v.As,
+			"expected_status": []int{http.StatusOK},
+			"methods":         methods,
+		})
+	})
+}
+
+// methodName names a route: "patch_assets_id_items_part".
+func methodName(method, path string) string {
+	return strings.ToLower(method) + strings.ReplaceAll(strings.ReplaceAll(path, "/:", "_"), "/", "_")
+}

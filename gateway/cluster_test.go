@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// ask sends a request with a cookie, "" for none, and returns the answer and
+// the cookie that it sets, "" for none.
+func ask(t *testing.T, s *Server, method, path, cookie string) (*httptest.ResponseRecorder, string) {
+	t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader("body"))
+	r.SetBasicAuth("key", "")
+	r.Header.Set("Content-Type", jsonType)
+	if cookie != "" {
+		r.AddCookie(&http.Cookie{Name: "SERVER_ID", Value: cookie})
+	}
+	recorder := httptest.NewRecorder()
+	s.Handler().ServeHTTP(recorder, r)
+	for _, c := range recorder.Result().Cookies() {
+		if c.Name == "SERVER_ID" {
+			return recorder, c.Value
+		}
+	}
+	return recorder, ""
+}
+
+func TestTheServersCookie(t *testing.T) {
+	s := start(t, func(c *Config) { c.ServerID = "this" })
+	for name, c := range map[string]struct {
+		method, path, cookie string
+		status               int
+		set                  string
+	}{
+		"a read without one":                      {"GET", "/api/2.5/assets", "", 200, "this"},
+		"a read with it":                          {"GET", "/api/2.5/assets", "this", 200, ""},
+		"a read with another's":                   {"GET", "/api/2.5/assets", "gone", 200, "this"},
+		"a client's first request":                {"HEAD", "/api/0/spore", "", 200, "this"},
+		"a write without one":                     {"POST", "/api/2.5/assets", "", 200, "this"},
+		"a write with it":                         {"PATCH", "/api/2.5/assets/there", "this", 200, ""},
+		"a creation with another's":               {"POST", "/api/2.5/assets", "gone", 412, "this"},
+		"a change with another's":                 {"PATCH", "/api/2.5/assets/there", "gone", 412, "this"},
+		"a replacement with another's":            {"PUT", "/api/2.5/assets/there", "gone", 412, "this"},
+		"a removal with another's":                {"DELETE", "/api/2.5/assets/there/related_processes/1", "gone", 412, "this"},
+		"a write with one that is much too large": {"POST", "/api/2.5/assets", strings.Repeat("x", 5000), 412, "this"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, set := ask(t, s, c.method, c.path, c.cookie)
+			if got.Code != c.status || set != c.set {
+				t.Errorf("got %d and the cookie %q, want %d and %q", got.Code, set, c.status, c.set)
+			}
+			if c.status == 412 && !strings.Contains(got.Body.String(), `"location":"url","name":"precondition"`) {
+				t.Errorf("got %s", got.Body)
+			}
+		})
+	}
+}
+
+func TestAClientThatRepeatsWithTheNewCookieSucceeds(t *testing.T) {
+	one, other := start(t, nil), start(t, func(c *Config) { c.Secret = []byte(strings.Repeat("o", 32)) })
+	_, first := ask(t, other, "GET", "/api/2.5/assets", "")
+	got, second := ask(t, one, "POST", "/api/2.5/assets", first)
+	if got.Code != 412 || second == first {
+		t.Fatalf("got %d and %q after %q", got.Code, second, first)
+	}
+	if got, _ := ask(t, one, "POST", "/api/2.5/assets", second); got.Code != 200 {
+		t.Errorf("got %d", got.Code)
+	}
+	if got, set := ask(t, start(t, nil), "POST", "/api/2.5/assets", second); got.Code != 200 || set != "" {
+		t.Errorf("at another gateway of the same registry: got %d and %q", got.Code, set)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	if got, _ := ask(t, start(t, nil), "GET", "/api/2.5/health", ""); got.Code != 200 || !strings.Contains(got.Body.String(), `"status":"ok"`) {
+		t.Errorf("got %d %s", got.Code, got.Body)
+	}
+	down := start(t, func(c *Config) {
+		c.Assets = nil
+		c.AssetsURL = "http://127.0.0.1:1"
+	})
+	if got, _ := ask(t, down, "GET", "/api/2.5/health", ""); got.Code != 503 || got.Header().Get("Retry-After") == "" {
+		t.Errorf("without the asset service: got %d %s", got.Code, got.Body)
+	}
+}
+
+func TestSporeNamesEveryRoute(t *testing.T) {
+	got, _ := ask(t, start(t, func(c *Config) { c.BaseURL = "https://registry.example" }), "GET", "/api/0/spore", "")
+	var spore struct {
+		BaseURL string `json:"base_url"`
+		Version string
+		Methods map[string]struct {
+			Path, Method string
+			Expected     []int `json:"expected_status"`
+		}
+	}
+	if err := json.Unmarshal(got.Body.Bytes(), &spore); err != nil {
+		t.Fatal(err)
+	}
+	if spore.BaseURL != "https://registry.example/api/2.5" || spore.Version != "2.5" {
+		t.Errorf("got %+v", spore)
+	}
+	for name, want := range map[string]struct {
+		path, method string
+		status       int
+	}{
+		"get_assets":              {"/assets", "GET", 200},
+		"post_assets":             {"/assets", "POST", 201},
+		"patch_assets_id":         {"/assets/:id", "PATCH", 200},
+		"post_assets_id_items":    {"/assets/:id/items", "POST", 201},
+		"get_health":              {"/health", "GET", 200},
+		"get_assets_id_documents": {"/assets/:id/documents", "GET", 200},
+	} {
+		if m := spore.Methods[name]; m.Path != want.path || m.Method != want.method || len(m.Expected) != 1 || m.Expected[0] != want.status {
+			t.Errorf("%s: got %+v", name, m)
+		}
+	}
+}
