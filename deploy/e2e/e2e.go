@@ -54,6 +54,7 @@ func Run(t *testing.T, base string) {
 		"documents have versions":                 testDocuments,
 		"thirty at once add parts":                testConcurrentParts,
 		"what the outside claims is not believed": testClaims,
+		"no calls at random break anything":       testRandomCalls,
 		"a client keeps to its server":            testCluster,
 	} {
 		t.Run(name, func(t *testing.T) { scenario(t, a) })

@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// moves is the table of contract section 2.1: who takes an asset from one state
+// to another.
+var moves = map[[2]string][]string{
+	{"draft", "pending"}:        {"owner", "administrator"},
+	{"pending", "deleted"}:      {"owner", "administrator"},
+	{"pending", "verification"}: {"concierge", "administrator"},
+	{"verification", "active"}:  {"concierge", "administrator"},
+	{"verification", "pending"}: {"concierge", "administrator"},
+	{"active", "pending"}:       {"concierge", "administrator"},
+	{"active", "complete"}:      {"concierge", "administrator"},
+}
+
+// testRandomCalls has walkers call at random, rightly and wrongly, as anybody,
+// each on an asset of its own. Whatever comes of it, no call is answered with a
+// 500, one that is refused changes nothing, an asset only moves as the table
+// has it, and the feed tells of every change.
+func testRandomCalls(t *testing.T, a api) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	const walkers, steps = 6, 120
+	start := a.now(t)
+	final := make([]entry, walkers)
+	reached := make([]map[string]int, walkers)
+	var walking sync.WaitGroup
+	for i := range walkers {
+		walking.Go(func() {
+			w := &walker{api: a, random: rand.New(rand.NewPCG(seed, uint64(i))), reached: map[string]int{}}
+			w.asset = a.create(t, validAsset())
+			w.now = w.asset.data()
+			for range steps {
+				if status := w.now["status"]; status == "complete" || status == "deleted" { // nothing moves it any more
+					w.asset = a.create(t, validAsset())
+					w.now = w.asset.data()
+				}
+				w.step(t)
+			}
+			final[i], reached[i] = entry{w.asset.id, text(w.now["dateModified"])}, w.reached
+			if w.now["status"] == "draft" {
+				final[i] = entry{}
+			}
+		})
+	}
+	walking.Wait()
+	f := newFollower(a, false, start)
+	f.catchUp(t)
+	all := map[string]int{}
+	for i, e := range final {
+		if e.id != "" && !f.seen[e] {
+			t.Errorf("%v is not in the feed", e)
+		}
+		for what, times := range reached[i] {
+			all[what] += times
+		}
+	}
+	t.Logf("%v", all)
+	if all["200"] < 20 || all["400"] < 20 || all["403"] < 20 || all["moved"] < walkers {
+		t.Errorf("too little happened to mean anything: %v", all)
+	}
+}
+
+// walker calls at random, about one asset.
+type walker struct {
+	api
+	random  *rand.Rand
+	asset   created
+	now     map[string]any // the asset as it stands
+	reached map[string]int
+}
+
+func (w *walker) one(of ...string) string { return of[w.random.IntN(len(of))] }
+
+// step makes one call and checks what came of it.
+func (w *walker) step(t *testing.T) {
+	key := w.one("broker", "broker", "broker", "concierge", "concierge", "administrator", "broker3", "nobody")
+	c := call{method: w.one("PATCH", "PATCH", "PATCH", "POST", "PUT", "DELETE"), key: key, path: "/assets/" + w.asset.id}
+	w.version = w.one("2.4", "2.5", "0")
+	if w.random.IntN(5) > 0 {
+		c.token = w.asset.token
+	}
+	sent := fields{}
+	switch part := w.one("", "", "", "items", "decisions", "documents", "related_processes"); part {
+	case "":
+		if sent = (fields{"status": w.one("draft", "pending", "pending", "verification", "verification", "active", "active", "complete", "deleted", "sold")}); w.random.IntN(3) == 0 {
+			sent = validAsset()
+		}
+	default:
+		c.path = w.asset.of(part)
+		sent = map[string]fields{
+			"items":             object(at(map[string]any(validAsset()), "items.0")),
+			"decisions":         {"decisionDate": "2026-11-21", "decisionID": "1"},
+			"documents":         validDocument().set("documentType", w.one("notice", "cancellationDetails")),
+			"related_processes": validProcess().set("type", w.one("lot", "auction")),
+		}[part]
+		if inside := list(w.now[map[string]string{"items": "items", "decisions": "decisions", "documents": "documents", "related_processes": "relatedProcesses"}[part]]); c.method != "POST" && len(inside) > 0 {
+			c.path += "/" + text(object(inside[w.random.IntN(len(inside))])["id"])
+		}
+	}
+	if w.random.IntN(3) == 0 {
+		sent = fields(object(w.spoil(map[string]any(sent))))
+	}
+	c.body = data(sent)
+	if w.random.IntN(30) == 0 {
+		c.body = w.one("", "{", `{"data":[]}`, `{"data":null}`, "\xff", `{"data":{"title":"\ud800"}}`)
+	}
+	w.check(t, key, w.do(t, c))
+}
+
+// check compares the asset after a call with what it was before.
+func (w *walker) check(t *testing.T, key string, got answer) {
+	refused := got.status >= 400
+	w.reached[fmt.Sprint(got.status)]++
+	if !slices.Contains([]int{200, 201, 400, 401, 403, 404}, got.status) || refused && got.json["status"] != "error" {
+		t.Errorf("%s %s %v: answered %d %s", got.call.method, got.call.path, got.call.body, got.status, got.text)
+	}
+	w.version = "2.5"
+	before, after := w.now, w.read(t, w.asset.id).must(t, http.StatusOK).data()
+	w.now = after
+	changed := !reflect.DeepEqual(before, after)
+	if changed && (refused || text(after["dateModified"]) <= text(before["dateModified"])) {
+		t.Errorf("%s %s %v by %s was answered with %d, and the asset went from %v to %v", got.call.method, got.call.path, got.call.body, key, got.status, before, after)
+	}
+	from, to := text(before["status"]), text(after["status"])
+	if from == to {
+		return
+	}
+	w.reached["moved"]++
+	role := key
+	if key == "broker" && got.call.token != "" {
+		role = "owner"
+	}
+	if !slices.Contains(moves[[2]string{from, to}], role) {
+		t.Errorf("%s took the asset from %s to %s", role, from, to)
+	}
+}
+
+// spoil puts something odd somewhere into a value.
+func (w *walker) spoil(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		o := make(map[string]any, len(v))
+		for name, inner := range v {
+			o[name] = inner
+		}
+		names := make([]string, 0, len(v))
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if len(names) == 0 || w.random.IntN(4) == 0 {
+			o[w.one("colour", "id", "title", "owner", "", "$set", "a.b")] = w.odd()
+			return o
+		}
+		name := names[w.random.IntN(len(names))]
+		if w.random.IntN(3) == 0 {
+			delete(o, name)
+		} else {
+			o[name] = w.spoil(v[name])
+		}
+		return o
+	case []any:
+		if len(v) > 0 && w.random.IntN(2) == 0 {
+			l := slices.Clone(v)
+			i := w.random.IntN(len(l))
+			l[i] = w.spoil(l[i])
+			return l
+		}
+	}
+	return w.odd()
+}
+
+func (w *walker) odd() any {
+	return []any{
+		nil, true, "", "x", strings.Repeat("щ", 3000), -1, json.Number("1e999"), json.Number("0.00005"), []any{}, []any{[]any{}}, []any{nil},
+		map[string]any{}, map[string]any{"id": nil}, "2026-02-30", "9999-12-31T23:59:59-12:00", "\u0000", "𐍈", "' OR 1=1", "$where", "../..",
+	}[w.random.IntN(20)]
+}
