@@ -31,6 +31,7 @@ check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
 	go vet $(PACKAGES)
 	go run $(STATICCHECK) $(PACKAGES)
+	cd deploy/devmongo && GOWORK=off go vet . && GOWORK=off go run $(STATICCHECK) . && GOWORK=off go mod tidy -diff
 	@for m in $(MODULES); do echo "module $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 
 unit: ## unit and conformance tests, with the race detector
@@ -43,11 +44,11 @@ e2e: ## scenarios on one process and on three, restarts, the crash test
 test-mongo: ## the suites of the MongoDB store, and the large feed check, on the server that MONGODB_URI names
 	@test -n "$(MONGODB_URI)" || { echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2; exit 2; }
 	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -race -timeout 30m ./assetsvc/internal/mongostore
-	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -v -timeout 90m ./deploy/feedcheck -services 1,2,4 -changes 20000
+	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -v -timeout 90m ./deploy/feedcheck -services 1,2,4 -changes 7000
 
-feedcheck: ## the feed through millions of simulated changes, and through 60,000 real ones with all going wrong
+feedcheck: ## the feed through millions of simulated changes, and through 21,000 real ones with all going wrong
 	go test -count=1 -v -timeout 30m -run Simulation ./assetsvc/internal/feed -feed.changes 4000000
-	go test -count=1 -v -timeout 90m ./deploy/feedcheck -services 1,2,4 -changes 20000
+	go test -count=1 -v -timeout 90m ./deploy/feedcheck -services 1,2,4 -changes 7000
 
 fuzz: ## each fuzz target for FUZZTIME
 	@deploy/fuzz.sh $(FUZZTIME)

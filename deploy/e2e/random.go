@@ -99,33 +99,30 @@ func (w *walker) one(of ...string) string { return of[w.random.IntN(len(of))] }
 
 // step makes one call and checks what came of it.
 func (w *walker) step(t *testing.T) {
-	key := w.one("broker", "broker", "broker", "concierge", "concierge", "administrator", "broker3", "nobody")
-	c := call{method: w.one("PATCH", "PATCH", "PATCH", "POST", "PUT", "DELETE"), key: key, path: "/assets/" + w.asset.id}
 	w.version = w.one("2.4", "2.5", "0")
+	c := w.any()
+	if w.random.IntN(4) == 0 { // so that it gets somewhere
+		c = w.sensible()
+	}
+	w.check(t, w.do(t, c))
+}
+
+// any is a call by anybody for anything.
+func (w *walker) any() call {
+	c := call{
+		method: w.one("PATCH", "PATCH", "PATCH", "POST", "PUT", "DELETE"),
+		path:   "/assets/" + w.asset.id,
+		key:    w.one("broker", "broker", "broker", "concierge", "concierge", "administrator", "broker3", "nobody"),
+	}
 	if w.random.IntN(5) > 0 {
 		c.token = w.asset.token
 	}
-	sent := fields{}
-	if w.random.IntN(4) == 0 { // a sensible one, so that it gets somewhere
-		w.check(t, w.do(t, w.sensible()))
-		return
-	}
-	switch part := w.one("", "", "", "items", "decisions", "documents", "related_processes"); part {
-	case "":
-		if sent = (fields{"status": w.one("draft", "pending", "pending", "verification", "verification", "active", "active", "complete", "deleted", "sold")}); w.random.IntN(3) == 0 {
-			sent = validAsset()
-		}
-	default:
-		c.path = w.asset.of(part)
-		sent = map[string]fields{
-			"items":             object(at(map[string]any(validAsset()), "items.0")),
-			"decisions":         {"decisionDate": "2026-11-21", "decisionID": "1"},
-			"documents":         validDocument().set("documentType", w.one("notice", "cancellationDetails")),
-			"related_processes": validProcess().set("type", w.one("lot", "auction")),
-		}[part]
-		if inside := list(w.now[map[string]string{"items": "items", "decisions": "decisions", "documents": "documents", "related_processes": "relatedProcesses"}[part]]); c.method != "POST" && len(inside) > 0 {
-			c.path += "/" + text(object(inside[w.random.IntN(len(inside))])["id"])
-		}
+	sent := fields{"status": w.one("draft", "pending", "pending", "verification", "verification", "active", "active", "complete", "deleted", "sold")}
+	switch w.random.IntN(6) {
+	case 0:
+		sent = validAsset()
+	case 1, 2, 3:
+		sent = w.part(&c)
 	}
 	if w.random.IntN(3) == 0 {
 		sent = fields(object(w.spoil(map[string]any(sent))))
@@ -134,7 +131,26 @@ func (w *walker) step(t *testing.T) {
 	if w.random.IntN(30) == 0 {
 		c.body = w.one("", "{", `{"data":[]}`, `{"data":null}`, "\xff", `{"data":{"title":"\ud800"}}`)
 	}
-	w.check(t, w.do(t, c))
+	return c
+}
+
+// part makes c a call for a part of the asset, and returns what it may say.
+func (w *walker) part(c *call) fields {
+	kinds := []struct {
+		path, field string
+		valid       fields
+	}{
+		{"items", "items", object(at(map[string]any(validAsset()), "items.0"))},
+		{"decisions", "decisions", fields{"decisionDate": "2026-11-21", "decisionID": "1"}},
+		{"documents", "documents", validDocument().set("documentType", w.one("notice", "cancellationDetails"))},
+		{"related_processes", "relatedProcesses", validProcess().set("type", w.one("lot", "auction"))},
+	}
+	kind := kinds[w.random.IntN(len(kinds))]
+	c.path = w.asset.of(kind.path)
+	if there := list(w.now[kind.field]); c.method != "POST" && len(there) > 0 {
+		c.path += "/" + text(object(there[w.random.IntN(len(there))])["id"])
+	}
+	return kind.valid
 }
 
 // sensible is a call that moves the asset on, or makes it ready for that.
