@@ -63,10 +63,14 @@ type ack struct {
 	at          time.Time
 }
 
+// progressEach is after how many changes the checker says how far it is.
+const progressEach = 1000
+
 // history is what the writers were told and the followers were shown.
 type history struct {
 	services *services
 	load     load
+	begun    time.Time
 	report   report
 	ticks    atomic.Int64 // a clock of events: one tick for each begin and end
 	done     atomic.Int64 // changes acknowledged
@@ -83,7 +87,7 @@ type history struct {
 type owned struct{ id, token string }
 
 func newHistory(s *services, l load) *history {
-	return &history{services: s, load: l, tried: map[string]bool{}, seen: map[place]time.Time{}}
+	return &history{services: s, load: l, begun: time.Now(), tried: map[string]bool{}, seen: map[place]time.Time{}}
 }
 
 // run puts the load on; calm is called when the writers have ended, and returns
@@ -121,7 +125,9 @@ func (h *history) write(ctx context.Context) {
 		h.mu.Lock()
 		a := h.assets[rand.IntN(len(h.assets))]
 		h.mu.Unlock()
-		h.change(ctx, a)
+		if !h.change(ctx, a) {
+			time.Sleep(rand.N(100 * time.Millisecond))
+		}
 	}
 }
 
@@ -160,7 +166,9 @@ func (h *history) change(ctx context.Context, a owned) bool {
 	defer h.mu.Unlock()
 	switch status {
 	case http.StatusOK:
-		h.done.Add(1)
+		if done := h.done.Add(1); done%progressEach == 0 {
+			fmt.Printf("%v: %d changes\n", time.Since(h.begun).Round(time.Second), done)
+		}
 		h.acks = append(h.acks, ack{place{a.id, got.Data.DateModified}, description, begun, end, at})
 		if got.Data.Description != description {
 			h.report.violation(&h.report.other, "%s was set to %s, and the answer says %s", a.id, description, got.Data.Description)

@@ -145,7 +145,7 @@ func (f *fleet) start(t *testing.T, count int) {
 
 func (f *fleet) launch(ctx context.Context, s *service) (err error) {
 	s.process, err = processes.Start(ctx, s.addr, &f.output, filepath.Join(f.bin, "assetsvc"),
-		"--addr", s.addr, "--secret-file", f.secretFile, "--auth-url", "http://"+f.auth, "--log-level", "error",
+		"--addr", s.addr, "--secret-file", f.secretFile, "--auth-url", "http://"+f.auth, "--log-level", "warn",
 		"--store", f.store, "--store-timeout", storeTimeout.String(), "--store-lease", lease.String())
 	return err
 }

@@ -41,7 +41,9 @@ func (f *follower) follow(ctx context.Context, descending bool) {
 	if descending {
 		p := f.get(ctx, next+"&descending=1")
 		f.keep(ctx, p, true)
-		next, past = p.Prev.Path, p.Next.Path
+		if next = p.Prev.Path; len(p.Data) > 0 { // else there is no past
+			past = p.Next.Path
+		}
 	}
 	for ctx.Err() == nil {
 		last := f.finished.Load()
@@ -52,7 +54,7 @@ func (f *follower) follow(ctx context.Context, descending bool) {
 			if last {
 				break
 			}
-			time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+			time.Sleep(rand.N(50 * time.Millisecond))
 		}
 	}
 	for past != "" && ctx.Err() == nil {

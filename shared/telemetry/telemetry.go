@@ -1,0 +1,202 @@
+// Package telemetry is what a service tells of itself: traces and metrics by
+// OpenTelemetry, set up by its standard OTEL_* variables, and the same metrics
+// for Prometheus to fetch. Without a collector there are no traces, and it costs
+// next to nothing.
+//
+// There is nothing global, and no tracer is handed around: whoever has a
+// context with a span that is recorded makes children of it (Child), whoever has
+// not makes nothing. Whether a request is recorded is decided once, at the edge,
+// before any span is made.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
+)
+
+// scope names our instrumentation in what is exported.
+const scope = "asset-registry"
+
+// closeTimeout is how long a last export may take.
+const closeTimeout = 3 * time.Second
+
+// Telemetry is what a process tells of itself. The zero value tells nothing.
+type Telemetry struct {
+	tracers trace.TracerProvider
+	meters  metric.MeterProvider
+	share   float64 // of the edge's requests that are recorded, 0 to 1
+	metrics http.Handler
+	closers []func(context.Context) error
+}
+
+// New returns telemetry through given providers, which record a share of the
+// edge's requests.
+func New(tracers trace.TracerProvider, meters metric.MeterProvider, share float64) *Telemetry {
+	return &Telemetry{tracers: tracers, meters: meters, share: share}
+}
+
+// Start sets up the telemetry of a service as the environment has it. What goes
+// wrong with it later is logged, and harms nothing else.
+func Start(ctx context.Context, service string, log *slog.Logger) (*Telemetry, error) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "error", err) })) // the library has no other way
+	described, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service)), resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, fmt.Errorf("describe service: %w", err)
+	}
+	t := &Telemetry{}
+	if err := t.startTraces(ctx, described); err != nil {
+		return nil, err
+	}
+	if err := t.startMetrics(ctx, described); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	return t, nil
+}
+
+func (t *Telemetry) startTraces(ctx context.Context, described *resource.Resource) error {
+	if !wanted("TRACES") {
+		return nil
+	}
+	share, err := shareFromEnvironment()
+	if err != nil {
+		return err
+	}
+	exporter, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		return fmt.Errorf("set up export of traces: %w", err)
+	}
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(described), sdktrace.WithSampler(Sampler()))
+	t.tracers, t.share = tracers, share
+	t.closers = append(t.closers, tracers.Shutdown)
+	return nil
+}
+
+func (t *Telemetry) startMetrics(ctx context.Context, described *resource.Resource) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewBuildInfoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		return fmt.Errorf("set up metrics: %w", err)
+	}
+	options := []sdkmetric.Option{sdkmetric.WithReader(exporter), sdkmetric.WithResource(described)}
+	if wanted("METRICS") {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return fmt.Errorf("set up export of metrics: %w", err)
+		}
+		options = append(options, sdkmetric.WithReader(reader))
+	}
+	meters := sdkmetric.NewMeterProvider(options...)
+	if err := runtime.Start(runtime.WithMeterProvider(meters)); err != nil {
+		return fmt.Errorf("measure the runtime: %w", err)
+	}
+	t.meters, t.metrics = meters, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	t.closers = append(t.closers, meters.Shutdown)
+	return nil
+}
+
+// wanted tells whether the environment names an exporter or a collector for a
+// signal; the standard's default, a collector on this machine, is not ours.
+func wanted(signal string) bool {
+	for _, name := range []string{"OTEL_" + signal + "_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"} {
+		if os.Getenv(name) != "" {
+			return os.Getenv("OTEL_SDK_DISABLED") != "true"
+		}
+	}
+	return false
+}
+
+// shareFromEnvironment reads the standard's OTEL_TRACES_SAMPLER and
+// OTEL_TRACES_SAMPLER_ARG.
+func shareFromEnvironment() (float64, error) {
+	switch sampler := os.Getenv("OTEL_TRACES_SAMPLER"); sampler {
+	case "", "always_on", "parentbased_always_on":
+		return 1, nil
+	case "always_off", "parentbased_always_off":
+		return 0, nil
+	case "traceidratio", "parentbased_traceidratio":
+		share, err := strconv.ParseFloat(os.Getenv("OTEL_TRACES_SAMPLER_ARG"), 64)
+		if err != nil || share < 0 || share > 1 {
+			return 0, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1")
+		}
+		return share, nil
+	default:
+		return 0, fmt.Errorf("OTEL_TRACES_SAMPLER %q is not supported", sampler)
+	}
+}
+
+// Sample decides whether a request at the edge is recorded.
+func (t *Telemetry) Sample() bool {
+	return t.share > 0 && (t.share >= 1 || rand.Float64() < t.share)
+}
+
+// Tracer returns what makes the first span of a process's part of a trace.
+func (t *Telemetry) Tracer() trace.Tracer {
+	if t.tracers == nil {
+		return nooptrace.NewTracerProvider().Tracer(scope)
+	}
+	return t.tracers.Tracer(scope)
+}
+
+// Meter returns what makes instruments.
+func (t *Telemetry) Meter() metric.Meter {
+	if t.meters == nil {
+		return noopmetric.NewMeterProvider().Meter(scope)
+	}
+	return t.meters.Meter(scope)
+}
+
+// Metrics answers Prometheus; nil when there is nothing to answer with.
+func (t *Telemetry) Metrics() http.Handler { return t.metrics }
+
+// Close exports what is left.
+func (t *Telemetry) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	var errs []error
+	for _, closer := range t.closers {
+		errs = append(errs, closer(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Sampler records what its parent is recorded with, and of spans without one
+// those of servers: these are made only for requests that Sample chose. So work
+// in the background records nothing.
+func Sampler() sdktrace.Sampler { return sampler{} }
+
+type sampler struct{}
+
+func (sampler) Description() string { return "decided at the edge" }
+
+func (sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	parent := trace.SpanContextFromContext(p.ParentContext)
+	result := sdktrace.SamplingResult{Decision: sdktrace.Drop, Tracestate: parent.TraceState()}
+	if parent.IsSampled() || !parent.IsValid() && p.Kind == trace.SpanKindServer {
+		result.Decision = sdktrace.RecordAndSample
+	}
+	return result
+}
