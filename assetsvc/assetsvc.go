@@ -21,6 +21,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
 )
 
 // Config is all that the service needs to know. Fields that say so may be left zero.
@@ -35,7 +36,8 @@ type Config struct {
 	MaxBody    int64             // bytes of a request body; 0: 1 MiB
 	Timeout    time.Duration     // longest time for a request; 0: 10 s
 	Log        *slog.Logger
-	Now        func() time.Time // nil: time.Now
+	Telemetry  *telemetry.Telemetry // nil: none
+	Now        func() time.Time     // nil: time.Now
 
 	// Of a store in MongoDB only:
 	StoreTimeout time.Duration // longest time for one of its operations; 0: 2 s
@@ -132,7 +134,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	tokens := authapi.NewClient(c.AuthURL, c.Auth, signer, "assetsvc")
 	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone}
 	assets := registry.New(store, tokens, rules, c.Now)
-	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready})
+	engine := httpserver.NewEngine(httpserver.Options{Name: "assetsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready, Telemetry: c.Telemetry})
 	httpapi.New(assets, c.Zone, c.MaxBody).Route(engine, signer)
 	return &Server{store: store, tokens: tokens, handler: engine}, nil
 }

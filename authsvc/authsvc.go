@@ -21,17 +21,19 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
 )
 
 // Config is all that the service needs to know. Fields that say so may be left zero.
 type Config struct {
-	Store    string        // where token records are kept: "file:" and a path, or the URL of a Redis server
-	Secret   []byte        // signs identities; the same for all services
-	Sandbox  bool          // the sandbox keys exist
-	KeysFile string        // YAML file that lists API keys; empty: none
-	Timeout  time.Duration // longest time for a request; 0: 5 s
-	Log      *slog.Logger
-	Now      func() time.Time // nil: time.Now
+	Store     string        // where token records are kept: "file:" and a path, or the URL of a Redis server
+	Secret    []byte        // signs identities; the same for all services
+	Sandbox   bool          // the sandbox keys exist
+	KeysFile  string        // YAML file that lists API keys; empty: none
+	Timeout   time.Duration // longest time for a request; 0: 5 s
+	Log       *slog.Logger
+	Telemetry *telemetry.Telemetry // nil: none
+	Now       func() time.Time     // nil: time.Now
 }
 
 const (
@@ -106,7 +108,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	for _, warning := range warnings(ctx) {
 		c.Log.Warn("token store", "warning", warning)
 	}
-	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready, Warnings: warnings})
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready, Warnings: warnings, Telemetry: c.Telemetry,
+	})
 	httpapi.New(keys, token.NewService(store, sealer)).Route(engine, signer)
 	return &Server{store: store, handler: engine}, nil
 }

@@ -28,6 +28,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
 )
 
 // Config is all that the gateway needs to know. Fields that say so may be left zero.
@@ -46,7 +47,8 @@ type Config struct {
 	Limits         Limits            // requests per second
 	TrustedProxies ratelimit.Proxies // networks whose X-Forwarded-For counts; empty: none
 	Log            *slog.Logger
-	Now            func() time.Time // nil: time.Now
+	Telemetry      *telemetry.Telemetry // nil: none
+	Now            func() time.Time     // nil: time.Now
 }
 
 // Limits are the most requests per second that are let in, for each client
@@ -172,7 +174,9 @@ func New(_ context.Context, c Config) (*Server, error) {
 	if s.assets, err = c.upstream(signer); err != nil {
 		return nil, err
 	}
-	engine := httpserver.NewEngine(httpserver.Options{Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready})
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry, Edge: true,
+	})
 	s.route(engine)
 	s.handler = edge(engine)
 	return s, nil

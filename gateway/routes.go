@@ -166,6 +166,7 @@ func (s *Server) verify(ctx context.Context, c *gin.Context) error {
 		return err
 	}
 	c.Set(callerKey, i)
+	httpserver.SetTenant(c, string(i.Role))
 	return nil
 }
 

@@ -84,7 +84,11 @@ func check(t *testing.T, bin string, count int) {
 	tormented := make(chan error, 1)
 	chaos := chaos{}
 	go func() { tormented <- fleet.torment(wild, &chaos) }()
-	h := newHistory(services, load{writers: 64, followers: 8, changes: *changesWanted, assets: 200})
+	assets := 300
+	if !server.Real {
+		assets = 100 // it scans them all for each change
+	}
+	h := newHistory(services, load{writers: 64, followers: 8, changes: *changesWanted, assets: assets})
 	r := h.run(ctx, func() {
 		calmDown()
 		if err := <-tormented; err != nil {
@@ -161,7 +165,7 @@ type chaos struct {
 func (f *fleet) torment(ctx context.Context, done *chaos) error {
 	for kill := true; ; kill = !kill {
 		select {
-		case <-time.After(time.Second + rand.N(2*time.Second)):
+		case <-time.After(2*time.Second + rand.N(4*time.Second)):
 		case <-ctx.Done():
 			return nil
 		}

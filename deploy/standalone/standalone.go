@@ -21,11 +21,14 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
 )
 
 // Config is all that the registry needs to know; the tags make it the flags of
 // its command.
 type Config struct {
+	httpserver.Process
+
 	Addr       string        `default:"127.0.0.1:8080" help:"Address to listen on."`
 	Data       string        `default:"./data" help:"Directory of the data; made if there is none."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
@@ -36,7 +39,6 @@ type Config struct {
 	AssetTypes []string      `default:"bounce" help:"Accepted values of assetType."`
 	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
-	LogLevel   slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn or error."`
 	NoLimits   bool          `help:"Let in any number of requests."`
 
 	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
@@ -61,13 +63,19 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	auth, err := authsvc.New(ctx, c.auth(secret, logger))
+	c.Name = "registry"
+	t, stop, err := c.Observe(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	auth, err := authsvc.New(ctx, c.auth(secret, logger, t))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, auth.Close()) }()
 	toAuth := httpserver.InProcess(auth.Handler())
-	assets, err := assetsvc.New(ctx, c.assets(secret, logger, toAuth))
+	assets, err := assetsvc.New(ctx, c.assets(secret, logger, t, toAuth))
 	if err != nil {
 		return err
 	}
@@ -75,7 +83,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := syncDirectory(c.Data); err != nil { // the stores' files are new, perhaps
 		return fmt.Errorf("open data directory: %w", err)
 	}
-	edge, err := gateway.New(ctx, c.gateway(secret, logger, toAuth, assets.Handler()))
+	edge, err := gateway.New(ctx, c.gateway(secret, logger, t, toAuth, assets.Handler()))
 	if err != nil {
 		return err
 	}
@@ -97,24 +105,25 @@ func (c Config) validate(log *slog.Logger) error {
 	_, err := config.Zone(c.Zone)
 	secret, nobody := make([]byte, identity.MinSecret), httpserver.InProcess(http.NotFoundHandler())
 	return errors.Join(append(faults, err,
-		c.auth(secret, log).Validate(),
-		c.assets(secret, log, nobody).Validate(),
-		c.gateway(secret, log, nobody, http.NotFoundHandler()).Validate(),
+		c.auth(secret, log, nil).Validate(),
+		c.assets(secret, log, nil, nobody).Validate(),
+		c.gateway(secret, log, nil, nobody, http.NotFoundHandler()).Validate(),
 	)...)
 }
 
-func (c Config) auth(secret []byte, log *slog.Logger) authsvc.Config {
+func (c Config) auth(secret []byte, log *slog.Logger, t *telemetry.Telemetry) authsvc.Config {
 	return authsvc.Config{
-		Store:    "file:" + filepath.Join(c.Data, tokensFile),
-		Secret:   secret,
-		Sandbox:  c.Sandbox,
-		KeysFile: c.KeysFile,
-		Timeout:  c.Timeout,
-		Log:      log.With("service", "authsvc"),
+		Store:     "file:" + filepath.Join(c.Data, tokensFile),
+		Secret:    secret,
+		Sandbox:   c.Sandbox,
+		KeysFile:  c.KeysFile,
+		Timeout:   c.Timeout,
+		Log:       log.With("service", "authsvc"),
+		Telemetry: t,
 	}
 }
 
-func (c Config) assets(secret []byte, log *slog.Logger, auth http.RoundTripper) assetsvc.Config {
+func (c Config) assets(secret []byte, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper) assetsvc.Config {
 	zone, _ := config.Zone(c.Zone) // validated
 	return assetsvc.Config{
 		Store:      "file:" + filepath.Join(c.Data, assetsFile),
@@ -126,23 +135,25 @@ func (c Config) assets(secret []byte, log *slog.Logger, auth http.RoundTripper) 
 		MaxBody:    c.MaxBody,
 		Timeout:    c.Timeout,
 		Log:        log.With("service", "assetsvc"),
+		Telemetry:  t,
 	}
 }
 
-func (c Config) gateway(secret []byte, log *slog.Logger, auth http.RoundTripper, assets http.Handler) gateway.Config {
+func (c Config) gateway(secret []byte, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper, assets http.Handler) gateway.Config {
 	if c.NoLimits {
 		c.Limit = gateway.Limits{}
 	}
 	return gateway.Config{
-		Assets:   assets,
-		Auth:     auth,
-		Secret:   secret,
-		ServerID: c.ServerID,
-		BaseURL:  c.BaseURL,
-		MaxBody:  c.MaxBody,
-		Timeout:  c.Timeout,
-		Limits:   c.Limit,
-		Log:      log.With("service", "gateway"),
+		Assets:    assets,
+		Auth:      auth,
+		Secret:    secret,
+		ServerID:  c.ServerID,
+		BaseURL:   c.BaseURL,
+		MaxBody:   c.MaxBody,
+		Timeout:   c.Timeout,
+		Limits:    c.Limit,
+		Log:       log.With("service", "gateway"),
+		Telemetry: t,
 
 		TrustedProxies: c.TrustedProxies,
 	}

@@ -16,6 +16,7 @@ import (
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
 )
 
 const (
@@ -52,7 +53,7 @@ func NewClient(url string, transport http.RoundTripper, signer *identity.Signer,
 	}
 	return &Client{
 		url:    strings.TrimSuffix(url, "/"),
-		http:   http.Client{Transport: transport},
+		http:   http.Client{Transport: telemetry.Transport(transport)},
 		signer: signer,
 		caller: identity.Identity{Broker: service, Role: identity.Service},
 	}

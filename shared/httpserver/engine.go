@@ -19,6 +19,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/telemetry"
 )
 
 // Headers that travel with a request from service to service.
@@ -42,10 +43,16 @@ const StatusClientGone = 499
 
 // Options of an engine.
 type Options struct {
+	Name     string // of the service, in metrics
 	Log      *slog.Logger
 	LogLevel slog.Level                      // of the line about a request that went well
 	Timeout  time.Duration                   // the longest that a request may take
 	Ready    func(ctx context.Context) error // nil when the service can do its work now
+
+	// Telemetry measures and records requests; nil: nothing does. At the Edge
+	// it decides which requests are recorded; elsewhere the edge has.
+	Telemetry *telemetry.Telemetry
+	Edge      bool
 
 	// Warnings, if there is one, tells what a ready service is still in danger of.
 	Warnings func(ctx context.Context) []string
@@ -63,7 +70,10 @@ func NewEngine(o Options) *gin.Engine {
 	if err := engine.SetTrustedProxies(nil); err != nil { // nil is always accepted
 		panic(fmt.Sprintf("httpserver: %v", err))
 	}
-	engine.Use(answerHeaders, accessLog(o.Log, o.LogLevel), deadline(o.Timeout), recoverPanic)
+	if o.Telemetry == nil {
+		o.Telemetry = &telemetry.Telemetry{}
+	}
+	engine.Use(answerHeaders, observe(o.Name, o.Telemetry, o.Edge), accessLog(o.Log, o.LogLevel), deadline(o.Timeout), recoverPanic)
 	engine.NoRoute(Handle(func(*gin.Context) error {
 		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
 	}))
@@ -153,6 +163,9 @@ func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
 				slog.Int("bytes", max(c.Writer.Size(), 0)),
 				slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
 				slog.String("request_id", id),
+			}
+			if trace := telemetry.TraceID(ctx); trace != "" {
+				attrs = append(attrs, slog.String("trace_id", trace))
 			}
 			if last := c.Errors.Last(); last != nil {
 				attrs = append(attrs, slog.String("error", last.Err.Error()))

@@ -18,6 +18,7 @@ func Identify(signer *identity.Signer) gin.HandlerFunc {
 			return fault.New(fault.Unauthorized, fault.Header, identity.Header, "%v", err)
 		}
 		c.Set(identityKey, caller)
+		SetTenant(c, string(caller.Role))
 		return nil
 	})
 }

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -40,7 +41,7 @@ var durations = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75,
 // observe measures every request, and makes a span of those that are recorded:
 // at the edge, of a share, whatever clients say; elsewhere, of those that the
 // edge chose.
-func observe(t *telemetry.Telemetry, edge bool) gin.HandlerFunc {
+func observe(service string, t *telemetry.Telemetry, edge bool) gin.HandlerFunc {
 	duration, err := t.Meter().Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
 		metric.WithDescription("Duration of HTTP server requests."), metric.WithExplicitBucketBoundaries(durations...))
 	if err != nil {
@@ -55,7 +56,7 @@ func observe(t *telemetry.Telemetry, edge bool) gin.HandlerFunc {
 			o := observed{method: method(c), route: route(c), tenant: c.GetString(tenantKey), status: c.Writer.Status()}
 			option, known := series.Load(o)
 			if !known {
-				option, _ = series.LoadOrStore(o, o.attributes())
+				option, _ = series.LoadOrStore(o, o.attributes(service))
 			}
 			duration.Record(c.Request.Context(), time.Since(begun).Seconds(), option.(metric.MeasurementOption))
 			if span != nil {
@@ -112,8 +113,9 @@ func route(c *gin.Context) string {
 	return "unknown"
 }
 
-func (o observed) attributes() metric.MeasurementOption {
+func (o observed) attributes(service string) metric.MeasurementOption {
 	attributes := []attribute.KeyValue{
+		attribute.String("registry.service", service),
 		semconv.HTTPRequestMethodKey.String(o.method),
 		semconv.HTTPRoute(o.route),
 		semconv.HTTPResponseStatusCode(o.status),
@@ -122,8 +124,6 @@ func (o observed) attributes() metric.MeasurementOption {
 		version, _, _ := strings.Cut(rest, "/")
 		attributes = append(attributes, attribute.String("registry.api.version", version))
 	}
-	if o.tenant != "" {
-		attributes = append(attributes, attribute.String("registry.tenant.class", o.tenant))
-	}
+	attributes = append(attributes, attribute.String("registry.tenant.class", cmp.Or(o.tenant, "anonymous")))
 	return metric.WithAttributeSet(attribute.NewSet(attributes...))
 }

@@ -13,10 +13,13 @@ import (
 	"asset-registry/assetsvc"
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/telemetry"
 )
 
 // settings are the command's flags, environment and config file.
 type settings struct {
+	httpserver.Process
+
 	Addr         string        `default:"127.0.0.1:8081" help:"Address to listen on."`
 	Store        string        `required:"" help:"Where assets are kept: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
 	AuthURL      string        `name:"auth-url" default:"http://127.0.0.1:8082" help:"Address of the auth service."`
@@ -28,7 +31,6 @@ type settings struct {
 	Timeout      time.Duration `default:"10s" help:"Longest time for a request."`
 	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of the store (MongoDB)."`
 	StoreLease   time.Duration `default:"3s" help:"How long a batch of another asset service may stall before it is fenced (MongoDB)."`
-	LogLevel     slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn or error."`
 }
 
 func main() {
@@ -41,7 +43,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	var s settings
+	s := settings{Process: httpserver.Process{Name: "assetsvc"}}
 	if _, err := config.Parse(&s, "assetsvc", "The asset service of the asset registry.", "ASSETSVC", args); err != nil {
 		return err
 	}
@@ -53,7 +55,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.Run(ctx, s.Addr, s.LogLevel, func(log *slog.Logger) (httpserver.Service, error) {
+	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
 			AuthURL:      s.AuthURL,
@@ -64,6 +66,7 @@ func run(ctx context.Context, args []string) error {
 			MaxBody:      s.MaxBody,
 			Timeout:      s.Timeout,
 			Log:          log,
+			Telemetry:    t,
 			StoreTimeout: s.StoreTimeout,
 			StoreLease:   s.StoreLease,
 		})

@@ -174,7 +174,7 @@ func (s *simulation) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	now := func() time.Time { return time.Now().Add(time.Duration(p.drift.Load())) }
-	p.writer = NewWriter(p.port, Options{Name: fmt.Sprint("process-", s.started), Now: now, MaxBatch: 8, Timeout: timeout, Pause: timeout / 10, Failed: func(error) {}})
+	p.writer = NewWriter(p.port, Options{Name: fmt.Sprint("process-", s.started), Now: now, MaxBatch: 8, Timeout: timeout, Pause: timeout / 10, Failed: func(error) {}, Batch: func(ctx context.Context, _ []context.Context) (context.Context, func()) { return ctx, func() {} }})
 	// The watcher is a process of its own as far as the order of operations goes.
 	watching := &port{world: s.world, process: 1000 + s.started, ice: newIce(), trails: s.trails}
 	watcher := NewWatcher(watching, lease, time.Now)

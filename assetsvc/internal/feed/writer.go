@@ -25,6 +25,10 @@ type Options struct {
 	Timeout  time.Duration    // of one operation of the store
 	Pause    time.Duration    // before an operation that failed is tried again
 	Failed   func(error)      // is told of an operation's first error
+
+	// Batch is called for each batch, with the contexts of its callers. The
+	// store is called with the context that it returns; then the function is.
+	Batch func(ctx context.Context, callers []context.Context) (context.Context, func())
 }
 
 // Writer puts changes into the feed, as many at a time as wait. It is safe for
@@ -84,14 +88,16 @@ func (w *Writer) Run(ctx context.Context) {
 			}
 			continue
 		}
-		w.open(ctx, next)
+		during, end := w.o.Batch(ctx, next.callers())
+		w.open(during, next)
 		if ctx.Err() != nil {
 			return // perhaps without positions: nothing must be written
 		}
 		if written != nil {
 			written.acknowledge(ctx) // opening has taken it off the clock
 		}
-		w.write(ctx, next)
+		w.write(during, next)
+		end()
 		written = next
 	}
 }
@@ -101,6 +107,15 @@ type batch struct {
 	Batch
 	changes  []*change
 	outcomes []error
+}
+
+// callers returns the contexts of those who wait for the batch.
+func (b *batch) callers() []context.Context {
+	callers := make([]context.Context, len(b.changes))
+	for i, c := range b.changes {
+		callers[i] = c.ctx
+	}
+	return callers
 }
 
 // acknowledge tells the callers what has become of their changes, unless ctx

@@ -109,7 +109,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	journal := true
 	client, err := mongo.Connect(options.Client().ApplyURI(uri).
 		SetAppName("assetsvc").
-		SetMonitor(o.Monitor).
+		SetMonitor(tracing(o.Monitor)).
 		SetTimeout(o.Timeout).
 		SetServerSelectionTimeout(o.Timeout).
 		SetConnectTimeout(o.Timeout).
@@ -129,6 +129,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	}
 	s.writer = feed.NewWriter(order{db}, feed.Options{
 		Name: "w" + rand.Text(), Now: s.time.now, MaxBatch: maxBatch, Timeout: o.Timeout, Pause: pause,
+		Batch: traceBatch,
 		Failed: func(err error) {
 			o.Log.Warn("the store failed an operation; it is repeated or looked into", "error", err)
 		},

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/telemetry"
 )
 
 // Create stores a new asset, or returns registry.ErrExists. An id whose
@@ -51,5 +54,8 @@ func (s *Store) commit(ctx context.Context, r registry.Record, revision int64) (
 	if s.closed {
 		return 0, errClosed
 	}
-	return s.writer.Commit(ctx, r.ID, revision, r)
+	ctx, span := telemetry.Child(ctx, trace.SpanKindInternal, "commit")
+	position, err := s.writer.Commit(ctx, r.ID, revision, r)
+	telemetry.End(span, err)
+	return position, err
 }

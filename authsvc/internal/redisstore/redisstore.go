@@ -43,7 +43,9 @@ func Open(url string) (*Store, error) {
 	o.MaxRetries, o.DialerRetries = -1, 1 // the callers repeat
 	o.ContextTimeoutEnabled = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
-	return &Store{redis.NewClient(o)}, nil
+	client := redis.NewClient(o)
+	client.AddHook(tracing{})
+	return &Store{client}, nil
 }
 
 // recordField is the field of a record's hash that holds it; beside it is its

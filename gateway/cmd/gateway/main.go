@@ -14,10 +14,13 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/telemetry"
 )
 
 // settings are the command's flags, environment and config file.
 type settings struct {
+	httpserver.Process
+
 	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
 	AssetsURL      string         `name:"assets-url" default:"http://127.0.0.1:8081" help:"Address of the asset service."`
 	AuthURL        string         `name:"auth-url" default:"http://127.0.0.1:8082" help:"Address of the auth service."`
@@ -28,7 +31,6 @@ type settings struct {
 	Timeout        time.Duration  `default:"10s" help:"Longest time for a request."`
 	KeyTTL         time.Duration  `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
 	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
-	LogLevel       slog.Level     `default:"info" help:"Least level that is logged: debug, info, warn or error."`
 	NoLimits       bool           `help:"Let in any number of requests."`
 	Limit          gateway.Limits `embed:"" prefix:"limit-"`
 }
@@ -43,7 +45,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	var s settings
+	s := settings{Process: httpserver.Process{Name: "gateway"}}
 	if _, err := config.Parse(&s, "gateway", "The edge of the asset registry.", "GATEWAY", args); err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.Run(ctx, s.Addr, s.LogLevel, func(log *slog.Logger) (httpserver.Service, error) {
+	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
 		return gateway.New(ctx, gateway.Config{
 			AssetsURL:      s.AssetsURL,
 			AuthURL:        s.AuthURL,
@@ -67,6 +69,7 @@ func run(ctx context.Context, args []string) error {
 			Limits:         s.Limit,
 			TrustedProxies: s.TrustedProxies,
 			Log:            log,
+			Telemetry:      t,
 		})
 	})
 }

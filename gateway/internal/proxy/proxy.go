@@ -20,6 +20,7 @@ import (
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
 )
 
 const (
@@ -46,19 +47,19 @@ type Upstream struct {
 
 // Local returns an upstream in the same process.
 func Local(handler http.Handler, signer *identity.Signer) *Upstream {
-	return &Upstream{forward: handler, transport: httpserver.InProcess(handler), address: &url.URL{Scheme: "http", Host: "assetsvc"}, signer: signer}
+	return &Upstream{forward: handler, transport: telemetry.Transport(httpserver.InProcess(handler)), address: &url.URL{Scheme: "http", Host: "assetsvc"}, signer: signer}
 }
 
 // Remote returns an upstream at an address. fail is told why an answer did not
 // come, for the log.
 func Remote(address *url.URL, signer *identity.Signer, fail func(*http.Request, error)) *Upstream {
-	transport := &http.Transport{
+	transport := telemetry.Transport(&http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		MaxIdleConnsPerHost: maxIdle,
 		MaxIdleConns:        maxIdle,
 		IdleConnTimeout:     idleTimeout,
 		DisableCompression:  true,
-	}
+	})
 	return &Upstream{
 		address:   address,
 		transport: transport,
@@ -131,7 +132,7 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 
 // Close frees the connections that are kept.
 func (u *Upstream) Close() {
-	if t, ok := u.transport.(*http.Transport); ok {
+	if t, ok := u.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
@@ -168,6 +169,7 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	r.Header.Set(httpserver.BaseURLHeader, about.BaseURL)
 	r.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(r.Context()))
 	httpserver.SetTimeout(r.Context(), r.Header)
+	telemetry.Inject(r.Context(), r.Header)
 	r.URL.Path, r.URL.RawPath = about.Path, ""
 	query, token := takeToken(r.URL.RawQuery)
 	r.URL.RawQuery = query

@@ -1,0 +1,68 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"asset-registry/shared/telemetry"
+)
+
+// errCommand is all that a span says of a command that failed.
+var errCommand = errors.New("the command failed")
+
+// tracing makes a span of each command within a recorded trace: what it does
+// and to which collection, and never with which documents. Others are told of
+// the command too.
+func tracing(also *event.CommandMonitor) *event.CommandMonitor {
+	var spans sync.Map // request id -> trace.Span, of commands under way
+	end := func(e event.CommandFinishedEvent, err error) {
+		if span, recorded := spans.LoadAndDelete(e.RequestID); recorded {
+			telemetry.End(span.(trace.Span), err)
+		}
+	}
+	return &event.CommandMonitor{
+		Started: func(ctx context.Context, e *event.CommandStartedEvent) {
+			if also != nil {
+				also.Started(ctx, e)
+			}
+			if !trace.SpanFromContext(ctx).IsRecording() {
+				return
+			}
+			collection, _ := e.Command.Lookup(e.CommandName).StringValueOK()
+			_, span := telemetry.Child(ctx, trace.SpanKindClient, e.CommandName+" "+collection,
+				semconv.DBSystemNameMongoDB, semconv.DBOperationName(e.CommandName), semconv.DBCollectionName(collection), semconv.DBNamespace(e.DatabaseName))
+			spans.Store(e.RequestID, span)
+		},
+		Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) { end(e.CommandFinishedEvent, nil) },
+		Failed:    func(_ context.Context, e *event.CommandFailedEvent) { end(e.CommandFinishedEvent, errCommand) },
+	}
+}
+
+// traceBatch puts what the writer does for a batch into the trace of the first
+// of its callers whose request is recorded, linked to those of the others.
+func traceBatch(ctx context.Context, callers []context.Context) (context.Context, func()) {
+	var links []trace.Link
+	var first trace.Span
+	for _, caller := range callers {
+		switch span := trace.SpanFromContext(caller); {
+		case !span.IsRecording():
+		case first == nil:
+			first = span
+		default:
+			links = append(links, trace.Link{SpanContext: span.SpanContext()})
+		}
+	}
+	if first == nil {
+		return ctx, func() {}
+	}
+	ctx, span := telemetry.Child(trace.ContextWithSpan(ctx, first), trace.SpanKindInternal, "write batch", semconv.DBOperationBatchSize(len(callers)))
+	for _, link := range links {
+		span.AddLink(link)
+	}
+	return ctx, func() { span.End() }
+}

@@ -1,0 +1,310 @@
+package traces
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"asset-registry/assetsvc"
+	"asset-registry/authsvc"
+	"asset-registry/gateway"
+	"asset-registry/shared/mongotest"
+	"asset-registry/shared/redistest"
+	"asset-registry/shared/telemetry"
+)
+
+// registry is the three services on real stores, joined by real HTTP, with all
+// that they tell of themselves kept.
+type registry struct {
+	url     string
+	spans   *tracetest.InMemoryExporter
+	metrics *sdkmetric.ManualReader
+	log     *safeBuffer
+}
+
+// safeBuffer is a buffer that several services write to.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func start(t *testing.T, share float64) *registry {
+	t.Helper()
+	r := &registry{spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader(), log: &safeBuffer{}}
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans), sdktrace.WithSampler(telemetry.Sampler()))
+	told := telemetry.New(tracers, sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)), share)
+	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	secret := bytes.Repeat([]byte("traces"), 6)
+
+	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: redistest.Start(t).URL(), Secret: secret, Sandbox: true, Log: log.With("service", "authsvc"), Telemetry: told})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { auth.Close() })
+	authURL := serve(t, auth.Handler())
+	assets, err := assetsvc.New(t.Context(), assetsvc.Config{
+		Store: mongotest.Start(t).URI(t, fmt.Sprintf("traces%d", time.Now().UnixNano())), StoreTimeout: 10 * time.Second,
+		AuthURL: authURL, Secret: secret, Log: log.With("service", "assetsvc"), Telemetry: told,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { assets.Close() })
+	edge, err := gateway.New(t.Context(), gateway.Config{
+		AssetsURL: serve(t, assets.Handler()), AuthURL: authURL, Secret: secret, Log: log.With("service", "gateway"), Telemetry: told,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { edge.Close() })
+	r.url = serve(t, edge.Handler())
+	return r
+}
+
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// send sends a request and returns its status, headers and body.
+func (r *registry) send(t *testing.T, method, path, token, body string) (int, http.Header, string) {
+	t.Helper()
+	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth("broker", "")
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Access-Token", token)
+	req.Header.Set("X-Request-ID", "named-by-the-client")
+	req.Header.Set("Traceparent", "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(text)
+}
+
+// tree draws the spans of a trace, children under their parents, in the order
+// that they began; it waits until so many are there.
+func (r *registry) tree(t *testing.T, trace string, want int) string {
+	t.Helper()
+	var mine []tracetest.SpanStub
+	for range 500 {
+		mine = nil
+		for _, s := range r.spans.GetSpans() {
+			if s.SpanContext.TraceID().String() == trace {
+				mine = append(mine, s)
+			}
+		}
+		if len(mine) >= want {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // a batch's span may end after the answer
+	}
+	slices.SortFunc(mine, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
+	var b strings.Builder
+	var draw func(parent string, depth int)
+	draw = func(parent string, depth int) {
+		for _, s := range mine {
+			if s.Parent.SpanID().String() == parent {
+				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat("  ", depth), s.SpanKind, s.Name)
+				draw(s.SpanContext.SpanID().String(), depth+1)
+			}
+		}
+	}
+	draw("0000000000000000", 0)
+	return b.String()
+}
+
+func (r *registry) mustDraw(t *testing.T, trace, want string) {
+	t.Helper()
+	want = strings.TrimPrefix(want, "\n")
+	if got := r.tree(t, trace, strings.Count(want, "\n")); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+const asset = `{"data":{"assetType":"bounce","title":"т","description":"о","items":[{"description":"о",` +
+	`"classification":{"scheme":"CAV-PS","id":"06111000-3","description":"з"},"address":{"countryName":"У"},"unit":{"code":"c"},"quantity":1,` +
+	`"registrationDetails":{"status":"unknown"}}],"decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],` +
+	`"assetCustodian":{"name":"Ф","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"У"},"contactPoint":{"name":"Д","telephone":"1"}}}}`
+
+func TestOneTraceGoesThroughAllServicesAndStores(t *testing.T) {
+	r := start(t, 1)
+	status, header, text := r.send(t, "POST", "/api/2.5/assets", "", asset)
+	if status != http.StatusCreated {
+		t.Fatalf("answered %d %s", status, text)
+	}
+	trace := header.Get("X-Trace-ID")
+	if trace == "" || strings.HasPrefix(trace, "aaaa") {
+		t.Fatalf("the trace is %q", trace)
+	}
+	r.mustDraw(t, trace, `
+server POST /api/2.5/assets
+  client POST
+    server POST /internal/v1/keys/verify
+  client POST
+    server POST /api/2.5/assets
+      client findAndModify numbers
+      client POST
+        server POST /internal/v1/tokens/issue
+      internal commit
+        internal write batch
+          client update clock
+          client insert assets
+`)
+	var created struct {
+		Access struct{ Token string }
+		Data   struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(text), &created); err != nil {
+		t.Fatal(err)
+	}
+	path := "/api/2.5/assets/" + created.Data.ID
+	status, header, _ = r.send(t, "PATCH", path, strings.Repeat("0", 32), `{"data":{"title":"x"}}`)
+	if status != http.StatusForbidden {
+		t.Fatalf("answered %d", status)
+	}
+	r.mustDraw(t, header.Get("X-Trace-ID"), `
+server PATCH /api/2.5/assets/:id
+  client PATCH
+    server PATCH /api/2.5/assets/:id
+      client find assets
+      client POST
+        server POST /internal/v1/tokens/verify
+          client hget
+          client evalsha
+          client eval
+`)
+	for _, s := range r.spans.GetSpans() {
+		if s.Status.Description != "" {
+			t.Errorf("%s tells %q", s.Name, s.Status.Description)
+		}
+	}
+	if !strings.Contains(r.log.String(), `"trace_id":"`+trace+`"`) || !strings.Contains(r.log.String(), `"request_id":"named-by-the-client"`) {
+		t.Errorf("the log does not name trace and request: %s", r.log)
+	}
+}
+
+func TestARequestThatIsNotChosenLeavesNoSpan(t *testing.T) {
+	r := start(t, 0)
+	if status, header, _ := r.send(t, "POST", "/api/2.5/assets", "", asset); status != http.StatusCreated || header.Get("X-Trace-ID") != "" {
+		t.Errorf("answered %d in trace %q", status, header.Get("X-Trace-ID"))
+	}
+	if spans := r.spans.GetSpans(); len(spans) > 0 {
+		t.Errorf("there are %d spans, though clients do not choose: %s", len(spans), spans[0].Name)
+	}
+}
+
+func TestMetricsTellRoutesVersionsAndTenants(t *testing.T) {
+	r := start(t, 0)
+	r.send(t, "POST", "/api/2.4/assets", "", asset)
+	r.send(t, "GET", "/api/2.5/assets/none", "", "")
+	r.send(t, "GET", "/nowhere/"+strings.Repeat("x", 100), "", "")
+	var all metricdata.ResourceMetrics
+	if err := r.metrics.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	var series []string
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			histogram, ok := m.Data.(metricdata.Histogram[float64])
+			if !ok || m.Name != "http.server.request.duration" {
+				continue
+			}
+			for _, p := range histogram.DataPoints {
+				text := func(name string) string {
+					for _, a := range p.Attributes.ToSlice() {
+						if string(a.Key) == name {
+							return a.Value.Emit()
+						}
+					}
+					return ""
+				}
+				if text("registry.service") == "gateway" {
+					series = append(series, fmt.Sprintf("%d %s %s %s %s %s", p.Count, text("http.request.method"), text("http.route"),
+						text("http.response.status_code"), cmp.Or(text("registry.api.version"), "-"), text("registry.tenant.class")))
+				}
+			}
+		}
+	}
+	slices.Sort(series)
+	want := []string{
+		"1 GET /api/2.5/assets/:id 404 2.5 broker",
+		"1 GET unknown 404 - anonymous",
+		"1 POST /api/2.4/assets 201 2.4 broker",
+	}
+	if !slices.Equal(series, want) {
+		t.Errorf("got  %q\nwant %q", series, want)
+	}
+}
+
+func TestNoSecretIsTold(t *testing.T) {
+	r := start(t, 1)
+	const canary = "canary0123456789canary0123456789"
+	var told []string
+	_, _, text := r.send(t, "POST", "/api/2.5/assets", "", asset)
+	var created struct {
+		Access struct{ Token, Transfer string }
+		Data   struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(text), &created); err != nil {
+		t.Fatal(err)
+	}
+	path := "/api/2.5/assets/" + created.Data.ID
+	for _, token := range []string{canary, created.Access.Token} {
+		for _, where := range []struct{ query, header, body string }{
+			{"?acc_token=" + token, "", `{"data":{}}`}, {"", token, `{"data":{}}`}, {"", "", `{"data":{},"access":{"token":"` + token + `"}}`}, {"", "", `{"data":{"title":"` + token},
+		} {
+			_, header, text := r.send(t, "PATCH", path+where.query, where.header, where.body)
+			told = append(told, text, fmt.Sprint(header))
+		}
+	}
+	var all metricdata.ResourceMetrics
+	if err := r.metrics.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	told = append(told, fmt.Sprintf("%+v", all), fmt.Sprintf("%+v", r.spans.GetSpans()), r.log.String())
+	for _, text := range told {
+		for _, secret := range []string{canary, created.Access.Token, created.Access.Transfer, "YnJva2VyOg"} {
+			if at := strings.Index(text, secret); at >= 0 {
+				t.Errorf("a secret is told: %s", text[max(0, at-200):min(len(text), at+50)])
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
+	told, err := Start(t.Context(), "service", quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	if told.Sample() {
+		t.Error("a request was chosen to be recorded")
+	}
+	counter, err := told.Meter().Int64Counter("registry.test.things")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counter.Add(t.Context(), 3)
+	recorder := httptest.NewRecorder()
+	told.Metrics().ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{"registry_test_things_total{", "} 3\n", `service_name="service"`, "go_build_info", "go_memory_used_bytes", "process_resident_memory_bytes"} {
+		if !strings.Contains(recorder.Body.String(), want) {
+			t.Errorf("%s is not in %s", want, recorder.Body)
+		}
+	}
+}
+
+func TestACollectorThatIsAwayIsNoError(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
+	told, err := Start(t.Context(), "service", quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !told.Sample() {
+		t.Error("no request is chosen, though there is a collector")
+	}
+	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
+	span.End()
+	_ = told.Close() // says that the last export failed
+}
+
+func TestTheStandardsSamplersSetTheShare(t *testing.T) {
+	for name, c := range map[string]struct {
+		sampler, argument string
+		share             float64
+		fails             bool
+	}{
+		"none named":          {"", "", 1, false},
+		"all":                 {"parentbased_always_on", "", 1, false},
+		"nothing":             {"always_off", "", 0, false},
+		"a share":             {"parentbased_traceidratio", "0.01", 0.01, false},
+		"a share of too much": {"traceidratio", "1.5", 0, true},
+		"a share of nothing":  {"traceidratio", "", 0, true},
+		"something else":      {"jaeger_remote", "", 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
+			t.Setenv("OTEL_TRACES_SAMPLER_ARG", c.argument)
+			if share, err := shareFromEnvironment(); share != c.share || (err != nil) != c.fails {
+				t.Errorf("got %v, %v", share, err)
+			}
+		})
+	}
+}
+
+func TestAboutTheShareIsChosen(t *testing.T) {
+	const asked = 100_000
+	chosen, told := 0, New(nil, nil, 0.1)
+	for range asked {
+		if told.Sample() {
+			chosen++
+		}
+	}
+	if chosen < asked/10-1000 || chosen > asked/10+1000 { // ten standard deviations
+		t.Errorf("%d of %d were chosen", chosen, asked)
+	}
+}
+
+// recording returns a provider that keeps what it records.
+func recording() (*sdktrace.TracerProvider, *tracetest.InMemoryExporter) {
+	kept := tracetest.NewInMemoryExporter()
+	return sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept), sdktrace.WithSampler(Sampler())), kept
+}
+
+func TestOnlyWhatARequestLeadsToIsRecorded(t *testing.T) {
+	tracers, kept := recording()
+	tracer := New(tracers, nil, 1).Tracer()
+	_, background := tracer.Start(t.Context(), "work in the background")
+	background.End()
+	_, nobody := Child(t.Context(), trace.SpanKindClient, "child of nobody")
+	nobody.End()
+	ctx, request := tracer.Start(t.Context(), "request", trace.WithSpanKind(trace.SpanKindServer))
+	_, child := Child(ctx, trace.SpanKindClient, "child")
+	End(child, errors.New("secret"))
+	request.End()
+	var names []string
+	for _, s := range kept.GetSpans() {
+		names = append(names, s.Name+s.Status.Description)
+	}
+	if got := strings.Join(names, " "); got != "child request" {
+		t.Errorf("recorded: %s", got)
+	}
+}
+
+func TestATraceTravelsWithARequest(t *testing.T) {
+	tracers, kept := recording()
+	var got http.Header
+	client := Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		got = r.Header
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(""))}, nil
+	}))
+	send := func(ctx context.Context) {
+		r, err := http.NewRequestWithContext(ctx, "POST", "http://service/path?acc_token=secret", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.RoundTrip(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(t.Context())
+	if got.Get("Traceparent") != "" {
+		t.Error("a request outside of a trace carries one")
+	}
+	ctx, request := New(tracers, nil, 1).Tracer().Start(t.Context(), "request", trace.WithSpanKind(trace.SpanKindServer))
+	send(ctx)
+	request.End()
+	arrived, recorded := Extract(t.Context(), got)
+	if !recorded || TraceID(arrived) != TraceID(ctx) {
+		t.Errorf("%q arrived in trace %q of %q", got.Get("Traceparent"), TraceID(arrived), TraceID(ctx))
+	}
+	for _, s := range kept.GetSpans() {
+		for _, a := range s.Attributes {
+			if strings.Contains(a.Value.Emit(), "secret") {
+				t.Errorf("%s has %s", s.Name, a.Value.Emit())
+			}
+		}
+	}
+	forged := http.Header{"Traceparent": {"00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01"}}
+	Inject(t.Context(), forged)
+	if forged.Get("Traceparent") != "" {
+		t.Error("a client's word is passed on")
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
