@@ -86,7 +86,7 @@ func (c Config) onMongo() bool {
 
 func (c Config) openStore(ctx context.Context) (registry.Store, error) {
 	if c.onMongo() {
-		return mongostore.Open(ctx, c.Store, mongostore.Options{Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease})
+		return mongostore.Open(ctx, c.Store, mongostore.Options{Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter()})
 	}
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{Now: c.Now})
 }
@@ -106,6 +106,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Telemetry == nil {
+		c.Telemetry = &telemetry.Telemetry{}
 	}
 	return c
 }

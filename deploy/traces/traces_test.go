@@ -274,6 +274,32 @@ func TestMetricsTellRoutesVersionsAndTenants(t *testing.T) {
 	}
 }
 
+func TestTheFeedIsMeasured(t *testing.T) {
+	r := start(t, 0)
+	r.send(t, "POST", "/api/2.5/assets", "", asset)
+	want := []string{"registry.feed.batch.size", "registry.feed.batches.open", "registry.feed.fences", "registry.feed.horizon.lag", "registry.store.clock.lead"}
+	var found []string
+	for range 500 { // the asset service looks every half a second
+		var all metricdata.ResourceMetrics
+		if err := r.metrics.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		found = nil
+		for _, scope := range all.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				if slices.Contains(want, m.Name) {
+					found = append(found, m.Name)
+				}
+			}
+		}
+		if len(found) == len(want) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("there is %q, want %q", found, want)
+}
+
 func TestNoSecretIsTold(t *testing.T) {
 	r := start(t, 1)
 	const canary = "canary0123456789canary0123456789"

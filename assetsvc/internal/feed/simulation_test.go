@@ -182,7 +182,7 @@ func (s *simulation) start() {
 	p.finished.Go(func() {
 		for ctx.Err() == nil {
 			once, cancel := context.WithTimeout(ctx, timeout)
-			fenced, _ := watcher.Look(once) // what failed is done again at the next look
+			_, fenced, _ := watcher.Look(once) // what failed is done again at the next look
 			cancel()
 			p.fenced += fenced
 			select {

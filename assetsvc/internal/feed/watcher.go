@@ -34,10 +34,10 @@ func NewWatcher(store Store, lease time.Duration, now func() time.Time) *Watcher
 // Look reads the clock once and fences what has been open for too long. It
 // returns how many batches it fenced. After an error the same is to be done
 // again at the next look.
-func (w *Watcher) Look(ctx context.Context) (fenced int, err error) {
-	clock, err := w.store.Clock(ctx)
+func (w *Watcher) Look(ctx context.Context) (clock Clock, fenced int, err error) {
+	clock, err = w.store.Clock(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read clock: %w", err)
+		return Clock{}, 0, fmt.Errorf("read clock: %w", err)
 	}
 	seen, now := make(map[sighting]time.Time, len(clock.Open)), w.now()
 	for writer, b := range clock.Open {
@@ -55,12 +55,12 @@ func (w *Watcher) Look(ctx context.Context) (fenced int, err error) {
 			continue
 		}
 		if err := w.store.Fence(ctx, b.IDs); err != nil {
-			return fenced, fmt.Errorf("fence batch of %s: %w", writer, err)
+			return clock, fenced, fmt.Errorf("fence batch of %s: %w", writer, err)
 		}
 		if err := w.store.Close(ctx, writer, b.First); err != nil {
-			return fenced, fmt.Errorf("close batch of %s: %w", writer, err)
+			return clock, fenced, fmt.Errorf("close batch of %s: %w", writer, err)
 		}
 		fenced++
 	}
-	return fenced, nil
+	return clock, fenced, nil
 }

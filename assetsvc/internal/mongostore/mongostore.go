@@ -40,6 +40,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/assetsvc/internal/feed"
 )
@@ -65,6 +67,7 @@ type Options struct {
 	Log     *slog.Logger
 	Timeout time.Duration         // longest time for one operation of the database; 0: 2 s
 	Lease   time.Duration         // how long another process's batch may stall before it is fenced; 0: 3 s
+	Meter   metric.Meter          // measures the feed; nil: nothing does
 	Monitor *event.CommandMonitor // is told of each command to the database; nil: nobody is
 }
 
@@ -73,6 +76,7 @@ type Store struct {
 	db      *database
 	log     *slog.Logger
 	time    *storeTime
+	metrics *metrics
 	writer  *feed.Writer
 	numbers *numbers
 
@@ -120,16 +124,24 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up MongoDB client: %w", err)
 	}
+	if o.Meter == nil {
+		o.Meter = noop.NewMeterProvider().Meter("")
+	}
+	counted, err := newMetrics(o.Meter)
+	if err != nil {
+		return nil, err
+	}
 	db := newDatabase(client, name, o.Timeout)
 	s := &Store{
 		db:      db,
 		log:     o.Log,
 		time:    &storeTime{own: o.Now, log: o.Log},
+		metrics: counted,
 		numbers: newNumbers(db.takeNumbers),
 	}
 	s.writer = feed.NewWriter(order{db}, feed.Options{
 		Name: "w" + rand.Text(), Now: s.time.now, MaxBatch: maxBatch, Timeout: o.Timeout, Pause: pause,
-		Batch: traceBatch,
+		Batch: s.beginBatch,
 		Failed: func(err error) {
 			o.Log.Warn("the store failed an operation; it is repeated or looked into", "error", err)
 		},
@@ -156,7 +168,8 @@ func (s *Store) begin(ctx context.Context) error {
 	if err := s.db.prepare(ctx); err != nil {
 		return err
 	}
-	return s.time.measure(ctx, s.db)
+	_, err := s.time.measure(ctx, s.db)
+	return err
 }
 
 // keepBeginning repeats begin until it succeeds or ctx is done.
@@ -216,7 +229,7 @@ func (s *Store) watch(ctx context.Context, lease time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		fenced, err := watcher.Look(ctx)
+		now, fenced, err := watcher.Look(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -225,8 +238,14 @@ func (s *Store) watch(ctx context.Context, lease time.Duration) {
 		case fenced > 0:
 			s.log.Warn("fenced batches of writers that stalled", "batches", fenced)
 		}
-		if err := s.time.measure(ctx, s.db); err != nil && ctx.Err() == nil {
-			s.log.Warn("read the store's clock", "error", err)
+		if err == nil {
+			s.metrics.looked(ctx, now, fenced)
 		}
+		lead, err := s.time.measure(ctx, s.db)
+		if err != nil {
+			s.log.Warn("read the store's clock", "error", err)
+			continue
+		}
+		s.metrics.lead.Record(ctx, lead.Seconds())
 	}
 }

@@ -37,23 +37,23 @@ func (t *storeTime) now() time.Time {
 	return own
 }
 
-// measure reads the store's clock, and logs when this process's gets ahead of
-// it or falls in with it again.
-func (t *storeTime) measure(ctx context.Context, d *database) error {
+// measure reads the store's clock, and returns how far this process's is ahead.
+// It logs when that gets too much, or falls in again.
+func (t *storeTime) measure(ctx context.Context, d *database) (lead time.Duration, err error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`
 	}
 	begun := time.Now()
-	err := d.do(ctx, func(ctx context.Context) error {
+	err = d.do(ctx, func(ctx context.Context) error {
 		return d.clocks.Database().RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.store, t.at = hello.LocalTime, begun.Add(time.Since(begun)/2)
-	lead := t.own().Sub(t.store.Add(time.Since(t.at)))
+	lead = t.own().Sub(t.store.Add(time.Since(t.at)))
 	switch ahead := lead > maxAhead; {
 	case ahead && !t.ahead:
 		t.log.Warn("this machine's clock is ahead of the store's, which is used instead", "lead", lead)
@@ -61,5 +61,5 @@ func (t *storeTime) measure(ctx context.Context, d *database) error {
 		t.log.Info("this machine's clock has fallen in with the store's")
 	}
 	t.ahead = lead > maxAhead
-	return nil
+	return lead, nil
 }

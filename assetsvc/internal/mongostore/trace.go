@@ -43,9 +43,10 @@ func tracing(also *event.CommandMonitor) *event.CommandMonitor {
 	}
 }
 
-// traceBatch puts what the writer does for a batch into the trace of the first
+// beginBatch counts a batch, and puts what the writer does for a batch into the trace of the first
 // of its callers whose request is recorded, linked to those of the others.
-func traceBatch(ctx context.Context, callers []context.Context) (context.Context, func()) {
+func (s *Store) beginBatch(ctx context.Context, callers []context.Context) (context.Context, func()) {
+	s.metrics.batch.Record(ctx, int64(len(callers)))
 	var links []trace.Link
 	var first trace.Span
 	for _, caller := range callers {

@@ -1,0 +1,47 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/assetsvc/internal/feed"
+)
+
+// metrics are what operators watch the feed by.
+type metrics struct {
+	batch  metric.Int64Histogram // changes written together
+	open   metric.Int64Gauge     // batches in flight, of all asset services
+	lag    metric.Float64Gauge   // s from the horizon to the newest position
+	fences metric.Int64Counter   // stalled batches that this process has fenced
+	lead   metric.Float64Gauge   // s that this machine's clock is ahead of the store's
+}
+
+func newMetrics(meter metric.Meter) (*metrics, error) {
+	m := &metrics{}
+	var errs [5]error
+	m.batch, errs[0] = meter.Int64Histogram("registry.feed.batch.size", metric.WithUnit("{change}"),
+		metric.WithDescription("Changes written together."), metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
+	m.open, errs[1] = meter.Int64Gauge("registry.feed.batches.open", metric.WithUnit("{batch}"),
+		metric.WithDescription("Batches in flight, of all asset services."))
+	m.lag, errs[2] = meter.Float64Gauge("registry.feed.horizon.lag", metric.WithUnit("s"),
+		metric.WithDescription("Time from the last change that readers see to the newest one."))
+	m.fences, errs[3] = meter.Int64Counter("registry.feed.fences", metric.WithUnit("{batch}"),
+		metric.WithDescription("Stalled batches that this process has fenced."))
+	m.lead, errs[4] = meter.Float64Gauge("registry.store.clock.lead", metric.WithUnit("s"),
+		metric.WithDescription("How far this machine's clock is ahead of the store's."))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("make metrics: %w", err)
+	}
+	return m, nil
+}
+
+// looked records what the watcher saw.
+func (m *metrics) looked(ctx context.Context, now feed.Clock, fenced int) {
+	m.open.Record(ctx, int64(len(now.Open)))
+	m.lag.Record(ctx, (time.Duration(now.Last-now.Horizon()) * time.Microsecond).Seconds())
+	m.fences.Add(ctx, int64(fenced))
+}
