@@ -1,0 +1,389 @@
+/*
+ * The feed's protocol (assetsvc/internal/feed), small enough to try everything
+ * that can happen. README.md says what the protocol is and what is left out.
+ *
+ * The wire: what was sent stays on the wire, and may be applied at any later
+ * moment, more than once. So a message that is late, one that comes twice, one
+ * that is applied without an answer and one that is lost (it is never applied,
+ * or not before its guard has ceased to hold) need no steps of their own. To
+ * repeat a message adds nothing to the wire. A call that is answered is a step
+ * of its writer, which applies the message and goes on. A writer that stalls is
+ * one whose next step comes late.
+ *
+ * Each of these, defined, leaves one thing out: NAIVE, PAGE_FIRST, NO_RAISE,
+ * NO_VOID, NO_OWN_FENCE, OPEN_UNGUARDED, WRITE_UNGUARDED, CLOSE_UNGUARDED.
+ * PROMPT checks what is not promised.
+ */
+#ifndef WRITERS
+#define WRITERS	2
+#endif
+#ifndef EACH
+#define EACH	2	/* batches of each writer */
+#endif
+#ifndef DOCS
+#define DOCS	2	/* 2 or 3; the first exists at the start, the others do not */
+#endif
+#ifndef FENCES
+#define FENCES	1	/* times that a batch's fence may be applied to a document */
+#endif
+#ifndef OPENS
+#define OPENS	2	/* times that a batch may be opened, in vain but for the last */
+#endif
+#ifndef AHEAD
+#define AHEAD	1	/* positions that a writer's wall clock may skip */
+#endif
+
+#define BATCHES		(WRITERS * EACH)
+#define OWNER(b)	((b) / EACH)
+#define OF(b, d)	((b) * DOCS + (d))
+#define HAS(b, d)	((docs[b] >> (d)) & 1)
+#if DOCS == 2
+#define EVERY(P, b)	(P(b, 0) && P(b, 1))
+#else
+#define EVERY(P, b)	(P(b, 0) && P(b, 1) && P(b, 2))
+#endif
+
+/* The clock. */
+byte last = 1;			/* newest position given out */
+byte open[WRITERS];		/* first position of the batch in flight; 0: none */
+
+/*
+ * The documents. A revision only rises, and is only compared with one that was
+ * read before; so it is enough to know for each guard whether it holds still.
+ */
+bit there[DOCS];
+byte position[DOCS];		/* 0, of one that is there: a void */
+
+/* The batches, and what of them is on the wire. */
+byte docs[BATCHES];		/* set of the documents that it writes */
+byte first[BATCHES];		/* Open was sent with this position; 0: not yet */
+byte opened[BATCHES];		/* times that Open was applied */
+bit writing[BATCHES];		/* Write was sent */
+bit closing[BATCHES];		/* Close was sent by the writer */
+byte fenced[BATCHES * DOCS];	/* times that Fence was applied to the document */
+bit guard[BATCHES * DOCS];	/* the document has the revision that was read */
+bit trail[BATCHES * DOCS];	/* the document's trail has the batch's position */
+
+/* What a writer found to have become of a write. */
+#define YES	1
+#define NO	2
+byte said[BATCHES * DOCS];
+
+/* A reader. */
+byte horizon = 1;		/* of the clock that it has read */
+byte offset = 1;		/* where the page that it was given ends */
+bit seen[DOCS];			/* it saw the document where it is now */
+
+#ifdef PAGE_FIRST
+byte found[DOCS];		/* the page, read before the clock */
+#endif
+
+hidden byte i, sum;		/* used within a step only */
+
+/* findPosition sets sum to the position that batch b gives document d. */
+inline findPosition(b, d) {
+	sum = first[b];
+	i = 0;
+	do
+	:: i < d -> sum = sum + HAS(b, i); i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+/* HORIZON is the position up to which nothing can appear any more. */
+#define before(w, h)	(open[w] != 0 && open[w] <= (h) -> open[w] - 1 : (h))
+#ifdef NAIVE
+#define HORIZON	last
+#elif WRITERS == 2
+#define HORIZON	before(1, before(0, last))
+#else
+#define HORIZON	before(2, before(1, before(0, last)))
+#endif
+
+/*
+ * The store's operations. Each is one step for each document that it touches.
+ */
+
+#ifdef OPEN_UNGUARDED
+#define openHolds(b)	(open[OWNER(b)] != first[b])
+#else
+#define openHolds(b)	(last < first[b])
+#endif
+
+inline applyOpen(b) {
+	findPosition(b, DOCS);
+	last = sum - 1;
+	open[OWNER(b)] = first[b];	/* which takes the writer's batch before it off */
+	opened[b]++
+}
+
+#ifdef CLOSE_UNGUARDED
+#define closeHolds(b)	(open[OWNER(b)] != 0)
+#else
+#define closeHolds(b)	(open[OWNER(b)] == first[b])
+#endif
+
+inline applyClose(b) {
+	open[OWNER(b)] = 0
+}
+
+#ifdef WRITE_UNGUARDED
+#define writeHolds(b, d)	(!trail[OF(b, d)])
+#else
+#define writeHolds(b, d)	(guard[OF(b, d)])
+#endif
+
+/* raise raises a document's revision. */
+inline raise(d) {
+	i = 0;
+	do
+	:: i < BATCHES -> guard[OF(i, d)] = 0; i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+inline applyWrite(b, d) {
+	findPosition(b, d);
+	assert(sum > offset);		/* F1: not behind a reader */
+	assert(sum > position[d]);	/* F3: a document moves on only */
+	assert(sum <= last);		/* F3: and not past the clock */
+	assert(said[OF(b, d)] != NO);	/* what was refused stays undone */
+	i = 0;
+	do
+	:: i < DOCS -> assert(sum != position[i]); i++	/* F3: to a place of its own */
+	:: else -> break
+	od;
+	there[d] = 1;
+	raise(d);
+	position[d] = sum;
+	seen[d] = 0;
+	trail[OF(b, d)] = 1
+}
+
+inline applyFence(b, d) {
+#if defined(NO_RAISE)
+	skip;
+#elif defined(NO_VOID)
+	if
+	:: there[d] -> raise(d)
+	:: else
+	fi;
+#else
+	there[d] = 1;			/* if it was not, as a void */
+	raise(d);
+#endif
+	fenced[OF(b, d)]++
+}
+
+#define isVoid(d)	(there[d] && position[d] == 0)
+#define isFenced(b, d)	(!HAS(b, d) || fenced[OF(b, d)] > 0)
+#define arrives(b, d)	(writing[b] && HAS(b, d) && writeHolds(b, d))
+#define fences(b, d)	(opened[b] > 0 && HAS(b, d) && fenced[OF(b, d)] < FENCES)
+#define isYes(b, d)	(!HAS(b, d) || said[OF(b, d)] == YES)
+#define isDone(b, d)	(!HAS(b, d) || trail[OF(b, d)] || !writeHolds(b, d))
+
+/* What a writer does in one step of its own. */
+
+/* look finds out by the trails what has landed. */
+inline look(b) {
+	i = 0;
+	do
+	:: i < DOCS ->
+		if
+		:: HAS(b, i) -> said[OF(b, i)] = (trail[OF(b, i)] -> YES : NO)
+		:: else
+		fi;
+		i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+/* acknowledge tells the callers of b. */
+inline acknowledge(b) {
+	assert(open[OWNER(b)] != first[b]);
+#ifdef PROMPT
+	assert(!EVERY(isYes, b) || HORIZON >= first[b]);
+#endif
+	i = 0;
+	sum = first[b];
+	do
+	:: i < DOCS ->
+		assert(said[OF(b, i)] != YES || trail[OF(b, i)] && position[i] >= sum);
+		sum = sum + HAS(b, i);
+		i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+/* Writer is the Writer of one process, which may crash wherever it waits. */
+proctype Writer(byte w) {
+	byte b = w * EACH;	/* the batch at hand */
+	byte known;		/* newest position that it knows of */
+	bit written;		/* batch b - 1 is on the clock still */
+	byte d;
+
+	do
+	:: b < (w + 1) * EACH ->
+		/* gather: callers have read documents, and change them */
+		atomic {
+			do
+			:: d < DOCS && !isVoid(d) -> docs[b] = docs[b] | (1 << d); d++
+			:: d < DOCS -> d++
+			:: d == DOCS && docs[b] == 0 -> docs[b] = 1	/* which is never a void */
+			:: d == DOCS && docs[b] != 0 -> break
+			od;
+			do
+			:: d > 0 -> d--; guard[OF(b, d)] = HAS(b, d)
+			:: else -> break
+			od;
+take:			if	/* positions, by a wall clock that is behind, right or ahead */
+			:: first[b] = known + 1
+			:: last > known -> first[b] = last + 1
+			:: AHEAD > 0 -> first[b] = last + 1 + AHEAD
+			fi;
+			known = 0	/* for now it does not matter */
+		};
+		/* open, and write */
+		atomic {
+			if
+			:: openHolds(b) -> d_step { applyOpen(b) }
+			:: !openHolds(b) && open[w] == first[b]	/* an earlier copy did it */
+			:: !openHolds(b) && open[w] != first[b] && opened[b] < OPENS ->
+				known = last;
+				goto take
+			:: goto dead
+			fi;
+			known = last;
+			if
+			:: written -> d_step { acknowledge(b - 1) }
+			:: else
+			fi;
+			writing[b] = 1
+		};
+		atomic {
+			if
+			:: EVERY(isDone, b)		/* the answer came */
+			:: EVERY(isFenced, b)		/* an error came; fence, and look */
+#ifdef NO_OWN_FENCE
+			:: true				/* an error came; look */
+#endif
+			:: goto dead
+			fi;
+			d_step { look(b) };
+			written = 1;
+			b++
+		}
+	:: atomic { written -> closing[b - 1] = 1 };
+		atomic {
+			if
+			:: closeHolds(b - 1) -> d_step { applyClose(b - 1) }
+			:: !closeHolds(b - 1)		/* an earlier copy did it */
+			:: goto dead
+			fi;
+			d_step { acknowledge(b - 1) };
+			written = 0
+		}
+	:: b == (w + 1) * EACH && !written -> break
+	od;
+dead:	skip
+}
+
+/* Wire applies what was sent of a batch, late, again, or without an answer. */
+proctype Wire(byte b) {
+end:	do
+	:: d_step { first[b] != 0 && openHolds(b) -> applyOpen(b) }
+	:: d_step { closing[b] && closeHolds(b) -> applyClose(b) }
+	:: d_step { arrives(b, 0) -> applyWrite(b, 0) }
+	:: d_step { arrives(b, 1) -> applyWrite(b, 1) }
+#if DOCS > 2
+	:: d_step { arrives(b, 2) -> applyWrite(b, 2) }
+#endif
+	od
+}
+
+/*
+ * Watcher is the watchers of all processes. Each has seen the batch on the
+ * clock for longer than its lease, which may be any time at all, and does what
+ * it has to at any moment after. The writer's own fence is here, too: it does
+ * not matter who applied it.
+ */
+proctype Watcher(byte b) {
+end:	do
+	:: d_step { fences(b, 0) -> applyFence(b, 0) }
+	:: d_step { fences(b, 1) -> applyFence(b, 1) }
+#if DOCS > 2
+	:: d_step { fences(b, 2) -> applyFence(b, 2) }
+#endif
+	:: d_step { opened[b] > 0 && EVERY(isFenced, b) && closeHolds(b) -> applyClose(b) }
+	od
+}
+
+/* serve gives a reader what is after offset, up to horizon. */
+inline serve() {
+	i = 0;
+	do
+	:: i < DOCS ->
+		if
+#ifdef PAGE_FIRST
+		:: found[i] > offset && found[i] <= horizon -> seen[i] = (found[i] == position[i])
+#else
+		:: position[i] > offset && position[i] <= horizon -> seen[i] = 1
+#endif
+		:: else
+		fi;
+		assert(position[i] == 0 || position[i] > horizon || seen[i]);	/* F1 */
+		i++
+	:: else -> break
+	od;
+	i = 0
+}
+
+/* Reader follows the feed: it reads the clock, and then, when it likes, a page. */
+proctype Reader() {
+end:	do
+#ifdef PAGE_FIRST
+	:: d_step { HORIZON > offset ->
+		found[0] = position[0];
+		found[1] = position[1]
+	   };
+	   d_step { horizon = HORIZON; serve(); offset = horizon }
+#else
+	:: d_step { horizon == offset && HORIZON > offset -> horizon = HORIZON }
+	:: d_step { horizon > offset -> serve(); offset = horizon }
+#endif
+	od
+}
+
+/* Quiet checks that, once nothing more happens, nothing holds readers back. */
+proctype Quiet() {
+end:	timeout ->
+	d_step {
+		i = 0;
+		do
+		:: i < WRITERS -> assert(open[i] == 0); i++
+		:: else -> break
+		od
+	};
+	assert(offset == last)
+}
+
+init {
+	byte n;
+	atomic {
+		there[0] = 1; position[0] = 1; seen[0] = 1;
+		do
+		:: n < WRITERS -> run Writer(n); n++
+		:: else -> n = 0; break
+		od;
+		do
+		:: n < BATCHES -> run Wire(n); run Watcher(n); n++
+		:: else -> n = 0; break
+		od;
+		run Reader();
+		run Quiet()
+	}
+}
