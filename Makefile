@@ -8,7 +8,7 @@ FUZZTIME    ?= 5s
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck fuzz bench vuln clean
+.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -25,7 +25,7 @@ run: build ## run the whole registry as one process, with sandbox keys
 run-split: build ## run the three services as processes of their own
 	bin/split
 
-test: setup build check vuln unit e2e fuzz ## check everything
+test: setup build check vuln unit model-quick e2e fuzz ## check everything
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -49,6 +49,12 @@ test-mongo: ## the suites of the MongoDB store, and the large feed check, on the
 feedcheck: ## the feed through millions of simulated changes, and through 21,000 real ones with all going wrong
 	go test -count=1 -v -timeout 30m -run Simulation ./assetsvc/internal/feed -feed.changes 4000000
 	go test -count=1 -v -timeout 90m ./deploy/feedcheck -services 1,2,4 -changes 7000
+
+model: setup ## the feed's protocol through everything that can happen, and what it needs to hold
+	@deploy/model/check.sh
+
+model-quick: setup ## the same in a smaller model
+	@deploy/model/check.sh quick
 
 fuzz: ## each fuzz target for FUZZTIME
 	@deploy/fuzz.sh $(FUZZTIME)

@@ -3,7 +3,7 @@
 # with apt; elsewhere it is told what to install.
 set -eu
 missing=
-for command in go gcc curl column redis-server; do
+for command in go gcc curl column redis-server spin; do
 	command -v "$command" >/dev/null || missing="$missing $command"
 done
 [ -z "$missing" ] && exit 0
@@ -18,4 +18,4 @@ fi
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 $sudo apt-get update -qq
-$sudo apt-get install -y -qq gcc libc6-dev curl bsdextrautils redis-server
+$sudo apt-get install -y -qq gcc libc6-dev curl bsdextrautils redis-server spin

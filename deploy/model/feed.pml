@@ -11,14 +11,14 @@
  * one whose next step comes late.
  *
  * Each of these, defined, leaves one thing out: NAIVE, PAGE_FIRST, NO_RAISE,
- * NO_VOID, NO_OWN_FENCE, OPEN_UNGUARDED, WRITE_UNGUARDED, CLOSE_UNGUARDED.
+ * NO_VOID, NO_OWN_FENCE, NO_MEMORY, OPEN_UNGUARDED, WRITE_UNGUARDED, CLOSE_UNGUARDED.
  * PROMPT checks what is not promised.
  */
 #ifndef WRITERS
 #define WRITERS	2
 #endif
-#ifndef EACH
-#define EACH	2	/* batches of each writer */
+#ifndef RUN
+#define RUN	2	/* batches of the first writer; the others write one each */
 #endif
 #ifndef DOCS
 #define DOCS	2	/* 2 or 3; the first exists at the start, the others do not */
@@ -27,14 +27,16 @@
 #define FENCES	1	/* times that a batch's fence may be applied to a document */
 #endif
 #ifndef OPENS
-#define OPENS	2	/* times that a batch may be opened, in vain but for the last */
+#define OPENS	1	/* times that a batch may be opened, in vain but for the last */
 #endif
 #ifndef AHEAD
-#define AHEAD	1	/* positions that a writer's wall clock may skip */
+#define AHEAD	0	/* positions that a writer's wall clock may skip */
 #endif
 
-#define BATCHES		(WRITERS * EACH)
-#define OWNER(b)	((b) / EACH)
+#define BATCHES		(RUN + WRITERS - 1)
+#define OWNER(b)	((b) < RUN -> 0 : (b) - RUN + 1)
+#define START(w)	((w) == 0 -> 0 : RUN + (w) - 1)
+#define END(w)		(RUN + (w))
 #define OF(b, d)	((b) * DOCS + (d))
 #define HAS(b, d)	((docs[b] >> (d)) & 1)
 #if DOCS == 2
@@ -78,7 +80,7 @@ bit seen[DOCS];			/* it saw the document where it is now */
 byte found[DOCS];		/* the page, read before the clock */
 #endif
 
-hidden byte i, sum;		/* used within a step only */
+byte i, sum;			/* used within a step only, 0 between steps */
 
 /* findPosition sets sum to the position that batch b gives document d. */
 inline findPosition(b, d) {
@@ -101,6 +103,9 @@ inline findPosition(b, d) {
 #define HORIZON	before(2, before(1, before(0, last)))
 #endif
 
+/* Whether batch b is in flight. */
+#define onClock(b)	(first[b] != 0 && open[OWNER(b)] == first[b])
+
 /*
  * The store's operations. Each is one step for each document that it touches.
  */
@@ -114,17 +119,20 @@ inline findPosition(b, d) {
 inline applyOpen(b) {
 	findPosition(b, DOCS);
 	last = sum - 1;
+	sum = 0;
 	open[OWNER(b)] = first[b];	/* which takes the writer's batch before it off */
-	opened[b]++
+	opened[b]++;
+	printf("store: Open gives batch %d positions %d to %d\n", b, first[b], last)
 }
 
 #ifdef CLOSE_UNGUARDED
 #define closeHolds(b)	(open[OWNER(b)] != 0)
 #else
-#define closeHolds(b)	(open[OWNER(b)] == first[b])
+#define closeHolds(b)	onClock(b)
 #endif
 
 inline applyClose(b) {
+	printf("store: Close, sent for batch %d, takes the batch at %d off the clock\n", b, open[OWNER(b)]);
 	open[OWNER(b)] = 0
 }
 
@@ -146,6 +154,7 @@ inline raise(d) {
 
 inline applyWrite(b, d) {
 	findPosition(b, d);
+	printf("store: Write of batch %d puts document %d at %d\n", b, d, sum);
 	assert(sum > offset);		/* F1: not behind a reader */
 	assert(sum > position[d]);	/* F3: a document moves on only */
 	assert(sum <= last);		/* F3: and not past the clock */
@@ -158,6 +167,7 @@ inline applyWrite(b, d) {
 	there[d] = 1;
 	raise(d);
 	position[d] = sum;
+	sum = 0;
 	seen[d] = 0;
 	trail[OF(b, d)] = 1
 }
@@ -174,13 +184,23 @@ inline applyFence(b, d) {
 	there[d] = 1;			/* if it was not, as a void */
 	raise(d);
 #endif
-	fenced[OF(b, d)]++
+	fenced[OF(b, d)]++;
+	printf("store: Fence, for batch %d, of document %d\n", b, d)
 }
 
 #define isVoid(d)	(there[d] && position[d] == 0)
 #define isFenced(b, d)	(!HAS(b, d) || fenced[OF(b, d)] > 0)
 #define arrives(b, d)	(writing[b] && HAS(b, d) && writeHolds(b, d))
-#define fences(b, d)	(opened[b] > 0 && HAS(b, d) && fenced[OF(b, d)] < FENCES)
+#define fences(b, d)	(opened[b] > 0 && HAS(b, d) && fenced[OF(b, d)] < FENCES && \
+			(onClock(b) || guarded(d) || !there[d]))	/* else nothing would come of it */
+#if BATCHES == 2
+#define guarded(d)	(guard[OF(0, d)] || guard[OF(1, d)])
+#elif BATCHES == 3
+#define guarded(d)	(guard[OF(0, d)] || guard[OF(1, d)] || guard[OF(2, d)])
+#else
+#define guarded(d)	(guard[OF(0, d)] || guard[OF(1, d)] || guard[OF(2, d)] || guard[OF(3, d)])
+#endif
+#define isOver(b, d)	(!guard[OF(b, d)])
 #define isYes(b, d)	(!HAS(b, d) || said[OF(b, d)] == YES)
 #define isDone(b, d)	(!HAS(b, d) || trail[OF(b, d)] || !writeHolds(b, d))
 
@@ -188,6 +208,7 @@ inline applyFence(b, d) {
 
 /* look finds out by the trails what has landed. */
 inline look(b) {
+	printf("writer %d has looked what landed of batch %d\n", OWNER(b), b);
 	i = 0;
 	do
 	:: i < DOCS ->
@@ -203,7 +224,8 @@ inline look(b) {
 
 /* acknowledge tells the callers of b. */
 inline acknowledge(b) {
-	assert(open[OWNER(b)] != first[b]);
+	printf("writer %d tells the callers of batch %d\n", OWNER(b), b);
+	assert(!onClock(b));
 #ifdef PROMPT
 	assert(!EVERY(isYes, b) || HORIZON >= first[b]);
 #endif
@@ -216,18 +238,44 @@ inline acknowledge(b) {
 		i++
 	:: else -> break
 	od;
-	i = 0
+	i = 0;
+	sum = 0;
+#ifdef FORGET
+	forget(b)
+#endif
+}
+
+/* forget clears what can be of no consequence any more: fewer states. */
+inline forget(b) {
+	i = 0;
+	do
+	:: i < DOCS ->
+		if
+		:: !guard[OF(b, i)] -> trail[OF(b, i)] = 0; said[OF(b, i)] = 0
+		:: else
+		fi;
+		i++
+	:: else -> break
+	od;
+	i = 0;
+	assert(first[b] <= last);
+	first[b] = 0;
+	closing[b] = 0;
+	if
+	:: EVERY(isOver, b) -> writing[b] = 0
+	:: else
+	fi
 }
 
 /* Writer is the Writer of one process, which may crash wherever it waits. */
 proctype Writer(byte w) {
-	byte b = w * EACH;	/* the batch at hand */
+	byte b = START(w);	/* the batch at hand */
 	byte known;		/* newest position that it knows of */
 	bit written;		/* batch b - 1 is on the clock still */
 	byte d;
 
 	do
-	:: b < (w + 1) * EACH ->
+	:: b < END(w) ->
 		/* gather: callers have read documents, and change them */
 		atomic {
 			do
@@ -241,10 +289,15 @@ proctype Writer(byte w) {
 			:: else -> break
 			od;
 take:			if	/* positions, by a wall clock that is behind, right or ahead */
+#ifdef NO_MEMORY
+			:: first[b] = last
+#else
 			:: first[b] = known + 1
+#endif
 			:: last > known -> first[b] = last + 1
 			:: AHEAD > 0 -> first[b] = last + 1 + AHEAD
 			fi;
+			printf("writer %d sends Open of batch %d at %d\n", w, b, first[b]);
 			known = 0	/* for now it does not matter */
 		};
 		/* open, and write */
@@ -253,15 +306,17 @@ take:			if	/* positions, by a wall clock that is behind, right or ahead */
 			:: openHolds(b) -> d_step { applyOpen(b) }
 			:: !openHolds(b) && open[w] == first[b]	/* an earlier copy did it */
 			:: !openHolds(b) && open[w] != first[b] && opened[b] < OPENS ->
+				printf("writer %d was refused\n", w);
 				known = last;
 				goto take
-			:: goto dead
+			:: printf("writer %d crashes\n", w) -> goto dead
 			fi;
 			known = last;
 			if
 			:: written -> d_step { acknowledge(b - 1) }
 			:: else
 			fi;
+			printf("writer %d sends Write of batch %d\n", w, b);
 			writing[b] = 1
 		};
 		atomic {
@@ -271,25 +326,25 @@ take:			if	/* positions, by a wall clock that is behind, right or ahead */
 #ifdef NO_OWN_FENCE
 			:: true				/* an error came; look */
 #endif
-			:: goto dead
+			:: printf("writer %d crashes\n", w) -> goto dead
 			fi;
 			d_step { look(b) };
 			written = 1;
 			b++
 		}
-	:: atomic { written -> closing[b - 1] = 1 };
+	:: atomic { written -> closing[b - 1] = 1; printf("writer %d sends Close of batch %d\n", w, b - 1) };
 		atomic {
 			if
 			:: closeHolds(b - 1) -> d_step { applyClose(b - 1) }
 			:: !closeHolds(b - 1)		/* an earlier copy did it */
-			:: goto dead
+			:: printf("writer %d crashes\n", w) -> goto dead
 			fi;
 			d_step { acknowledge(b - 1) };
 			written = 0
 		}
-	:: b == (w + 1) * EACH && !written -> break
+	:: b == END(w) && !written -> break
 	od;
-dead:	skip
+dead:	atomic { b = 0; known = 0; written = 0 }	/* fewer states */
 }
 
 /* Wire applies what was sent of a batch, late, again, or without an answer. */
@@ -324,6 +379,7 @@ end:	do
 
 /* serve gives a reader what is after offset, up to horizon. */
 inline serve() {
+	printf("reader: page up to %d\n", horizon);
 	i = 0;
 	do
 	:: i < DOCS ->
@@ -352,8 +408,12 @@ end:	do
 	   };
 	   d_step { horizon = HORIZON; serve(); offset = horizon }
 #else
-	:: d_step { horizon == offset && HORIZON > offset -> horizon = HORIZON }
+#ifdef AT_ONCE
+	:: d_step { HORIZON > offset -> horizon = HORIZON; serve(); offset = horizon }
+#else
+	:: d_step { horizon == offset && HORIZON > offset -> horizon = HORIZON; printf("reader: horizon %d\n", horizon) }
 	:: d_step { horizon > offset -> serve(); offset = horizon }
+#endif
 #endif
 	od
 }
