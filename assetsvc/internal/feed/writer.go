@@ -27,7 +27,8 @@ type Options struct {
 	Failed   func(error)      // is told of an operation's first error
 
 	// Batch is called for each batch, with the contexts of its callers. The
-	// store is called with the context that it returns; then the function is.
+	// store is called with the context that it returns, which ends no sooner
+	// than ctx; then the function is.
 	Batch func(ctx context.Context, callers []context.Context) (context.Context, func())
 }
 

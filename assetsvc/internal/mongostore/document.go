@@ -38,12 +38,13 @@ const trailSlots = 16
 func slotOf(w feed.Write) string { return fmt.Sprint((w.Revision + 1) % trailSlots) }
 
 // landed tells by its trail whether a write was applied to d. Positions in a
-// slot only ever rise.
+// slot only ever rise, and it takes as many revisions as there are slots until
+// one is used again.
 func (d document) landed(w feed.Write) feed.Answer {
 	switch at := d.Trail[slotOf(w)]; {
 	case at == w.Position:
 		return feed.Yes
-	case at > w.Position:
+	case at > w.Position && d.Revision > w.Revision+trailSlots:
 		return feed.Maybe
 	default:
 		return feed.No

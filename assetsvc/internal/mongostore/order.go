@@ -139,7 +139,7 @@ func (o order) Landed(ctx context.Context, writes []feed.Write) ([]feed.Answer, 
 	}
 	var found []document
 	err := o.do(ctx, func(ctx context.Context) error {
-		cursor, err := o.assets.Find(ctx, withIDs(ids), options.Find().SetProjection(bson.D{{Key: "trail", Value: 1}}))
+		cursor, err := o.assets.Find(ctx, withIDs(ids), options.Find().SetProjection(bson.D{{Key: "trail", Value: 1}, {Key: "revision", Value: 1}}))
 		if err != nil {
 			return err
 		}
