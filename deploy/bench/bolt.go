@@ -11,15 +11,17 @@ import (
 
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
+
+	"asset-registry/deploy/load"
 )
 
 // rawBatches is the limit of the embedded store: the same bytes under random
 // keys in one bucket, in bbolt's own batches, each durable when it returns.
-func rawBatches(ctx context.Context, dir string, clients int, during time.Duration) (result, error) {
+func rawBatches(ctx context.Context, dir string, clients int, during time.Duration) (load.Result, error) {
 	path := filepath.Join(dir, "raw.db")
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
 	if err != nil {
-		return result{}, fmt.Errorf("open bbolt: %w", err)
+		return load.Result{}, fmt.Errorf("open bbolt: %w", err)
 	}
 	defer os.Remove(path)
 	defer db.Close()
@@ -29,7 +31,7 @@ func rawBatches(ctx context.Context, dir string, clients int, during time.Durati
 		_, err := tx.CreateBucket(bucket)
 		return err
 	}); err != nil {
-		return result{}, fmt.Errorf("prepare bbolt: %w", err)
+		return load.Result{}, fmt.Errorf("prepare bbolt: %w", err)
 	}
 	write := db.Batch
 	if clients == 1 { // nobody to wait for
@@ -54,7 +56,7 @@ func rawBatches(ctx context.Context, dir string, clients int, during time.Durati
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return result{}, err
+		return load.Result{}, err
 	}
-	return result{perSecond: float64(written.Load()) / time.Since(start).Seconds()}, nil
+	return load.Result{PerSecond: float64(written.Load()) / time.Since(start).Seconds()}, nil
 }

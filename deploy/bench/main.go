@@ -20,6 +20,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"asset-registry/deploy/load"
 )
 
 func main() {
@@ -58,7 +60,7 @@ func run(ctx context.Context, args []string) error {
 	if *bare != "" {
 		return serveBare(ctx, *bare)
 	}
-	b := bench{dir: dir, during: *during, rounds: *rounds, clients: *clients}
+	b := bench{dir: dir, during: *during, rounds: *rounds, Clients: *clients}
 	stop, err := b.startRegistry(ctx, *bin)
 	if err != nil {
 		return err
@@ -101,32 +103,32 @@ func (b *bench) reads(ctx context.Context) error {
 	defer stop()
 	fmt.Printf("%d clients reading      registry/s   bare/s   ratio   registry p50, p99\n", b.clients)
 	for _, p := range paths {
-		ours := load{addr: b.registry, request: getRequest(p.path), status: http.StatusOK, clients: b.clients}
-		theirs := load{addr: b.bare, request: getRequest("/" + p.name), status: http.StatusOK, clients: b.clients}
+		ours := load.Load{Addr: b.registry, Request: getRequest(p.path), Status: http.StatusOK, Clients: b.clients}
+		theirs := load.Load{Addr: b.bare, Request: getRequest("/" + p.name), Status: http.StatusOK, Clients: b.clients}
 		x, y, ratio, err := pair(ctx, b.timed(ours), b.timed(theirs), b.rounds)
 		if err != nil {
 			return fmt.Errorf("read %s: %w", p.name, err)
 		}
-		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", p.name, x.perSecond, y.perSecond, ratio, x.p50.Round(time.Microsecond), x.p99.Round(time.Microsecond))
+		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", p.name, x.PerSecond, y.PerSecond, ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))
 	}
 	return nil
 }
 
-func (b *bench) timed(l load) func(context.Context) (result, error) {
-	return func(ctx context.Context) (result, error) { return l.run(ctx, b.during) }
+func (b *bench) timed(l load.Load) func(context.Context) (load.Result, error) {
+	return func(ctx context.Context) (load.Result, error) { return l.Run(ctx, b.during) }
 }
 
 // creates compares durable creations over HTTP with bare bbolt batches.
 func (b *bench) creates(ctx context.Context) error {
 	fmt.Printf("\ndurable creations      registry/s  bbolt/s   ratio   registry p50, p99\n")
 	for _, clients := range []int{1, 16, 64} {
-		ours := load{addr: b.registry, request: createRequest(), status: http.StatusCreated, clients: clients}
-		theirs := func(ctx context.Context) (result, error) { return rawBatches(ctx, b.dir, clients, b.during) }
+		ours := load.Load{Addr: b.registry, Request: createRequest(), Status: http.StatusCreated, Clients: clients}
+		theirs := func(ctx context.Context) (load.Result, error) { return rawBatches(ctx, b.dir, clients, b.during) }
 		x, y, ratio, err := pair(ctx, b.timed(ours), theirs, b.rounds)
 		if err != nil {
-			return fmt.Errorf("create with %d clients: %w", clients, err)
+			return fmt.Errorf("create with %d Clients: %w", clients, err)
 		}
-		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", fmt.Sprintf("%d clients", clients), x.perSecond, y.perSecond, ratio, x.p50.Round(time.Microsecond), x.p99.Round(time.Microsecond))
+		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", fmt.Sprintf("%d clients", clients), x.PerSecond, y.PerSecond, ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))
 	}
 	return nil
 }
