@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string) error {
 	if *bare != "" {
 		return serveBare(ctx, *bare)
 	}
-	b := bench{dir: dir, during: *during, rounds: *rounds, Clients: *clients}
+	b := bench{dir: dir, during: *during, rounds: *rounds, clients: *clients}
 	stop, err := b.startRegistry(ctx, *bin)
 	if err != nil {
 		return err
