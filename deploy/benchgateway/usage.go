@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ticksPerSecond is the unit of the system's accounts (Linux, all platforms).
+const ticksPerSecond = 100
+
+// family returns the ids of a process and of its children.
+func (c *contender) family() ([]int, error) {
+	all := append([]int(nil), c.processes...)
+	for _, parent := range c.processes {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
+		if err != nil {
+			return nil, fmt.Errorf("look for children: %w", err)
+		}
+		for field := range strings.FieldsSeq(string(text)) {
+			id, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, fmt.Errorf("look for children: %w", err)
+			}
+			all = append(all, id)
+		}
+	}
+	return all, nil
+}
+
+// cpu returns the time that the contender has had a processor for.
+func (c *contender) cpu() (time.Duration, error) {
+	ids, err := c.family()
+	if err != nil {
+		return 0, err
+	}
+	var ticks int
+	for _, id := range ids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
+		if err != nil {
+			return 0, fmt.Errorf("read accounts: %w", err)
+		}
+		// The name, in parentheses, may hold anything; after it come the state
+		// and, as 12th and 13th, the times in user mode and in the system.
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		for _, field := range fields[11:13] {
+			n, err := strconv.Atoi(field)
+			if err != nil {
+				return 0, fmt.Errorf("read accounts: %w", err)
+			}
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+}
+
+// memory returns the contender's resident memory in MB; 0 when it cannot be told.
+func (c *contender) memory() float64 {
+	ids, err := c.family()
+	if err != nil {
+		return 0
+	}
+	var kilobytes int
+	for _, id := range ids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id))
+		if err != nil {
+			return 0
+		}
+		for line := range strings.Lines(string(text)) {
+			if rest, found := strings.CutPrefix(line, "VmRSS:"); found {
+				n, err := strconv.Atoi(strings.Fields(rest)[0])
+				if err != nil {
+					return 0
+				}
+				kilobytes += n
+			}
+		}
+	}
+	return float64(kilobytes) / 1024
+}
