@@ -1,6 +1,7 @@
 # Everything that is done with this project. `make help` lists it.
 
 MODULES     := assetsvc authsvc deploy gateway shared
+APART       := deploy/devmongo deploy/faults # modules outside of the workspace, for what only they need
 PACKAGES    := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -31,15 +32,16 @@ check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
 	go vet $(PACKAGES)
 	go run $(STATICCHECK) $(PACKAGES)
-	cd deploy/devmongo && GOWORK=off go vet . && GOWORK=off go run $(STATICCHECK) . && GOWORK=off go mod tidy -diff
+	@for m in $(APART); do echo "module $$m"; (cd $$m && GOWORK=off go vet ./... && GOWORK=off go run $(STATICCHECK) ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 	@for m in $(MODULES); do echo "module $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 
 unit: ## unit and conformance tests, with the race detector
 	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/standalone/... ./deploy/traces/...
 
-e2e: ## scenarios on one process and on three, restarts, the crash test
+e2e: ## scenarios on one process and on three, restarts, crashes, faults, the feed checked in short
 	go test -count=1 -timeout 10m ./deploy/e2e/...
 	go test -count=1 -timeout 10m ./deploy/feedcheck
+	cd deploy/faults && GOWORK=off go test -race -count=1 -timeout 10m .
 
 test-mongo: ## the suites of the MongoDB store, and the large feed check, on the server that MONGODB_URI names
 	@test -n "$(MONGODB_URI)" || { echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2; exit 2; }

@@ -1,0 +1,157 @@
+package faults
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"asset-registry/shared/mongotest"
+)
+
+// stepDown stands between service and store, and answers commands of one kind
+// itself: as a member of a replica set does that is not the primary any more.
+// The rig has no replica set; what the driver does with one, it does before
+// these answers come to us.
+type stepDown struct {
+	store   string
+	command atomic.Value // string: "update assets"
+	left    atomic.Int64 // commands that it still answers so
+}
+
+// opMsg is the code of the one kind of message there is.
+const opMsg = 2013
+
+func (s *stepDown) serve(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		store, err := net.Dial("tcp", s.store)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		var mu sync.Mutex // of writing to the client
+		go func() {
+			defer client.Close()
+			for {
+				message, err := read(store)
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				_, err = client.Write(message)
+				mu.Unlock()
+				if err != nil {
+					return
+				}
+			}
+		}()
+		go func() {
+			defer store.Close()
+			for {
+				message, err := read(client)
+				if err != nil {
+					return
+				}
+				if s.takes(message) {
+					mu.Lock()
+					_, err = client.Write(refusal(binary.LittleEndian.Uint32(message[4:])))
+					mu.Unlock()
+				} else {
+					_, err = store.Write(message)
+				}
+				if err != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// takes tells whether to answer a message; the body follows 16 bytes of
+// header, 4 of flags and 1 of the section's kind.
+func (s *stepDown) takes(message []byte) bool {
+	if binary.LittleEndian.Uint32(message[12:]) != opMsg {
+		return false
+	}
+	elements, err := bson.Raw(message[21:]).Elements()
+	if err != nil || len(elements) == 0 {
+		return false
+	}
+	collection, _ := elements[0].Value().StringValueOK()
+	return elements[0].Key()+" "+collection == s.command.Load() && s.left.Add(-1) >= 0
+}
+
+func read(r io.Reader) ([]byte, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, err
+	}
+	message := make([]byte, binary.LittleEndian.Uint32(length[:]))
+	copy(message, length[:])
+	_, err := io.ReadFull(r, message[4:])
+	return message, err
+}
+
+// refusal is the answer to a request.
+func refusal(request uint32) []byte {
+	body, err := bson.Marshal(bson.D{
+		{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "not primary"}, {Key: "code", Value: int32(10107)}, {Key: "codeName", Value: "NotWritablePrimary"},
+		{Key: "errorLabels", Value: bson.A{"RetryableWriteError"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	message := binary.LittleEndian.AppendUint32(nil, uint32(21+len(body)))
+	message = binary.LittleEndian.AppendUint32(message, 1)
+	message = binary.LittleEndian.AppendUint32(message, request)
+	message = binary.LittleEndian.AppendUint32(message, opMsg)
+	message = binary.LittleEndian.AppendUint32(message, 0)
+	return append(append(message, 0), body...)
+}
+
+func TestAStoreThatIsNotThePrimaryForAMoment(t *testing.T) {
+	server := mongotest.Start(t)
+	for _, command := range []string{"update clock", "update assets", "insert assets", "find assets", "find clock", "findAndModify numbers"} {
+		t.Run(command, func(t *testing.T) {
+			uri, err := url.Parse(server.URI(t, "primary"+strings.ReplaceAll(command, " ", "")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			between := &stepDown{store: uri.Host}
+			between.command.Store(command)
+			go between.serve(listener)
+			uri.Host, uri.RawQuery = listener.Addr().String(), "directConnection=true"
+			l := &ledger{service: start(t, uri.String())}
+			l.create(t)
+			l.change(t, l.assets[0])
+			for i := range 5 {
+				between.left.Store(int64(i % 3))
+				changed := l.change(t, l.assets[0])
+				between.left.Store(int64(i % 3))
+				l.create(t)
+				between.left.Store(0)
+				if changed != http.StatusOK && !strings.HasPrefix(command, "find") {
+					t.Errorf("a change is answered with %d", changed)
+				}
+			}
+			l.recovers(t)
+			l.check(t)
+		})
+	}
+}
