@@ -251,7 +251,7 @@ func TestMetricsTellRoutesVersionsAndTenants(t *testing.T) {
 				text := func(name string) string {
 					for _, a := range p.Attributes.ToSlice() {
 						if string(a.Key) == name {
-							return a.Value.Emit()
+							return a.Value.String()
 						}
 					}
 					return ""
