@@ -88,6 +88,11 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer func() { err = errors.Join(err, edge.Close()) }()
+	stopControl, err := control(ctx, c.Data, map[string]snapshot{assetsFile: assets.Snapshot, tokensFile: auth.Snapshot}, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopControl()) }()
 	ready(listener.Addr().String())
 	return httpserver.Serve(ctx, listener, edge.Handler(), logger)
 }

@@ -8,8 +8,13 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 )
 
 // database is the collections, and the sessions in which they are used.
@@ -22,7 +27,36 @@ type database struct {
 	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
 }
 
-func newDatabase(client *mongo.Client, name string, timeout time.Duration) *database {
+const (
+	idleConnection  = 5 * time.Minute
+	defaultDatabase = "assetregistry"
+)
+
+// connect returns the database that uri names ("assetregistry" if it names
+// none). It does not wait for it to answer.
+func connect(uri string, timeout time.Duration, also *event.CommandMonitor) (*database, error) {
+	parsed, err := connstring.ParseAndValidate(uri)
+	if err != nil {
+		return nil, errors.New("the address of the MongoDB store is malformed") // the error may quote a password
+	}
+	name := parsed.Database
+	if name == "" {
+		name = defaultDatabase
+	}
+	journal := true
+	client, err := mongo.Connect(options.Client().ApplyURI(uri).
+		SetAppName("assetsvc").
+		SetMonitor(tracing(also)).
+		SetTimeout(timeout).
+		SetServerSelectionTimeout(timeout).
+		SetConnectTimeout(timeout).
+		SetMaxConnIdleTime(idleConnection).
+		SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}).
+		SetReadConcern(readconcern.Majority()).
+		SetReadPreference(readpref.Primary()))
+	if err != nil {
+		return nil, fmt.Errorf("set up MongoDB client: %w", err)
+	}
 	db := client.Database(name)
 	return &database{
 		client:  client,
@@ -30,7 +64,7 @@ func newDatabase(client *mongo.Client, name string, timeout time.Duration) *data
 		clocks:  db.Collection("clock"),
 		days:    db.Collection("numbers"),
 		timeout: timeout,
-	}
+	}, nil
 }
 
 // do runs operations of the database in a session that comes after everything
@@ -85,13 +119,18 @@ func (d *database) prepare(ctx context.Context) error {
 		if now.Format != format {
 			return fmt.Errorf("%w: %q, not %q", errForeign, now.Format, format)
 		}
-		for _, fields := range indexes {
-			if _, err := d.assets.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: fields}); err != nil {
-				return fmt.Errorf("make index: %w", err)
-			}
-		}
-		return nil
+		return d.makeIndexes(ctx)
 	})
+}
+
+// makeIndexes makes them one by one: the rig cannot make two at once that are there.
+func (d *database) makeIndexes(ctx context.Context) error {
+	for _, fields := range indexes {
+		if _, err := d.assets.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: fields}); err != nil {
+			return fmt.Errorf("make index: %w", err)
+		}
+	}
+	return nil
 }
 
 // takeNumbers takes count numbers of a day and returns the first.

@@ -34,12 +34,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
-	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
-	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
-	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
-	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
-	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
@@ -53,12 +47,10 @@ const (
 )
 
 const (
-	maxBatch        = 256                   // changes written together at most
-	pause           = 50 * time.Millisecond // before a failed operation of the writer is repeated
-	beginInterval   = time.Second           // between attempts to begin with a store that does not answer
-	looksPerLease   = 6                     // of the watcher
-	idleConnection  = 5 * time.Minute
-	defaultDatabase = "assetregistry"
+	maxBatch      = 256                   // changes written together at most
+	pause         = 50 * time.Millisecond // before a failed operation of the writer is repeated
+	beginInterval = time.Second           // between attempts to begin with a store that does not answer
+	looksPerLease = 6                     // of the watcher
 )
 
 // Options of a store. Fields that say so may be left zero.
@@ -102,27 +94,9 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
 	}
-	parsed, err := connstring.ParseAndValidate(uri)
+	db, err := connect(uri, o.Timeout, o.Monitor)
 	if err != nil {
-		return nil, errors.New("the address of the MongoDB store is malformed") // the error may quote a password
-	}
-	name := parsed.Database
-	if name == "" {
-		name = defaultDatabase
-	}
-	journal := true
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).
-		SetAppName("assetsvc").
-		SetMonitor(tracing(o.Monitor)).
-		SetTimeout(o.Timeout).
-		SetServerSelectionTimeout(o.Timeout).
-		SetConnectTimeout(o.Timeout).
-		SetMaxConnIdleTime(idleConnection).
-		SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}).
-		SetReadConcern(readconcern.Majority()).
-		SetReadPreference(readpref.Primary()))
-	if err != nil {
-		return nil, fmt.Errorf("set up MongoDB client: %w", err)
+		return nil, err
 	}
 	if o.Meter == nil {
 		o.Meter = noop.NewMeterProvider().Meter("")
@@ -131,7 +105,6 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := newDatabase(client, name, o.Timeout)
 	s := &Store{
 		db:      db,
 		log:     o.Log,
@@ -148,7 +121,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	})
 	begun := s.begin(ctx)
 	if errors.Is(begun, errForeign) {
-		return nil, errors.Join(begun, client.Disconnect(context.WithoutCancel(ctx)))
+		return nil, errors.Join(begun, db.client.Disconnect(context.WithoutCancel(ctx)))
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop

@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/schollz/progressbar/v3"
 
 	"asset-registry/authsvc"
 	"asset-registry/deploy/standalone"
@@ -18,6 +23,26 @@ import (
 type commands struct {
 	Serve  standalone.Config `cmd:"" help:"Run the registry."`
 	NewKey newKey            `cmd:"" help:"Make an API key, and its entry for a keys file."`
+
+	Backup  backup  `cmd:"" help:"Write all data into a file, while the registry runs or not."`
+	Restore restore `cmd:"" help:"Make a data directory of a backup."`
+	Migrate migrate `cmd:"" help:"Copy all data to MongoDB and Redis, while the registry does not run."`
+}
+
+type backup struct {
+	Data string `default:"./data" help:"Directory of the data."`
+	To   string `required:"" placeholder:"FILE" help:"File to write, a tar archive. It holds the secret: keep it from others."`
+}
+
+type restore struct {
+	From string `required:"" placeholder:"FILE" help:"Backup to read."`
+	Data string `default:"./data" help:"Directory of the data, which must be empty or not there."`
+}
+
+type migrate struct {
+	From  string `required:"" placeholder:"file:DIR" help:"Directory of the data."`
+	To    string `required:"" placeholder:"mongodb://..." help:"MongoDB database for the assets, which must have none yet."`
+	Redis string `required:"" placeholder:"redis://..." help:"Redis for the token records."`
 }
 
 type newKey struct {
@@ -42,11 +67,42 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if command == "new-key" {
-		key, hash := authsvc.NewKey()
-		fmt.Printf("# The key, shown this once:\n# %s\n- id: %q\n  broker: %q\n  role: %s\n  levels: %q\n  sha256: %s\n",
-			key, c.NewKey.ID, c.NewKey.Broker, c.NewKey.Role, c.NewKey.Levels, hash)
+	switch command {
+	case "new-key":
+		c.NewKey.run()
 		return nil
+	case "backup":
+		return standalone.Backup(ctx, c.Backup.Data, c.Backup.To)
+	case "restore":
+		return standalone.Restore(c.Restore.From, c.Restore.Data)
+	case "migrate":
+		return c.Migrate.run(ctx)
+	default:
+		return standalone.Run(ctx, c.Serve, os.Stderr, func(addr string) { fmt.Print(standalone.Greeting(c.Serve, addr)) })
 	}
-	return standalone.Run(ctx, c.Serve, os.Stderr, func(addr string) { fmt.Print(standalone.Greeting(c.Serve, addr)) })
+}
+
+func (n newKey) run() {
+	key, hash := authsvc.NewKey()
+	fmt.Printf("# The key, shown this once:\n# %s\n- id: %q\n  broker: %q\n  role: %s\n  levels: %q\n  sha256: %s\n", key, n.ID, n.Broker, n.Role, n.Levels, hash)
+}
+
+func (m migrate) run(ctx context.Context) error {
+	dir, named := strings.CutPrefix(m.From, "file:")
+	if !named || dir == "" {
+		return fmt.Errorf("--from must be %q and a directory", "file:")
+	}
+	bar := progressbar.NewOptions(0, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetDescription("move and read back"),
+		progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetVisibility(isatty.IsTerminal(os.Stderr.Fd())))
+	assets, tokens, err := standalone.Move(ctx, dir, m.To, m.Redis, func(done, total int) {
+		bar.ChangeMax(total)
+		_ = bar.Set(done) // only fails to draw
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Moved, and read back: %d assets, %d token records.\n"+
+		"Give the services %s as their --secret-file, without which no owner token is good.\n", assets, tokens, filepath.Join(dir, "secret"))
+	return nil
 }

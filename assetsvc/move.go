@@ -1,0 +1,75 @@
+package assetsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/mongostore"
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// moveBatch is how many assets are moved, or read back, at a time.
+const moveBatch = 200
+
+// Move copies all assets, with their positions, revisions and sealed token
+// records, from the embedded store in a file to a MongoDB database, reads them
+// back, and only then lets asset services use it. Interrupted, it may be
+// repeated. It tells progress how many of all steps are done. The file must
+// not be in use; it is left as it is.
+func Move(ctx context.Context, file, uri string, progress func(done, total int)) (assets int, err error) {
+	if _, err := os.Stat(file); err != nil {
+		return 0, err
+	}
+	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	contents, err := from.Contents()
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", file, err)
+	}
+	to, err := mongostore.OpenImport(ctx, uri)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	done := 0
+	for _, step := range []func(context.Context, []registry.Record) error{to.Put, to.Check} {
+		for after := ""; ; {
+			records, err := from.Scan(ctx, after, moveBatch)
+			if err != nil {
+				return 0, err
+			}
+			if len(records) == 0 {
+				break
+			}
+			if err := step(ctx, records); err != nil {
+				return 0, err
+			}
+			after = records[len(records)-1].ID
+			done += len(records)
+			progress(done, 2*contents.Assets)
+		}
+	}
+	if err := to.Numbers(ctx, contents.Numbers); err != nil {
+		return 0, err
+	}
+	return contents.Assets, to.Finish(ctx, contents.Assets, contents.Last)
+}
+
+// Snapshot writes the embedded store as it is at one moment, a file that can be
+// put in its place, while the service works. It asks for where to, with the
+// file's size. Of a store in MongoDB it makes none.
+func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
+	store, embedded := s.store.(*boltstore.Store)
+	if !embedded {
+		return errors.New("the store is no file: back MongoDB up by its own means")
+	}
+	return store.Snapshot(to)
+}

@@ -1,0 +1,35 @@
+package boltstore
+
+import (
+	"io"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/authsvc/internal/token"
+)
+
+// Each calls visit with every record, until it returns an error.
+func (s *Store) Each(visit func(token.Record) error) error {
+	return s.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(recordBucket).ForEach(func(id, text []byte) error {
+			r, err := token.Decode(string(id), text)
+			if err != nil {
+				return err
+			}
+			return visit(r)
+		})
+	})
+}
+
+// Snapshot writes the store as it is at one moment, a file that Open takes,
+// while reads and writes go on. It asks for where to, with the file's size.
+func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error {
+	return s.db.View(func(tx *bbolt.Tx) error {
+		w, err := to(tx.Size())
+		if err != nil {
+			return err
+		}
+		_, err = tx.WriteTo(w)
+		return err
+	})
+}

@@ -1,0 +1,55 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"asset-registry/authsvc/internal/boltstore"
+	"asset-registry/authsvc/internal/redisstore"
+	"asset-registry/authsvc/internal/token"
+)
+
+// Move copies all token records from the embedded store in a file to a Redis
+// server, where a newer record of an asset stands. It may be repeated. The file
+// must not be in use; it is left as it is.
+func Move(ctx context.Context, file, url string) (records int, err error) {
+	if _, err := os.Stat(file); err != nil {
+		return 0, err
+	}
+	from, err := boltstore.Open(file)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := redisstore.Open(url)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	err = from.Each(func(r token.Record) error {
+		if _, err := to.Save(ctx, r); err != nil {
+			return err
+		}
+		standing, err := to.Load(ctx, r.AssetID)
+		if err == nil && standing.Generation < r.Generation {
+			err = fmt.Errorf("token record of asset %s is not there as it was", r.AssetID)
+		}
+		records++
+		return err
+	})
+	return records, err
+}
+
+// Snapshot writes the embedded store as it is at one moment, a file that can be
+// put in its place, while the service works. It asks for where to, with the
+// file's size. Of a store in Redis it makes none.
+func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
+	store, embedded := s.store.(*boltstore.Store)
+	if !embedded {
+		return errors.New("the store is no file: back Redis up by its own means")
+	}
+	return store.Snapshot(to)
+}
