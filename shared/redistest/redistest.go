@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -99,6 +100,14 @@ func ask(addr, command, want string) error {
 		return fmt.Errorf("it says %q", got)
 	}
 	return nil
+}
+
+// Hang makes the server take connections and answer nothing, until Kill.
+func (s *Server) Hang(t *testing.T) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Kill ends the server at once, as a crash would.

@@ -1,0 +1,280 @@
+package ratelimit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+	"pgregory.net/rapid"
+
+	"asset-registry/shared/redistest"
+)
+
+// journal is a log that a test reads while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) count(text string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.text.String(), text)
+}
+
+func shareAt(t *testing.T, url string, clock *simulated, change func(*SharedConfig)) *Shared {
+	t.Helper()
+	r, err := OpenRedis(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := SharedConfig{Away: AwayLocal, Gateways: 1, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	if clock != nil {
+		r.now, c.Now = clock.now, clock.now
+	}
+	if change != nil {
+		change(&c)
+	}
+	s := NewShared(r, c)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+var leasedRates = []limiter.Rate{{Limit: 50, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}
+
+func TestLeasesNeverLetMoreThroughInAnyWindow(t *testing.T) {
+	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
+	one, two := shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)
+	n, refused := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		all := steps(time.Second).Draw(t, "steps")
+		uses := run(t, clock, fmt.Sprint(n), leasedRates, all, one, two)
+		refused += len(all) - len(uses)
+		if b := breach(uses, leasedRates); b != "" {
+			t.Fatal(b)
+		}
+	})
+	if refused == 0 {
+		t.Error("nothing was refused, so nothing is proved")
+	}
+}
+
+// each runs f on several goroutines, n times in all.
+func each(goroutines, n int, f func(i int)) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range goroutines {
+		wg.Go(func() {
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				f(int(i))
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
+	url := redistest.Start(t, "--appendonly", "no").URL()
+	gateways := []*Shared{shareAt(t, url, nil, nil), shareAt(t, url, nil, nil)}
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 1000, Period: time.Minute}}}}
+	var passed atomic.Int64
+	each(16, 4000, func(i int) {
+		v, err := gateways[i%2].Take(t.Context(), bucket, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		if v.Wait == 0 {
+			passed.Add(1)
+		}
+	})
+	if got := passed.Load(); got > 1000 || got < 1000-2 {
+		t.Errorf("%d have passed, where 1000 may", got)
+	}
+	trips := gateways[0].trips.Load() + gateways[1].trips.Load()
+	t.Logf("%d round trips for 4000 requests", trips)
+	if trips > 200 {
+		t.Errorf("4000 requests have cost %d round trips", trips)
+	}
+}
+
+func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
+	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
+	dies, lives := shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)
+	rates := []limiter.Rate{{Limit: 320, Period: time.Second}}
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}
+	passed := func(s *Shared, tries int) (n int) {
+		for range tries {
+			if v, err := s.Take(t.Context(), bucket, nil); err != nil {
+				t.Fatal(err)
+			} else if v.Wait == 0 {
+				n++
+			}
+		}
+		return n
+	}
+	before := passed(dies, 60)
+	if got := before + passed(lives, 400); got > 320 || got < 320-320/leaseMost {
+		t.Errorf("%d have passed, where 320 may", got)
+	}
+	clock.at = clock.at.Add(2 * time.Second)
+	if got := passed(lives, 400); got != 320 {
+		t.Errorf("a window later %d have passed", got)
+	}
+}
+
+func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no")
+	var log journal
+	s := shareAt(t, server.URL(), nil, func(c *SharedConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	rates := []limiter.Rate{{Limit: 300, Period: time.Second}}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var mu sync.Mutex
+	var uses []use
+	var slowest time.Duration
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				name := "k" // one key that is over its limit, and ever new ones
+				if n%2 == 0 {
+					name = fmt.Sprint(i, n)
+				}
+				start := time.Now()
+				v, err := s.Take(context.WithoutCancel(ctx), []Bucket{{Key: Key{Name: name}, Cost: 1, Rates: rates}}, nil)
+				took := time.Since(start)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				slowest = max(slowest, took)
+				if name == "k" && v.Wait == 0 {
+					uses = append(uses, use{start.Add(took), 1})
+				}
+				mu.Unlock()
+				time.Sleep(200 * time.Microsecond)
+			}
+		})
+	}
+	await := func(what string, n int) {
+		t.Helper()
+		for deadline := time.Now().Add(5 * time.Second); log.count(what) < n; {
+			if time.Now().After(deadline) {
+				t.Fatalf("%q is not logged a %d. time", what, n)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	for i := range 3 {
+		time.Sleep(300 * time.Millisecond)
+		server.Kill(t)
+		await("does not answer", i+1)
+		time.Sleep(300 * time.Millisecond)
+		server.Restart(t)
+		await("answers again", i+1)
+	}
+	stop()
+	wg.Wait()
+	if entered := s.entered.Load(); entered != 3 || log.count("does not answer") != 3 || log.count("answers again") != 3 {
+		t.Errorf("went away %d times, and logged it %d and %d times", entered, log.count("does not answer"), log.count("answers again"))
+	}
+	if s.alone.Load() == 0 {
+		t.Error("nothing was decided without Redis")
+	}
+	if slowest > callTimeout+50*time.Millisecond { // of a call on a dying connection, and of a busy machine
+		t.Errorf("the slowest request took %v", slowest)
+	}
+	// The time of a use is known to a few milliseconds only.
+	if n := most(uses, rates[0].Period-20*time.Millisecond); n > rates[0].Limit {
+		t.Errorf("%d were let through in a second", n)
+	}
+	t.Logf("%d let through, the slowest of all took %v, %d decided alone", len(uses), slowest, s.alone.Load())
+}
+
+func TestWithoutRedis(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill(t)
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
+	for mode, want := range map[Away]struct {
+		passed int
+		err    error
+	}{
+		AwayLocal:  {5, nil}, // half: there are two gateways
+		AwayOpen:   {20, nil},
+		AwayClosed: {0, ErrAway},
+	} {
+		t.Run(string(mode), func(t *testing.T) {
+			s := shareAt(t, server.URL(), nil, func(c *SharedConfig) { c.Away, c.Gateways = mode, 2 })
+			passed := 0
+			for range 20 {
+				v, err := s.Take(t.Context(), bucket, nil)
+				if !errors.Is(err, want.err) {
+					t.Errorf("got %v", err)
+				}
+				if err == nil && v.Wait == 0 {
+					passed++
+				}
+			}
+			if passed != want.passed {
+				t.Errorf("%d have passed, want %d", passed, want.passed)
+			}
+		})
+	}
+}
+
+func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill(t)
+	var log journal
+	one := shareAt(t, server.URL(), nil, func(c *SharedConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
+	for range 7 {
+		if v, err := one.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
+			t.Fatalf("%+v, %v", v, err)
+		}
+	}
+	server.Restart(t)
+	for one.IsAway() {
+		time.Sleep(time.Millisecond)
+	}
+	other := shareAt(t, server.URL(), nil, nil)
+	states, err := other.Look(t.Context(), bucket, nil)
+	if err != nil || states[0].Left != 3 {
+		t.Errorf("another gateway sees %+v, %v", states, err)
+	}
+}
+
+func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
+	server := redistest.Start(t)
+	s := shareAt(t, server.URL(), nil, nil)
+	take := func(i int) time.Duration {
+		start := time.Now()
+		if _, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: twoRates}}, nil); err != nil {
+			t.Error(err)
+		}
+		return time.Since(start)
+	}
+	take(0)
+	server.Hang(t)
+	take(1) // waits for the time-out
+	for i := range 100 {
+		if took := take(2 + i); took > 20*time.Millisecond {
+			t.Errorf("a request has waited %v", took)
+		}
+	}
+}

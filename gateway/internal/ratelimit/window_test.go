@@ -1,0 +1,237 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+	"pgregory.net/rapid"
+
+	"asset-registry/shared/redistest"
+)
+
+// simulated is a clock that a test sets.
+type simulated struct{ at time.Time }
+
+func (s *simulated) now() time.Time { return s.at }
+
+func newClock() *simulated { return &simulated{time.Unix(1_800_000_000, 123_456_000)} }
+
+// step is a pause and what a client tries after it.
+type step struct {
+	pause   time.Duration
+	cost    int64
+	gateway int
+}
+
+// steps are mostly bursts, with pauses of any part of a window in between.
+func steps(period time.Duration) *rapid.Generator[[]step] {
+	one := rapid.Custom(func(t *rapid.T) step {
+		var pause time.Duration
+		if rapid.IntRange(0, 3).Draw(t, "paused") == 0 {
+			pause = time.Duration(rapid.Int64Range(0, int64(period)*5/4).Draw(t, "pause")).Truncate(time.Microsecond)
+		}
+		return step{pause, rapid.Int64Range(1, 3).Draw(t, "cost"), rapid.IntRange(0, 1).Draw(t, "gateway")}
+	})
+	return rapid.SliceOfN(one, 10, 80)
+}
+
+// use is what was let through at a time.
+type use struct {
+	at time.Time
+	n  int64
+}
+
+// most is the largest sum of uses in any window of a period, its ends included.
+func most(uses []use, period time.Duration) (most int64) {
+	for i := range uses {
+		var sum int64
+		for _, u := range uses[i:] {
+			if u.at.Sub(uses[i].at) > period {
+				break
+			}
+			sum += u.n
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// breach says which rate was exceeded, "" if none was.
+func breach(uses []use, rates []limiter.Rate) string {
+	for _, r := range rates {
+		if n := most(uses, r.Period); n > r.Limit {
+			return fmt.Sprintf("%d in a window of %v, where %d may", n, r.Period, r.Limit)
+		}
+	}
+	return ""
+}
+
+var twoRates = []limiter.Rate{{Limit: 7, Period: time.Second}, {Limit: 20, Period: 10 * time.Second}}
+
+// run tries the steps on the stores of as many gateways.
+func run(t testContext, clock *simulated, key string, rates []limiter.Rate, all []step, gateways ...Store) (uses []use) {
+	for _, s := range all {
+		clock.at = clock.at.Add(s.pause)
+		v, err := gateways[s.gateway%len(gateways)].Take(t.Context(), []Bucket{{Key: Key{Name: key}, Cost: s.cost, Rates: rates}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Wait == 0 {
+			uses = append(uses, use{clock.at, s.cost})
+		}
+	}
+	return uses
+}
+
+func TestMemoryNeverLetsMoreThroughInAnyWindow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		clock := newClock()
+		store := NewMemory(clock.now)
+		uses := run(t, clock, "k", twoRates, steps(time.Second).Draw(t, "steps"), store)
+		if b := breach(uses, twoRates); b != "" {
+			t.Fatal(b)
+		}
+	})
+}
+
+func TestRedisNeverLetsMoreThroughInAnyWindow(t *testing.T) {
+	server := redistest.Start(t, "--appendonly", "no")
+	clock := newClock()
+	store := openRedis(t, server.URL())
+	store.now = clock.now
+	n := 0
+	rapid.Check(t, func(t *rapid.T) {
+		n++
+		uses := run(t, clock, fmt.Sprint(n), twoRates, steps(time.Second).Draw(t, "steps"), store)
+		if b := breach(uses, twoRates); b != "" {
+			t.Fatal(b)
+		}
+	})
+}
+
+// TestLibraryStoreBreaksTheProperty shows that the property tells a store that
+// keeps to it from one that does not.
+func TestLibraryStoreBreaksTheProperty(t *testing.T) {
+	for seed := range 200 {
+		all := steps(time.Second).Example(seed)
+		var found string
+		synctest.Test(t, func(t *testing.T) {
+			store := memory.NewStoreWithOptions(limiter.StoreOptions{})
+			rate := limiter.Rate{Limit: 7, Period: time.Second}
+			var uses []use
+			for _, s := range all {
+				time.Sleep(s.pause)
+				c, err := store.Increment(t.Context(), "k", s.cost, rate)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !c.Reached {
+					uses = append(uses, use{time.Now(), s.cost})
+				}
+			}
+			found = breach(uses, []limiter.Rate{rate})
+		})
+		if found != "" {
+			t.Log(found)
+			return
+		}
+	}
+	t.Error("no burst was let through")
+}
+
+func TestALimitIsReachedAndComesBack(t *testing.T) {
+	rates := []limiter.Rate{{Limit: 100, Period: time.Second}}
+	clock := newClock()
+	store := NewMemory(clock.now)
+	take := func() Verdict {
+		v, err := store.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for i := range 100 {
+		if v := take(); v.Wait > 0 || v.States[0].Left != int64(99-i) {
+			t.Fatalf("request %d: %+v", i, v)
+		}
+	}
+	v := take()
+	if v.Wait < time.Second || v.Wait > time.Second+time.Second/slots {
+		t.Fatalf("over the limit the wait is %v", v.Wait)
+	}
+	clock.at = clock.at.Add(v.Wait - 1)
+	if take().Wait == 0 {
+		t.Error("let through before the time")
+	}
+	clock.at = clock.at.Add(1)
+	if got := take(); got.Wait > 0 || got.States[0].Left != 99 {
+		t.Errorf("after the wait: %+v", got)
+	}
+}
+
+func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
+	wide, narrow := []limiter.Rate{{Limit: 10, Period: time.Second}}, []limiter.Rate{{Limit: 2, Period: time.Second}}
+	buckets := []Bucket{{Key: Key{Name: "wide"}, Cost: 1, Rates: wide}, {Key: Key{Name: "narrow"}, Cost: 1, Rates: narrow}}
+	redis := openRedis(t, redistest.Start(t, "--appendonly", "no").URL())
+	for name, store := range map[string]Store{"memory": NewMemory(time.Now), "redis": redis} {
+		t.Run(name, func(t *testing.T) {
+			for i := range 5 {
+				v, err := store.Take(t.Context(), buckets, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if refused := v.Wait > 0; refused != (i >= 2) || refused && v.Refused != 1 {
+					t.Errorf("request %d: %+v", i, v)
+				}
+			}
+			states, err := store.Look(t.Context(), buckets, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := []int64{states[0].Left, states[1].Left}
+			if !slices.Equal(left, []int64{8, 0}) {
+				t.Errorf("left is %v", left)
+			}
+		})
+	}
+}
+
+func TestIdleEntriesAreDropped(t *testing.T) {
+	clock := newClock()
+	store := NewMemory(clock.now)
+	for i := range 200_000 {
+		clock.at = clock.at.Add(time.Millisecond)
+		if _, err := store.Increment(t.Context(), fmt.Sprint(i), 1, limiter.Rate{Limit: 1, Period: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := 0
+	for i := range store.table.parts {
+		kept += len(store.table.parts[i].entries)
+	}
+	if kept > 2*shards*sweepAbove {
+		t.Errorf("%d entries are kept of clients that are long gone", kept)
+	}
+}
+
+// testContext is a testing.T or a rapid.T.
+type testContext interface {
+	Context() context.Context
+	Fatal(args ...any)
+}
+
+func openRedis(t *testing.T, url string) *Redis {
+	t.Helper()
+	r, err := OpenRedis(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
