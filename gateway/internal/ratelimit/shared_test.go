@@ -54,16 +54,23 @@ func shareAt(t *testing.T, url string, clock *simulated, change func(*SharedConf
 	return s
 }
 
-var leasedRates = []limiter.Rate{{Limit: 50, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}
+var leasedRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}
 
+// TestLeasesNeverLetMoreThroughInAnyWindow is of two gateways on one Redis.
+// Each has leases of the largest size at first, so that they matter.
 func TestLeasesNeverLetMoreThroughInAnyWindow(t *testing.T) {
 	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
-	one, two := shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)
+	gateways := []Store{shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)}
 	n, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
+		for _, g := range gateways {
+			s := g.(*Shared)
+			e := s.table.find(&Bucket{Key: Key{Name: fmt.Sprint(n)}, Rates: leasedRates}, 0)
+			e.lease.most = rapid.Int64Range(1, leasedRates[0].Limit).Draw(t, "most")
+		}
 		all := steps(time.Second).Draw(t, "steps")
-		uses := run(t, clock, fmt.Sprint(n), leasedRates, all, one, two)
+		uses := run(t, clock, fmt.Sprint(n), leasedRates, all, gateways...)
 		refused += len(all) - len(uses)
 		if b := breach(uses, leasedRates); b != "" {
 			t.Fatal(b)

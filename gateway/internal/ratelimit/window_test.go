@@ -29,16 +29,22 @@ type step struct {
 	gateway int
 }
 
-// steps are mostly bursts, with pauses of any part of a window in between.
+// steps are bursts, with pauses of a part of a window or of about a whole one.
 func steps(period time.Duration) *rapid.Generator[[]step] {
 	one := rapid.Custom(func(t *rapid.T) step {
-		var pause time.Duration
-		if rapid.IntRange(0, 3).Draw(t, "paused") == 0 {
-			pause = time.Duration(rapid.Int64Range(0, int64(period)*5/4).Draw(t, "pause")).Truncate(time.Microsecond)
+		var least, most time.Duration
+		switch rapid.IntRange(0, 7).Draw(t, "pause") {
+		case 0:
+			most = period / 4
+		case 1:
+			most = period * 5 / 4
+		case 2:
+			least, most = period-period/slots, period+period/slots
 		}
+		pause := time.Duration(rapid.Int64Range(int64(least), int64(most)).Draw(t, "time")).Truncate(time.Microsecond)
 		return step{pause, rapid.Int64Range(1, 3).Draw(t, "cost"), rapid.IntRange(0, 1).Draw(t, "gateway")}
 	})
-	return rapid.SliceOfN(one, 10, 80)
+	return rapid.SliceOfN(one, 10, 120)
 }
 
 // use is what was let through at a time.
