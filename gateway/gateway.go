@@ -19,8 +19,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-	"github.com/ulule/limiter/v3"
-	"github.com/ulule/limiter/v3/drivers/store/memory"
 
 	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/proxy"
@@ -44,38 +42,19 @@ type Config struct {
 	MaxBody        int64             // bytes of a request body; 0: 1 MiB
 	Timeout        time.Duration     // longest time for a request; 0: 10 s
 	KeyTTL         time.Duration     // how long a verified key is trusted; 0: 5 s
-	Limits         Limits            // requests per second
+	Limits         Limits            // zero: none
 	TrustedProxies ratelimit.Proxies // networks whose X-Forwarded-For counts; empty: none
 	Log            *slog.Logger
 	Telemetry      *telemetry.Telemetry // nil: none
 	Now            func() time.Time     // nil: time.Now
 }
 
-// Limits are the most requests per second that are let in, for each client
-// address and for each API key; 0 is no limit.
-type Limits struct {
-	AddressList  int64 `default:"100" help:"Pages of the feed a second for one client address; 0: no limit."`
-	AddressRead  int64 `default:"1000" help:"Reads of single assets a second for one client address; 0: no limit."`
-	AddressWrite int64 `default:"500" help:"Writes a second for one client address; 0: no limit."`
-	KeyList      int64 `default:"100" help:"Pages of the feed a second for one API key; 0: no limit."`
-	KeyRead      int64 `default:"1000" help:"Reads of single assets a second for one API key; 0: no limit."`
-	KeyWrite     int64 `default:"200" help:"Writes a second for one API key; 0: no limit."`
-}
-
-func (l Limits) addresses() ratelimit.Rates {
-	return ratelimit.Rates{ratelimit.List: l.AddressList, ratelimit.Read: l.AddressRead, ratelimit.Write: l.AddressWrite}
-}
-
-func (l Limits) keys() ratelimit.Rates {
-	return ratelimit.Rates{ratelimit.List: l.KeyList, ratelimit.Read: l.KeyRead, ratelimit.Write: l.KeyWrite}
-}
-
 const (
 	defaultMaxBody = 1 << 20
 	defaultTimeout = 10 * time.Second
 	defaultKeyTTL  = 5 * time.Second
-	limitCleanUp   = 10 * time.Second // how often counters that have run out are dropped
-	keyShare       = 10               // part of a reading's time that its key may take: 1/10
+	readKeyShare   = 10 // part of a reading's time that its key may take: 1/10
+	writeKeyShare  = 4  // the same of a write
 )
 
 // Validate reports everything that is wrong with the configuration.
@@ -101,13 +80,7 @@ func (c Config) Validate() error {
 	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 {
 		faults = append(faults, errors.New("the body limit, the time-out and the keys' time must not be negative"))
 	}
-	for _, rates := range []ratelimit.Rates{c.Limits.addresses(), c.Limits.keys()} {
-		for class, rate := range rates {
-			if rate < 0 {
-				faults = append(faults, fmt.Errorf("a limit of %s requests is negative", class))
-			}
-		}
-	}
+	faults = append(faults, c.Limits.validate())
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
@@ -149,6 +122,7 @@ type Server struct {
 	auth    *authapi.Client
 	keys    apikey.Verifier // in front of auth
 	limits  *ratelimit.Limiter
+	shared  *ratelimit.Shared // what limits count in, if that is Redis
 	routes  gin.RoutesInfo
 	handler http.Handler
 }
@@ -163,22 +137,25 @@ func New(_ context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	counters := memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "limit", CleanUpInterval: limitCleanUp})
 	auth := authapi.NewClient(c.AuthURL, c.Auth, signer, "gateway")
 	s := &Server{
 		config: c,
 		auth:   auth,
 		keys:   apikey.Cached(auth, c.KeyTTL, c.Now),
-		limits: ratelimit.New(counters, c.Limits.addresses(), c.Limits.keys(), c.Now),
 	}
 	if s.assets, err = c.upstream(signer); err != nil {
 		return nil, err
 	}
+	store, err := s.limitStore()
+	if err != nil {
+		return nil, err
+	}
+	s.limits = ratelimit.New(store, c.Limits.policies(), c.Now)
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry, Edge: true,
+		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
 	})
 	s.route(engine)
-	s.handler = edge(engine)
+	s.handler = edge(engine, c.TrustedProxies)
 	return s, nil
 }
 
@@ -198,9 +175,12 @@ func (c Config) upstream(signer *identity.Signer) (*proxy.Upstream, error) {
 // Handler answers the public's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close frees what the gateway holds; it never fails.
+// Close frees what the gateway holds.
 func (s *Server) Close() error {
 	s.assets.Close()
 	s.auth.Close()
-	return nil
+	if s.shared == nil {
+		return nil
+	}
+	return s.shared.Close()
 }

@@ -155,7 +155,7 @@ func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {
 }
 
 func TestTooManyRequestsAreTold(t *testing.T) {
-	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: 1, KeyWrite: 1} })
+	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: new(int64(1)), KeyWrite: new(int64(1))} })
 	for name, c := range map[string]try{
 		"reads of an address": {"GET", "/api/2.5/assets/there", "", "", "", 0, ""},
 		"writes of a key":     {"POST", "/api/2.5/assets", "key", jsonType, "body", 0, ""},
@@ -195,7 +195,7 @@ func TestRequestsAreNamed(t *testing.T) {
 }
 
 func TestValidateTellsEveryFault(t *testing.T) {
-	err := Config{AssetsURL: "x", AuthURL: "ftp://x", BaseURL: "registry", MaxBody: -1, Limits: Limits{KeyRead: -1}}.Validate()
+	err := Config{AssetsURL: "x", AuthURL: "ftp://x", BaseURL: "registry", MaxBody: -1, Limits: Limits{KeyRead: new(int64(-1))}}.Validate()
 	for _, says := range []string{"asset service", "auth service", "base URL", "secret", "negative", "read requests", "log"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)
@@ -209,7 +209,7 @@ func BenchmarkRead(b *testing.B) {
 		Assets: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(body) }),
 		Auth:   httpserver.InProcess(http.HandlerFunc(known)),
 		Secret: bytes.Repeat([]byte("s"), identity.MinSecret),
-		Limits: Limits{AddressRead: 1 << 40, KeyRead: 1 << 40},
+		Limits: Limits{AddressRead: new(int64(1 << 40)), KeyRead: new(int64(1 << 40))},
 		Log:    slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	})
 	if err != nil {

@@ -12,13 +12,11 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/proxy"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/gateway/internal/version"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
-	"asset-registry/shared/identity"
 )
 
 // parts are the resources within an asset, and how one of them is changed;
@@ -37,11 +35,14 @@ func (s *Server) route(engine *gin.Engine) {
 	for _, v := range version.Table {
 		r := engine.Group("/api/"+v.Name, httpserver.Handle(s.stick))
 		forward := s.forward(v)
-		list := []gin.HandlerFunc{s.limitAddress(ratelimit.List), s.identify, s.limitKey(ratelimit.List), forward}
-		read := []gin.HandlerFunc{s.limitAddress(ratelimit.Read), s.identify, s.limitKey(ratelimit.Read), forward}
-		write := []gin.HandlerFunc{s.limitAddress(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.limitKey(ratelimit.Write), s.readBody(), forward}
-		remove := []gin.HandlerFunc{s.limitAddress(ratelimit.Write), s.refuse(v, s.needKey), s.limitKey(ratelimit.Write), forward}
-		look := []gin.HandlerFunc{s.limitAddress(ratelimit.Read)}
+		list := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.List), forward}
+		read := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read), forward}
+		write := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.readBody(), forward}
+		remove := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.refuse(v, s.needKey), forward}
+		look := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read)}
+		me := []gin.HandlerFunc{s.identify(writeKeyShare), httpserver.Handle(s.needKey), httpserver.Handle(s.me)}
+		r.GET("/me", me...)
+		r.HEAD("/me", me...)
 		r.GET("/spore", append(look, s.spore(v))...)
 		r.HEAD("/spore", append(look, s.spore(v))...)
 		r.GET("/health", append(look, httpserver.Handle(s.health))...)
@@ -73,8 +74,8 @@ func (s *Server) route(engine *gin.Engine) {
 }
 
 // edge is what stands before the engine: it takes away what only our own
-// services may say, and names the request.
-func edge(next http.Handler) http.Handler {
+// services may say, names the request and tells whose it is.
+func edge(next http.Handler, proxies ratelimit.Proxies) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {
 			if strings.HasPrefix(name, "X-Registry-") {
@@ -87,6 +88,9 @@ func edge(next http.Handler) http.Handler {
 			r.Header.Set(httpserver.RequestIDHeader, id)
 		}
 		w.Header().Set(httpserver.RequestIDHeader, id)
+		if client := proxies.Client(r); client.IsValid() {
+			r.Header.Set(httpserver.ClientHeader, client.String())
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -104,21 +108,6 @@ func (s *Server) welcome(c *gin.Context) error {
 		names[i] = v.Name
 	}
 	return httpserver.JSON(c, http.StatusOK, gin.H{"name": "asset registry", "versions": names, "assets": s.baseURL(c.Request) + "/api/" + version.Current + "/assets"})
-}
-
-func (s *Server) limitAddress(class ratelimit.Class) gin.HandlerFunc {
-	return httpserver.Handle(func(c *gin.Context) error {
-		return s.limits.Address(c, class, s.config.TrustedProxies.Client(c.Request))
-	})
-}
-
-func (s *Server) limitKey(class ratelimit.Class) gin.HandlerFunc {
-	return httpserver.Handle(func(c *gin.Context) error {
-		if i := caller(c); !i.IsAnonymous() {
-			return s.limits.Key(c, class, i.KeyID)
-		}
-		return nil
-	})
 }
 
 // refuse runs a check that a write must pass. An asset that does not exist is
@@ -143,44 +132,6 @@ func needJSON(c *gin.Context) error {
 		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type", "Content-Type header should be one of ['application/json']")
 	}
 	return nil
-}
-
-const callerKey = "caller"
-
-func caller(c *gin.Context) identity.Identity {
-	i, _ := c.Value(callerKey).(identity.Identity)
-	return i
-}
-
-// needKey refuses a request without a valid API key.
-func (s *Server) needKey(c *gin.Context) error { return s.verify(c.Request.Context(), c) }
-
-// verify finds out who the caller is, within the time of ctx.
-func (s *Server) verify(ctx context.Context, c *gin.Context) error {
-	hash, err := apikey.Hash(c.Request.Header)
-	if err != nil {
-		return err
-	}
-	i, err := s.keys.VerifyKey(ctx, hash)
-	if err != nil {
-		return err
-	}
-	c.Set(callerKey, i)
-	httpserver.SetTenant(c, string(i.Role))
-	return nil
-}
-
-// identify takes a reader for whom the key says, if it does: reading needs no
-// key, so none is refused (contract, section 6.4), nor kept waiting for long.
-func (s *Server) identify(c *gin.Context) {
-	if c.GetHeader("Authorization") == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.Request.Context(), s.config.Timeout/keyShare)
-	defer cancel()
-	if err := s.verify(ctx, c); err != nil && fault.KindOf(err) != fault.Unauthorized {
-		_ = c.Error(err) // for the log: the reader is served all the same
-	}
 }
 
 // readBody reads the whole body before anybody behind the edge waits for it.
@@ -212,6 +163,7 @@ func (s *Server) forward(v version.Version) gin.HandlerFunc {
 		return s.assets.Forward(c.Writer, r, proxy.Request{
 			Path:    upstreamPath(c, v),
 			Caller:  caller(c),
+			Client:  c.GetHeader(httpserver.ClientHeader),
 			BaseURL: s.baseURL(r),
 		})
 	})

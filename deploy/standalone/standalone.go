@@ -39,10 +39,9 @@ type Config struct {
 	AssetTypes []string      `default:"bounce" help:"Accepted values of assetType."`
 	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
-	NoLimits   bool          `help:"Let in any number of requests."`
 
 	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
-	Limit          gateway.Limits `embed:"" prefix:"limit-"`
+	Limits         gateway.Limits `embed:""`
 }
 
 // Run answers until ctx is done, then finishes what is under way. It tells
@@ -145,9 +144,6 @@ func (c Config) assets(secret []byte, log *slog.Logger, t *telemetry.Telemetry, 
 }
 
 func (c Config) gateway(secret []byte, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper, assets http.Handler) gateway.Config {
-	if c.NoLimits {
-		c.Limit = gateway.Limits{}
-	}
 	return gateway.Config{
 		Assets:    assets,
 		Auth:      auth,
@@ -156,7 +152,7 @@ func (c Config) gateway(secret []byte, log *slog.Logger, t *telemetry.Telemetry,
 		BaseURL:   c.BaseURL,
 		MaxBody:   c.MaxBody,
 		Timeout:   c.Timeout,
-		Limits:    c.Limit,
+		Limits:    c.Limits.OrDefault(c.Sandbox),
 		Log:       log.With("service", "gateway"),
 		Telemetry: t,
 

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -73,12 +74,25 @@ func (s settings) Validate(app *kong.Application) error {
 	return errors.Join(faults...)
 }
 
-// Resolve returns what the file says of a flag that the environment is silent on.
+// Resolve returns what the file says of a flag that the environment is silent
+// on. A value of more than one level is handed on as JSON, for the flag's type
+// to read.
 func (s settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, name := range flag.Envs {
 		if _, set := os.LookupEnv(name); set {
 			return nil, nil
 		}
 	}
-	return s[flag.Name], nil
+	value := s[flag.Name]
+	if _, ok := flag.Target.Addr().Interface().(json.Unmarshaler); !ok || value == nil {
+		return value, nil
+	}
+	if text, ok := value.(string); ok {
+		return text, nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("config file: %s: %w", flag.Name, err)
+	}
+	return string(text), nil
 }

@@ -26,6 +26,8 @@ import (
 const (
 	// RequestIDHeader names the request in every log line about it.
 	RequestIDHeader = "X-Request-ID"
+	// ClientHeader is the address of the client, as the edge has found it out.
+	ClientHeader = "X-Registry-Client"
 	// TimeoutHeader says how many milliseconds the caller still waits.
 	TimeoutHeader = "X-Registry-Timeout-Ms"
 	// BaseURLHeader is the address that the public knows the registry by
@@ -146,6 +148,7 @@ func RequestID(ctx context.Context) string {
 func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, path := time.Now(), c.Request.URL.Path // handlers may forward the request elsewhere
+		client := c.GetHeader(ClientHeader)
 		id := c.GetHeader(RequestIDHeader)
 		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestIDKey{}, id))
 		defer func() { // also when the request is aborted by a panic
@@ -163,6 +166,9 @@ func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
 				slog.Int("bytes", max(c.Writer.Size(), 0)),
 				slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
 				slog.String("request_id", id),
+			}
+			if client != "" {
+				attrs = append(attrs, slog.String("client", client))
 			}
 			if trace := telemetry.TraceID(ctx); trace != "" {
 				attrs = append(attrs, slog.String("trace_id", trace))

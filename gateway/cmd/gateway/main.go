@@ -31,8 +31,7 @@ type settings struct {
 	Timeout        time.Duration  `default:"10s" help:"Longest time for a request."`
 	KeyTTL         time.Duration  `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
 	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
-	NoLimits       bool           `help:"Let in any number of requests."`
-	Limit          gateway.Limits `embed:"" prefix:"limit-"`
+	Limits         gateway.Limits `embed:""`
 }
 
 func main() {
@@ -49,9 +48,6 @@ func run(ctx context.Context, args []string) error {
 	if _, err := config.Parse(&s, "gateway", "The edge of the asset registry.", "GATEWAY", args); err != nil {
 		return err
 	}
-	if s.NoLimits {
-		s.Limit = gateway.Limits{}
-	}
 	secret, err := config.Secret(s.SecretFile)
 	if err != nil {
 		return err
@@ -66,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 			MaxBody:        s.MaxBody,
 			Timeout:        s.Timeout,
 			KeyTTL:         s.KeyTTL,
-			Limits:         s.Limit,
+			Limits:         s.Limits.OrDefault(false),
 			TrustedProxies: s.TrustedProxies,
 			Log:            log,
 			Telemetry:      t,

@@ -98,6 +98,7 @@ var errNotOurs = errors.New("the asset service does not take this gateway's iden
 type Request struct {
 	Path    string // of the upstream
 	Caller  identity.Identity
+	Client  string // its address; "" if it has none
 	BaseURL string // that the public knows the registry by
 }
 
@@ -167,6 +168,9 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	}
 	r.Header.Set(identity.Header, signed)
 	r.Header.Set(httpserver.BaseURLHeader, about.BaseURL)
+	if about.Client != "" {
+		r.Header.Set(httpserver.ClientHeader, about.Client)
+	}
 	r.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(r.Context()))
 	httpserver.SetTimeout(r.Context(), r.Header)
 	telemetry.Inject(r.Context(), r.Header)

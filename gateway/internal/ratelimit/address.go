@@ -15,7 +15,8 @@ func (p Proxies) trust(addr netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
-// Client returns the address of a request's client. X-Forwarded-For is read
+// Client returns the address of a request's client, for the limits, the log and
+// whoever else asks: nothing else in the registry finds it out. X-Forwarded-For is read
 // from the right, for as long as trusted proxies have written it: what stands
 // further left anybody may have invented.
 func (p Proxies) Client(r *http.Request) netip.Addr {
@@ -37,12 +38,11 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 
 // site is the part of an address that one client is sure to have alone: all of
 // an IPv4 address, the /64 of an IPv6 one.
-func site(addr netip.Addr) string {
+func site(addr netip.Addr) netip.Addr {
 	if addr.Is6() {
-		network, err := addr.WithZone("").Prefix(64)
-		if err == nil {
-			return network.String()
+		if network, err := addr.WithZone("").Prefix(64); err == nil {
+			return network.Addr()
 		}
 	}
-	return addr.String()
+	return addr
 }

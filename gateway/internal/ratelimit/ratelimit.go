@@ -1,85 +1,249 @@
 // Package ratelimit keeps each client to its share of the registry.
 //
-// Every request counts twice: for the address that it comes from, before
-// anything else is looked at, and for the API key that it carries, if it has a
-// valid one. The counters are ulule/limiter's, in windows of a second, in the
-// memory of this gateway; a store that several gateways share takes its place
-// behind limiter.Store.
+// A table of policies says what a request costs and how much may be used in any
+// window of time, by client address for who has no key, by key and by tenant
+// for who has one. The stores behind are limiter.Stores of ulule/limiter, but
+// ours: the library counts in fixed windows, and lets a burst of up to twice
+// the limit through where two of them meet. Ours divide a window into slots and
+// count what was used until all of its slot has left the window.
+//
+// # What is promised
+//
+// Never more than the limit in any window, over all gateways on one Redis: that
+// comes first. Redis lends tokens in leases, so that a busy client costs a
+// round trip now and then and not one a request. What is lent counts as used
+// from the moment it is lent until a window after the last moment it may be
+// used, so leases let nothing extra through. They cost fairness instead, a
+// little of it: tokens that one gateway holds and does not need are missing at
+// the others until its next question, or for a window and a quarter if there is
+// none. So a lease is a sixteenth of the limit at most, a quarter of the
+// shortest window long, as large as the last one was used up, and never more
+// than half of what is left: near the limit gateways borrow one by one.
+//
+// The promise has three limits. What a Redis forgets, gateways do not know of
+// each other; each by itself still keeps to the limit. While Redis is away, in
+// mode local, each gateway counts up to its share, and tells Redis when it is
+// back. And the clock of Redis is taken at its word, unless it steps back.
 package ratelimit
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
-	"strconv"
+	"sync"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/ulule/limiter/v3"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
 )
 
-// Class is what a request is for.
-type Class string
+// Client is who a request comes from.
+type Client struct {
+	Addr     netip.Addr
+	Identity identity.Identity // anonymous: no valid key
+}
 
-// The classes of requests.
-const (
-	List  Class = "list"  // pages of the feed
-	Read  Class = "read"  // single assets
-	Write Class = "write" // all that changes something
-)
-
-// Rates are requests per second by class; 0 is no limit.
-type Rates map[Class]int64
-
-// Limiter counts requests. It is safe for concurrent use.
+// Limiter applies a table of policies. It is safe for concurrent use.
 type Limiter struct {
-	store     limiter.Store
-	addresses Rates
-	keys      Rates
-	now       func() time.Time
+	store   Store
+	now     func() time.Time
+	rules   []rule
+	plans   map[planOf]*plan
+	blocked blocked
+	pool    sync.Pool // of *scratch
 }
 
-// New returns a limiter that counts in store: addresses holds for each client
-// address, keys for each API key.
-func New(store limiter.Store, addresses, keys Rates, now func() time.Time) *Limiter {
-	return &Limiter{store: store, addresses: addresses, keys: keys, now: now}
+// rule is a policy as it is applied.
+type rule struct {
+	Policy
+	rates []limiter.Rate
 }
 
-// Address counts a request of a client address. Over the limit it is a fault
-// of kind TooMany.
-func (l *Limiter) Address(c *gin.Context, class Class, client netip.Addr) error {
-	return l.count(c, l.addresses, class, "address:", site(client))
+// planOf names what applies to a request: by class, and with or without a key.
+type planOf struct {
+	class Class
+	keyed bool
 }
 
-// Key counts a request with an API key. Over the limit it is a fault of kind TooMany.
-func (l *Limiter) Key(c *gin.Context, class Class, keyID string) error {
-	return l.count(c, l.keys, class, "key:", keyID)
+// plan is which rules apply, at what costs, and how they are told.
+type plan struct {
+	rules  []*rule
+	costs  []int64
+	policy string // the RateLimit-Policy header
 }
 
-func (l *Limiter) count(c *gin.Context, rates Rates, class Class, kind, who string) error {
-	limit := rates[class]
-	if limit == 0 {
+// scratch is the memory of one decision.
+type scratch struct {
+	buckets []Bucket
+	states  []State
+}
+
+// New returns a limiter by a valid table that counts in store.
+func New(store Store, table Table, now func() time.Time) *Limiter {
+	l := &Limiter{store: store, now: now, plans: map[planOf]*plan{}}
+	l.pool.New = func() any { return &scratch{} }
+	for _, p := range table {
+		l.rules = append(l.rules, rule{p, p.rates()})
+	}
+	for _, class := range []Class{List, Read, Write, Failed} {
+		for _, keyed := range []bool{false, true} {
+			l.plans[planOf{class, keyed}] = l.plan(class, keyed)
+		}
+	}
+	return l
+}
+
+func (l *Limiter) plan(class Class, keyed bool) *plan {
+	p := &plan{}
+	for i := range l.rules {
+		r := &l.rules[i]
+		if cost := r.Costs[class]; cost > 0 && keyed == (r.By != ByAddress) {
+			p.rules, p.costs = append(p.rules, r), append(p.costs, cost)
+		}
+	}
+	p.policy = policyText(p.rules)
+	return p
+}
+
+// Admit counts a request, and tells in the answer's headers what is left. Over
+// a limit it is a fault of kind TooMany; when it cannot be counted, and the
+// configuration is to let nothing in then, one of kind Unavailable.
+func (l *Limiter) Admit(ctx context.Context, answer http.Header, class Class, client Client) error {
+	p := l.plans[planOf{class, !client.Identity.IsAnonymous()}]
+	if len(p.rules) == 0 {
 		return nil
 	}
-	state, err := l.store.Get(c.Request.Context(), kind+string(class)+":"+who, limiter.Rate{Period: time.Second, Limit: limit})
+	s := l.pool.Get().(*scratch)
+	defer l.pool.Put(s)
+	s.fill(p, client)
+	v, err := l.store.Take(ctx, s.buckets, s.states[:0])
 	if err != nil {
+		return uncounted(err)
+	}
+	if len(v.States) == 0 { // nothing is counted now
+		return nil
+	}
+	s.states = v.States
+	writeHeaders(answer, p.policy, v, l.now())
+	if v.Wait == 0 {
+		return nil
+	}
+	return tooMany(v)
+}
+
+func (s *scratch) fill(p *plan, client Client) {
+	s.buckets = s.buckets[:0]
+	for i, r := range p.rules {
+		key := Key{Policy: r.Name}
+		switch r.By {
+		case ByAddress:
+			key.Addr = site(client.Addr)
+		case ByKey:
+			key.Name = client.Identity.KeyID
+		case ByTenant:
+			key.Name = client.Identity.Broker
+		}
+		s.buckets = append(s.buckets, Bucket{Key: key, Cost: p.costs[i], Rates: r.rates})
+	}
+}
+
+func uncounted(err error) error {
+	if !errors.Is(err, ErrAway) {
 		return fmt.Errorf("count request: %w", err)
 	}
-	h := c.Writer.Header()
-	h.Set("X-RateLimit-Limit", strconv.FormatInt(state.Limit, 10))
-	h.Set("X-RateLimit-Remaining", strconv.FormatInt(state.Remaining, 10))
-	h.Set("X-RateLimit-Reset", strconv.FormatInt(state.Reset, 10))
-	if !state.Reached {
+	f := fault.New(fault.Unavailable, fault.URL, "registry", "The registry cannot count requests now; repeat the request.")
+	return fmt.Errorf("%w: %w", f, err)
+}
+
+func tooMany(v Verdict) error {
+	rate := v.States[v.Refused].Rate
+	f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
+		"Too many requests: %s allows %d in %v; wait as Retry-After says.", rate.Formatted, rate.Limit, rate.Period)
+	f.RetryAfter = max(time.Second, v.Wait)
+	return f
+}
+
+// Fail counts an API key that was none, by the address that sent it. Over the
+// limit it is a fault of kind TooMany.
+func (l *Limiter) Fail(ctx context.Context, answer http.Header, client netip.Addr) error {
+	p := l.plans[planOf{class: Failed}]
+	if len(p.rules) == 0 {
 		return nil
 	}
-	return &fault.Error{
-		Kind:       fault.TooMany,
-		RetryAfter: max(time.Second, time.Unix(state.Reset, 0).Sub(l.now())),
-		Details: []fault.Detail{{
-			Location:    fault.Header,
-			Name:        "X-RateLimit-Limit",
-			Description: fmt.Sprintf("Too many requests: at most %d %s requests a second; wait as Retry-After says.", limit, class),
-		}},
+	var s scratch
+	s.fill(p, Client{Addr: client})
+	v, err := l.store.Take(ctx, s.buckets, nil)
+	if err != nil {
+		return uncounted(err)
 	}
+	now := l.now()
+	for _, state := range v.States {
+		if state.Left == 0 { // the next one need not be looked at
+			l.blocked.add(site(client), now, now.Add(max(state.Next, v.Wait)))
+		}
+	}
+	if v.Wait == 0 {
+		return nil
+	}
+	writeHeaders(answer, p.policy, v, now)
+	return tooMany(v)
+}
+
+// MayTry tells whether the keys that an address sends are looked at. If it
+// has sent too many that were none, it is a fault of kind TooMany.
+func (l *Limiter) MayTry(client netip.Addr) error {
+	wait := l.blocked.wait(site(client), l.now)
+	if wait <= 0 {
+		return nil
+	}
+	f := fault.New(fault.TooMany, fault.Header, "Authorization", "Too many API keys from your address were wrong; wait as Retry-After says.")
+	f.RetryAfter = wait
+	return f
+}
+
+// Standing is what is left to a client under one rate, as GET /me tells it.
+type Standing struct {
+	Policy string          `json:"policy"`
+	By     By              `json:"by"`
+	Costs  map[Class]int64 `json:"costs"`
+	Window int64           `json:"window"` // seconds
+	Limit  int64           `json:"limit"`
+	Left   int64           `json:"remaining"`
+	Reset  int64           `json:"reset"` // seconds until more is left
+}
+
+// Look tells what is left to a client with a key, in the headers too, and
+// counts nothing.
+func (l *Limiter) Look(ctx context.Context, answer http.Header, client Client) ([]Standing, error) {
+	all := &plan{}
+	for i := range l.rules {
+		if l.rules[i].By != ByAddress {
+			all.rules, all.costs = append(all.rules, &l.rules[i]), append(all.costs, 0)
+		}
+	}
+	if len(all.rules) == 0 {
+		return []Standing{}, nil
+	}
+	var s scratch
+	s.fill(all, client)
+	states, err := l.store.Look(ctx, s.buckets, nil)
+	if err != nil {
+		return nil, uncounted(err)
+	}
+	writeHeaders(answer, policyText(all.rules), Verdict{States: states}, l.now())
+	standings := make([]Standing, 0, len(states))
+	for _, r := range all.rules {
+		for range r.rates {
+			state := states[len(standings)]
+			standings = append(standings, Standing{
+				Policy: r.Name, By: r.By, Costs: r.Costs,
+				Window: int64(state.Rate.Period / time.Second), Limit: state.Rate.Limit, Left: state.Left, Reset: seconds(state.Next),
+			})
+		}
+	}
+	return standings, nil
 }

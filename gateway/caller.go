@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/apikey"
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// What is known of who calls, in the context of a request.
+const (
+	callerKey  = "caller"      // the identity that the key stands for
+	refusalKey = "key refused" // why it stands for none
+)
+
+func caller(c *gin.Context) identity.Identity {
+	i, _ := c.Value(callerKey).(identity.Identity)
+	return i
+}
+
+// client is who a request comes from, as the limits count it. The address is
+// what edge has found out; it is invalid where there is no network.
+func client(c *gin.Context) ratelimit.Client {
+	addr, _ := netip.ParseAddr(c.GetHeader(httpserver.ClientHeader))
+	return ratelimit.Client{Addr: addr, Identity: caller(c)}
+}
+
+// identify takes who calls for whom the key says, if there is one and it is
+// good: reading needs none, so nobody is refused here (contract, section 6.4),
+// nor kept waiting for more than a part of the request's time. A wrong key
+// counts, and after too many from one address none is looked at for a while.
+func (s *Server) identify(share time.Duration) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if c.GetHeader("Authorization") == "" {
+			return
+		}
+		ctx, cancel := context.WithTimeout(c.Request.Context(), s.config.Timeout/share)
+		defer cancel()
+		i, err := s.verify(ctx, c)
+		switch {
+		case err == nil:
+			c.Set(callerKey, i)
+			httpserver.SetTenant(c, string(i.Role))
+			return
+		case fault.KindOf(err) == fault.Internal:
+			_ = c.Error(err) // for the log: whether it matters is seen later
+			err = fault.New(fault.Unavailable, fault.URL, "authorization", "Keys cannot be checked now; repeat the request.")
+		case fault.KindOf(err) == fault.Unavailable:
+			_ = c.Error(err)
+		}
+		c.Set(refusalKey, err)
+	}
+}
+
+// verify finds out who the caller is, within the time of ctx.
+func (s *Server) verify(ctx context.Context, c *gin.Context) (identity.Identity, error) {
+	addr := client(c).Addr
+	if err := s.limits.MayTry(addr); err != nil {
+		return identity.Identity{}, err
+	}
+	hash, err := apikey.Hash(c.Request.Header)
+	if err == nil {
+		var i identity.Identity
+		if i, err = s.keys.VerifyKey(ctx, hash); err == nil {
+			return i, nil
+		}
+	}
+	if fault.KindOf(err) == fault.Unauthorized {
+		if over := s.limits.Fail(c.Request.Context(), c.Writer.Header(), addr); over != nil {
+			return identity.Identity{}, over
+		}
+	}
+	return identity.Identity{}, err
+}
+
+// needKey refuses a request without a valid API key; it must have passed identify.
+func (s *Server) needKey(c *gin.Context) error {
+	if _, known := c.Get(callerKey); known {
+		return nil
+	}
+	if refusal, ok := c.Value(refusalKey).(error); ok {
+		return refusal
+	}
+	_, missing := apikey.Hash(c.Request.Header)
+	return missing
+}
+
+// limit counts a request of a class; it must have passed identify.
+func (s *Server) limit(class ratelimit.Class) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		return s.limits.Admit(c.Request.Context(), c.Writer.Header(), class, client(c))
+	})
+}
+
+// me tells a caller who it is to us and what is left to it, at no cost.
+func (s *Server) me(c *gin.Context) error {
+	limits, err := s.limits.Look(c.Request.Context(), c.Writer.Header(), client(c))
+	if err != nil {
+		return err
+	}
+	i := caller(c)
+	c.Header("Cache-Control", "no-store")
+	return httpserver.JSON(c, http.StatusOK, gin.H{"data": gin.H{
+		"broker": i.Broker, "key": i.KeyID, "role": i.Role, "accreditations": i.Levels, "limits": limits,
+	}})
+}

@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"asset-registry/gateway/internal/ratelimit"
+)
+
+// Limits say how much of the registry each client may use. The tags make them
+// settings of a command; the zero value lets everything in.
+type Limits struct {
+	Table    ratelimit.Table `name:"limits" placeholder:"NAME" help:"Policies: production, sandbox, or in the YAML file a table of your own (README.md)."`
+	Redis    string          `name:"limits-redis" placeholder:"URL" help:"Redis that all gateways count in: redis://HOST:PORT/DB; by default each counts in its memory."`
+	Away     ratelimit.Away  `name:"limits-away" default:"local" enum:"local,open,closed" help:"What to do while that Redis does not answer: count alone (local), let everything in (open) or nothing (closed)."`
+	Gateways int64           `name:"limits-gateways" default:"1" help:"How many gateways there are, each with its share of the limits when it counts alone."`
+	None     bool            `name:"no-limits" help:"Let in any number of requests."`
+
+	AddressList  *int64 `name:"limit-address-list" placeholder:"N" help:"Pages of the feed a second for one client address, instead of the table's; 0: no limit."`
+	AddressRead  *int64 `name:"limit-address-read" placeholder:"N" help:"Reads a second for one client address, instead of the table's; 0: no limit."`
+	AddressWrite *int64 `name:"limit-address-write" placeholder:"N" help:"Writes a second for one client address, instead of the table's; 0: no limit."`
+	KeyList      *int64 `name:"limit-key-list" placeholder:"N" help:"Pages of the feed a second for one API key, instead of the table's; 0: no limit."`
+	KeyRead      *int64 `name:"limit-key-read" placeholder:"N" help:"Reads a second for one API key, instead of the table's; 0: no limit."`
+	KeyWrite     *int64 `name:"limit-key-write" placeholder:"N" help:"Writes a second for one API key, instead of the table's; 0: no limit."`
+}
+
+// OrDefault returns l with the policies of production, or of a sandbox, if it
+// has none of its own.
+func (l Limits) OrDefault(sandbox bool) Limits {
+	switch {
+	case l.Table != nil:
+	case sandbox:
+		l.Table = ratelimit.Sandbox()
+	default:
+		l.Table = ratelimit.Production()
+	}
+	return l
+}
+
+// perSecond are the settings of one class each.
+func (l Limits) perSecond() []classLimit {
+	return []classLimit{
+		{ratelimit.ByAddress, ratelimit.List, l.AddressList},
+		{ratelimit.ByAddress, ratelimit.Read, l.AddressRead},
+		{ratelimit.ByAddress, ratelimit.Write, l.AddressWrite},
+		{ratelimit.ByKey, ratelimit.List, l.KeyList},
+		{ratelimit.ByKey, ratelimit.Read, l.KeyRead},
+		{ratelimit.ByKey, ratelimit.Write, l.KeyWrite},
+	}
+}
+
+type classLimit struct {
+	by    ratelimit.By
+	class ratelimit.Class
+	limit *int64 // nil: as the table has it
+}
+
+// policies are the table with what was said of single classes.
+func (l Limits) policies() ratelimit.Table {
+	if l.None {
+		return nil
+	}
+	table := l.Table
+	for _, c := range l.perSecond() {
+		if c.limit != nil {
+			table = table.PerSecond(c.by, c.class, *c.limit)
+		}
+	}
+	return table
+}
+
+func (l Limits) validate() error {
+	var faults []error
+	for _, c := range l.perSecond() {
+		if c.limit != nil && *c.limit < 0 {
+			faults = append(faults, fmt.Errorf("a limit of %s requests is negative", c.class))
+		}
+	}
+	if faults == nil {
+		faults = append(faults, l.policies().Validate())
+	}
+	if l.Gateways < 0 {
+		faults = append(faults, errors.New("the number of gateways is negative"))
+	}
+	if l.Redis != "" {
+		faults = append(faults, ratelimit.CheckURL(l.Redis))
+	}
+	return errors.Join(faults...)
+}
+
+// limitStore is what requests are counted in.
+func (s *Server) limitStore() (ratelimit.Store, error) {
+	l := s.config.Limits
+	if l.Redis == "" || l.None {
+		return ratelimit.NewMemory(s.config.Now), nil
+	}
+	redis, err := ratelimit.OpenRedis(l.Redis)
+	if err != nil {
+		return nil, err
+	}
+	s.shared = ratelimit.NewShared(redis, ratelimit.SharedConfig{Away: l.Away, Gateways: max(l.Gateways, 1), Now: s.config.Now, Log: s.config.Log})
+	return s.shared, nil
+}
+
+// warnings tells what operators should know of a gateway that is ready.
+func (s *Server) warnings(context.Context) []string {
+	if s.shared != nil && s.shared.IsAway() {
+		return []string{fmt.Sprintf("the limits' Redis does not answer; limits are in mode %s", s.config.Limits.Away)}
+	}
+	return nil
+}
