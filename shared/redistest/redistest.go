@@ -26,7 +26,7 @@ const startTimeout = 10 * time.Second
 
 // Start starts a server, which ends with the test. Arguments are settings that
 // differ ("--appendonly", "no").
-func Start(t *testing.T, args ...string) *Server {
+func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -45,7 +45,7 @@ func Start(t *testing.T, args ...string) *Server {
 func (s *Server) URL() string { return "redis://" + s.Addr }
 
 // Restart starts the server after a Kill, on the same address and data.
-func (s *Server) Restart(t *testing.T) {
+func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Server) Restart(t *testing.T) {
 }
 
 // Flush has the server forget all it knows.
-func (s *Server) Flush(t *testing.T) {
+func (s *Server) Flush(t testing.TB) {
 	t.Helper()
 	if err := ask(s.Addr, "FLUSHALL", "OK"); err != nil {
 		t.Errorf("flush Redis: %v", err)
@@ -103,7 +103,7 @@ func ask(addr, command, want string) error {
 }
 
 // Hang makes the server take connections and answer nothing, until Kill.
-func (s *Server) Hang(t *testing.T) {
+func (s *Server) Hang(t testing.TB) {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (s *Server) Hang(t *testing.T) {
 }
 
 // Kill ends the server at once, as a crash would.
-func (s *Server) Kill(t *testing.T) {
+func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if s.cmd.ProcessState != nil {
 		return
