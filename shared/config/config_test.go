@@ -14,6 +14,15 @@ type example struct {
 	Timeout time.Duration `default:"1s"`
 	Types   []string      `default:"bounce"`
 	Sandbox bool
+	Rows    rows
+}
+
+// rows are read from a string or a table.
+type rows string
+
+func (r *rows) UnmarshalJSON(text []byte) error {
+	*r = rows(text)
+	return nil
 }
 
 func TestTheLaterOfFileEnvironmentAndFlagsWins(t *testing.T) {
@@ -70,5 +79,22 @@ func TestParseRefuses(t *testing.T) {
 				t.Errorf("got %v, want an error that says %q", err, c.says)
 			}
 		})
+	}
+}
+
+func TestATableIsReadFromTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	for text, want := range map[string]rows{
+		"rows:\n  - {name: a, windows: {1s: 5}}\n": `[{"name":"a","windows":{"1s":5}}]`,
+		"rows: named\n": "named",
+		"addr: x\n":     "",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var got example
+		if _, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file}); err != nil || got.Rows != want {
+			t.Errorf("%q: got %q, %v", text, got.Rows, err)
+		}
 	}
 }

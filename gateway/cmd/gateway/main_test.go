@@ -58,3 +58,27 @@ func TestRunStopsWhenItIsTold(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLimitsAreReadFromTheFile(t *testing.T) {
+	for name, c := range map[string]struct{ text, says string }{
+		"a table":         {"limits:\n  - {name: a, by: key, costs: {read: 1, list: 10}, windows: {1s: 100, 1m: 1000}}\nlimits-away: closed\n", ""},
+		"a named table":   {"limits: sandbox\nlimit-key-read: 5\n", ""},
+		"an unknown one":  {"limits: staging\n", "staging"},
+		"a faulty row":    {"limits:\n  - {name: a, by: moon, costs: {read: 1}, windows: {1s: 100}}\n", "moon"},
+		"an unknown mode": {"limits-away: ajar\n", "ajar"},
+		"no Redis":        {"limits-redis: mysql://x\n", "Redis"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "c.yaml")
+			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			done, cancel := context.WithCancel(t.Context())
+			cancel() // what starts stops at once
+			err := run(done, []string{"--addr", "127.0.0.1:0", "--secret-file", secretFile(t, identity.MinSecret), "--config", file})
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want it to say %q", err, c.says)
+			}
+		})
+	}
+}

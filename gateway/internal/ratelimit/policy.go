@@ -82,19 +82,21 @@ func Sandbox() Table {
 // UnmarshalJSON takes a list of policies, or the name of a table that there is:
 // production or sandbox.
 func (t *Table) UnmarshalJSON(text []byte) error {
-	switch strings.Trim(string(text), `" `) {
-	case "production":
+	switch name := strings.Trim(string(text), `" `); {
+	case name == "production":
 		*t = Production()
 		return nil
-	case "sandbox":
+	case name == "sandbox":
 		*t = Sandbox()
 		return nil
+	case !strings.HasPrefix(name, "["):
+		return fmt.Errorf("there are no policies named %.40q: they are production or sandbox, or a list of your own", name)
 	}
 	type rows Table // without this method
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode((*rows)(t)); err != nil {
-		return fmt.Errorf("the policies are neither production nor sandbox, nor a list of rows with name, by, costs and windows: %w", err)
+		return fmt.Errorf("each policy has a name, by, costs and windows: %w", err)
 	}
 	return nil
 }

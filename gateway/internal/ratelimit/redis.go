@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/ulule/limiter/v3"
 )
@@ -41,6 +42,7 @@ func OpenRedis(url string) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
+	logging.Disable() // one logger for all of the process, and no JSON: what it would say, our errors say
 	r := &Redis{client: client, script: redis.NewScript(takeText)}
 	r.library.store = r
 	return r, nil

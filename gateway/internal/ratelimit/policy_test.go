@@ -1,0 +1,90 @@
+package ratelimit
+
+import (
+	"encoding/json"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestTheTablesThereAreAreValid(t *testing.T) {
+	for name, table := range map[string]Table{"production": Production(), "sandbox": Sandbox()} {
+		if err := table.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var named Table
+		if err := named.UnmarshalJSON([]byte(name)); err != nil || !reflect.DeepEqual(named, table) {
+			t.Errorf("%s by name: %v", name, err)
+		}
+	}
+}
+
+func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
+	for name, c := range map[string]struct{ text, says string }{
+		"a good one":               {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, ""},
+		"none":                     {`[]`, ""},
+		"an unknown name":          {`staging`, "no policies named"},
+		"an unknown field":         {`[{"name": "a", "for": "key"}]`, "for"},
+		"a name twice":             {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}, {"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "two policies"},
+		"a name of no letters":     {`[{"name": "a b", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "small letters"},
+		"by nothing":               {`[{"name": "a", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "count by"},
+		"no costs":                 {`[{"name": "a", "by": "key", "windows": {"1s": 1}}]`, "no costs"},
+		"no windows":               {`[{"name": "a", "by": "key", "costs": {"read": 1}}]`, "no windows"},
+		"an unknown class":         {`[{"name": "a", "by": "key", "costs": {"look": 1}, "windows": {"1s": 1}}]`, "look"},
+		"a cost of nought":         {`[{"name": "a", "by": "key", "costs": {"read": 0}, "windows": {"1s": 1}}]`, "above nought"},
+		"more than the limit":      {`[{"name": "a", "by": "key", "costs": {"read": 5}, "windows": {"1s": 4}}]`, "no less than what a request costs"},
+		"failed by key":            {`[{"name": "a", "by": "key", "costs": {"failed": 1}, "windows": {"1s": 1}}]`, "failed"},
+		"half a second":            {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"500ms": 1}}]`, "whole seconds"},
+		"a window of no length":    {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},
+		"a window of many days":    {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"48h": 1}}]`, "48h"},
+		"a limit that is negative": {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": -1}}]`, "limit -1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var table Table
+			err := table.UnmarshalJSON([]byte(c.text))
+			if err == nil {
+				err = table.Validate()
+			}
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want it to say %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestPerSecondReplacesAPolicy(t *testing.T) {
+	table := Production()
+	got := table.PerSecond(ByKey, Read, 5).PerSecond(ByAddress, List, 0).PerSecond(ByTenant, Read, 7).PerSecond(ByTenant, List, 0)
+	rates := map[string]int64{}
+	for _, p := range got {
+		rates[p.Name] = p.Windows["1s"]
+	}
+	if _, there := rates["address-list"]; there || rates["key-read"] != 5 || rates["tenant-read"] != 7 || rates["key-write"] != 200 || len(got) != len(table) {
+		t.Errorf("got %v", rates)
+	}
+	if !reflect.DeepEqual(table, Production()) {
+		t.Error("the table that was given has changed")
+	}
+}
+
+func TestATableReadsAsItWasWritten(t *testing.T) {
+	text, err := json.Marshal(Production())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Table
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, Production()) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestSite(t *testing.T) {
+	for addr, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::", "2001:db8:1:2:ffff::": "2001:db8:1:2::", "2001:db8:1:3::": "2001:db8:1:3::", "fe80::1%eth0": "fe80::",
+	} {
+		if got := site(netip.MustParseAddr(addr)); got.String() != want {
+			t.Errorf("%s: got %s, want %s", addr, got, want)
+		}
+	}
+}
