@@ -14,7 +14,7 @@ type Limits struct {
 	Table    ratelimit.Table `name:"limits" placeholder:"NAME" help:"Policies: production, sandbox, or in the YAML file a table of your own (README.md)."`
 	Redis    string          `name:"limits-redis" placeholder:"URL" help:"Redis that all gateways count in: redis://HOST:PORT/DB; by default each counts in its memory."`
 	Away     ratelimit.Away  `name:"limits-away" default:"local" enum:"local,open,closed" help:"What to do while that Redis does not answer: count alone (local), let everything in (open) or nothing (closed)."`
-	Gateways int64           `name:"limits-gateways" default:"1" help:"How many gateways there are, each with its share of the limits when it counts alone."`
+	Gateways int64           `name:"limits-gateways" default:"0" help:"The most gateways that count in that Redis, the same setting for all: each then keeps a share of the limits, which saves it questions, and has its share while it counts alone. 0: not known."`
 	None     bool            `name:"no-limits" help:"Let in any number of requests."`
 
 	AddressList  *int64 `name:"limit-address-list" placeholder:"N" help:"Pages of the feed a second for one client address, instead of the table's; 0: no limit."`
@@ -99,7 +99,7 @@ func (s *Server) limitStore() (ratelimit.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.shared = ratelimit.NewShared(redis, ratelimit.SharedConfig{Away: l.Away, Gateways: max(l.Gateways, 1), Now: s.config.Now, Log: s.config.Log})
+	s.shared = ratelimit.NewShared(redis, ratelimit.SharedConfig{Away: l.Away, Gateways: l.Gateways, Now: s.config.Now, Log: s.config.Log})
 	return s.shared, nil
 }
 

@@ -62,7 +62,7 @@ func (s *Shared) report(ctx context.Context) error {
 	var flights []*flight
 	now := s.clock.elapsed()
 	for i := range s.table.parts {
-		flights = append(flights, s.table.parts[i].unreported(now)...)
+		flights = append(flights, s.table.parts[i].unreported(now, s.kept())...)
 	}
 	for len(flights) > 0 {
 		n := min(len(flights), maxBatch)
@@ -77,13 +77,13 @@ func (s *Shared) report(ctx context.Context) error {
 	return nil
 }
 
-func (p *part) unreported(now int64) (flights []*flight) {
+func (p *part) unreported(now, kept int64) (flights []*flight) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k, e := range p.entries {
 		e.mu.Lock()
 		if e.lease.unlent > 0 && now < e.lease.unlentUntil && e.lease.flight == nil {
-			flights = append(flights, e.depart(now, redisKey(&Bucket{Key: k, Rates: e.rates}), 0))
+			flights = append(flights, e.depart(now, redisKey(&Bucket{Key: k, Rates: e.rates}), 0, kept))
 		}
 		e.mu.Unlock()
 	}

@@ -30,10 +30,16 @@ func BenchmarkAdmit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	shared := NewShared(r, SharedConfig{Away: AwayLocal, Gateways: 1, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	shared := NewShared(r, SharedConfig{Away: AwayLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	defer shared.Close()
+	again, err := OpenRedis(url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	counted := NewShared(again, SharedConfig{Away: AwayLocal, Gateways: 2, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	defer counted.Close()
 	busy := Client{Addr: netip.MustParseAddr("192.0.2.1"), Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}}
-	for name, store := range map[string]Store{"memory": NewMemory(time.Now), "leases": shared} {
+	for name, store := range map[string]Store{"memory": NewMemory(time.Now), "leases": shared, "leases of two gateways": counted} {
 		l := New(store, table, time.Now)
 		b.Run(name+"/busy key", func(b *testing.B) {
 			b.ReportAllocs()

@@ -60,13 +60,13 @@ func (l *lease) wait(now, cost int64) time.Duration {
 	return 0
 }
 
-// state is what is left of a rate in Redis and in the lease; local is what
-// this gateway knows by itself.
-func (l *lease) state(now int64, rate int, local State) State {
+// state is what is left of a rate in Redis, in the lease and of what is kept
+// apart; local is what this gateway knows by itself.
+func (l *lease) state(now int64, rate int, kept int64, local State) State {
 	if rate >= len(l.known) {
 		return local
 	}
-	left := l.known[rate].Left
+	left := l.known[rate].Left + kept
 	if now < l.until {
 		left += l.left
 	}
@@ -79,10 +79,10 @@ func (l *lease) state(now int64, rate int, local State) State {
 
 // depart makes the question that an entry needs answered now: for cost tokens
 // at least, and account of the last lease. The caller holds the entry's lock.
-func (e *entry) depart(now int64, key string, cost int64) *flight {
+func (e *entry) depart(now int64, key string, cost, kept int64) *flight {
 	l := &e.lease
 	f := &flight{entry: e, sent: now, done: make(chan struct{})}
-	f.ask = ask{key: key, rates: e.rates, least: cost, life: lifeOf(e.rates), ago: time.Duration(now - l.last)}
+	f.ask = ask{key: key, rates: e.rates, kept: kept, least: cost, life: lifeOf(e.rates), ago: time.Duration(now - l.last)}
 	used := l.tokens - l.left
 	switch {
 	case l.tokens == 0:

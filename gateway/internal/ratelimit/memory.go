@@ -34,7 +34,8 @@ type entry struct {
 	gone    bool     // no longer in the table
 	windows []window // what this process has let through, by rate
 	rates   []limiter.Rate
-	lease   lease // of a shared store only
+	lease   lease    // of a shared store only
+	kept    []window // what was let through without asking it; nil if nothing ever was
 }
 
 func newTable() *table {

@@ -85,6 +85,7 @@ type ask struct {
 	rates       []limiter.Rate
 	least, most int64
 	life        time.Duration
+	kept        int64         // gateways that each keep a part of the limits to themselves
 	settle      loan          // what has become of it is told
 	used        int64         // tokens of it
 	unlent      int64         // tokens that were used without any
@@ -126,7 +127,8 @@ func (r *Redis) args(a *ask) []any {
 		if a.settle.slots != nil {
 			slot = a.settle.slots[i]
 		}
-		args = append(args, a.rates[i].Limit, a.rates[i].Period.Microseconds(), slot)
+		limit := a.rates[i].Limit
+		args = append(args, limit-a.kept*keptOf(limit, a.kept), a.rates[i].Period.Microseconds(), slot)
 	}
 	return args
 }

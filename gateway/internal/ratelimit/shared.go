@@ -35,7 +35,7 @@ const (
 // SharedConfig is what a Shared store needs to know.
 type SharedConfig struct {
 	Away     Away
-	Gateways int64 // that share the limits while each counts alone; at least 1
+	Gateways int64 // the most that count in this Redis; 0: nobody knows
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -115,7 +115,7 @@ func (s *Shared) takeLent(buckets []Bucket, states []State) (Verdict, []*flight)
 	rate := 0
 	for i := range buckets {
 		l := &entries[i].lease
-		if wait := l.wait(now, buckets[i].Cost); wait > v.Wait {
+		if wait := s.lentWait(entries[i], &buckets[i], now); wait > v.Wait {
 			v.Wait, v.Refused = wait, rate+l.refusal.short
 		}
 		rate += len(buckets[i].Rates)
@@ -126,11 +126,10 @@ func (s *Shared) takeLent(buckets []Bucket, states []State) (Verdict, []*flight)
 		}
 		commit(entries, buckets, now)
 		for i := range buckets {
-			entries[i].lease.left -= buckets[i].Cost
-			entries[i].lease.last = now
+			s.use(entries[i], &buckets[i], now)
 		}
 	}
-	v.States = sharedStates(entries, buckets, now, states)
+	v.States = s.states(entries, buckets, now, states)
 	return v, nil
 }
 
@@ -139,11 +138,11 @@ func (s *Shared) takeLent(buckets []Bucket, states []State) (Verdict, []*flight)
 func (s *Shared) flights(entries []*entry, buckets []Bucket, now int64) (flights []*flight) {
 	for i := range buckets {
 		l := &entries[i].lease
-		if l.has(now, buckets[i].Cost) {
+		if l.has(now, buckets[i].Cost) || s.mayKeep(entries[i], &buckets[i], now) {
 			continue
 		}
 		if l.flight == nil {
-			s.send(entries[i].depart(now, redisKey(&buckets[i]), buckets[i].Cost))
+			s.send(entries[i].depart(now, redisKey(&buckets[i]), buckets[i].Cost, s.kept()))
 		}
 		flights = append(flights, l.flight)
 	}
@@ -163,24 +162,31 @@ func (s *Shared) takeAlone(buckets []Bucket, states []State) (Verdict, error) {
 	entries := s.table.lock(buckets, now, few[:0])
 	defer unlock(entries)
 	v := Verdict{}
-	if v.Wait, v.Refused = localWait(entries, buckets, now, s.config.Gateways); v.Wait == 0 {
+	gateways := max(s.config.Gateways, 1)
+	if v.Wait, v.Refused = localWait(entries, buckets, now, gateways); v.Wait == 0 {
 		commit(entries, buckets, now)
 		for i := range buckets {
 			entries[i].useUnlent(now, buckets[i].Cost)
 		}
 	}
-	v.States = localStates(entries, buckets, now, states, s.config.Gateways)
+	v.States = localStates(entries, buckets, now, states, gateways)
 	return v, nil
 }
 
 // Look implements Store. Away, it tells this gateway's share; open, nothing.
 func (s *Shared) Look(ctx context.Context, buckets []Bucket, states []State) ([]State, error) {
-	gateways := s.config.Gateways
+	gateways := max(s.config.Gateways, 1)
 	var stored []State
 	if !s.away.Load() {
-		var err error
-		if stored, err = s.redis.Look(ctx, buckets, nil); err == nil {
+		asks := asksFor(buckets)
+		for _, a := range asks {
+			a.least, a.most, a.kept = 0, 0, s.kept()
+		}
+		if err := s.redis.run(ctx, asks); err == nil {
 			gateways = 1
+			for _, a := range asks {
+				stored = append(stored, a.states...)
+			}
 		} else if ctx.Err() == nil {
 			s.trip(err)
 		}
@@ -197,24 +203,26 @@ func (s *Shared) Look(ctx context.Context, buckets []Bucket, states []State) ([]
 	rate := len(states) - len(stored)
 	for i := range buckets {
 		l := &entries[i].lease
-		for range buckets[i].Rates {
-			told := &stored[rate-len(states)+len(stored)]
+		for j := range buckets[i].Rates {
+			told := stored[rate-len(states)+len(stored)]
+			left := told.Left + s.keptLeft(entries[i], j, now)
 			if now < l.until {
-				told.Left += l.left
+				left += l.left
 			}
-			states[rate].Left, states[rate].Next = min(states[rate].Left, told.Left), told.Next
+			states[rate].Left = min(states[rate].Left, left)
+			states[rate].Next = max(states[rate].Next, told.Next)
 			rate++
 		}
 	}
 	return states, nil
 }
 
-func sharedStates(entries []*entry, buckets []Bucket, now int64, states []State) []State {
+func (s *Shared) states(entries []*entry, buckets []Bucket, now int64, states []State) []State {
 	first := len(states)
 	states = localStates(entries, buckets, now, states, 1)
 	for i := range buckets {
 		for j := range buckets[i].Rates {
-			states[first] = entries[i].lease.state(now, j, states[first])
+			states[first] = entries[i].lease.state(now, j, s.keptLeft(entries[i], j, now), states[first])
 			first++
 		}
 	}

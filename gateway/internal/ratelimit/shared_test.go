@@ -42,7 +42,7 @@ func shareAt(t *testing.T, url string, clock *simulated, change func(*SharedConf
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := SharedConfig{Away: AwayLocal, Gateways: 1, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	c := SharedConfig{Away: AwayLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	if clock != nil {
 		r.now, c.Now = clock.now, clock.now
 	}
@@ -59,18 +59,26 @@ var leasedRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, 
 // TestLeasesNeverLetMoreThroughInAnyWindow is of two gateways on one Redis.
 // Each has leases of the largest size at first, so that they matter.
 func TestLeasesNeverLetMoreThroughInAnyWindow(t *testing.T) {
-	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
-	gateways := []Store{shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)}
+	url := redistest.Start(t, "--appendonly", "no").URL()
+	for name, known := range map[string]int64{"of any number": 0, "known to be two": 2} {
+		t.Run(name, func(t *testing.T) { testLeases(t, url, known) })
+	}
+}
+
+func testLeases(t *testing.T, url string, known int64) {
+	clock := newClock()
+	count := func(c *SharedConfig) { c.Gateways = known }
+	gateways := []Store{shareAt(t, url, clock, count), shareAt(t, url, clock, count)}
 	n, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		for _, g := range gateways {
 			s := g.(*Shared)
-			e := s.table.find(&Bucket{Key: Key{Name: fmt.Sprint(n)}, Rates: leasedRates}, 0)
+			e := s.table.find(&Bucket{Key: Key{Name: fmt.Sprint(known, n)}, Rates: leasedRates}, 0)
 			e.lease.most = rapid.Int64Range(1, leasedRates[0].Limit).Draw(t, "most")
 		}
-		all := steps(time.Second).Draw(t, "steps")
-		uses := run(t, clock, fmt.Sprint(n), leasedRates, all, gateways...)
+		all := steps(time.Second, 60).Draw(t, "steps")
+		uses := run(t, clock, fmt.Sprint(known, n), leasedRates, all, gateways...)
 		refused += len(all) - len(uses)
 		if b := breach(uses, leasedRates); b != "" {
 			t.Fatal(b)
@@ -282,6 +290,32 @@ func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	for i := range 100 {
 		if took := take(2 + i); took > 20*time.Millisecond {
 			t.Errorf("a request has waited %v", took)
+		}
+	}
+}
+
+func TestWhoComesNowAndThenCostsNoRoundTrips(t *testing.T) {
+	clock := newClock()
+	s := shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *SharedConfig) { c.Gateways = 4 })
+	rates := []limiter.Rate{{Limit: 100, Period: time.Second}, {Limit: 3000, Period: time.Minute}}
+	for i := range 1000 {
+		clock.at = clock.at.Add(time.Second)
+		if v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: fmt.Sprint(i % 10)}, Cost: 1, Rates: rates}}, nil); err != nil || v.Wait > 0 {
+			t.Fatalf("%+v, %v", v, err)
+		}
+	}
+	if got := s.trips.Load(); got > 0 {
+		t.Errorf("%d round trips", got)
+	}
+}
+
+func TestOneGatewayHasAllOfWhatItKeepsAndBorrows(t *testing.T) {
+	s := shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), newClock(), func(c *SharedConfig) { c.Gateways = 1 })
+	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 100, Period: time.Second}}}}
+	for i := range 120 {
+		v, err := s.Take(t.Context(), bucket, nil)
+		if err != nil || v.States[0].Left != max(0, int64(99-i)) || (v.Wait > 0) != (i >= 100) {
+			t.Fatalf("request %d: %+v, %v", i, v, err)
 		}
 	}
 }
