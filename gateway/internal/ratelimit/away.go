@@ -27,13 +27,13 @@ func (s *Shared) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		since := s.config.Now()
-		s.config.Log.Warn("the limits' Redis does not answer; going on without it", "mode", string(s.config.Away), "error", why)
+		since, before := s.config.Now(), s.alone.Load()
+		s.config.Log.Warn("the limits' Redis does not answer; going on without it", "mode", string(s.config.Away), "times", s.entered.Load(), "error", why)
 		if !s.awaitReturn(ctx) {
 			return
 		}
 		s.away.Store(false)
-		s.config.Log.Info("the limits' Redis answers again", "away_seconds", s.config.Now().Sub(since).Seconds(), "alone", s.alone.Load())
+		s.config.Log.Info("the limits' Redis answers again", "seconds", s.config.Now().Sub(since).Seconds(), "requests", s.alone.Load()-before)
 	}
 }
 

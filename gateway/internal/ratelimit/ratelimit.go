@@ -20,10 +20,18 @@
 // shortest window long, as large as the last one was used up, and never more
 // than half of what is left: near the limit gateways borrow one by one.
 //
-// The promise has three limits. What a Redis forgets, gateways do not know of
-// each other; each by itself still keeps to the limit. While Redis is away, in
-// mode local, each gateway counts up to its share, and tells Redis when it is
-// back. And the clock of Redis is taken at its word, unless it steps back.
+// A client that comes now and then has no lease that is still good, and would
+// cost a round trip a request. Where it is configured how many gateways there
+// are, each keeps its part of an eighth of every limit apart and asks only when
+// that is used up. The price is fairness again: who calls through one gateway
+// alone has less by what the others keep.
+//
+// The promise has limits. What Redis forgets, gateways do not know of each
+// other; each by itself still keeps to the limit. While Redis is away, in mode
+// local, each counts up to its share, and tells Redis when it is back: a window
+// in which Redis goes may see up to twice the limit if load shifts between
+// gateways just then. The clock of Redis is taken at its word, unless it steps
+// back. And all gateways on one Redis must have the same table.
 package ratelimit
 
 import (
