@@ -108,6 +108,9 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Telemetry == nil {
+		c.Telemetry = &telemetry.Telemetry{}
+	}
 	if c.ServerID == "" {
 		c.ServerID = serverIDOf(c.Secret)
 	}
@@ -150,7 +153,9 @@ func New(_ context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.limits = ratelimit.New(store, c.Limits.policies(), c.Now)
+	if s.limits, err = ratelimit.New(store, c.Limits.policies(), c.Now, c.Telemetry.Meter()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
 	})

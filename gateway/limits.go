@@ -99,8 +99,14 @@ func (s *Server) limitStore() (ratelimit.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.shared = ratelimit.NewShared(redis, ratelimit.SharedConfig{Away: l.Away, Gateways: l.Gateways, Now: s.config.Now, Log: s.config.Log})
-	return s.shared, nil
+	shared, err := ratelimit.NewShared(redis, ratelimit.SharedConfig{
+		Away: l.Away, Gateways: l.Gateways, Now: s.config.Now, Log: s.config.Log, Meter: s.config.Telemetry.Meter(),
+	})
+	if err != nil {
+		return nil, errors.Join(err, redis.Close())
+	}
+	s.shared = shared
+	return shared, nil
 }
 
 // warnings tells what operators should know of a gateway that is ready.

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/netip"
 	"testing"
@@ -10,10 +9,20 @@ import (
 
 	"github.com/ulule/limiter/v3"
 	libredis "github.com/ulule/limiter/v3/drivers/store/redis"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/shared/identity"
 	"asset-registry/shared/redistest"
 )
+
+func limiterOf(t testing.TB, store Store, table Table) *Limiter {
+	t.Helper()
+	l, err := New(store, table, time.Now, noop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
 
 // BenchmarkAdmit is what limits cost a request: with a busy key, and with keys
 // of which each asks for the first time. The library's Redis store, with one
@@ -26,21 +35,11 @@ func BenchmarkAdmit(b *testing.B) {
 		}
 	}
 	url := redistest.Start(b, "--appendonly", "no").URL()
-	r, err := OpenRedis(url)
-	if err != nil {
-		b.Fatal(err)
-	}
-	shared := NewShared(r, SharedConfig{Away: AwayLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	defer shared.Close()
-	again, err := OpenRedis(url)
-	if err != nil {
-		b.Fatal(err)
-	}
-	counted := NewShared(again, SharedConfig{Away: AwayLocal, Gateways: 2, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
-	defer counted.Close()
+	shared := shareAt(b, url, nil, nil)
+	counted := shareAt(b, url, nil, func(c *SharedConfig) { c.Gateways = 2 })
 	busy := Client{Addr: netip.MustParseAddr("192.0.2.1"), Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}}
 	for name, store := range map[string]Store{"memory": NewMemory(time.Now), "leases": shared, "leases of two gateways": counted} {
-		l := New(store, table, time.Now)
+		l := limiterOf(b, store, table)
 		b.Run(name+"/busy key", func(b *testing.B) {
 			b.ReportAllocs()
 			before := shared.trips.Load()
@@ -65,7 +64,7 @@ func BenchmarkAdmit(b *testing.B) {
 			}
 		})
 	}
-	library, err := libredis.NewStore(r.client)
+	library, err := libredis.NewStore(shared.redis.client)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func BenchmarkAdmit(b *testing.B) {
 }
 
 func TestHotPathAllocatesLittle(t *testing.T) {
-	l := New(NewMemory(time.Now), Production(), time.Now)
+	l := limiterOf(t, NewMemory(time.Now), Production())
 	answer, n := http.Header{}, 0
 	client := Client{Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}}
 	got := testing.AllocsPerRun(100, func() {

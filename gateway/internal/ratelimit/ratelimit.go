@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"github.com/ulule/limiter/v3"
+	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
@@ -62,6 +63,7 @@ type Limiter struct {
 	rules   []rule
 	plans   map[planOf]*plan
 	blocked blocked
+	refused metric.Int64Counter
 	pool    sync.Pool // of *scratch
 }
 
@@ -90,9 +92,14 @@ type scratch struct {
 	states  []State
 }
 
-// New returns a limiter by a valid table that counts in store.
-func New(store Store, table Table, now func() time.Time) *Limiter {
-	l := &Limiter{store: store, now: now, plans: map[planOf]*plan{}}
+// New returns a limiter by a valid table that counts in store, and counts
+// refusals on meter.
+func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*Limiter, error) {
+	refused, err := refusedCounter(meter)
+	if err != nil {
+		return nil, err
+	}
+	l := &Limiter{refused: refused, store: store, now: now, plans: map[planOf]*plan{}}
 	l.pool.New = func() any { return &scratch{} }
 	for _, p := range table {
 		l.rules = append(l.rules, rule{p, p.rates()})
@@ -102,7 +109,7 @@ func New(store Store, table Table, now func() time.Time) *Limiter {
 			l.plans[planOf{class, keyed}] = l.plan(class, keyed)
 		}
 	}
-	return l
+	return l, nil
 }
 
 func (l *Limiter) plan(class Class, keyed bool) *plan {
@@ -140,7 +147,7 @@ func (l *Limiter) Admit(ctx context.Context, answer http.Header, class Class, cl
 	if v.Wait == 0 {
 		return nil
 	}
-	return tooMany(v)
+	return l.tooMany(ctx, p, v)
 }
 
 func (s *scratch) fill(p *plan, client Client) {
@@ -167,8 +174,15 @@ func uncounted(err error) error {
 	return fmt.Errorf("%w: %w", f, err)
 }
 
-func tooMany(v Verdict) error {
-	rate := v.States[v.Refused].Rate
+func (l *Limiter) tooMany(ctx context.Context, p *plan, v Verdict) error {
+	rate, left := v.States[v.Refused].Rate, v.Refused
+	for _, r := range p.rules {
+		if left < len(r.rates) {
+			l.countRefusal(ctx, r.Name)
+			break
+		}
+		left -= len(r.rates)
+	}
 	f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
 		"Too many requests: %s allows %d in %v; wait as Retry-After says.", rate.Formatted, rate.Limit, rate.Period)
 	f.RetryAfter = max(time.Second, v.Wait)
@@ -198,7 +212,7 @@ func (l *Limiter) Fail(ctx context.Context, answer http.Header, client netip.Add
 		return nil
 	}
 	writeHeaders(answer, p.policy, v, now)
-	return tooMany(v)
+	return l.tooMany(ctx, p, v)
 }
 
 // MayTry tells whether the keys that an address sends are looked at. If it

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/ulule/limiter/v3"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 )
 
 // Away is what a gateway does while Redis does not answer.
@@ -38,6 +40,7 @@ type SharedConfig struct {
 	Gateways int64 // the most that count in this Redis; 0: nobody knows
 	Now      func() time.Time
 	Log      *slog.Logger
+	Meter    metric.Meter // nil: none
 }
 
 // Shared is a Store on Redis that borrows tokens in leases, so that a request
@@ -60,12 +63,16 @@ type Shared struct {
 	queue   []*flight
 	waiting chan struct{} // has an element when the queue has
 	tripped chan error    // why Redis is away
+	silence func() error  // ends the metrics
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
 }
 
 // NewShared returns a store on r, which its Close closes.
-func NewShared(r *Redis, c SharedConfig) *Shared {
+func NewShared(r *Redis, c SharedConfig) (*Shared, error) {
+	if c.Meter == nil {
+		c.Meter = noop.NewMeterProvider().Meter("")
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Shared{
 		config:  c,
@@ -77,11 +84,15 @@ func NewShared(r *Redis, c SharedConfig) *Shared {
 		stop:    stop,
 	}
 	s.library.store = s
+	if err := s.observe(c.Meter); err != nil {
+		stop()
+		return nil, err
+	}
 	for range callers {
 		s.ended.Go(func() { s.call(ctx) })
 	}
 	s.ended.Go(func() { s.watch(ctx) })
-	return s
+	return s, nil
 }
 
 // Take implements Store.
@@ -239,7 +250,7 @@ func (s *Shared) Reset(ctx context.Context, key string, rate limiter.Rate) (limi
 func (s *Shared) Close() error {
 	s.stop()
 	s.ended.Wait()
-	return s.redis.Close()
+	return errors.Join(s.silence(), s.redis.Close())
 }
 
 // IsAway tells whether Redis is away.

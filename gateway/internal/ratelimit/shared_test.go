@@ -36,7 +36,7 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-func shareAt(t *testing.T, url string, clock *simulated, change func(*SharedConfig)) *Shared {
+func shareAt(t testing.TB, url string, clock *simulated, change func(*SharedConfig)) *Shared {
 	t.Helper()
 	r, err := OpenRedis(url)
 	if err != nil {
@@ -49,7 +49,10 @@ func shareAt(t *testing.T, url string, clock *simulated, change func(*SharedConf
 	if change != nil {
 		change(&c)
 	}
-	s := NewShared(r, c)
+	s, err := NewShared(r, c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -1,0 +1,55 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// refusedCounter counts refusals by policy.
+func refusedCounter(meter metric.Meter) (metric.Int64Counter, error) {
+	c, err := meter.Int64Counter("registry.limits.refused", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests over a limit, by policy."))
+	if err != nil {
+		return nil, fmt.Errorf("make metric: %w", err)
+	}
+	return c, nil
+}
+
+func (l *Limiter) countRefusal(ctx context.Context, policy string) {
+	l.refused.Add(ctx, 1, metric.WithAttributes(attribute.String("policy", policy)))
+}
+
+// observe tells a meter of the store, when it asks, until the store is closed.
+func (s *Shared) observe(meter metric.Meter) error {
+	away, err1 := meter.Int64ObservableGauge("registry.limits.store.away",
+		metric.WithDescription("1 while the limits' Redis does not answer."))
+	times, err2 := meter.Int64ObservableCounter("registry.limits.store.losses", metric.WithUnit("{loss}"),
+		metric.WithDescription("Times that the limits' Redis went away."))
+	alone, err3 := meter.Int64ObservableCounter("registry.limits.store.alone", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests that were decided without the limits' Redis because it was away."))
+	trips, err4 := meter.Int64ObservableCounter("registry.limits.store.trips", metric.WithUnit("{call}"),
+		metric.WithDescription("Round trips to the limits' Redis."))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(times, s.entered.Load())
+		o.ObserveInt64(alone, s.alone.Load())
+		o.ObserveInt64(trips, s.trips.Load())
+		gone := int64(0)
+		if s.away.Load() {
+			gone = 1
+		}
+		o.ObserveInt64(away, gone)
+		return nil
+	}, away, times, alone, trips)
+	if err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	s.silence = registration.Unregister
+	return nil
+}
