@@ -12,8 +12,13 @@ import (
 // shards is how many parts the table of entries has, each under its own lock.
 const shards = 64
 
-// sweepAbove is how many entries a part may have before it drops idle ones.
-const sweepAbove = 256
+// sweepAbove is how many entries a part may have before it drops idle ones, and
+// maxPart how many it may have at all, a million in all parts: a flood from ever
+// new addresses must not fill the memory.
+const (
+	sweepAbove = 256
+	maxPart    = 1 << 20 / shards
+)
 
 // table finds what is known of a key.
 type table struct {
@@ -63,7 +68,8 @@ func (t *table) find(b *Bucket, now int64) *entry {
 	return e
 }
 
-// sweep drops the entries that nothing is known of any more.
+// sweep drops the entries that nothing is known of any more and, of a part that
+// is full of others all the same, an eighth of the addresses.
 func (p *part) sweep(now int64) {
 	for k, e := range p.entries {
 		e.mu.Lock()
@@ -73,7 +79,18 @@ func (p *part) sweep(now int64) {
 		}
 		e.mu.Unlock()
 	}
-	p.sweepAt = max(sweepAbove, 2*len(p.entries))
+	for k, e := range p.entries {
+		if len(p.entries) < maxPart-maxPart/8 {
+			break
+		}
+		if k.Name == "" {
+			e.mu.Lock()
+			e.gone = true
+			e.mu.Unlock()
+			delete(p.entries, k)
+		}
+	}
+	p.sweepAt = max(sweepAbove, min(2*len(p.entries), maxPart))
 }
 
 func (e *entry) idle(now int64) bool {

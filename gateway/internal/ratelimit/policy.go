@@ -168,8 +168,9 @@ func (p Policy) validate() error {
 		if err != nil || period < time.Second || period > longestWindow || period%time.Second != 0 {
 			fail("%q is no length of a window: whole seconds, up to %v", length, longestWindow)
 		}
-		if limit := p.Windows[length]; limit < 1 || limit < dearest || limit > 1<<40 {
-			fail("the limit %d of %s must be above nought, and no less than what a request costs", limit, length)
+		// What gateways keep apart is nothing to a request that costs more.
+		if limit := p.Windows[length]; limit < 1 || limit-limit/keptPart < dearest || limit > 1<<40 {
+			fail("the limit %d of %s must be above nought and, an eighth taken off, no less than what a request costs", limit, length)
 		}
 	}
 	return errors.Join(faults...)

@@ -34,6 +34,7 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 		"an unknown class":         {`[{"name": "a", "by": "key", "costs": {"look": 1}, "windows": {"1s": 1}}]`, "look"},
 		"a cost of nought":         {`[{"name": "a", "by": "key", "costs": {"read": 0}, "windows": {"1s": 1}}]`, "above nought"},
 		"more than the limit":      {`[{"name": "a", "by": "key", "costs": {"read": 5}, "windows": {"1s": 4}}]`, "no less than what a request costs"},
+		"as much as the limit":     {`[{"name": "a", "by": "key", "costs": {"read": 16}, "windows": {"1s": 16}}]`, "no less than what a request costs"},
 		"failed by key":            {`[{"name": "a", "by": "key", "costs": {"failed": 1}, "windows": {"1s": 1}}]`, "failed"},
 		"half a second":            {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"500ms": 1}}]`, "whole seconds"},
 		"a window of no length":    {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},

@@ -31,31 +31,34 @@ type Redis struct {
 	library
 	client redis.UniversalClient
 	script *redis.Script
+	within time.Duration    // a round trip
 	now    func() time.Time // nil: Redis's own clock, which is one for all
 }
 
 // OpenRedis returns a store on the server at a URL
 // ("redis://user:password@host:port/db", rediss for TLS; with ?addr=host:port
 // for each further node of a cluster). It does not wait for the server.
-func OpenRedis(url string) (*Redis, error) {
-	client, err := newClient(url)
+func OpenRedis(url string) (*Redis, error) { return openWithin(url, callTimeout) }
+
+func openWithin(url string, within time.Duration) (*Redis, error) {
+	client, err := newClient(url, within)
 	if err != nil {
 		return nil, err
 	}
 	logging.Disable() // one logger for all of the process, and no JSON: what it would say, our errors say
-	r := &Redis{client: client, script: redis.NewScript(takeText)}
+	r := &Redis{client: client, within: within, script: redis.NewScript(takeText)}
 	r.library.store = r
 	return r, nil
 }
 
-func newClient(url string) (redis.UniversalClient, error) {
+func newClient(url string, within time.Duration) (redis.UniversalClient, error) {
 	malformed := errors.New("the address of the limits' Redis server is malformed") // it may hold a password
 	if strings.Contains(url, "addr=") {
 		o, err := redis.ParseClusterURL(url)
 		if err != nil {
 			return nil, malformed
 		}
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, callTimeout
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, within, within, within
 		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(o), nil
@@ -64,7 +67,7 @@ func newClient(url string) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, malformed
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, callTimeout
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, within, within, within
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
 	return redis.NewClient(o), nil
@@ -72,7 +75,7 @@ func newClient(url string) (redis.UniversalClient, error) {
 
 // CheckURL tells whether a URL is one that OpenRedis takes.
 func CheckURL(url string) error {
-	client, err := newClient(url)
+	client, err := newClient(url, callTimeout)
 	if err != nil {
 		return err
 	}
@@ -135,7 +138,7 @@ func (r *Redis) args(a *ask) []any {
 
 // run asks all in one round trip. An error leaves open what was done.
 func (r *Redis) run(ctx context.Context, asks []*ask) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.within)
 	defer cancel()
 	pipe := r.client.Pipeline()
 	answers := make([]*redis.Cmd, len(asks))

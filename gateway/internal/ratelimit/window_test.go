@@ -3,7 +3,9 @@ package ratelimit
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,11 +18,17 @@ import (
 )
 
 // simulated is a clock that a test sets.
-type simulated struct{ at time.Time }
+type simulated struct{ nanos atomic.Int64 }
 
-func (s *simulated) now() time.Time { return s.at }
+func (s *simulated) now() time.Time { return time.Unix(0, s.nanos.Load()) }
 
-func newClock() *simulated { return &simulated{time.Unix(1_800_000_000, 123_456_000)} }
+func (s *simulated) pass(d time.Duration) { s.nanos.Add(int64(d)) }
+
+func newClock() *simulated {
+	s := &simulated{}
+	s.pass(time.Duration(time.Unix(1_800_000_000, 123_456_000).UnixNano()))
+	return s
+}
 
 // step is a pause and what a client tries after it.
 type step struct {
@@ -83,13 +91,13 @@ var twoRates = []limiter.Rate{{Limit: 7, Period: time.Second}, {Limit: 20, Perio
 // run tries the steps on the stores of as many gateways.
 func run(t testContext, clock *simulated, key string, rates []limiter.Rate, all []step, gateways ...Store) (uses []use) {
 	for _, s := range all {
-		clock.at = clock.at.Add(s.pause)
+		clock.pass(s.pause)
 		v, err := gateways[s.gateway%len(gateways)].Take(t.Context(), []Bucket{{Key: Key{Name: key}, Cost: s.cost, Rates: rates}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if v.Wait == 0 {
-			uses = append(uses, use{clock.at, s.cost})
+			uses = append(uses, use{clock.now(), s.cost})
 		}
 	}
 	return uses
@@ -171,11 +179,11 @@ func TestALimitIsReachedAndComesBack(t *testing.T) {
 	if v.Wait < time.Second || v.Wait > time.Second+time.Second/slots {
 		t.Fatalf("over the limit the wait is %v", v.Wait)
 	}
-	clock.at = clock.at.Add(v.Wait - 1)
+	clock.pass(v.Wait - 1)
 	if take().Wait == 0 {
 		t.Error("let through before the time")
 	}
-	clock.at = clock.at.Add(1)
+	clock.pass(1)
 	if got := take(); got.Wait > 0 || got.States[0].Left != 99 {
 		t.Errorf("after the wait: %+v", got)
 	}
@@ -212,7 +220,7 @@ func TestIdleEntriesAreDropped(t *testing.T) {
 	clock := newClock()
 	store := NewMemory(clock.now)
 	for i := range 200_000 {
-		clock.at = clock.at.Add(time.Millisecond)
+		clock.pass(time.Millisecond)
 		if _, err := store.Increment(t.Context(), fmt.Sprint(i), 1, limiter.Rate{Limit: 1, Period: time.Second}); err != nil {
 			t.Fatal(err)
 		}
@@ -234,10 +242,38 @@ type testContext interface {
 
 func openRedis(t *testing.T, url string) *Redis {
 	t.Helper()
-	r, err := OpenRedis(url)
+	r, err := openWithin(url, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
 	return r
+}
+
+func TestAFloodOfAddressesDoesNotFillTheMemory(t *testing.T) {
+	store := NewMemory(newClock().now)
+	rates := []limiter.Rate{{Limit: 10, Period: time.Hour}}
+	broker := []Bucket{{Key: Key{Name: "broker"}, Cost: 10, Rates: rates}}
+	take := func(b []Bucket) time.Duration {
+		v, err := store.Take(t.Context(), b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Wait
+	}
+	take(broker)
+	for i := range shards * maxPart * 5 / 4 {
+		addr := netip.AddrFrom4([4]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})
+		take([]Bucket{{Key: Key{Addr: addr}, Cost: 1, Rates: rates}})
+	}
+	kept := 0
+	for i := range store.table.parts {
+		kept += len(store.table.parts[i].entries)
+	}
+	if kept > shards*maxPart {
+		t.Errorf("%d entries are kept", kept)
+	}
+	if take(broker) == 0 {
+		t.Error("a broker's count is forgotten")
+	}
 }
