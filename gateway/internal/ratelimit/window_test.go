@@ -262,7 +262,7 @@ func TestAFloodOfAddressesDoesNotFillTheMemory(t *testing.T) {
 		return v.Wait
 	}
 	take(broker)
-	for i := range shards * maxPart * 5 / 4 {
+	for i := range shards * maxPart * 9 / 8 {
 		addr := netip.AddrFrom4([4]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})
 		take([]Bucket{{Key: Key{Addr: addr}, Cost: 1, Rates: rates}})
 	}
