@@ -66,15 +66,33 @@ func (i *Import) begin(ctx context.Context) error {
 	return i.db.makeIndexes(ctx)
 }
 
-// Put stores assets as they are.
+// Put stores assets as they are, where they are not there yet.
 func (i *Import) Put(ctx context.Context, records []registry.Record) error {
-	models := make([]mongo.WriteModel, len(records))
-	for at, r := range records {
-		models[at] = mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: r.ID}}).SetReplacement(moved(r)).SetUpsert(true)
+	there, err := i.read(ctx, records)
+	if err != nil {
+		return err
+	}
+	var missing []any
+	var different []mongo.WriteModel // what was moved before, and changed at its source since
+	for _, r := range records {
+		switch found, known := there[r.ID]; {
+		case !known:
+			missing = append(missing, moved(r))
+		case !same(found, r):
+			different = append(different, mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: r.ID}}).SetReplacement(moved(r)))
+		}
 	}
 	return i.db.do(ctx, func(ctx context.Context) error {
-		if _, err := i.db.assets.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
-			return fmt.Errorf("store assets: %w", err)
+		if len(missing) > 0 {
+			_, err := i.db.assets.InsertMany(ctx, missing, options.InsertMany().SetOrdered(false))
+			if err != nil && !onlyDuplicates(err) { // those come from an attempt before, late; Check sees to them
+				return fmt.Errorf("store assets: %w", err)
+			}
+		}
+		if len(different) > 0 {
+			if _, err := i.db.assets.BulkWrite(ctx, different, options.BulkWrite().SetOrdered(false)); err != nil {
+				return fmt.Errorf("store changed assets: %w", err)
+			}
 		}
 		return nil
 	})
@@ -101,6 +119,20 @@ func (i *Import) Numbers(ctx context.Context, days map[string]int) error {
 // Check compares what is there with records, and returns an error for the first
 // that differs.
 func (i *Import) Check(ctx context.Context, records []registry.Record) error {
+	there, err := i.read(ctx, records)
+	if err != nil {
+		return err
+	}
+	for _, want := range records {
+		if found, known := there[want.ID]; !known || !same(found, want) {
+			return fmt.Errorf("asset %s is not there as it was", want.ID)
+		}
+	}
+	return nil
+}
+
+// read returns what is there under the ids of records.
+func (i *Import) read(ctx context.Context, records []registry.Record) (map[string]registry.Record, error) {
 	ids := make([]string, len(records))
 	for at, r := range records {
 		ids[at] = r.ID
@@ -114,21 +146,17 @@ func (i *Import) Check(ctx context.Context, records []registry.Record) error {
 		return cursor.All(ctx, &found)
 	})
 	if err != nil {
-		return fmt.Errorf("read assets back: %w", err)
+		return nil, fmt.Errorf("read assets back: %w", err)
 	}
 	byID := make(map[string]registry.Record, len(found))
 	for _, d := range found {
 		byID[d.ID] = d.record()
 	}
-	for _, want := range records {
-		got, there := byID[want.ID]
-		same := there && bytes.Equal(got.Body, want.Body)
-		got.Body, want.Body = nil, nil
-		if !same || fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Errorf("asset %s is not there as it was", want.ID)
-		}
-	}
-	return nil
+	return byID, nil
+}
+
+func same(a, b registry.Record) bool {
+	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Listed == b.Listed && a.Test == b.Test && a.Sealed == b.Sealed && bytes.Equal(a.Body, b.Body)
 }
 
 // Finish hands the database over to asset services, if it has so many assets
