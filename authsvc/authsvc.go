@@ -111,7 +111,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready, Warnings: warnings, Telemetry: c.Telemetry,
 	})
-	httpapi.New(keys, token.NewService(store, sealer)).Route(engine, signer)
+	httpapi.New(keys, token.NewService(store, sealer), c.Now).Route(engine, signer)
 	return &Server{store: store, handler: engine}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 	"asset-registry/authsvc/internal/token"
 )
 
-// Move copies all token records from the embedded store in a file to a Redis
+// Move copies all token records and transfers from the embedded store in a file to a Redis
 // server, where a newer record of an asset stands. It may be repeated. The file
 // must not be in use; it is left as it is.
 func Move(ctx context.Context, file, url string) (records int, err error) {
@@ -40,7 +40,10 @@ func Move(ctx context.Context, file, url string) (records int, err error) {
 		records++
 		return err
 	})
-	return records, err
+	if err != nil {
+		return records, err
+	}
+	return records, from.EachTransfer(func(t token.Transfer) error { return to.RestoreTransfer(ctx, t) })
 }
 
 // Snapshot writes the embedded store as it is at one moment, a file that can be

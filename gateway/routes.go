@@ -28,6 +28,9 @@ var parts = map[string][]string{
 	"related_processes": {http.MethodPatch, http.MethodDelete},
 }
 
+// ownership is where an asset is handed over (contract, section 6.4).
+const ownership = "ownership"
+
 // route adds every route to the engine. What a request passes is read from left
 // to right; the order of refusals is that of contract section 7.
 func (s *Server) route(engine *gin.Engine) {
@@ -54,6 +57,10 @@ func (s *Server) route(engine *gin.Engine) {
 		r.HEAD("/assets/:id", read...)
 		r.PATCH("/assets/:id", write...)
 		r.PUT("/assets/:id", write...)
+		r.POST("/assets/:id/"+ownership, write...)
+		r.POST("/transfers", write...)
+		r.GET("/transfers/:transfer", read...)
+		r.HEAD("/transfers/:transfer", read...)
 		for name, methods := range parts {
 			all, one := "/assets/:id/"+name, "/assets/:id/"+name+"/:part"
 			r.GET(all, read...)
@@ -119,7 +126,8 @@ func (s *Server) refuse(v version.Version, check func(*gin.Context) error) gin.H
 		if c.Param("id") == "" || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
 			return refusal
 		}
-		if missing := s.assets.Get(c.Request.Context(), upstreamPath(c, v)); fault.KindOf(missing) == fault.NotFound {
+		there := strings.TrimSuffix(upstreamPath(c, v), "/"+ownership) // which cannot be read
+		if missing := s.assets.Get(c.Request.Context(), there); fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}
 		return refusal

@@ -41,7 +41,7 @@ type answer struct {
 func (a api) do(t *testing.T, c call) answer {
 	t.Helper()
 	url := a.base + c.path
-	if strings.HasPrefix(c.path, "/assets") {
+	if strings.HasPrefix(c.path, "/assets") || strings.HasPrefix(c.path, "/transfers") {
 		url = a.base + "/api/" + a.version + c.path
 	}
 	var body io.Reader

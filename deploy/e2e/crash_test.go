@@ -183,6 +183,16 @@ func (l *ledger) count() {
 // send returns the status of an answer that came whole, and 0 for none: the
 // registry may be killed at any moment.
 func send(a api, method, path, token string, body, into any) int {
+	return sendBy(a, "broker", method, path, token, body, into)
+}
+
+// sendAs is send for whom only the status matters.
+func sendAs(a api, key, method, path string, body any) int {
+	var answer any
+	return sendBy(a, key, method, path, "", body, &answer)
+}
+
+func sendBy(a api, key, method, path, token string, body, into any) int {
 	text, err := json.Marshal(body) // of nothing it is null, which no GET minds
 	if err != nil {
 		return 0
@@ -191,7 +201,7 @@ func send(a api, method, path, token string, body, into any) int {
 	if err != nil {
 		return 0
 	}
-	req.SetBasicAuth("broker", "")
+	req.SetBasicAuth(key, "")
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Access-Token", token)
 	resp, err := http.DefaultClient.Do(req)

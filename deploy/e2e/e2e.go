@@ -55,6 +55,8 @@ func Run(t *testing.T, base string) {
 		"thirty at once add parts":                testConcurrentParts,
 		"what the outside claims is not believed": testClaims,
 		"no calls at random break anything":       testRandomCalls,
+		"an asset changes hands":                  testTransfer,
+		"many race for an asset":                  testTransferRaces,
 		"a client keeps to its server":            testCluster,
 	} {
 		t.Run(name, func(t *testing.T) { scenario(t, a) })

@@ -20,6 +20,10 @@ const (
 	VerifyKeyPath   = "/internal/v1/keys/verify"
 	IssueTokensPath = "/internal/v1/tokens/issue"
 	VerifyTokenPath = "/internal/v1/tokens/verify"
+	ChangeOwnerPath = "/internal/v1/tokens/change-owner"
+
+	CreateTransferPath = "/internal/v1/transfers/create"
+	ReadTransferPath   = "/internal/v1/transfers/read"
 )
 
 // VerifyKeyRequest asks whose key this is.
@@ -64,6 +68,49 @@ type VerifyTokenResponse struct {
 	// Valid is true when the token is the asset's and the broker its owner.
 	Valid bool `json:"valid"`
 	// Sealed is set when authsvc knows a newer record than the one it was
-	// sent; the asset's copy should be replaced by it.
+	// sent; the asset's copy should be replaced by it, and its owner by Owner.
 	Sealed string `json:"sealed,omitempty"`
+	Owner  string `json:"owner,omitempty"`
+}
+
+// CreateTransferRequest asks for a transfer, by which a broker takes an asset over.
+type CreateTransferRequest struct {
+	Broker string `json:"broker"`
+}
+
+// CreateTransferResponse carries a new transfer's tokens, which nobody stores.
+type CreateTransferResponse struct {
+	TransferResponse
+	Token    string `json:"token"`    // owner token that the asset will have
+	Transfer string `json:"transfer"` // transfer token that the asset will have
+}
+
+// ReadTransferRequest asks for a transfer.
+type ReadTransferRequest struct {
+	ID string `json:"id"`
+}
+
+// TransferResponse is what anybody may know of a transfer. One that does not
+// exist is answered with 404 and the fault url/transfer_id.
+type TransferResponse struct {
+	ID      string `json:"id"`
+	Date    int64  `json:"date"`               // when it was made or claimed, µs since the Unix epoch
+	AssetID string `json:"asset_id,omitempty"` // that it is claimed for
+}
+
+// ChangeOwnerRequest presents the transfer token of an asset together with a
+// transfer. It may be repeated.
+type ChangeOwnerRequest struct {
+	AssetID      string `json:"asset_id"`
+	Broker       string `json:"broker"`        // who takes the asset over
+	TransferID   string `json:"transfer_id"`   // that he has made
+	TransferHash string `json:"transfer_hash"` // Hash of the asset's transfer token
+	Sealed       string `json:"sealed"`        // the record stored with the asset
+}
+
+// ChangeOwnerResponse carries what is to be stored with the asset, in one write:
+// with that the change comes into force.
+type ChangeOwnerResponse struct {
+	Owner  string `json:"owner"`
+	Sealed string `json:"sealed"`
 }

@@ -87,6 +87,34 @@ func (c *Client) VerifyToken(ctx context.Context, r VerifyTokenRequest) (VerifyT
 	return answer, nil
 }
 
+// CreateTransfer makes a transfer for a broker.
+func (c *Client) CreateTransfer(ctx context.Context, broker string) (CreateTransferResponse, error) {
+	var answer CreateTransferResponse
+	if err := c.call(ctx, CreateTransferPath, CreateTransferRequest{Broker: broker}, &answer); err != nil {
+		return CreateTransferResponse{}, fmt.Errorf("create transfer: %w", err)
+	}
+	return answer, nil
+}
+
+// ReadTransfer returns a transfer, or a fault of kind NotFound.
+func (c *Client) ReadTransfer(ctx context.Context, id string) (TransferResponse, error) {
+	var answer TransferResponse
+	if err := c.call(ctx, ReadTransferPath, ReadTransferRequest{ID: id}, &answer); err != nil {
+		return TransferResponse{}, fmt.Errorf("read transfer: %w", err)
+	}
+	return answer, nil
+}
+
+// ChangeOwner claims a transfer for an asset. Its faults are those of contract
+// section 6.4.
+func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeOwnerResponse, error) {
+	var answer ChangeOwnerResponse
+	if err := c.call(ctx, ChangeOwnerPath, r, &answer); err != nil {
+		return ChangeOwnerResponse{}, fmt.Errorf("change owner: %w", err)
+	}
+	return answer, nil
+}
+
 // Close frees the connections that are kept.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 

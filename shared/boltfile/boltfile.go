@@ -29,7 +29,7 @@ var (
 // unfinished goes into the name of a file that is being made.
 const unfinished = ".new"
 
-// Open opens the file at path, or makes it with buckets in it. The format names
+// Open opens the file at path, or makes it, with buckets in it. The format names
 // what the file holds and how. It fails when another process has the file
 // open, and when it is of another format or program.
 func Open(path, format string, buckets ...[]byte) (*bbolt.DB, error) {
@@ -94,6 +94,11 @@ func prepare(tx *bbolt.Tx, format string, buckets [][]byte) error {
 	if meta := tx.Bucket(metaBucket); meta != nil {
 		if found := string(meta.Get(formatKey)); found != format {
 			return fmt.Errorf("the file is %q, not %q", found, format)
+		}
+		for _, name := range buckets { // a file of an earlier version may not have all
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
 		}
 		return nil
 	}

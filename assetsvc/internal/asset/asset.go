@@ -76,6 +76,11 @@ func (a Asset) Numbered(assetID string) Asset {
 	return finish(a.fields.With("assetID", assetID))
 }
 
+// OwnedBy returns the asset as a broker's.
+func (a Asset) OwnedBy(broker string) Asset {
+	return Asset{a.fields.With("owner", broker)}
+}
+
 // Equal tells whether two assets do not differ.
 func (a Asset) Equal(b Asset) bool { return record.Equal(a.fields, b.fields) }
 

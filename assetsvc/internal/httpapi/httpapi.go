@@ -50,6 +50,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		for _, p := range asset.Parts() {
 			a.routePart(r, v, p)
 		}
+		a.routeOwnership(r, v)
 	}
 }
 

@@ -76,11 +76,11 @@ func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, to
 	if err != nil {
 		return err
 	}
-	role, _, err := r.roleOf(ctx, by, a, token, stored.Sealed)
+	role, owner, _, err := r.roleOf(ctx, by, a, token, stored.Sealed)
 	if err != nil {
 		return err
 	}
-	if token == "" && by.Broker == a.Owner() {
+	if token == "" && by.Broker == owner {
 		role = asset.Owner
 	}
 	return a.Admit(role, at.Part, at.ID)

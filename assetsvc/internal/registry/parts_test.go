@@ -19,7 +19,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// tokens gives every asset the owner token "token"; down, it gives nothing.
+// tokens gives every asset the owner token "token", for "broker" to use; down,
+// it gives nothing.
 type tokens struct {
 	registry.Tokens
 	down bool
@@ -33,7 +34,7 @@ func (k *tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (a
 	if k.down {
 		return authapi.VerifyTokenResponse{}, fault.New(fault.Unavailable, fault.URL, "auth", "down")
 	}
-	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
+	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token") && r.Broker == "broker"}, nil
 }
 
 // busy is a store in which others are faster: before a change is saved, they

@@ -24,6 +24,9 @@ import (
 type Tokens interface {
 	IssueTokens(ctx context.Context, assetID, broker string) (authapi.IssueTokensResponse, error)
 	VerifyToken(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error)
+	CreateTransfer(ctx context.Context, broker string) (authapi.CreateTransferResponse, error)
+	ReadTransfer(ctx context.Context, id string) (authapi.TransferResponse, error)
+	ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error)
 }
 
 // maxAttempts is how often a change is decided anew because others changed
@@ -138,6 +141,12 @@ func (r *Registry) change(ctx context.Context, by identity.Identity, id, token s
 	if by.IsAnonymous() {
 		return Record{}, forbidden()
 	}
+	return r.save(ctx, id, func(stored Record) (Record, error) { return r.decide(ctx, by, stored, token, decide) })
+}
+
+// save loads an asset, and saves what decide makes of it; anew, when others have
+// changed the asset meanwhile. What decide returns without a body is not saved.
+func (r *Registry) save(ctx context.Context, id string, decide func(stored Record) (Record, error)) (Record, error) {
 	end, err := r.turns.take(ctx, id)
 	if err != nil {
 		return Record{}, fmt.Errorf("wait to change asset %s: %w", id, err)
@@ -148,7 +157,7 @@ func (r *Registry) change(ctx context.Context, by identity.Identity, id, token s
 		if err != nil {
 			return Record{}, err
 		}
-		changed, err := r.decide(ctx, by, stored, token, decide)
+		changed, err := decide(stored)
 		if err != nil {
 			return Record{}, err
 		}
@@ -174,22 +183,20 @@ func (r *Registry) decide(ctx context.Context, by identity.Identity, stored Reco
 	if err != nil {
 		return Record{}, err
 	}
-	role, sealed, err := r.roleOf(ctx, by, current, token, stored.Sealed)
+	role, owner, sealed, err := r.roleOf(ctx, by, current, token, stored.Sealed)
 	if err != nil {
 		return Record{}, err
 	}
+	current = current.OwnedBy(owner)
 	next, err := decide(current, role)
-	if err != nil || next.Equal(current) {
+	if err != nil || next.Equal(current) && sealed == stored.Sealed {
 		return Record{}, err
 	}
-	stored.Listed = next.Listed()
-	stored.Test = next.Test()
-	stored.Sealed = sealed
-	stored.Body = next.Encode()
-	if len(stored.Body) > maxAsset && len(stored.Body) > len(current.Encode()) {
+	changed := stored.with(next, sealed)
+	if len(changed.Body) > maxAsset && len(changed.Body) > len(stored.Body) {
 		return Record{}, fault.New(fault.TooLarge, fault.Body, "data", "The asset would have more than %d bytes.", maxAsset)
 	}
-	return stored, nil
+	return changed, nil
 }
 
 func decode(stored Record) (asset.Asset, error) {
@@ -202,29 +209,31 @@ func decode(stored Record) (asset.Asset, error) {
 
 // roleOf tells what a caller is for an asset (contract, section 2.1): its
 // owner, when the key is the owner's and the token the asset's, or what the
-// key says. It also returns the newest sealed token record.
-func (r *Registry) roleOf(ctx context.Context, by identity.Identity, a asset.Asset, token, sealed string) (asset.Role, string, error) {
-	if token != "" && by.Broker == a.Owner() {
+// key says. It also returns who owns the asset and the sealed token record: an
+// asset that was set back has older ones than the auth service.
+func (r *Registry) roleOf(ctx context.Context, by identity.Identity, a asset.Asset, token, sealed string) (role asset.Role, owner, newest string, err error) {
+	owner, newest = a.Owner(), sealed
+	if token != "" && by.Role == identity.Broker {
 		answer, err := r.tokens.VerifyToken(ctx, authapi.VerifyTokenRequest{
 			AssetID: a.ID(), Broker: by.Broker, TokenHash: authapi.Hash(token), Sealed: sealed,
 		})
 		if err != nil {
-			return "", "", fmt.Errorf("verify token of asset %s: %w", a.ID(), err)
+			return "", "", "", fmt.Errorf("verify token of asset %s: %w", a.ID(), err)
 		}
 		if answer.Sealed != "" {
-			sealed = answer.Sealed
+			owner, newest = answer.Owner, answer.Sealed
 		}
 		if answer.Valid {
-			return asset.Owner, sealed, nil
+			return asset.Owner, owner, newest, nil
 		}
 	}
 	switch by.Role {
 	case identity.Concierge:
-		return asset.Concierge, sealed, nil
+		return asset.Concierge, owner, newest, nil
 	case identity.Administrator:
-		return asset.Administrator, sealed, nil
+		return asset.Administrator, owner, newest, nil
 	default:
-		return asset.Other, sealed, nil
+		return asset.Other, owner, newest, nil
 	}
 }
 

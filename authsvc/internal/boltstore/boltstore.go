@@ -19,7 +19,10 @@ const batchDelay = time.Millisecond
 // format names what the file holds and how.
 const format = "asset-registry tokens 1"
 
-var recordBucket = []byte("records") // asset id -> record
+var (
+	recordBucket   = []byte("records")   // asset id -> record
+	transferBucket = []byte("transfers") // id -> transfer
+)
 
 // Store is a token.Store in one file.
 type Store struct{ db *bbolt.DB }
@@ -27,7 +30,7 @@ type Store struct{ db *bbolt.DB }
 // Open opens the file at path, or makes it. It fails when another process has
 // it open, and when it is not a file of this store's.
 func Open(path string) (*Store, error) {
-	db, err := boltfile.Open(path, format, recordBucket)
+	db, err := boltfile.Open(path, format, recordBucket, transferBucket)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +85,59 @@ func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) 
 		return token.Record{}, fmt.Errorf("save tokens of asset %s: %w", r.AssetID, err)
 	}
 	return standing, nil
+}
+
+// CreateTransfer stores a new transfer durably.
+func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.db.Batch(func(tx *bbolt.Tx) error { return putTransfer(tx, t) })
+}
+
+// LoadTransfer returns a transfer, or token.ErrNotFound.
+func (s *Store) LoadTransfer(ctx context.Context, id string) (t token.Transfer, err error) {
+	if err := ctx.Err(); err != nil {
+		return t, err
+	}
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		t, err = getTransfer(tx, id)
+		return err
+	})
+	return t, err
+}
+
+// ClaimTransfer durably sets a transfer's asset and date, unless it has an
+// asset, and returns it as it stands afterwards, or token.ErrNotFound.
+func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int64) (t token.Transfer, err error) {
+	if err := ctx.Err(); err != nil {
+		return t, err
+	}
+	err = s.db.Batch(func(tx *bbolt.Tx) error {
+		var err error
+		if t, err = getTransfer(tx, id); err != nil || t.AssetID != "" {
+			return err
+		}
+		t.AssetID, t.Date = assetID, date
+		return putTransfer(tx, t)
+	})
+	return t, err
+}
+
+func getTransfer(tx *bbolt.Tx, id string) (token.Transfer, error) {
+	text := tx.Bucket(transferBucket).Get([]byte(id))
+	if text == nil {
+		return token.Transfer{}, token.ErrNotFound
+	}
+	return token.DecodeTransfer(id, text)
+}
+
+func putTransfer(tx *bbolt.Tx, t token.Transfer) error {
+	text, err := t.Encode()
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(transferBucket).Put([]byte(t.ID), text)
 }
 
 // Ready returns nil while the file is open.

@@ -21,6 +21,19 @@ func (s *Store) Each(visit func(token.Record) error) error {
 	})
 }
 
+// EachTransfer calls visit with every transfer, until it returns an error.
+func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
+	return s.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(transferBucket).ForEach(func(id, text []byte) error {
+			t, err := token.DecodeTransfer(string(id), text)
+			if err != nil {
+				return err
+			}
+			return visit(t)
+		})
+	})
+}
+
 // Snapshot writes the store as it is at one moment, a file that Open takes,
 // while reads and writes go on. It asks for where to, with the file's size.
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error {

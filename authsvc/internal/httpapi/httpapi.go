@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -25,10 +26,13 @@ const maxBody = 64 << 10
 type API struct {
 	keys   apikey.Keys
 	tokens *token.Service
+	now    func() time.Time
 }
 
 // New returns an API over keys and tokens.
-func New(keys apikey.Keys, tokens *token.Service) *API { return &API{keys, tokens} }
+func New(keys apikey.Keys, tokens *token.Service, now func() time.Time) *API {
+	return &API{keys, tokens, now}
+}
 
 // Route adds the routes to engine.
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
@@ -36,6 +40,9 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r.POST(authapi.VerifyKeyPath, httpserver.Handle(a.verifyKey))
 	r.POST(authapi.IssueTokensPath, httpserver.Handle(a.issueTokens))
 	r.POST(authapi.VerifyTokenPath, httpserver.Handle(a.verifyToken))
+	r.POST(authapi.ChangeOwnerPath, httpserver.Handle(a.changeOwner))
+	r.POST(authapi.CreateTransferPath, httpserver.Handle(a.createTransfer))
+	r.POST(authapi.ReadTransferPath, httpserver.Handle(a.readTransfer))
 }
 
 func onlyServices(c *gin.Context) error {
@@ -81,6 +88,45 @@ func (a *API) verifyToken(c *gin.Context) error {
 	answer, err := a.tokens.Verify(c.Request.Context(), r)
 	if err != nil {
 		return fmt.Errorf("verify token of asset %s: %w", r.AssetID, err)
+	}
+	return httpserver.JSON(c, http.StatusOK, answer)
+}
+
+func (a *API) changeOwner(c *gin.Context) error {
+	var r authapi.ChangeOwnerRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	answer, err := a.tokens.ChangeOwner(c.Request.Context(), r, a.now())
+	if err != nil {
+		return fmt.Errorf("change owner of asset %s: %w", r.AssetID, err)
+	}
+	return httpserver.JSON(c, http.StatusOK, answer)
+}
+
+func (a *API) createTransfer(c *gin.Context) error {
+	var r authapi.CreateTransferRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	if r.Broker == "" {
+		return fault.New(fault.Invalid, fault.Body, "broker", "A transfer needs who makes it.")
+	}
+	answer, err := a.tokens.CreateTransfer(c.Request.Context(), r.Broker, a.now())
+	if err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, answer)
+}
+
+func (a *API) readTransfer(c *gin.Context) error {
+	var r authapi.ReadTransferRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	answer, err := a.tokens.Transfer(c.Request.Context(), r.ID)
+	if err != nil {
+		return err
 	}
 	return httpserver.JSON(c, http.StatusOK, answer)
 }

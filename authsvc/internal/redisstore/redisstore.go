@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -89,6 +91,85 @@ func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) 
 		return token.Record{}, fmt.Errorf("save tokens of asset %s: %w", r.AssetID, err)
 	}
 	return token.Decode(r.AssetID, []byte(standing))
+}
+
+// transferKey has the transfer's id as hash tag.
+func transferKey(id string) string { return "registry:transfer:{" + id + "}" }
+
+// The fields of a transfer's hash: what it is, and what it is claimed for, with
+// when.
+const (
+	transferField = "transfer"
+	claimField    = "claim"
+)
+
+// CreateTransfer stores a new transfer durably.
+func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
+	text, err := t.Encode()
+	if err != nil {
+		return err
+	}
+	if err := s.client.HSet(ctx, transferKey(t.ID), transferField, text).Err(); err != nil {
+		return fmt.Errorf("save transfer %s: %w", t.ID, err)
+	}
+	return nil
+}
+
+// LoadTransfer returns a transfer, or token.ErrNotFound.
+func (s *Store) LoadTransfer(ctx context.Context, id string) (token.Transfer, error) {
+	fields, err := s.client.HMGet(ctx, transferKey(id), transferField, claimField).Result()
+	if err != nil {
+		return token.Transfer{}, fmt.Errorf("load transfer %s: %w", id, err)
+	}
+	return decodeTransfer(id, fields)
+}
+
+// claim sets the claim of a transfer that is there and has none.
+var claim = redis.NewScript(`
+if redis.call('HEXISTS', KEYS[1], 'transfer') == 1 then
+	redis.call('HSETNX', KEYS[1], 'claim', ARGV[1])
+end
+return redis.call('HMGET', KEYS[1], 'transfer', 'claim')
+`)
+
+// ClaimTransfer durably sets a transfer's asset and date, unless it has an
+// asset, and returns it as it stands afterwards, or token.ErrNotFound.
+func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int64) (token.Transfer, error) {
+	fields, err := claim.Run(ctx, s.client, []string{transferKey(id)}, fmt.Sprintf("%d %s", date, assetID)).Slice()
+	if err != nil {
+		return token.Transfer{}, fmt.Errorf("claim transfer %s: %w", id, err)
+	}
+	return decodeTransfer(id, fields)
+}
+
+// RestoreTransfer stores a transfer as it is elsewhere, claimed or not. One that
+// is there and claimed stays so.
+func (s *Store) RestoreTransfer(ctx context.Context, t token.Transfer) error {
+	assetID, date := t.AssetID, t.Date
+	t.AssetID = ""
+	if err := s.CreateTransfer(ctx, t); err != nil || assetID == "" {
+		return err
+	}
+	_, err := s.ClaimTransfer(ctx, t.ID, assetID, date)
+	return err
+}
+
+// decodeTransfer makes a transfer of the fields of its hash.
+func decodeTransfer(id string, fields []any) (token.Transfer, error) {
+	text, there := fields[0].(string)
+	if !there {
+		return token.Transfer{}, token.ErrNotFound
+	}
+	t, err := token.DecodeTransfer(id, []byte(text))
+	if claim, claimed := fields[1].(string); err == nil && claimed {
+		date, asset, _ := strings.Cut(claim, " ")
+		t.AssetID = asset
+		t.Date, err = strconv.ParseInt(date, 10, 64)
+	}
+	if err != nil {
+		return token.Transfer{}, fmt.Errorf("decode transfer %s: %w", id, err)
+	}
+	return t, nil
 }
 
 // Ready returns nil when the server answers.

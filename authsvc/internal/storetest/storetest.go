@@ -17,11 +17,13 @@ type Opener func(t *testing.T, name string) token.Store
 // Run tests every promise of token.Store.
 func Run(t *testing.T, open Opener) {
 	for name, test := range map[string]func(*testing.T, Opener){
-		"what is saved is loaded":              testSave,
-		"what was not saved is not found":      testNotFound,
-		"the newer generation stays":           testGenerations,
-		"of many generations the newest stays": testConcurrent,
-		"all is there after opening again":     testReopen,
+		"what is saved is loaded":               testSave,
+		"what was not saved is not found":       testNotFound,
+		"the newer generation stays":            testGenerations,
+		"of many generations the newest stays":  testConcurrent,
+		"all is there after opening again":      testReopen,
+		"a transfer is kept, and claimed once":  testTransfer,
+		"of many who claim a transfer one does": testClaim,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -96,5 +98,72 @@ func testReopen(t *testing.T, open Opener) {
 	check(t, s, record(2))
 	if err := s.Ready(t.Context()); err != nil {
 		t.Errorf("not ready: %v", err)
+	}
+}
+
+func transfer(id string) token.Transfer {
+	return token.Transfer{ID: id, Broker: "брокер", OwnerHash: "owner", TransferHash: "transfer", Date: 1_795_000_000_123_456}
+}
+
+func checkTransfer(t *testing.T, got token.Transfer, err error, want token.Transfer) {
+	t.Helper()
+	if err != nil || got != want {
+		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+func testTransfer(t *testing.T, open Opener) {
+	s := open(t, "a")
+	if got, err := s.LoadTransfer(t.Context(), "none"); !errors.Is(err, token.ErrNotFound) {
+		t.Errorf("got %+v, %v; want ErrNotFound", got, err)
+	}
+	if got, err := s.ClaimTransfer(t.Context(), "none", "asset", 1); !errors.Is(err, token.ErrNotFound) {
+		t.Errorf("got %+v, %v; want ErrNotFound", got, err)
+	}
+	want, other := transfer("one"), transfer("two")
+	for _, made := range []token.Transfer{want, other} {
+		if err := s.CreateTransfer(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.LoadTransfer(t.Context(), "one")
+	checkTransfer(t, got, err, want)
+	want.AssetID, want.Date = "asset", want.Date+1
+	for i, claimed := range []string{"asset", "asset", "another"} {
+		got, err = s.ClaimTransfer(t.Context(), "one", claimed, want.Date+int64(i)*10)
+		checkTransfer(t, got, err, want)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, "a")
+	got, err = s.LoadTransfer(t.Context(), "one")
+	checkTransfer(t, got, err, want)
+	got, err = s.LoadTransfer(t.Context(), "two")
+	checkTransfer(t, got, err, other)
+}
+
+func testClaim(t *testing.T, open Opener) {
+	s := open(t, "a")
+	if err := s.CreateTransfer(t.Context(), transfer("one")); err != nil {
+		t.Fatal(err)
+	}
+	const racers = 10
+	var claimed [racers]string
+	var wg sync.WaitGroup
+	for i := range racers {
+		wg.Go(func() {
+			got, err := s.ClaimTransfer(t.Context(), "one", fmt.Sprint("asset-", i), int64(i))
+			if err != nil || got.AssetID != fmt.Sprint("asset-", got.Date) {
+				t.Errorf("got %+v, %v", got, err)
+			}
+			claimed[i] = got.AssetID
+		})
+	}
+	wg.Wait()
+	for _, asset := range claimed {
+		if asset != claimed[0] {
+			t.Errorf("it was claimed for %q and %q", claimed[0], asset)
+		}
 	}
 }

@@ -11,11 +11,13 @@ type encoded struct {
 	OwnerHash    string `json:"owner"`
 	TransferHash string `json:"transfer"`
 	Generation   int64  `json:"generation"`
+	From         string `json:"from,omitempty"`
+	Former       string `json:"former,omitempty"`
 }
 
 // Encode returns the record as text for a store to keep under the asset's id.
 func (r Record) Encode() ([]byte, error) {
-	text, err := json.Marshal(encoded{r.Broker, r.OwnerHash, r.TransferHash, r.Generation})
+	text, err := json.Marshal(encoded{r.Broker, r.OwnerHash, r.TransferHash, r.Generation, r.From, r.Former})
 	if err != nil {
 		return nil, fmt.Errorf("encode tokens of asset %s: %w", r.AssetID, err)
 	}
@@ -28,5 +30,32 @@ func Decode(assetID string, text []byte) (Record, error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return Record{}, fmt.Errorf("decode tokens of asset %s: %w", assetID, err)
 	}
-	return Record{assetID, e.Broker, e.OwnerHash, e.TransferHash, e.Generation}, nil
+	return Record{assetID, e.Broker, e.OwnerHash, e.TransferHash, e.Generation, e.From, e.Former}, nil
+}
+
+// encodedTransfer is a transfer as stores keep it, under its id.
+type encodedTransfer struct {
+	Broker       string `json:"broker"`
+	OwnerHash    string `json:"owner"`
+	TransferHash string `json:"transfer"`
+	Date         int64  `json:"date"`
+	AssetID      string `json:"asset,omitempty"`
+}
+
+// Encode returns the transfer as text for a store to keep under its id.
+func (t Transfer) Encode() ([]byte, error) {
+	text, err := json.Marshal(encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID})
+	if err != nil {
+		return nil, fmt.Errorf("encode transfer %s: %w", t.ID, err)
+	}
+	return text, nil
+}
+
+// DecodeTransfer returns the transfer that Encode made the text of.
+func DecodeTransfer(id string, text []byte) (Transfer, error) {
+	var e encodedTransfer
+	if err := json.Unmarshal(text, &e); err != nil {
+		return Transfer{}, fmt.Errorf("decode transfer %s: %w", id, err)
+	}
+	return Transfer{id, e.Broker, e.OwnerHash, e.TransferHash, e.Date, e.AssetID}, nil
 }

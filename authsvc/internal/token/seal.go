@@ -44,6 +44,8 @@ type claims struct {
 	OwnerHash    string `json:"owner"`
 	TransferHash string `json:"transfer"`
 	Generation   int64  `json:"gen"`
+	From         string `json:"from,omitempty"`
+	Former       string `json:"former,omitempty"`
 }
 
 // Seal returns r in sealed form.
@@ -54,6 +56,8 @@ func (s *Sealer) Seal(r Record) (string, error) {
 		OwnerHash:        r.OwnerHash,
 		TransferHash:     r.TransferHash,
 		Generation:       r.Generation,
+		From:             r.From,
+		Former:           r.Former,
 	}).SignedString(s.key)
 	if err != nil {
 		return "", fmt.Errorf("seal tokens of asset %s: %w", r.AssetID, err)
@@ -74,5 +78,7 @@ func (s *Sealer) Unseal(sealed string) (Record, error) {
 		OwnerHash:    c.OwnerHash,
 		TransferHash: c.TransferHash,
 		Generation:   c.Generation,
+		From:         c.From,
+		Former:       c.Former,
 	}, nil
 }

@@ -13,7 +13,6 @@ package token
 import (
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -28,12 +27,15 @@ type Record struct {
 	OwnerHash    string // authapi.Hash of the owner token
 	TransferHash string // authapi.Hash of the transfer token
 	Generation   int64  // 1 for a new asset, one more with each change of ownership
+	From         string // id of the transfer that it came of; "" for a new asset
+	Former       string // TransferHash of the record before, which that transfer was used with
 }
 
-// ErrNotFound is returned by a Store for an asset that it has no record of.
-var ErrNotFound = errors.New("no tokens are known of this asset")
+// ErrNotFound is returned by a Store for an asset that it has no record of, or
+// a transfer that it does not have.
+var ErrNotFound = errors.New("no tokens are known of this")
 
-// Store keeps records. It is safe for concurrent use. Any error but
+// Store keeps records and transfers. It is safe for concurrent use. Any error but
 // ErrNotFound means that it could not answer.
 type Store interface {
 	// Load returns an asset's record, or ErrNotFound.
@@ -41,6 +43,13 @@ type Store interface {
 	// Save stores r durably unless it has a record of the same or a newer
 	// generation. It returns the one that stands afterwards.
 	Save(ctx context.Context, r Record) (Record, error)
+	// CreateTransfer stores a new transfer durably.
+	CreateTransfer(ctx context.Context, t Transfer) error
+	// LoadTransfer returns a transfer, or ErrNotFound.
+	LoadTransfer(ctx context.Context, id string) (Transfer, error)
+	// ClaimTransfer durably sets a transfer's asset and date, unless it has an
+	// asset. It returns the transfer as it stands afterwards, or ErrNotFound.
+	ClaimTransfer(ctx context.Context, id, assetID string, date int64) (Transfer, error)
 	// Ready returns nil when the store can take a write now.
 	Ready(ctx context.Context) error
 	// Close waits for writes under way and frees what the store holds.
@@ -76,29 +85,28 @@ func (s *Service) Issue(assetID, broker string) (authapi.IssueTokensResponse, er
 // the asset's owner. It returns ErrForged for a sealed record that is not one
 // of this asset.
 func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
-	sealed, err := s.sealer.Unseal(r.Sealed)
+	current, err := s.newest(ctx, r.Sealed, r.AssetID)
 	if err != nil {
 		return authapi.VerifyTokenResponse{}, err
 	}
-	if sealed.AssetID != r.AssetID {
-		return authapi.VerifyTokenResponse{}, fmt.Errorf("record of asset %s presented for %s: %w", sealed.AssetID, r.AssetID, ErrForged)
+	answer := authapi.VerifyTokenResponse{Valid: equal(current.OwnerHash, r.TokenHash) && current.Broker == r.Broker}
+	if sealed, err := s.sealer.Seal(current); err != nil || sealed != r.Sealed { // a record has one sealed form
+		answer.Owner, answer.Sealed = current.Broker, sealed
+		return answer, err
 	}
-	current, err := s.current(ctx, sealed)
-	if err != nil {
-		return authapi.VerifyTokenResponse{}, err
-	}
-	answer := authapi.VerifyTokenResponse{
-		Valid: subtle.ConstantTimeCompare([]byte(current.OwnerHash), []byte(r.TokenHash)) == 1 && current.Broker == r.Broker,
-	}
-	if current.Generation > sealed.Generation {
-		answer.Sealed, err = s.sealer.Seal(current)
-	}
-	return answer, err
+	return answer, nil
 }
 
-// current returns the newer of the sealed record and the stored one, and
-// restores the stored one if it is lost or older.
-func (s *Service) current(ctx context.Context, sealed Record) (Record, error) {
+// newest returns the newer of the sealed record of an asset and the stored one,
+// and restores the stored one if it is lost or older.
+func (s *Service) newest(ctx context.Context, text, assetID string) (Record, error) {
+	sealed, err := s.sealer.Unseal(text)
+	if err != nil {
+		return Record{}, err
+	}
+	if sealed.AssetID != assetID {
+		return Record{}, fmt.Errorf("record of asset %s presented for %s: %w", sealed.AssetID, assetID, ErrForged)
+	}
 	stored, err := s.store.Load(ctx, sealed.AssetID)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Record{}, fmt.Errorf("load tokens of asset %s: %w", sealed.AssetID, err)

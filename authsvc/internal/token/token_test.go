@@ -14,8 +14,9 @@ const asset = "00112233445566778899aabbccddeeff"
 
 // memory is a Store that a test can lose, set back and break.
 type memory struct {
-	records map[string]Record
-	err     error
+	records   map[string]Record
+	transfers map[string]Transfer
+	err       error
 }
 
 func (m *memory) Load(_ context.Context, id string) (Record, error) {
@@ -34,6 +35,30 @@ func (m *memory) Save(_ context.Context, r Record) (Record, error) {
 	return r, nil
 }
 
+func (m *memory) CreateTransfer(_ context.Context, t Transfer) error {
+	if m.err == nil {
+		m.transfers[t.ID] = t
+	}
+	return m.err
+}
+
+func (m *memory) LoadTransfer(_ context.Context, id string) (Transfer, error) {
+	t, found := m.transfers[id]
+	if !found && m.err == nil {
+		return t, ErrNotFound
+	}
+	return t, m.err
+}
+
+func (m *memory) ClaimTransfer(ctx context.Context, id, assetID string, date int64) (Transfer, error) {
+	t, err := m.LoadTransfer(ctx, id)
+	if err == nil && t.AssetID == "" {
+		t.AssetID, t.Date = assetID, date
+		m.transfers[id] = t
+	}
+	return t, err
+}
+
 func (m *memory) Ready(context.Context) error { return m.err }
 func (m *memory) Close() error                { return nil }
 
@@ -43,7 +68,7 @@ func newService(t *testing.T, secret string) (*Service, *memory, *Sealer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &memory{records: map[string]Record{}}
+	store := &memory{records: map[string]Record{}, transfers: map[string]Transfer{}}
 	return NewService(store, sealer), store, sealer
 }
 

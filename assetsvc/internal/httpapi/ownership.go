@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+)
+
+// routeOwnership adds the routes by which assets change hands (contract,
+// section 6.4).
+func (a *API) routeOwnership(r gin.IRoutes, v version) {
+	read := httpserver.Handle(a.readTransfer)
+	r.POST("/transfers", httpserver.Handle(a.createTransfer))
+	r.GET("/transfers/:id", read)
+	r.HEAD("/transfers/:id", read)
+	r.POST("/assets/:id/ownership", httpserver.Handle(func(c *gin.Context) error { return a.changeOwner(c, v) }))
+}
+
+func (a *API) createTransfer(c *gin.Context) error {
+	in, err := a.parse(c)
+	if err != nil {
+		return err
+	}
+	created, err := a.registry.CreateTransfer(c.Request.Context(), httpserver.Caller(c))
+	if err != nil {
+		return err
+	}
+	return write(c, http.StatusCreated, record.Append(nil, record.Object{
+		{Name: "access", Value: record.Object{{Name: "token", Value: created.Token}, {Name: "transfer", Value: created.Transfer}}},
+		{Name: "data", Value: a.transfer(created.TransferResponse)},
+	}), options{pretty: in.pretty})
+}
+
+func (a *API) readTransfer(c *gin.Context) error {
+	_, o, err := parseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	found, err := a.registry.ReadTransfer(c.Request.Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return writeData(c, http.StatusOK, a.transfer(found), o)
+}
+
+// transfer is a transfer as the public sees it.
+func (a *API) transfer(t authapi.TransferResponse) record.Object {
+	shown := record.Object{{Name: "id", Value: t.ID}, {Name: "date", Value: printPosition(t.Date, a.zone)}}
+	if t.AssetID != "" {
+		shown = append(shown, record.Member{Name: "usedFor", Value: "/assets/" + t.AssetID})
+	}
+	return shown
+}
+
+func (a *API) changeOwner(c *gin.Context, v version) error {
+	ctx, id := c.Request.Context(), c.Param("id")
+	in, err := a.parse(c)
+	if err == nil {
+		var h registry.Handover
+		if h, err = handover(in.data); err == nil {
+			stored, err := a.registry.ChangeOwner(ctx, httpserver.Caller(c), id, h)
+			if err != nil {
+				return err
+			}
+			return a.answer(c, v, http.StatusOK, stored, options{pretty: in.pretty})
+		}
+	}
+	// An asset that does not exist is the first thing to say of any request (contract, section 7).
+	if _, missing := a.registry.Read(ctx, id); missing != nil {
+		return missing
+	}
+	return err
+}
+
+// handover reads what the body asks for, or returns a fault that names every
+// field that is missing or none.
+func handover(data record.Object) (h registry.Handover, err error) {
+	var details []fault.Detail
+	for _, f := range []struct {
+		name string
+		into *string
+	}{{"id", &h.Transfer}, {"transfer", &h.Token}} {
+		value := data.Get(f.name)
+		text, isText := value.(string)
+		switch {
+		case value == nil || text == "" && isText:
+			details = append(details, fault.Detail{Location: fault.Body, Name: f.name, Description: "This field is required."})
+		case !isText:
+			details = append(details, fault.Detail{Location: fault.Body, Name: f.name, Description: "This must be a string."})
+		}
+		*f.into = text
+	}
+	for _, m := range data {
+		if m.Name != "id" && m.Name != "transfer" {
+			details = append(details, fault.Detail{Location: fault.Body, Name: m.Name, Description: "Rogue field"})
+		}
+	}
+	if details != nil {
+		return h, &fault.Error{Kind: fault.Invalid, Details: details}
+	}
+	return h, nil
+}

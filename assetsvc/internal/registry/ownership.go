@@ -1,0 +1,68 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// CreateTransfer makes a transfer, by which the broker who asks for it can take
+// an asset over (contract, section 6.4).
+func (r *Registry) CreateTransfer(ctx context.Context, by identity.Identity) (authapi.CreateTransferResponse, error) {
+	if by.Role != identity.Broker {
+		return authapi.CreateTransferResponse{}, forbidden()
+	}
+	return r.tokens.CreateTransfer(ctx, by.Broker)
+}
+
+// ReadTransfer returns a transfer, or a fault of kind NotFound.
+func (r *Registry) ReadTransfer(ctx context.Context, id string) (authapi.TransferResponse, error) {
+	return r.tokens.ReadTransfer(ctx, id)
+}
+
+// Handover asks for an asset to be handed over to the broker who asks.
+type Handover struct {
+	Transfer string // id of a transfer that he has made
+	Token    string // the asset's transfer token
+}
+
+// ChangeOwner hands an asset over. The owner and the sealed token record change
+// in the asset's one atomic write, so they never disagree, and the old tokens
+// die with it. Interrupted anywhere, the same request may be repeated.
+func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id string, h Handover) (Record, error) {
+	return r.save(ctx, id, func(stored Record) (Record, error) {
+		current, err := decode(stored)
+		if err != nil {
+			return Record{}, err
+		}
+		if by.Role != identity.Broker {
+			return Record{}, forbidden()
+		}
+		if !by.Permits(accreditationToCreate) || by.TestOnly() && !current.Test() {
+			return Record{}, fault.New(fault.Forbidden, fault.Body, "data", "Broker Accreditation level does not permit ownership change")
+		}
+		changed, err := r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
+			AssetID: id, Broker: by.Broker, TransferID: h.Transfer, TransferHash: authapi.Hash(h.Token), Sealed: stored.Sealed,
+		})
+		if err != nil {
+			return Record{}, fmt.Errorf("change owner of asset %s: %w", id, err)
+		}
+		if changed.Sealed == stored.Sealed { // it was done before
+			return Record{}, nil
+		}
+		return stored.with(current.OwnedBy(changed.Owner), changed.Sealed), nil
+	})
+}
+
+// with returns r with another asset and sealed token record in it.
+func (r Record) with(a asset.Asset, sealed string) Record {
+	r.Listed = a.Listed()
+	r.Test = a.Test()
+	r.Sealed = sealed
+	r.Body = a.Encode()
+	return r
+}

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// transferring is a transfer with its tokens.
+type transferring struct{ id, token, transfer string }
+
+func (a api) makeTransfer(t *testing.T, key string) transferring {
+	t.Helper()
+	got := a.do(t, call{method: "POST", path: "/transfers", key: key, body: data(fields{})}).must(t, 201)
+	made := transferring{text(got.data()["id"]), text(at(got.json["access"], "token")), text(at(got.json["access"], "transfer"))}
+	if !idForm.MatchString(made.id) || !idForm.MatchString(made.token) || !idForm.MatchString(made.transfer) || len(got.data()) != 2 || !timeForm.MatchString(text(got.data()["date"])) {
+		t.Fatalf("got %s", got.text)
+	}
+	return made
+}
+
+// takeOver asks for an asset with its transfer token.
+func (a api) takeOver(t *testing.T, key, asset, transfer, token string) answer {
+	t.Helper()
+	return a.do(t, call{method: "POST", path: "/assets/" + asset + "/ownership", key: key, body: data(fields{"id": transfer, "transfer": token})})
+}
+
+// testTransfer hands an asset over from one broker to another, and back.
+func testTransfer(t *testing.T, a api) {
+	c, token := a.publishWithTransfer(t)
+	made := a.makeTransfer(t, "broker3")
+	path := "/transfers/" + made.id
+	shown := a.do(t, call{method: "GET", path: path}).must(t, 200).data()
+	if len(shown) != 2 || shown["id"] != made.id {
+		t.Errorf("a transfer shows %v", shown)
+	}
+
+	a.takeOver(t, "broker3", c.id, "", "").fails(t, 400, "body/id", "body/transfer")
+	a.takeOver(t, "broker3", "none", made.id, token).fails(t, 404, "url/asset_id")
+	a.takeOver(t, "nobody", c.id, made.id, token).fails(t, 401, "header/Authorization")
+	a.takeOver(t, "broker1", c.id, made.id, token).fails(t, 403, "body/data")
+	a.takeOver(t, "broker3t", c.id, made.id, token).fails(t, 403, "body/data")
+	a.takeOver(t, "concierge", c.id, made.id, token).fails(t, 403, "url/permission")
+	a.takeOver(t, "broker3", c.id, made.id, c.token).fails(t, 403, "body/transfer")
+	a.takeOver(t, "broker3", c.id, "none", token).fails(t, 404, "url/transfer_id")
+	a.takeOver(t, "broker", c.id, made.id, token).fails(t, 403, "body/transfer") // another's transfer
+	a.do(t, call{method: "GET", path: "/transfers/none"}).fails(t, 404, "url/transfer_id")
+	a.do(t, call{method: "POST", path: "/transfers", key: "concierge", body: data(fields{})}).fails(t, 403, "url/permission")
+	if now := a.read(t, c.id).data(); now["dateModified"] != c.data()["dateModified"] {
+		t.Error("a refusal has changed the asset")
+	}
+
+	taken := a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
+	if taken.data()["owner"] != "broker3" || text(taken.data()["dateModified"]) <= text(c.data()["dateModified"]) || taken.json["access"] != nil {
+		t.Errorf("taken over: %s", taken.text)
+	}
+	used := a.do(t, call{method: "GET", path: path}).must(t, 200).data()
+	if used["usedFor"] != "/assets/"+c.id || len(used) != 3 {
+		t.Errorf("a used transfer shows %v", used)
+	}
+	a.patch(t, c, fields{"description": "чужий"}).fails(t, 403, "body/data")
+	mine := created{id: c.id, token: made.token}
+	a.as(t, "broker3", mine, "PATCH", "/assets/"+c.id, fields{"description": "мій"}).must(t, 200)
+	a.as(t, "broker", mine, "PATCH", "/assets/"+c.id, fields{"description": "чужий"}).fails(t, 403, "body/data")
+
+	// A repeat finds it done; nothing else may be had for the same.
+	before := a.read(t, c.id).data()["dateModified"]
+	again := a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
+	if again.data()["dateModified"] != before {
+		t.Error("a repeat has changed the asset")
+	}
+	a.takeOver(t, "broker3", c.id, a.makeTransfer(t, "broker3").id, token).fails(t, 403, "body/transfer")
+	other, otherToken := a.publishWithTransfer(t)
+	a.takeOver(t, "broker3", other.id, made.id, otherToken).fails(t, 403, "body/transfer")
+
+	back := a.makeTransfer(t, "broker")
+	a.takeOver(t, "broker", c.id, back.id, made.transfer).must(t, 200)
+	a.patch(t, created{id: c.id, token: back.token}, fields{"description": "знову мій"}).must(t, 200)
+	a.as(t, "broker3", mine, "PATCH", "/assets/"+c.id, fields{"description": "чужий"}).fails(t, 403, "body/data")
+}
+
+// publishWithTransfer returns a published asset and its transfer token.
+func (a api) publishWithTransfer(t *testing.T) (created, string) {
+	t.Helper()
+	c := a.create(t, validAsset())
+	token := text(at(c.json["access"], "transfer"))
+	c.answer = a.patch(t, c, fields{"status": "pending"}).must(t, 200)
+	return c, token
+}
+
+// testTransferRaces has brokers race for an asset, and assets for a transfer,
+// while the old owner changes the asset.
+func testTransferRaces(t *testing.T, a api) {
+	keys := []string{"broker3", "broker", "broker3", "broker"}
+	c, token := a.publishWithTransfer(t)
+	made := make([]transferring, len(keys))
+	got := make([]answer, len(keys))
+	for i, key := range keys {
+		made[i] = a.makeTransfer(t, key)
+	}
+	var racing sync.WaitGroup
+	for i, key := range keys {
+		racing.Go(func() { got[i] = a.takeOver(t, key, c.id, made[i].id, token) })
+	}
+	racing.Go(func() {
+		for i := range 10 {
+			if got := a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}); got.status != 200 && got.status != 403 {
+				t.Errorf("the old owner is answered with %d %s", got.status, got.text)
+			}
+		}
+	})
+	racing.Wait()
+	won := -1
+	for i, g := range got {
+		switch {
+		case g.status == 200 && won < 0:
+			won = i
+		case g.status == 200:
+			t.Errorf("%d and %d both have it", won, i)
+		case g.status != 403:
+			t.Errorf("%d is answered with %d %s", i, g.status, g.text)
+		}
+	}
+	if won < 0 {
+		t.Fatal("nobody has it")
+	}
+	for i, key := range keys {
+		status := a.as(t, key, created{id: c.id, token: made[i].token}, "PATCH", "/assets/"+c.id, fields{"description": "мій"}).status
+		if (status == 200) != (i == won) {
+			t.Errorf("%d won, and the token of %d is answered with %d", won, i, status)
+		}
+	}
+	a.patch(t, c, fields{"description": "чужий"}).must(t, 403)
+
+	one := a.makeTransfer(t, "broker3")
+	assets := make([]created, 4)
+	for i := range assets {
+		var token string
+		assets[i], token = a.publishWithTransfer(t)
+		racing.Go(func() { assets[i].answer = a.takeOver(t, "broker3", assets[i].id, one.id, token) })
+	}
+	racing.Wait()
+	taken := 0
+	for _, c := range assets {
+		if c.status == 200 {
+			taken++
+		} else {
+			c.fails(t, 403, "body/transfer")
+		}
+	}
+	if taken != 1 {
+		t.Errorf("one transfer took over %d assets", taken)
+	}
+}
