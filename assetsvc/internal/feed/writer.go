@@ -54,7 +54,8 @@ func NewWriter(store Store, o Options) *Writer {
 }
 
 // Commit writes a document if it still has revision (0: if there is none) and
-// returns its position, once every reader can see it there. When ctx ends
+// returns its position, once its batch is closed: readers see it there as soon
+// as all batches that were opened before are closed too. When ctx ends
 // before the outcome is known it returns ErrUnknown.
 func (w *Writer) Commit(ctx context.Context, id string, revision int64, document any) (int64, error) {
 	c := &change{Write: Write{ID: id, Revision: revision, Document: document}, ctx: ctx, done: make(chan error, 1)}

@@ -57,5 +57,8 @@ func (s *Store) commit(ctx context.Context, r registry.Record, revision int64) (
 	ctx, span := telemetry.Child(ctx, trace.SpanKindInternal, "commit")
 	position, err := s.writer.Commit(ctx, r.ID, revision, r)
 	telemetry.End(span, err)
+	if err != nil && ctx.Err() != nil { // the caller has gone, or his time is over
+		err = fmt.Errorf("%w: %w", err, context.Cause(ctx))
+	}
 	return position, err
 }

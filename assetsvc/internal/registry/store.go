@@ -68,7 +68,8 @@ var (
 //     clock does.
 //   - F4, no torn reads: after Page has shown an asset at a position, Get
 //     returns it at that position or a later one.
-//   - F5, prompt: a change is in the feed when it is acknowledged.
+//   - F5, prompt: a change is in the feed when it is acknowledged, or once the
+//     changes are done that other processes had begun before it.
 //
 // A write that returned nil is durable: it survives the loss of the process
 // and of the machine's power.
