@@ -9,7 +9,7 @@ FUZZTIME    ?= 5s
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench vuln clean
+.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -64,6 +64,13 @@ fuzz: ## each fuzz target for FUZZTIME
 bench: build ## measure, beside the limits of what is measured
 	go run ./deploy/bench -bin bin
 	go test -run '^$$' -bench . -benchtime 2s ./assetsvc/... ./gateway/...
+
+bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are built or installed
+	@deploy/setup.sh nginx
+	mkdir -p bin/peers
+	cd deploy/peers/traefik && GOWORK=off go build -o ../../../bin/peers/ github.com/traefik/traefik/v3/cmd/traefik
+	cd deploy/peers/caddy && GOWORK=off go build -o ../../../bin/peers/caddy .
+	go run ./deploy/benchgateway -bin bin -peers bin/peers
 
 vuln: ## known vulnerabilities, where their database can be reached
 	@deploy/vuln.sh $(GOVULNCHECK) $(MODULES)

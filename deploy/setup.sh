@@ -1,9 +1,10 @@
 #!/bin/sh
 # Install what building and testing need and is missing. On Debian that is done
-# with apt; elsewhere it is told what to install.
+# with apt; elsewhere it is told what to install. Arguments are commands that
+# something needs beyond that.
 set -eu
 missing=
-for command in go gcc curl column redis-server spin; do
+for command in go gcc curl column redis-server spin "$@"; do
 	command -v "$command" >/dev/null || missing="$missing $command"
 done
 [ -z "$missing" ] && exit 0
@@ -18,4 +19,4 @@ fi
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 $sudo apt-get update -qq
-$sudo apt-get install -y -qq gcc libc6-dev curl bsdextrautils redis-server spin
+$sudo apt-get install -y -qq gcc libc6-dev curl bsdextrautils redis-server spin "$@"

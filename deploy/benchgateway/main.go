@@ -7,7 +7,7 @@
 //     request in a hundred traced; and with nothing of that but the key;
 //   - Traefik, with basic authentication, a rate limit in Redis, and the same
 //     tracing;
-//   - Caddy, with the key compared, a rate limit in memory, and the same tracing;
+//   - Caddy, with the key compared and the same tracing; it has no rate limit of its own;
 //   - nginx, with a map of keys and limit_req;
 //   - the upstream alone.
 //
