@@ -77,9 +77,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// store keeps all that the service knows.
+type store interface {
+	token.Store
+	apikey.Store
+}
+
 // Server is a running auth service.
 type Server struct {
-	store   token.Store
+	store   store
 	handler http.Handler
 }
 
@@ -111,12 +117,12 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready, Warnings: warnings, Telemetry: c.Telemetry,
 	})
-	httpapi.New(keys, token.NewService(store, sealer), c.Now).Route(engine, signer)
+	httpapi.New(apikey.NewRing(keys, store), token.NewService(store, sealer), c.Now).Route(engine, signer)
 	return &Server{store: store, handler: engine}, nil
 }
 
 // open opens the store, and tells how to ask it what it is in danger of.
-func (c Config) open() (token.Store, func(context.Context) []string, error) {
+func (c Config) open() (store, func(context.Context) []string, error) {
 	if c.onRedis() {
 		store, err := redisstore.Open(c.Store)
 		if err != nil {
@@ -153,8 +159,29 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Close() error { return s.store.Close() }
 
 // NewKey returns a new API key, which is to be shown to its holder and nobody
-// else, and the hash by which a keys file lists it.
+// else, and the hash by which a keys file lists it or AddKey stores it.
 func NewKey() (key, hash string) {
 	key = apikey.New()
 	return key, authapi.Hash(key)
+}
+
+// AddKey stores a key, by its hash, at the address of a store. Services on it
+// know the key at once.
+func AddKey(ctx context.Context, address, hash string, i identity.Identity) error {
+	return withStore(address, func(s store) error { return s.AddKey(ctx, hash, i) })
+}
+
+// RevokeKey removes the key with a KeyID at the address of a store. Gateways
+// trust it for their --key-ttl yet.
+func RevokeKey(ctx context.Context, address, keyID string) error {
+	return withStore(address, func(s store) error { return s.RemoveKey(ctx, keyID) })
+}
+
+func withStore(address string, do func(store) error) (err error) {
+	s, _, err := Config{Store: address}.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return do(s)
 }

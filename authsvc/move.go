@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 
+	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/boltstore"
 	"asset-registry/authsvc/internal/redisstore"
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/identity"
 )
 
-// Move copies all token records and transfers from the embedded store in a file to a Redis
+// Move copies all token records, transfers and keys from the embedded store in a file to a Redis
 // server, where a newer record of an asset stands. It may be repeated. The file
 // must not be in use; it is left as it is.
 func Move(ctx context.Context, file, url string) (records int, err error) {
@@ -43,7 +45,15 @@ func Move(ctx context.Context, file, url string) (records int, err error) {
 	if err != nil {
 		return records, err
 	}
-	return records, from.EachTransfer(func(t token.Transfer) error { return to.RestoreTransfer(ctx, t) })
+	if err := from.EachTransfer(func(t token.Transfer) error { return to.RestoreTransfer(ctx, t) }); err != nil {
+		return records, err
+	}
+	return records, from.EachKey(func(hash string, i identity.Identity) error {
+		if err := to.AddKey(ctx, hash, i); !errors.Is(err, apikey.ErrExists) { // else from an attempt before
+			return err
+		}
+		return nil
+	})
 }
 
 // Snapshot writes the embedded store as it is at one moment, a file that can be

@@ -376,3 +376,24 @@ func TestStartIsQuickAndGreets(t *testing.T) {
 		t.Errorf("its first request: %v, %s", err, text)
 	}
 }
+
+// TestKeysComeAndGo puts a key into the store of a registry that runs, and takes
+// it out.
+func TestKeysComeAndGo(t *testing.T) {
+	redis := redistest.Start(t)
+	a := api{split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()}, &processes.Output{}).URL, "2.5"}
+	add := []string{"new-key", "--broker", "Акме", "--id", "acme-1", "--store", redis.URL()}
+	key := strings.TrimSpace(mustRun(t, add...))
+	create := call{method: "POST", path: "/assets", key: key, body: data(validAsset())}
+	if got := a.do(t, create).must(t, 201); got.data()["owner"] != "Акме" {
+		t.Errorf("the owner is %v", got.data()["owner"])
+	}
+	mustRefuse(t, "already", add...)
+	mustRun(t, "revoke-key", "--id", "acme-1", "--store", redis.URL())
+	for end := time.Now().Add(15 * time.Second); a.do(t, create).status != 401; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a key that was revoked is good for ever")
+		}
+	}
+	mustRefuse(t, "no such key", "revoke-key", "--id", "acme-1", "--store", redis.URL())
+}

@@ -6,12 +6,11 @@ import (
 	"testing"
 
 	"asset-registry/authsvc/internal/storetest"
-	"asset-registry/authsvc/internal/token"
 )
 
 func TestConformance(t *testing.T) {
 	dir := t.TempDir()
-	storetest.Run(t, func(t *testing.T, name string) token.Store {
+	storetest.Run(t, func(t *testing.T, name string) storetest.Store {
 		t.Helper()
 		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name))
 		if err != nil {

@@ -4,6 +4,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,13 +25,13 @@ const maxBody = 64 << 10
 
 // API answers the calls of our services.
 type API struct {
-	keys   apikey.Keys
+	keys   apikey.Ring
 	tokens *token.Service
 	now    func() time.Time
 }
 
 // New returns an API over keys and tokens.
-func New(keys apikey.Keys, tokens *token.Service, now func() time.Time) *API {
+func New(keys apikey.Ring, tokens *token.Service, now func() time.Time) *API {
 	return &API{keys, tokens, now}
 }
 
@@ -57,8 +58,11 @@ func (a *API) verifyKey(c *gin.Context) error {
 	if err := read(c, &r); err != nil {
 		return err
 	}
-	i, known := a.keys.Verify(r.KeyHash)
-	if !known {
+	i, err := a.keys.Verify(c.Request.Context(), r.KeyHash)
+	switch {
+	case err != nil && !errors.Is(err, apikey.ErrNotFound):
+		return fmt.Errorf("verify key: %w", err)
+	case err != nil:
 		return fault.New(fault.Unauthorized, fault.Header, "Authorization",
 			"A valid API key is needed: send it as the user name of HTTP Basic authentication, with an empty password.")
 	}

@@ -1,7 +1,8 @@
-// Package redisstore keeps token records in Redis.
+// Package redisstore keeps token records, transfers and API keys in Redis.
 //
 // A record is one hash under one key, changed by one script that touches no
-// other key: that is atomic on a single server and in a cluster alike. Redis
+// other key, and so is a transfer: that is atomic on a single server and in a
+// cluster alike. Redis
 // must keep what it is given (append-only file, no eviction); Warnings says
 // when the one at hand would not. Should it lose records all the same, they
 // come back from the sealed ones (package token).

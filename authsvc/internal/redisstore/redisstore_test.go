@@ -25,7 +25,7 @@ func open(t *testing.T, url string) *Store {
 func TestConformance(t *testing.T) {
 	server := redistest.Start(t)
 	var before string // the test that opened it last
-	storetest.Run(t, func(t *testing.T, _ string) token.Store {
+	storetest.Run(t, func(t *testing.T, _ string) storetest.Store {
 		s := open(t, server.URL())
 		if t.Name() != before {
 			before = t.Name()

@@ -1,4 +1,5 @@
-// Package storetest is the promises of token.Store as tests, run on every store.
+// Package storetest is the promises of token.Store and apikey.Store as tests, run
+// on every store.
 package storetest
 
 import (
@@ -7,14 +8,23 @@ import (
 	"sync"
 	"testing"
 
+	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/identity"
 )
 
 // Opener opens a store on what it kept under a name before, or anew. It
 // closes it when the test ends, if the test has not.
-type Opener func(t *testing.T, name string) token.Store
+type Opener func(t *testing.T, name string) Store
 
-// Run tests every promise of token.Store.
+// Store is all that a store of the auth service is.
+type Store interface {
+	token.Store
+	apikey.Store
+}
+
+// Run tests every promise of a store.
 func Run(t *testing.T, open Opener) {
 	for name, test := range map[string]func(*testing.T, Opener){
 		"what is saved is loaded":               testSave,
@@ -24,6 +34,7 @@ func Run(t *testing.T, open Opener) {
 		"all is there after opening again":      testReopen,
 		"a transfer is kept, and claimed once":  testTransfer,
 		"of many who claim a transfer one does": testClaim,
+		"keys come and go":                      testKeys,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -166,4 +177,44 @@ func testClaim(t *testing.T, open Opener) {
 			t.Errorf("it was claimed for %q and %q", claimed[0], asset)
 		}
 	}
+}
+
+func testKeys(t *testing.T, open Opener) {
+	s := open(t, "a")
+	find := func(key string, want identity.Identity, wanted error) {
+		t.Helper()
+		if got, err := s.FindKey(t.Context(), authapi.Hash(key)); got != want || !errors.Is(err, wanted) {
+			t.Errorf("got %+v, %v; want %+v, %v", got, err, want, wanted)
+		}
+	}
+	add := func(key string, i identity.Identity, wanted error) {
+		t.Helper()
+		if err := s.AddKey(t.Context(), authapi.Hash(key), i); !errors.Is(err, wanted) {
+			t.Errorf("add %s: got %v, want %v", key, err, wanted)
+		}
+	}
+	one := identity.Identity{KeyID: "one", Broker: "Брокер", Role: identity.Broker, Levels: "13t"}
+	two := identity.Identity{KeyID: "two", Broker: "Брокер", Role: identity.Concierge}
+	find("a", identity.Identity{}, apikey.ErrNotFound)
+	add("a", one, nil)
+	add("b", two, nil)
+	add("c", one, apikey.ErrExists)
+	find("a", one, nil)
+	find("b", two, nil)
+	find("c", identity.Identity{}, apikey.ErrNotFound)
+	if err := s.RemoveKey(t.Context(), "one"); err != nil {
+		t.Error(err)
+	}
+	if err := s.RemoveKey(t.Context(), "one"); !errors.Is(err, apikey.ErrNotFound) {
+		t.Errorf("removed twice: %v", err)
+	}
+	find("a", identity.Identity{}, apikey.ErrNotFound)
+	add("c", one, nil)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, "a")
+	find("a", identity.Identity{}, apikey.ErrNotFound)
+	find("b", two, nil)
+	find("c", one, nil)
 }

@@ -17,12 +17,14 @@ import (
 	"asset-registry/authsvc"
 	"asset-registry/deploy/standalone"
 	"asset-registry/shared/config"
+	"asset-registry/shared/identity"
 )
 
 // commands are what the program can do.
 type commands struct {
 	Serve  standalone.Config `cmd:"" help:"Run the registry."`
-	NewKey newKey            `cmd:"" help:"Make an API key, and its entry for a keys file."`
+	NewKey newKey            `cmd:"" help:"Make an API key: put it into a store, or print its entry for a keys file."`
+	Revoke revokeKey         `cmd:"" name:"revoke-key" help:"Take an API key out of a store."`
 
 	Backup  backup  `cmd:"" help:"Write all data into a file, while the registry runs or not."`
 	Restore restore `cmd:"" help:"Make a data directory of a backup."`
@@ -50,6 +52,12 @@ type newKey struct {
 	Role   string `default:"broker" enum:"broker,concierge,administrator" help:"What the key lets its holder be: broker, concierge or administrator."`
 	Levels string `default:"1234" help:"Accreditation levels, of 1, 2, 3, 4, 0 for all, and t for test assets only."`
 	ID     string `name:"id" required:"" help:"Name of the key in logs; not secret."`
+	Store  string `placeholder:"STORE" help:"Store of the auth service: redis://HOST:PORT/DB, or file:DIR/tokens.db of a registry that is stopped."`
+}
+
+type revokeKey struct {
+	ID    string `name:"id" required:"" help:"Name of the key."`
+	Store string `required:"" placeholder:"STORE" help:"Store of the auth service, as with new-key."`
 }
 
 func main() {
@@ -69,8 +77,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	switch command {
 	case "new-key":
-		c.NewKey.run()
-		return nil
+		return c.NewKey.run(ctx)
+	case "revoke-key":
+		return authsvc.RevokeKey(ctx, c.Revoke.Store, c.Revoke.ID)
 	case "backup":
 		return standalone.Backup(ctx, c.Backup.Data, c.Backup.To)
 	case "restore":
@@ -82,9 +91,18 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-func (n newKey) run() {
+func (n newKey) run(ctx context.Context) error {
 	key, hash := authsvc.NewKey()
+	if n.Store != "" {
+		i := identity.Identity{KeyID: n.ID, Broker: n.Broker, Role: identity.Role(n.Role), Levels: n.Levels}
+		if err := authsvc.AddKey(ctx, n.Store, hash, i); err != nil {
+			return err
+		}
+		fmt.Println(key)
+		return nil
+	}
 	fmt.Printf("# The key, shown this once:\n# %s\n- id: %q\n  broker: %q\n  role: %s\n  levels: %q\n  sha256: %s\n", key, n.ID, n.Broker, n.Role, n.Levels, hash)
+	return nil
 }
 
 func (m migrate) run(ctx context.Context) error {
