@@ -56,6 +56,7 @@ func Run(t *testing.T, base string) {
 		"what the outside claims is not believed": testClaims,
 		"no calls at random break anything":       testRandomCalls,
 		"an asset changes hands":                  testTransfer,
+		"an asset is sold by its third owner":     testSecondBroker,
 		"many race for an asset":                  testTransferRaces,
 		"a client keeps to its server":            testCluster,
 	} {

@@ -129,3 +129,39 @@ func (a api) settled(t *testing.T, c created, d map[string]any) {
 		t.Errorf("%v is not in the feed", entry)
 	}
 }
+
+// testSecondBroker walks an asset to its sale that changes hands on the way: in
+// the first broker's time as a draft and published, in the second's corrected,
+// and once more when it was sent back.
+func testSecondBroker(t *testing.T, a api) {
+	c := a.create(t, validAsset())
+	token := text(at(c.json["access"], "transfer"))
+	a.patch(t, c, fields{"status": "pending"}).must(t, 200)
+	a.add(t, "broker", c, "documents", validDocument())
+	first := a.makeTransfer(t, "broker3")
+	a.takeOver(t, "broker3", c.id, first.id, token).must(t, 200)
+
+	second := created{id: c.id, token: first.token}
+	item, _ := a.add(t, "broker3", second, "items", object(at(map[string]any(validAsset()), "items.0")))
+	a.as(t, "broker3", second, "PATCH", item, fields{"quantity": 3}).must(t, 200)
+	a.as(t, "broker", c, "PATCH", item, fields{"quantity": 4}).fails(t, 403, "url/permission")
+	a.move(t, "concierge", second, "verification").must(t, 200)
+
+	// In any state it may change hands, and gives nobody rights that its state does not.
+	other := a.makeTransfer(t, "broker")
+	a.takeOver(t, "broker", c.id, other.id, first.transfer).must(t, 200)
+	third := created{id: c.id, token: other.token}
+	a.as(t, "broker", third, "PATCH", "/assets/"+c.id, fields{"title": "ще не час"}).fails(t, 403, "body/data")
+	a.move(t, "concierge", third, "pending").must(t, 200)
+	a.as(t, "broker", third, "PATCH", "/assets/"+c.id, fields{"title": "тепер можна"}).must(t, 200)
+	a.as(t, "broker3", second, "PATCH", "/assets/"+c.id, fields{"title": "уже ні"}).fails(t, 403, "body/data")
+	a.add(t, "concierge", third, "related_processes", validProcess())
+	for _, status := range []string{"verification", "active"} {
+		a.move(t, "concierge", third, status).must(t, 200)
+	}
+	d := a.move(t, "administrator", third, "complete").must(t, 200).data()
+	if d["owner"] != "broker" || len(list(d["items"])) != 2 {
+		t.Errorf("sold: %v", d)
+	}
+	a.settled(t, third, d)
+}

@@ -247,3 +247,82 @@ func places(err error) []string {
 	}
 	return found
 }
+
+// moved is an auth service that knows better whose the asset is than the asset,
+// which was set back to before it changed hands.
+type moved struct{ tokens }
+
+func (*moved) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	answer := authapi.VerifyTokenResponse{Valid: r.Broker == "stranger" && r.TokenHash == authapi.Hash("new")}
+	if r.Sealed != "newer" {
+		answer.Owner, answer.Sealed = "stranger", "newer"
+	}
+	return answer, nil
+}
+
+func TestAnAssetThatWasSetBackIsRepaired(t *testing.T) {
+	_, store, _, id := open(t)
+	r := registry.New(store, &moved{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
+	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false); err == nil {
+		t.Error("the former owner has the asset back")
+	}
+	if _, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}, false); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := store.Get(t.Context(), id)
+	if err != nil || stored.Sealed != "newer" || !strings.Contains(string(stored.Body), `"owner":"stranger"`) {
+		t.Errorf("stored: %+v, %v", stored, err)
+	}
+	if again, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}, false); err != nil || again.Revision != stored.Revision {
+		t.Errorf("what is repaired is saved again: %+v, %v", again, err)
+	}
+}
+
+// failing is a store that loses the connection while it saves, before or after.
+type failing struct {
+	registry.Store
+	before, after bool
+}
+
+func (s *failing) Replace(ctx context.Context, r registry.Record) (int64, error) {
+	if s.before {
+		s.before = false
+		return 0, context.DeadlineExceeded
+	}
+	position, err := s.Store.Replace(ctx, r)
+	if s.after {
+		s.after = false
+		return 0, context.DeadlineExceeded
+	}
+	return position, err
+}
+
+// handing is an auth service for one transfer; what it says depends only on the
+// asset's record.
+type handing struct{ tokens }
+
+func (*handing) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
+	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: "sealed by " + r.TransferID}, nil
+}
+
+func TestAHandoverThatWasInterruptedIsRepeated(t *testing.T) {
+	for name, s := range map[string]*failing{"before the asset was written": {before: true}, "after it was": {after: true}} {
+		t.Run(name, func(t *testing.T) {
+			_, kept, _, id := open(t)
+			s.Store = kept.Store
+			r := registry.New(s, &handing{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+			by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
+			if _, err := r.ChangeOwner(t.Context(), by, id, registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {
+				t.Fatalf("got %v", err)
+			}
+			if _, err := r.ChangeOwner(t.Context(), by, id, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			stored, err := kept.Get(t.Context(), id)
+			if err != nil || stored.Revision != 2 || stored.Sealed != "sealed by t" || !strings.Contains(string(stored.Body), `"owner":"new"`) {
+				t.Errorf("stored: %+v, %v", stored, err)
+			}
+		})
+	}
+}
