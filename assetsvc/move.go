@@ -16,7 +16,7 @@ import (
 // moveBatch is how many assets are moved, or read back, at a time.
 const moveBatch = 200
 
-// Move copies all assets, with their positions, revisions and sealed token
+// Move copies all assets, with their positions, revisions, changes and sealed token
 // records, from the embedded store in a file to a MongoDB database, reads them
 // back, and only then lets asset services use it. Interrupted, it may be
 // repeated. It tells progress how many of all steps are done. The file must
@@ -40,7 +40,7 @@ func Move(ctx context.Context, file, uri string, progress func(done, total int))
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	done := 0
-	for _, step := range []func(context.Context, []registry.Record) error{to.Put, to.Check} {
+	for _, step := range []func(context.Context, []registry.History) error{to.Put, to.Check} {
 		for after := ""; ; {
 			records, err := from.Scan(ctx, after, moveBatch)
 			if err != nil {

@@ -30,7 +30,11 @@ func TestOpenFindsWhatItHasMade(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := mustOpen(t, path, "format 1", bucket).View(func(tx *bbolt.Tx) error {
+	later := []byte("a bucket that came up later")
+	if err := mustOpen(t, path, "format 1", bucket, later).View(func(tx *bbolt.Tx) error {
+		if tx.Bucket(later) == nil {
+			t.Errorf("there is not %s", later)
+		}
 		if got := tx.Bucket(bucket).Get([]byte("k")); string(got) != "v" {
 			t.Errorf("got %q", got)
 		}

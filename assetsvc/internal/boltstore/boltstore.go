@@ -36,6 +36,7 @@ var (
 	assetBucket  = []byte("assets")  // id -> record
 	realBucket   = []byte("feed")    // position -> id
 	testBucket   = []byte("feed-test")
+	logBucket    = []byte("log") // id and revision -> position and change
 
 	lastKey = []byte("last") // newest position, in the state
 )
@@ -61,7 +62,7 @@ type Store struct {
 // Open opens the file at path, or makes it. It fails when another process has
 // it open, and when it is not a file of this store's.
 func Open(path string, o Options) (*Store, error) {
-	db, err := boltfile.Open(path, format, stateBucket, numberBucket, assetBucket, realBucket, testBucket)
+	db, err := boltfile.Open(path, format, stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket)
 	if err != nil {
 		return nil, err
 	}

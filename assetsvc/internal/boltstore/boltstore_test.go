@@ -1,12 +1,15 @@
 package boltstore
 
 import (
+	"errors"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
@@ -37,6 +40,39 @@ func TestFeed(t *testing.T) {
 	}
 	if report.Changes < 5000 || report.Checks < report.Changes {
 		t.Errorf("too little was done to mean anything: %v", report)
+	}
+}
+
+func TestAFileFromBeforeTheLogGoesOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "assets.db")
+	open := func() *Store {
+		t.Helper()
+		s, err := Open(path, Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	r := registry.Record{ID: storetest.NewID(), Sealed: "sealed", Body: []byte(`{}`)}
+	_, created := s.Create(t.Context(), r)
+	dropped := s.db.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(logBucket) })
+	if err := errors.Join(created, dropped, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = open()
+	defer s.Close()
+	before, err := s.Log(t.Context(), r.ID)
+	if err != nil || len(before) != 0 {
+		t.Errorf("got %v, %v", before, err)
+	}
+	r.Revision, r.Change = 1, []byte("change")
+	if _, err := s.Replace(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.Log(t.Context(), r.ID)
+	if err != nil || len(after) != 1 || after[0].Revision != 2 || string(after[0].Change) != "change" {
+		t.Errorf("got %v, %v", after, err)
 	}
 }
 

@@ -34,13 +34,13 @@ func (s *Store) Contents() (Contents, error) {
 	return c, err
 }
 
-// Scan returns up to limit assets in the order of their ids, from the first
-// after an id; "" is before all.
-func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.Record, error) {
+// Scan returns up to limit assets, with their changes, in the order of their
+// ids, from the first after an id; "" is before all.
+func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.History, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var records []registry.Record
+	var records []registry.History
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(assetBucket).Cursor()
 		key, value := cursor.First()
@@ -54,7 +54,7 @@ func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.R
 			if err != nil {
 				return fmt.Errorf("read asset %x: %w", key, err)
 			}
-			records = append(records, r)
+			records = append(records, registry.History{Record: r, Log: readLog(tx, key)})
 		}
 		return nil
 	})

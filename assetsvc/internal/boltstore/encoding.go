@@ -10,12 +10,17 @@ import (
 )
 
 // A stored asset is a header (position, revision, flags, length of the sealed
-// record; 8, 8, 1 and 2 bytes, big-endian), the sealed record, and the body.
-const headerSize = 8 + 8 + 1 + 2
+// record; 8, 8, 1 and 2 bytes, big-endian), the sealed record, if a flag says so
+// the origin (its length in 2 bytes before it), and the body.
+const (
+	headerSize = 8 + 8 + 1 + 2
+	lengthSize = 2
+)
 
 const (
 	listedFlag = 1 << iota
 	testFlag
+	originFlag
 )
 
 var errCorrupt = errors.New("the stored asset is cut off")
@@ -23,6 +28,7 @@ var errCorrupt = errors.New("the stored asset is cut off")
 type header struct {
 	position, revision int64
 	listed, test       bool
+	origin             bool
 	sealed             int // bytes
 }
 
@@ -34,12 +40,19 @@ func encode(r registry.Record) []byte {
 	if r.Test {
 		flags |= testFlag
 	}
-	value := make([]byte, 0, headerSize+len(r.Sealed)+len(r.Body))
+	if r.Origin != "" {
+		flags |= originFlag
+	}
+	value := make([]byte, 0, headerSize+len(r.Sealed)+lengthSize+len(r.Origin)+len(r.Body))
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Position))
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Revision))
 	value = append(value, flags)
 	value = binary.BigEndian.AppendUint16(value, uint16(len(r.Sealed)))
 	value = append(value, r.Sealed...)
+	if r.Origin != "" {
+		value = binary.BigEndian.AppendUint16(value, uint16(len(r.Origin)))
+		value = append(value, r.Origin...)
+	}
 	return append(value, r.Body...)
 }
 
@@ -52,6 +65,7 @@ func decodeHeader(value []byte) (header, error) {
 		revision: positionOf(value[8:]),
 		listed:   value[16]&listedFlag != 0,
 		test:     value[16]&testFlag != 0,
+		origin:   value[16]&originFlag != 0,
 		sealed:   int(binary.BigEndian.Uint16(value[17:])),
 	}
 	if len(value) < headerSize+h.sealed {
@@ -66,15 +80,24 @@ func decode(id string, value []byte) (registry.Record, error) {
 	if err != nil {
 		return registry.Record{}, err
 	}
-	body := headerSize + h.sealed
+	sealed, body := value[headerSize:headerSize+h.sealed], value[headerSize+h.sealed:]
+	var origin []byte
+	if h.origin {
+		if len(body) < lengthSize || len(body)-lengthSize < int(binary.BigEndian.Uint16(body)) {
+			return registry.Record{}, errCorrupt
+		}
+		end := lengthSize + int(binary.BigEndian.Uint16(body))
+		origin, body = body[lengthSize:end], body[end:]
+	}
 	return registry.Record{
 		ID:       id,
 		Position: h.position,
 		Revision: h.revision,
 		Listed:   h.listed,
 		Test:     h.test,
-		Sealed:   string(value[headerSize:body]),
-		Body:     bytes.Clone(value[body:]),
+		Sealed:   string(sealed),
+		Origin:   string(origin),
+		Body:     bytes.Clone(body),
 	}, nil
 }
 

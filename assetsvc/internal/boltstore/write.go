@@ -147,9 +147,10 @@ func isRefusal(err error) bool {
 
 // transaction is one batch being applied.
 type transaction struct {
-	assets, real, test, state *bbolt.Bucket
-	last                      int64 // newest position given
-	now                       int64 // µs since the Unix epoch
+	assets, real, test, log, state *bbolt.Bucket
+
+	last int64 // newest position given
+	now  int64 // µs since the Unix epoch
 }
 
 func (s *Store) begin(tx *bbolt.Tx) *transaction {
@@ -157,6 +158,7 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 		assets: tx.Bucket(assetBucket),
 		real:   tx.Bucket(realBucket),
 		test:   tx.Bucket(testBucket),
+		log:    tx.Bucket(logBucket),
 		state:  tx.Bucket(stateBucket),
 		now:    s.now().UnixMicro(),
 	}
@@ -201,6 +203,9 @@ func (t *transaction) apply(w *write) (int64, error) {
 		if err := t.feed(w.Test).Put(positionKey(w.Position), key); err != nil {
 			return 0, err
 		}
+	}
+	if err := t.keep(key, w.Record); err != nil {
+		return 0, err
 	}
 	return w.Position, t.assets.Put(key, encode(w.Record))
 }

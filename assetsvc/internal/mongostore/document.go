@@ -19,10 +19,13 @@ type document struct {
 	Listed   bool   `bson:"listed"`
 	Test     bool   `bson:"test"`
 	Sealed   string `bson:"sealed"`
+	Origin   string `bson:"origin,omitempty"`
 	Body     []byte `bson:"body"`
 	// Trail has the position that made a revision, at the revision's slot,
 	// for the newest of each slot. Revisions that a fence made have none.
 	Trail map[string]int64 `bson:"trail"`
+	// Log has the change that made a revision, at the revision's slot, as the trail.
+	Log map[string]logged `bson:"log,omitempty"`
 }
 
 // voidRevision is so low that no number of fences raises it to a real one.
@@ -60,22 +63,29 @@ func newDocument(w feed.Write, r registry.Record) document {
 		Listed:   r.Listed,
 		Test:     r.Test,
 		Sealed:   r.Sealed,
+		Origin:   r.Origin,
 		Body:     r.Body,
 		Trail:    map[string]int64{slotOf(w): w.Position},
+		Log:      newLog(registry.Revision{Revision: w.Revision + 1, Position: w.Position, Change: r.Change}),
 	}
 }
 
 // update is what a write that changes an asset sets.
 func update(w feed.Write, r registry.Record) bson.D {
-	return bson.D{{Key: "$set", Value: bson.D{
+	set := bson.D{
 		{Key: "position", Value: w.Position},
 		{Key: "revision", Value: w.Revision + 1},
 		{Key: "listed", Value: r.Listed},
 		{Key: "test", Value: r.Test},
 		{Key: "sealed", Value: r.Sealed},
+		{Key: "origin", Value: r.Origin},
 		{Key: "body", Value: r.Body},
 		{Key: "trail." + slotOf(w), Value: w.Position},
-	}}}
+	}
+	for slot, kept := range newLog(registry.Revision{Revision: w.Revision + 1, Position: w.Position, Change: r.Change}) {
+		set = append(set, bson.E{Key: "log." + slot, Value: kept})
+	}
+	return bson.D{{Key: "$set", Value: set}}
 }
 
 func (d document) record() registry.Record {
@@ -86,6 +96,7 @@ func (d document) record() registry.Record {
 		Listed:   d.Listed,
 		Test:     d.Test,
 		Sealed:   d.Sealed,
+		Origin:   d.Origin,
 		Body:     d.Body,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -67,7 +68,7 @@ func (i *Import) begin(ctx context.Context) error {
 }
 
 // Put stores assets as they are, where they are not there yet.
-func (i *Import) Put(ctx context.Context, records []registry.Record) error {
+func (i *Import) Put(ctx context.Context, records []registry.History) error {
 	there, err := i.read(ctx, records)
 	if err != nil {
 		return err
@@ -99,8 +100,11 @@ func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 }
 
 // moved is a document that was written elsewhere: it has no trail.
-func moved(r registry.Record) document {
-	return document{ID: r.ID, Position: r.Position, Revision: r.Revision, Listed: r.Listed, Test: r.Test, Sealed: r.Sealed, Body: r.Body, Trail: map[string]int64{}}
+func moved(r registry.History) document {
+	return document{
+		ID: r.ID, Position: r.Position, Revision: r.Revision, Listed: r.Listed, Test: r.Test, Sealed: r.Sealed, Origin: r.Origin, Body: r.Body,
+		Trail: map[string]int64{}, Log: newLog(r.Log...),
+	}
 }
 
 // Numbers stores the newest number of each day.
@@ -118,7 +122,7 @@ func (i *Import) Numbers(ctx context.Context, days map[string]int) error {
 
 // Check compares what is there with records, and returns an error for the first
 // that differs.
-func (i *Import) Check(ctx context.Context, records []registry.Record) error {
+func (i *Import) Check(ctx context.Context, records []registry.History) error {
 	there, err := i.read(ctx, records)
 	if err != nil {
 		return err
@@ -132,7 +136,7 @@ func (i *Import) Check(ctx context.Context, records []registry.Record) error {
 }
 
 // read returns what is there under the ids of records.
-func (i *Import) read(ctx context.Context, records []registry.Record) (map[string]registry.Record, error) {
+func (i *Import) read(ctx context.Context, records []registry.History) (map[string]registry.History, error) {
 	ids := make([]string, len(records))
 	for at, r := range records {
 		ids[at] = r.ID
@@ -148,15 +152,19 @@ func (i *Import) read(ctx context.Context, records []registry.Record) (map[strin
 	if err != nil {
 		return nil, fmt.Errorf("read assets back: %w", err)
 	}
-	byID := make(map[string]registry.Record, len(found))
+	byID := make(map[string]registry.History, len(found))
 	for _, d := range found {
-		byID[d.ID] = d.record()
+		byID[d.ID] = registry.History{Record: d.record(), Log: d.log()}
 	}
 	return byID, nil
 }
 
-func same(a, b registry.Record) bool {
-	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Listed == b.Listed && a.Test == b.Test && a.Sealed == b.Sealed && bytes.Equal(a.Body, b.Body)
+func same(a, b registry.History) bool {
+	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Listed == b.Listed && a.Test == b.Test &&
+		a.Sealed == b.Sealed && a.Origin == b.Origin && bytes.Equal(a.Body, b.Body) &&
+		slices.EqualFunc(a.Log, b.Log, func(x, y registry.Revision) bool {
+			return x.Revision == y.Revision && x.Position == y.Position && bytes.Equal(x.Change, y.Change)
+		})
 }
 
 // Finish hands the database over to asset services, if it has so many assets

@@ -17,7 +17,7 @@ func (s *Store) Get(ctx context.Context, id string) (registry.Record, error) {
 	var found document
 	err := s.db.do(ctx, func(ctx context.Context) error {
 		return s.db.assets.FindOne(ctx, bson.D{{Key: "_id", Value: id}},
-			options.FindOne().SetProjection(bson.D{{Key: "trail", Value: 0}})).Decode(&found)
+			options.FindOne().SetProjection(bson.D{{Key: "trail", Value: 0}, {Key: "log", Value: 0}})).Decode(&found)
 	})
 	switch {
 	case errors.Is(err, mongo.ErrNoDocuments) || err == nil && found.isVoid():

@@ -12,8 +12,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Create stores a new asset, or returns registry.ErrExists. An id whose
-// creation failed is never used.
+// Create stores a new asset, or returns registry.ErrExists, or registry.ErrVoid
+// for an id whose creation failed: it is never used.
 func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	position, err := s.commit(ctx, r, 0)
 	if !errors.Is(err, feed.ErrRefused) {
@@ -23,7 +23,7 @@ func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	case err == nil:
 		return 0, registry.ErrExists
 	case errors.Is(err, registry.ErrNotFound):
-		return 0, errors.New("the batch was fenced") // and the id is void
+		return 0, registry.ErrVoid // a batch with it was fenced
 	default:
 		return 0, err
 	}

@@ -14,7 +14,25 @@ type Record struct {
 	Listed   bool   // stands in the feed; never goes back to false
 	Test     bool   // stands in the test feed rather than the real one; when this changes it moves
 	Sealed   string // the sealed token record, opaque to all but authsvc
+	Origin   string // what a repeat of its creation is answered from, opaque to a store
 	Body     []byte // JSON object: the asset without its dateModified, which is Position
+	Change   []byte // what is to be known of the change that makes this revision, opaque to a store; Log has it, Get leaves it out
+}
+
+// MaxLog is of how many revisions of an asset, the newest, a Store keeps the Change.
+const MaxLog = 100
+
+// Revision is a change of an asset that was kept.
+type Revision struct {
+	Revision int64
+	Position int64
+	Change   []byte // as Record.Change
+}
+
+// History is an asset and what is kept of its changes, the newest first.
+type History struct {
+	Record
+	Log []Revision
 }
 
 // Mode says which assets a listing shows (contract, section 5.1).
@@ -52,6 +70,7 @@ type Entry struct {
 var (
 	ErrNotFound = errors.New("no such asset")
 	ErrExists   = errors.New("an asset with this id exists")
+	ErrVoid     = errors.New("no asset can have this id any more")
 	ErrStale    = errors.New("the asset has changed since it was read")
 )
 
@@ -76,7 +95,8 @@ var (
 type Store interface {
 	// Create stores a new asset at a position it gives it, as revision 1, and
 	// returns that position. Position and Revision of r are ignored. It
-	// returns ErrExists if the id is taken.
+	// returns ErrExists if the id is taken, and ErrVoid if a creation under it
+	// has failed for good, and every other will.
 	Create(ctx context.Context, r Record) (position int64, err error)
 	// Replace stores r, at a new position that it returns, if the stored
 	// revision is still r.Revision, raising it by one. Otherwise it returns
@@ -85,6 +105,11 @@ type Store interface {
 	// Get returns an asset as of its last acknowledged or a later change, or
 	// ErrNotFound.
 	Get(ctx context.Context, id string) (Record, error)
+	// Log returns the changes of an asset that have a Change, the newest
+	// first: those of its newest MaxLog revisions. A change is there when it is
+	// acknowledged, and none is that was not made. It returns ErrNotFound as
+	// Get does.
+	Log(ctx context.Context, id string) ([]Revision, error)
 	// Page returns up to q.Limit listed assets in the order q asks for.
 	Page(ctx context.Context, q Query) ([]Entry, error)
 	// NextNumber returns a number for an asset created on a day ("2026-11-20"),

@@ -89,6 +89,8 @@ func (s *naive) NextNumber(context.Context, string) (int, error) {
 	return s.number, nil
 }
 
+func (s *naive) Log(context.Context, string) ([]registry.Revision, error) { return nil, nil }
+
 func (s *naive) Ready(context.Context) error { return nil }
 func (s *naive) Close() error                { return nil }
 

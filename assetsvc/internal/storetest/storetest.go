@@ -41,6 +41,7 @@ func Run(t *testing.T, open Opener) {
 		"all is there after opening again":                   testReopen,
 		"a caller who has gone changes nothing by himself":   testCancelled,
 		"nothing is shared between the caller and the store": testNothingShared,
+		"changes are kept, the newest of them":               testLog,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -112,6 +113,8 @@ func testCreate(t *testing.T, open Opener) {
 		asset(NewID(), false),
 		{ID: NewID(), Listed: true, Test: true, Sealed: "", Body: []byte(`{}`)},
 		{ID: NewID(), Listed: true, Sealed: "x", Body: []byte(`{"title":"Нежитлове приміщення 𐍈","quantity":123456789012345678.5}`)},
+		{ID: NewID(), Listed: true, Sealed: "x", Origin: "where it came from", Body: []byte(`{}`)},
+		{ID: NewID(), Origin: "x"},
 		{ID: NewID(), Body: slices.Repeat([]byte("0123456789abcdef"), 1<<16)},
 	} {
 		checkStored(t, s, mustCreate(t, s, r))
@@ -225,6 +228,7 @@ func testPage(t *testing.T, open Opener) {
 func testMove(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	a, b := mustCreate(t, s, asset(NewID(), true)), mustCreate(t, s, asset(NewID(), true))
+	a.Origin = "moved"
 	a = mustReplace(t, s, a)
 	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10}), b, a)
 	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10, Offset: b.Position}), a)

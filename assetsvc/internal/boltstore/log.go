@@ -1,0 +1,59 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// keep puts the change that made a revision into the log, and takes out the one
+// that is too old.
+func (t *transaction) keep(key []byte, r registry.Record) error {
+	if err := t.log.Delete(logKey(key, r.Revision-registry.MaxLog)); err != nil {
+		return err
+	}
+	if len(r.Change) == 0 {
+		return nil
+	}
+	return t.log.Put(logKey(key, r.Revision), append(positionKey(r.Position), r.Change...))
+}
+
+// logKey is where the log has a revision of an asset: those of one asset
+// together, in their order.
+func logKey(id []byte, revision int64) []byte {
+	return append(bytes.Clone(id), positionKey(revision)...)
+}
+
+// Log returns what is kept of an asset's changes, the newest first.
+func (s *Store) Log(ctx context.Context, id string) ([]registry.Revision, error) {
+	key, ok := keyOf(id)
+	if !ok {
+		return nil, registry.ErrNotFound
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var kept []registry.Revision
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		if tx.Bucket(assetBucket).Get(key) == nil {
+			return registry.ErrNotFound
+		}
+		kept = readLog(tx, key)
+		return nil
+	})
+	return kept, err
+}
+
+func readLog(tx *bbolt.Tx, id []byte) []registry.Revision {
+	var kept []registry.Revision
+	cursor := tx.Bucket(logBucket).Cursor()
+	for at, value := cursor.Seek(id); bytes.HasPrefix(at, id); at, value = cursor.Next() {
+		kept = append(kept, registry.Revision{Revision: positionOf(at[len(id):]), Position: positionOf(value), Change: bytes.Clone(value[8:])})
+	}
+	slices.Reverse(kept)
+	return kept
+}

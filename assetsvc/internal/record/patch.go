@@ -1,0 +1,79 @@
+package record
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Patch returns the JSON Patch that makes after of before (RFC 6902): a list of
+// operations, empty when the two are equal.
+func Patch(before, after Value) List { return patch(List{}, "", before, after) }
+
+// patch adds to operations what makes after of before, which stands at a JSON
+// Pointer (RFC 6901).
+func patch(operations List, at string, before, after Value) List {
+	if Equal(before, after) {
+		return operations
+	}
+	switch before := before.(type) {
+	case Object:
+		if after, ok := after.(Object); ok {
+			return patchObject(operations, at, before, after)
+		}
+	case List:
+		if after, ok := after.(List); ok {
+			return patchList(operations, at, before, after)
+		}
+	}
+	return append(operations, operation("replace", at, after))
+}
+
+func patchObject(operations List, at string, before, after Object) List {
+	for _, m := range before {
+		if _, stays := after.Lookup(m.Name); !stays {
+			operations = append(operations, Object{{"op", "remove"}, {"path", Pointer(at, m.Name)}})
+		}
+	}
+	for _, m := range after {
+		within := Pointer(at, m.Name)
+		if old, there := before.Lookup(m.Name); there {
+			operations = patch(operations, within, old, m.Value)
+		} else {
+			operations = append(operations, operation("add", within, m.Value))
+		}
+	}
+	return operations
+}
+
+// patchList leaves alone what the lists have in common at their ends, so that
+// an element that was taken out of the middle, or put there, is one operation.
+func patchList(operations List, at string, before, after List) List {
+	start := 0
+	for start < min(len(before), len(after)) && Equal(before[start], after[start]) {
+		start++
+	}
+	for len(before) > start && len(after) > start && Equal(before[len(before)-1], after[len(after)-1]) {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	both := min(len(before), len(after))
+	for i := start; i < both; i++ {
+		operations = patch(operations, Pointer(at, strconv.Itoa(i)), before[i], after[i])
+	}
+	for i := len(before) - 1; i >= both; i-- {
+		operations = append(operations, Object{{"op", "remove"}, {"path", Pointer(at, strconv.Itoa(i))}})
+	}
+	for i := both; i < len(after); i++ {
+		operations = append(operations, operation("add", Pointer(at, strconv.Itoa(i)), after[i]))
+	}
+	return operations
+}
+
+func operation(op, path string, value Value) Object {
+	return Object{{"op", op}, {"path", path}, {"value", value}}
+}
+
+// escapes of a name in a JSON Pointer.
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// Pointer returns the JSON Pointer of a member or element within path.
+func Pointer(path, name string) string { return path + "/" + escapes.Replace(name) }
