@@ -69,7 +69,7 @@ func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
 			if _, err := client.VerifyKey(t.Context(), authapi.Hash("nobody")); fault.KindOf(err) != fault.Unauthorized {
 				t.Errorf("an unknown key: %v", err)
 			}
-			issued, err := client.IssueTokens(t.Context(), asset, "broker")
+			issued, err := client.IssueTokens(t.Context(), authapi.IssueTokensRequest{AssetID: asset, Broker: "broker"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/proxy"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/gateway/internal/version"
@@ -42,6 +43,7 @@ func (s *Server) route(engine *gin.Engine) {
 		read := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read), forward}
 		write := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.readBody(), forward}
 		remove := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.refuse(v, s.needKey), forward}
+		kept := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Read), s.refuse(v, s.needKey), forward}
 		look := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read)}
 		me := []gin.HandlerFunc{s.identify(writeKeyShare), httpserver.Handle(s.needKey), httpserver.Handle(s.me)}
 		r.GET("/me", me...)
@@ -61,6 +63,8 @@ func (s *Server) route(engine *gin.Engine) {
 		r.POST("/transfers", write...)
 		r.GET("/transfers/:transfer", read...)
 		r.HEAD("/transfers/:transfer", read...)
+		r.GET("/assets/:id/revisions", kept...)
+		r.HEAD("/assets/:id/revisions", kept...)
 		for name, methods := range parts {
 			all, one := "/assets/:id/"+name, "/assets/:id/"+name+"/:part"
 			r.GET(all, read...)
@@ -168,13 +172,28 @@ func (s *Server) forward(v version.Version) gin.HandlerFunc {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodDelete { // a body means nothing there
 			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 		}
+		seed, err := s.seed(r)
+		if err != nil {
+			return err
+		}
 		return s.assets.Forward(c.Writer, r, proxy.Request{
 			Path:    upstreamPath(c, v),
 			Caller:  caller(c),
 			Client:  c.GetHeader(httpserver.ClientHeader),
 			BaseURL: s.baseURL(r),
+			Seed:    seed,
 		})
 	})
+}
+
+// seed returns what a creation that may be repeated is made of, "" for anything
+// else. Only the edge can: nobody behind it knows API keys.
+func (s *Server) seed(r *http.Request) (string, error) {
+	name := r.Header.Get("Idempotency-Key")
+	if r.Method != http.MethodPost || name == "" {
+		return "", nil
+	}
+	return apikey.Seed(r.Header, name, s.config.Secret)
 }
 
 // upstreamPath is the request's path in the version that it is forwarded as.

@@ -44,6 +44,9 @@ type VerifyKeyResponse struct {
 type IssueTokensRequest struct {
 	AssetID string `json:"asset_id"` // 32 hex characters
 	Broker  string `json:"broker"`   // owner of the asset
+	// Seed, if it is not empty, is a secret that the tokens are made of: the
+	// same for the same. It is 64 hex characters.
+	Seed string `json:"seed,omitempty"`
 }
 
 // IssueTokensResponse carries the new tokens, which nobody stores, and the

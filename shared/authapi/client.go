@@ -70,9 +70,9 @@ func (c *Client) VerifyKey(ctx context.Context, keyHash string) (identity.Identi
 }
 
 // IssueTokens returns the tokens of a new asset.
-func (c *Client) IssueTokens(ctx context.Context, assetID, broker string) (IssueTokensResponse, error) {
+func (c *Client) IssueTokens(ctx context.Context, r IssueTokensRequest) (IssueTokensResponse, error) {
 	var answer IssueTokensResponse
-	if err := c.call(ctx, IssueTokensPath, IssueTokensRequest{AssetID: assetID, Broker: broker}, &answer); err != nil {
+	if err := c.call(ctx, IssueTokensPath, r, &answer); err != nil {
 		return IssueTokensResponse{}, fmt.Errorf("issue tokens: %w", err)
 	}
 	return answer, nil

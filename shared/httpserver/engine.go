@@ -33,6 +33,9 @@ const (
 	// BaseURLHeader is the address that the public knows the registry by
 	// ("https://registry.example"), which links in answers start with.
 	BaseURLHeader = "X-Registry-Base-URL"
+	// SeedHeader is a secret that the edge has made of an API key and an
+	// Idempotency-Key, in hex.
+	SeedHeader = "X-Registry-Seed"
 )
 
 // answerMargin is how much earlier than its caller a service gives up, so

@@ -84,8 +84,14 @@ func (a Asset) OwnedBy(broker string) Asset {
 // Equal tells whether two assets do not differ.
 func (a Asset) Equal(b Asset) bool { return record.Equal(a.fields, b.fields) }
 
+// Fields returns the asset as the JSON object that Encode prints.
+func (a Asset) Fields() record.Object { return a.fields }
+
 // ID returns the asset's id, 32 lowercase hex characters.
 func (a Asset) ID() string { return a.fields.Text("id") }
+
+// AssetID returns the asset's readable identifier.
+func (a Asset) AssetID() string { return a.fields.Text("assetID") }
 
 // Owner returns the name of the broker that the asset belongs to.
 func (a Asset) Owner() string { return a.fields.Text("owner") }

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 )
 
@@ -21,17 +22,25 @@ type request struct {
 	data   record.Object
 	token  string
 	pretty bool
+	guard  registry.Guard // of the header
 }
 
-// parse reads the body. The owner token of the header wins over that of the
-// body, without falling back on it (contract, section 6.3); it is there also
-// when the body is faulty.
-func (a *API) parse(c *gin.Context) (request, error) {
-	r, err := a.readBody(c)
+// parse reads the conditions of a write, and its body if it has one. The owner
+// token of the header wins over that of the body, without falling back on it
+// (contract, section 6.3); it is there also when the body is faulty.
+func (a *API) parse(c *gin.Context, body bool) (r request, err error) {
+	if body {
+		r, err = a.readBody(c)
+	}
 	if token := c.GetHeader(tokenHeader); token != "" {
 		r.token = token
 	}
 	r.pretty = r.pretty || c.Query("opt_pretty") != ""
+	if err != nil {
+		return r, err
+	}
+	conditions, err := parseConditions(c.Request.Header)
+	r.guard = conditions.guard()
 	return r, err
 }
 

@@ -45,6 +45,9 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		r.POST("/assets", httpserver.Handle(func(c *gin.Context) error { return a.create(c, v) }))
 		r.GET("/assets/:id", read)
 		r.HEAD("/assets/:id", read)
+		revisions := httpserver.Handle(func(c *gin.Context) error { return a.revisions(c, v) })
+		r.GET("/assets/:id/revisions", revisions)
+		r.HEAD("/assets/:id/revisions", revisions)
 		r.PATCH("/assets/:id", httpserver.Handle(func(c *gin.Context) error { return a.change(c, v, false) }))
 		r.PUT("/assets/:id", httpserver.Handle(func(c *gin.Context) error { return a.change(c, v, true) }))
 		for _, p := range asset.Parts() {
@@ -63,18 +66,26 @@ func (a *API) read(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
+	if done, err := unchanged(c, tag(stored.Position, v, o)); done || err != nil {
+		return err
+	}
 	return a.answer(c, v, http.StatusOK, stored, o)
 }
 
 func (a *API) create(c *gin.Context, v version) error {
-	in, err := a.parse(c)
+	in, err := a.parse(c, true)
 	if err != nil {
 		return err
 	}
-	created, err := a.registry.Create(c.Request.Context(), httpserver.Caller(c), registry.Input{Fields: in.data, Hidden: v.hidden})
+	seed, err := seedOf(c)
 	if err != nil {
 		return err
 	}
+	created, err := a.registry.Create(c.Request.Context(), httpserver.Caller(c), registry.Input{Fields: in.data, Hidden: v.hidden, Seed: seed})
+	if err != nil {
+		return err
+	}
+	c.Header("ETag", tag(created.Position, v, options{}))
 	c.Header("Location", location(c, v, created.ID))
 	access := record.Object{{Name: "token", Value: created.Token}}
 	if v.transfer {
@@ -90,7 +101,7 @@ func location(c *gin.Context, v version, steps ...string) string {
 
 func (a *API) change(c *gin.Context, v version, whole bool) error {
 	ctx, id := c.Request.Context(), c.Param("id")
-	in, err := a.parse(c)
+	in, err := a.parse(c, true)
 	if err != nil {
 		// An asset that does not exist is the first thing to say of any request (contract, section 7).
 		if _, missing := a.registry.Read(ctx, id); missing != nil {
@@ -98,10 +109,11 @@ func (a *API) change(c *gin.Context, v version, whole bool) error {
 		}
 		return err
 	}
-	stored, err := a.registry.Change(ctx, httpserver.Caller(c), id, in.token, registry.Input{Fields: in.data, Hidden: v.hidden}, whole)
+	stored, err := a.registry.Change(ctx, httpserver.Caller(c), id, in.token, registry.Input{Fields: in.data, Hidden: v.hidden, Guard: in.guard}, whole)
 	if err != nil {
 		return err
 	}
+	c.Header("ETag", tag(stored.Position, v, options{pretty: c.Query("opt_pretty") != ""}))
 	return a.answer(c, v, http.StatusOK, stored, options{pretty: in.pretty})
 }
 

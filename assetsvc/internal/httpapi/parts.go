@@ -24,8 +24,8 @@ var methods = map[asset.Verb]string{
 func (a *API) routePart(r gin.IRoutes, v version, p asset.Part) {
 	all := "/assets/:id/" + p.Path
 	one := all + "/:" + partID
-	list := httpserver.Handle(func(c *gin.Context) error { return a.listParts(c, p) })
-	read := httpserver.Handle(func(c *gin.Context) error { return a.readPart(c, p) })
+	list := httpserver.Handle(func(c *gin.Context) error { return a.listParts(c, v, p) })
+	read := httpserver.Handle(func(c *gin.Context) error { return a.readPart(c, v, p) })
 	r.GET(all, list)
 	r.HEAD(all, list)
 	r.GET(one, read)
@@ -44,24 +44,27 @@ func place(c *gin.Context, p asset.Part) registry.Place {
 	return registry.Place{Asset: c.Param("id"), Part: p, ID: c.Param(partID)}
 }
 
-func (a *API) listParts(c *gin.Context, p asset.Part) error {
+func (a *API) listParts(c *gin.Context, v version, p asset.Part) error {
 	query, o, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	list, err := a.registry.ReadParts(c.Request.Context(), place(c, p), query.Get("all") != "")
+	list, position, err := a.registry.ReadParts(c.Request.Context(), place(c, p), query.Get("all") != "")
 	if err != nil {
+		return err
+	}
+	if done, err := unchanged(c, tag(position, v, o)); done || err != nil {
 		return err
 	}
 	return writeData(c, http.StatusOK, list, o)
 }
 
-func (a *API) readPart(c *gin.Context, p asset.Part) error {
+func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
 	query, o, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	part, err := a.registry.ReadPart(c.Request.Context(), place(c, p))
+	part, position, err := a.registry.ReadPart(c.Request.Context(), place(c, p))
 	if err != nil {
 		return err
 	}
@@ -73,6 +76,9 @@ func (a *API) readPart(c *gin.Context, p asset.Part) error {
 		c.Header("Location", to)
 		return writeData(c, http.StatusFound, part, o)
 	}
+	if done, err := unchanged(c, tag(position, v, o)); done || err != nil {
+		return err
+	}
 	return writeData(c, http.StatusOK, part, o)
 }
 
@@ -80,22 +86,22 @@ func (a *API) readPart(c *gin.Context, p asset.Part) error {
 // and nothing else (contract, section 10).
 func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Verb) error {
 	ctx, by, at := c.Request.Context(), httpserver.Caller(c), place(c, p)
-	in := request{token: c.GetHeader(tokenHeader), pretty: c.Query("opt_pretty") != ""}
-	if verb != asset.Remove {
-		var err error
-		if in, err = a.parse(c); err != nil {
-			// Whom we do not let in hears nothing of the body (contract, section 7).
-			if refusal := a.registry.Admit(ctx, by, at, in.token); refusal != nil {
-				return refusal
-			}
-			return err
+	in, err := a.parse(c, verb != asset.Remove)
+	if err != nil {
+		// Whom we do not let in hears nothing of the body (contract, section 7).
+		if refusal := a.registry.Admit(ctx, by, at, in.token); refusal != nil {
+			return refusal
 		}
+		return err
 	}
-	part, err := a.registry.ChangePart(ctx, by, at, in.token, verb, in.data)
+	part, position, err := a.registry.ChangePart(ctx, by, at, in.token, verb, registry.Input{Fields: in.data, Guard: in.guard})
 	if err != nil {
 		return err
 	}
 	status, o := http.StatusOK, options{pretty: in.pretty}
+	if verb != asset.Remove { // nothing is left there to have a tag
+		c.Header("ETag", tag(position, v, options{pretty: verb != asset.Add && c.Query("opt_pretty") != ""}))
+	}
 	switch verb {
 	case asset.Remove:
 		return writeData(c, status, nil, o)

@@ -23,7 +23,7 @@ import (
 // tokens gives every asset the owner token "token".
 type tokens struct{ registry.Tokens }
 
-func (tokens) IssueTokens(context.Context, string, string) (authapi.IssueTokensResponse, error) {
+func (tokens) IssueTokens(context.Context, authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
 	return authapi.IssueTokensResponse{Token: "token", Transfer: "transfer"}, nil
 }
 

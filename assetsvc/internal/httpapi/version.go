@@ -62,12 +62,7 @@ func (v version) fields(body []byte) (record.Object, error) {
 	}
 	fields, _ := value.(record.Object)
 	for _, path := range v.hidden {
-		parent, name, nested := strings.Cut(path, ".")
-		if !nested {
-			fields = fields.Without(parent)
-		} else if object := fields.Object(parent); object != nil {
-			fields = fields.With(parent, object.Without(name))
-		}
+		fields = without(fields, path)
 	}
 	return fields, nil
 }

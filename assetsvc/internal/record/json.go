@@ -22,11 +22,13 @@ const MaxDepth = 32
 // of RFC 7493: UTF-8 only, no name twice in an object). Whatever is wrong is a
 // fault of kind Invalid: at body/data for text that is no JSON, and one detail
 // for each name that stands twice.
-func Parse(text []byte) (Value, error) {
+func Parse(text []byte) (Value, error) { return parse(text, MaxDepth) }
+
+func parse(text []byte, depth int) (Value, error) {
 	if !utf8.Valid(text) {
 		return nil, fault.New(fault.Invalid, fault.Body, "data", "could not decode params: the body is not valid UTF-8")
 	}
-	p := parser{decoder: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))}
+	p := parser{depth: depth, decoder: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))}
 	value, err := p.value("", 0)
 	if err == nil {
 		err = p.end()
@@ -49,6 +51,7 @@ const large = 64
 const maxDuplicates = 100
 
 type parser struct {
+	depth      int // at most
 	decoder    *jsontext.Decoder
 	duplicates []fault.Detail
 }
@@ -58,8 +61,8 @@ func (p *parser) value(path string, depth int) (Value, error) {
 	if err != nil {
 		return nil, p.syntax(err)
 	}
-	if kind := token.Kind(); (kind == '{' || kind == '[') && depth == MaxDepth {
-		return nil, fault.New(fault.Invalid, fault.Body, "data", "the body nests deeper than %d levels", MaxDepth)
+	if kind := token.Kind(); (kind == '{' || kind == '[') && depth == p.depth {
+		return nil, fault.New(fault.Invalid, fault.Body, "data", "the body nests deeper than %d levels", p.depth)
 	}
 	switch token.Kind() {
 	case '{':

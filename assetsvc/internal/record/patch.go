@@ -9,6 +9,16 @@ import (
 // operations, empty when the two are equal.
 func Patch(before, after Value) List { return patch(List{}, "", before, after) }
 
+// patchDepth is how much deeper a value lies in a patch.
+const patchDepth = 2
+
+// ParsePatch reads a patch that Patch made.
+func ParsePatch(text []byte) (List, error) {
+	value, err := parse(text, MaxDepth+patchDepth)
+	operations, _ := value.(List)
+	return operations, err
+}
+
 // patch adds to operations what makes after of before, which stands at a JSON
 // Pointer (RFC 6901).
 func patch(operations List, at string, before, after Value) List {

@@ -54,15 +54,6 @@ func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id str
 		if changed.Sealed == stored.Sealed { // it was done before
 			return Record{}, nil
 		}
-		return stored.with(current.OwnedBy(changed.Owner), changed.Sealed), nil
+		return r.changed(stored, current, current.OwnedBy(changed.Owner), changed.Sealed, Author{by.Broker, by.KeyID, asset.Other})
 	})
-}
-
-// with returns r with another asset and sealed token record in it.
-func (r Record) with(a asset.Asset, sealed string) Record {
-	r.Listed = a.Listed()
-	r.Test = a.Test()
-	r.Sealed = sealed
-	r.Body = a.Encode()
-	return r
 }

@@ -15,28 +15,30 @@ type Place struct {
 	ID    string // "" for all parts of the kind, or a new one
 }
 
-// ReadPart returns a part, or a fault of kind NotFound.
-func (r *Registry) ReadPart(ctx context.Context, at Place) (record.Object, error) {
-	a, err := r.load(ctx, at.Asset)
+// ReadPart returns a part, or a fault of kind NotFound, and the position of its
+// asset.
+func (r *Registry) ReadPart(ctx context.Context, at Place) (record.Object, int64, error) {
+	a, position, err := r.load(ctx, at.Asset)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return a.Part(at.Part, at.ID)
+	part, err := a.Part(at.Part, at.ID)
+	return part, position, err
 }
 
 // ReadParts returns all parts of a kind that an asset has, with all the former
-// versions of theirs or without.
-func (r *Registry) ReadParts(ctx context.Context, at Place, versions bool) (record.List, error) {
-	a, err := r.load(ctx, at.Asset)
+// versions of theirs or without, and the asset's position.
+func (r *Registry) ReadParts(ctx context.Context, at Place, versions bool) (record.List, int64, error) {
+	a, position, err := r.load(ctx, at.Asset)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return a.Parts(at.Part, versions), nil
+	return a.Parts(at.Part, versions), position, nil
 }
 
 // Download returns the url of the version of a part that key names.
 func (r *Registry) Download(ctx context.Context, at Place, key string) (string, error) {
-	a, err := r.load(ctx, at.Asset)
+	a, _, err := r.load(ctx, at.Asset)
 	if err != nil {
 		return "", err
 	}
@@ -44,15 +46,16 @@ func (r *Registry) Download(ctx context.Context, at Place, key string) (string, 
 }
 
 // ChangePart does to a part what a caller asks for, and returns it as it is
-// then, nil when it is removed. The asset changes with it.
-func (r *Registry) ChangePart(ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in record.Object) (record.Object, error) {
+// then, nil when it is removed, and its asset's position. The asset changes
+// with it.
+func (r *Registry) ChangePart(ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input) (record.Object, int64, error) {
 	var part record.Object
-	_, err := r.change(ctx, by, at.Asset, token, func(current asset.Asset, role asset.Role) (next asset.Asset, err error) {
+	changed, err := r.change(ctx, by, at.Asset, token, in.Guard, func(current asset.Asset, role asset.Role) (next asset.Asset, err error) {
 		next, part, err = r.rules.ChangePart(current, asset.PartChange{
 			Part:   at.Part,
 			ID:     at.ID,
 			Verb:   verb,
-			Fields: in,
+			Fields: in.Fields,
 			Role:   role,
 			Now:    r.now(),
 			NewID:  newID,
@@ -60,9 +63,9 @@ func (r *Registry) ChangePart(ctx context.Context, by identity.Identity, at Plac
 		return next, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return part, nil
+	return part, changed.Position, nil
 }
 
 // Admit refuses a caller who may not change a part, whatever a body says that
@@ -86,10 +89,11 @@ func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, to
 	return a.Admit(role, at.Part, at.ID)
 }
 
-func (r *Registry) load(ctx context.Context, id string) (asset.Asset, error) {
+func (r *Registry) load(ctx context.Context, id string) (a asset.Asset, position int64, err error) {
 	stored, err := r.Read(ctx, id)
 	if err != nil {
-		return asset.Asset{}, err
+		return asset.Asset{}, 0, err
 	}
-	return decode(stored)
+	a, err = decode(stored)
+	return a, stored.Position, err
 }

@@ -26,7 +26,7 @@ type tokens struct {
 	down bool
 }
 
-func (*tokens) IssueTokens(context.Context, string, string) (authapi.IssueTokensResponse, error) {
+func (*tokens) IssueTokens(context.Context, authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
 	return authapi.IssueTokensResponse{Token: "token", Transfer: "transfer"}, nil
 }
 
@@ -119,18 +119,18 @@ func TestAPartIsDecidedAnewWhenOthersWereFaster(t *testing.T) {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
 			store.times = times
 			at := place(t, id, "decisions", "")
-			before, err := r.ReadParts(t.Context(), at, false)
+			before, _, err := r.ReadParts(t.Context(), at, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			added, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add, parse(t, validDecision))
+			added, _, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add, registry.Input{Fields: parse(t, validDecision)})
 			if want != 0 {
 				if fault.KindOf(err) != want || added != nil {
 					t.Errorf("got %v, %v", added, err)
 				}
 				return
 			}
-			after, readErr := r.ReadParts(t.Context(), at, false)
+			after, _, readErr := r.ReadParts(t.Context(), at, false)
 			if err != nil || readErr != nil || len(after) != len(before)+1 || !record.Equal(after[len(before)], added) {
 				t.Errorf("added %v, %v; there are %v, %v", added, err, after, readErr)
 			}
@@ -146,7 +146,7 @@ func TestOneAtATimeAddsARelatedProcess(t *testing.T) {
 	added := make(chan record.Object, 20)
 	for range cap(added) {
 		wg.Go(func() {
-			part, err := r.ChangePart(t.Context(), concierge, at, "", asset.Add, process)
+			part, _, err := r.ChangePart(t.Context(), concierge, at, "", asset.Add, registry.Input{Fields: process})
 			switch {
 			case err == nil:
 				added <- part
@@ -186,7 +186,7 @@ func TestWhoIsWho(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys.down = c.down
-			_, err := r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, parse(t, validDecision))
+			_, _, err := r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, registry.Input{Fields: parse(t, validDecision)})
 			if got := places(err); strings.Join(got, " ") != strings.Join(c.want, " ") {
 				t.Errorf("got %v", err)
 			}

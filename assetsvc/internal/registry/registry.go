@@ -22,7 +22,7 @@ import (
 // Tokens issues and verifies the tokens of assets. Its faults are those of
 // authsvc; when that cannot be reached they are of kind Unavailable.
 type Tokens interface {
-	IssueTokens(ctx context.Context, assetID, broker string) (authapi.IssueTokensResponse, error)
+	IssueTokens(ctx context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error)
 	VerifyToken(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error)
 	CreateTransfer(ctx context.Context, broker string) (authapi.CreateTransferResponse, error)
 	ReadTransfer(ctx context.Context, id string) (authapi.TransferResponse, error)
@@ -64,6 +64,8 @@ type Created struct {
 type Input struct {
 	Fields record.Object
 	Hidden []string // dotted paths of fields that the client's API version does not have
+	Guard  Guard    // of a change: which asset it is meant for
+	Seed   Seed     // of a creation that may be repeated
 }
 
 // Create makes an asset of what a broker sent. It is a draft, and not in the
@@ -72,30 +74,42 @@ func (r *Registry) Create(ctx context.Context, by identity.Identity, in Input) (
 	if by.Role != identity.Broker {
 		return Created{}, forbidden()
 	}
-	now := r.now()
+	if in.Seed != nil {
+		return r.createOnce(ctx, by, in)
+	}
+	return r.create(ctx, by, in, birth{id: newID(), now: r.now(), newID: newID})
+}
+
+func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b birth) (Created, error) {
 	a, err := r.rules.Create(in.Fields, asset.Origin{
-		ID:        newID(),
+		ID:        b.id,
 		Owner:     by.Broker,
 		MayCreate: by.Permits(accreditationToCreate),
 		TestOnly:  by.TestOnly(),
 		Hidden:    in.Hidden,
-		Now:       now,
-		NewID:     newID,
+		Now:       b.now,
+		NewID:     b.newID,
 	})
 	if err != nil {
 		return Created{}, err
 	}
-	day := now.In(r.rules.Zone).Format(time.DateOnly)
+	day := b.now.In(r.rules.Zone).Format(time.DateOnly)
 	number, err := r.store.NextNumber(ctx, day)
 	if err != nil {
 		return Created{}, unavailable("number asset", err)
 	}
 	a = a.Numbered(fmt.Sprintf("UA-AR-DGF-%s-%06d", day, number)) // contract, section 8
-	tokens, err := r.tokens.IssueTokens(ctx, a.ID(), by.Broker)
+	tokens, err := r.tokens.IssueTokens(ctx, authapi.IssueTokensRequest{AssetID: a.ID(), Broker: by.Broker, Seed: b.tokens})
 	if err != nil {
 		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", a.ID(), err)
 	}
 	stored := Record{ID: a.ID(), Revision: 1, Listed: a.Listed(), Test: a.Test(), Sealed: tokens.Sealed, Body: a.Encode()}
+	if stored.Origin, err = b.origin.encode(); err != nil {
+		return Created{}, err
+	}
+	if stored.Change, err = encodeChange(Author{by.Broker, by.KeyID, asset.Owner}, nil, a.Fields()); err != nil {
+		return Created{}, err
+	}
 	stored.Position, err = r.store.Create(ctx, stored)
 	if err != nil {
 		return Created{}, unavailable("create asset "+a.ID(), err)
@@ -119,7 +133,7 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 // it in its place (PUT; contract, decision 17). Token is the owner token, ""
 // for none. A change that changes nothing is not saved.
 func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token string, in Input, whole bool) (Record, error) {
-	return r.change(ctx, by, id, token, func(current asset.Asset, role asset.Role) (asset.Asset, error) {
+	return r.change(ctx, by, id, token, in.Guard, func(current asset.Asset, role asset.Role) (asset.Asset, error) {
 		next, _, err := r.rules.Change(current, asset.Change{
 			Fields: in.Fields,
 			Whole:  whole,
@@ -136,12 +150,16 @@ func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token s
 type decision func(current asset.Asset, role asset.Role) (asset.Asset, error)
 
 // change loads an asset, has decide make of it what it is to be, and saves
-// that if it differs; anew, when others have changed the asset meanwhile.
-func (r *Registry) change(ctx context.Context, by identity.Identity, id, token string, decide decision) (Record, error) {
+// that if it differs; anew, when others have changed the asset meanwhile. What
+// the guard lets through is saved only as long as nobody has.
+func (r *Registry) change(ctx context.Context, by identity.Identity, id, token string, guard Guard, decide decision) (Record, error) {
 	if by.IsAnonymous() {
 		return Record{}, forbidden()
 	}
-	return r.save(ctx, id, func(stored Record) (Record, error) { return r.decide(ctx, by, stored, token, decide) })
+	return r.save(ctx, id, func(stored Record) (Record, error) {
+		changed, err := r.decide(ctx, by, stored, token, decide)
+		return changed, guard.check(stored, err)
+	})
 }
 
 // save loads an asset, and saves what decide makes of it; anew, when others have
@@ -179,24 +197,39 @@ func (r *Registry) save(ctx context.Context, id string, decide func(stored Recor
 
 // decide returns stored as it is to be saved, without a body when nothing differs.
 func (r *Registry) decide(ctx context.Context, by identity.Identity, stored Record, token string, decide decision) (Record, error) {
-	current, err := decode(stored)
+	before, err := decode(stored)
 	if err != nil {
 		return Record{}, err
 	}
-	role, owner, sealed, err := r.roleOf(ctx, by, current, token, stored.Sealed)
+	role, owner, sealed, err := r.roleOf(ctx, by, before, token, stored.Sealed)
 	if err != nil {
 		return Record{}, err
 	}
-	current = current.OwnedBy(owner)
+	current := before.OwnedBy(owner)
 	next, err := decide(current, role)
 	if err != nil || next.Equal(current) && sealed == stored.Sealed {
 		return Record{}, err
 	}
-	changed := stored.with(next, sealed)
-	if len(changed.Body) > maxAsset && len(changed.Body) > len(stored.Body) {
+	return r.changed(stored, before, next, sealed, Author{by.Broker, by.KeyID, role})
+}
+
+// changed returns stored with what it is to be instead of before, and with the
+// entry that tells of the change.
+func (r *Registry) changed(stored Record, before, next asset.Asset, sealed string, by Author) (Record, error) {
+	size := len(stored.Body)
+	stored.Listed = next.Listed()
+	stored.Test = next.Test()
+	stored.Sealed = sealed
+	stored.Body = next.Encode()
+	if len(stored.Body) > maxAsset && len(stored.Body) > size {
 		return Record{}, fault.New(fault.TooLarge, fault.Body, "data", "The asset would have more than %d bytes.", maxAsset)
 	}
-	return changed, nil
+	var err error
+	if stored.Origin, err = stored.originAfter(r.now()); err != nil {
+		return Record{}, err
+	}
+	stored.Change, err = encodeChange(by, before.Fields(), next.Fields())
+	return stored, err
 }
 
 func decode(stored Record) (asset.Asset, error) {

@@ -3,6 +3,8 @@
 package httpapi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +79,17 @@ func (a *API) issueTokens(c *gin.Context) error {
 	if r.AssetID == "" || r.Broker == "" {
 		return fault.New(fault.Invalid, fault.Body, "asset_id", "An asset and its owner are needed.")
 	}
-	issued, err := a.tokens.Issue(r.AssetID, r.Broker)
+	issue := a.tokens.Issue
+	if r.Seed != "" {
+		seed, err := hex.DecodeString(r.Seed)
+		if err != nil || len(seed) != sha256.Size {
+			return fault.New(fault.Invalid, fault.Body, "seed", "The seed must be %d hex characters.", 2*sha256.Size)
+		}
+		issue = func(assetID, broker string) (authapi.IssueTokensResponse, error) {
+			return a.tokens.IssueAgain(assetID, broker, seed)
+		}
+	}
+	issued, err := issue(r.AssetID, r.Broker)
 	if err != nil {
 		return fmt.Errorf("issue tokens of asset %s: %w", r.AssetID, err)
 	}

@@ -12,7 +12,9 @@ package token
 
 import (
 	"context"
+	"crypto/hkdf"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -67,7 +69,20 @@ func NewService(store Store, sealer *Sealer) *Service { return &Service{store, s
 
 // Issue returns the tokens of a new asset: 32 random hex characters each.
 func (s *Service) Issue(assetID, broker string) (authapi.IssueTokensResponse, error) {
-	owner, transfer := mint(), mint()
+	return s.issue(assetID, broker, mint(), mint())
+}
+
+// IssueAgain returns tokens of a new asset that look as random, and are the same
+// for the same asset and seed. They are as secret as the seed.
+func (s *Service) IssueAgain(assetID, broker string, seed []byte) (authapi.IssueTokensResponse, error) {
+	both, err := hkdf.Key(sha256.New, seed, nil, "asset-registry tokens of "+assetID, 2*tokenSize)
+	if err != nil {
+		return authapi.IssueTokensResponse{}, fmt.Errorf("derive tokens: %w", err)
+	}
+	return s.issue(assetID, broker, hex.EncodeToString(both[:tokenSize]), hex.EncodeToString(both[tokenSize:]))
+}
+
+func (s *Service) issue(assetID, broker, owner, transfer string) (authapi.IssueTokensResponse, error) {
 	sealed, err := s.sealer.Seal(Record{
 		AssetID:      assetID,
 		Broker:       broker,
@@ -121,9 +136,12 @@ func (s *Service) newest(ctx context.Context, text, assetID string) (Record, err
 	return current, nil
 }
 
+// tokenSize is the length of a token, in bytes.
+const tokenSize = 16
+
 // mint returns a new token: 128 random bits.
 func mint() string {
-	bits := make([]byte, 16)
+	bits := make([]byte, tokenSize)
 	rand.Read(bits) // never fails
 	return hex.EncodeToString(bits)
 }

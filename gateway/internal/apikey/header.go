@@ -2,7 +2,12 @@
 package apikey
 
 import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -13,11 +18,37 @@ import (
 // maxHeader is the longest Authorization header that is looked at, in bytes.
 const maxHeader = 1024
 
-// Hash returns the hash of the API key in a request's Authorization header:
-// the user name of Basic authentication (interface document, Authentication;
-// RFC 7617), or a Bearer token (contract, section 6.1). A missing or malformed
-// header is a fault of kind Unauthorized that says what is wrong with it.
+// Hash returns the hash of the API key in a request's Authorization header. A
+// missing or malformed header is a fault of kind Unauthorized that says what is
+// wrong with it.
 func Hash(h http.Header) (string, error) {
+	key, err := of(h)
+	if err != nil {
+		return "", err
+	}
+	return authapi.Hash(key), nil
+}
+
+// Seed returns what is made of the API key, a name that its holder has given,
+// and the registry's secret, in hex: nobody makes it again without all three.
+func Seed(h http.Header, name string, secret []byte) (string, error) {
+	key, err := of(h)
+	if err != nil {
+		return "", err
+	}
+	own, err := hkdf.Key(sha256.New, []byte(key), secret, "asset-registry idempotency", sha256.Size)
+	if err != nil {
+		return "", fmt.Errorf("derive seed: %w", err)
+	}
+	mac := hmac.New(sha256.New, own)
+	mac.Write([]byte(name))
+	return hex.EncodeToString(mac.Sum(nil)), nil
+}
+
+// of returns the API key of a request: the user name of Basic authentication
+// (interface document, Authentication; RFC 7617), or a Bearer token (contract,
+// section 6.1).
+func of(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	switch {
 	case len(values) == 0:
@@ -44,7 +75,7 @@ func Hash(h http.Header) (string, error) {
 	if credentials == "" {
 		return "", refuse("The API key is empty.")
 	}
-	return authapi.Hash(credentials), nil
+	return credentials, nil
 }
 
 func refuse(description string) error {

@@ -100,6 +100,7 @@ type Request struct {
 	Caller  identity.Identity
 	Client  string // its address; "" if it has none
 	BaseURL string // that the public knows the registry by
+	Seed    string // of a creation that may be repeated, a secret; "" of anything else
 }
 
 // Forward passes a request on and its answer back.
@@ -168,6 +169,9 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	}
 	r.Header.Set(identity.Header, signed)
 	r.Header.Set(httpserver.BaseURLHeader, about.BaseURL)
+	if about.Seed != "" {
+		r.Header.Set(httpserver.SeedHeader, about.Seed)
+	}
 	if about.Client != "" {
 		r.Header.Set(httpserver.ClientHeader, about.Client)
 	}

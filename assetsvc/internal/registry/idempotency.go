@@ -1,0 +1,193 @@
+package registry
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// A creation under an Idempotency-Key takes all that is random in it from a
+// Seed. So its id is the same in every process, and that a store takes an id
+// once is the lock between them; and its tokens, which nobody stores, can be
+// told again to whoever sends the same key, and to nobody else.
+
+const (
+	repeatable = 24 * time.Hour // a creation can be repeated for so long; after that its key stands for a new one
+	maxUses    = 100            // of one key, each a creation of its own
+)
+
+// Seed is made of an API key and an Idempotency-Key, by the gateway: a secret
+// that nobody makes again who does not have both.
+type Seed []byte
+
+// derive returns 32 bytes for a purpose, which tell nothing of the seed.
+func (s Seed) derive(purpose string, number int) []byte {
+	mac := hmac.New(sha256.New, s)
+	mac.Write([]byte(purpose + " " + strconv.Itoa(number)))
+	return mac.Sum(nil)
+}
+
+// birth is what a creation is made of besides what was sent.
+type birth struct {
+	id     string
+	now    time.Time
+	newID  func() string // of parts
+	tokens string        // seed of the tokens; "" for random ones
+	origin origin        // zero: it cannot be repeated
+}
+
+// birth returns what a creation under the seed is made of, at its use'th use.
+func (s Seed) birth(use int, now time.Time) birth {
+	own, part := Seed(s.derive("creation", use)), 0
+	return birth{
+		id:  own.id(0),
+		now: now,
+		newID: func() string {
+			part++
+			return own.id(part)
+		},
+		tokens: hex.EncodeToString(own.derive("tokens", 0)),
+	}
+}
+
+// id returns a UUID4 as 32 hex characters.
+func (s Seed) id(number int) string {
+	var id uuid.UUID
+	copy(id[:], s.derive("id", number))
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return hex.EncodeToString(id[:])
+}
+
+// fingerprint tells requests under one seed apart: by what was sent, and by the
+// version, since the answers differ.
+func (s Seed) fingerprint(in Input) string {
+	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
+	mac.Write([]byte(strings.Join(in.Hidden, ",")))
+	mac.Write(record.Append([]byte{0}, in.Fields))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// origin is what a repeat of a creation is answered from. It holds no secret.
+type origin struct {
+	Request  string `json:"request"`            // its fingerprint
+	Created  int64  `json:"created"`            // µs since the Unix epoch
+	Position int64  `json:"position,omitempty"` // the first one, once there is another
+}
+
+func (o origin) encode() (string, error) {
+	if o == (origin{}) {
+		return "", nil
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return "", fmt.Errorf("encode origin: %w", err)
+	}
+	return string(text), nil
+}
+
+// origin returns the zero origin for an asset whose creation cannot be repeated.
+func (r Record) origin(now time.Time) (origin, error) {
+	var o origin
+	if r.Origin == "" {
+		return o, nil
+	}
+	if err := json.Unmarshal([]byte(r.Origin), &o); err != nil {
+		return o, fmt.Errorf("decode origin of asset %s: %w", r.ID, err)
+	}
+	if now.Sub(time.UnixMicro(o.Created)) >= repeatable {
+		return origin{}, nil
+	}
+	return o, nil
+}
+
+// originAfter is what the origin is after a change of stored.
+func (r Record) originAfter(now time.Time) (string, error) {
+	o, err := r.origin(now)
+	if err != nil {
+		return "", err
+	}
+	if o != (origin{}) && o.Position == 0 {
+		o.Position = r.Position
+	}
+	return o.encode()
+}
+
+// createOnce is Create under a seed.
+func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Input) (Created, error) {
+	now := r.now()
+	end, err := r.turns.take(ctx, in.Seed.birth(0, now).id) // who repeats at once takes no number
+	if err != nil {
+		return Created{}, fmt.Errorf("wait to create: %w", err)
+	}
+	defer end()
+	for use := range maxUses {
+		b := in.Seed.birth(use, now)
+		b.origin = origin{Request: in.Seed.fingerprint(in), Created: now.UnixMicro()}
+		stored, err := r.store.Get(ctx, b.id)
+		if errors.Is(err, ErrNotFound) {
+			var created Created
+			created, err = r.create(ctx, by, in, b)
+			if errors.Is(err, ErrVoid) {
+				continue
+			}
+			if !errors.Is(err, ErrExists) {
+				return created, err
+			}
+			stored, err = r.store.Get(ctx, b.id) // another process was faster
+		}
+		if err != nil {
+			return Created{}, unavailable("read asset "+b.id, err)
+		}
+		before, err := stored.origin(now)
+		switch {
+		case err != nil:
+			return Created{}, err
+		case before == (origin{}):
+			continue
+		case before.Request != b.origin.Request:
+			return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", "Another request was made with this key within 24 hours.")
+		}
+		b.now = time.UnixMicro(before.Created)
+		return r.repeat(ctx, by, in, b, stored, before.Position)
+	}
+	return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", "This key was used %d times; make a new one.", maxUses)
+}
+
+// repeat returns what was returned when stored was created. First is the
+// position that it had, 0 if that is the one it has.
+func (r *Registry) repeat(ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64) (Created, error) {
+	if first != 0 {
+		now, err := decode(stored)
+		if err != nil {
+			return Created{}, err
+		}
+		a, err := r.rules.Create(in.Fields, asset.Origin{
+			ID: b.id, Owner: by.Broker, MayCreate: true, Hidden: in.Hidden, Now: b.now, NewID: b.newID,
+		})
+		if err != nil {
+			return Created{}, fmt.Errorf("make asset %s again: %w", b.id, err)
+		}
+		stored.Body, stored.Position = a.Numbered(now.AssetID()).Encode(), first
+	}
+	tokens, err := r.tokens.IssueTokens(ctx, authapi.IssueTokensRequest{AssetID: b.id, Broker: by.Broker, Seed: b.tokens})
+	if err != nil {
+		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", b.id, err)
+	}
+	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
+}

@@ -1,0 +1,125 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// maxPatch bounds the bytes of a patch that is kept, so that a hundred of the
+// largest weigh less than the largest asset.
+const maxPatch = 32 << 10
+
+// Change is what is known of a change of an asset.
+type Change struct {
+	Revision int64
+	Position int64 // when; the asset's dateModified
+	By       Author
+	Patch    record.List // a JSON Patch from the revision before, or from nothing; nil when it was too large to keep
+	Size     int         // of the patch, in bytes
+}
+
+// Author is who made a change.
+type Author struct {
+	Broker string     `json:"broker"` // or other holder of a key
+	KeyID  string     `json:"key"`    // names the key without giving it away
+	Role   asset.Role `json:"role"`   // in which the change was made
+}
+
+// change is a Change as a Store keeps it.
+type change struct {
+	By    Author          `json:"by"`
+	Patch json.RawMessage `json:"patch,omitempty"`
+	Size  int             `json:"size"`
+}
+
+// encodeChange returns what is kept of a change from before, nil for nothing,
+// to after.
+func encodeChange(by Author, before, after record.Value) ([]byte, error) {
+	operations := record.Patch(before, after)
+	if before == nil {
+		operations = record.List{record.Object{{Name: "op", Value: "add"}, {Name: "path", Value: ""}, {Name: "value", Value: after}}}
+	}
+	patch := record.Append(nil, operations)
+	c := change{By: by, Patch: patch, Size: len(patch)}
+	if len(patch) > maxPatch {
+		c.Patch = nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode change: %w", err)
+	}
+	return text, nil
+}
+
+func (r Revision) decode() (Change, error) {
+	var c change
+	if err := json.Unmarshal(r.Change, &c); err != nil {
+		return Change{}, err
+	}
+	decoded := Change{Revision: r.Revision, Position: r.Position, By: c.By, Size: c.Size}
+	if c.Patch == nil {
+		return decoded, nil
+	}
+	var err error
+	decoded.Patch, err = record.ParsePatch(c.Patch)
+	return decoded, err
+}
+
+// Revisions returns up to limit changes of an asset before a position, 0 for
+// the newest, the newest first. They are for its owner and the administrator.
+func (r *Registry) Revisions(ctx context.Context, by identity.Identity, id, token string, before int64, limit int) ([]Change, error) {
+	stored, err := r.Read(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	a, err := decode(stored)
+	if err != nil {
+		return nil, err
+	}
+	role, _, err := r.roleOf(ctx, by, a, token, stored.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	if role != asset.Owner && role != asset.Administrator {
+		return nil, forbidden()
+	}
+	log, err := r.store.Log(ctx, id)
+	if err != nil {
+		return nil, unavailable("read changes of asset "+id, err)
+	}
+	changes := make([]Change, 0, min(limit, len(log)))
+	for _, revision := range log {
+		if len(changes) == limit {
+			break
+		}
+		if before > 0 && revision.Position >= before {
+			continue
+		}
+		c, err := revision.decode()
+		if err != nil {
+			return nil, fmt.Errorf("decode revision %d of asset %s: %w", revision.Revision, id, err)
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// Guard tells whether an asset that stands at a position is still the one that
+// a client has seen. A nil Guard lets any through.
+type Guard func(position int64) bool
+
+// check returns a fault of kind Precondition for an asset that is another by
+// now. Who may not change it in any case, or something that is not there, hears
+// of that instead (RFC 9110, 13.2.1): refusal is what the rules have said.
+func (g Guard) check(stored Record, refusal error) error {
+	if g == nil || g(stored.Position) || refusal != nil && fault.KindOf(refusal) != fault.Invalid {
+		return refusal
+	}
+	return fault.New(fault.Precondition, fault.URL, "precondition", "Precondition Failed")
+}
