@@ -120,6 +120,9 @@ func TestRoutes(t *testing.T) {
 		"change a part":            {"PATCH", "/api/2.5/assets/there/items/x", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there/items/x body"},
 		"a part's newer version":   {"PUT", "/api/2.5/assets/there/documents/x", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there/documents/x body"},
 		"remove a part":            {"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "", "", 200, "DELETE /api/2.5/assets/there/related_processes/x"},
+		"changes":                  {"GET", "/api/0/assets/there/revisions", "key", "", "", 200, "GET /api/2.5/assets/there/revisions"},
+		"changes without a key":    {"GET", "/api/2.5/assets/there/revisions", "", "", "", 401, "Authorization"},
+		"changes of no asset":      {"GET", "/api/2.5/assets/missing/revisions", "", "", "", 404, "asset_id"},
 		"a body with a removal":    {"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "text/plain", "body", 200, "DELETE /api/2.5/assets/there/related_processes/x "},
 		"a removal without a key":  {"DELETE", "/api/2.5/assets/there/related_processes/x", "", "", "", 401, "Authorization"},
 		"a part of another type":   {"PATCH", "/api/2.5/assets/there/items/x", "key", "text/plain", "body", 415, "Content-Type"},
@@ -177,6 +180,39 @@ func TestTooManyRequestsAreTold(t *testing.T) {
 				}
 			}
 			t.Error("ten requests have passed where one a second may")
+		})
+	}
+}
+
+// TestOnlyTheEdgeMakesSeeds has a row for each request: whether the asset service
+// is given a seed, whatever the client says of one.
+func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
+	var got string
+	s := start(t, func(c *Config) {
+		c.Assets = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get(httpserver.SeedHeader) })
+	})
+	for name, c := range map[string]struct {
+		method, path, key string
+		seeded            bool
+	}{
+		"a creation under a key":     {"POST", "/api/2.5/assets", "k", true},
+		"a creation":                 {"POST", "/api/2.5/assets", "", false},
+		"a change":                   {"PATCH", "/api/2.5/assets/there", "k", false},
+		"a read":                     {"GET", "/api/2.5/assets/there", "k", false},
+		"an empty key":               {"POST", "/api/2.5/assets", "", false},
+		"a creation in an old guise": {"POST", "/api/2.4/assets", "k", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest(c.method, c.path, strings.NewReader("body"))
+			r.SetBasicAuth("key", "")
+			r.Header.Set("Content-Type", jsonType)
+			r.Header.Set("Idempotency-Key", c.key)
+			r.Header.Set(httpserver.SeedHeader, "claimed")
+			r.Header.Set("Connection", httpserver.SeedHeader)
+			s.Handler().ServeHTTP(httptest.NewRecorder(), r)
+			if len(got) == 64 != c.seeded || !c.seeded && got != "" {
+				t.Errorf("the seed is %q", got)
+			}
 		})
 	}
 }

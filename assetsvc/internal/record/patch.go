@@ -39,14 +39,15 @@ func patch(operations List, at string, before, after Value) List {
 }
 
 func patchObject(operations List, at string, before, after Object) List {
+	was, is := before.lookups(), after.lookups()
 	for _, m := range before {
-		if _, stays := after.Lookup(m.Name); !stays {
+		if _, stays := is(m.Name); !stays {
 			operations = append(operations, Object{{"op", "remove"}, {"path", Pointer(at, m.Name)}})
 		}
 	}
 	for _, m := range after {
 		within := Pointer(at, m.Name)
-		if old, there := before.Lookup(m.Name); there {
+		if old, there := was(m.Name); there {
 			operations = patch(operations, within, old, m.Value)
 		} else {
 			operations = append(operations, operation("add", within, m.Value))

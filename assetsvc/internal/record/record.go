@@ -44,6 +44,22 @@ func (o Object) Lookup(name string) (Value, bool) {
 	return nil, false
 }
 
+// lookups returns Lookup for many names: of a large object it takes no longer
+// than of a small one.
+func (o Object) lookups() func(name string) (Value, bool) {
+	if len(o) <= large {
+		return o.Lookup
+	}
+	values := make(map[string]Value, len(o))
+	for _, m := range o {
+		values[m.Name] = m.Value
+	}
+	return func(name string) (Value, bool) {
+		value, there := values[name]
+		return value, there
+	}
+}
+
 // Text returns a member that is a string, "" when it is absent or something else.
 func (o Object) Text(name string) string {
 	text, _ := o.Get(name).(string)
@@ -92,8 +108,12 @@ func Equal(a, b Value) bool {
 	switch a := a.(type) {
 	case Object:
 		b, ok := b.(Object)
-		return ok && len(a) == len(b) && !slices.ContainsFunc(a, func(m Member) bool {
-			other, there := b.Lookup(m.Name)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		lookup := b.lookups()
+		return !slices.ContainsFunc(a, func(m Member) bool {
+			other, there := lookup(m.Name)
 			return !there || !Equal(m.Value, other)
 		})
 	case List:

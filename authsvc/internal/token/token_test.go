@@ -223,3 +223,32 @@ func FuzzUnseal(f *testing.F) {
 		}
 	})
 }
+
+func TestTokensAreIssuedAgainToWhoHasTheSeed(t *testing.T) {
+	s, store, sealer := newService(t, "a")
+	form := regexp.MustCompile(`^[0-9a-f]{32}$`)
+	const other = "ffeeddccbbaa99887766554433221100"
+	seen := map[string]bool{}
+	for _, c := range []struct{ asset, seed string }{{asset, "seed"}, {other, "seed"}, {asset, "another"}} {
+		issued, err := s.IssueAgain(c.asset, "broker", []byte(c.seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range []string{issued.Token, issued.Transfer} {
+			if !form.MatchString(token) || seen[token] || strings.Contains(issued.Sealed, token) {
+				t.Errorf("token %q of %v", token, c)
+			}
+			seen[token] = true
+		}
+		if again, err := s.IssueAgain(c.asset, "broker", []byte(c.seed)); err != nil || again != issued {
+			t.Errorf("got %+v, %v; want %+v", again, err, issued)
+		}
+		want := Record{AssetID: c.asset, Broker: "broker", OwnerHash: authapi.Hash(issued.Token), TransferHash: authapi.Hash(issued.Transfer), Generation: 1}
+		if got, err := sealer.Unseal(issued.Sealed); err != nil || got != want {
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
+		}
+	}
+	if len(store.records) != 0 {
+		t.Error("issuing stores something")
+	}
+}

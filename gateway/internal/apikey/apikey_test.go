@@ -35,6 +35,39 @@ func TestHash(t *testing.T) {
 	}
 }
 
+func TestASeedTakesTheKeyTheNameAndTheSecret(t *testing.T) {
+	seed := func(authorization, name, secret string) string {
+		t.Helper()
+		got, err := Seed(http.Header{"Authorization": {authorization}}, name, []byte(secret))
+		if err != nil || len(got) != 64 {
+			t.Fatalf("got %s, %v", got, err)
+		}
+		return got
+	}
+	want := seed(basic("key:"), "name", "secret")
+	for name, same := range map[string]string{
+		"again":               seed(basic("key:"), "name", "secret"),
+		"with a password":     seed(basic("key:word"), "name", "secret"),
+		"the key as a bearer": seed("Bearer key", "name", "secret"),
+	} {
+		if same != want {
+			t.Errorf("%s it is another", name)
+		}
+	}
+	for name, other := range map[string]string{
+		"key":    seed(basic("key2:"), "name", "secret"),
+		"name":   seed(basic("key:"), "name2", "secret"),
+		"secret": seed(basic("key:"), "name", "secret2"),
+	} {
+		if other == want {
+			t.Errorf("with another %s it is the same", name)
+		}
+	}
+	if got, err := Seed(http.Header{}, "name", []byte("secret")); fault.KindOf(err) != fault.Unauthorized || got != "" {
+		t.Errorf("without a key: %s, %v", got, err)
+	}
+}
+
 func TestHashRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		values []string

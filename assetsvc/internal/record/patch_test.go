@@ -1,0 +1,156 @@
+package record
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func mustParse(t *testing.T, text string) Value {
+	t.Helper()
+	value, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
+}
+
+func TestPatch(t *testing.T) {
+	for name, c := range map[string]struct{ before, after, want string }{
+		"nothing differs":                    {`{"a":[1,{"b":null}]}`, `{"a":[1,{"b":null}]}`, `[]`},
+		"the order of members differs":       {`{"a":1,"b":2}`, `{"b":2,"a":1}`, `[]`},
+		"a value":                            {`{"a":"x"}`, `{"a":"y"}`, `[{"op":"replace","path":"/a","value":"y"}]`},
+		"a number's text":                    {`{"a":1}`, `{"a":1.0}`, `[{"op":"replace","path":"/a","value":1.0}]`},
+		"a value becomes an object":          {`{"a":1}`, `{"a":{}}`, `[{"op":"replace","path":"/a","value":{}}]`},
+		"an object becomes a list":           {`{"a":{}}`, `{"a":[]}`, `[{"op":"replace","path":"/a","value":[]}]`},
+		"a value within":                     {`{"a":{"b":{"c":1,"d":2}}}`, `{"a":{"b":{"c":1,"d":3}}}`, `[{"op":"replace","path":"/a/b/d","value":3}]`},
+		"a member more":                      {`{}`, `{"a":{"b":1}}`, `[{"op":"add","path":"/a","value":{"b":1}}]`},
+		"a member less":                      {`{"a":1,"b":2}`, `{"b":2}`, `[{"op":"remove","path":"/a"}]`},
+		"a member that is null":              {`{}`, `{"a":null}`, `[{"op":"add","path":"/a","value":null}]`},
+		"names with slashes and tildes":      {`{"a/b":{"~1":1}}`, `{"a/b":{"~1":2}}`, `[{"op":"replace","path":"/a~1b/~01","value":2}]`},
+		"a name of nothing":                  {`{"":1}`, `{"":2}`, `[{"op":"replace","path":"/","value":2}]`},
+		"an element more at the end":         {`[1]`, `[1,2,3]`, `[{"op":"add","path":"/1","value":2},{"op":"add","path":"/2","value":3}]`},
+		"an element more at the start":       {`[2,3]`, `[1,2,3]`, `[{"op":"add","path":"/0","value":1}]`},
+		"an element less in the middle":      {`[1,2,3]`, `[1,3]`, `[{"op":"remove","path":"/1"}]`},
+		"elements less, the last first":      {`[1,2,3,4]`, `[4]`, `[{"op":"remove","path":"/2"},{"op":"remove","path":"/1"},{"op":"remove","path":"/0"}]`},
+		"an element that differs":            {`[1,{"a":1},3]`, `[1,{"a":2},3]`, `[{"op":"replace","path":"/1/a","value":2}]`},
+		"one that differs and one that goes": {`[1,2,3,9]`, `[1,5,9]`, `[{"op":"replace","path":"/1","value":5},{"op":"remove","path":"/2"}]`},
+		"equal elements":                     {`[1,1,1]`, `[1,1]`, `[{"op":"remove","path":"/2"}]`},
+		"the whole value":                    {`1`, `"x"`, `[{"op":"replace","path":"","value":"x"}]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(Append(nil, Patch(mustParse(t, c.before), mustParse(t, c.after)))); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPatchesOfTheDeepestAreRead(t *testing.T) {
+	deep := strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)
+	patch := Patch(nil, mustParse(t, deep))
+	if again, err := ParsePatch(Append(nil, patch)); err != nil || !Equal(again, patch) {
+		t.Errorf("got %v, %v", again, err)
+	}
+}
+
+// BenchmarkPatchManyMembers has as many names in an object as a body can hold:
+// the time per byte must not grow with their number.
+func BenchmarkPatchManyMembers(b *testing.B) {
+	for _, members := range []int{100, 10_000, 100_000} {
+		before, after := make(Object, members), make(Object, members)
+		for i := range members {
+			before[i] = Member{strconv.Itoa(i), Number("1")}
+			after[members-1-i] = before[i]
+		}
+		after[members/2].Value = Number("2")
+		b.Run(strconv.Itoa(members), func(b *testing.B) {
+			b.SetBytes(int64(members))
+			for b.Loop() {
+				if got := Patch(before, after); len(got) != 1 {
+					b.Fatal(got)
+				}
+			}
+		})
+	}
+}
+
+// apply is JSON Patch as RFC 6902 has it, of the operations that Patch makes.
+func apply(t *testing.T, to Value, operations List) Value {
+	t.Helper()
+	for _, element := range operations {
+		o := element.(Object)
+		var steps []string
+		if path := o.Text("path"); path != "" {
+			steps = strings.Split(path[1:], "/")
+		}
+		to = applyAt(t, to, steps, o)
+	}
+	return to
+}
+
+func applyAt(t *testing.T, to Value, steps []string, o Object) Value {
+	t.Helper()
+	if len(steps) == 0 {
+		return o.Get("value")
+	}
+	step, op := strings.NewReplacer("~1", "/", "~0", "~").Replace(steps[0]), o.Text("op")
+	last := len(steps) == 1
+	switch to := to.(type) {
+	case Object:
+		value, there := to.Lookup(step)
+		if there == (last && op == "add") {
+			t.Fatalf("%v: there is such a member, or is not: %v", o, to)
+		}
+		if last && op == "remove" {
+			return to.Without(step)
+		}
+		return to.With(step, applyAt(t, value, steps[1:], o))
+	case List:
+		i, err := strconv.Atoi(step)
+		end := len(to)
+		if last && op == "add" {
+			end++
+		}
+		if err != nil || strconv.Itoa(i) != step || i < 0 || i >= end {
+			t.Fatalf("%v: there is no such element: %v", o, to)
+		}
+		to = slices.Clone(to)
+		switch {
+		case last && op == "add":
+			return slices.Insert(to, i, o.Get("value"))
+		case last && op == "remove":
+			return slices.Delete(to, i, i+1)
+		}
+		to[i] = applyAt(t, to[i], steps[1:], o)
+		return to
+	}
+	t.Fatalf("%v: nothing is within %v", o, to)
+	return nil
+}
+
+// FuzzPatch applies what Patch makes.
+func FuzzPatch(f *testing.F) {
+	for _, seed := range [][2]string{
+		{`{"a":[1,2,{"b":null}],"c/~":{"":[]}}`, `{"a":[2,{"b":1},3],"c/~":{"":[[]]},"d":"x"}`},
+		{`[1,2,3,4,5]`, `[5,4,3]`}, {`[[],[[1]],{}]`, `[[[1]],{"0":1}]`}, {`{"0":{"-":1}}`, `{"0":{"-":[null]}}`}, {`{"~01":1}`, `{"~01":[1,1]}`},
+	} {
+		f.Add([]byte(seed[0]), []byte(seed[1]))
+	}
+	f.Fuzz(func(t *testing.T, one, other []byte) {
+		before, err := Parse(one)
+		after, err2 := Parse(other)
+		if err != nil || err2 != nil {
+			return
+		}
+		text := Append(nil, Patch(before, after))
+		patch, err := ParsePatch(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if got := apply(t, before, patch); !Equal(got, after) {
+			t.Fatalf("%s on %s gives %v, want %s", text, one, got, other)
+		}
+	})
+}
