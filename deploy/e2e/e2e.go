@@ -22,6 +22,10 @@ func Run(t *testing.T, base string) {
 				"parts are resources":                                    testParts,
 				"an asset is sold":                                       testSold,
 				"an asset is deleted":                                    testDeleted,
+				"what a reader has is not sent again":                    testConditionalReads,
+				"what has changed since is not changed":                  testConditionalWrites,
+				"a creation is repeated":                                 testRepeatedCreation,
+				"every change is kept":                                   testRevisions,
 			} {
 				t.Run(name, func(t *testing.T) { scenario(t, a) })
 			}
@@ -59,6 +63,8 @@ func Run(t *testing.T, base string) {
 		"an asset is sold by its third owner":     testSecondBroker,
 		"many race for an asset":                  testTransferRaces,
 		"a client keeps to its server":            testCluster,
+		"of fifty who saw the same one wins":      testConditionalRace,
+		"twenty at once repeat one creation":      testRepeatsAtOnce,
 	} {
 		t.Run(name, func(t *testing.T) { scenario(t, a) })
 	}

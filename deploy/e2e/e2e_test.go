@@ -201,7 +201,8 @@ func TestNoSecretIsLoggedOrStored(t *testing.T) {
 			a := api{start(t, dir, output), "2.5"}
 			c := a.publish(t, validAsset())
 			const canary = "canary0123456789"
-			secrets := []string{c.token, text(at(a.create(t, validAsset()).json["access"], "transfer")), canary, basic(canary), basic(canary + ":")}
+			keyed := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.with("Idempotency-Key", "once")).must(t, 201)
+			secrets := []string{c.token, text(at(keyed.json["access"], "token")), text(at(keyed.json["access"], "transfer")), text(at(a.create(t, validAsset()).json["access"], "transfer")), canary, basic(canary), basic(canary + ":")}
 			for _, path := range []string{"/assets", "/assets/" + c.id, "/assets/" + strings.Repeat("0", 32), "/assets/" + c.id + "/nothing"} {
 				for _, method := range []string{"GET", "POST", "PATCH", "PUT", "DELETE"} {
 					for _, token := range []string{c.token, canary} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -69,11 +70,18 @@ type exchange struct {
 
 func (s service) do(t *testing.T, e exchange) *httptest.ResponseRecorder {
 	t.Helper()
+	return s.doWith(t, nil, e)
+}
+
+// doWith does e with more headers.
+func (s service) doWith(t *testing.T, headers http.Header, e exchange) *httptest.ResponseRecorder {
+	t.Helper()
 	r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))
 	signed, err := s.signer.Sign(identity.Identity{Broker: string(e.by), Role: e.by, Levels: "3"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	maps.Copy(r.Header, headers)
 	r.Header.Set(identity.Header, signed)
 	r.Header.Set(httpserver.BaseURLHeader, "https://registry.example")
 	r.Header.Set(tokenHeader, e.token)

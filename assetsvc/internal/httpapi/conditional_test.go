@@ -1,0 +1,318 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+func TestParseTags(t *testing.T) {
+	for text, want := range map[string]string{
+		`"a"`:                    `"a" |`,
+		`"a", "b"`:               `"a" "b" |`,
+		` ,"a",, W/"b" , "" ,`:   `"a" "" | "b"`,
+		`"a,b","c"`:              `"a,b" "c" |`,
+		`W/"a"`:                  `| "a"`,
+		`*`:                      `*`,
+		` * `:                    `*`,
+		``:                       `|`,
+		`"!#$%&'()*+-./:;<=>?@"`: `"!#$%&'()*+-./:;<=>?@" |`,
+		`a`:                      "refused",
+		`"a`:                     "refused",
+		`a"`:                     "refused",
+		`"`:                      "refused",
+		`"a" "b"`:                "refused",
+		`"a"b`:                   "refused",
+		`"a b"`:                  "refused",
+		`w/"a"`:                  "refused",
+		`*, "a"`:                 "refused",
+		`W/`:                     "refused",
+		`W/a"b"`:                 "refused",
+	} {
+		got := "refused"
+		parsed, err := parseTags(http.Header{"If-Match": {text}}, "If-Match")
+		switch {
+		case err == nil && parsed.any:
+			got = "*"
+		case err == nil:
+			got = strings.TrimSpace(strings.Join(append(append(slices.Clone(parsed.strong), "|"), parsed.weak...), " "))
+		case fault.KindOf(err) != fault.Invalid:
+			t.Errorf("%s: %v", text, err)
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+	if none, err := parseTags(http.Header{}, "If-Match"); none != nil || err != nil {
+		t.Errorf("got %v, %v", none, err)
+	}
+	if both, err := parseTags(http.Header{"If-Match": {`"a"`, `"b"`}}, "If-Match"); err != nil || len(both.strong) != 2 {
+		t.Errorf("got %v, %v", both, err)
+	}
+}
+
+var tagForm = regexp.MustCompile(`^"[0-9]+-2\.[45](-pretty)?(-f)?"$`)
+
+func TestTagsTellRepresentationsApart(t *testing.T) {
+	s := newService(t)
+	at := s.published(t)
+	seen := map[string]string{}
+	for range 2 { // the same each time
+		for _, path := range []string{at, at + "?opt_pretty=1", at + "?opt_jsonp=f", at + "?opt_pretty=1&opt_jsonp=f", strings.Replace(at, "2.5", "2.4", 1)} {
+			for _, method := range []string{"GET", "HEAD"} {
+				got := s.do(t, exchange{method, path, "", "", "", 200, ""}).Header().Get("ETag")
+				if !tagForm.MatchString(got) || seen[path] != "" && seen[path] != got {
+					t.Errorf("%s %s: got %s after %s", method, path, got, seen[path])
+				}
+				for other, tag := range seen {
+					if other != path && tag == got {
+						t.Errorf("%s and %s both have %s", path, other, tag)
+					}
+				}
+				seen[path] = got
+			}
+		}
+	}
+}
+
+// TestReadsAreConditional has a row for each condition on reads of what has tag.
+func TestReadsAreConditional(t *testing.T) {
+	s := newService(t)
+	at := s.published(t)
+	for _, path := range []string{at, at + "/documents", at + "/items?opt_pretty=1", strings.Replace(at, "2.5", "2.4", 1) + "/decisions"} {
+		tag := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Header().Get("ETag")
+		for name, c := range map[string]struct {
+			header, value string
+			status        int
+		}{
+			"what the reader has":               {"If-None-Match", tag, 304},
+			"what the reader has, weakly":       {"If-None-Match", "W/" + tag, 304},
+			"one of those that it has":          {"If-None-Match", `"x", ` + tag, 304},
+			"anything":                          {"If-None-Match", "*", 304},
+			"another":                           {"If-None-Match", `"x"`, 200},
+			"nothing":                           {"If-None-Match", "", 200},
+			"no tag":                            {"If-None-Match", strings.Trim(tag, `"`), 400},
+			"only what the reader has":          {"If-Match", tag, 200},
+			"only another":                      {"If-Match", `"x"`, 412},
+			"only what it has, weakly":          {"If-Match", "W/" + tag, 412},
+			"only anything that there is":       {"If-Match", "*", 200},
+			"only nothing":                      {"If-Match", "", 412},
+			"not since a time, which we ignore": {"If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT", 200},
+		} {
+			t.Run(path+" "+name, func(t *testing.T) {
+				for _, method := range []string{"GET", "HEAD"} {
+					got := s.doWith(t, http.Header{c.header: {c.value}}, exchange{method, path, "", "", "", c.status, ""})
+					if c.status == 304 && (got.Body.Len() != 0 || got.Header().Get("Content-Type") != "") || c.status < 400 && got.Header().Get("ETag") != tag {
+						t.Errorf("got %v %s", got.Header(), got.Body)
+					}
+				}
+			})
+		}
+	}
+	s.doWith(t, http.Header{"If-None-Match": {"*"}}, exchange{"GET", at + "x", "", "", "", 404, "asset_id"})
+	s.doWith(t, http.Header{"If-None-Match": {"*"}}, exchange{"GET", at + "/items/x", "", "", "", 404, "item_id"})
+}
+
+// TestWritesAreConditional has a row for each condition on writes.
+func TestWritesAreConditional(t *testing.T) {
+	s := newService(t)
+	const refused = `{"location":"url","name":"precondition","description":"Precondition Failed"}`
+	decision := `{"data":{"decisionDate":"2026-11-21","decisionID":"y"}}`
+	for name, c := range map[string]struct {
+		header, value string // %s is the tag
+		status        int
+	}{
+		"the asset as it was":            {"If-Match", "%s", 0},
+		"in a list":                      {"If-Match", `"x", %s`, 0},
+		"any asset":                      {"If-Match", "*", 0},
+		"another":                        {"If-Match", `"1-2.5"`, 412},
+		"the asset, weakly":              {"If-Match", "W/%s", 412},
+		"none":                           {"If-Match", "", 412},
+		"no tag":                         {"If-Match", "x", 400},
+		"not the asset":                  {"If-None-Match", "%s", 412},
+		"not the asset, weakly":          {"If-None-Match", "W/%s", 412},
+		"no asset":                       {"If-None-Match", "*", 412},
+		"not another":                    {"If-None-Match", `"1-2.5"`, 0},
+		"a position that begins as ours": {"If-Match", `"1"`, 412},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := s.published(t)
+			for _, e := range []exchange{
+				{"PATCH", at, identity.Broker, "token", `{"data":{"title":"y"}}`, 200, `"y"`},
+				{"PATCH", at, identity.Broker, "token", `{"data":{}}`, 200, ""},
+				{"PUT", at + "?opt_pretty=1", identity.Broker, "token", validAsset, 200, ""},
+				{"POST", at + "/decisions", identity.Broker, "token", decision, 201, `"y"`},
+				{"POST", at + "/related_processes", identity.Concierge, "", `{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`, 201, ""},
+			} {
+				for _, view := range []string{at, strings.Replace(at, "2.5", "2.4", 1), at + "?opt_pretty=1", at + "/items"} { // any of them will do
+					tag := s.do(t, exchange{"GET", view, "", "", "", 200, ""}).Header().Get("ETag")
+					before := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String()
+					headers := http.Header{c.header: {strings.ReplaceAll(c.value, "%s", tag)}}
+					if c.status != 0 {
+						e.status, e.says = c.status, map[int]string{412: refused, 400: c.header}[c.status]
+					}
+					got := s.doWith(t, headers, e)
+					after := s.do(t, exchange{"GET", at, "", "", "", 200, ""})
+					if c.status != 0 && after.Body.String() != before {
+						t.Errorf("%s %s was refused, and has made %s of %s", e.method, e.path, after.Body, before)
+					}
+					if c.status != 0 || e.path == at+"/related_processes" {
+						break
+					}
+					position, _, _ := strings.Cut(after.Header().Get("ETag"), "-")
+					if tag := got.Header().Get("ETag"); !tagForm.MatchString(tag) || !strings.HasPrefix(tag, position+"-") {
+						t.Errorf("%s %s: the answer's tag is %s, the asset's begins with %s", e.method, e.path, tag, position)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestARemovalIsConditional(t *testing.T) {
+	s := newService(t)
+	at := s.published(t)
+	created := s.do(t, exchange{"POST", at + "/related_processes", identity.Concierge, "", `{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`, 201, ""})
+	one := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
+	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}}, exchange{"DELETE", one, identity.Concierge, "", "", 412, "precondition"})
+	s.doWith(t, http.Header{"If-Match": {"x"}}, exchange{"DELETE", one, identity.Concierge, "", "", 400, "If-Match"})
+	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}}, exchange{"DELETE", one + "x", identity.Concierge, "", "", 404, "relatedProcess_id"})
+	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}}, exchange{"DELETE", one, identity.Broker, "token", "", 403, "permission"})
+	got := s.doWith(t, http.Header{"If-Match": {created.Header().Get("ETag")}}, exchange{"DELETE", one, identity.Concierge, "", "", 200, "null"})
+	if tag := got.Header().Get("ETag"); tag != "" {
+		t.Errorf("what is gone has the tag %s", tag)
+	}
+}
+
+func TestRevisions(t *testing.T) {
+	s := newService(t)
+	at := s.published(t)
+	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"title":"y","assetCustodian":{"additionalContactPoints":[{"name":"x","telephone":"1"}]}}}`, 200, ""})
+	large := strings.Repeat("x", 40_000)
+	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"description":"` + large + `"}}`, 200, ""})
+	all := at + "/revisions"
+	type page struct {
+		Data []struct {
+			Revision    int
+			Date        string
+			Author      map[string]string
+			Changes     []struct{ Op, Path string }
+			ChangesSize int
+		}
+		NextPage struct{ Offset, Path, URI string } `json:"next_page"`
+	}
+	get := func(path string) (p page) {
+		t.Helper()
+		got := s.do(t, exchange{"GET", path, identity.Administrator, "", "", 200, ""})
+		if err := json.Unmarshal(got.Body.Bytes(), &p); err != nil || got.Header().Get("Cache-Control") != "no-store" {
+			t.Fatalf("%v: %v %s", err, got.Header(), got.Body)
+		}
+		return p
+	}
+	p := get(all)
+	var shown []string
+	for _, r := range p.Data {
+		var paths []string
+		for _, c := range r.Changes {
+			paths = append(paths, c.Op+" "+c.Path)
+		}
+		shown = append(shown, fmt.Sprintf("%d %s %s", r.Revision, r.Author["role"], strings.Join(paths, ", ")))
+	}
+	want := []string{"4 owner ", "3 owner replace /title, add /assetCustodian/additionalContactPoints", "2 owner replace /status, add /rectificationPeriod, replace /date", "1 owner add "}
+	if got := strings.Join(shown, "; "); got != strings.Join(want, "; ") {
+		t.Errorf("got  %s\nwant %s", got, strings.Join(want, "; "))
+	}
+	if p.Data[0].ChangesSize < len(large) || p.Data[0].Changes != nil || p.Data[1].ChangesSize != 0 {
+		t.Errorf("of a large change there is %d bytes, %v", p.Data[0].ChangesSize, p.Data[0].Changes)
+	}
+	var asset struct{ Data struct{ DateModified string } }
+	if err := json.Unmarshal(s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.Bytes(), &asset); err != nil || asset.Data.DateModified != p.Data[0].Date {
+		t.Errorf("the asset is of %s, its newest revision of %s, %v", asset.Data.DateModified, p.Data[0].Date, err)
+	}
+	// Page after page it is the same.
+	var paged []int
+	for path := all + "?limit=3"; ; {
+		next := get(path)
+		if len(next.Data) == 0 {
+			if next.NextPage.Path != path {
+				t.Errorf("the empty page %s leads to %s", path, next.NextPage.Path)
+			}
+			break
+		}
+		for _, r := range next.Data {
+			paged = append(paged, r.Revision)
+		}
+		if next.NextPage.URI != "https://registry.example"+next.NextPage.Path || next.NextPage.Offset != next.Data[len(next.Data)-1].Date {
+			t.Errorf("next_page is %+v", next.NextPage)
+		}
+		path = next.NextPage.Path
+	}
+	if fmt.Sprint(paged) != "[4 3 2 1]" {
+		t.Errorf("pages have %v", paged)
+	}
+	old := s.do(t, exchange{"GET", strings.Replace(all, "2.5", "2.4", 1), identity.Administrator, "", "", 200, "/title"}).Body.String()
+	if strings.Contains(old, "additionalContactPoints") || strings.Contains(old, "rectificationPeriod") {
+		t.Errorf("2.4 shows %s", old)
+	}
+	for path, c := range map[string]struct {
+		by     identity.Role
+		token  string
+		status int
+		says   string
+	}{
+		all:                           {identity.Broker, "token", 200, `"revision":4`},
+		all + "?opt_pretty=1&limit=1": {identity.Administrator, "", 200, "\n    \"data\": ["},
+		all + "?limit=0":              {identity.Administrator, "", 400, "limit"},
+		all + "?offset=x":             {identity.Administrator, "", 404, "offset"},
+		all + "?limit=x":              {identity.Concierge, "", 403, "permission"},
+		all + "?limit=1":              {identity.Broker, "wrong", 403, "permission"},
+		strings.Replace(all, "assets/", "assets/x", 1): {identity.Administrator, "", 404, "asset_id"},
+	} {
+		s.do(t, exchange{"GET", path, c.by, c.token, "", c.status, c.says})
+	}
+}
+
+// TestIdempotencyKeys has a row for each form of a key.
+func TestIdempotencyKeys(t *testing.T) {
+	s := newService(t)
+	for name, c := range map[string]struct {
+		keys   []string
+		seed   string
+		status int
+		says   string
+	}{
+		"a key":                 {[]string{"8e03978e-40d5-43e8-bc93-6894a57f9324"}, "aa", 201, "token"},
+		"a quoted one":          {[]string{`"x"`}, "bb", 201, "token"},
+		"the longest":           {[]string{strings.Repeat("~", 255)}, "cc", 201, "token"},
+		"a longer one":          {[]string{strings.Repeat("~", 256)}, "dd", 400, idempotencyHeader},
+		"an empty one":          {[]string{""}, "", 400, idempotencyHeader},
+		"one with a blank":      {[]string{"a b"}, "ee", 400, idempotencyHeader},
+		"one that is not ASCII": {[]string{"ключ"}, "ff", 400, idempotencyHeader},
+		"two":                   {[]string{"a", "b"}, "ab", 400, idempotencyHeader},
+		"a gateway without it":  {[]string{"a"}, "", 500, "server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			headers := http.Header{idempotencyHeader: c.keys}
+			if c.seed != "" {
+				headers.Set(httpserver.SeedHeader, c.seed)
+			}
+			e := exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, c.status, c.says}
+			first, second := s.doWith(t, headers, e), s.doWith(t, headers, e)
+			if first.Body.String() != second.Body.String() || first.Header().Get("Location") != second.Header().Get("Location") || first.Header().Get("ETag") != second.Header().Get("ETag") {
+				t.Errorf("got  %v %s\nthen %v %s", first.Header(), first.Body, second.Header(), second.Body)
+			}
+			if c.status == 201 {
+				s.doWith(t, headers, exchange{"POST", "/api/2.5/assets", identity.Broker, "", strings.Replace(validAsset, `"title":"x"`, `"title":"y"`, 1), 400, idempotencyHeader})
+				s.doWith(t, headers, exchange{"POST", "/api/2.4/assets", identity.Broker, "", validAsset, 400, idempotencyHeader})
+			}
+		})
+	}
+}

@@ -1,0 +1,212 @@
+package registry_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// seeded issues tokens that tell the seed, and an owner token of nothing else.
+type seeded struct{ registry.Tokens }
+
+func (seeded) IssueTokens(_ context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
+	return authapi.IssueTokensResponse{Token: authapi.Hash(r.AssetID + r.Seed), Transfer: authapi.Hash(r.Seed + r.AssetID), Sealed: r.AssetID}, nil
+}
+
+func (s seeded) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
+}
+
+// voids is a store in which the first creations of ids fail for good.
+type voids struct {
+	registry.Store
+	mu   sync.Mutex
+	left int
+	void map[string]bool
+}
+
+func (s *voids) Create(ctx context.Context, r registry.Record) (int64, error) {
+	s.mu.Lock()
+	if !s.void[r.ID] && s.left > 0 {
+		s.left--
+		s.void[r.ID] = true
+	}
+	void := s.void[r.ID]
+	s.mu.Unlock()
+	if void {
+		return 0, registry.ErrVoid
+	}
+	return s.Store.Create(ctx, r)
+}
+
+// clock is a time that a test sets.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) read() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// openSeeded returns two registries on one store, as two processes are.
+func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now *clock) {
+	t.Helper()
+	now = &clock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	kept, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: now.read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { kept.Close() })
+	store = &voids{Store: kept, void: map[string]bool{}}
+	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
+	return registry.New(store, seeded{}, rules, now.read), registry.New(store, seeded{}, rules, now.read), store, now
+}
+
+// told is what the client is told of a creation.
+func told(c registry.Created) string {
+	return fmt.Sprintf("%s at %d, %s, %s: %s", c.ID, c.Position, c.Token, c.Transfer, c.Body)
+}
+
+// TestARepeatIsAnsweredAsBefore has a row for whatever may happen between a
+// creation and its repeat.
+func TestARepeatIsAnsweredAsBefore(t *testing.T) {
+	change := func(t *testing.T, r *registry.Registry, id, text string) {
+		t.Helper()
+		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, text)}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, meanwhile := range map[string]func(t *testing.T, r *registry.Registry, now *clock, id string){
+		"nothing": func(*testing.T, *registry.Registry, *clock, string) {},
+		"a change": func(t *testing.T, r *registry.Registry, _ *clock, id string) {
+			change(t, r, id, `{"title":"y","items":[]}`)
+		},
+		"more changes than are kept": func(t *testing.T, r *registry.Registry, now *clock, id string) {
+			for i := range registry.MaxLog + 5 {
+				change(t, r, id, fmt.Sprintf(`{"title":"%d"}`, i))
+			}
+		},
+		"a publication, almost a day later": func(t *testing.T, r *registry.Registry, now *clock, id string) {
+			now.pass(24*time.Hour - time.Microsecond)
+			change(t, r, id, `{"status":"pending"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, other, _, now := openSeeded(t)
+			in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
+			first, err := one.Create(t.Context(), owner, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			meanwhile(t, one, now, first.ID)
+			lost := identity.Identity{Broker: owner.Broker, Role: identity.Broker} // the level that it was created with
+			for _, by := range []identity.Identity{owner, lost} {
+				if again, err := other.Create(t.Context(), by, in); err != nil || told(again) != told(first) {
+					t.Errorf("got  %s, %v\nwant %s", told(again), err, told(first))
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsNoRepeat(t *testing.T) {
+	r, _, _, now := openSeeded(t)
+	fields := parse(t, validAsset)
+	in := registry.Input{Fields: fields, Seed: registry.Seed("seed")}
+	first, err := r.Create(t.Context(), owner, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		by     identity.Identity
+		in     registry.Input
+		refuse string // place; "": another asset is created
+	}{
+		"another body":         {owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed}, "header/Idempotency-Key"},
+		"another version":      {owner, registry.Input{Fields: fields, Hidden: []string{"rectificationPeriod"}, Seed: in.Seed}, "header/Idempotency-Key"},
+		"a body that is wrong": {owner, registry.Input{Fields: fields.Without("title"), Seed: in.Seed}, "header/Idempotency-Key"},
+		"another seed":         {owner, registry.Input{Fields: fields, Seed: registry.Seed("another")}, ""},
+		"no seed":              {owner, registry.Input{Fields: fields}, ""},
+		"the concierge":        {concierge, in, "url/permission"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := r.Create(t.Context(), c.by, c.in)
+			if place := strings.Join(places(err), " "); place != c.refuse || err == nil && got.ID == first.ID {
+				t.Errorf("got %s, %v", told(got), err)
+			}
+		})
+	}
+	now.pass(24 * time.Hour)
+	second, err := r.Create(t.Context(), owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed})
+	if err != nil || second.ID == first.ID || second.Token == first.Token {
+		t.Errorf("a day later: %s, %v", told(second), err)
+	}
+	if again, err := r.Create(t.Context(), owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed}); err != nil || told(again) != told(second) {
+		t.Errorf("got  %s, %v\nwant %s", told(again), err, told(second))
+	}
+}
+
+func TestAKeyIsNotUsedForEver(t *testing.T) {
+	r, _, _, now := openSeeded(t)
+	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
+	for range 100 {
+		if _, err := r.Create(t.Context(), owner, in); err != nil {
+			t.Fatal(err)
+		}
+		now.pass(24 * time.Hour)
+	}
+	if _, err := r.Create(t.Context(), owner, in); !reflect.DeepEqual(places(err), []string{"header/Idempotency-Key"}) || fault.KindOf(err) != fault.Invalid {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestManyRepeatsAtOnceCreateOneAsset lets two processes do it, on a store that
+// has lost the first ids for good.
+func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
+	for _, lost := range []int{0, 2} {
+		t.Run(fmt.Sprint(lost, " lost"), func(t *testing.T) {
+			one, other, store, _ := openSeeded(t)
+			store.left = lost
+			in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
+			var wg sync.WaitGroup
+			answers := make([]string, 20)
+			for i := range answers {
+				wg.Go(func() {
+					r := []*registry.Registry{one, other}[i%2]
+					created, err := r.Create(t.Context(), owner, in)
+					if err != nil {
+						t.Error(err)
+					}
+					answers[i] = told(created)
+				})
+			}
+			wg.Wait()
+			for _, answer := range answers {
+				if answer != answers[0] {
+					t.Errorf("got %s\nand %s", answer, answers[0])
+				}
+			}
+		})
+	}
+}

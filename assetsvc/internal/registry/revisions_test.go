@@ -1,0 +1,202 @@
+package registry_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// history returns all that the administrator is told of an asset's changes.
+func history(t *testing.T, r *registry.Registry, id string) []registry.Change {
+	t.Helper()
+	changes, err := r.Revisions(t.Context(), admin, id, "", 0, registry.MaxLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changes
+}
+
+func TestEveryChangeIsKept(t *testing.T) {
+	r, _, _, id := open(t)
+	keyed := owner
+	keyed.KeyID = "key-1"
+	changed, err := r.Change(t.Context(), keyed, id, "token", registry.Input{Fields: parse(t, `{"title":"y","status":"pending"}`)}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Change(t.Context(), keyed, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false); err != nil { // changes nothing
+		t.Fatal(err)
+	}
+	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
+	_, position, err := r.ChangePart(t.Context(), concierge, place(t, id, "related_processes", ""), "", asset.Add, registry.Input{Fields: process})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := history(t, r, id)
+	want := []registry.Change{
+		{Revision: 3, Position: position, By: registry.Author{Broker: "concierge", Role: asset.Concierge}},
+		{Revision: 2, Position: changed.Position, By: registry.Author{Broker: "broker", KeyID: "key-1", Role: asset.Owner}},
+		{Revision: 1, Position: got[len(got)-1].Position, By: registry.Author{Broker: "broker", Role: asset.Owner}},
+	}
+	for i, patch := range []string{`[{"op":"add","path":"/relatedProcesses","value":[{`, `[{"op":"add","path":"/rectificationPeriod"`, `[{"op":"add","path":"","value":{"id":"` + id} {
+		text := string(record.Append(nil, got[i].Patch))
+		if !strings.HasPrefix(text, patch) && !strings.Contains(text, strings.TrimPrefix(patch, "[")) || got[i].Size != len(text) {
+			t.Errorf("revision %d has %s of %d bytes", got[i].Revision, text, got[i].Size)
+		}
+		got[i].Patch, got[i].Size = nil, 0
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if got[2].Position >= got[1].Position {
+		t.Errorf("created at %d, changed at %d", got[2].Position, got[1].Position)
+	}
+	for _, c := range []struct {
+		before int64
+		limit  int
+		want   string
+	}{{0, 2, "3 2"}, {position, 100, "2 1"}, {changed.Position, 1, "1"}, {got[2].Position, 5, ""}} {
+		page, err := r.Revisions(t.Context(), admin, id, "", c.before, c.limit)
+		var revisions []string
+		for _, change := range page {
+			revisions = append(revisions, fmt.Sprint(change.Revision))
+		}
+		if err != nil || strings.Join(revisions, " ") != c.want {
+			t.Errorf("%d before %d: got %v, %v; want %s", c.limit, c.before, revisions, err, c.want)
+		}
+	}
+}
+
+func TestALargePatchIsNotKept(t *testing.T) {
+	r, _, _, id := open(t)
+	for _, c := range []struct {
+		size int
+		kept bool
+	}{{30 << 10, true}, {33 << 10, false}} {
+		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: record.Object{{Name: "description", Value: strings.Repeat("x", c.size)}}}, false); err != nil {
+			t.Fatal(err)
+		}
+		if newest := history(t, r, id)[0]; newest.Patch != nil != c.kept || newest.Size < c.size || newest.By.Broker != "broker" {
+			t.Errorf("of %d bytes there is %d of %d", c.size, len(newest.Patch), newest.Size)
+		}
+	}
+}
+
+func TestTheDeepestAssetHasRevisions(t *testing.T) {
+	r, _, _, id := open(t)
+	deep := strings.Repeat("[", record.MaxDepth-3) + strings.Repeat("]", record.MaxDepth-3)
+	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":`+deep+`}}}`)}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := history(t, r, id); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+	created, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, strings.Replace(validAsset, `"scheme":"UA-EDR","id":1`, `"scheme":"UA-EDR","id":`+deep, 1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := history(t, r, created.ID); len(got) != 1 || got[0].Patch == nil {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestWhoReadsRevisions has a row for each key and token.
+func TestWhoReadsRevisions(t *testing.T) {
+	r, _, keys, id := open(t)
+	for name, c := range map[string]struct {
+		by        identity.Identity
+		id, token string
+		down      bool
+		want      string // place of the refusal; "": none
+	}{
+		"the owner":                             {owner, id, "token", false, ""},
+		"the administrator":                     {admin, id, "", false, ""},
+		"the owner without the token":           {owner, id, "", false, "url/permission"},
+		"the owner with a wrong token":          {owner, id, "wrong", false, "url/permission"},
+		"another broker with the token":         {identity.Identity{Broker: "x", Role: identity.Broker}, id, "token", false, "url/permission"},
+		"the concierge":                         {concierge, id, "", false, "url/permission"},
+		"nobody":                                {identity.Identity{}, id, "token", false, "url/permission"},
+		"of no asset":                           {admin, strings.Repeat("0", 32), "", false, "url/asset_id"},
+		"the owner while tokens are not served": {owner, id, "token", true, "url/auth"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys.down = c.down
+			got, err := r.Revisions(t.Context(), c.by, c.id, c.token, 0, 10)
+			if place := strings.Join(places(err), " "); place != c.want || len(got) != map[bool]int{true: 1}[c.want == ""] {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestAGuardLetsThroughWhatItWasMadeFor has a row for each change that a guard
+// can meet.
+func TestAGuardLetsThroughWhatItWasMadeFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		stale  bool // somebody has changed the asset since
+		faster int  // how many change it just before it is saved
+		by     identity.Identity
+		patch  string
+		want   fault.Kind
+	}{
+		"the asset as it was":              {false, 0, owner, `{"title":"y"}`, 0},
+		"another one":                      {true, 0, owner, `{"title":"y"}`, fault.Precondition},
+		"somebody was just faster":         {false, 1, owner, `{"title":"y"}`, fault.Precondition},
+		"another one, and nothing changes": {true, 0, owner, `{}`, fault.Precondition},
+		"another one, and a bad field":     {true, 0, owner, `{"title":null}`, fault.Precondition},
+		"the asset, and a bad field":       {false, 0, owner, `{"title":null}`, fault.Invalid},
+		"another one, and no right":        {true, 0, identity.Identity{Broker: "x", Role: identity.Broker}, `{"title":"y"}`, fault.Forbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, store, _, id := open(t)
+			seen, err := r.Read(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.stale {
+				if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"z"}`)}, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			store.times = c.faster
+			guard := func(position int64) bool { return position == seen.Position }
+			_, err = r.Change(t.Context(), c.by, id, "token", registry.Input{Fields: parse(t, c.patch), Guard: guard}, false)
+			if kind := fault.KindOf(err); kind != c.want || c.want == 0 && err != nil {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestOfFiftyWithOneGuardOneWins(t *testing.T) {
+	r, _, _, id := open(t)
+	seen, err := r.Read(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := func(position int64) bool { return position == seen.Position }
+	var wg sync.WaitGroup
+	won := make(chan int, 50)
+	for i := range cap(won) {
+		wg.Go(func() {
+			in := registry.Input{Fields: parse(t, fmt.Sprintf(`{"title":"%d"}`, i)), Guard: guard}
+			switch _, err := r.Change(t.Context(), owner, id, "token", in, false); {
+			case err == nil:
+				won <- i
+			case fault.KindOf(err) != fault.Precondition:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(won) != 1 || len(history(t, r, id)) != 2 {
+		t.Errorf("%d have won, and there are %d revisions", len(won), len(history(t, r, id)))
+	}
+}

@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/processes"
+)
+
+// TestACreationIsRepeatedAfterACrash kills the registry amid creations. What was
+// answered before is answered again, and what was not is created once.
+func TestACreationIsRepeatedAfterACrash(t *testing.T) {
+	const kills, clients = 6, 12
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	answered := map[string]string{} // by key; "" for no answer
+	for kill := range kills {
+		registry := standalone(t, addr, dir, &processes.Output{})
+		var mu sync.Mutex
+		var working sync.WaitGroup
+		for client := range clients {
+			working.Go(func() {
+				for i := 0; ; i++ {
+					key := fmt.Sprintf("%d-%d-%d", kill, client, i)
+					answer := a.createUnder(t, key)
+					mu.Lock()
+					answered[key] = answer
+					mu.Unlock()
+					if answer == "" {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(50+rand.IntN(300)) * time.Millisecond) // the moment of the crash is what is random here
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		working.Wait()
+	}
+	standalone(t, addr, dir, &processes.Output{})
+	lost := 0
+	for key, before := range answered {
+		first, second := a.createUnder(t, key), a.createUnder(t, key)
+		if first == "" || first != second || before != "" && before != first {
+			t.Errorf("%s: before %s\nthen %s\nthen %s", key, before, first, second)
+		}
+		if before == "" {
+			lost++
+		}
+	}
+	t.Logf("%d creations repeated, %d of them had no answer", len(answered), lost)
+	if len(answered)-lost < kills*clients || lost < kills {
+		t.Error("too little was done to mean anything")
+	}
+}
+
+// createUnder creates an asset under a key and returns the answer, "" if the
+// registry did not give one whole.
+func (a api) createUnder(t *testing.T, key string) string {
+	req, err := http.NewRequest("POST", a.base+"/api/"+a.version+"/assets", strings.NewReader(creation))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	req.SetBasicAuth("broker", "")
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return ""
+	}
+	if resp.StatusCode != http.StatusCreated {
+		t.Errorf("%s: answered %d %s", key, resp.StatusCode, text)
+	}
+	return resp.Header.Get("Location") + " " + string(text)
+}
+
+const creation = `{"data":{"assetType":"bounce","title":"x","description":"x",
+	"items":[{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}],
+	"decisions":[{"decisionDate":"2026-11-20","decisionID":"x"}],
+	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}}`
