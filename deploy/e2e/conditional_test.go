@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"asset-registry/deploy/processes"
+	"asset-registry/shared/mongotest"
+	"asset-registry/shared/redistest"
 )
 
 // TestACreationIsRepeatedAfterACrash kills the registry amid creations. What was
@@ -59,6 +61,53 @@ func TestACreationIsRepeatedAfterACrash(t *testing.T) {
 	t.Logf("%d creations repeated, %d of them had no answer", len(answered), lost)
 	if len(answered)-lost < kills*clients || lost < kills {
 		t.Error("too little was done to mean anything")
+	}
+}
+
+// TestManyServicesKeepOneOrderOfWrites has two gateways, each with an asset service
+// of its own, take the same creations and the same guarded changes.
+func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
+	redis, mongo := redistest.Start(t), mongotest.Start(t)
+	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
+	dir := filepath.Join(t.TempDir(), "data") // with the secret of both
+	var apis []api
+	for range 2 {
+		apis = append(apis, api{split(t, dir, stores, &processes.Output{}).URL, "2.5"})
+	}
+	for i := range 5 {
+		answers := make([]string, 20)
+		var working sync.WaitGroup
+		for client := range answers {
+			working.Go(func() {
+				_, answers[client], _ = strings.Cut(apis[client%2].createUnder(t, fmt.Sprint("key-", i)), " ") // without its Location, which has the gateway's address
+			})
+		}
+		working.Wait()
+		for _, answer := range answers {
+			if answer == "" || answer != answers[0] {
+				t.Errorf("got %s\nand %s", answer, answers[0])
+			}
+		}
+	}
+	c := apis[0].create(t, validAsset())
+	statuses := make(chan int, 50)
+	var working sync.WaitGroup
+	for client := range cap(statuses) {
+		working.Go(func() {
+			statuses <- apis[client%2].do(t, call{
+				method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token, body: data(fields{"title": fmt.Sprint("client ", client)}),
+				header: map[string]string{"If-Match": c.header.Get("ETag")},
+			}).status
+		})
+	}
+	working.Wait()
+	close(statuses)
+	counted := map[int]int{}
+	for status := range statuses {
+		counted[status]++
+	}
+	if counted[200] != 1 || counted[412] != 49 {
+		t.Errorf("answered %v", counted)
 	}
 }
 

@@ -3,6 +3,7 @@ package mongostore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -153,4 +154,64 @@ func nameOf(b *testing.B, s *Store) string {
 		return "FerretDB-" + info.Rig + "-SQLite"
 	}
 	return "MongoDB-" + info.Version
+}
+
+// TestAFencedIDIsVoid creates an asset under an id that a fence was faster to take.
+func TestAFencedIDIsVoid(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "tvoid"), Options{})
+	r := registry.Record{ID: storetest.NewID(), Body: body}
+	if err := (order{s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := s.Create(t.Context(), r); !errors.Is(err, registry.ErrVoid) {
+			t.Errorf("got %v, want ErrVoid", err)
+		}
+	}
+	if _, err := s.Get(t.Context(), r.ID); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+	if _, err := s.Log(t.Context(), r.ID); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}
+
+// TestTheLogLeavesOutWhatAFenceHasSkipped raises a revision between changes: the
+// log has what was changed, and nothing older than that of its slot.
+func TestTheLogLeavesOutWhatAFenceHasSkipped(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "tskip"), Options{})
+	r := registry.Record{ID: storetest.NewID(), Body: body, Change: []byte("1")}
+	if _, err := s.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	r.Revision = 1
+	for r.Revision < registry.MaxLog+3 {
+		if r.Revision == 3 || r.Revision == registry.MaxLog {
+			if err := (order{s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
+				t.Fatal(err)
+			}
+			r.Revision++
+		}
+		r.Change = fmt.Append(nil, r.Revision+1)
+		if _, err := s.Replace(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		r.Revision++
+	}
+	log, err := s.Log(t.Context(), r.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, l := range log {
+		got = append(got, fmt.Sprintf("%d %s", l.Revision, l.Change))
+	}
+	for revision := r.Revision; revision > r.Revision-registry.MaxLog; revision-- {
+		if revision != 4 && revision != registry.MaxLog+1 {
+			want = append(want, fmt.Sprintf("%d %d", revision, revision))
+		}
+	}
+	if strings.Join(got, ", ") != strings.Join(want, ", ") {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
 }
