@@ -23,7 +23,7 @@ func (a *API) routeOwnership(r gin.IRoutes, v version) {
 }
 
 func (a *API) createTransfer(c *gin.Context) error {
-	in, err := a.parse(c)
+	in, err := a.parse(c, true)
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ func (a *API) transfer(t authapi.TransferResponse) record.Object {
 
 func (a *API) changeOwner(c *gin.Context, v version) error {
 	ctx, id := c.Request.Context(), c.Param("id")
-	in, err := a.parse(c)
+	in, err := a.parse(c, true)
 	if err == nil {
 		var h registry.Handover
 		if h, err = handover(in.data); err == nil {
-			stored, err := a.registry.ChangeOwner(ctx, httpserver.Caller(c), id, h)
+			stored, err := a.registry.ChangeOwner(ctx, httpserver.Caller(c), id, in.guard, h)
 			if err != nil {
 				return err
 			}

@@ -44,6 +44,10 @@ func (s several) NextNumber(ctx context.Context, day string) (int, error) {
 	return s.any().NextNumber(ctx, day)
 }
 
+func (s several) Log(ctx context.Context, id string) ([]registry.Revision, error) {
+	return s.any().Log(ctx, id)
+}
+
 func (s several) Ready(ctx context.Context) error { return s.any().Ready(ctx) }
 func (s several) Close() error                    { return nil }
 

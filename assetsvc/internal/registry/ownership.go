@@ -33,27 +33,34 @@ type Handover struct {
 // ChangeOwner hands an asset over. The owner and the sealed token record change
 // in the asset's one atomic write, so they never disagree, and the old tokens
 // die with it. Interrupted anywhere, the same request may be repeated.
-func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id string, h Handover) (Record, error) {
+func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id string, guard Guard, h Handover) (Record, error) {
 	return r.save(ctx, id, func(stored Record) (Record, error) {
-		current, err := decode(stored)
-		if err != nil {
-			return Record{}, err
-		}
-		if by.Role != identity.Broker {
-			return Record{}, forbidden()
-		}
-		if !by.Permits(accreditationToCreate) || by.TestOnly() && !current.Test() {
-			return Record{}, fault.New(fault.Forbidden, fault.Body, "data", "Broker Accreditation level does not permit ownership change")
-		}
-		changed, err := r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
-			AssetID: id, Broker: by.Broker, TransferID: h.Transfer, TransferHash: authapi.Hash(h.Token), Sealed: stored.Sealed,
-		})
-		if err != nil {
-			return Record{}, fmt.Errorf("change owner of asset %s: %w", id, err)
-		}
-		if changed.Sealed == stored.Sealed { // it was done before
-			return Record{}, nil
-		}
-		return r.changed(stored, current, current.OwnedBy(changed.Owner), changed.Sealed, Author{by.Broker, by.KeyID, asset.Other})
+		changed, err := r.handOver(ctx, by, stored, h)
+		return changed, guard.check(stored, err)
 	})
+}
+
+// handOver returns stored as it is to be saved, without a body when that was
+// done before.
+func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Record, h Handover) (Record, error) {
+	current, err := decode(stored)
+	if err != nil {
+		return Record{}, err
+	}
+	if by.Role != identity.Broker {
+		return Record{}, forbidden()
+	}
+	if !by.Permits(accreditationToCreate) || by.TestOnly() && !current.Test() {
+		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", "Broker Accreditation level does not permit ownership change")
+	}
+	changed, err := r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
+		AssetID: stored.ID, Broker: by.Broker, TransferID: h.Transfer, TransferHash: authapi.Hash(h.Token), Sealed: stored.Sealed,
+	})
+	if err != nil {
+		return Record{}, fmt.Errorf("change owner of asset %s: %w", stored.ID, err)
+	}
+	if changed.Sealed == stored.Sealed { // it was done before
+		return Record{}, nil
+	}
+	return r.changed(stored, current, current.OwnedBy(changed.Owner), changed.Sealed, Author{by.Broker, by.KeyID, asset.Other})
 }

@@ -313,10 +313,10 @@ func TestAHandoverThatWasInterruptedIsRepeated(t *testing.T) {
 			s.Store = kept.Store
 			r := registry.New(s, &handing{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 			by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
-			if _, err := r.ChangeOwner(t.Context(), by, id, registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {
+			if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {
 				t.Fatalf("got %v", err)
 			}
-			if _, err := r.ChangeOwner(t.Context(), by, id, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
+			if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
 				t.Fatal(err)
 			}
 			stored, err := kept.Get(t.Context(), id)

@@ -82,7 +82,7 @@ func (r *Registry) Revisions(ctx context.Context, by identity.Identity, id, toke
 	if err != nil {
 		return nil, err
 	}
-	role, _, err := r.roleOf(ctx, by, a, token, stored.Sealed)
+	role, _, _, err := r.roleOf(ctx, by, a, token, stored.Sealed)
 	if err != nil {
 		return nil, err
 	}

@@ -23,12 +23,13 @@ import (
 )
 
 // How long Redis may take: the callers of this service wait no more than two
-// seconds, and a Redis that is down must be told in a fraction of that. The
+// seconds. One that is down is told at once, by a refused connection; one that
+// writes each change to a busy disk before it answers takes its time. The
 // client's own defaults are many times these.
 const (
 	dialTimeout = 200 * time.Millisecond
-	callTimeout = 250 * time.Millisecond
-	poolTimeout = 100 * time.Millisecond
+	callTimeout = time.Second
+	poolTimeout = time.Second
 )
 
 // Store is a token.Store on a Redis server.
