@@ -47,6 +47,7 @@ type Registry struct {
 	rules  asset.Rules
 	now    func() time.Time
 	turns  *turns
+	packer packer // of changes
 }
 
 // New returns a registry that keeps its assets in store.
@@ -107,7 +108,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	if stored.Origin, err = b.origin.encode(); err != nil {
 		return Created{}, err
 	}
-	if stored.Change, err = encodeChange(Author{by.Broker, by.KeyID, asset.Owner}, nil, a.Fields()); err != nil {
+	if stored.Change, err = r.packer.encodeChange(Author{by.Broker, by.KeyID, asset.Owner}, nil, a.Fields()); err != nil {
 		return Created{}, err
 	}
 	stored.Position, err = r.store.Create(ctx, stored)
@@ -228,7 +229,7 @@ func (r *Registry) changed(stored Record, before, next asset.Asset, sealed strin
 	if stored.Origin, err = stored.originAfter(r.now()); err != nil {
 		return Record{}, err
 	}
-	stored.Change, err = encodeChange(by, before.Fields(), next.Fields())
+	stored.Change, err = r.packer.encodeChange(by, before.Fields(), next.Fields())
 	return stored, err
 }
 

@@ -1,9 +1,14 @@
 package registry
 
 import (
+	"bytes"
+	"compress/flate"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"sync"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
@@ -40,7 +45,7 @@ type change struct {
 
 // encodeChange returns what is kept of a change from before, nil for nothing,
 // to after.
-func encodeChange(by Author, before, after record.Value) ([]byte, error) {
+func (p *packer) encodeChange(by Author, before, after record.Value) ([]byte, error) {
 	operations := record.Patch(before, after)
 	if before == nil {
 		operations = record.List{record.Object{{Name: "op", Value: "add"}, {Name: "path", Value: ""}, {Name: "value", Value: after}}}
@@ -54,19 +59,69 @@ func encodeChange(by Author, before, after record.Value) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode change: %w", err)
 	}
+	if len(text) > small {
+		return p.deflate(text)
+	}
 	return text, nil
 }
 
+// A change that is kept begins with one of these: plain JSON's first byte, or
+// that of what is compressed (RFC 1951). Above all it is creations that are,
+// which hold the whole asset.
+const (
+	plain      = '{'
+	compressed = 'z'
+)
+
+// small is up to how many bytes nothing is compressed.
+const small = 512
+
+// packer compresses, with memory that is used again.
+type packer struct{ idle sync.Pool }
+
+func (p *packer) deflate(text []byte) ([]byte, error) {
+	packed := bytes.NewBuffer([]byte{compressed})
+	w, ok := p.idle.Get().(*flate.Writer)
+	if ok {
+		w.Reset(packed)
+	} else {
+		var err error
+		if w, err = flate.NewWriter(packed, flate.DefaultCompression); err != nil {
+			return nil, fmt.Errorf("compress change: %w", err)
+		}
+	}
+	defer p.idle.Put(w)
+	_, err := w.Write(text)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("compress change: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+func inflate(kept []byte) ([]byte, error) {
+	switch {
+	case len(kept) > 0 && kept[0] == plain:
+		return kept, nil
+	case len(kept) > 0 && kept[0] == compressed:
+		return io.ReadAll(flate.NewReader(bytes.NewReader(kept[1:])))
+	default:
+		return nil, errors.New("the change is of no form that is known")
+	}
+}
+
 func (r Revision) decode() (Change, error) {
+	text, err := inflate(r.Change)
+	if err != nil {
+		return Change{}, err
+	}
 	var c change
-	if err := json.Unmarshal(r.Change, &c); err != nil {
+	if err := json.Unmarshal(text, &c); err != nil {
 		return Change{}, err
 	}
 	decoded := Change{Revision: r.Revision, Position: r.Position, By: c.By, Size: c.Size}
 	if c.Patch == nil {
 		return decoded, nil
 	}
-	var err error
 	decoded.Patch, err = record.ParsePatch(c.Patch)
 	return decoded, err
 }
