@@ -68,6 +68,7 @@ func (a *API) changeOwner(c *gin.Context, v version) error {
 			if err != nil {
 				return err
 			}
+			c.Header("ETag", tag(stored.Position, v, options{pretty: c.Query("opt_pretty") != ""}))
 			return a.answer(c, v, http.StatusOK, stored, options{pretty: in.pretty})
 		}
 	}

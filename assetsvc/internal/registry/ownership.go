@@ -35,14 +35,13 @@ type Handover struct {
 // die with it. Interrupted anywhere, the same request may be repeated.
 func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id string, guard Guard, h Handover) (Record, error) {
 	return r.save(ctx, id, func(stored Record) (Record, error) {
-		changed, err := r.handOver(ctx, by, stored, h)
-		return changed, guard.check(stored, err)
+		return r.handOver(ctx, by, stored, guard, h)
 	})
 }
 
 // handOver returns stored as it is to be saved, without a body when that was
 // done before.
-func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Record, h Handover) (Record, error) {
+func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Record, guard Guard, h Handover) (Record, error) {
 	current, err := decode(stored)
 	if err != nil {
 		return Record{}, err
@@ -52,6 +51,9 @@ func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Re
 	}
 	if !by.Permits(accreditationToCreate) || by.TestOnly() && !current.Test() {
 		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", "Broker Accreditation level does not permit ownership change")
+	}
+	if err := guard.check(stored, nil); err != nil { // before the transfer is claimed
+		return Record{}, err
 	}
 	changed, err := r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
 		AssetID: stored.ID, Broker: by.Broker, TransferID: h.Transfer, TransferHash: authapi.Hash(h.Token), Sealed: stored.Sealed,
