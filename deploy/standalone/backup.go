@@ -18,6 +18,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"asset-registry/shared/boltfile"
 	"asset-registry/shared/httpserver"
 )
 
@@ -152,15 +153,7 @@ func stopped(dir, name string) snapshot {
 		if err != nil {
 			return err
 		}
-		err = db.View(func(tx *bbolt.Tx) error {
-			w, err := to(tx.Size())
-			if err != nil {
-				return err
-			}
-			_, err = tx.WriteTo(w)
-			return err
-		})
-		return errors.Join(err, db.Close())
+		return errors.Join(boltfile.Snapshot(db, to), db.Close())
 	}
 }
 

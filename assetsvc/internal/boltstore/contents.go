@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/boltfile"
 )
 
 // Contents is what a store holds besides assets.
@@ -61,15 +62,7 @@ func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.H
 	return records, err
 }
 
-// Snapshot writes the store as it is at one moment, a file that Open takes,
-// while reads and writes go on. It asks for where to, with the file's size.
+// Snapshot writes the store as it is at one moment (boltfile.Snapshot).
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error {
-	return s.db.View(func(tx *bbolt.Tx) error {
-		w, err := to(tx.Size())
-		if err != nil {
-			return err
-		}
-		_, err = tx.WriteTo(w)
-		return err
-	})
+	return boltfile.Snapshot(s.db, to)
 }

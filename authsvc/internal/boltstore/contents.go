@@ -6,6 +6,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/boltfile"
 )
 
 // Each calls visit with every record, until it returns an error.
@@ -34,15 +35,7 @@ func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
 	})
 }
 
-// Snapshot writes the store as it is at one moment, a file that Open takes,
-// while reads and writes go on. It asks for where to, with the file's size.
+// Snapshot writes the store as it is at one moment (boltfile.Snapshot).
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error {
-	return s.db.View(func(tx *bbolt.Tx) error {
-		w, err := to(tx.Size())
-		if err != nil {
-			return err
-		}
-		_, err = tx.WriteTo(w)
-		return err
-	})
+	return boltfile.Snapshot(s.db, to)
 }
