@@ -39,8 +39,8 @@ unit: ## unit and conformance tests, with the race detector
 	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/standalone/... ./deploy/traces/...
 
 e2e: ## scenarios on one process and on three, restarts, crashes, faults, the feed checked in short
-	go test -count=1 -timeout 10m ./deploy/e2e/...
-	go test -count=1 -timeout 10m ./deploy/feedcheck
+	go test -count=1 -timeout 25m ./deploy/e2e/...
+	go test -count=1 -timeout 25m ./deploy/feedcheck
 	cd deploy/faults && GOWORK=off go test -race -count=1 -timeout 10m .
 
 test-mongo: ## the suites of the MongoDB store, and the large feed check, on the server that MONGODB_URI names
