@@ -147,13 +147,20 @@ func TestSplitOnRedis(t *testing.T) {
 	})
 }
 
-func TestSplitOnMongoAndRedis(t *testing.T) {
-	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	if !mongo.Real { // it scans all assets for each operation
+// bePatient lets services that are started from then on wait for the rig, which
+// scans all assets for each operation.
+func bePatient(t *testing.T, mongo *mongotest.Server) {
+	t.Helper()
+	if !mongo.Real {
 		t.Setenv("ASSETSVC_STORE_TIMEOUT", "50s")
 		t.Setenv("ASSETSVC_TIMEOUT", "50s")
 		t.Setenv("GATEWAY_TIMEOUT", "55s")
 	}
+}
+
+func TestSplitOnMongoAndRedis(t *testing.T) {
+	redis, mongo := redistest.Start(t), mongotest.Start(t)
+	bePatient(t, mongo)
 	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
 	base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
 	Run(t, base)

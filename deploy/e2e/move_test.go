@@ -156,6 +156,7 @@ func TestMove(t *testing.T) {
 		all = append(all, c)
 	}
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
+	bePatient(t, mongo)
 	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("move%016x", rand.Uint64())), Tokens: redis.URL()}
 	move := []string{"migrate", "--from", "file:" + dir, "--to", stores.Assets, "--redis", stores.Tokens}
 	mustRefuse(t, "in use", move...)
