@@ -25,7 +25,7 @@ type document struct {
 	// for the newest of each slot. Revisions that a fence made have none.
 	Trail map[string]int64 `bson:"trail"`
 	// Log has the change that made a revision, at the revision's slot, as the trail.
-	Log map[string]logged `bson:"log,omitempty"`
+	Log map[string][]byte `bson:"log,omitempty"`
 }
 
 // voidRevision is so low that no number of fences raises it to a real one.

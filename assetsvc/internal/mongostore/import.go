@@ -154,7 +154,11 @@ func (i *Import) read(ctx context.Context, records []registry.History) (map[stri
 	}
 	byID := make(map[string]registry.History, len(found))
 	for _, d := range found {
-		byID[d.ID] = registry.History{Record: d.record(), Log: d.log()}
+		log, err := d.log()
+		if err != nil {
+			return nil, fmt.Errorf("read assets back: %w", err)
+		}
+		byID[d.ID] = registry.History{Record: d.record(), Log: log}
 	}
 	return byID, nil
 }

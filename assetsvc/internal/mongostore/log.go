@@ -3,6 +3,7 @@ package mongostore
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,20 +15,16 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// logged is a change as a document's log has it.
-type logged struct {
-	Revision int64  `bson:"revision"`
-	Position int64  `bson:"position"`
-	Change   []byte `bson:"change"`
-}
-
 // newLog returns the log that changes make, each at its slot; those without a
-// Change are left out.
-func newLog(changes ...registry.Revision) map[string]logged {
-	log := map[string]logged{}
+// Change are left out. Each is its revision and position, in 8 bytes each, and
+// the Change: a document of few values is read faster than one of many.
+func newLog(changes ...registry.Revision) map[string][]byte {
+	log := map[string][]byte{}
 	for _, c := range changes {
 		if len(c.Change) > 0 {
-			log[fmt.Sprint(c.Revision%registry.MaxLog)] = logged{c.Revision, c.Position, c.Change}
+			numbers := binary.BigEndian.AppendUint64(nil, uint64(c.Revision))
+			numbers = binary.BigEndian.AppendUint64(numbers, uint64(c.Position))
+			log[fmt.Sprint(c.Revision%registry.MaxLog)] = append(numbers, c.Change...)
 		}
 	}
 	return log
@@ -46,18 +43,22 @@ func (s *Store) Log(ctx context.Context, id string) ([]registry.Revision, error)
 	case err != nil:
 		return nil, fmt.Errorf("get log: %w", err)
 	}
-	return found.log(), nil
+	return found.log()
 }
 
 // log returns the changes of the newest revisions. A slot may have an older
 // one, where the revision that it is for was made by a fence.
-func (d document) log() []registry.Revision {
+func (d document) log() ([]registry.Revision, error) {
 	var kept []registry.Revision
-	for _, l := range d.Log {
-		if l.Revision > d.Revision-registry.MaxLog {
-			kept = append(kept, registry.Revision{Revision: l.Revision, Position: l.Position, Change: l.Change})
+	for slot, l := range d.Log {
+		if len(l) < 16 {
+			return nil, fmt.Errorf("slot %s of the log of asset %s is cut off", slot, d.ID)
+		}
+		r := registry.Revision{Revision: int64(binary.BigEndian.Uint64(l)), Position: int64(binary.BigEndian.Uint64(l[8:])), Change: l[16:]}
+		if r.Revision > d.Revision-registry.MaxLog {
+			kept = append(kept, r)
 		}
 	}
 	slices.SortFunc(kept, func(a, b registry.Revision) int { return cmp.Compare(b.Revision, a.Revision) })
-	return kept
+	return kept, nil
 }
