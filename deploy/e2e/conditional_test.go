@@ -68,6 +68,7 @@ func TestACreationIsRepeatedAfterACrash(t *testing.T) {
 // of its own, take the same creations and the same guarded changes.
 func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
+	bePatient(t, mongo)
 	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
 	dir := filepath.Join(t.TempDir(), "data") // with the secret of both
 	var apis []api
