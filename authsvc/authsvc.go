@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"strings"
 	"time"
 
+	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/boltstore"
 	"asset-registry/authsvc/internal/httpapi"
@@ -30,6 +32,7 @@ type Config struct {
 	Secret    []byte        // signs identities; the same for all services
 	Sandbox   bool          // the sandbox keys exist
 	KeysFile  string        // YAML file that lists API keys; empty: none
+	Admin     net.Listener  // where the admin API answers; nil: nowhere. Close closes it
 	Timeout   time.Duration // longest time for a request; 0: 5 s
 	Log       *slog.Logger
 	Telemetry *telemetry.Telemetry // nil: none
@@ -77,16 +80,19 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Server is a running auth service.
+type Server struct {
+	store     store
+	handler   http.Handler
+	admin     *admin.Service
+	stopAdmin func() error
+}
+
 // store keeps all that the service knows.
 type store interface {
 	token.Store
 	apikey.Store
-}
-
-// Server is a running auth service.
-type Server struct {
-	store   store
-	handler http.Handler
+	admin.Store
 }
 
 // New opens the store, reads the keys and returns a service that is ready to answer.
@@ -111,14 +117,19 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	service, err := c.administer(store)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
 	for _, warning := range warnings(ctx) {
 		c.Log.Warn("token store", "warning", warning)
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready, Warnings: warnings, Telemetry: c.Telemetry,
 	})
-	httpapi.New(apikey.NewRing(keys, store), token.NewService(store, sealer), c.Now).Route(engine, signer)
-	return &Server{store: store, handler: engine}, nil
+	verifier := admin.NewVerifier(keys, store, store, c.Log, c.Now)
+	httpapi.New(httpapi.Keys{Verifier: verifier, Watch: admin.NewWatch(store), Meter: admin.NewMeter(store)}, token.NewService(store, sealer), c.Now).Route(engine, signer)
+	return &Server{store: store, handler: engine, admin: service, stopAdmin: c.serveAdmin(ctx, service, verifier, store.Ready)}, nil
 }
 
 // open opens the store, and tells how to ask it what it is in danger of.
@@ -155,8 +166,8 @@ func (c Config) keys() (apikey.Keys, error) {
 // Handler answers the service's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close waits for writes under way and closes the store.
-func (s *Server) Close() error { return s.store.Close() }
+// Close waits for writes under way, ends the admin API and closes the store.
+func (s *Server) Close() error { return errors.Join(s.stopAdmin(), s.store.Close()) }
 
 // NewKey returns a new API key, which is to be shown to its holder and nobody
 // else, and the hash by which a keys file lists it or AddKey stores it.
@@ -172,7 +183,7 @@ func AddKey(ctx context.Context, address, hash string, i identity.Identity) erro
 }
 
 // RevokeKey removes the key with a KeyID at the address of a store. Gateways
-// trust it for their --key-ttl yet.
+// trust it for less than a second yet.
 func RevokeKey(ctx context.Context, address, keyID string) error {
 	return withStore(address, func(s store) error { return s.RemoveKey(ctx, keyID) })
 }

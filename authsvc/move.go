@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
+	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/boltstore"
 	"asset-registry/authsvc/internal/redisstore"
@@ -15,7 +17,7 @@ import (
 )
 
 // Move copies all token records, transfers and keys from the embedded store in a file to a Redis
-// server, where a newer record of an asset stands. It may be repeated. The file
+// server, where a newer record of an asset stands, and the audit log must be none, or go on in the file's. It may be repeated. The file
 // must not be in use; it is left as it is.
 func Move(ctx context.Context, file, url string) (records int, err error) {
 	if _, err := os.Stat(file); err != nil {
@@ -48,12 +50,16 @@ func Move(ctx context.Context, file, url string) (records int, err error) {
 	if err := from.EachTransfer(func(t token.Transfer) error { return to.RestoreTransfer(ctx, t) }); err != nil {
 		return records, err
 	}
-	return records, from.EachKey(func(hash string, i identity.Identity) error {
+	err = from.EachKey(func(hash string, i identity.Identity) error {
 		if err := to.AddKey(ctx, hash, i); !errors.Is(err, apikey.ErrExists) { // else from an attempt before
 			return err
 		}
 		return nil
 	})
+	if err != nil {
+		return records, err
+	}
+	return records, admin.Copy(ctx, from, to, time.Now())
 }
 
 // Snapshot writes the embedded store as it is at one moment, a file that can be

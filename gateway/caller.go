@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -17,13 +18,13 @@ import (
 
 // What is known of who calls, in the context of a request.
 const (
-	callerKey  = "caller"      // the identity that the key stands for
+	callerKey  = "caller"      // the key, with the identity that it stands for
 	refusalKey = "key refused" // why it stands for none
 )
 
 func caller(c *gin.Context) identity.Identity {
-	i, _ := c.Value(callerKey).(identity.Identity)
-	return i
+	k, _ := c.Value(callerKey).(authapi.Key)
+	return k.Identity
 }
 
 // client is who a request comes from, as the limits count it. The address is
@@ -44,11 +45,12 @@ func (s *Server) identify(share time.Duration) gin.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), s.config.Timeout/share)
 		defer cancel()
-		i, err := s.verify(ctx, c)
+		k, err := s.verify(ctx, c)
 		switch {
 		case err == nil:
-			c.Set(callerKey, i)
-			httpserver.SetTenant(c, string(i.Role))
+			c.Set(callerKey, k)
+			httpserver.SetTenant(c, string(k.Role))
+			s.usage.Used(k, client(c).Addr)
 			return
 		case fault.KindOf(err) == fault.Internal:
 			_ = c.Error(err) // for the log: whether it matters is seen later
@@ -61,24 +63,27 @@ func (s *Server) identify(share time.Duration) gin.HandlerFunc {
 }
 
 // verify finds out who the caller is, within the time of ctx.
-func (s *Server) verify(ctx context.Context, c *gin.Context) (identity.Identity, error) {
+func (s *Server) verify(ctx context.Context, c *gin.Context) (authapi.Key, error) {
 	addr := client(c).Addr
 	if err := s.limits.MayTry(addr); err != nil {
-		return identity.Identity{}, err
+		return authapi.Key{}, err
 	}
 	hash, err := apikey.Hash(c.Request.Header)
 	if err == nil {
-		var i identity.Identity
-		if i, err = s.keys.VerifyKey(ctx, hash); err == nil {
-			return i, nil
+		var k authapi.Key
+		if k, err = s.keys.VerifyKey(ctx, hash); err == nil && !k.Allows(addr) {
+			err = fault.New(fault.Forbidden, fault.Header, "Authorization", "This API key may not be used from the address %s.", addr)
+		}
+		if err == nil {
+			return k, nil
 		}
 	}
 	if fault.KindOf(err) == fault.Unauthorized {
 		if over := s.limits.Fail(c.Request.Context(), c.Writer.Header(), addr); over != nil {
-			return identity.Identity{}, over
+			return authapi.Key{}, over
 		}
 	}
-	return identity.Identity{}, err
+	return authapi.Key{}, err
 }
 
 // needKey refuses a request without a valid API key; it must have passed identify.
@@ -96,7 +101,13 @@ func (s *Server) needKey(c *gin.Context) error {
 // limit counts a request of a class; it must have passed identify.
 func (s *Server) limit(class ratelimit.Class) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
-		return s.limits.Admit(c.Request.Context(), c.Writer.Header(), class, client(c))
+		if err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), class, client(c)); err != nil {
+			return err
+		}
+		if i := caller(c); !i.IsAnonymous() {
+			s.usage.Count(i.KeyID, string(class))
+		}
+		return nil
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -123,15 +124,19 @@ type Server struct {
 	config  Config
 	assets  *proxy.Upstream
 	auth    *authapi.Client
-	keys    apikey.Verifier // in front of auth
+	keys    *apikey.Cache // in front of auth
+	usage   *apikey.Usage
 	limits  *ratelimit.Limiter
 	shared  *ratelimit.Shared // what limits count in, if that is Redis
 	routes  gin.RoutesInfo
 	handler http.Handler
+
+	stop    context.CancelFunc // of what runs beside the requests
+	running sync.WaitGroup
 }
 
 // New returns a gateway that is ready to answer.
-func New(_ context.Context, c Config) (*Server, error) {
+func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure gateway: %w", err)
 	}
@@ -145,6 +150,8 @@ func New(_ context.Context, c Config) (*Server, error) {
 		config: c,
 		auth:   auth,
 		keys:   apikey.Cached(auth, c.KeyTTL, c.Now),
+		usage:  apikey.NewUsage(auth, c.Log, c.Now),
+		stop:   func() {},
 	}
 	if s.assets, err = c.upstream(signer); err != nil {
 		return nil, err
@@ -161,6 +168,9 @@ func New(_ context.Context, c Config) (*Server, error) {
 	})
 	s.route(engine)
 	s.handler = edge(engine, c.TrustedProxies)
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.running.Go(func() { s.keys.Watch(ctx, auth, c.Log) })
+	s.running.Go(func() { s.usage.Run(ctx) })
 	return s, nil
 }
 
@@ -182,6 +192,8 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // Close frees what the gateway holds.
 func (s *Server) Close() error {
+	s.stop()
+	s.running.Wait()
 	s.assets.Close()
 	s.auth.Close()
 	if s.shared == nil {

@@ -68,7 +68,7 @@ func copyFile(path string, to func(size int64) (io.Writer, error)) error {
 }
 
 // control answers commands on the data directory's socket until stop.
-func control(ctx context.Context, dir string, snapshots map[string]snapshot, log *slog.Logger) (stop func() error, err error) {
+func control(ctx context.Context, dir string, snapshots map[string]snapshot, makeAdminKey adminKeyMaker, log *slog.Logger) (stop func() error, err error) {
 	path := filepath.Join(dir, controlFile)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed: we have the stores' locks
 		return nil, fmt.Errorf("open control socket: %w", err)
@@ -89,6 +89,7 @@ func control(ctx context.Context, dir string, snapshots map[string]snapshot, log
 		}
 		log.Info("a backup was taken")
 	})
+	mux.HandleFunc("POST "+adminKeyPath, answerAdminKey(makeAdminKey))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- httpserver.Serve(ctx, listener, mux, log) }()
@@ -123,17 +124,27 @@ func Backup(ctx context.Context, dir, file string) (err error) {
 	return errors.Join(os.Remove(w.Name()), syncDirectory(filepath.Dir(file)))
 }
 
-func takeBackup(ctx context.Context, dir string, w io.Writer) error {
-	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+// controlClient calls the registry that runs on a data directory, if one does.
+func controlClient(dir string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, controlFile))
 	}}}
+}
+
+// isStopped tells whether a call has failed because no registry runs there.
+func isStopped(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+func takeBackup(ctx context.Context, dir string, w io.Writer) error {
+	client := controlClient(dir)
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://registry/backup", nil)
 	if err != nil {
 		return err
 	}
 	resp, err := client.Do(req)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) { // it does not run
+	if isStopped(err) {
 		return archive(w, dir, map[string]snapshot{assetsFile: stopped(dir, assetsFile), tokensFile: stopped(dir, tokensFile)})
 	}
 	if err != nil {

@@ -30,6 +30,7 @@ type Config struct {
 	httpserver.Process
 
 	Addr       string        `default:"127.0.0.1:8080" help:"Address to listen on."`
+	AdminAddr  string        `help:"Address to answer the admin API on, such as 127.0.0.1:8079; by default none."`
 	Data       string        `default:"./data" help:"Directory of the data; made if there is none."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
 	KeysFile   string        `help:"YAML file that lists API keys (see: registry new-key)."`
@@ -58,6 +59,13 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer listener.Close() // again, when Serve has run: of no consequence
+	var adminListener net.Listener
+	if c.AdminAddr != "" {
+		if adminListener, err = net.Listen("tcp", c.AdminAddr); err != nil {
+			return err
+		}
+		defer adminListener.Close() // again, when the auth service has run
+	}
 	secret, err := openData(c.Data)
 	if err != nil {
 		return err
@@ -68,7 +76,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	auth, err := authsvc.New(ctx, c.auth(secret, logger, t))
+	authConfig := c.auth(secret, logger, t)
+	authConfig.Admin = adminListener
+	auth, err := authsvc.New(ctx, authConfig)
 	if err != nil {
 		return err
 	}
@@ -87,7 +97,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer func() { err = errors.Join(err, edge.Close()) }()
-	stopControl, err := control(ctx, c.Data, map[string]snapshot{assetsFile: assets.Snapshot, tokensFile: auth.Snapshot}, logger)
+	stopControl, err := control(ctx, c.Data, map[string]snapshot{assetsFile: assets.Snapshot, tokensFile: auth.Snapshot}, auth.AdminKey, logger)
 	if err != nil {
 		return err
 	}

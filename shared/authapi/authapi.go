@@ -6,6 +6,7 @@ package authapi
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/netip"
 )
 
 // Hash returns the SHA-256 of a key or token as 64 hex characters: the form
@@ -24,6 +25,9 @@ const (
 
 	CreateTransferPath = "/internal/v1/transfers/create"
 	ReadTransferPath   = "/internal/v1/transfers/read"
+
+	WatchKeysPath   = "/internal/v1/keys/watch"
+	ReportUsagePath = "/internal/v1/keys/usage"
 )
 
 // VerifyKeyRequest asks whose key this is.
@@ -38,6 +42,11 @@ type VerifyKeyResponse struct {
 	KeyID  string `json:"key_id"`
 	Role   string `json:"role"`
 	Levels string `json:"levels"`
+
+	Secret    int            `json:"secret,omitempty"`
+	Allow     []netip.Prefix `json:"allow,omitempty"`
+	Limits    Limits         `json:"limits,omitempty"`
+	GoodForMS int64          `json:"good_for_ms,omitempty"` // how long at most; 0: no end is known
 }
 
 // IssueTokensRequest asks for the tokens of a new asset.

@@ -61,12 +61,18 @@ func NewClient(url string, transport http.RoundTripper, signer *identity.Signer,
 
 // VerifyKey tells whose key has the given Hash. An unknown one is a fault of
 // kind Unauthorized.
-func (c *Client) VerifyKey(ctx context.Context, keyHash string) (identity.Identity, error) {
+func (c *Client) VerifyKey(ctx context.Context, keyHash string) (Key, error) {
 	var answer VerifyKeyResponse
 	if err := c.call(ctx, VerifyKeyPath, VerifyKeyRequest{KeyHash: keyHash}, &answer); err != nil {
-		return identity.Identity{}, fmt.Errorf("verify key: %w", err)
+		return Key{}, fmt.Errorf("verify key: %w", err)
 	}
-	return identity.Identity{Broker: answer.Broker, KeyID: answer.KeyID, Role: identity.Role(answer.Role), Levels: answer.Levels}, nil
+	return Key{
+		Identity: identity.Identity{Broker: answer.Broker, KeyID: answer.KeyID, Role: identity.Role(answer.Role), Levels: answer.Levels},
+		Secret:   answer.Secret,
+		Allow:    answer.Allow,
+		Limits:   answer.Limits,
+		GoodFor:  time.Duration(answer.GoodForMS) * time.Millisecond,
+	}, nil
 }
 
 // IssueTokens returns the tokens of a new asset.

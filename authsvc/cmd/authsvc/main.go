@@ -3,8 +3,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,12 +18,26 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// settings are the command's flags, environment and config file.
+// commands are what the program can do.
+type commands struct {
+	Serve    settings `cmd:"" default:"withargs" help:"Run the service; what is done when no command is given."`
+	AdminKey adminKey `cmd:"" help:"Make a key for the admin API: the first one, or one more. On a file, only while no service has it open."`
+}
+
+// adminKey are the settings of the command of that name.
+type adminKey struct {
+	Store      string `required:"" help:"Where keys are kept: file:PATH, or redis://HOST:PORT/DB."`
+	SecretFile string `required:"" help:"File with the secret that the services share."`
+	Name       string `required:"" help:"Whose key it is, as the audit log will tell."`
+}
+
+// settings are the service's flags, environment and config file.
 type settings struct {
 	httpserver.Process
 
 	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
-	Store      string        `required:"" help:"Where token records are kept: file:PATH, or redis://HOST:PORT/DB."`
+	AdminAddr  string        `help:"Address to answer the admin API on; by default none."`
+	Store      string        `required:"" help:"Where token records and keys are kept: file:PATH, or redis://HOST:PORT/DB."`
 	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
 	KeysFile   string        `help:"YAML file that lists API keys."`
@@ -38,23 +54,55 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	s := settings{Process: httpserver.Process{Name: "authsvc"}}
-	if _, err := config.Parse(&s, "authsvc", "The auth service of the asset registry.", "AUTHSVC", args); err != nil {
+	c := commands{Serve: settings{Process: httpserver.Process{Name: "authsvc"}}}
+	command, err := config.Parse(&c, "authsvc", "The auth service of the asset registry.", "AUTHSVC", args)
+	if err != nil {
 		return err
 	}
+	if command == "admin-key" {
+		return c.AdminKey.run(ctx)
+	}
+	return c.Serve.run(ctx)
+}
+
+func (k adminKey) run(ctx context.Context) error {
+	secret, err := config.Secret(k.SecretFile)
+	if err != nil {
+		return err
+	}
+	key, err := authsvc.AdminKey(ctx, authsvc.Config{Store: k.Store, Secret: secret, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}, k.Name)
+	if err != nil {
+		return err
+	}
+	fmt.Println(key)
+	return nil
+}
+
+func (s settings) run(ctx context.Context) error {
 	secret, err := config.Secret(s.SecretFile)
 	if err != nil {
 		return err
 	}
 	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
-		return authsvc.New(ctx, authsvc.Config{
+		var admin net.Listener
+		if s.AdminAddr != "" {
+			if admin, err = net.Listen("tcp", s.AdminAddr); err != nil {
+				return nil, err
+			}
+		}
+		service, err := authsvc.New(ctx, authsvc.Config{
 			Store:     s.Store,
 			Secret:    secret,
 			Sandbox:   s.Sandbox,
 			KeysFile:  s.KeysFile,
+			Admin:     admin,
 			Timeout:   s.Timeout,
 			Log:       log,
 			Telemetry: t,
 		})
+		if err != nil && admin != nil {
+			err = errors.Join(err, admin.Close())
+		}
+		return service, err
 	})
 }

@@ -27,24 +27,6 @@ type Store interface {
 	RemoveKey(ctx context.Context, keyID string) error
 }
 
-// Ring is all keys that are good: those that are given at the start, and those
-// of a store.
-type Ring struct {
-	given  Keys
-	stored Store
-}
-
-// NewRing returns a ring.
-func NewRing(given Keys, stored Store) Ring { return Ring{given, stored} }
-
-// Verify returns whose key has a hash, or ErrNotFound.
-func (r Ring) Verify(ctx context.Context, hash string) (identity.Identity, error) {
-	if i, known := r.given.Verify(hash); known {
-		return i, nil
-	}
-	return r.stored.FindKey(ctx, hash)
-}
-
 // stored is a key as stores keep it, under its hash.
 type stored struct {
 	KeyID  string        `json:"id"`

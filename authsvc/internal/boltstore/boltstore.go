@@ -30,7 +30,7 @@ type Store struct{ db *bbolt.DB }
 // Open opens the file at path, or makes it. It fails when another process has
 // it open, and when it is not a file of this store's.
 func Open(path string) (*Store, error) {
-	db, err := boltfile.Open(path, format, recordBucket, transferBucket, keyBucket, keyIDBucket)
+	db, err := boltfile.Open(path, format, append(adminBuckets(), recordBucket, transferBucket, keyBucket, keyIDBucket)...)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
@@ -27,13 +26,20 @@ const maxBody = 64 << 10
 
 // API answers the calls of our services.
 type API struct {
-	keys   apikey.Ring
+	keys   Keys
 	tokens *token.Service
 	now    func() time.Time
 }
 
+// Keys are what the API knows of API keys.
+type Keys struct {
+	*admin.Verifier
+	*admin.Watch
+	*admin.Meter
+}
+
 // New returns an API over keys and tokens.
-func New(keys apikey.Ring, tokens *token.Service, now func() time.Time) *API {
+func New(keys Keys, tokens *token.Service, now func() time.Time) *API {
 	return &API{keys, tokens, now}
 }
 
@@ -46,6 +52,8 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r.POST(authapi.ChangeOwnerPath, httpserver.Handle(a.changeOwner))
 	r.POST(authapi.CreateTransferPath, httpserver.Handle(a.createTransfer))
 	r.POST(authapi.ReadTransferPath, httpserver.Handle(a.readTransfer))
+	r.POST(authapi.WatchKeysPath, httpserver.Handle(a.watchKeys))
+	r.POST(authapi.ReportUsagePath, httpserver.Handle(a.reportUsage))
 }
 
 func onlyServices(c *gin.Context) error {
@@ -53,22 +61,6 @@ func onlyServices(c *gin.Context) error {
 		return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden")
 	}
 	return nil
-}
-
-func (a *API) verifyKey(c *gin.Context) error {
-	var r authapi.VerifyKeyRequest
-	if err := read(c, &r); err != nil {
-		return err
-	}
-	i, err := a.keys.Verify(c.Request.Context(), r.KeyHash)
-	switch {
-	case err != nil && !errors.Is(err, apikey.ErrNotFound):
-		return fmt.Errorf("verify key: %w", err)
-	case err != nil:
-		return fault.New(fault.Unauthorized, fault.Header, "Authorization",
-			"A valid API key is needed: send it as the user name of HTTP Basic authentication, with an empty password.")
-	}
-	return httpserver.JSON(c, http.StatusOK, authapi.VerifyKeyResponse{Broker: i.Broker, KeyID: i.KeyID, Role: string(i.Role), Levels: i.Levels})
 }
 
 func (a *API) issueTokens(c *gin.Context) error {

@@ -37,6 +37,19 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func TestAdminConformance(t *testing.T) {
+	server := redistest.Start(t)
+	var before string // the test that opened it last
+	storetest.RunAdmin(t, func(t *testing.T, _ string) storetest.AdminStore {
+		s := open(t, server.URL())
+		if t.Name() != before {
+			before = t.Name()
+			server.Flush(t)
+		}
+		return s
+	})
+}
+
 func TestOpenRefusesWithoutTellingThePassword(t *testing.T) {
 	for _, url := range []string{"redis://:hunter2@host:port", "redis://user:hunter2@host/db", "http://:hunter2@host"} {
 		if _, err := Open(url); err == nil || strings.Contains(err.Error(), "hunter2") {

@@ -26,9 +26,16 @@ type commands struct {
 	NewKey newKey            `cmd:"" help:"Make an API key: put it into a store, or print its entry for a keys file."`
 	Revoke revokeKey         `cmd:"" name:"revoke-key" help:"Take an API key out of a store."`
 
+	AdminKey adminKey `cmd:"" help:"Make a key for the admin API, while the registry runs or not: the first one, or one more."`
+
 	Backup  backup  `cmd:"" help:"Write all data into a file, while the registry runs or not."`
 	Restore restore `cmd:"" help:"Make a data directory of a backup."`
 	Migrate migrate `cmd:"" help:"Copy all data to MongoDB and Redis, while the registry does not run."`
+}
+
+type adminKey struct {
+	Data string `default:"./data" help:"Directory of the data."`
+	Name string `required:"" help:"Whose key it is, as the audit log will tell."`
 }
 
 type backup struct {
@@ -80,6 +87,13 @@ func run(ctx context.Context, args []string) error {
 		return c.NewKey.run(ctx)
 	case "revoke-key":
 		return authsvc.RevokeKey(ctx, c.Revoke.Store, c.Revoke.ID)
+	case "admin-key":
+		key, err := standalone.AdminKey(ctx, c.AdminKey.Data, c.AdminKey.Name)
+		if err != nil {
+			return err
+		}
+		fmt.Println(key)
+		return nil
 	case "backup":
 		return standalone.Backup(ctx, c.Backup.Data, c.Backup.To)
 	case "restore":

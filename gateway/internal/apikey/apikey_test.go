@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,15 +115,24 @@ type fake struct {
 	begun chan struct{} // sent to with each question, if there is one
 	hold  chan struct{} // closed to let answers go, if there is one
 	err   error
+
+	goodFor time.Duration
 }
 
-func (f *fake) VerifyKey(_ context.Context, hash string) (identity.Identity, error) {
+func (f *fake) VerifyKey(_ context.Context, hash string) (authapi.Key, error) {
 	f.asked.Add(1)
 	if f.hold != nil {
 		f.begun <- struct{}{}
 		<-f.hold
 	}
-	return identity.Identity{Broker: "of " + hash}, f.err
+	return authapi.Key{Identity: identity.Identity{Broker: "of " + hash, KeyID: "id of " + hash}, GoodFor: f.goodFor}, f.err
+}
+
+// watched is a cache that is told at all times that nothing has changed.
+func watched(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
+	c := Cached(from, ttl, now)
+	c.Confirm(now().Add(1000 * time.Hour))
+	return c
 }
 
 func TestCacheAsksOnceWithinItsTime(t *testing.T) {
@@ -137,7 +148,7 @@ func TestCacheAsksOnceWithinItsTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(0, 0)
 			from := &fake{err: c.err}
-			cache := Cached(from, time.Second, func() time.Time { return now })
+			cache := watched(from, time.Second, func() time.Time { return now })
 			for range 2 {
 				if got, err := cache.VerifyKey(t.Context(), "h"); err != c.err || err == nil && got.Broker != "of h" {
 					t.Errorf("got %+v, %v", got, err)
@@ -157,7 +168,7 @@ func TestCacheAsksOnceWithinItsTime(t *testing.T) {
 
 func TestCacheAsksOnceForManyAtOnce(t *testing.T) {
 	from := &fake{begun: make(chan struct{}), hold: make(chan struct{})}
-	cache := Cached(from, time.Second, time.Now)
+	cache := watched(from, time.Second, time.Now)
 	impatient, leave := context.WithCancel(t.Context())
 	first := make(chan error)
 	go func() {
@@ -185,7 +196,7 @@ func TestCacheAsksOnceForManyAtOnce(t *testing.T) {
 }
 
 func TestCacheIsBounded(t *testing.T) {
-	cache := Cached(&fake{}, time.Minute, time.Now)
+	cache := watched(&fake{}, time.Minute, time.Now)
 	for i := range 2*maxEntries + 1 {
 		if _, err := cache.VerifyKey(t.Context(), fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
@@ -199,7 +210,7 @@ func TestCacheIsBounded(t *testing.T) {
 func TestANewKeyIsSoonKnown(t *testing.T) {
 	now := time.Unix(0, 0)
 	from := &fake{err: fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")}
-	cache := Cached(from, time.Hour, func() time.Time { return now })
+	cache := watched(from, time.Hour, func() time.Time { return now })
 	if _, err := cache.VerifyKey(t.Context(), "h"); fault.KindOf(err) != fault.Unauthorized {
 		t.Fatalf("got %v", err)
 	}
@@ -212,5 +223,186 @@ func TestANewKeyIsSoonKnown(t *testing.T) {
 	now = now.Add(time.Hour - time.Nanosecond)
 	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
 		t.Errorf("a known key is not kept for its time: %v", err)
+	}
+}
+
+func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
+	start := time.Unix(1000, 0)
+	refused := fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
+	for name, c := range map[string]struct {
+		err     error
+		goodFor time.Duration
+		confirm time.Duration // after the start; 0: never
+		later   time.Duration // that the second question comes
+		want    int64         // questions asked
+	}{
+		"at once":                             {nil, 0, 0, 0, 1},
+		"for less than a second unwatched":    {nil, 0, 0, unwatchedTTL - 1, 1},
+		"no longer unwatched":                 {nil, 0, 0, unwatchedTTL, 2},
+		"as long as it is watched":            {nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL - 1, 1},
+		"no longer once that is lost":         {nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL, 2},
+		"never beyond its time":               {nil, 0, 5 * time.Second, 5 * time.Second, 2},
+		"never beyond the key's end":          {nil, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2},
+		"until the key's end":                 {nil, 2 * time.Second, 2 * time.Second, 2*time.Second - 1, 1},
+		"a key that was refused for a second": {refused, 0, time.Second, time.Second - 1, 1},
+		"and not for longer":                  {refused, 0, time.Second, time.Second, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := start
+			from := &fake{err: c.err, goodFor: c.goodFor}
+			cache := Cached(from, 5*time.Second, func() time.Time { return now })
+			cache.VerifyKey(t.Context(), "h")
+			if c.confirm > 0 {
+				cache.Confirm(start.Add(c.confirm))
+			}
+			now = start.Add(c.later)
+			cache.VerifyKey(t.Context(), "h")
+			if got := from.asked.Load(); got != c.want {
+				t.Errorf("asked %d times, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestCacheForgetsWhatHasChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		what authapi.WatchKeysResponse
+		want int64 // questions asked anew, of the keys a, b and one that is refused
+	}{
+		"a key":        {authapi.WatchKeysResponse{Keys: []string{"id of a"}}, 2},
+		"a broker":     {authapi.WatchKeysResponse{Brokers: []string{"of b"}}, 2},
+		"both":         {authapi.WatchKeysResponse{Keys: []string{"id of a"}, Brokers: []string{"of b"}}, 3},
+		"others":       {authapi.WatchKeysResponse{Keys: []string{"id of c"}, Brokers: []string{"of c"}}, 1},
+		"all there is": {authapi.WatchKeysResponse{All: true}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := &fake{}
+			cache := watched(from, time.Hour, time.Now)
+			ask := func() {
+				for _, hash := range []string{"a", "b", "refused"} {
+					from.err = nil
+					if hash == "refused" {
+						from.err = fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
+					}
+					cache.VerifyKey(t.Context(), hash)
+				}
+			}
+			ask()
+			cache.Forget(c.what)
+			before := from.asked.Load()
+			ask()
+			if got := from.asked.Load() - before; got != c.want {
+				t.Errorf("asked %d times anew, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
+	from := &fake{begun: make(chan struct{}), hold: make(chan struct{})}
+	cache := watched(from, time.Hour, time.Now)
+	before := make(chan error)
+	go func() {
+		_, err := cache.VerifyKey(t.Context(), "h")
+		before <- err
+	}()
+	<-from.begun
+	cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}})
+	after := make(chan error)
+	go func() { // does not join the flight from before
+		_, err := cache.VerifyKey(t.Context(), "h")
+		after <- err
+	}()
+	<-from.begun
+	close(from.hold)
+	if err := errors.Join(<-before, <-after); err != nil {
+		t.Error(err)
+	}
+	from.hold = nil
+	cache.VerifyKey(t.Context(), "h")
+	if got := from.asked.Load(); got != 2 {
+		t.Errorf("asked %d times, want 2", got)
+	}
+}
+
+// telling answers a watcher's questions one after the other, and then fails.
+type telling struct {
+	answers []authapi.WatchKeysResponse
+	asked   []string
+	end     context.CancelFunc
+}
+
+func (w *telling) WatchKeys(_ context.Context, since string, _ time.Duration) (authapi.WatchKeysResponse, error) {
+	w.asked = append(w.asked, since)
+	if len(w.answers) == 0 {
+		w.end()
+		return authapi.WatchKeysResponse{}, errors.New("lost")
+	}
+	answer := w.answers[0]
+	w.answers = w.answers[1:]
+	return answer, nil
+}
+
+func TestWatchForgetsAndConfirms(t *testing.T) {
+	now := time.Unix(1000, 0)
+	from := &fake{}
+	cache := Cached(from, time.Hour, func() time.Time { return now })
+	cache.VerifyKey(t.Context(), "h")
+	now = now.Add(time.Minute)
+	ctx, end := context.WithCancel(t.Context())
+	w := &telling{end: end, answers: []authapi.WatchKeysResponse{{At: "1"}, {At: "1"}, {At: "2", Keys: []string{"x"}}}}
+	cache.Watch(ctx, w, slog.New(slog.DiscardHandler))
+	if got, want := fmt.Sprint(w.asked), "[ 1 1 2]"; got != want {
+		t.Errorf("asked since %s, want %s", got, want)
+	}
+	cache.VerifyKey(t.Context(), "h")
+	if got := from.asked.Load(); got != 1 {
+		t.Errorf("asked %d times, want 1: nothing has changed", got)
+	}
+}
+
+// taking takes reports, or not.
+type taking struct {
+	reports []authapi.ReportUsageRequest
+	err     error
+}
+
+func (r *taking) ReportUsage(_ context.Context, report authapi.ReportUsageRequest) error {
+	if r.err == nil {
+		r.reports = append(r.reports, report)
+	}
+	return r.err
+}
+
+func TestUsageIsReportedOnceAndWhole(t *testing.T) {
+	now := time.Date(2026, 11, 21, 23, 59, 59, 0, time.UTC)
+	to := &taking{err: errors.New("down")}
+	u := NewUsage(to, slog.New(slog.DiscardHandler), func() time.Time { return now })
+	for i := range 3 {
+		u.Count("k", "read")
+		u.Used(authapi.Key{Identity: identity.Identity{KeyID: "k"}, Secret: 2}, netip.MustParseAddr("192.0.2.1"))
+		if err := u.report(t.Context()); err == nil {
+			t.Fatal("a report that was not taken passes for one that was")
+		}
+		now = now.Add(time.Duration(i) * time.Second)
+	}
+	to.err = nil
+	for range 2 {
+		if err := u.report(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(to.reports) != 1 || len(to.reports[0].Uses) != 1 || len(to.reports[0].Counts) != 2 {
+		t.Fatalf("got %+v", to.reports)
+	}
+	if got := to.reports[0].Uses[0]; got.Secret != 2 || got.Micros != now.Add(-2*time.Second).UnixMicro() {
+		t.Errorf("got %+v", got)
+	}
+	for i := range 2*authapi.MaxReport + 1 {
+		u.Count(fmt.Sprint(i), "list")
+	}
+	to.reports = nil
+	if err := u.report(t.Context()); err != nil || len(to.reports) != 3 {
+		t.Errorf("got %d reports, %v", len(to.reports), err)
 	}
 }

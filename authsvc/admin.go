@@ -1,0 +1,80 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/httpapi"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/httpserver"
+)
+
+// serveAdmin answers the admin API until stop, if it is to be answered anywhere.
+func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier *admin.Verifier, ready func(context.Context) error) (stop func() error) {
+	if c.Admin == nil {
+		return func() error { return nil }
+	}
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry,
+	})
+	httpapi.NewAdmin(service, verifier).Route(engine)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- httpserver.Serve(ctx, c.Admin, engine, c.Log) }()
+	c.Log.Info("admin API", "addr", c.Admin.Addr().String())
+	return func() error {
+		cancel()
+		return <-served
+	}
+}
+
+func (c Config) administer(s store) (*admin.Service, error) {
+	sealer, err := admin.NewSealer(c.Secret)
+	if err != nil {
+		return nil, err
+	}
+	return admin.NewService(s, sealer, c.Log, c.Now), nil
+}
+
+// commandTimeout is how long a command may take that works on the store itself.
+const commandTimeout = 10 * time.Second
+
+// AdminKey makes a key for the admin API and returns it, to be shown to its
+// holder and nobody else: the first one, or one more for who has lost theirs.
+func (s *Server) AdminKey(ctx context.Context, name string) (secret string, err error) {
+	return adminKey(ctx, s.admin, name)
+}
+
+// AdminKey does the same in a store that no service has open, or which several
+// may: Redis. It needs no more of c than the store, the secret and the log.
+func AdminKey(ctx context.Context, c Config, name string) (secret string, err error) {
+	if err := c.Validate(); err != nil {
+		return "", err
+	}
+	c = c.withDefaults()
+	s, _, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	service, err := c.administer(s)
+	if err != nil {
+		return "", err
+	}
+	return adminKey(ctx, service, name)
+}
+
+func adminKey(ctx context.Context, service *admin.Service, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	_, secret, err := service.CreateKey(ctx, admin.OfCommand("admin-key"), adminapi.NewKey{KeySettings: adminapi.KeySettings{Name: name, Role: string(apikey.Operator)}})
+	if err != nil {
+		return "", fmt.Errorf("make a key for the admin API: %w", err)
+	}
+	return secret, nil
+}

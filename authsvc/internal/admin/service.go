@@ -1,0 +1,249 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// Actor is who asks, as the audit log tells.
+type Actor struct {
+	Name      string // id and name of the key
+	Role      identity.Role
+	From      string // address
+	RequestID string
+}
+
+// OfCommand is who has a command of this machine run, with access to the store.
+func OfCommand(name string) Actor {
+	return Actor{Name: "command " + name, Role: apikey.Operator, From: "the store's machine"}
+}
+
+// Service is what operators can do. It is safe for concurrent use.
+type Service struct {
+	store  Store
+	sealer *Sealer
+	log    *slog.Logger
+	now    func() time.Time
+}
+
+// NewService returns a service over store.
+func NewService(store Store, sealer *Sealer, log *slog.Logger, now func() time.Time) *Service {
+	return &Service{store, sealer, log, now}
+}
+
+// attempts bounds how often a change is tried that others were faster than.
+const attempts = 20
+
+// change makes what work decides on, and tells the audit log. Work may be
+// called again when something was changed meanwhile.
+func (s *Service) change(ctx context.Context, by Actor, action string, work func(now time.Time) (Change, error)) error {
+	if by.Role != apikey.Operator {
+		return fault.New(fault.Forbidden, fault.Header, "Authorization", "This key may read here and change nothing.")
+	}
+	for range attempts {
+		head, err := s.store.Head(ctx) // before all else: Commit fails if anything has changed since
+		if err != nil {
+			return fmt.Errorf("%s: %w", action, err)
+		}
+		now := s.now().UTC().Truncate(time.Microsecond)
+		c, err := work(now)
+		if err != nil {
+			return err
+		}
+		c.Entry.Time, c.Entry.Who, c.Entry.From, c.Entry.RequestID, c.Entry.Action = now, by.Name, by.From, by.RequestID, action
+		if c.Entry, err = s.sealer.finish(c.Entry, head); err != nil {
+			return err
+		}
+		err = s.store.Commit(ctx, head, c)
+		if err == nil {
+			// Whoever keeps the log has a copy of where the audit log was.
+			s.log.Info("audit", "seq", c.Entry.Seq, "hash", c.Entry.Hash, "action", action, "subject", c.Entry.Subject, "who", by.Name, "from", by.From)
+			return nil
+		}
+		if !errors.Is(err, ErrStale) {
+			return fmt.Errorf("%s: %w", action, err)
+		}
+		select {
+		case <-time.After(rand.N(20 * time.Millisecond)):
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", action, ctx.Err())
+		}
+	}
+	return fault.New(fault.Conflict, fault.Body, "data", "Others change keys or brokers all the time; repeat the request.")
+}
+
+// CreateBroker makes a broker.
+func (s *Service) CreateBroker(ctx context.Context, by Actor, n adminapi.NewBroker) (adminapi.Broker, error) {
+	var made apikey.Broker
+	err := s.change(ctx, by, "broker.create", func(now time.Time) (Change, error) {
+		made = apikey.Broker{Name: n.Name, Title: n.Title, Contact: n.Contact, Blocked: n.Blocked, Created: now, Modified: now}
+		if err := made.Check(); err != nil {
+			return Change{}, err
+		}
+		switch _, err := s.store.Broker(ctx, n.Name); {
+		case err == nil:
+			return Change{}, fault.New(fault.Conflict, fault.Body, "name", "There is a broker of this name already.")
+		case !errors.Is(err, ErrNotFound):
+			return Change{}, err
+		}
+		return brokerChange(nil, &made)
+	})
+	return viewBroker(made), err
+}
+
+// ChangeBroker changes what is said of a broker, as patch does.
+func (s *Service) ChangeBroker(ctx context.Context, by Actor, name string, patch func(*adminapi.BrokerSettings) error) (adminapi.Broker, error) {
+	var made apikey.Broker
+	err := s.change(ctx, by, "broker.change", func(now time.Time) (Change, error) {
+		before, err := s.broker(ctx, name)
+		if err != nil {
+			return Change{}, err
+		}
+		settings := adminapi.BrokerSettings{Title: before.Title, Contact: before.Contact, Blocked: before.Blocked}
+		if err := patch(&settings); err != nil {
+			return Change{}, err
+		}
+		made = before
+		made.Title, made.Contact, made.Blocked, made.Modified = settings.Title, settings.Contact, settings.Blocked, now
+		if err := made.Check(); err != nil {
+			return Change{}, err
+		}
+		return brokerChange(&before, &made)
+	})
+	return viewBroker(made), err
+}
+
+func brokerChange(before, after *apikey.Broker) (c Change, err error) {
+	c.Broker, c.Entry.Subject = after, ofBroker+after.Name
+	if before != nil {
+		if c.Entry.Before, err = told(viewBroker(*before)); err != nil {
+			return c, err
+		}
+	}
+	c.Entry.After, err = told(viewBroker(*after))
+	return c, err
+}
+
+func (s *Service) broker(ctx context.Context, name string) (apikey.Broker, error) {
+	b, err := s.store.Broker(ctx, name)
+	if errors.Is(err, ErrNotFound) {
+		return b, fault.New(fault.NotFound, fault.URL, "broker", "Not Found")
+	}
+	return b, err
+}
+
+// Broker returns a broker.
+func (s *Service) Broker(ctx context.Context, name string) (adminapi.Broker, error) {
+	b, err := s.broker(ctx, name)
+	return viewBroker(b), err
+}
+
+// CreateKey makes a key, and returns it with its secret, which is known to
+// nobody afterwards.
+func (s *Service) CreateKey(ctx context.Context, by Actor, n adminapi.NewKey) (made adminapi.Key, secret string, err error) {
+	secret, hash := mint()
+	var k apikey.Key
+	err = s.change(ctx, by, "key.create", func(now time.Time) (Change, error) {
+		set, err := settings(n.KeySettings)
+		if err != nil {
+			return Change{}, err
+		}
+		k = apikey.Key{ID: newID(now), Broker: n.Broker, Settings: set, Created: now, Modified: now, Secrets: []apikey.Secret{{Number: 1, Hash: hash, Created: now}}}
+		if err := k.Check(); err != nil {
+			return Change{}, err
+		}
+		if !set.Expires.IsZero() && !set.Expires.After(now) {
+			return Change{}, fault.New(fault.Invalid, fault.Body, "expires", "The time is over already.")
+		}
+		if k.Broker != "" {
+			if _, err := s.store.Broker(ctx, k.Broker); errors.Is(err, ErrNotFound) {
+				return Change{}, fault.New(fault.Invalid, fault.Body, "broker", "There is no such broker: make it first.")
+			} else if err != nil {
+				return Change{}, err
+			}
+		}
+		return keyChange(nil, &k, hash)
+	})
+	if err != nil {
+		return made, "", err
+	}
+	made, err = s.show(ctx, k)
+	return made, secret, err
+}
+
+// ChangeKey changes what is said of a key, as patch does.
+func (s *Service) ChangeKey(ctx context.Context, by Actor, id string, patch func(*adminapi.KeySettings) error) (adminapi.Key, error) {
+	return s.changeKey(ctx, by, "key.change", id, "", func(k apikey.Key, now time.Time) (apikey.Key, error) {
+		v := viewSettings(k.Settings)
+		if err := patch(&v); err != nil {
+			return k, err
+		}
+		set, err := settings(v)
+		if err != nil {
+			return k, err
+		}
+		return k.Set(set, now)
+	})
+}
+
+// RotateKey gives a key a new secret, which it returns. The one before stays
+// good for a time of grace.
+func (s *Service) RotateKey(ctx context.Context, by Actor, id string, grace time.Duration) (made adminapi.Key, secret string, err error) {
+	secret, hash := mint()
+	made, err = s.changeKey(ctx, by, "key.rotate", id, hash, func(k apikey.Key, now time.Time) (apikey.Key, error) { return k.Rotate(hash, grace, now) })
+	if err != nil {
+		return made, "", err
+	}
+	return made, secret, nil
+}
+
+// RevokeKey ends a key, at once and for good.
+func (s *Service) RevokeKey(ctx context.Context, by Actor, id string) (adminapi.Key, error) {
+	return s.changeKey(ctx, by, "key.revoke", id, "", func(k apikey.Key, now time.Time) (apikey.Key, error) { return k.Revoke(now) })
+}
+
+func (s *Service) changeKey(ctx context.Context, by Actor, action, id, newHash string, work func(apikey.Key, time.Time) (apikey.Key, error)) (adminapi.Key, error) {
+	var after apikey.Key
+	err := s.change(ctx, by, action, func(now time.Time) (Change, error) {
+		before, err := s.key(ctx, id)
+		if err != nil {
+			return Change{}, err
+		}
+		if after, err = work(before, now); err != nil {
+			return Change{}, err
+		}
+		return keyChange(&before, &after, newHash)
+	})
+	if err != nil {
+		return adminapi.Key{}, err
+	}
+	return s.show(ctx, after)
+}
+
+func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) {
+	c.Key, c.NewHash, c.Entry.Subject = after, newHash, ofKey+after.ID
+	if before != nil {
+		if c.Entry.Before, err = told(viewKey(*before)); err != nil {
+			return c, err
+		}
+	}
+	c.Entry.After, err = told(viewKey(*after))
+	return c, err
+}
+
+func (s *Service) key(ctx context.Context, id string) (apikey.Key, error) {
+	k, err := s.store.Key(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return k, fault.New(fault.NotFound, fault.URL, "key", "Not Found")
+	}
+	return k, err
+}

@@ -1,0 +1,292 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+)
+
+// Admin answers those who administer the registry, on a listener of its own.
+type Admin struct {
+	service *admin.Service
+	keys    *admin.Verifier
+}
+
+// NewAdmin returns the admin API over service; keys tell who may use it.
+func NewAdmin(service *admin.Service, keys *admin.Verifier) *Admin { return &Admin{service, keys} }
+
+// Route adds the routes to engine. What a call may do depends on the key, and
+// is the service's to say.
+func (a *Admin) Route(engine *gin.Engine) {
+	r := engine.Group(adminapi.Prefix, httpserver.Handle(a.identify), httpserver.Handle(needJSON))
+	r.GET("/brokers", httpserver.Handle(a.listBrokers))
+	r.POST("/brokers", httpserver.Handle(a.createBroker))
+	r.GET("/brokers/:name", httpserver.Handle(a.readBroker))
+	r.PATCH("/brokers/:name", httpserver.Handle(a.changeBroker))
+	r.GET("/keys", httpserver.Handle(a.listKeys))
+	r.POST("/keys", httpserver.Handle(a.createKey))
+	r.GET("/keys/:id", httpserver.Handle(a.readKey))
+	r.PATCH("/keys/:id", httpserver.Handle(a.changeKey))
+	r.POST("/keys/:id/rotate", httpserver.Handle(a.rotateKey))
+	r.POST("/keys/:id/revoke", httpserver.Handle(a.revokeKey))
+	r.GET("/keys/:id/usage", httpserver.Handle(a.usage))
+	r.GET("/audit", httpserver.Handle(a.audit))
+	r.GET("/audit/verify", httpserver.Handle(a.verifyAudit))
+}
+
+const actorKey = "actor"
+
+// identify lets in who has a key for this API.
+func (a *Admin) identify(c *gin.Context) error {
+	c.Header("Cache-Control", "no-store")
+	key, _, basic := c.Request.BasicAuth()
+	if scheme, token, _ := strings.Cut(c.GetHeader("Authorization"), " "); !basic && strings.EqualFold(scheme, "Bearer") {
+		key = strings.TrimSpace(token)
+	}
+	from, err := netip.ParseAddrPort(c.Request.RemoteAddr)
+	if err != nil {
+		return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden")
+	}
+	by, err := a.keys.Operator(c.Request.Context(), authapi.Hash(key), from.Addr().Unmap())
+	if err != nil {
+		return err
+	}
+	by.RequestID = c.GetHeader(httpserver.RequestIDHeader)
+	if len(by.RequestID) > 64 {
+		by.RequestID = by.RequestID[:64]
+	}
+	c.Set(actorKey, by)
+	return nil
+}
+
+func actor(c *gin.Context) admin.Actor { return c.MustGet(actorKey).(admin.Actor) }
+
+// needJSON refuses a change of another type, which a page in a browser could
+// have sent without being asked whether it may.
+func needJSON(c *gin.Context) error {
+	if c.Request.Method != http.MethodGet && c.ContentType() != "application/json" {
+		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type", "Content-Type header should be one of ['application/json']")
+	}
+	return nil
+}
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+func filter(c *gin.Context) (f admin.Filter, err error) {
+	f = admin.Filter{Broker: c.Query("broker"), State: c.Query("state"), Text: c.Query("q"), After: c.Query("after")}
+	f.Limit, err = number(c, "limit", defaultPage, maxPage)
+	return f, err
+}
+
+// number reads a parameter that is a number between 1 and most.
+func number(c *gin.Context, name string, otherwise, most int) (int, error) {
+	text := c.Query(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, fault.New(fault.Invalid, fault.Query, name, "A number between 1 and %d is needed.", most)
+	}
+	return n, nil
+}
+
+func answer[T any](c *gin.Context, status int, data T) error {
+	return httpserver.JSON(c, status, adminapi.Answer[T]{Data: data})
+}
+
+func (a *Admin) listBrokers(c *gin.Context) error {
+	f, err := filter(c)
+	if err != nil {
+		return err
+	}
+	brokers, next, err := a.service.Brokers(c.Request.Context(), f)
+	if err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, adminapi.Answer[[]adminapi.Broker]{Data: brokers, Next: next})
+}
+
+func (a *Admin) createBroker(c *gin.Context) error {
+	var q adminapi.Question[adminapi.NewBroker]
+	if err := read(c, &q); err != nil {
+		return err
+	}
+	b, err := a.service.CreateBroker(c.Request.Context(), actor(c), q.Data)
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusCreated, b)
+}
+
+func (a *Admin) readBroker(c *gin.Context) error {
+	b, err := a.service.Broker(c.Request.Context(), c.Param("name"))
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, b)
+}
+
+func (a *Admin) changeBroker(c *gin.Context) error {
+	var q adminapi.Question[json.RawMessage]
+	if err := read(c, &q); err != nil {
+		return err
+	}
+	b, err := a.service.ChangeBroker(c.Request.Context(), actor(c), c.Param("name"), func(s *adminapi.BrokerSettings) error { return patch(q.Data, s) })
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, b)
+}
+
+// patch sets what a body names; null clears it.
+func patch(data json.RawMessage, settings any) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(settings); err != nil || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return fault.New(fault.Invalid, fault.Body, "data", "The data is not the JSON object that this call takes.")
+	}
+	return nil
+}
+
+func (a *Admin) listKeys(c *gin.Context) error {
+	f, err := filter(c)
+	if err != nil {
+		return err
+	}
+	keys, next, err := a.service.Keys(c.Request.Context(), f)
+	if err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, adminapi.Answer[[]adminapi.Key]{Data: keys, Next: next})
+}
+
+func (a *Admin) createKey(c *gin.Context) error {
+	var q adminapi.Question[adminapi.NewKey]
+	if err := read(c, &q); err != nil {
+		return err
+	}
+	k, secret, err := a.service.CreateKey(c.Request.Context(), actor(c), q.Data)
+	if err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusCreated, adminapi.Answer[adminapi.Key]{Data: k, Secret: secret})
+}
+
+func (a *Admin) readKey(c *gin.Context) error {
+	k, err := a.service.Key(c.Request.Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, k)
+}
+
+func (a *Admin) changeKey(c *gin.Context) error {
+	var q adminapi.Question[json.RawMessage]
+	if err := read(c, &q); err != nil {
+		return err
+	}
+	k, err := a.service.ChangeKey(c.Request.Context(), actor(c), c.Param("id"), func(s *adminapi.KeySettings) error {
+		limits := s.Limits
+		s.Limits = nil // what is sent takes the place of the whole
+		if err := patch(q.Data, s); err != nil {
+			return err
+		}
+		var sent map[string]json.RawMessage
+		if err := json.Unmarshal(q.Data, &sent); err != nil {
+			return err
+		}
+		if _, there := sent["limits"]; !there {
+			s.Limits = limits
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, k)
+}
+
+func (a *Admin) rotateKey(c *gin.Context) error {
+	var q adminapi.Question[adminapi.Rotation]
+	if err := read(c, &q); err != nil {
+		return err
+	}
+	var grace time.Duration
+	if q.Data.Grace != "" {
+		var err error
+		if grace, err = time.ParseDuration(q.Data.Grace); err != nil {
+			return fault.New(fault.Invalid, fault.Body, "grace", "A length of time is needed, such as 24h or 30m.")
+		}
+	}
+	k, secret, err := a.service.RotateKey(c.Request.Context(), actor(c), c.Param("id"), grace)
+	if err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, adminapi.Answer[adminapi.Key]{Data: k, Secret: secret})
+}
+
+func (a *Admin) revokeKey(c *gin.Context) error {
+	k, err := a.service.RevokeKey(c.Request.Context(), actor(c), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, k)
+}
+
+func (a *Admin) usage(c *gin.Context) error {
+	days, err := number(c, "days", 30, admin.UsageDays)
+	if err != nil {
+		return err
+	}
+	found, err := a.service.Usage(c.Request.Context(), c.Param("id"), days)
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, found)
+}
+
+func (a *Admin) audit(c *gin.Context) error {
+	limit, err := number(c, "limit", defaultPage, maxPage)
+	if err != nil {
+		return err
+	}
+	var after int64
+	if text := c.Query("after"); text != "" {
+		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
+			return fault.New(fault.Invalid, fault.Query, "after", "The number of an entry is needed.")
+		}
+	}
+	entries, err := a.service.Entries(c.Request.Context(), after, limit)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(entries) == limit {
+		next = strconv.FormatInt(entries[limit-1].Seq, 10)
+	}
+	return httpserver.JSON(c, http.StatusOK, adminapi.Answer[[]adminapi.Entry]{Data: append([]adminapi.Entry{}, entries...), Next: next})
+}
+
+func (a *Admin) verifyAudit(c *gin.Context) error {
+	found, err := a.service.Check(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, found)
+}

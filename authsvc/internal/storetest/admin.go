@@ -1,0 +1,326 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/identity"
+)
+
+// AdminOpener opens a store on what it kept under a name before, or anew. It
+// closes it when the test ends, if the test has not.
+type AdminOpener func(t *testing.T, name string) AdminStore
+
+// AdminStore is an admin.Store that can be closed.
+type AdminStore interface {
+	admin.Store
+	Close() error
+}
+
+// RunAdmin tests every promise of admin.Store.
+func RunAdmin(t *testing.T, open AdminOpener) {
+	for name, test := range map[string]func(*testing.T, AdminOpener){
+		"an empty store has nothing":                 testAdminEmpty,
+		"a change is made with its entry or not":     testCommit,
+		"records are found and come in pages":        testRecords,
+		"a key is found by every secret it has":      testFindKey,
+		"of many changes at once each has its place": testManyCommits,
+		"uses are the newest, one for an address":    testUses,
+		"counts add up":                           testCounts,
+		"all of it is there after opening again":  testAdminReopen,
+		"what is restored is as it was committed": testRestore,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, open) })
+	}
+}
+
+var made = time.Date(2026, 11, 21, 10, 0, 0, 123_456_000, time.UTC)
+
+func adminKey(id, broker string) apikey.Key {
+	return apikey.Key{
+		ID: id, Broker: broker, Created: made, Modified: made.Add(time.Second),
+		Settings: apikey.Settings{
+			Name: "ключ <" + id + ">", Role: identity.Broker, Levels: "13", Test: true, Expires: made.AddDate(1, 0, 0),
+			Limits: authapi.Limits{"write": {"1s": 5}}, Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")},
+		},
+		Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash(id), Created: made}},
+	}
+}
+
+func entry(head adminapi.Head, about string) adminapi.Entry {
+	return adminapi.Entry{Seq: head.Seq + 1, Time: made, Who: "хтось", Action: "x", Subject: about, After: []byte(`{"name":"я"}`), Prev: head.Hash, Hash: authapi.Hash(fmt.Sprint(head.Seq, about))}
+}
+
+func headOf(e adminapi.Entry) adminapi.Head { return adminapi.Head{Seq: e.Seq, Hash: e.Hash} }
+
+func commitChange(t *testing.T, s admin.Store, c admin.Change) admin.Change {
+	t.Helper()
+	head, err := s.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := "broker"
+	if c.Key != nil {
+		about = "key " + c.Key.ID
+	}
+	c.Entry = entry(head, about)
+	if err := s.Commit(t.Context(), head, c); err != nil {
+		t.Fatal(err)
+	}
+	checkHead(t, s, headOf(c.Entry))
+	return c
+}
+
+func checkHead(t *testing.T, s admin.Store, want adminapi.Head) {
+	t.Helper()
+	if got, err := s.Head(t.Context()); err != nil || got != want {
+		t.Errorf("head: got %v, %v; want %v", got, err, want)
+	}
+}
+
+func equal[T any](t *testing.T, got T, err error, want T) {
+	t.Helper()
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+func missing(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, admin.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}
+
+func testAdminEmpty(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	checkHead(t, s, adminapi.Head{})
+	_, err := s.Key(t.Context(), "none")
+	missing(t, err)
+	_, err = s.Broker(t.Context(), "none")
+	missing(t, err)
+	_, _, err = s.FindSecret(t.Context(), authapi.Hash("none"))
+	missing(t, err)
+	keys, err := s.Keys(t.Context(), "", 10)
+	equal(t, len(keys), err, 0)
+	brokers, err := s.Brokers(t.Context(), "", 10)
+	equal(t, len(brokers), err, 0)
+	entries, err := s.Entries(t.Context(), 0, 10)
+	equal(t, len(entries), err, 0)
+	days, err := s.Counts(t.Context(), "none", []string{"2026-11-21"})
+	equal(t, days, err, []adminapi.Day{})
+	uses, err := s.Uses(t.Context(), []string{"none"})
+	equal(t, len(uses["none"]), err, 0)
+}
+
+func testCommit(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	k := adminKey("k1", "b")
+	first := commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
+	for _, head := range []adminapi.Head{{}, {Seq: 1, Hash: authapi.Hash("another")}, {Seq: 2, Hash: first.Entry.Hash}} {
+		late := adminKey("k2", "b")
+		if err := s.Commit(t.Context(), head, admin.Change{Key: &late, NewHash: late.Secrets[0].Hash, Entry: entry(head, "late")}); !errors.Is(err, admin.ErrStale) {
+			t.Errorf("at head %v: got %v, want ErrStale", head, err)
+		}
+		_, err := s.Key(t.Context(), "k2")
+		missing(t, err)
+		_, _, err = s.FindSecret(t.Context(), late.Secrets[0].Hash)
+		missing(t, err)
+	}
+	checkHead(t, s, headOf(first.Entry))
+	b := apikey.Broker{Name: "брокер", Title: "t", Contact: "c", Blocked: true, Created: made, Modified: made}
+	second := commitChange(t, s, admin.Change{Broker: &b})
+	got, err := s.Broker(t.Context(), b.Name)
+	equal(t, got, err, b)
+	entries, err := s.Entries(t.Context(), 0, 10)
+	equal(t, entries, err, []adminapi.Entry{first.Entry, second.Entry})
+	entries, err = s.Entries(t.Context(), 0, 1)
+	equal(t, entries, err, []adminapi.Entry{first.Entry})
+	entries, err = s.Entries(t.Context(), 1, 10)
+	equal(t, entries, err, []adminapi.Entry{second.Entry})
+}
+
+func testRecords(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	var want []apikey.Key
+	for i := range 7 {
+		k := adminKey(fmt.Sprint("key-", i), "b")
+		commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
+		b := apikey.Broker{Name: fmt.Sprint("b", i, " І"), Created: made, Modified: made}
+		commitChange(t, s, admin.Change{Broker: &b})
+		want = append(want, k)
+	}
+	var keys []apikey.Key
+	for after := ""; ; {
+		page, err := s.Keys(t.Context(), after, 3)
+		if err != nil || len(page) > 3 {
+			t.Fatalf("got %d keys, %v", len(page), err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		keys, after = append(keys, page...), page[len(page)-1].ID
+	}
+	equal(t, keys, nil, want)
+	brokers, err := s.Brokers(t.Context(), "b4 І", 10)
+	equal(t, len(brokers), err, 2)
+	want[3].Settings.Name, want[3].Revoked = "another", made
+	commitChange(t, s, admin.Change{Key: &want[3]})
+	got, err := s.Key(t.Context(), want[3].ID)
+	equal(t, got, err, want[3])
+	keys, err = s.Keys(t.Context(), "", 10)
+	equal(t, keys, err, want)
+}
+
+func testFindKey(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	b := apikey.Broker{Name: "b", Blocked: true, Created: made, Modified: made}
+	commitChange(t, s, admin.Change{Broker: &b})
+	k, operator := adminKey("k1", "b"), adminKey("k2", "")
+	commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
+	commitChange(t, s, admin.Change{Key: &operator, NewHash: operator.Secrets[0].Hash})
+	second := apikey.Secret{Number: 2, Hash: authapi.Hash("second"), Created: made}
+	k.Secrets = append([]apikey.Secret{second}, k.Secrets...)
+	commitChange(t, s, admin.Change{Key: &k, NewHash: second.Hash})
+	for _, hash := range []string{authapi.Hash("k1"), second.Hash} {
+		got, broker, err := s.FindSecret(t.Context(), hash)
+		equal(t, got, err, k)
+		equal(t, broker, err, b)
+	}
+	got, broker, err := s.FindSecret(t.Context(), authapi.Hash("k2"))
+	equal(t, got, err, operator)
+	equal(t, broker, err, apikey.Broker{})
+}
+
+func testManyCommits(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	const writers, each = 6, 5
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for done := 0; done < each; {
+				head, err := s.Head(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				k := adminKey(fmt.Sprint("k", w, "-", done), "b")
+				err = s.Commit(t.Context(), head, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash, Entry: entry(head, k.ID)})
+				switch {
+				case err == nil:
+					done++
+				case !errors.Is(err, admin.ErrStale):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	entries, err := s.Entries(t.Context(), 0, 1000)
+	equal(t, len(entries), err, writers*each)
+	prev := adminapi.Head{}
+	for _, e := range entries {
+		if e.Seq != prev.Seq+1 || e.Prev != prev.Hash {
+			t.Errorf("entry %d, after %q, follows %v", e.Seq, e.Prev, prev)
+		}
+		prev = headOf(e)
+	}
+	keys, err := s.Keys(t.Context(), "", 1000)
+	equal(t, len(keys), err, writers*each)
+}
+
+func testUses(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	k := adminKey("k1", "b")
+	k.Secrets = append(k.Secrets, apikey.Secret{Number: 2, Hash: authapi.Hash("2"), Created: made})
+	commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
+	var uses []authapi.Use
+	for i := range admin.MaxUses + 3 {
+		uses = append(uses, authapi.Use{KeyID: "k1", Secret: 1, Addr: netip.MustParseAddr(fmt.Sprint("192.0.2.", i)), Micros: made.UnixMicro() + int64(i)})
+	}
+	again, late := uses[5], uses[6]
+	again.Micros, late.Micros = made.UnixMicro()+100, made.UnixMicro()-100
+	other := authapi.Use{KeyID: "k1", Secret: 2, Addr: netip.MustParseAddr("2001:db8::1"), Micros: made.UnixMicro()}
+	for _, batch := range [][]authapi.Use{uses, {again, late, other}, nil} {
+		if err := s.AddUsage(t.Context(), batch, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.Uses(t.Context(), []string{"k1", "none"})
+	if err != nil || len(got["k1"][1]) != admin.MaxUses {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	equal(t, got["k1"][1][0], nil, adminapi.Use{Time: made.Add(100 * time.Microsecond), From: "192.0.2.5"})
+	equal(t, got["k1"][1][1].From, nil, "192.0.2.10")
+	equal(t, got["k1"][1][admin.MaxUses-1].From, nil, "192.0.2.3")
+	equal(t, got["k1"][2], nil, []adminapi.Use{{Time: made, From: "2001:db8::1"}})
+}
+
+func testCounts(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	count := func(id, day, class string, n int64) authapi.Count {
+		return authapi.Count{KeyID: id, Day: day, Class: class, Requests: n}
+	}
+	for range 3 {
+		if err := s.AddUsage(t.Context(), nil, []authapi.Count{
+			count("k1", "2026-11-20", "read", 1), count("k1", "2026-11-21", "read", 10), count("k1", "2026-11-21", "write", 100), count("k12", "2026-11-21", "read", 1000),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	days, err := s.Counts(t.Context(), "k1", []string{"2026-11-19", "2026-11-20", "2026-11-21"})
+	equal(t, days, err, []adminapi.Day{{Day: "2026-11-20", Counts: map[string]int64{"read": 3}}, {Day: "2026-11-21", Counts: map[string]int64{"read": 30, "write": 300}}})
+}
+
+func testAdminReopen(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	k := adminKey("k1", "b")
+	c := commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
+	if err := s.AddUsage(t.Context(), nil, []authapi.Count{{KeyID: "k1", Day: "2026-11-21", Class: "read", Requests: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, "a")
+	checkHead(t, s, headOf(c.Entry))
+	got, _, err := s.FindSecret(t.Context(), k.Secrets[0].Hash)
+	equal(t, got, err, k)
+	days, err := s.Counts(t.Context(), "k1", []string{"2026-11-21"})
+	equal(t, len(days), err, 1)
+}
+
+func testRestore(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	k := adminKey("k1", "b")
+	k.Secrets = append(k.Secrets, apikey.Secret{Number: 2, Hash: authapi.Hash("2"), Created: made})
+	b := apikey.Broker{Name: "b", Created: made, Modified: made}
+	first := entry(adminapi.Head{}, "x")
+	for range 2 {
+		for _, c := range []admin.Change{{Broker: &b}, {Key: &k}, {Entry: first}} {
+			if err := s.Restore(t.Context(), c, []string{k.Secrets[0].Hash, k.Secrets[1].Hash}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	checkHead(t, s, headOf(first))
+	got, broker, err := s.FindSecret(t.Context(), authapi.Hash("2"))
+	equal(t, got, err, k)
+	equal(t, broker, err, b)
+	entries, err := s.Entries(t.Context(), 0, 10)
+	equal(t, entries, err, []adminapi.Entry{first})
+	if strings.Contains(fmt.Sprint(entries), authapi.Hash("2")) {
+		t.Error("an entry tells a hash")
+	}
+}

@@ -1,0 +1,139 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"asset-registry/shared/authapi"
+)
+
+// Reporter takes reports of the use of keys.
+type Reporter interface {
+	ReportUsage(ctx context.Context, r authapi.ReportUsageRequest) error
+}
+
+const (
+	reportEvery  = 2 * time.Second
+	reportLast   = time.Second // how long the last report may take
+	maxRemaining = 10_000      // uses, and counts, that wait to be reported; more are dropped
+)
+
+// Usage counts how keys are used, and reports it from time to time: what a
+// gateway that is killed had not reported is lost.
+type Usage struct {
+	to  Reporter
+	log *slog.Logger
+	now func() time.Time
+
+	mu     sync.Mutex
+	uses   map[use]int64 // to µs
+	counts map[count]int64
+}
+
+type use struct {
+	key    string
+	secret int
+	addr   netip.Addr
+}
+
+type count struct{ key, day, class string }
+
+// NewUsage returns a counter that reports to another.
+func NewUsage(to Reporter, log *slog.Logger, now func() time.Time) *Usage {
+	return &Usage{to: to, log: log, now: now, uses: map[use]int64{}, counts: map[count]int64{}}
+}
+
+// Used notes that a key was used from an address.
+func (u *Usage) Used(k authapi.Key, from netip.Addr) {
+	if !from.IsValid() {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.uses) < maxRemaining {
+		u.uses[use{k.KeyID, k.Secret, from.Unmap().WithZone("")}] = u.now().UnixMicro()
+	}
+}
+
+// Count counts a request of a class with a key.
+func (u *Usage) Count(keyID, class string) {
+	day := u.now().UTC().Format(time.DateOnly)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.counts) < maxRemaining {
+		u.counts[count{keyID, day, class}]++
+	}
+}
+
+// Run reports until ctx is done, and once more then.
+func (u *Usage) Run(ctx context.Context) {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			u.tell(ctx)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportLast)
+			defer cancel()
+			u.tell(last)
+			return
+		}
+	}
+}
+
+func (u *Usage) tell(ctx context.Context) {
+	if err := u.report(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		u.log.Debug("the use of keys is not reported yet", "error", err)
+	}
+}
+
+// report reports all there is, in parts. What is not taken stays.
+func (u *Usage) report(ctx context.Context) error {
+	for {
+		r := u.take()
+		if len(r.Uses)+len(r.Counts) == 0 {
+			return nil
+		}
+		if err := u.to.ReportUsage(ctx, r); err != nil {
+			u.putBack(r)
+			return err
+		}
+	}
+}
+
+func (u *Usage) take() (r authapi.ReportUsageRequest) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for used, micros := range u.uses {
+		if len(r.Uses) == authapi.MaxReport {
+			break
+		}
+		r.Uses = append(r.Uses, authapi.Use{KeyID: used.key, Secret: used.secret, Addr: used.addr, Micros: micros})
+		delete(u.uses, used)
+	}
+	for counted, requests := range u.counts {
+		if len(r.Counts) == authapi.MaxReport {
+			break
+		}
+		r.Counts = append(r.Counts, authapi.Count{KeyID: counted.key, Day: counted.day, Class: counted.class, Requests: requests})
+		delete(u.counts, counted)
+	}
+	return r
+}
+
+func (u *Usage) putBack(r authapi.ReportUsageRequest) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, back := range r.Uses {
+		used := use{back.KeyID, back.Secret, back.Addr}
+		u.uses[used] = max(u.uses[used], back.Micros)
+	}
+	for _, back := range r.Counts {
+		u.counts[count{back.KeyID, back.Day, back.Class}] += back.Requests
+	}
+}
