@@ -18,10 +18,10 @@ setup: ## install what building and testing need and is missing
 	@deploy/setup.sh
 
 build: ## build the programs into ./bin
-	go build -trimpath -o bin/ ./deploy/cmd/registry ./deploy/cmd/split ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./authsvc/cmd/authsvc
+	go build -trimpath -o bin/ ./deploy/cmd/registry ./deploy/cmd/split ./deploy/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./authsvc/cmd/authsvc
 
 run: build ## run the whole registry as one process, with sandbox keys
-	bin/registry serve --sandbox --data $(DATA)
+	bin/registry serve --sandbox --data $(DATA) --admin-addr 127.0.0.1:8079
 
 run-split: build ## run the three services as processes of their own
 	bin/split
@@ -36,7 +36,7 @@ check: ## format, vet, staticcheck, and each module on its own
 	@for m in $(MODULES); do echo "module $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 
 unit: ## unit and conformance tests, with the race detector
-	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/standalone/... ./deploy/traces/...
+	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/registryctl/... ./deploy/standalone/... ./deploy/traces/...
 
 e2e: ## scenarios on one process and on three, restarts, crashes, faults, the feed checked in short
 	go test -count=1 -timeout 25m ./deploy/e2e/...

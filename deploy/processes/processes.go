@@ -276,7 +276,7 @@ func makeSecret(path string) error {
 // is printed and makes a process that is stopped fail.
 func Build(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
-		"asset-registry/deploy/cmd/registry", "asset-registry/gateway/cmd/gateway",
+		"asset-registry/deploy/cmd/registry", "asset-registry/deploy/cmd/registryctl", "asset-registry/gateway/cmd/gateway",
 		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/authsvc/cmd/authsvc")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w: %s", err, text)

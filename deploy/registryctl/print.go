@@ -1,0 +1,60 @@
+package registryctl
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// row is a line of a table.
+type row []string
+
+// print prints an answer as JSON, or as a table.
+func (p *program) print(answer any, header row, rows ...row) error {
+	if p.output == asJSON {
+		encoder := json.NewEncoder(p.out)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(answer)
+	}
+	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
+	for _, r := range append([]row{header}, rows...) {
+		cells := make([]string, len(r))
+		for i, cell := range r {
+			if cell == "" {
+				cell = "-"
+			}
+			cells[i] = plain(cell)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// plain is a text without what a terminal would take for a command.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// note prints a line to a person; there is none in JSON.
+func (p *program) note(format string, args ...any) error {
+	if p.output == asJSON {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.out, format+"\n", args...)
+	return err
+}
+
+func stamp(t *time.Time) string {
+	if t == nil || t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
