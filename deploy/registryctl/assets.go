@@ -28,7 +28,7 @@ type asset struct {
 }
 
 func (p *program) assets() *cobra.Command {
-	group := &cobra.Command{Use: "assets", Short: "Assets of the registry"}
+	group := newGroup("assets", "Assets of the registry")
 
 	get := &cobra.Command{Use: "get ID", Short: "Show an asset", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
 		return p.oneAsset(cmd.Context(), http.MethodGet, assetsPath+"/"+url.PathEscape(args[0]), "", nil)

@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) audit() *cobra.Command {
-	group := &cobra.Command{Use: "audit", Short: "Who changed brokers and keys, when and from where"}
+	group := newGroup("audit", "Who changed brokers and keys, when and from where")
 
 	var after int64
 	var last int

@@ -11,7 +11,7 @@ import (
 )
 
 func (p *program) brokers() *cobra.Command {
-	group := &cobra.Command{Use: "brokers", Short: "Tenants of the registry, each with any number of keys"}
+	group := newGroup("brokers", "Tenants of the registry, each with any number of keys")
 
 	var search string
 	list := &cobra.Command{Use: "list", Short: "List brokers", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {

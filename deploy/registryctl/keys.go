@@ -14,7 +14,7 @@ import (
 )
 
 func (p *program) keys() *cobra.Command {
-	group := &cobra.Command{Use: "keys", Short: "API keys"}
+	group := newGroup("keys", "API keys")
 
 	var broker, state, search string
 	list := &cobra.Command{Use: "list", Short: "List keys", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {

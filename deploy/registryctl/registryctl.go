@@ -71,6 +71,16 @@ processes sees flags: keys are better kept in the file.`,
 	return root
 }
 
+// newGroup is a command that has others, and does nothing by itself.
+func newGroup(name, short string) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return fmt.Errorf("there is no command %q of %s (registryctl %s --help)", args[0], name, name)
+		}
+		return cmd.Help()
+	}}
+}
+
 // load finds out where to call and as whom.
 func (p *program) load() error {
 	if p.output != asTable && p.output != asJSON {
