@@ -1,0 +1,141 @@
+package apikey
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+func kept() Key {
+	return Key{
+		ID: "key-1", Broker: "b", Created: now, Modified: now,
+		Settings: Settings{Name: "n", Role: identity.Broker, Levels: "13", Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Limits: authapi.Limits{"write": {"1s": 5}}},
+		Secrets:  []Secret{{Number: 2, Hash: "second", Created: now}, {Number: 1, Hash: "first", Created: now, Until: now.Add(time.Hour)}},
+	}
+}
+
+func TestAdmit(t *testing.T) {
+	for name, c := range map[string]struct {
+		hash    string
+		change  func(*Key, *Broker)
+		at      time.Duration
+		levels  string // "": it is refused
+		goodFor time.Duration
+		state   string
+	}{
+		"the newest secret":                {"second", nil, 0, "13", 0, adminapi.Active},
+		"one that has its grace":           {"first", nil, time.Minute, "13", 59 * time.Minute, adminapi.Active},
+		"one whose grace is over":          {"first", nil, time.Hour, "", 0, adminapi.Active},
+		"a secret that it never had":       {"third", nil, 0, "", 0, adminapi.Active},
+		"none":                             {"", nil, 0, "", 0, adminapi.Active},
+		"a key for test assets":            {"second", func(k *Key, _ *Broker) { k.Settings.Test = true }, 0, "13t", 0, adminapi.Active},
+		"before the key's end":             {"second", func(k *Key, _ *Broker) { k.Settings.Expires = now.Add(time.Second) }, 0, "13", time.Second, adminapi.Active},
+		"the nearer of the ends counts":    {"first", func(k *Key, _ *Broker) { k.Settings.Expires = now.Add(time.Second) }, 0, "13", time.Second, adminapi.Active},
+		"the grace's, if it is the nearer": {"first", func(k *Key, _ *Broker) { k.Settings.Expires = now.Add(2 * time.Hour) }, 0, "13", time.Hour, adminapi.Active},
+		"at the key's end":                 {"second", func(k *Key, _ *Broker) { k.Settings.Expires = now }, 0, "", 0, adminapi.Expired},
+		"a revoked key":                    {"second", func(k *Key, _ *Broker) { k.Revoked = now }, 0, "", 0, adminapi.Revoked},
+		"a blocked broker's":               {"second", func(_ *Key, b *Broker) { b.Blocked = true }, 0, "", 0, adminapi.Blocked},
+		"revoked, expired and blocked":     {"second", func(k *Key, b *Broker) { k.Revoked, k.Settings.Expires, b.Blocked = now, now, true }, 0, "", 0, adminapi.Revoked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, b := kept(), Broker{Name: "b"}
+			if c.change != nil {
+				c.change(&k, &b)
+			}
+			got, ok := k.Admit(c.hash, b, now.Add(c.at))
+			if ok != (c.levels != "") || got.Levels != c.levels || got.GoodFor != c.goodFor {
+				t.Errorf("got %+v, %v", got, ok)
+			}
+			if ok && (got.Broker != "b" || got.KeyID != "key-1" || got.Limits["write"]["1s"] != 5 || !got.Allows(netip.MustParseAddr("192.0.2.9")) || got.Allows(netip.MustParseAddr("198.51.100.1"))) {
+				t.Errorf("got %+v", got)
+			}
+			if state := k.State(b, now.Add(c.at)); state != c.state {
+				t.Errorf("the state is %s", state)
+			}
+		})
+	}
+}
+
+func TestRotate(t *testing.T) {
+	k := kept()
+	rotated, err := k.Rotate("third", 30*time.Minute, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(rotated.Secrets[0].Number, rotated.Secrets[1].Until.Sub(now), rotated.Secrets[2].Until.Sub(now)); got != "3 30m0s 1h0m0s" {
+		t.Errorf("got %s", got)
+	}
+	if !k.Secrets[0].Until.IsZero() || len(k.Secrets) != 2 {
+		t.Error("the key from before has changed")
+	}
+	for range MaxSecrets - 3 {
+		if rotated, err = rotated.Rotate("more", time.Hour, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := rotated.Rotate("too many", time.Hour, now); fault.KindOf(err) != fault.Conflict {
+		t.Errorf("one secret too many: %v", err)
+	}
+	if later, err := rotated.Rotate("later", time.Hour, now.Add(time.Hour)); err != nil || len(later.Secrets) != MaxSecrets {
+		t.Errorf("once the oldest has ended: %v", err)
+	}
+	revoked, err := k.Revoke(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, again := revoked.Revoke(now)
+	_, rotating := revoked.Rotate("x", 0, now)
+	_, setting := revoked.Set(k.Settings, now)
+	for _, err := range []error{again, rotating, setting} {
+		if fault.KindOf(err) != fault.Conflict {
+			t.Errorf("a revoked key: %v", err)
+		}
+	}
+	for _, grace := range []time.Duration{-1, MaxGrace + 1} {
+		if _, err := k.Rotate("x", grace, now); fault.KindOf(err) != fault.Invalid {
+			t.Errorf("grace %v: %v", grace, err)
+		}
+	}
+}
+
+func TestKeysAndBrokersAreStoredAsTheyAre(t *testing.T) {
+	k := kept()
+	k.Settings.Expires, k.Revoked, k.Settings.Test = now.Add(time.Hour), now.Add(time.Minute), true
+	text, err := k.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DecodeKey(text); err != nil || !reflect.DeepEqual(got, k) {
+		t.Errorf("got  %+v, %v\nwant %+v", got, err, k)
+	}
+	b := Broker{"Бр <&>", "t", "c", true, now, now}
+	if text, err = b.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DecodeBroker(text); err != nil || got != b {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestCheckTellsEveryFault(t *testing.T) {
+	k := Key{Settings: Settings{Name: strings.Repeat("я", maxText+1), Role: "king", Levels: "5", Limits: authapi.Limits{"dance": {"1ms": 0}}}}
+	err := k.Check()
+	for _, says := range []string{"body/name", "body/role", "body/levels", `"dance"`, `"1ms"`, "above nought"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want it to say %q", err, says)
+		}
+	}
+	if err := (Broker{Name: "a/b", Title: "line\nend"}).Check(); err == nil || !strings.Contains(err.Error(), "slash") || !strings.Contains(err.Error(), "body/title") {
+		t.Errorf("got %v", err)
+	}
+}
