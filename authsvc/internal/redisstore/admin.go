@@ -151,7 +151,7 @@ func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 }
 
 func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]string, error) {
-	names, err := s.client.ZRangeByLex(ctx, index, &redis.ZRangeBy{Min: "(" + after, Max: "+", Count: int64(limit)}).Result()
+	names, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: index, Start: "(" + after, Stop: "+", ByLex: true, Count: int64(limit)}).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", index, err)
 	}

@@ -1,0 +1,155 @@
+package authsvc
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+// startAdmin starts a service with an admin API, and returns where that is and
+// a key for it.
+func startAdmin(t *testing.T) (s *Server, address, key string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = New(t.Context(), Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secret: secret, Admin: listener, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if key, err = s.AdminKey(t.Context(), "Оператор"); err != nil {
+		t.Fatal(err)
+	}
+	return s, "http://" + listener.Addr().String() + "/admin/v1", key
+}
+
+// ask calls the admin API and returns the answer's status and JSON.
+func ask(t *testing.T, key, address, body string) (status int, answer map[string]any) {
+	t.Helper()
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || json.Unmarshal(text, &answer) != nil {
+		t.Fatalf("answered %s, %v", text, err)
+	}
+	return resp.StatusCode, answer
+}
+
+func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
+	s, address, admin := startAdmin(t)
+	client := authapi.NewClient("", httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")
+	if status, answer := ask(t, admin, address+"/brokers", `{"data": {"name": "b"}}`); status != 201 {
+		t.Fatalf("got %d %v", status, answer)
+	}
+	before, err := client.WatchKeys(t.Context(), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, made := ask(t, admin, address+"/keys", `{"data": {"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
+		"limits": {"write": {"1s": 5, "1m": 100}}, "allow": ["192.0.2.0/24", "2001:db8::1"]}}`)
+	if status != 201 {
+		t.Fatalf("got %d %v", status, made)
+	}
+	key, id := made["secret"].(string), made["data"].(map[string]any)["id"].(string)
+	got, err := client.VerifyKey(t.Context(), authapi.Hash(key))
+	if err != nil || got.GoodFor < time.Hour {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	got.GoodFor = 0
+	want := authapi.Key{
+		Identity: identity.Identity{Broker: "b", KeyID: id, Role: identity.Broker, Levels: "13t"}, Secret: 1,
+		Allow:  []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::1/128")},
+		Limits: authapi.Limits{"write": {"1s": 5, "1m": 100}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	changed, err := client.WatchKeys(t.Context(), before.At, time.Second)
+	if err != nil || !reflect.DeepEqual(changed.Keys, []string{id}) {
+		t.Errorf("got %+v, %v", changed, err)
+	}
+	report := authapi.ReportUsageRequest{Uses: []authapi.Use{{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.5"), Micros: time.Now().UnixMicro()}}}
+	if err := client.ReportUsage(t.Context(), report); err != nil {
+		t.Error(err)
+	}
+	if _, shown := ask(t, admin, address+"/keys/"+id, ""); !strings.Contains(mustText(t, shown), `"from":"192.0.2.5"`) {
+		t.Errorf("got %v", shown)
+	}
+	if err := client.ReportUsage(t.Context(), authapi.ReportUsageRequest{Counts: []authapi.Count{{KeyID: id, Day: "x"}}}); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("a report of nothing: %v", err)
+	}
+}
+
+func mustText(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestTheInternalAPIHasNoDoorToTheAdminAPI(t *testing.T) {
+	s, address, admin := startAdmin(t)
+	internal := http.Client{Transport: httpserver.InProcess(s.Handler())}
+	req, err := http.NewRequest(http.MethodGet, "http://authsvc/admin/v1/keys", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth(admin, "")
+	if resp, err := internal.Do(req); err != nil || resp.StatusCode != 404 {
+		t.Errorf("got %v, %v", resp, err)
+	}
+	client := authapi.NewClient(strings.TrimSuffix(address, "/admin/v1"), nil, newSigner(t, secret), "test")
+	if _, err := client.VerifyKey(t.Context(), authapi.Hash("x")); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("the admin listener verifies keys: %v", err)
+	}
+}
+
+func TestAdminKeyNeedsTheSecretAndAName(t *testing.T) {
+	store := "file:" + filepath.Join(t.TempDir(), "tokens.db")
+	c := Config{Store: store, Secret: secret, Log: slog.New(slog.DiscardHandler)}
+	if _, err := AdminKey(t.Context(), c, ""); err == nil || !strings.Contains(err.Error(), "body/name") {
+		t.Errorf("without a name: %v", err)
+	}
+	if key, err := AdminKey(t.Context(), c, "n"); err != nil || !strings.HasPrefix(key, "ark_") {
+		t.Errorf("got %v", err)
+	}
+	c.Secret = bytes.Repeat([]byte("x"), 3)
+	if _, err := AdminKey(t.Context(), c, "n"); err == nil {
+		t.Error("without the secret the log would not be sealed")
+	}
+}
