@@ -25,17 +25,14 @@ const (
 func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 	since, answered, lost := "", time.Now(), false
 	for ctx.Err() == nil {
-		asked := c.now()
+		asked, began := c.now(), time.Now()
 		answer, err := watch(ctx, from, since)
 		if err != nil {
 			if !lost && ctx.Err() == nil && time.Since(answered) > watchLost {
 				lost = true
 				log.Warn("changes of API keys are not told; keys are verified all the time", "error", err)
 			}
-			select {
-			case <-time.After(watchPause):
-			case <-ctx.Done():
-			}
+			pause(ctx)
 			continue
 		}
 		if lost {
@@ -43,11 +40,22 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 			log.Info("changes of API keys are told again")
 		}
 		answered = time.Now()
-		if answer.At != since {
+		changed := answer.At != since
+		if changed {
 			c.Forget(answer)
 			since = answer.At
 		}
 		c.Confirm(asked) // the answer is true as of some time after that
+		if !changed && answered.Sub(began) < watchPause {
+			pause(ctx) // it does not wait as it was asked to
+		}
+	}
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(watchPause):
+	case <-ctx.Done():
 	}
 }
 
