@@ -79,6 +79,7 @@ func start(t *testing.T, share float64) *registry {
 	t.Cleanup(func() { assets.Close() })
 	edge, err := gateway.New(t.Context(), gateway.Config{
 		AssetsURL: serve(t, assets.Handler()), AuthURL: authURL, Secret: secret, Log: log.With("service", "gateway"), Telemetry: told,
+		KeyTTL: time.Nanosecond, // keys are asked for each time: whether one is remembered is chance
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -202,6 +203,8 @@ server POST /api/2.5/assets
 	}
 	r.mustDraw(t, header.Get("X-Trace-ID"), `
 server PATCH /api/2.5/assets/:id
+  client POST
+    server POST /internal/v1/keys/verify
   client PATCH
     server PATCH /api/2.5/assets/:id
       client find assets
