@@ -22,13 +22,14 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/upstream"
 )
 
 // Config is all that the service needs to know. Fields that say so may be left zero.
 type Config struct {
 	Store      string            // where assets are kept: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
-	AuthURL    string            // address of the auth service
-	Auth       http.RoundTripper // how to reach it; nil: over the network
+	AuthURLs   []string          // addresses of auth services that share a store
+	Auth       http.RoundTripper // how to reach it instead of at AuthURLs; nil: over the network
 	Secret     []byte            // signs identities; the same for all services
 	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
 	AssetTypes []string          // accepted values of assetType; empty: bounce
@@ -56,8 +57,10 @@ func (c Config) Validate() error {
 	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !c.onMongo() && (!isFile || path == "") {
 		faults = append(faults, errors.New(`the store must be "file:" and the path of a file, or an address that begins with "mongodb://"`)) // without it: it may hold a password
 	}
-	if c.AuthURL == "" && c.Auth == nil {
-		faults = append(faults, errors.New("the address of the auth service is missing"))
+	if c.Auth == nil {
+		if err := upstream.Check(c.AuthURLs); err != nil {
+			faults = append(faults, fmt.Errorf("auth service: %w", err))
+		}
 	}
 	if len(c.Secret) < identity.MinSecret {
 		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
@@ -116,7 +119,7 @@ func (c Config) withDefaults() Config {
 // Server is a running asset service.
 type Server struct {
 	store   registry.Store
-	tokens  *authapi.Client
+	auth    *upstream.Pool // nil: in the same process
 	handler http.Handler
 }
 
@@ -130,16 +133,24 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := c.openStore(ctx)
-	if err != nil {
+	s := &Server{}
+	if s.store, err = c.openStore(ctx); err != nil {
 		return nil, err
 	}
-	tokens := authapi.NewClient(c.AuthURL, c.Auth, signer, "assetsvc")
+	auth := c.Auth
+	if auth == nil {
+		if s.auth, err = upstream.New(upstream.Config{Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter()}); err != nil {
+			return nil, errors.Join(err, s.store.Close())
+		}
+		auth = s.auth
+	}
+	tokens := authapi.NewClient(auth, signer, "assetsvc")
 	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone}
-	assets := registry.New(store, tokens, rules, c.Now)
+	assets := registry.New(s.store, tokens, rules, c.Now)
 	engine := httpserver.NewEngine(httpserver.Options{Name: "assetsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready, Telemetry: c.Telemetry})
 	httpapi.New(assets, c.Zone, c.MaxBody).Route(engine, signer)
-	return &Server{store: store, tokens: tokens, handler: engine}, nil
+	s.handler = engine
+	return s, nil
 }
 
 // Handler answers the service's requests.
@@ -147,6 +158,8 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 // Close waits for writes under way, closes the store and frees the connections.
 func (s *Server) Close() error {
-	defer s.tokens.Close()
+	if s.auth != nil {
+		defer s.auth.Close()
+	}
 	return s.store.Close()
 }

@@ -70,7 +70,7 @@ func ask(t *testing.T, key, address, body string) (status int, answer map[string
 
 func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 	s, address, admin := startAdmin(t)
-	client := authapi.NewClient("", httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")
+	client := authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")
 	if status, answer := ask(t, admin, address+"/brokers", `{"data": {"name": "b"}}`); status != 201 {
 		t.Fatalf("got %d %v", status, answer)
 	}
@@ -133,7 +133,7 @@ func TestTheInternalAPIHasNoDoorToTheAdminAPI(t *testing.T) {
 	if resp, err := internal.Do(req); err != nil || resp.StatusCode != 404 {
 		t.Errorf("got %v, %v", resp, err)
 	}
-	client := authapi.NewClient(strings.TrimSuffix(address, "/admin/v1"), nil, newSigner(t, secret), "test")
+	client := authapi.NewClient(call(t, strings.TrimSuffix(address, "/admin/v1")), newSigner(t, secret), "test")
 	if _, err := client.VerifyKey(t.Context(), authapi.Hash("x")); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("the admin listener verifies keys: %v", err)
 	}

@@ -16,6 +16,8 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
+	"asset-registry/shared/upstream"
 )
 
 var secret = bytes.Repeat([]byte("s"), identity.MinSecret)
@@ -57,8 +59,8 @@ func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
 		client *authapi.Client
 		asset  string
 	}{
-		"network":    {authapi.NewClient(network.URL, nil, newSigner(t, secret), "test"), strings.Repeat("0", 32)},
-		"in process": {authapi.NewClient("", httpserver.InProcess(s.Handler()), newSigner(t, secret), "test"), strings.Repeat("1", 32)},
+		"network":    {authapi.NewClient(call(t, network.URL), newSigner(t, secret), "test"), strings.Repeat("0", 32)},
+		"in process": {authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test"), strings.Repeat("1", 32)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, asset := c.client, c.asset
@@ -142,10 +144,10 @@ func TestAServiceThatIsDownIsUnavailable(t *testing.T) {
 		client *authapi.Client
 		ctx    context.Context
 	}{
-		"refused":        {authapi.NewClient(down.URL, nil, newSigner(t, secret), "test"), t.Context()},
-		"another secret": {authapi.NewClient("", httpserver.InProcess(start(t, io.Discard).Handler()), newSigner(t, bytes.Repeat([]byte("x"), 32)), "test"), t.Context()},
-		"broken":         {authapi.NewClient("", broken, newSigner(t, secret), "test"), t.Context()},
-		"late":           {authapi.NewClient(down.URL, nil, newSigner(t, secret), "test"), late},
+		"refused":        {authapi.NewClient(call(t, down.URL), newSigner(t, secret), "test"), t.Context()},
+		"another secret": {authapi.NewClient(httpserver.InProcess(start(t, io.Discard).Handler()), newSigner(t, bytes.Repeat([]byte("x"), 32)), "test"), t.Context()},
+		"broken":         {authapi.NewClient(broken, newSigner(t, secret), "test"), t.Context()},
+		"late":           {authapi.NewClient(call(t, down.URL), newSigner(t, secret), "test"), late},
 	} {
 		if _, err := c.client.VerifyKey(c.ctx, authapi.Hash("broker")); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("%s: got %v", name, err)
@@ -160,4 +162,15 @@ func TestValidateTellsEveryFault(t *testing.T) {
 			t.Errorf("got %v, want it to say %q", err, says)
 		}
 	}
+}
+
+// call returns the way to a server at an address.
+func call(t *testing.T, url string) *upstream.Pool {
+	t.Helper()
+	pool, err := upstream.New(upstream.Config{Name: "authsvc", URLs: []string{url}, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
 }

@@ -43,9 +43,7 @@ func (s *Server) identify(share time.Duration) gin.HandlerFunc {
 		if c.GetHeader("Authorization") == "" {
 			return
 		}
-		ctx, cancel := context.WithTimeout(c.Request.Context(), s.config.Timeout/share)
-		defer cancel()
-		k, err := s.verify(ctx, c)
+		k, err := s.verify(c, s.config.Timeout/share)
 		switch {
 		case err == nil:
 			c.Set(callerKey, k)
@@ -62,8 +60,8 @@ func (s *Server) identify(share time.Duration) gin.HandlerFunc {
 	}
 }
 
-// verify finds out who the caller is, within the time of ctx.
-func (s *Server) verify(ctx context.Context, c *gin.Context) (authapi.Key, error) {
+// verify finds out who the caller is, within a time if it must ask.
+func (s *Server) verify(c *gin.Context, within time.Duration) (authapi.Key, error) {
 	addr := client(c).Addr
 	if err := s.limits.MayTry(addr); err != nil {
 		return authapi.Key{}, err
@@ -71,7 +69,7 @@ func (s *Server) verify(ctx context.Context, c *gin.Context) (authapi.Key, error
 	hash, err := apikey.Hash(c.Request.Header)
 	if err == nil {
 		var k authapi.Key
-		if k, err = s.keys.VerifyKey(ctx, hash); err == nil && !k.Allows(addr) {
+		if k, err = s.key(c.Request.Context(), hash, within); err == nil && !k.Allows(addr) {
 			err = fault.New(fault.Forbidden, fault.Header, "Authorization", "This API key may not be used from the address %s.", addr)
 		}
 		if err == nil {
@@ -84,6 +82,15 @@ func (s *Server) verify(ctx context.Context, c *gin.Context) (authapi.Key, error
 		}
 	}
 	return authapi.Key{}, err
+}
+
+func (s *Server) key(ctx context.Context, hash string, within time.Duration) (authapi.Key, error) {
+	if k, known, err := s.keys.Recall(hash); known {
+		return k, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return s.keys.VerifyKey(ctx, hash)
 }
 
 // needKey refuses a request without a valid API key; it must have passed identify.

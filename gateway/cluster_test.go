@@ -80,7 +80,7 @@ func TestHealth(t *testing.T) {
 	}
 	down := start(t, func(c *Config) {
 		c.Assets = nil
-		c.AssetsURL = "http://127.0.0.1:1"
+		c.AssetsURLs = []string{"http://127.0.0.1:1"}
 	})
 	if got, _ := ask(t, down, "GET", "/api/2.5/health", ""); got.Code != 503 || got.Header().Get("Retry-After") == "" {
 		t.Errorf("without the asset service: got %d %s", got.Code, got.Body)

@@ -28,15 +28,16 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/upstream"
 )
 
 // Config is all that the gateway needs to know. Fields that say so may be left zero.
 type Config struct {
-	AssetsURL string            // address of the asset service
-	Assets    http.Handler      // the asset service, in process, instead of AssetsURL
-	AuthURL   string            // address of the auth service
-	Auth      http.RoundTripper // how to reach it; nil: over the network
-	Secret    []byte            // signs identities; the same for all services
+	AssetsURLs []string          // addresses of asset services that share a store
+	Assets     http.Handler      // the asset service, in process, instead of AssetsURLs
+	AuthURLs   []string          // addresses of auth services that share a store
+	Auth       http.RoundTripper // how to reach it instead of at AuthURLs; nil: over the network
+	Secret     []byte            // signs identities; the same for all services
 
 	ServerID       string            // given to clients as the cookie SERVER_ID; empty: made of the secret
 	BaseURL        string            // address that links start with; empty: as the client addressed us
@@ -62,12 +63,12 @@ const (
 func (c Config) Validate() error {
 	var faults []error
 	if c.Assets == nil {
-		faults = append(faults, checkURL("address of the asset service", c.AssetsURL))
-	} else if c.AssetsURL != "" {
+		faults = append(faults, checkService("asset service", c.AssetsURLs))
+	} else if len(c.AssetsURLs) > 0 {
 		faults = append(faults, errors.New("the asset service is in process or at an address, not both"))
 	}
 	if c.Auth == nil {
-		faults = append(faults, checkURL("address of the auth service", c.AuthURL))
+		faults = append(faults, checkService("auth service", c.AuthURLs))
 	}
 	if c.BaseURL != "" {
 		faults = append(faults, checkURL("base URL", c.BaseURL))
@@ -86,6 +87,13 @@ func (c Config) Validate() error {
 		faults = append(faults, errors.New("the log is missing"))
 	}
 	return errors.Join(faults...)
+}
+
+func checkService(name string, urls []string) error {
+	if err := upstream.Check(urls); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 func checkURL(what, text string) error {
@@ -123,8 +131,8 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	config  Config
 	assets  *proxy.Upstream
-	auth    *authapi.Client
-	keys    *apikey.Cache // in front of auth
+	pools   []*upstream.Pool // of the services that are not in this process
+	keys    *apikey.Cache    // in front of auth
 	usage   *apikey.Usage
 	limits  *ratelimit.Limiter
 	shared  *ratelimit.Shared // what limits count in, if that is Redis
@@ -145,20 +153,18 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	auth := authapi.NewClient(c.AuthURL, c.Auth, signer, "gateway")
-	s := &Server{
-		config: c,
-		auth:   auth,
-		keys:   apikey.Cached(auth, c.KeyTTL, c.Now),
-		usage:  apikey.NewUsage(auth, c.Log, c.Now),
-		stop:   func() {},
-	}
-	if s.assets, err = c.upstream(signer); err != nil {
+	s := &Server{config: c, stop: func() {}}
+	if s.assets, err = s.assetService(signer); err != nil {
 		return nil, err
 	}
+	auth, err := s.authService(signer)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.keys, s.usage = apikey.Cached(auth, c.KeyTTL, c.Now), apikey.NewUsage(auth, c.Log, c.Now)
 	store, err := s.limitStore()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	if s.limits, err = ratelimit.New(store, c.Limits.policies(), c.Now, c.Telemetry.Meter()); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -174,16 +180,37 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	return s, nil
 }
 
-func (c Config) upstream(signer *identity.Signer) (*proxy.Upstream, error) {
-	if c.Assets != nil {
-		return proxy.Local(c.Assets, signer), nil
+func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {
+	if s.config.Auth != nil {
+		return authapi.NewClient(s.config.Auth, signer, "gateway"), nil
 	}
-	address, err := url.Parse(c.AssetsURL)
+	pool, err := s.call("authsvc", s.config.AuthURLs)
 	if err != nil {
-		return nil, fmt.Errorf("address of the asset service: %w", err)
+		return nil, err
 	}
-	return proxy.Remote(address, signer, func(r *http.Request, err error) {
-		c.Log.Error("asset service did not answer", "error", err, "request_id", httpserver.RequestID(r.Context()))
+	return authapi.NewClient(pool, signer, "gateway"), nil
+}
+
+// call returns the way to a service in other processes.
+func (s *Server) call(name string, urls []string) (*upstream.Pool, error) {
+	pool, err := upstream.New(upstream.Config{Name: name, URLs: urls, Log: s.config.Log, Meter: s.config.Telemetry.Meter()})
+	if err != nil {
+		return nil, err
+	}
+	s.pools = append(s.pools, pool)
+	return pool, nil
+}
+
+func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) {
+	if s.config.Assets != nil {
+		return proxy.Local(s.config.Assets, signer), nil
+	}
+	pool, err := s.call("assetsvc", s.config.AssetsURLs)
+	if err != nil {
+		return nil, err
+	}
+	return proxy.Remote(pool, signer, func(r *http.Request, err error) {
+		s.config.Log.Error("asset service did not answer", "error", err, "request_id", httpserver.RequestID(r.Context()))
 	}), nil
 }
 
@@ -194,8 +221,9 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Close() error {
 	s.stop()
 	s.running.Wait()
-	s.assets.Close()
-	s.auth.Close()
+	for _, pool := range s.pools {
+		pool.Close()
+	}
 	if s.shared == nil {
 		return nil
 	}

@@ -231,7 +231,7 @@ func TestRequestsAreNamed(t *testing.T) {
 }
 
 func TestValidateTellsEveryFault(t *testing.T) {
-	err := Config{AssetsURL: "x", AuthURL: "ftp://x", BaseURL: "registry", MaxBody: -1, Limits: Limits{KeyRead: new(int64(-1))}}.Validate()
+	err := Config{AssetsURLs: []string{"x"}, AuthURLs: []string{"ftp://x"}, BaseURL: "registry", MaxBody: -1, Limits: Limits{KeyRead: new(int64(-1))}}.Validate()
 	for _, says := range []string{"asset service", "auth service", "base URL", "secret", "negative", "read requests", "log"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)

@@ -161,6 +161,7 @@ func (s *Server) readBody() gin.HandlerFunc {
 		if err != nil {
 			return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
 		}
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 		return nil
 	})

@@ -39,15 +39,24 @@ func (j *journal) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
+// always is a service that is ready.
+func always(service http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			service.ServeHTTP(w, r)
+		}
+	})
+}
+
 // startOnWire starts a gateway whose services are at addresses.
 func startOnWire(t *testing.T, assets, auth http.Handler, change func(*Config)) *Server {
 	t.Helper()
-	assetsServer, authServer := httptest.NewServer(assets), httptest.NewServer(auth)
+	assetsServer, authServer := httptest.NewServer(always(assets)), httptest.NewServer(always(auth))
 	t.Cleanup(assetsServer.Close)
 	t.Cleanup(authServer.Close)
 	return start(t, func(c *Config) {
-		c.Assets, c.AssetsURL = nil, assetsServer.URL
-		c.Auth, c.AuthURL = nil, authServer.URL
+		c.Assets, c.AssetsURLs = nil, []string{assetsServer.URL}
+		c.Auth, c.AuthURLs = nil, []string{authServer.URL}
 		if change != nil {
 			change(c)
 		}
@@ -201,7 +210,7 @@ func TestBodiesAreMeasuredAsTheyCome(t *testing.T) {
 }
 
 func TestAssetsAreInOnePlace(t *testing.T) {
-	c := Config{AssetsURL: "http://assets", AuthURL: "http://auth", Secret: make([]byte, identity.MinSecret), Log: slog.New(slog.DiscardHandler)}
+	c := Config{AssetsURLs: []string{"http://assets"}, AuthURLs: []string{"http://auth"}, Secret: make([]byte, identity.MinSecret), Log: slog.New(slog.DiscardHandler)}
 	if err := c.Validate(); err != nil {
 		t.Errorf("at an address: %v", err)
 	}
@@ -209,7 +218,7 @@ func TestAssetsAreInOnePlace(t *testing.T) {
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "not both") {
 		t.Errorf("at an address and in process: got %v", err)
 	}
-	c.AssetsURL = ""
+	c.AssetsURLs = nil
 	if err := c.Validate(); err != nil {
 		t.Errorf("in process: %v", err)
 	}

@@ -71,14 +71,14 @@ func start(t *testing.T, share float64) *registry {
 	authURL := serve(t, auth.Handler())
 	assets, err := assetsvc.New(t.Context(), assetsvc.Config{
 		Store: mongotest.Start(t).URI(t, fmt.Sprintf("traces%d", time.Now().UnixNano())), StoreTimeout: 10 * time.Second,
-		AuthURL: authURL, Secret: secret, Log: log.With("service", "assetsvc"), Telemetry: told,
+		AuthURLs: []string{authURL}, Secret: secret, Log: log.With("service", "assetsvc"), Telemetry: told,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { assets.Close() })
 	edge, err := gateway.New(t.Context(), gateway.Config{
-		AssetsURL: serve(t, assets.Handler()), AuthURL: authURL, Secret: secret, Log: log.With("service", "gateway"), Telemetry: told,
+		AssetsURLs: []string{serve(t, assets.Handler())}, AuthURLs: []string{authURL}, Secret: secret, Log: log.With("service", "gateway"), Telemetry: told,
 		KeyTTL: time.Nanosecond, // keys are asked for each time: whether one is remembered is chance
 	})
 	if err != nil {

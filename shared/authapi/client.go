@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"asset-registry/shared/fault"
@@ -20,39 +18,23 @@ import (
 )
 
 const (
-	callTimeout = 2 * time.Second        // of one call, unless the caller's context ends sooner
-	dialTimeout = 500 * time.Millisecond // of a connection
-	idleTimeout = 90 * time.Second       // of a connection that nobody uses
-	maxIdle     = 64                     // connections kept
-	maxAnswer   = 64 << 10               // bytes of an answer
+	callTimeout = 2 * time.Second // of one call, unless the caller's context ends sooner
+	maxAnswer   = 64 << 10        // bytes of an answer
 )
 
 // Client calls the auth service. It is safe for concurrent use. Every method
 // returns the faults that the service answers with, and one of kind
 // Unavailable when the service cannot be reached in time.
 type Client struct {
-	url    string
 	http   http.Client
 	signer *identity.Signer
 	caller identity.Identity
 }
 
-// NewClient returns a client of the auth service at url, calling in the name
-// of a service. A nil transport is one over the network; with another, url
-// may be anything.
-func NewClient(url string, transport http.RoundTripper, signer *identity.Signer, service string) *Client {
-	if transport == nil {
-		transport = &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-			MaxIdleConnsPerHost: maxIdle,
-			IdleConnTimeout:     idleTimeout,
-		}
-	}
-	if url == "" {
-		url = "http://authsvc"
-	}
+// NewClient returns a client of the auth service that a transport leads to,
+// calling in the name of a service.
+func NewClient(transport http.RoundTripper, signer *identity.Signer, service string) *Client {
 	return &Client{
-		url:    strings.TrimSuffix(url, "/"),
 		http:   http.Client{Transport: telemetry.Transport(transport)},
 		signer: signer,
 		caller: identity.Identity{Broker: service, Role: identity.Service},
@@ -121,9 +103,6 @@ func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeO
 	return answer, nil
 }
 
-// Close frees the connections that are kept.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
-
 func (c *Client) call(ctx context.Context, path string, question, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -131,7 +110,7 @@ func (c *Client) call(ctx context.Context, path string, question, answer any) er
 	if err != nil {
 		return fmt.Errorf("encode question: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://authsvc"+path, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("address auth service: %w", err)
 	}
@@ -139,6 +118,7 @@ func (c *Client) call(ctx context.Context, path string, question, answer any) er
 	if err != nil {
 		return err
 	}
+	req.Header["Idempotency-Key"] = nil // it may be sent again: done twice, everything here is as if done once
 	req.Header.Set(identity.Header, signed)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))

@@ -22,7 +22,7 @@ type settings struct {
 
 	Addr         string        `default:"127.0.0.1:8081" help:"Address to listen on."`
 	Store        string        `required:"" help:"Where assets are kept: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
-	AuthURL      string        `name:"auth-url" default:"http://127.0.0.1:8082" help:"Address of the auth service."`
+	AuthURL      []string      `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services, with commas between them; a host name with several addresses stands for all of them."`
 	SecretFile   string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
 	Zone         string        `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes   []string      `default:"bounce" help:"Accepted values of assetType."`
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string) error {
 	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
-			AuthURL:      s.AuthURL,
+			AuthURLs:     s.AuthURL,
 			Secret:       secret,
 			Zone:         zone,
 			AssetTypes:   s.AssetTypes,

@@ -97,6 +97,12 @@ func set(names []string) map[string]bool {
 	return all
 }
 
+// Recall tells what a key is good for if that is remembered, at once.
+func (c *Cache) Recall(hash string) (_ authapi.Key, known bool, _ error) {
+	e, known, _ := c.known(hash)
+	return e.key, known, e.err
+}
+
 // VerifyKey tells what a key is good for, as it was at most the cache's time ago.
 func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error) {
 	began := c.now()

@@ -5,29 +5,17 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/telemetry"
-)
-
-const (
-	dialTimeout = 500 * time.Millisecond // of a connection
-	idleTimeout = 90 * time.Second       // of a connection that nobody uses
-	maxIdle     = 256                    // connections kept
-	bufferSize  = 16 << 10               // bytes copied at a time
 )
 
 // tokenHeader and tokenParameter carry an owner token (interface document,
@@ -41,58 +29,20 @@ const (
 type Upstream struct {
 	forward   http.Handler
 	transport http.RoundTripper
-	address   *url.URL
 	signer    *identity.Signer
 }
 
 // Local returns an upstream in the same process.
 func Local(handler http.Handler, signer *identity.Signer) *Upstream {
-	return &Upstream{forward: handler, transport: telemetry.Transport(httpserver.InProcess(handler)), address: &url.URL{Scheme: "http", Host: "assetsvc"}, signer: signer}
+	return &Upstream{forward: handler, transport: telemetry.Transport(httpserver.InProcess(handler)), signer: signer}
 }
 
-// Remote returns an upstream at an address. fail is told why an answer did not
-// come, for the log.
-func Remote(address *url.URL, signer *identity.Signer, fail func(*http.Request, error)) *Upstream {
-	transport := telemetry.Transport(&http.Transport{
-		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		MaxIdleConnsPerHost: maxIdle,
-		MaxIdleConns:        maxIdle,
-		IdleConnTimeout:     idleTimeout,
-		DisableCompression:  true,
-	})
-	return &Upstream{
-		address:   address,
-		transport: transport,
-		signer:    signer,
-		forward: &httputil.ReverseProxy{
-			Rewrite: func(r *httputil.ProxyRequest) {
-				r.SetURL(address)
-				r.Out.URL.RawQuery = r.In.URL.RawQuery // malformed ones too: it is not ours to mend them
-			},
-			Transport:  transport,
-			BufferPool: &buffers{},
-			ModifyResponse: func(resp *http.Response) error {
-				if resp.StatusCode == http.StatusUnauthorized {
-					return errNotOurs
-				}
-				resp.Header.Del("X-Content-Type-Options") // the edge has set it
-				return nil
-			},
-			ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-				if errors.Is(r.Context().Err(), context.Canceled) { // no fault of the upstream, and nobody is left to answer
-					w.WriteHeader(httpserver.StatusClientGone)
-					return
-				}
-				fail(r, err)
-				faulthttp.Write(w, unavailable())
-			},
-		},
-	}
+// Remote returns an upstream that a transport leads to. fail is told why an
+// answer did not come, for the log.
+func Remote(transport http.RoundTripper, signer *identity.Signer, fail func(*http.Request, error)) *Upstream {
+	transport = telemetry.Transport(transport)
+	return &Upstream{forward: remote{transport, fail}, transport: transport, signer: signer}
 }
-
-// errNotOurs is for the log: keys are checked here, so a service behind that
-// finds something unauthorized does not take our signature.
-var errNotOurs = errors.New("the asset service does not take this gateway's identity: do they have the same secret?")
 
 // Request is what the edge has found out about a request.
 type Request struct {
@@ -115,13 +65,12 @@ func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request
 // Get asks for an asset in nobody's name. It returns the fault that the
 // upstream answers with, one of kind NotFound if there is no such asset.
 func (u *Upstream) Get(ctx context.Context, path string) error {
-	to := *u.address
-	to.Path = strings.TrimSuffix(to.Path, "/") + path
+	to := url.URL{Scheme: "http", Host: "assetsvc", Path: path}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
 	if err != nil {
 		return fmt.Errorf("address asset service: %w", err)
 	}
-	if err := u.prepare(r, Request{Path: to.Path}); err != nil {
+	if err := u.prepare(r, Request{Path: path}); err != nil {
 		return err
 	}
 	resp, err := u.transport.RoundTrip(r)
@@ -130,13 +79,6 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 	}
 	defer resp.Body.Close()
 	return faulthttp.Read(resp)
-}
-
-// Close frees the connections that are kept.
-func (u *Upstream) Close() {
-	if t, ok := u.transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
 }
 
 func unavailable() *fault.Error {
@@ -171,6 +113,8 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	r.Header.Set(httpserver.BaseURLHeader, about.BaseURL)
 	if about.Seed != "" {
 		r.Header.Set(httpserver.SeedHeader, about.Seed)
+	} else {
+		delete(r.Header, "Idempotency-Key") // means nothing there, and the transport would repeat the request
 	}
 	if about.Client != "" {
 		r.Header.Set(httpserver.ClientHeader, about.Client)
@@ -218,15 +162,3 @@ func fieldValue(token string) string {
 	}
 	return token
 }
-
-// buffers lends the proxy the memory that it copies through.
-type buffers struct{ pool sync.Pool }
-
-func (b *buffers) Get() []byte {
-	if p, ok := b.pool.Get().(*[]byte); ok {
-		return *p
-	}
-	return make([]byte, bufferSize)
-}
-
-func (b *buffers) Put(p []byte) { b.pool.Put(&p) }

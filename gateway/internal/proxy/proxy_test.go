@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,8 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
+	"asset-registry/shared/upstream"
 )
 
 func TestTakeToken(t *testing.T) {
@@ -50,16 +53,26 @@ func newSigner(t *testing.T) *identity.Signer {
 	return signer
 }
 
-// upstreams starts handler as a server and in process.
-func upstreams(t *testing.T, signer *identity.Signer, handler http.Handler) map[string]*Upstream {
+func call(t *testing.T, url string) *upstream.Pool {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	address, err := url.Parse(server.URL)
+	pool, err := upstream.New(upstream.Config{Name: "assetsvc", URLs: []string{url}, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]*Upstream{"remote": Remote(address, signer, func(*http.Request, error) {}), "local": Local(handler, signer)}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// upstreams starts handler as a server and in process.
+func upstreams(t *testing.T, signer *identity.Signer, handler http.Handler) map[string]*Upstream {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" { // which is asked for all the time
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return map[string]*Upstream{"remote": Remote(call(t, server.URL), signer, func(*http.Request, error) {}), "local": Local(handler, signer)}
 }
 
 func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
@@ -136,13 +149,9 @@ func TestGetTellsWhatIsMissing(t *testing.T) {
 
 func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
-	address, err := url.Parse(down.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
 	down.Close()
 	told := 0
-	u := Remote(address, newSigner(t), func(*http.Request, error) { told++ })
+	u := Remote(call(t, down.URL), newSigner(t), func(*http.Request, error) { told++ })
 	recorder := httptest.NewRecorder()
 	if err := u.Forward(recorder, httptest.NewRequest("GET", "/", nil), Request{Path: "/"}); err != nil {
 		t.Fatal(err)
@@ -181,16 +190,9 @@ func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
 	}
 }
 
-func TestAnAddressMayHaveAPath(t *testing.T) {
+func TestPathsArriveAsTheyAre(t *testing.T) {
 	var got []string
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.RequestURI) }))
-	defer server.Close()
-	for _, end := range []string{"/inner", "/inner/"} {
-		address, err := url.Parse(server.URL + end)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u := Remote(address, newSigner(t), func(_ *http.Request, err error) { t.Error(err) })
+	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.RequestURI) })) {
 		got = nil
 		if err := u.Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil), Request{Path: "/assets/a%b?"}); err != nil {
 			t.Fatal(err)
@@ -198,8 +200,8 @@ func TestAnAddressMayHaveAPath(t *testing.T) {
 		if err := u.Get(t.Context(), "/assets/a%b?"); err != nil {
 			t.Fatal(err)
 		}
-		if want := "/inner/assets/a%25b%3F"; len(got) != 2 || got[0] != want || got[1] != want {
-			t.Errorf("at %s: asked for %q, want %q twice", end, got, want)
+		if want := "/assets/a%25b%3F"; len(got) != 2 || got[0] != want || got[1] != want {
+			t.Errorf("%s: asked for %q, want %q twice", name, got, want)
 		}
 	}
 }

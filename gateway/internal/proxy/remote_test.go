@@ -1,0 +1,114 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// edgeOf serves what an upstream behind it answers.
+func edgeOf(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	u := upstreams(t, newSigner(t), handler)["remote"]
+	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Edge", "edge")
+		if err := u.Forward(w, r, Request{Path: r.URL.Path}); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(edge.Close)
+	return edge
+}
+
+func TestWhatEndsHereDoesNotPass(t *testing.T) {
+	edge := edgeOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		header := w.Header()
+		header.Set("Connection", "X-Hop, keep-alive")
+		header.Set("X-Hop", "here")
+		header.Set("Keep-Alive", "timeout=5")
+		header.Set("Proxy-Authenticate", "Basic")
+		header.Set("X-Edge", "upstream")
+		header["X-Many"] = []string{"a", "b"}
+		header.Set("Trailer", "X-Sum")
+		io.WriteString(w, "body")
+		http.NewResponseController(w).Flush()
+		header.Set("X-Sum", "1")
+	})
+	resp, err := http.Get(edge.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || string(text) != "body" || resp.Trailer.Get("X-Sum") != "1" {
+		t.Errorf("got %q, %v, trailer %v", text, err, resp.Trailer)
+	}
+	for _, name := range []string{"Connection", "X-Hop", "Keep-Alive", "Proxy-Authenticate"} {
+		if value := resp.Header.Get(name); value != "" {
+			t.Errorf("%s: %s has passed", name, value)
+		}
+	}
+	if got := strings.Join(resp.Header["X-Many"], ","); got != "a,b" || resp.Header.Get("X-Edge") != "edge" {
+		t.Errorf("got %v", resp.Header)
+	}
+}
+
+func TestAnAnswerPassesAsItComes(t *testing.T) {
+	more := make(chan struct{})
+	edge := edgeOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, "first")
+		http.NewResponseController(w).Flush()
+		<-more
+		io.WriteString(w, "second")
+	})
+	resp, err := http.Get(edge.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first := make([]byte, 5)
+	if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "first" {
+		t.Errorf("got %q, %v", first, err)
+	}
+	close(more)
+	if rest, err := io.ReadAll(resp.Body); err != nil || string(rest) != "second" {
+		t.Errorf("got %q, %v", rest, err)
+	}
+}
+
+func TestAnAnswerThatIsNotWholeDoesNotSeemSo(t *testing.T) {
+	for name, size := range map[string]string{"of a known length": "100000", "of an unknown length": ""} {
+		t.Run(name, func(t *testing.T) {
+			edge := edgeOf(t, func(w http.ResponseWriter, _ *http.Request) {
+				if size != "" {
+					w.Header().Set("Content-Length", size)
+				}
+				io.WriteString(w, strings.Repeat("x", 50_000))
+				http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			})
+			resp, err := http.Get(edge.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if _, err := io.ReadAll(resp.Body); err == nil {
+				t.Error("the client does not notice")
+			}
+		})
+	}
+}
+
+func TestAServiceThatDoesNotTakeOurSignatureIsOurFault(t *testing.T) {
+	edge := edgeOf(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	resp, err := http.Get(edge.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("got %d", resp.StatusCode)
+	}
+}
