@@ -25,7 +25,7 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 	httpapi.NewAdmin(service, verifier).Route(engine)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- httpserver.Serve(ctx, c.Admin, engine, c.Log) }()
+	go func() { served <- httpserver.Serve(ctx, c.Admin, engine, c.Log, httpserver.Serving{}) }()
 	c.Log.Info("admin API", "addr", c.Admin.Addr().String())
 	return func() error {
 		cancel()

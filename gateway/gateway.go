@@ -17,9 +17,11 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/proxy"
@@ -42,7 +44,12 @@ type Config struct {
 	ServerID       string            // given to clients as the cookie SERVER_ID; empty: made of the secret
 	BaseURL        string            // address that links start with; empty: as the client addressed us
 	MaxBody        int64             // bytes of a request body; 0: 1 MiB
+	MaxConcurrent  int               // requests under way at once; 0: 4000
 	Timeout        time.Duration     // longest time for a request; 0: 10 s
+	ReadTimeout    time.Duration     // the same for a single asset and its parts; 0: as Timeout
+	ListTimeout    time.Duration     // the same for a page of the feed; 0: as Timeout
+	CORSOrigins    []string          // whose pages may use the API in a browser, "*" for all; empty: none
+	Ages           Ages              // of the versions; zero: all are current
 	KeyTTL         time.Duration     // how long a verified key is trusted; 0: 5 s
 	Limits         Limits            // zero: none
 	TrustedProxies ratelimit.Proxies // networks whose X-Forwarded-For counts; empty: none
@@ -53,6 +60,7 @@ type Config struct {
 
 const (
 	defaultMaxBody = 1 << 20
+	defaultCrowd   = 4000
 	defaultTimeout = 10 * time.Second
 	defaultKeyTTL  = 5 * time.Second
 	readKeyShare   = 10 // part of a reading's time that its key may take: 1/10
@@ -79,10 +87,10 @@ func (c Config) Validate() error {
 	if len(c.Secret) < identity.MinSecret {
 		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
 	}
-	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 {
-		faults = append(faults, errors.New("the body limit, the time-out and the keys' time must not be negative"))
+	if c.MaxBody < 0 || c.MaxConcurrent < 0 || c.Timeout < 0 || c.ReadTimeout < 0 || c.ListTimeout < 0 || c.KeyTTL < 0 {
+		faults = append(faults, errors.New("the limits of body and requests, the time-outs and the keys' time must not be negative"))
 	}
-	faults = append(faults, c.Limits.validate())
+	faults = append(faults, c.Limits.validate(), c.Ages.validate())
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
@@ -111,6 +119,15 @@ func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
+	if c.ReadTimeout == 0 {
+		c.ReadTimeout = c.Timeout
+	}
+	if c.ListTimeout == 0 {
+		c.ListTimeout = c.Timeout
+	}
+	if c.MaxConcurrent == 0 {
+		c.MaxConcurrent = defaultCrowd
+	}
 	if c.KeyTTL == 0 {
 		c.KeyTTL = defaultKeyTTL
 	}
@@ -135,7 +152,9 @@ type Server struct {
 	keys    *apikey.Cache    // in front of auth
 	usage   *apikey.Usage
 	limits  *ratelimit.Limiter
-	shared  *ratelimit.Shared // what limits count in, if that is Redis
+	inside  atomic.Int64        // requests under way
+	crowded metric.Int64Counter // requests that were too many at once
+	shared  *ratelimit.Shared   // what limits count in, if that is Redis
 	routes  gin.RoutesInfo
 	handler http.Handler
 
@@ -162,6 +181,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.keys, s.usage = apikey.Cached(auth, c.KeyTTL, c.Now), apikey.NewUsage(auth, c.Log, c.Now)
+	if s.crowded, err = c.Telemetry.Meter().Int64Counter("registry.gateway.crowded", metric.WithUnit("{request}"), metric.WithDescription("Requests that were refused because too many were under way.")); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	store, err := s.limitStore()
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -170,10 +192,12 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
+		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.timeoutOf, Ready: ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
 	})
 	s.route(engine)
-	s.handler = edge(engine, c.TrustedProxies)
+	if s.handler, err = newEdge(engine, c); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.running.Go(func() { s.keys.Watch(ctx, auth, c.Log) })
 	s.running.Go(func() { s.usage.Run(ctx) })
@@ -212,6 +236,19 @@ func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) 
 	return proxy.Remote(pool, signer, func(r *http.Request, err error) {
 		s.config.Log.Error("asset service did not answer", "error", err, "request_id", httpserver.RequestID(r.Context()))
 	}), nil
+}
+
+// timeoutOf returns the longest time for a request by its route; 0: any time
+// that others have.
+func (s *Server) timeoutOf(c *gin.Context) time.Duration {
+	switch {
+	case c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead:
+		return 0
+	case strings.HasSuffix(c.FullPath(), "/assets"):
+		return s.config.ListTimeout
+	default:
+		return s.config.ReadTimeout
+	}
 }
 
 // Handler answers the public's requests.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/proxy"
@@ -37,14 +37,14 @@ const ownership = "ownership"
 func (s *Server) route(engine *gin.Engine) {
 	engine.GET("/", httpserver.Handle(s.welcome))
 	for _, v := range version.Table {
-		r := engine.Group("/api/"+v.Name, httpserver.Handle(s.stick))
+		r := engine.Group("/api/"+v.Name, s.age(v), httpserver.Handle(s.stick))
 		forward := s.forward(v)
-		list := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.List), forward}
-		read := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read), forward}
-		write := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.readBody(), forward}
-		remove := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.refuse(v, s.needKey), forward}
-		kept := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Read), s.refuse(v, s.needKey), forward}
-		look := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read)}
+		list := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.List), s.crowd(ratelimit.List), forward}
+		read := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read), s.crowd(ratelimit.Read), forward}
+		write := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.crowd(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.readBody(), forward}
+		remove := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.crowd(ratelimit.Write), s.refuse(v, s.needKey), forward}
+		kept := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Read), s.crowd(ratelimit.Read), s.refuse(v, s.needKey), forward}
+		look := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read), s.crowd(ratelimit.Read)}
 		me := []gin.HandlerFunc{s.identify(writeKeyShare), httpserver.Handle(s.needKey), httpserver.Handle(s.me)}
 		r.GET("/me", me...)
 		r.HEAD("/me", me...)
@@ -84,35 +84,6 @@ func (s *Server) route(engine *gin.Engine) {
 	s.routes = engine.Routes()
 }
 
-// edge is what stands before the engine: it takes away what only our own
-// services may say, names the request and tells whose it is.
-func edge(next http.Handler, proxies ratelimit.Proxies) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name := range r.Header {
-			if strings.HasPrefix(name, "X-Registry-") {
-				r.Header.Del(name)
-			}
-		}
-		id := r.Header.Get(httpserver.RequestIDHeader)
-		if !isRequestID(id) {
-			id = uuid.NewString()
-			r.Header.Set(httpserver.RequestIDHeader, id)
-		}
-		w.Header().Set(httpserver.RequestIDHeader, id)
-		if client := proxies.Client(r); client.IsValid() {
-			r.Header.Set(httpserver.ClientHeader, client.String())
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// isRequestID tells whether a client's name for its request may stand in our log.
-func isRequestID(id string) bool {
-	return id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
-		return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.", r)
-	})
-}
-
 func (s *Server) welcome(c *gin.Context) error {
 	names := make([]string, len(version.Table))
 	for i, v := range version.Table {
@@ -150,6 +121,9 @@ func needJSON(c *gin.Context) error {
 func (s *Server) readBody() gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		r := c.Request
+		if end, ok := r.Context().Deadline(); ok { // a body that trickles in holds nobody up for longer
+			_ = http.NewResponseController(c.Writer).SetReadDeadline(end) // where there is no connection, there is no waiting
+		}
 		tooLarge := fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", s.config.MaxBody)
 		if r.ContentLength > s.config.MaxBody {
 			return tooLarge
@@ -157,6 +131,9 @@ func (s *Server) readBody() gin.HandlerFunc {
 		body, err := io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, s.config.MaxBody))
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return tooLarge
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return fault.New(fault.Invalid, fault.Body, "data", "The body did not arrive in time.")
 		}
 		if err != nil {
 			return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")

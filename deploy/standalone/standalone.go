@@ -28,6 +28,7 @@ import (
 // its command.
 type Config struct {
 	httpserver.Process
+	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
 	Addr       string        `default:"127.0.0.1:8080" help:"Address to listen on."`
 	AdminAddr  string        `help:"Address to answer the admin API on, such as 127.0.0.1:8079; by default none."`
@@ -66,6 +67,10 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		}
 		defer adminListener.Close() // again, when the auth service has run
 	}
+	secure, err := c.TLS.Config(logger)
+	if err != nil {
+		return err
+	}
 	secret, err := openData(c.Data)
 	if err != nil {
 		return err
@@ -103,7 +108,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	defer func() { err = errors.Join(err, stopControl()) }()
 	ready(listener.Addr().String())
-	return httpserver.Serve(ctx, listener, edge.Handler(), logger)
+	return httpserver.Serve(ctx, listener, edge.Handler(), logger, httpserver.Serving{DrainDelay: c.DrainDelay, TLS: secure})
 }
 
 // validate reports everything that is wrong with the configuration, with a

@@ -5,6 +5,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,13 @@ const StatusClientGone = 499
 type Options struct {
 	Name     string // of the service, in metrics
 	Log      *slog.Logger
-	LogLevel slog.Level                      // of the line about a request that went well
-	Timeout  time.Duration                   // the longest that a request may take
-	Ready    func(ctx context.Context) error // nil when the service can do its work now
+	LogLevel slog.Level    // of the line about a request that went well
+	Timeout  time.Duration // the longest that a request may take
+
+	// TimeoutOf, if there is one, returns the same for a request's route; 0: Timeout.
+	TimeoutOf func(*gin.Context) time.Duration
+
+	Ready func(ctx context.Context) error // nil when the service can do its work now
 
 	// Telemetry measures and records requests; nil: nothing does. At the Edge
 	// it decides which requests are recorded; elsewhere the edge has.
@@ -78,11 +83,16 @@ func NewEngine(o Options) *gin.Engine {
 	if o.Telemetry == nil {
 		o.Telemetry = &telemetry.Telemetry{}
 	}
-	engine.Use(answerHeaders, observe(o.Name, o.Telemetry, o.Edge), accessLog(o.Log, o.LogLevel), deadline(o.Timeout), recoverPanic)
+	engine.Use(answerHeaders, observe(o.Name, o.Telemetry, o.Edge), accessLog(o.Log, o.LogLevel), deadline(o), recoverPanic)
 	engine.NoRoute(Handle(func(*gin.Context) error {
 		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
 	}))
-	engine.NoMethod(Handle(func(*gin.Context) error { // gin has set Allow (contract, decision 2)
+	engine.NoMethod(Handle(func(c *gin.Context) error { // gin has set Allow (contract, decision 2)
+		if c.Request.Method == http.MethodOptions {
+			c.Header("Allow", c.Writer.Header().Get("Allow")+", OPTIONS")
+			c.Status(http.StatusNoContent)
+			return nil
+		}
 		return fault.New(fault.NotFound, fault.URL, "method_not_allowed", "Method Not Allowed")
 	}))
 	engine.GET("/livez", Handle(func(c *gin.Context) error { return JSON(c, http.StatusOK, gin.H{"status": "ok"}) }))
@@ -198,9 +208,12 @@ func recoverPanic(c *gin.Context) {
 	c.Next()
 }
 
-func deadline(limit time.Duration) gin.HandlerFunc {
+func deadline(o Options) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		left := limit
+		left := o.Timeout
+		if o.TimeoutOf != nil {
+			left = cmp.Or(o.TimeoutOf(c), left)
+		}
 		if ms, err := strconv.Atoi(c.GetHeader(TimeoutHeader)); err == nil {
 			left = min(left, time.Duration(ms)*time.Millisecond-answerMargin)
 		}

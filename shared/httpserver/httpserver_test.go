@@ -176,7 +176,7 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	served, answered := make(chan error, 1), make(chan string, 1)
-	go func() { served <- Serve(ctx, listener, handler, slog.New(slog.DiscardHandler)) }()
+	go func() { served <- Serve(ctx, listener, handler, slog.New(slog.DiscardHandler), Serving{}) }()
 	go func() {
 		resp, err := http.Get("http://" + listener.Addr().String())
 		if err != nil {

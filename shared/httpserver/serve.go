@@ -2,46 +2,85 @@ package httpserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"asset-registry/shared/telemetry"
 )
 
-// The time-outs and limits of every listener.
+// The limits of every listener.
 const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 30 * time.Second
-	writeTimeout      = 60 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 32 << 10
-	drainTimeout      = 15 * time.Second
+	maxHeaderBytes = 32 << 10
+	drainTimeout   = 15 * time.Second
 )
 
-// Serve answers on listener until ctx is done, then refuses new connections,
-// waits up to 15 seconds for requests under way, and returns nil. It closes
-// the listener.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) error {
+// patience is how long a listener waits for its clients.
+type patience struct {
+	header time.Duration // for the request's header
+	read   time.Duration // for the whole request
+	write  time.Duration // from there until the answer is taken
+	idle   time.Duration // for another request
+}
+
+var usual = patience{header: 5 * time.Second, read: 30 * time.Second, write: 60 * time.Second, idle: 2 * time.Minute}
+
+// Serving says how a listener serves. The zero value is plain HTTP that ends at once.
+type Serving struct {
+	// DrainDelay is how long a server that is to end still takes requests, and
+	// says by /readyz and on each answer that it will end, so that whoever sends
+	// requests here goes elsewhere before.
+	DrainDelay time.Duration
+	TLS        *tls.Config // nil: plain HTTP
+}
+
+// Serve answers on listener until ctx is done and the drain's delay is over,
+// then refuses new connections, waits up to 15 seconds for requests under way,
+// and returns nil. It closes the listener.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, how Serving) error {
+	return serve(ctx, listener, handler, log, how, usual)
+}
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, o Serving, p patience) error {
+	ending := &ending{next: handler}
 	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
+		Handler:           ending,
+		TLSConfig:         o.TLS,
+		ReadHeaderTimeout: p.header,
+		ReadTimeout:       p.read,
+		WriteTimeout:      p.write,
+		IdleTimeout:       p.idle,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() {
+		if o.TLS != nil {
+			failed <- server.ServeTLS(listener, "", "")
+			return
+		}
+		failed <- server.Serve(inJSON{listener})
+	}()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
+	}
+	ending.begun.Store(true)
+	if o.DrainDelay > 0 {
+		log.Info("ending", "addr", listener.Addr().String(), "drain_delay", o.DrainDelay.String())
+		select {
+		case err := <-failed:
+			return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+		case <-time.After(o.DrainDelay):
+		}
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
@@ -49,6 +88,26 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		return fmt.Errorf("drain %s: %w", listener.Addr(), errors.Join(err, server.Close()))
 	}
 	return nil
+}
+
+// ending is a handler that says, once it is to end, that it will.
+type ending struct {
+	next  http.Handler
+	begun atomic.Bool
+}
+
+func (e *ending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if e.begun.Load() {
+		w.Header().Set("Connection", "close")
+		if r.URL.Path == "/readyz" {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, `{"status":"ending"}`+"\n") // whoever is gone does not miss it
+			return
+		}
+	}
+	e.next.ServeHTTP(w, r)
 }
 
 // Service is what a process runs: it answers requests until it is closed.
@@ -60,9 +119,13 @@ type Service interface {
 // Process is what the process of one service needs to know of itself; the tags
 // make it flags.
 type Process struct {
-	Name        string     `kong:"-"`
-	MetricsAddr string     `help:"Address to answer Prometheus on, at /metrics; by default none."`
-	LogLevel    slog.Level `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+	Name        string        `kong:"-"`
+	MetricsAddr string        `help:"Address to answer Prometheus on, at /metrics; by default none."`
+	LogLevel    slog.Level    `default:"info" help:"Least level that is logged: debug, info, warn or error."`
+	DrainDelay  time.Duration `default:"0s" help:"How long to go on after SIGTERM while /readyz says 503, for whoever sends requests here to go elsewhere. With two of every service and 3s, a restart loses no request."`
+
+	Certificate Certificate `kong:"-"` // zero: plain HTTP
+	Reloads     bool        `kong:"-"` // SIGHUP starts the service anew in place of itself
 }
 
 // Run is the life of a process with one service: it listens at addr, starts the
@@ -74,6 +137,10 @@ func Run(ctx context.Context, addr string, p Process, start func(log *slog.Logge
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: p.LogLevel}))
+	secure, err := p.Certificate.Config(log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	t, stop, err := p.Observe(ctx, log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -83,9 +150,13 @@ func Run(ctx context.Context, addr string, p Process, start func(log *slog.Logge
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer func() { err = errors.Join(err, service.Close()) }()
+	current := newReplaceable(service)
+	defer func() { err = errors.Join(err, current.close()) }()
+	if p.Reloads {
+		defer current.onHangup(func() (Service, error) { return start(log, t) }, log)()
+	}
 	log.Info("listening", "addr", listener.Addr().String())
-	return Serve(ctx, listener, service.Handler(), log)
+	return serve(ctx, listener, current, log, Serving{DrainDelay: p.DrainDelay, TLS: secure}, usual)
 }
 
 // Observe starts the process's telemetry, and answers Prometheus until stop.
@@ -102,7 +173,7 @@ func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Te
 	mux.Handle("GET /metrics", t.Metrics())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, mux, log) }()
+	go func() { served <- Serve(ctx, listener, mux, log, Serving{}) }()
 	return t, func() error {
 		cancel()
 		return errors.Join(<-served, t.Close())

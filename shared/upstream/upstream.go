@@ -78,6 +78,7 @@ type Pool struct {
 	sources []source
 	budget  budget
 	stop    context.CancelFunc
+	silence func() error // of the metrics
 	done    sync.WaitGroup
 	servers atomic.Pointer[[]*server] // replaced, never changed
 	retries metric.Int64Counter
@@ -97,9 +98,6 @@ func New(c Config) (*Pool, error) {
 		return nil, fmt.Errorf("addresses of %s: %w", c.Name, err)
 	}
 	p := &Pool{name: c.Name, log: c.Log, of: metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.upstream", c.Name)))}
-	if err := p.measure(c.Meter); err != nil {
-		return nil, fmt.Errorf("measure %s: %w", c.Name, err)
-	}
 	var servers []*server
 	for _, text := range c.URLs {
 		u, err := url.Parse(text)
@@ -118,6 +116,9 @@ func New(c Config) (*Pool, error) {
 	}
 	p.servers.Store(&servers)
 	p.budget.tenths.Store(maxBudget)
+	if err := p.measure(c.Meter); err != nil {
+		return nil, fmt.Errorf("measure %s: %w", c.Name, err)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
 	p.done.Go(func() { p.watch(ctx) })
@@ -131,15 +132,22 @@ func (p *Pool) measure(meter metric.Meter) (err error) {
 	if p.opened, err = meter.Int64Counter("registry.upstream.opened", metric.WithDescription("Times that a server of another service was left out after failures in a row.")); err != nil {
 		return err
 	}
-	_, err = meter.Int64ObservableGauge("registry.upstream.servers", metric.WithDescription("Servers of another service, by what they are good for."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			ready, all := p.Ready()
-			for state, n := range map[string]int{"ready": ready, "unready": all - ready} {
-				o.Observe(int64(n), metric.WithAttributes(attribute.String("registry.upstream", p.name), attribute.String("registry.upstream.state", state)))
-			}
-			return nil
-		}))
-	return err
+	servers, err := meter.Int64ObservableGauge("registry.upstream.servers", metric.WithDescription("Servers of another service, by what they are good for."))
+	if err != nil {
+		return err
+	}
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		ready, all := p.Ready()
+		for state, n := range map[string]int{"ready": ready, "unready": all - ready} {
+			o.ObserveInt64(servers, int64(n), metric.WithAttributes(attribute.String("registry.upstream", p.name), attribute.String("registry.upstream.state", state)))
+		}
+		return nil
+	}, servers)
+	if err != nil {
+		return err
+	}
+	p.silence = registration.Unregister
+	return nil
 }
 
 // Ready returns how many servers there are, and how many of them are ready.
@@ -157,6 +165,7 @@ func (p *Pool) Ready() (ready, all int) {
 func (p *Pool) Close() {
 	p.stop()
 	p.done.Wait()
+	_ = p.silence() // fails for nothing that is registered
 	for _, s := range *p.servers.Load() {
 		s.retire()
 	}

@@ -37,7 +37,7 @@ func New(r *registry.Registry, zone *time.Location, maxBody int64) *API {
 // Route adds the routes of every version to engine.
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	for _, v := range versions {
-		r := engine.Group("/api/"+v.name, httpserver.Identify(signer))
+		r := engine.Group("/api/"+v.name, httpserver.Identify(signer), caching)
 		list := httpserver.Handle(func(c *gin.Context) error { return a.list(c, v) })
 		read := httpserver.Handle(func(c *gin.Context) error { return a.read(c, v) })
 		r.GET("/assets", list)
@@ -55,6 +55,16 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		}
 		a.routeOwnership(r, v)
 	}
+}
+
+// caching says what others may keep (RFC 9111): a reading, to ask whether it is
+// still so; of a write, whose answer may hold tokens, nothing.
+func caching(c *gin.Context) {
+	if c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead {
+		c.Header("Cache-Control", "no-cache")
+		return
+	}
+	c.Header("Cache-Control", "no-store")
 }
 
 func (a *API) read(c *gin.Context, v version) error {

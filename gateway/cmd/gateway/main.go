@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
 	"asset-registry/shared/telemetry"
 )
 
@@ -29,10 +31,17 @@ type settings struct {
 	ServerID       string         `name:"server-id" help:"Given to clients as the cookie SERVER_ID, the same at all gateways; by default made of the secret. Change it when older data was restored: synchronisers then start over."`
 	BaseURL        string         `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
 	MaxBody        int64          `default:"1048576" help:"Largest request body, in bytes."`
+	MaxConcurrent  int            `default:"4000" help:"Most requests under way at once. Anonymous reads are refused from 70 % of that on, others' from 85 %."`
 	Timeout        time.Duration  `default:"10s" help:"Longest time for a request."`
+	ReadTimeout    time.Duration  `default:"5s" help:"Longest time for reading one asset, or a part of it."`
+	ListTimeout    time.Duration  `default:"10s" help:"Longest time for a page of the feed."`
 	KeyTTL         time.Duration  `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
 	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
+	CORSOrigins    []string       `name:"cors-origins" default:"*" help:"Origins whose pages may use the API in a browser, with commas between them; * for all."`
 	Limits         gateway.Limits `embed:""`
+	Ages           gateway.Ages   `embed:""`
+
+	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 }
 
 // gcPercent lets the heap grow to five times what is in use before it is
@@ -53,28 +62,70 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	s := settings{Process: httpserver.Process{Name: "gateway"}}
-	if _, err := config.Parse(&s, "gateway", "The edge of the asset registry.", "GATEWAY", args); err != nil {
-		return err
+	if len(args) == 2 && args[0] == "check" {
+		return check(args[1])
 	}
-	secret, err := config.Secret(s.SecretFile)
+	s, err := parse(args)
 	if err != nil {
 		return err
 	}
+	s.Certificate, s.Reloads = s.TLS, true
 	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
-		return gateway.New(ctx, gateway.Config{
-			AssetsURLs:     s.AssetsURL,
-			AuthURLs:       s.AuthURL,
-			Secret:         secret,
-			ServerID:       s.ServerID,
-			BaseURL:        s.BaseURL,
-			MaxBody:        s.MaxBody,
-			Timeout:        s.Timeout,
-			KeyTTL:         s.KeyTTL,
-			Limits:         s.Limits.OrDefault(false),
-			TrustedProxies: s.TrustedProxies,
-			Log:            log,
-			Telemetry:      t,
-		})
+		s, err := parse(args) // the file may have changed
+		if err != nil {
+			return nil, err
+		}
+		c, err := s.config()
+		if err != nil {
+			return nil, err
+		}
+		c.Log, c.Telemetry = log, t
+		return gateway.New(ctx, c)
 	})
+}
+
+// check tells everything that is wrong with a file of settings.
+func check(file string) error {
+	s, err := parse([]string{"--config", file})
+	if err != nil {
+		return err
+	}
+	c, faults := s.config()
+	c.Log = slog.New(slog.DiscardHandler)
+	if faults != nil {
+		c.Secret = make([]byte, identity.MinSecret) // what is wrong with that is told already
+	}
+	_, unreadable := s.TLS.Config(c.Log)
+	if err := errors.Join(faults, c.Validate(), unreadable); err != nil {
+		return err
+	}
+	fmt.Println(file, "is good")
+	return nil
+}
+
+func parse(args []string) (settings, error) {
+	s := settings{Process: httpserver.Process{Name: "gateway"}}
+	_, err := config.Parse(&s, "gateway", "The edge of the asset registry. With \"check FILE\", it tells whether a file of settings is good. SIGHUP has it read its file again.", "GATEWAY", args)
+	return s, err
+}
+
+func (s settings) config() (gateway.Config, error) {
+	secret, err := config.Secret(s.SecretFile)
+	return gateway.Config{
+		AssetsURLs:     s.AssetsURL,
+		AuthURLs:       s.AuthURL,
+		Secret:         secret,
+		ServerID:       s.ServerID,
+		BaseURL:        s.BaseURL,
+		MaxBody:        s.MaxBody,
+		MaxConcurrent:  s.MaxConcurrent,
+		Timeout:        s.Timeout,
+		ReadTimeout:    s.ReadTimeout,
+		ListTimeout:    s.ListTimeout,
+		KeyTTL:         s.KeyTTL,
+		Limits:         s.Limits.OrDefault(false),
+		TrustedProxies: s.TrustedProxies,
+		CORSOrigins:    s.CORSOrigins,
+		Ages:           s.Ages,
+	}, err
 }

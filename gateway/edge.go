@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/gzhttp"
+
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/httpserver"
+)
+
+// compressFrom is the size of an answer from which compressing it is worth it:
+// what a packet of the network holds.
+const compressFrom = 1400
+
+// edge is what stands before the engine: it takes away what only our own
+// services may say, names the request, tells whose it is, answers browsers'
+// questions for permission, and compresses readings.
+type edge struct {
+	next       http.Handler
+	compressed http.Handler // next, with its answers compressed
+	proxies    ratelimit.Proxies
+	origins    []string
+}
+
+func newEdge(next http.Handler, c Config) (http.Handler, error) {
+	// A compressed answer is another representation, and so has another entity
+	// tag (RFC 9110, 8.8.3.3): the plain one with this ending.
+	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.ContentTypes([]string{"application/json", "application/javascript"}), gzhttp.SuffixETag(tagEnding+"gzip"))
+	if err != nil {
+		return nil, fmt.Errorf("compress answers: %w", err)
+	}
+	return edge{next, compress(next), c.TrustedProxies, c.CORSOrigins}, nil
+}
+
+const tagEnding = "--"
+
+// plainTags makes the tags of compressed answers those of plain ones, which is
+// what services know.
+var plainTags = strings.NewReplacer(tagEnding+`gzip"`, `"`, tagEnding+`zstd"`, `"`)
+
+func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Registry-") {
+			delete(r.Header, name)
+		}
+	}
+	id := r.Header.Get(httpserver.RequestIDHeader)
+	if !isRequestID(id) {
+		id = uuid.NewString()
+		r.Header.Set(httpserver.RequestIDHeader, id)
+	}
+	header := w.Header()
+	header.Set(httpserver.RequestIDHeader, id)
+	header["Vary"] = []string{"Authorization, Origin, X-Access-Token"}
+	if client := e.proxies.Client(r); client.IsValid() {
+		r.Header.Set(httpserver.ClientHeader, client.String())
+	}
+	if e.share(header, r) {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		for i, tags := range r.Header[name] {
+			r.Header[name][i] = plainTags.Replace(tags)
+		}
+	}
+	// Writes' answers hold secrets beside what the client sent: their size must
+	// tell nothing.
+	if r.Header.Get("Accept-Encoding") != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		e.compressed.ServeHTTP(w, r)
+		return
+	}
+	header.Add("Vary", "Accept-Encoding")
+	e.next.ServeHTTP(w, r)
+}
+
+// isRequestID tells whether a client's name for its request may stand in our log.
+func isRequestID(id string) bool {
+	return id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
+		return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.", r)
+	})
+}
+
+// What pages of other origins may send and see, by the CORS protocol (Fetch
+// standard, 3.2).
+const (
+	sharedMethods  = "GET, HEAD, POST, PATCH, PUT, DELETE"
+	sharedRequest  = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Access-Token, X-Request-ID"
+	sharedResponse = "Deprecation, ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, Sunset, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID, X-Trace-ID"
+	sharedFor      = "86400" // seconds that a permission is good for
+)
+
+// share tells a browser what a page may do here, and whether that was all it
+// asked. Credentials are no cookies here, so any origin may do as well as a
+// program.
+func (e edge) share(header http.Header, r *http.Request) (done bool) {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	switch {
+	case slices.Contains(e.origins, "*"):
+		header.Set("Access-Control-Allow-Origin", "*")
+	case slices.Contains(e.origins, origin):
+		header.Set("Access-Control-Allow-Origin", origin)
+	default:
+		return false
+	}
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		header.Set("Access-Control-Expose-Headers", sharedResponse)
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", sharedMethods)
+	header.Set("Access-Control-Allow-Headers", sharedRequest)
+	header.Set("Access-Control-Max-Age", sharedFor)
+	return true
+}
