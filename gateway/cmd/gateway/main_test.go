@@ -82,3 +82,29 @@ func TestLimitsAreReadFromTheFile(t *testing.T) {
 		})
 	}
 }
+
+func TestCheckTellsAllThatIsWrongWithAFile(t *testing.T) {
+	write := func(text string) string {
+		file := filepath.Join(t.TempDir(), "gateway.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	good := "secret-file: " + secretFile(t, identity.MinSecret) + "\ndeprecated: {\"2.4\": 2026-01-31}\nlimits: production\n"
+	if err := run(t.Context(), []string{"check", write(good)}); err != nil {
+		t.Error(err)
+	}
+	bad := "secret-file: nowhere\nassets-url: assets\nlimit-key-read: -1\ntls-cert: alone\nsunset: {\"9\": soon}\n"
+	err := run(t.Context(), []string{"check", write(bad)})
+	for _, want := range []string{"nowhere", "asset service", "negative", "belong together", "no version", "must look like"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %q", err, want)
+		}
+	}
+	for text, want := range map[string]string{"colour: blue": "colour", "limits: [": "config file", "timeout: soon\n": "timeout"} {
+		if err := run(t.Context(), []string{"check", write(text)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,373 @@
+package httpserver
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"asset-registry/shared/telemetry"
+)
+
+// serveFor serves until the test ends, and returns the address, and how to end before.
+func serveFor(t *testing.T, handler http.Handler, how Serving, p patience) (addr string, end func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, listener, handler, slog.New(slog.DiscardHandler), how, p) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String(), cancel
+}
+
+func connect(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
+	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }), Serving{}, usual)
+	for name, c := range map[string]struct {
+		sent   string
+		status int
+		says   string
+	}{
+		"no HTTP":           {"hello\r\n\r\n", 400, "understood"},
+		"no host":           {"GET / HTTP/1.1\r\n\r\n", 400, "understood"},
+		"two hosts":         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "understood"},
+		"a header's name":   {"GET / HTTP/1.1\r\nHost: a\r\nA b: c\r\n\r\n", 400, "understood"},
+		"large headers":     {"GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", maxHeaderBytes+8192) + "\r\n\r\n", 431, "bytes"},
+		"a long path":       {"GET /" + strings.Repeat("x", maxHeaderBytes+8192) + " HTTP/1.1\r\nHost: a\r\n\r\n", 431, "bytes"},
+		"another encoding":  {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "chunked"},
+		"another wish":      {"POST / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nContent-Length: 1\r\n\r\nx", 417, "100-continue"},
+		"a version to come": {"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, "HTTP/1.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := connect(t, addr)
+			go io.WriteString(conn, c.sent)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			var body struct {
+				Status string
+				Errors []struct{ Location, Name, Description string }
+			}
+			if err != nil || json.Unmarshal(text, &body) != nil || body.Status != "error" || len(body.Errors) != 1 || !strings.Contains(body.Errors[0].Description, c.says) {
+				t.Errorf("got %s, %v", text, err)
+			}
+			if resp.StatusCode != c.status || resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("got %d %v", resp.StatusCode, resp.Header)
+			}
+		})
+	}
+}
+
+// TestSlowClientsAreShed: none of them holds a connection for longer than it may.
+func TestSlowClientsAreShed(t *testing.T) {
+	short := patience{header: time.Second, read: 1500 * time.Millisecond, write: 2 * time.Second, idle: time.Second}
+	var cut atomic.Int64
+	large := make([]byte, 32<<20) // more than sockets hold
+	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			cut.Add(1)
+			return
+		}
+		if _, err := w.Write(large); err != nil {
+			cut.Add(1)
+		}
+	}), Serving{}, short)
+	const each = 5
+	for range each {
+		for _, slow := range []string{
+			"GET / HTTP/1.1\r\nHo", // never ends its header
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab", // nor its body
+			"GET / HTTP/1.1\r\nHost: a\r\n\r\n",                         // does not read the answer
+		} {
+			io.WriteString(connect(t, addr), slow)
+		}
+	}
+	conn := connect(t, addr)
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHo")
+	if text, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("a header without an end: %q, %v", text, err)
+	}
+	for cut.Load() < 2*each {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestAServerThatEndsSaysSoBefore(t *testing.T) {
+	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }), Serving{DrainDelay: time.Second}, usual)
+	ask := func(path string) (status int, last bool) {
+		resp, err := http.Get("http://" + addr + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		io.Copy(io.Discard, resp.Body)
+		return resp.StatusCode, resp.Close
+	}
+	if status, last := ask("/readyz"); status != 200 || last {
+		t.Errorf("got %d, %v", status, last)
+	}
+	end()
+	for {
+		if status, last := ask("/readyz"); status == 503 && last {
+			break
+		}
+	}
+	if status, last := ask("/"); status != 200 || !last {
+		t.Errorf("a request is answered with %d, the last one of its connection: %v", status, last)
+	}
+}
+
+// certify writes a certificate for 127.0.0.1 with a number.
+func certify(t *testing.T, dir string, number int64) (Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Certificate{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	for file, block := range map[string]*pem.Block{c.Cert: {Type: "CERTIFICATE", Bytes: signed}, c.Key: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AddCert(parsed)
+	return c, pool
+}
+
+func TestACertificateIsReadAnew(t *testing.T) {
+	dir := t.TempDir()
+	c, pool := certify(t, dir, 1)
+	secure, err := c.Config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }), Serving{TLS: secure}, usual)
+	ask := func(pool *x509.CertPool) (string, error) {
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
+		defer client.CloseIdleConnections()
+		resp, err := client.Get("https://" + addr)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return fmt.Sprintf("%s, certificate %d", text, resp.TLS.PeerCertificates[0].SerialNumber), err
+	}
+	if got, err := ask(pool); err != nil || got != "HTTP/2.0, certificate 1" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	if err := os.WriteFile(c.Cert, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(lookEvery)
+	if got, err := ask(pool); err != nil || got != "HTTP/2.0, certificate 1" {
+		t.Fatalf("with a broken file: got %q, %v", got, err)
+	}
+	_, pool = certify(t, dir, 2)
+	for {
+		if got, err := ask(pool); err == nil && got == "HTTP/2.0, certificate 2" {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, wrong := range []Certificate{{Cert: c.Cert}, {Key: c.Key}, {Cert: "nowhere", Key: "nowhere"}} {
+		if _, err := wrong.Config(slog.New(slog.DiscardHandler)); err == nil {
+			t.Errorf("%+v will do", wrong)
+		}
+	}
+}
+
+// numbered is a service that answers with its number until it is closed.
+type numbered struct {
+	number      int
+	begun, slow chan struct{}
+	closed      atomic.Bool
+}
+
+func newNumbered(number int) *numbered {
+	return &numbered{number: number, begun: make(chan struct{}), slow: make(chan struct{})}
+}
+
+func (n *numbered) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(n.begun)
+			<-n.slow
+		}
+		if n.closed.Load() {
+			w.WriteHeader(http.StatusTeapot)
+		}
+		fmt.Fprint(w, n.number)
+	})
+}
+
+func (n *numbered) Close() error {
+	n.closed.Store(true)
+	return nil
+}
+
+func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
+	services := []*numbered{newNumbered(1), newNumbered(2)}
+	var started atomic.Int64
+	addr := freeAddr(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, addr, Process{Name: "test", Reloads: true, LogLevel: slog.LevelError + 1}, func(*slog.Logger, *telemetry.Telemetry) (Service, error) {
+			n := int(started.Add(1))
+			if n > len(services) {
+				return nil, errors.New("a bad configuration")
+			}
+			return services[n-1], nil
+		})
+	}()
+	conn := awaitConn(t, addr)
+	reader := bufio.NewReader(conn)
+	ask := func() string { // all on one connection
+		t.Helper()
+		fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		resp, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(resp.Body)
+		return fmt.Sprint(resp.StatusCode, " ", string(text))
+	}
+	if got := ask(); got != "200 1" {
+		t.Fatal(got)
+	}
+	slow := make(chan string)
+	go func() {
+		resp, err := http.Get("http://" + addr + "/slow")
+		if err != nil {
+			slow <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		slow <- fmt.Sprint(resp.StatusCode, " ", string(text))
+	}()
+	<-services[0].begun
+	syscall.Kill(os.Getpid(), syscall.SIGHUP)
+	for got := ask(); got != "200 2"; got = ask() {
+		if got != "200 1" {
+			t.Fatal(got)
+		}
+	}
+	close(services[0].slow)
+	if got := <-slow; got != "200 1" {
+		t.Errorf("a request under way is answered %q", got)
+	}
+	for !services[0].closed.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	syscall.Kill(os.Getpid(), syscall.SIGHUP)
+	for i := 0; i < 50 || started.Load() < 3; i++ {
+		if got := ask(); got != "200 2" {
+			t.Fatalf("with a bad configuration: %s", got)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil || !services[1].closed.Load() {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func awaitConn(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	for {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			t.Cleanup(func() { conn.Close() })
+			return conn
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// FuzzRefusal: whatever is written passes as it is, but for net/http's own refusals.
+func FuzzRefusal(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"))
+	f.Add([]byte("HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\r\n{}"))
+	f.Add([]byte("HTTP/1.1 417 Expectation Failed\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, written []byte) {
+		near, far := net.Pipe()
+		got := make(chan []byte)
+		go func() {
+			text, _ := io.ReadAll(far)
+			got <- text
+		}()
+		if n, err := (jsonConn{near}).Write(written); err != nil || n != len(written) {
+			t.Fatalf("wrote %d of %d, %v", n, len(written), err)
+		}
+		near.Close()
+		text := <-got
+		if !bytes.Equal(text, written) && (written[9] < '4' || !bytes.Contains(text, []byte("\r\nContent-Type: application/json\r\n"))) {
+			t.Fatalf("%q became %q", written, text)
+		}
+	})
+}
