@@ -155,6 +155,8 @@ func bePatient(t *testing.T, mongo *mongotest.Server) {
 		t.Setenv("ASSETSVC_STORE_TIMEOUT", "50s")
 		t.Setenv("ASSETSVC_TIMEOUT", "50s")
 		t.Setenv("GATEWAY_TIMEOUT", "55s")
+		t.Setenv("GATEWAY_READ_TIMEOUT", "55s")
+		t.Setenv("GATEWAY_LIST_TIMEOUT", "55s")
 	}
 }
 
