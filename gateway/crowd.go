@@ -21,7 +21,7 @@ const (
 // many; they must have passed identify. It comes after it, so a request that
 // waits for its key is not counted; how long that may take is bounded.
 func (s *Server) crowd(class ratelimit.Class) gin.HandlerFunc {
-	most := int64(s.config.MaxConcurrent)
+	most := int64(s.config.Manners.MaxConcurrent)
 	return func(c *gin.Context) {
 		share := int64(anonymousShare)
 		switch {

@@ -34,7 +34,7 @@ func newEdge(next http.Handler, c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compress answers: %w", err)
 	}
-	return edge{next, compress(next), c.TrustedProxies, c.CORSOrigins}, nil
+	return edge{next, compress(next), c.TrustedProxies, c.Manners.CORSOrigins}, nil
 }
 
 const tagEnding = "--"

@@ -41,15 +41,11 @@ type Config struct {
 	Auth       http.RoundTripper // how to reach it instead of at AuthURLs; nil: over the network
 	Secret     []byte            // signs identities; the same for all services
 
-	ServerID       string            // given to clients as the cookie SERVER_ID; empty: made of the secret
-	BaseURL        string            // address that links start with; empty: as the client addressed us
-	MaxBody        int64             // bytes of a request body; 0: 1 MiB
-	MaxConcurrent  int               // requests under way at once; 0: 4000
-	Timeout        time.Duration     // longest time for a request; 0: 10 s
-	ReadTimeout    time.Duration     // the same for a single asset and its parts; 0: as Timeout
-	ListTimeout    time.Duration     // the same for a page of the feed; 0: as Timeout
-	CORSOrigins    []string          // whose pages may use the API in a browser, "*" for all; empty: none
-	Ages           Ages              // of the versions; zero: all are current
+	ServerID       string        // given to clients as the cookie SERVER_ID; empty: made of the secret
+	BaseURL        string        // address that links start with; empty: as the client addressed us
+	MaxBody        int64         // bytes of a request body; 0: 1 MiB
+	Timeout        time.Duration // longest time for a request; 0: 10 s
+	Manners        Manners
 	KeyTTL         time.Duration     // how long a verified key is trusted; 0: 5 s
 	Limits         Limits            // zero: none
 	TrustedProxies ratelimit.Proxies // networks whose X-Forwarded-For counts; empty: none
@@ -87,10 +83,10 @@ func (c Config) Validate() error {
 	if len(c.Secret) < identity.MinSecret {
 		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
 	}
-	if c.MaxBody < 0 || c.MaxConcurrent < 0 || c.Timeout < 0 || c.ReadTimeout < 0 || c.ListTimeout < 0 || c.KeyTTL < 0 {
-		faults = append(faults, errors.New("the limits of body and requests, the time-outs and the keys' time must not be negative"))
+	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 {
+		faults = append(faults, errors.New("the body limit, the time-out and the keys' time must not be negative"))
 	}
-	faults = append(faults, c.Limits.validate(), c.Ages.validate())
+	faults = append(faults, c.Limits.validate(), c.Manners.validate())
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
@@ -119,14 +115,8 @@ func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
-	if c.ReadTimeout == 0 {
-		c.ReadTimeout = c.Timeout
-	}
-	if c.ListTimeout == 0 {
-		c.ListTimeout = c.Timeout
-	}
-	if c.MaxConcurrent == 0 {
-		c.MaxConcurrent = defaultCrowd
+	if c.Manners.MaxConcurrent == 0 {
+		c.Manners.MaxConcurrent = defaultCrowd
 	}
 	if c.KeyTTL == 0 {
 		c.KeyTTL = defaultKeyTTL
@@ -238,16 +228,16 @@ func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) 
 	}), nil
 }
 
-// timeoutOf returns the longest time for a request by its route; 0: any time
-// that others have.
+// timeoutOf returns the longest time for a request by its route; 0: as others
+// have.
 func (s *Server) timeoutOf(c *gin.Context) time.Duration {
 	switch {
 	case c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead:
 		return 0
 	case strings.HasSuffix(c.FullPath(), "/assets"):
-		return s.config.ListTimeout
+		return s.config.Manners.ListTimeout
 	default:
-		return s.config.ReadTimeout
+		return s.config.Manners.ReadTimeout
 	}
 }
 

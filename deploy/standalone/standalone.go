@@ -42,8 +42,9 @@ type Config struct {
 	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
 
-	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
-	Limits         gateway.Limits `embed:""`
+	TrustedProxies []netip.Prefix  `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
+	Limits         gateway.Limits  `embed:""`
+	Manners        gateway.Manners `embed:""`
 }
 
 // Run answers until ctx is done, then finishes what is under way. It tells
@@ -172,6 +173,7 @@ func (c Config) gateway(secret []byte, log *slog.Logger, t *telemetry.Telemetry,
 		Telemetry: t,
 
 		TrustedProxies: c.TrustedProxies,
+		Manners:        c.Manners,
 	}
 }
 

@@ -24,22 +24,18 @@ import (
 type settings struct {
 	httpserver.Process
 
-	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
-	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services, with commas between them; a host name with several addresses stands for all of them."`
-	AuthURL        []string       `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services, likewise."`
-	SecretFile     string         `required:"" help:"File with the secret that the services share, at least 32 bytes."`
-	ServerID       string         `name:"server-id" help:"Given to clients as the cookie SERVER_ID, the same at all gateways; by default made of the secret. Change it when older data was restored: synchronisers then start over."`
-	BaseURL        string         `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
-	MaxBody        int64          `default:"1048576" help:"Largest request body, in bytes."`
-	MaxConcurrent  int            `default:"4000" help:"Most requests under way at once. Anonymous reads are refused from 70 % of that on, others' from 85 %."`
-	Timeout        time.Duration  `default:"10s" help:"Longest time for a request."`
-	ReadTimeout    time.Duration  `default:"5s" help:"Longest time for reading one asset, or a part of it."`
-	ListTimeout    time.Duration  `default:"10s" help:"Longest time for a page of the feed."`
-	KeyTTL         time.Duration  `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
-	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
-	CORSOrigins    []string       `name:"cors-origins" default:"*" help:"Origins whose pages may use the API in a browser, with commas between them; * for all."`
-	Limits         gateway.Limits `embed:""`
-	Ages           gateway.Ages   `embed:""`
+	Addr           string          `default:"127.0.0.1:8080" help:"Address to listen on."`
+	AssetsURL      []string        `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services, with commas between them; a host name with several addresses stands for all of them."`
+	AuthURL        []string        `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services, likewise."`
+	SecretFile     string          `required:"" help:"File with the secret that the services share, at least 32 bytes."`
+	ServerID       string          `name:"server-id" help:"Given to clients as the cookie SERVER_ID, the same at all gateways; by default made of the secret. Change it when older data was restored: synchronisers then start over."`
+	BaseURL        string          `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
+	MaxBody        int64           `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout        time.Duration   `default:"10s" help:"Longest time for a request."`
+	KeyTTL         time.Duration   `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
+	TrustedProxies []netip.Prefix  `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
+	Limits         gateway.Limits  `embed:""`
+	Manners        gateway.Manners `embed:""`
 
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 }
@@ -118,14 +114,10 @@ func (s settings) config() (gateway.Config, error) {
 		ServerID:       s.ServerID,
 		BaseURL:        s.BaseURL,
 		MaxBody:        s.MaxBody,
-		MaxConcurrent:  s.MaxConcurrent,
 		Timeout:        s.Timeout,
-		ReadTimeout:    s.ReadTimeout,
-		ListTimeout:    s.ListTimeout,
 		KeyTTL:         s.KeyTTL,
 		Limits:         s.Limits.OrDefault(false),
 		TrustedProxies: s.TrustedProxies,
-		CORSOrigins:    s.CORSOrigins,
-		Ages:           s.Ages,
+		Manners:        s.Manners,
 	}, err
 }
