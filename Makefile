@@ -6,10 +6,11 @@ PACKAGES    := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 FUZZTIME    ?= 5s
+SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway vuln clean
+.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -71,6 +72,9 @@ bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are b
 	cd deploy/peers/traefik && GOWORK=off go build -o ../../../bin/peers/ github.com/traefik/traefik/v3/cmd/traefik
 	cd deploy/peers/caddy && GOWORK=off go build -o ../../../bin/peers/caddy .
 	go run ./deploy/benchgateway -bin bin -peers bin/peers
+
+soak: setup build ## SOAKTIME of mixed load at 80 % of what can be borne, with something broken every half minute
+	go run ./deploy/soak -bin bin -for $(SOAKTIME)
 
 vuln: ## known vulnerabilities, where their database can be reached
 	@deploy/vuln.sh $(GOVULNCHECK) $(MODULES)

@@ -64,6 +64,7 @@ func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+	had := r.Header.Get("If-None-Match")
 	for _, name := range []string{"If-Match", "If-None-Match"} {
 		for i, tags := range r.Header[name] {
 			r.Header[name][i] = plainTags.Replace(tags)
@@ -72,12 +73,36 @@ func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Writes' answers hold secrets beside what the client sent: their size must
 	// tell nothing.
 	if r.Header.Get("Accept-Encoding") != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		if had != "" {
+			w = &unchanged{w, had}
+		}
 		e.compressed.ServeHTTP(w, r)
 		return
 	}
 	header.Add("Vary", "Accept-Encoding")
 	e.next.ServeHTTP(w, r)
 }
+
+// unchanged gives an answer without a body the tag that the client has, where
+// that is of a compressed one (RFC 9110, 15.4.5).
+type unchanged struct {
+	http.ResponseWriter
+	had string // If-None-Match
+}
+
+func (w *unchanged) WriteHeader(status int) {
+	if tag := w.Header().Get("ETag"); status == http.StatusNotModified && tag != "" {
+		for _, ending := range []string{"gzip", "zstd"} {
+			if compressed := strings.TrimSuffix(tag, `"`) + tagEnding + ending + `"`; strings.Contains(w.had, compressed) {
+				w.Header().Set("ETag", compressed)
+			}
+		}
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap returns what is behind (http.ResponseController).
+func (w *unchanged) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // isRequestID tells whether a client's name for its request may stand in our log.
 func isRequestID(id string) bool {

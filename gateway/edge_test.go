@@ -76,8 +76,8 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 			if vary := strings.Join(got.Header()["Vary"], ", "); !strings.Contains(vary, "Accept-Encoding") || !strings.Contains(vary, "Authorization") {
 				t.Errorf("Vary: %s", vary)
 			}
-			if again := fetch(t, s, "GET", path, "Accept-Encoding", accept, "If-None-Match", tag); again.Code != http.StatusNotModified {
-				t.Errorf("%s: with its own tag %s, the answer is %d", place, tag, again.Code)
+			if again := fetch(t, s, "GET", path, "Accept-Encoding", accept, "If-None-Match", tag); again.Code != http.StatusNotModified || again.Header().Get("ETag") != tag {
+				t.Errorf("%s: with its own tag %s, the answer is %d %v", place, tag, again.Code, again.Header())
 			}
 		}
 

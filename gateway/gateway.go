@@ -6,6 +6,22 @@
 // asset told before a missing key or a wrong content type. The gateway keeps no
 // assets, so when it is about to refuse a write for one of these two, and only
 // then, it asks the asset service whether there is such an asset.
+//
+// # What the hot path costs
+//
+// A reading that is forwarded over the network (make bench-gateway) is four
+// system calls, two reads and two writes, which are nearly half of the
+// processor's time; net/http's server and gin are most of the rest. Ours is
+// small beside that: a look at a key that is remembered and at the limits, about
+// a microsecond each, no round trip but the one to the asset service, and no
+// goroutine that hands the request to another one (package upstream). Measuring
+// costs an attribute set that is made once for each kind of answer; tracing
+// costs nothing where a request is not recorded, which is decided before any
+// span is made.
+//
+// Readings are not answered from a cache here. One that is provably fresh would
+// have to be confirmed by the asset service each time, which is the same round
+// trip without the body; and the round trip is what costs.
 package gateway
 
 import (

@@ -150,6 +150,9 @@ func (s *Server) forward(v version.Version) gin.HandlerFunc {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodDelete { // a body means nothing there
 			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 		}
+		if r.Method != http.MethodPost || !strings.HasSuffix(c.FullPath(), "/assets") {
+			delete(r.Header, idempotencyKey) // means nothing there, and the transport would repeat the request
+		}
 		seed, err := s.seed(r)
 		if err != nil {
 			return err
@@ -164,11 +167,14 @@ func (s *Server) forward(v version.Version) gin.HandlerFunc {
 	})
 }
 
+// idempotencyKey is a client's name for a creation that may be repeated.
+const idempotencyKey = "Idempotency-Key"
+
 // seed returns what a creation that may be repeated is made of, "" for anything
 // else. Only the edge can: nobody behind it knows API keys.
 func (s *Server) seed(r *http.Request) (string, error) {
-	name := r.Header.Get("Idempotency-Key")
-	if r.Method != http.MethodPost || name == "" {
+	name := r.Header.Get(idempotencyKey)
+	if name == "" {
 		return "", nil
 	}
 	return apikey.Seed(r.Header, name, s.config.Secret)

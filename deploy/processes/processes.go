@@ -39,6 +39,21 @@ type Process struct {
 // Start runs a program that serves at addr, and returns once it is ready. What
 // it prints goes to output.
 func Start(ctx context.Context, addr string, output *Output, binary string, args ...string) (*Process, error) {
+	return start(ctx, output, binary, args, func(ctx context.Context) error { return askReady(ctx, addr) })
+}
+
+// StartAny runs a program that is not ours, and returns once it listens at addr.
+func StartAny(ctx context.Context, addr string, output *Output, binary string, args ...string) (*Process, error) {
+	return start(ctx, output, binary, args, func(ctx context.Context) error {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+func start(ctx context.Context, output *Output, binary string, args []string, ready func(context.Context) error) (*Process, error) {
 	p := &Process{cmd: exec.Command(binary, args...), exited: make(chan struct{}), output: output}
 	p.cmd.Stdout, p.cmd.Stderr = output, output
 	if err := p.cmd.Start(); err != nil {
@@ -48,25 +63,18 @@ func Start(ctx context.Context, addr string, output *Output, binary string, args
 		p.err = p.cmd.Wait()
 		close(p.exited)
 	}()
-	if err := p.awaitReady(ctx, addr); err != nil {
+	if err := p.awaitReady(ctx, ready); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w; it printed: %s", binary, err, output.String()), p.Kill())
 	}
 	return p, nil
 }
 
-func (p *Process) awaitReady(ctx context.Context, addr string) error {
+func (p *Process) awaitReady(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		if resp, err := http.DefaultClient.Do(req); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
+		if ready(ctx) == nil {
+			return nil
 		}
 		select {
 		case <-time.After(pollInterval):
@@ -77,6 +85,26 @@ func (p *Process) awaitReady(ctx context.Context, addr string) error {
 		}
 	}
 }
+
+// askReady returns nil when the service at addr is ready.
+func askReady(ctx context.Context, addr string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s is not ready: %d", addr, resp.StatusCode)
+	}
+	return nil
+}
+
+// ID is the process's id in the system.
+func (p *Process) ID() int { return p.cmd.Process.Pid }
 
 // Stop asks the process to end, and returns how it did.
 func (p *Process) Stop() error {

@@ -113,8 +113,6 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	r.Header.Set(httpserver.BaseURLHeader, about.BaseURL)
 	if about.Seed != "" {
 		r.Header.Set(httpserver.SeedHeader, about.Seed)
-	} else {
-		delete(r.Header, "Idempotency-Key") // means nothing there, and the transport would repeat the request
 	}
 	if about.Client != "" {
 		r.Header.Set(httpserver.ClientHeader, about.Client)
