@@ -16,8 +16,9 @@
 // Every server is asked for /readyz once a second. One that is not ready, since
 // it is about to end or cannot do its work, gets requests only if no other is
 // ready; so a service that says so for some seconds before it ends loses none.
-// Five failures in a row open a server's circuit breaker: nothing is sent for a
-// second, then one request as a trial.
+// Five failures in a row, between two of these questions that it answers well,
+// open a server's circuit breaker: nothing is sent for a second, then one
+// request as a trial.
 //
 // # Why not net/http's transport
 //

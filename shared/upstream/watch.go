@@ -98,6 +98,9 @@ func (p *Pool) check(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
+			if err == nil {
+				s.breaker.succeed() // so failures count that come faster than checks
+			}
 			if err != nil { // who is about to end closes its connections: none must be in use then
 				s.drop(time.Now())
 			}
