@@ -257,6 +257,21 @@ func (s *Server) timeoutOf(c *gin.Context) time.Duration {
 	}
 }
 
+// warnings tells what operators should know of a gateway that is ready: it is
+// when it runs, since what it can answer without those behind it, and that they
+// are away, is better told by it than by whatever stands before it.
+func (s *Server) warnings(context.Context) (told []string) {
+	for _, pool := range s.pools {
+		if ready, all := pool.Ready(); ready < all {
+			told = append(told, fmt.Sprintf("of %d servers of %s, %d are ready", all, pool.Name(), ready))
+		}
+	}
+	if s.shared != nil && s.shared.IsAway() {
+		told = append(told, fmt.Sprintf("the limits' Redis does not answer; limits are in mode %s", s.config.Limits.Away))
+	}
+	return told
+}
+
 // Handler answers the public's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -107,12 +106,4 @@ func (s *Server) limitStore() (ratelimit.Store, error) {
 	}
 	s.shared = shared
 	return shared, nil
-}
-
-// warnings tells what operators should know of a gateway that is ready.
-func (s *Server) warnings(context.Context) []string {
-	if s.shared != nil && s.shared.IsAway() {
-		return []string{fmt.Sprintf("the limits' Redis does not answer; limits are in mode %s", s.config.Limits.Away)}
-	}
-	return nil
 }

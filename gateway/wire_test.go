@@ -223,3 +223,17 @@ func TestAssetsAreInOnePlace(t *testing.T) {
 		t.Errorf("in process: %v", err)
 	}
 }
+
+func TestReadinessTellsWhoIsAway(t *testing.T) {
+	s := startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), func(c *Config) { c.AssetsURLs = append(c.AssetsURLs, "http://127.0.0.1:1") })
+	for {
+		got := fetch(t, s, "GET", "/readyz")
+		if got.Code != 200 {
+			t.Fatalf("got %d %s", got.Code, got.Body)
+		}
+		if strings.Contains(got.Body.String(), `"of 2 servers of assetsvc, 1 are ready"`) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

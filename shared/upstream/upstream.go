@@ -151,6 +151,9 @@ func (p *Pool) measure(meter metric.Meter) (err error) {
 	return nil
 }
 
+// Name returns the service's name.
+func (p *Pool) Name() string { return p.name }
+
 // Ready returns how many servers there are, and how many of them are ready.
 func (p *Pool) Ready() (ready, all int) {
 	servers := *p.servers.Load()
