@@ -10,7 +10,7 @@ SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak vuln clean
+.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -75,6 +75,9 @@ bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are b
 
 soak: setup build ## SOAKTIME of mixed load at 80 % of what can be borne, with something broken every half minute
 	go run ./deploy/soak -bin bin -for $(SOAKTIME)
+
+images: ## the services' images for Docker, from scratch, with a list of what is in them
+	@deploy/images/build.sh
 
 vuln: ## known vulnerabilities, where their database can be reached
 	@deploy/vuln.sh $(GOVULNCHECK) $(MODULES)

@@ -371,3 +371,18 @@ func FuzzRefusal(f *testing.F) {
 		}
 	})
 }
+
+func TestHealthIsReadiness(t *testing.T) {
+	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), Serving{DrainDelay: 500 * time.Millisecond}, usual)
+	url := "http://" + addr + "/readyz"
+	if err := Health(t.Context(), url); err != nil {
+		t.Error(err)
+	}
+	end()
+	for Health(t.Context(), url) == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if Health(t.Context(), "http://127.0.0.1:1/readyz") == nil {
+		t.Error("nobody is healthy")
+	}
+}

@@ -54,8 +54,9 @@ func (s *server) better(than *server) bool {
 func (s *server) exchange(r *http.Request, body io.ReadCloser, repeatable bool) (_ *http.Response, sent bool, err error) {
 	s.busy.Add(1)
 	ctx := r.Context()
+	again := repeatable && (r.Body == nil || r.Body == http.NoBody) // on another connection, at no cost
 	for {
-		c, used, err := s.conn(ctx, !repeatable)
+		c, used, err := s.conn(ctx, !again)
 		if err != nil {
 			s.busy.Add(-1)
 			return nil, false, err
@@ -66,7 +67,7 @@ func (s *server) exchange(r *http.Request, body io.ReadCloser, repeatable bool) 
 		}
 		// A server may close a connection just when we use it again, which says
 		// nothing about the server.
-		if used && !answering && repeatable && ctx.Err() == nil && (r.Body == nil || r.Body == http.NoBody) {
+		if used && !answering && again && ctx.Err() == nil {
 			continue
 		}
 		s.busy.Add(-1)

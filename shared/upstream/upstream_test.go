@@ -263,10 +263,12 @@ func TestAConnectionThatTheServerHasClosedFailsNoWrite(t *testing.T) {
 	s := newPlace(t, func(http.ResponseWriter, *http.Request) {})
 	p := newPool(t, s.URL)
 	for range 20 {
-		if _, _, err := ask(t, p, "POST", "/", "x"); err != nil {
-			t.Fatal(err)
+		for _, header := range [][]string{nil, {"Idempotency-Key"}} {
+			if _, _, err := ask(t, p, "POST", "/", "x", header...); err != nil {
+				t.Fatal(err)
+			}
+			s.CloseClientConnections()
 		}
-		s.CloseClientConnections()
 	}
 }
 

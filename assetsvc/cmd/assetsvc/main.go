@@ -43,8 +43,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "health" {
+		return httpserver.Health(ctx, args[1])
+	}
 	s := settings{Process: httpserver.Process{Name: "assetsvc"}}
-	if _, err := config.Parse(&s, "assetsvc", "The asset service of the asset registry.", "ASSETSVC", args); err != nil {
+	if _, err := config.Parse(&s, "assetsvc", "The asset service of the asset registry. With \"health URL\", it tells whether the service whose /readyz that is, is ready.", "ASSETSVC", args); err != nil {
 		return err
 	}
 	zone, err := config.Zone(s.Zone)

@@ -54,8 +54,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "health" {
+		return httpserver.Health(ctx, args[1])
+	}
 	c := commands{Serve: settings{Process: httpserver.Process{Name: "authsvc"}}}
-	command, err := config.Parse(&c, "authsvc", "The auth service of the asset registry.", "AUTHSVC", args)
+	command, err := config.Parse(&c, "authsvc", "The auth service of the asset registry. With \"health URL\", it tells whether the service whose /readyz that is, is ready.", "AUTHSVC", args)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "health" {
+		return httpserver.Health(ctx, args[1])
+	}
 	if len(args) == 2 && args[0] == "check" {
 		return check(args[1])
 	}
@@ -101,7 +104,7 @@ func check(file string) error {
 
 func parse(args []string) (settings, error) {
 	s := settings{Process: httpserver.Process{Name: "gateway"}}
-	_, err := config.Parse(&s, "gateway", "The edge of the asset registry. With \"check FILE\", it tells whether a file of settings is good. SIGHUP has it read its file again.", "GATEWAY", args)
+	_, err := config.Parse(&s, "gateway", "The edge of the asset registry. With \"check FILE\", it tells whether a file of settings is good, and with \"health URL\", whether the service whose /readyz that is, is ready. SIGHUP has it read its file again.", "GATEWAY", args)
 	return s, err
 }
 
