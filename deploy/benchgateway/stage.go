@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"asset-registry/deploy/processes"
@@ -61,7 +62,8 @@ func (s *stage) start(ctx context.Context) error {
 // stop ends all that runs, the last first.
 func (s *stage) stop() {
 	for i := len(s.running) - 1; i >= 0; i-- {
-		_ = s.running[i].Process.Kill()
+		_ = s.running[i].Process.Signal(syscall.SIGTERM) // nginx ends its children, then
+		time.AfterFunc(time.Second, func() { _ = s.running[i].Process.Kill() })
 		_ = s.running[i].Wait() // says that it was killed
 	}
 }
@@ -72,6 +74,7 @@ func (s *stage) launch(ctx context.Context, addr string, env []string, program s
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Env = append(os.Environ(), env...)
+	cmd.WaitDelay = time.Second // a child that lives on, as nginx's do, holds nobody up
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start %s: %w", program, err)
 	}
