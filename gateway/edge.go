@@ -56,6 +56,7 @@ func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	header.Set(httpserver.RequestIDHeader, id)
+	header.Set("X-Content-Type-Options", "nosniff")
 	header["Vary"] = []string{"Authorization, Origin, X-Access-Token"}
 	if client := e.proxies.Client(r); client.IsValid() {
 		r.Header.Set(httpserver.ClientHeader, client.String())

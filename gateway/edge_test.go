@@ -104,7 +104,7 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 		if got := preflight.Header().Get("Access-Control-Allow-Origin"); got != c.want {
 			t.Errorf("%s: the preflight allows %q, want %q", name, got, c.want)
 		}
-		if allowed := strings.Contains(preflight.Header().Get("Access-Control-Allow-Headers"), "Authorization"); preflight.Code != http.StatusNoContent || allowed != (c.want != "") {
+		if allowed := strings.Contains(preflight.Header().Get("Access-Control-Allow-Headers"), "Authorization"); preflight.Code != http.StatusNoContent || preflight.Header().Get("X-Content-Type-Options") != "nosniff" || allowed != (c.want != "") {
 			t.Errorf("%s: the preflight is answered with %d %v", name, preflight.Code, preflight.Header())
 		}
 		for _, path := range []string{"/api/2.5/assets/there", "/nowhere"} { // a page may read errors, too

@@ -64,7 +64,10 @@ func refusal(status []byte) []byte {
 	case http.StatusHTTPVersionNotSupported:
 		f.Description = "Only HTTP/1.1 and HTTP/1.0 are understood here."
 	}
-	body, err := json.Marshal(map[string]any{"status": "error", "errors": []fault.Detail{f}})
+	body, err := json.Marshal(struct {
+		Status string         `json:"status"`
+		Errors []fault.Detail `json:"errors"`
+	}{"error", []fault.Detail{f}})
 	if err != nil { // strings always marshal
 		panic(fmt.Sprintf("httpserver: %v", err))
 	}
