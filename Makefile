@@ -1,7 +1,7 @@
 # Everything that is done with this project. `make help` lists it.
 
 MODULES     := assetsvc authsvc deploy gateway shared
-APART       := deploy/devmongo deploy/faults # modules outside of the workspace, for what only they need
+APART       := deploy/devmongo deploy/faults deploy/k8s/check # modules outside of the workspace, for what only they need
 PACKAGES    := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -10,7 +10,7 @@ SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images vuln clean
+.PHONY: help setup build run run-split test check unit test-k8s e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -36,8 +36,11 @@ check: ## format, vet, staticcheck, and each module on its own
 	@for m in $(APART); do echo "module $$m"; (cd $$m && GOWORK=off go vet ./... && GOWORK=off go run $(STATICCHECK) ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 	@for m in $(MODULES); do echo "module $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 
-unit: ## unit and conformance tests, with the race detector
+unit: test-k8s ## unit and conformance tests, with the race detector
 	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/images/... ./deploy/registryctl/... ./deploy/standalone/... ./deploy/traces/...
+
+test-k8s: ## the manifests for Kubernetes, without a cluster: by the API server's code, and with the programs
+	cd deploy/k8s/check && GOWORK=off go test -count=1 -timeout 10m .
 
 e2e: ## scenarios on one process and on three, restarts, crashes, faults, the feed checked in short
 	go test -count=1 -timeout 25m ./deploy/e2e/...
