@@ -13,7 +13,7 @@ DATA        ?= ./data
 .PHONY: help setup build run run-split test check unit test-k8s e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images vuln clean
 
 help: ## list what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
 setup: ## install what building and testing need and is missing
 	@deploy/setup.sh

@@ -31,16 +31,11 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// read decodes an object as the server does, with its defaults, and refuses
-// fields that there are none of.
+// read decodes an object, and refuses fields that there are none of.
 func read(text []byte) (runtime.Object, error) {
 	codecs := serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict)
 	object, _, err := codecs.UniversalDeserializer().Decode(text, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	legacyscheme.Scheme.Default(object)
-	return object, nil
+	return object, err
 }
 
 // strategyOf returns what the server does with a new object of a kind.
@@ -79,6 +74,7 @@ func create(text []byte) error {
 	if err != nil {
 		return err
 	}
+	legacyscheme.Scheme.Default(object)
 	internal, err := legacyscheme.Scheme.ConvertToVersion(object, runtime.InternalGroupVersioner)
 	if err != nil {
 		return err
