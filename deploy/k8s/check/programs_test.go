@@ -142,6 +142,11 @@ func (p *pod) start(t *testing.T) {
 	t.Cleanup(func() { p.cmd.Process.Kill() })
 	deadline := time.Now().Add(startTimeout)
 	for p.probe(p.container().ReadinessProbe) != nil {
+		select {
+		case err := <-p.ended:
+			t.Fatalf("%s has ended: %v: %s", p.deployment.Name, err, p.log.String())
+		default:
+		}
 		if time.Now().After(deadline) {
 			t.Fatalf("%s is not ready: %v", p.deployment.Name, p.probe(p.container().ReadinessProbe))
 		}
@@ -257,6 +262,22 @@ func TestTheRegistryRunsAsTheManifestsSay(t *testing.T) {
 					t.Errorf("%s: %d %s", path, status, text)
 				}
 			}
+
+			// Whose store is away is not ready, and is not restarted for it.
+			redis.Kill(t)
+			auth := all["authsvc"].container()
+			for all["authsvc"].probe(auth.ReadinessProbe) == nil {
+				time.Sleep(10 * time.Millisecond)
+			}
+			for name, p := range all {
+				if err := p.probe(p.container().LivenessProbe); err != nil {
+					t.Errorf("without a store behind authsvc, %s: %v", name, err)
+				}
+			}
+			if err := all["gateway"].probe(all["gateway"].container().ReadinessProbe); err != nil {
+				t.Errorf("without a store behind authsvc, a gateway is not ready: %v", err)
+			}
+			redis.Restart(t)
 
 			for _, p := range all {
 				if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
