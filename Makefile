@@ -10,7 +10,7 @@ SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images vuln clean
+.PHONY: help setup build run run-split test check unit e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -78,6 +78,9 @@ soak: setup build ## SOAKTIME of mixed load at 80 % of what can be borne, with s
 
 images: ## the services' images for Docker, from scratch, with a list of what is in them
 	@deploy/images/build.sh
+
+test-compose: ## docker-compose.yml with everything killed and cut off under load, where a Docker engine can run
+	@deploy/compose/test.sh
 
 vuln: ## known vulnerabilities, where their database can be reached
 	@deploy/vuln.sh $(GOVULNCHECK) $(MODULES)
