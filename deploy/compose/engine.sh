@@ -6,7 +6,6 @@
 set -euo pipefail
 PATH=$PATH:/usr/sbin
 cd "$(dirname "$0")/../.."
-COMPOSE_MODULE=github.com/docker/compose/v2/cmd@v2.40.3
 
 work=$(mktemp -d)
 engine=
@@ -42,9 +41,7 @@ COMPOSE=bin/tools/docker-compose
 if docker compose version >/dev/null 2>&1; then
 	COMPOSE="docker compose"
 elif [ ! -x "$COMPOSE" ]; then
-	mkdir -p bin/tools
-	GOBIN=$work go install "$COMPOSE_MODULE"
-	mv "$work/cmd" "$COMPOSE"
+	(cd deploy/compose/tool && GOWORK=off go build -o "../../../$COMPOSE" github.com/docker/compose/v2/cmd)
 fi
 export COMPOSE
 "$@"

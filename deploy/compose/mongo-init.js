@@ -2,8 +2,8 @@
 // run again at any time, and gives the registry's user its password anew.
 const secret = (name) => require('fs').readFileSync(`/run/secrets/${name}`, 'utf8').trim();
 const hosts = ['mongo-1:27017', 'mongo-2:27017', 'mongo-3:27017'];
-const root = { user: 'admin', pwd: secret('mongo-admin-password') };
-const registry = { user: 'registry', pwd: secret('mongo-registry-password'), roles: [{ role: 'readWrite', db: 'registry' }] };
+const root = { user: 'admin', pwd: secret('admin-password') };
+const registry = { user: 'registry', pwd: secret('registry-password'), roles: [{ role: 'readWrite', db: 'registry' }] };
 
 // MongoDB lets its own machine make the set and the first user, nothing else,
 // and that only until there is one.
