@@ -42,7 +42,7 @@ func TestFailures(t *testing.T) {
 		stop()
 		<-working
 	}()
-	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1", "gateway-2", "assetsvc-2", "authsvc-2"} {
+	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1"} {
 		t.Run("a restart loses nothing/"+name, func(t *testing.T) {
 			docker(t, "restart", "--time", "25", s.container(t, name))
 			s.awaitHealth(t, name)
@@ -343,11 +343,22 @@ func send(method, url, key, token, body string) (status int, header http.Header,
 	return resp.StatusCode, resp.Header, text, err
 }
 
-// awaitWork waits until changes are made again.
+// awaitWork waits until assets are made and changed again.
 func (s *stack) awaitWork(t *testing.T) {
 	t.Helper()
 	await(t, "changes are made again", func() bool {
-		status, _, _, err := send("POST", s.public+"/api/2.5/assets", "broker", "", clients.Creation)
-		return err == nil && status == http.StatusCreated
+		status, _, text, err := send("POST", s.public+"/api/2.5/assets", "broker", "", clients.Creation)
+		if err != nil || status != http.StatusCreated {
+			return false
+		}
+		var made struct {
+			Access struct{ Token string }
+			Data   struct{ ID string }
+		}
+		if err := json.Unmarshal(text, &made); err != nil {
+			t.Fatalf("a creation was answered with %s", text)
+		}
+		status, _, _, err = send("PATCH", s.public+"/api/2.5/assets/"+made.Data.ID, "broker", made.Access.Token, `{"data":{"title":"y"}}`)
+		return err == nil && status == http.StatusOK
 	})
 }
