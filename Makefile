@@ -10,7 +10,7 @@ SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit test-k8s e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images vuln clean
+.PHONY: help setup build run run-split test check unit test-k8s e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -27,7 +27,7 @@ run: build ## run the whole registry as one process, with sandbox keys
 run-split: build ## run the three services as processes of their own
 	bin/split
 
-test: setup build check vuln unit model-quick e2e fuzz ## check everything
+test: setup build check vuln unit model-quick e2e test-compose fuzz ## check everything
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -81,6 +81,9 @@ soak: setup build ## SOAKTIME of mixed load at 80 % of what can be borne, with s
 
 images: ## the services' images for Docker, from scratch, with a list of what is in them
 	@deploy/images/build.sh
+
+test-compose: ## docker-compose.yml with everything killed and cut off under load, where a Docker engine can run
+	@deploy/compose/test.sh
 
 vuln: ## known vulnerabilities, where their database can be reached
 	@deploy/vuln.sh $(GOVULNCHECK) $(MODULES)

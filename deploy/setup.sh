@@ -3,6 +3,15 @@
 # with apt; elsewhere it is told what to install. Arguments are commands that
 # something needs beyond that.
 set -eu
+packages=
+for command; do
+	case $command in # whose package has another name
+	dockerd) packages="$packages docker.io" ;;
+	busybox) packages="$packages busybox-static" ;;
+	*) packages="$packages $command" ;;
+	esac
+done
+PATH=$PATH:/usr/sbin
 missing=
 for command in go gcc curl column redis-server spin "$@"; do
 	command -v "$command" >/dev/null || missing="$missing $command"
@@ -19,4 +28,4 @@ fi
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 $sudo apt-get update -qq
-$sudo apt-get install -y -qq gcc libc6-dev curl bsdextrautils redis-server spin "$@"
+$sudo apt-get install -y -qq gcc libc6-dev curl bsdextrautils redis-server spin $packages

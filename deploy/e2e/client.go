@@ -14,6 +14,10 @@ import (
 	"testing"
 )
 
+// client has connections for all that a scenario does at once, and takes
+// answers as they are: compressed ones have other tags.
+var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true}}
+
 // api is the registry as a client of one version sees it.
 type api struct {
 	base    string // address of the registry
@@ -72,7 +76,7 @@ func (a api) do(t *testing.T, c call) answer {
 	for name, value := range c.header {
 		req.Header.Set(name, value)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatalf("%s %s: %v", c.method, url, err)
 	}

@@ -123,7 +123,7 @@ func (a api) createUnder(t *testing.T, key string) string {
 	req.SetBasicAuth("broker", "")
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", key)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return ""
 	}

@@ -204,7 +204,7 @@ func sendBy(a api, key, method, path, token string, body, into any) int {
 	req.SetBasicAuth(key, "")
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Access-Token", token)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return 0
 	}

@@ -120,7 +120,9 @@ func (a api) chunked(t *testing.T, size int) {
 	}
 	req.SetBasicAuth("broker", "")
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultTransport.RoundTrip(req)
+	own := &http.Transport{} // the connection of the refusal before may be about to be closed
+	defer own.CloseIdleConnections()
+	resp, err := own.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}

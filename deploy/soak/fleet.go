@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"asset-registry/deploy/clients"
 	"asset-registry/deploy/processes"
 )
 
@@ -130,7 +131,7 @@ var faults = []fault{
 }
 
 // breakAll breaks one process after the other, and mends it, until ctx is done.
-func (f *fleet) breakAll(ctx context.Context, w *work) {
+func (f *fleet) breakAll(ctx context.Context, c *clients.Clients) {
 	for n := 0; ; n++ {
 		select {
 		case <-time.After(faultEvery):
@@ -139,7 +140,7 @@ func (f *fleet) breakAll(ctx context.Context, w *work) {
 		}
 		what := faults[n%len(faults)]
 		if err := f.breakOne(ctx, what); err != nil {
-			w.violated(fmt.Sprintf("%s could not be broken and mended: %v", what.member, err))
+			c.Violated(fmt.Sprintf("%s could not be broken and mended: %v", what.member, err))
 			return
 		}
 	}

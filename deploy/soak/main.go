@@ -15,10 +15,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
 	"time"
+
+	"asset-registry/deploy/clients"
+	"asset-registry/shared/telemetry"
+	"asset-registry/shared/upstream"
 )
 
 func main() {
@@ -42,7 +47,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	bin := flags.String("bin", "bin", "directory of our programs")
 	during := flags.Duration("for", 10*time.Minute, "length of the load")
-	clients := flags.Int("clients", 32, "requests under way at most")
+	count := flags.Int("clients", 32, "requests under way at most")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -56,14 +61,15 @@ func run(ctx context.Context, args []string) error {
 	if err := f.start(ctx); err != nil {
 		return err
 	}
-	w, err := newWork(f)
+	balancer, err := upstream.New(upstream.Config{Name: "gateway", URLs: f.gateways, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter()})
 	if err != nil {
 		return err
 	}
-	defer w.balancer.Close()
+	defer balancer.Close()
+	c := clients.New("http://gateway", balancer, f.troubled)
 
-	w.run(ctx, *clients, 0, trial)
-	capacity := float64(w.total()) / trial.Seconds()
+	c.Run(ctx, *count, 0, trial)
+	capacity := float64(c.Total()) / trial.Seconds()
 	rate := capacity * load
 	fmt.Printf("%.0f requests/s can be borne; %.0f for %v, and something is broken every %v\n", capacity, rate, *during, faultEvery)
 
@@ -71,13 +77,15 @@ func run(ctx context.Context, args []string) error {
 	defer cancel()
 	var beside sync.WaitGroup
 	health := &health{fleet: f}
-	beside.Go(func() { f.breakAll(ctx, w) })
+	beside.Go(func() { f.breakAll(ctx, c) })
 	beside.Go(func() { health.watch(ctx) })
-	w.run(ctx, *clients, rate, *during)
+	c.Run(ctx, *count, rate, *during)
 	beside.Wait()
 	if err := f.mend(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	w.print()
-	return errors.Join(w.verdict(), w.checkKept(context.WithoutCancel(ctx)), health.verdict())
+	fmt.Print(c)
+	assets, lost := c.CheckKept(context.WithoutCancel(ctx))
+	fmt.Printf("%d assets read back\n", assets)
+	return errors.Join(c.Err(), lost, health.verdict())
 }
