@@ -162,12 +162,16 @@ func Run(ctx context.Context, addr string, p Process, start func(log *slog.Logge
 // Observe starts the process's telemetry, and answers Prometheus until stop.
 func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Telemetry, stop func() error, err error) {
 	t, err = telemetry.Start(ctx, p.Name, log)
-	if err != nil || p.MetricsAddr == "" {
-		return t, t.Close, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.MetricsAddr == "" {
+		return t, func() error { t.Close(); return nil }, nil
 	}
 	listener, err := net.Listen("tcp", p.MetricsAddr)
 	if err != nil {
-		return nil, nil, errors.Join(err, t.Close())
+		t.Close()
+		return nil, nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", t.Metrics())
@@ -176,6 +180,8 @@ func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Te
 	go func() { served <- Serve(ctx, listener, mux, log, Serving{}) }()
 	return t, func() error {
 		cancel()
-		return errors.Join(<-served, t.Close())
+		err := <-served
+		t.Close()
+		return err
 	}, nil
 }

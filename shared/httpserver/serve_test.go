@@ -26,6 +26,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"asset-registry/shared/telemetry"
 )
 
@@ -384,5 +386,19 @@ func TestHealthIsReadiness(t *testing.T) {
 	}
 	if Health(t.Context(), "http://127.0.0.1:1/readyz") == nil {
 		t.Error("nobody is healthy")
+	}
+}
+
+func TestACollectorThatIsAwayIsNoFault(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
+	told, stop, err := Process{Name: "service", MetricsAddr: "127.0.0.1:0"}.Observe(t.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
+	span.End() // there is something to export
+	if err := stop(); err != nil {
+		t.Errorf("the process would end with %v", err)
 	}
 }

@@ -71,7 +71,8 @@ func Start(ctx context.Context, service string, log *slog.Logger) (*Telemetry, e
 		return nil, err
 	}
 	if err := t.startMetrics(ctx, described); err != nil {
-		return nil, errors.Join(err, t.Close())
+		t.Close()
+		return nil, err
 	}
 	return t, nil
 }
@@ -172,15 +173,15 @@ func (t *Telemetry) Meter() metric.Meter {
 // Metrics answers Prometheus; nil when there is nothing to answer with.
 func (t *Telemetry) Metrics() http.Handler { return t.metrics }
 
-// Close exports what is left.
-func (t *Telemetry) Close() error {
+// Close exports what is left. What cannot be exported is logged, and lost.
+func (t *Telemetry) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	var errs []error
 	for _, closer := range t.closers {
-		errs = append(errs, closer(ctx))
+		if err := closer(ctx); err != nil {
+			otel.Handle(err)
+		}
 	}
-	return errors.Join(errs...)
 }
 
 // Sampler records what its parent is recorded with, and of spans without one

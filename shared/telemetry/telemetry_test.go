@@ -52,7 +52,7 @@ func TestACollectorThatIsAwayIsNoError(t *testing.T) {
 	}
 	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
 	span.End()
-	_ = told.Close() // says that the last export failed
+	told.Close()
 }
 
 func TestTheStandardsSamplersSetTheShare(t *testing.T) {
