@@ -108,7 +108,9 @@ func (s *Server) needKey(c *gin.Context) error {
 // limit counts a request of a class; it must have passed identify.
 func (s *Server) limit(class ratelimit.Class) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
-		if err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), class, client(c)); err != nil {
+		err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), class, client(c))
+		s.decided.count(c.Request.Context(), class, err)
+		if err != nil {
 			return err
 		}
 		if i := caller(c); !i.IsAnonymous() {

@@ -160,10 +160,12 @@ type Server struct {
 	limits  *ratelimit.Limiter
 	inside  atomic.Int64        // requests under way
 	crowded metric.Int64Counter // requests that were too many at once
+	decided *decisions          // of the limits
 	shared  *ratelimit.Shared   // what limits count in, if that is Redis
 	routes  gin.RoutesInfo
 	handler http.Handler
 
+	silence func() error       // ends the keys' metrics
 	stop    context.CancelFunc // of what runs beside the requests
 	running sync.WaitGroup
 }
@@ -178,7 +180,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, stop: func() {}}
+	s := &Server{config: c, silence: func() error { return nil }, stop: func() {}}
 	if s.assets, err = s.assetService(signer); err != nil {
 		return nil, err
 	}
@@ -187,7 +189,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.keys, s.usage = apikey.Cached(auth, c.KeyTTL, c.Now), apikey.NewUsage(auth, c.Log, c.Now)
-	if s.crowded, err = c.Telemetry.Meter().Int64Counter("registry.gateway.crowded", metric.WithUnit("{request}"), metric.WithDescription("Requests that were refused because too many were under way.")); err != nil {
+	if err := s.measure(c.Telemetry.Meter()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	store, err := s.limitStore()
@@ -208,6 +210,23 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s.running.Go(func() { s.keys.Watch(ctx, auth, c.Log) })
 	s.running.Go(func() { s.usage.Run(ctx) })
 	return s, nil
+}
+
+// measure makes the gateway's own metrics.
+func (s *Server) measure(meter metric.Meter) (err error) {
+	if s.crowded, err = meter.Int64Counter("registry.gateway.crowded", metric.WithUnit("{request}"), metric.WithDescription("Requests that were refused because too many were under way.")); err != nil {
+		return err
+	}
+	s.crowded.Add(context.Background(), 0) // a counter that begins at its first event hides that one
+	if s.decided, err = newDecisions(meter); err != nil {
+		return err
+	}
+	silence, err := s.keys.Measure(meter)
+	if err != nil {
+		return err
+	}
+	s.silence = silence
+	return nil
 }
 
 func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {
@@ -282,8 +301,9 @@ func (s *Server) Close() error {
 	for _, pool := range s.pools {
 		pool.Close()
 	}
+	err := s.silence()
 	if s.shared == nil {
-		return nil
+		return err
 	}
-	return s.shared.Close()
+	return errors.Join(err, s.shared.Close())
 }

@@ -1,10 +1,15 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
 	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/fault"
 )
 
 // Limits say how much of the registry each client may use. The tags make them
@@ -106,4 +111,44 @@ func (s *Server) limitStore() (ratelimit.Store, error) {
 	}
 	s.shared = shared
 	return shared, nil
+}
+
+// decisions counts what the limits decide, by class of request.
+type decisions struct {
+	counter metric.Int64Counter
+	of      map[decision]metric.MeasurementOption
+}
+
+type decision struct {
+	class   ratelimit.Class
+	outcome string
+}
+
+func newDecisions(meter metric.Meter) (*decisions, error) {
+	counter, err := meter.Int64Counter("registry.limits.decisions", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests by what the limits have decided: admitted, refused, or uncounted, which is neither."))
+	if err != nil {
+		return nil, fmt.Errorf("make metric: %w", err)
+	}
+	d := &decisions{counter: counter, of: map[decision]metric.MeasurementOption{}}
+	for _, class := range []ratelimit.Class{ratelimit.List, ratelimit.Read, ratelimit.Write} {
+		for _, outcome := range []string{"admitted", "refused", "uncounted"} {
+			of := metric.WithAttributeSet(attribute.NewSet(attribute.String("class", string(class)), attribute.String("outcome", outcome)))
+			d.of[decision{class, outcome}] = of
+			counter.Add(context.Background(), 0, of)
+		}
+	}
+	return d, nil
+}
+
+// count counts a decision by the error that tells it.
+func (d *decisions) count(ctx context.Context, class ratelimit.Class, err error) {
+	outcome := "admitted"
+	switch {
+	case fault.KindOf(err) == fault.TooMany:
+		outcome = "refused"
+	case err != nil:
+		outcome = "uncounted"
+	}
+	d.counter.Add(ctx, 1, d.of[decision{class, outcome}])
 }

@@ -114,6 +114,9 @@ func (t *Telemetry) startMetrics(ctx context.Context, described *resource.Resour
 	if err := runtime.Start(runtime.WithMeterProvider(meters)); err != nil {
 		return fmt.Errorf("measure the runtime: %w", err)
 	}
+	if err := tellBuild(meters.Meter(scope)); err != nil {
+		return err
+	}
 	t.meters, t.metrics = meters, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	t.closers = append(t.closers, meters.Shutdown)
 	return nil

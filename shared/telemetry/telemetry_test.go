@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 	counter.Add(t.Context(), 3)
 	recorder := httptest.NewRecorder()
 	told.Metrics().ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
-	for _, want := range []string{"registry_test_things_total{", "} 3\n", `service_name="service"`, "go_build_info", "go_memory_used_bytes", "process_resident_memory_bytes"} {
+	for _, want := range []string{"registry_test_things_total{", "} 3\n", `service_name="service"`, "go_build_info", `registry_build_info{`, `process_runtime_version="` + runtime.Version() + `"`, "go_memory_used_bytes", "process_resident_memory_bytes"} {
 		if !strings.Contains(recorder.Body.String(), want) {
 			t.Errorf("%s is not in %s", want, recorder.Body)
 		}

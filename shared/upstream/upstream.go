@@ -133,6 +133,8 @@ func (p *Pool) measure(meter metric.Meter) (err error) {
 	if p.opened, err = meter.Int64Counter("registry.upstream.opened", metric.WithDescription("Times that a server of another service was left out after failures in a row.")); err != nil {
 		return err
 	}
+	p.retries.Add(context.Background(), 0, p.of) // a counter that begins at its first event hides that one
+	p.opened.Add(context.Background(), 0, p.of)
 	servers, err := meter.Int64ObservableGauge("registry.upstream.servers", metric.WithDescription("Servers of another service, by what they are good for."))
 	if err != nil {
 		return err

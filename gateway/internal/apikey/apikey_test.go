@@ -8,11 +8,15 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
@@ -405,4 +409,59 @@ func TestUsageIsReportedOnceAndWhole(t *testing.T) {
 	if err := u.report(t.Context()); err != nil || len(to.reports) != 3 {
 		t.Errorf("got %d reports, %v", len(to.reports), err)
 	}
+}
+
+func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	now := time.Unix(1000, 0)
+	from := &fake{}
+	cache := Cached(from, time.Hour, func() time.Time { return now })
+	silence, err := cache.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(want string) {
+		t.Helper()
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for _, scope := range all.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				points := []metricdata.DataPoint[int64]{}
+				switch data := m.Data.(type) {
+				case metricdata.Sum[int64]:
+					points = data.DataPoints
+				case metricdata.Gauge[int64]:
+					points = data.DataPoints
+				}
+				for _, p := range points {
+					result, _ := p.Attributes.Value("result")
+					told = append(told, fmt.Sprint(strings.TrimPrefix(m.Name, "registry.keys."), result.AsString(), p.Value))
+				}
+			}
+		}
+		slices.Sort(told)
+		if got := strings.Join(told, " "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	must("forgets0 lookupshit0 lookupsmiss0 lookupsnegative0 remembered0 unwatched1")
+	cache.Confirm(now)
+	cache.VerifyKey(t.Context(), "h") // a miss
+	cache.VerifyKey(t.Context(), "h")
+	cache.Recall("h")
+	cache.Recall("nobody's") // is counted by the VerifyKey that follows
+	from.err = fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
+	cache.VerifyKey(t.Context(), "none") // a miss
+	cache.Recall("none")
+	must("forgets0 lookupshit2 lookupsmiss2 lookupsnegative1 remembered2 unwatched0")
+	cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}})
+	now = now.Add(unwatchedTTL)
+	must("forgets1 lookupshit2 lookupsmiss2 lookupsnegative1 remembered0 unwatched1")
+	if err := silence(); err != nil {
+		t.Fatal(err)
+	}
+	must("")
 }

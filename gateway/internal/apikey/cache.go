@@ -42,6 +42,7 @@ type Cache struct {
 	ttl     time.Duration
 	now     func() time.Time
 	flights singleflight.Group
+	counts  counts
 
 	mu        sync.RWMutex
 	entries   map[string]entry
@@ -76,6 +77,7 @@ func (c *Cache) Confirm(at time.Time) {
 func (c *Cache) Forget(what authapi.WatchKeysResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.counts.forgets.Add(1)
 	c.epoch++
 	if what.All {
 		clear(c.entries)
@@ -100,16 +102,25 @@ func set(names []string) map[string]bool {
 // Recall tells what a key is good for if that is remembered, at once.
 func (c *Cache) Recall(hash string) (_ authapi.Key, known bool, _ error) {
 	e, known, _ := c.known(hash)
+	if known {
+		c.counts.found(e)
+	}
 	return e.key, known, e.err
 }
 
 // VerifyKey tells what a key is good for, as it was at most the cache's time ago.
 func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error) {
 	began := c.now()
-	for {
+	for first := true; ; first = false {
 		e, known, epoch := c.known(hash)
-		if known {
+		switch {
+		case known && first:
+			c.counts.found(e)
 			return e.key, e.err
+		case known:
+			return e.key, e.err
+		case first:
+			c.counts.misses.Add(1)
 		}
 		// Who waits with others must not fail because the first of them left.
 		flight := c.flights.DoChan(strconv.FormatUint(epoch, 10)+" "+hash, func() (any, error) {

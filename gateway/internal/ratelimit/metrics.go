@@ -20,7 +20,11 @@ func refusedCounter(meter metric.Meter) (metric.Int64Counter, error) {
 }
 
 func (l *Limiter) countRefusal(ctx context.Context, policy string) {
-	l.refused.Add(ctx, 1, metric.WithAttributes(attribute.String("policy", policy)))
+	l.refused.Add(ctx, 1, ofPolicy(policy))
+}
+
+func ofPolicy(name string) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String("policy", name))
 }
 
 // observe tells a meter of the store, when it asks, until the store is closed.

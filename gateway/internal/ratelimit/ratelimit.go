@@ -103,6 +103,7 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 	l.pool.New = func() any { return &scratch{} }
 	for _, p := range table {
 		l.rules = append(l.rules, rule{p, p.rates()})
+		l.refused.Add(context.Background(), 0, ofPolicy(p.Name)) // a counter that begins at its first event hides that one
 	}
 	for _, class := range []Class{List, Read, Write, Failed} {
 		for _, keyed := range []bool{false, true} {
