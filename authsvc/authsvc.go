@@ -77,6 +77,9 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Telemetry == nil {
+		c.Telemetry = &telemetry.Telemetry{}
+	}
 	return c
 }
 
@@ -135,7 +138,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 // open opens the store, and tells how to ask it what it is in danger of.
 func (c Config) open() (store, func(context.Context) []string, error) {
 	if c.onRedis() {
-		store, err := redisstore.Open(c.Store)
+		store, err := redisstore.Open(c.Store, c.Telemetry.Meter())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -189,7 +192,7 @@ func RevokeKey(ctx context.Context, address, keyID string) error {
 }
 
 func withStore(address string, do func(store) error) (err error) {
-	s, _, err := Config{Store: address}.open()
+	s, _, err := Config{Store: address}.withDefaults().open()
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
+
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/boltstore"
@@ -28,7 +30,7 @@ func Move(ctx context.Context, file, url string) (records int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	to, err := redisstore.Open(url)
+	to, err := redisstore.Open(url, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		return 0, err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
@@ -34,7 +33,7 @@ const (
 
 // connect returns the database that uri names ("assetregistry" if it names
 // none). It does not wait for it to answer.
-func connect(uri string, timeout time.Duration, also *event.CommandMonitor) (*database, error) {
+func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) (*database, error) {
 	parsed, err := connstring.ParseAndValidate(uri)
 	if err != nil {
 		return nil, errors.New("the address of the MongoDB store is malformed") // the error may quote a password
@@ -44,16 +43,16 @@ func connect(uri string, timeout time.Duration, also *event.CommandMonitor) (*da
 		name = defaultDatabase
 	}
 	journal := true
-	client, err := mongo.Connect(options.Client().ApplyURI(uri).
+	ours := options.Client().ApplyURI(uri).
 		SetAppName("assetsvc").
-		SetMonitor(tracing(also)).
 		SetTimeout(timeout).
 		SetServerSelectionTimeout(timeout).
 		SetConnectTimeout(timeout).
 		SetMaxConnIdleTime(idleConnection).
 		SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}).
 		SetReadConcern(readconcern.Majority()).
-		SetReadPreference(readpref.Primary()))
+		SetReadPreference(readpref.Primary())
+	client, err := mongo.Connect(append(also, ours)...)
 	if err != nil {
 		return nil, fmt.Errorf("set up MongoDB client: %w", err)
 	}

@@ -31,7 +31,7 @@ type Import struct{ db *database }
 
 // OpenImport begins a move, or goes on with one that was interrupted.
 func OpenImport(ctx context.Context, uri string) (*Import, error) {
-	db, err := connect(uri, importTimeout, nil)
+	db, err := connect(uri, importTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -6,23 +6,31 @@ import (
 	"fmt"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/shared/telemetry"
 )
 
-// metrics are what operators watch the feed by.
+// metrics are what operators watch the feed and the store by.
 type metrics struct {
 	batch  metric.Int64Histogram // changes written together
 	open   metric.Int64Gauge     // batches in flight, of all asset services
 	lag    metric.Float64Gauge   // s from the horizon to the newest position
 	fences metric.Int64Counter   // stalled batches that this process has fenced
 	lead   metric.Float64Gauge   // s that this machine's clock is ahead of the store's
+
+	operations  *telemetry.Operations
+	connections *connections
+	silence     func() error // ends what is told of the connections
 }
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
-	m := &metrics{}
-	var errs [5]error
+	m := &metrics{connections: newConnections()}
+	var errs [6]error
 	m.batch, errs[0] = meter.Int64Histogram("registry.feed.batch.size", metric.WithUnit("{change}"),
 		metric.WithDescription("Changes written together."), metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
 	m.open, errs[1] = meter.Int64Gauge("registry.feed.batches.open", metric.WithUnit("{batch}"),
@@ -33,10 +41,13 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 		metric.WithDescription("Stalled batches that this process has fenced."))
 	m.lead, errs[4] = meter.Float64Gauge("registry.store.clock.lead", metric.WithUnit("s"),
 		metric.WithDescription("How far this machine's clock is ahead of the store's."))
+	m.operations, errs[5] = telemetry.NewOperations(meter, semconv.DBSystemNameMongoDB)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
-	return m, nil
+	var err error
+	m.silence, err = m.connections.measure(meter)
+	return m, err
 }
 
 // looked records what the watcher saw.
@@ -44,4 +55,12 @@ func (m *metrics) looked(ctx context.Context, now feed.Clock, fenced int) {
 	m.open.Record(ctx, int64(len(now.Open)))
 	m.lag.Record(ctx, (time.Duration(now.Last-now.Horizon()) * time.Microsecond).Seconds())
 	m.fences.Add(ctx, int64(fenced))
+}
+
+// monitors is what the driver tells of itself to; commands it tells also others of.
+func (m *metrics) monitors(also *event.CommandMonitor) *options.ClientOptions {
+	return options.Client().
+		SetMonitor(tracing(m.operations, also)).
+		SetPoolMonitor(&event.PoolMonitor{Event: m.connections.pooled}).
+		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: m.connections.changed})
 }

@@ -59,7 +59,7 @@ type Options struct {
 	Log     *slog.Logger
 	Timeout time.Duration         // longest time for one operation of the database; 0: 2 s
 	Lease   time.Duration         // how long another process's batch may stall before it is fenced; 0: 3 s
-	Meter   metric.Meter          // measures the feed; nil: nothing does
+	Meter   metric.Meter          // measures feed and store; nil: nothing does
 	Monitor *event.CommandMonitor // is told of each command to the database; nil: nobody is
 }
 
@@ -94,16 +94,16 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	if o.Lease == 0 {
 		o.Lease = defaultLease
 	}
-	db, err := connect(uri, o.Timeout, o.Monitor)
-	if err != nil {
-		return nil, err
-	}
 	if o.Meter == nil {
 		o.Meter = noop.NewMeterProvider().Meter("")
 	}
 	counted, err := newMetrics(o.Meter)
 	if err != nil {
 		return nil, err
+	}
+	db, err := connect(uri, o.Timeout, counted.monitors(o.Monitor))
+	if err != nil {
+		return nil, errors.Join(err, counted.silence())
 	}
 	s := &Store{
 		db:      db,
@@ -121,7 +121,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	})
 	begun := s.begin(ctx)
 	if errors.Is(begun, errForeign) {
-		return nil, errors.Join(begun, db.client.Disconnect(context.WithoutCancel(ctx)))
+		return nil, errors.Join(begun, db.client.Disconnect(context.WithoutCancel(ctx)), counted.silence())
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
@@ -186,6 +186,7 @@ func (s *Store) Close() error {
 		if err := s.db.client.Disconnect(ctx); err != nil {
 			s.err = fmt.Errorf("disconnect from MongoDB: %w", err)
 		}
+		s.err = errors.Join(s.err, s.metrics.silence())
 	})
 	return s.err
 }

@@ -184,7 +184,7 @@ func TestAClockThatIsAheadIsNotUsed(t *testing.T) {
 
 func TestADatabaseOfSomethingElseIsLeftAlone(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "foreign")
-	db, err := connect(uri, rigTimeout, nil)
+	db, err := connect(uri, rigTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}

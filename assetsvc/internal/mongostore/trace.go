@@ -16,11 +16,12 @@ import (
 var errCommand = errors.New("the command failed")
 
 // tracing makes a span of each command within a recorded trace: what it does
-// and to which collection, and never with which documents. Others are told of
-// the command too.
-func tracing(also *event.CommandMonitor) *event.CommandMonitor {
+// and to which collection, and never with which documents. Each is measured, and
+// others are told of it too.
+func tracing(operations *telemetry.Operations, also *event.CommandMonitor) *event.CommandMonitor {
 	var spans sync.Map // request id -> trace.Span, of commands under way
-	end := func(e event.CommandFinishedEvent, err error) {
+	end := func(ctx context.Context, e event.CommandFinishedEvent, err error) {
+		operations.Took(ctx, e.CommandName, e.Duration, err != nil)
 		if span, recorded := spans.LoadAndDelete(e.RequestID); recorded {
 			telemetry.End(span.(trace.Span), err)
 		}
@@ -38,8 +39,10 @@ func tracing(also *event.CommandMonitor) *event.CommandMonitor {
 				semconv.DBSystemNameMongoDB, semconv.DBOperationName(e.CommandName), semconv.DBCollectionName(collection), semconv.DBNamespace(e.DatabaseName))
 			spans.Store(e.RequestID, span)
 		},
-		Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) { end(e.CommandFinishedEvent, nil) },
-		Failed:    func(_ context.Context, e *event.CommandFailedEvent) { end(e.CommandFinishedEvent, errCommand) },
+		Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) { end(ctx, e.CommandFinishedEvent, nil) },
+		Failed: func(ctx context.Context, e *event.CommandFailedEvent) {
+			end(ctx, e.CommandFinishedEvent, errCommand)
+		},
 	}
 }
 

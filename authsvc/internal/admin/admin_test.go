@@ -14,6 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/boltstore"
@@ -29,6 +33,7 @@ type world struct {
 	service  *admin.Service
 	verifier *admin.Verifier
 	log      bytes.Buffer
+	metrics  *sdkmetric.ManualReader
 	now      time.Time
 	bolt     *boltstore.Store
 	found    int // looks for a key
@@ -102,7 +107,10 @@ func newWorld(t *testing.T) *world {
 	}
 	log := slog.New(slog.NewJSONHandler(&w.log, nil))
 	clock := func() time.Time { return w.now }
-	w.service = admin.NewService(w, sealer, log, clock)
+	w.metrics = sdkmetric.NewManualReader()
+	if w.service, err = admin.NewService(w, sealer, log, clock, sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.metrics)).Meter("test")); err != nil {
+		t.Fatal(err)
+	}
 	w.verifier = admin.NewVerifier(apikey.Sandbox(), w, w, log, clock)
 	return w
 }
@@ -198,8 +206,31 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 					t.Errorf("got %q, want %q", got.Problems, says)
 				}
 			}
+			if told, want := w.told(t), fmt.Sprintf("registry.audit.checked=%d registry.audit.problems=%d", w.now.Unix(), len(got.Problems)); told != want {
+				t.Errorf("metrics tell %s, want %s", told, want)
+			}
 		})
 	}
+}
+
+// told returns the metrics.
+func (w *world) told(t *testing.T) string {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := w.metrics.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, m := range all.ScopeMetrics[0].Metrics {
+		switch data := m.Data.(type) {
+		case metricdata.Gauge[int64]:
+			told = append(told, fmt.Sprintf("%s=%d", m.Name, data.DataPoints[0].Value))
+		case metricdata.Gauge[float64]:
+			told = append(told, fmt.Sprintf("%s=%.0f", m.Name, data.DataPoints[0].Value))
+		}
+	}
+	slices.Sort(told)
+	return strings.Join(told, " ")
 }
 
 // cutOff takes the last entry away as if it had never been.
@@ -427,7 +458,9 @@ func TestKeysAreCopiedWithAllThatIsKnownOfThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	there.service = admin.NewService(there, sealer, slog.New(slog.NewTextHandler(io.Discard, nil)), func() time.Time { return w.now })
+	if there.service, err = admin.NewService(there, sealer, slog.New(slog.NewTextHandler(io.Discard, nil)), func() time.Time { return w.now }, noop.NewMeterProvider().Meter("")); err != nil {
+		t.Fatal(err)
+	}
 	if found, err := there.service.Check(t.Context()); err != nil || found.Entries != 2 || len(found.Problems) > 0 {
 		t.Errorf("got %+v, %v", found, err)
 	}

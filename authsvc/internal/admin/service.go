@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
@@ -33,11 +35,17 @@ type Service struct {
 	sealer *Sealer
 	log    *slog.Logger
 	now    func() time.Time
+	found  *found
 }
 
-// NewService returns a service over store.
-func NewService(store Store, sealer *Sealer, log *slog.Logger, now func() time.Time) *Service {
-	return &Service{store, sealer, log, now}
+// NewService returns a service over store, which tells a meter what checks of
+// the audit log have found.
+func NewService(store Store, sealer *Sealer, log *slog.Logger, now func() time.Time, meter metric.Meter) (*Service, error) {
+	found, err := newFound(meter)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{store, sealer, log, now, found}, nil
 }
 
 // attempts bounds how often a change is tried that others were faster than.

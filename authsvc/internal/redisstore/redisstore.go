@@ -18,8 +18,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/telemetry"
 )
 
 // How long Redis may take: the callers of this service wait no more than two
@@ -33,12 +36,15 @@ const (
 )
 
 // Store is a token.Store on a Redis server.
-type Store struct{ client *redis.Client }
+type Store struct {
+	client  *redis.Client
+	silence func() error // ends the metrics
+}
 
 // Open returns a store on the server at a URL ("redis://user:password@host:port/db",
-// or rediss for TLS). It does not wait for the server: Ready tells whether it
-// is there.
-func Open(url string) (*Store, error) {
+// or rediss for TLS), which tells a meter of its connections and operations. It
+// does not wait for the server: Ready tells whether it is there.
+func Open(url string, meter metric.Meter) (*Store, error) {
 	o, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, errors.New("the address of the Redis server is malformed") // it may hold a password
@@ -47,9 +53,26 @@ func Open(url string) (*Store, error) {
 	o.MaxRetries, o.DialerRetries = -1, 1 // the callers repeat
 	o.ContextTimeoutEnabled = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
+	operations, err := telemetry.NewOperations(meter, semconv.DBSystemNameRedis)
+	if err != nil {
+		return nil, err
+	}
 	client := redis.NewClient(o)
-	client.AddHook(tracing{})
-	return &Store{client}, nil
+	client.AddHook(watching{operations})
+	silence, err := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, func() []telemetry.Pool { return pools(client) })
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &Store{client, silence}, nil
+}
+
+// pools are the connections to the server.
+func pools(client *redis.Client) []telemetry.Pool {
+	s, o := client.PoolStats(), client.Options()
+	return []telemetry.Pool{{
+		Name: "tokens", Idle: int64(s.IdleConns), Used: int64(s.TotalConns) - int64(s.IdleConns), Max: int64(o.PoolSize),
+		Waiting: int64(s.PendingRequests), Timeouts: int64(s.Timeouts),
+	}}
 }
 
 // recordField is the field of a record's hash that holds it; beside it is its
@@ -209,4 +232,4 @@ func (s *Store) Warnings(ctx context.Context) []string {
 }
 
 // Close closes the connections.
-func (s *Store) Close() error { return s.client.Close() }
+func (s *Store) Close() error { return errors.Join(s.silence(), s.client.Close()) }

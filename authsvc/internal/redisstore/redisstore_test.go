@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
+
 	"asset-registry/authsvc/internal/storetest"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
@@ -14,7 +16,7 @@ import (
 
 func open(t *testing.T, url string) *Store {
 	t.Helper()
-	s, err := Open(url)
+	s, err := Open(url, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestAdminConformance(t *testing.T) {
 
 func TestOpenRefusesWithoutTellingThePassword(t *testing.T) {
 	for _, url := range []string{"redis://:hunter2@host:port", "redis://user:hunter2@host/db", "http://:hunter2@host"} {
-		if _, err := Open(url); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := Open(url, noop.NewMeterProvider().Meter("")); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v", url, err)
 		}
 	}

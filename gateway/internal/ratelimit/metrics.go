@@ -7,6 +7,9 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/semconv/v1.37.0"
+
+	"asset-registry/shared/telemetry"
 )
 
 // refusedCounter counts refusals by policy.
@@ -54,6 +57,10 @@ func (s *Shared) observe(meter metric.Meter) error {
 	if err != nil {
 		return fmt.Errorf("make metrics: %w", err)
 	}
-	s.silence = registration.Unregister
+	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, s.redis.pools)
+	if err != nil {
+		return errors.Join(err, registration.Unregister())
+	}
+	s.silence = func() error { return errors.Join(registration.Unregister(), pools()) }
 	return nil
 }

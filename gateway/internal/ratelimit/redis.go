@@ -12,6 +12,8 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/telemetry"
 )
 
 // How long Redis may take. The client's own defaults are many times these.
@@ -237,6 +239,19 @@ func (r *Redis) Reset(ctx context.Context, key string, rate limiter.Rate) (limit
 		return limiter.Context{}, fmt.Errorf("reset limit: %w", err)
 	}
 	return r.Peek(ctx, key, rate)
+}
+
+// pools are the connections, to all nodes of a cluster together.
+func (r *Redis) pools() []telemetry.Pool {
+	s := r.client.PoolStats()
+	p := telemetry.Pool{
+		Name: "limits", Idle: int64(s.IdleConns), Used: int64(s.TotalConns) - int64(s.IdleConns),
+		Waiting: int64(s.PendingRequests), Timeouts: int64(s.Timeouts),
+	}
+	if single, ok := r.client.(*redis.Client); ok {
+		p.Max = int64(single.Options().PoolSize)
+	}
+	return []telemetry.Pool{p}
 }
 
 // Close closes the connections.

@@ -1,0 +1,130 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/semconv/v1.37.0"
+
+	"asset-registry/shared/telemetry"
+)
+
+// connections is what the driver tells of its connections to each server, and
+// of which server takes writes.
+type connections struct {
+	mu        sync.Mutex
+	pools     map[string]*telemetry.Pool // by server; Idle is counted when it is asked for
+	open      map[string]int64           // connections, by server
+	primary   string                     // the server that takes writes; empty: there is none
+	last      string                     // the last one that did
+	failovers int64                      // times that another one took over
+}
+
+func newConnections() *connections {
+	return &connections{pools: map[string]*telemetry.Pool{}, open: map[string]int64{}}
+}
+
+// pooled takes what happens to a connection.
+func (c *connections) pooled(e *event.PoolEvent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pools[e.Address]
+	if p == nil {
+		p = &telemetry.Pool{Name: e.Address}
+		c.pools[e.Address] = p
+	}
+	switch e.Type {
+	case event.ConnectionPoolCreated:
+		if e.PoolOptions != nil {
+			p.Max = int64(e.PoolOptions.MaxPoolSize)
+		}
+	case event.ConnectionPoolClosed:
+		delete(c.pools, e.Address)
+		delete(c.open, e.Address)
+	case event.ConnectionCreated:
+		c.open[e.Address]++
+	case event.ConnectionClosed:
+		c.open[e.Address]--
+	case event.ConnectionCheckOutStarted:
+		p.Waiting++
+	case event.ConnectionCheckOutFailed:
+		p.Waiting--
+		if e.Reason == event.ReasonTimedOut {
+			p.Timeouts++
+		}
+	case event.ConnectionCheckedOut:
+		p.Waiting--
+		p.Used++
+	case event.ConnectionCheckedIn:
+		p.Used--
+	}
+}
+
+// changed takes what has become of the servers.
+func (c *connections) changed(e *event.TopologyDescriptionChangedEvent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.primary = ""
+	for _, s := range e.NewDescription.Servers {
+		switch s.Kind {
+		case "RSPrimary", "Standalone", "Mongos", "LoadBalancer":
+			c.primary = s.Addr.String()
+		}
+	}
+	if c.primary == "" {
+		return
+	}
+	if c.last != "" && c.last != c.primary {
+		c.failovers++
+	}
+	c.last = c.primary
+}
+
+// told returns the pools, in the order of their servers.
+func (c *connections) told() []telemetry.Pool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var pools []telemetry.Pool
+	for _, server := range slices.Sorted(maps.Keys(c.pools)) {
+		p := *c.pools[server]
+		p.Idle = max(0, c.open[server]-p.Used)
+		pools = append(pools, p)
+	}
+	return pools
+}
+
+// measure tells a meter of them, when it asks, until silence.
+func (c *connections) measure(meter metric.Meter) (silence func() error, err error) {
+	away, err1 := meter.Int64ObservableGauge("registry.store.away",
+		metric.WithDescription("1 while no server of the store is known that takes writes."))
+	failovers, err2 := meter.Int64ObservableCounter("registry.store.failovers", metric.WithUnit("{failover}"),
+		metric.WithDescription("Times that another server of the store took over."))
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("make metrics: %w", err)
+	}
+	own, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		gone := int64(0)
+		if c.primary == "" {
+			gone = 1
+		}
+		o.ObserveInt64(away, gone)
+		o.ObserveInt64(failovers, c.failovers)
+		return nil
+	}, away, failovers)
+	if err != nil {
+		return nil, fmt.Errorf("make metrics: %w", err)
+	}
+	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameMongoDB, c.told)
+	if err != nil {
+		return nil, errors.Join(err, own.Unregister())
+	}
+	return func() error { return errors.Join(own.Unregister(), pools()) }, nil
+}

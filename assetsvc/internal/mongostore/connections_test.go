@@ -1,0 +1,91 @@
+package mongostore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/address"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+func TestMetricsFollowConnectionsAndThePrimary(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(want string) {
+		t.Helper()
+		if got := collect(t, reader); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	servers := func(kinds ...string) {
+		e := &event.TopologyDescriptionChangedEvent{}
+		for i, kind := range kinds {
+			e.NewDescription.Servers = append(e.NewDescription.Servers, event.ServerDescription{Addr: address.Address(fmt.Sprint("s", i)), Kind: kind})
+		}
+		m.connections.changed(e)
+	}
+	pool := func(types ...string) {
+		for _, kind := range types {
+			m.connections.pooled(&event.PoolEvent{Type: kind, Address: "s0", PoolOptions: &event.MonitorPoolOptions{MaxPoolSize: 7}, Reason: event.ReasonTimedOut})
+		}
+	}
+	must("store.away=1 store.failovers=0")
+	servers("RSPrimary", "RSSecondary")
+	must("store.away=0 store.failovers=0")
+	servers("Unknown", "RSSecondary")
+	must("store.away=1 store.failovers=0")
+	servers("RSPrimary", "RSSecondary") // the same is back
+	must("store.away=0 store.failovers=0")
+	servers("Unknown", "RSPrimary")
+	must("store.away=0 store.failovers=1")
+
+	pool(event.ConnectionPoolCreated, event.ConnectionCheckOutStarted, event.ConnectionCheckOutStarted, event.ConnectionCheckOutStarted, event.ConnectionCreated, event.ConnectionCreated, event.ConnectionCheckedOut)
+	must("connection.count/idle=1 connection.count/used=1 connection.max=7 connection.pending_requests=2 connection.timeouts=0 store.away=0 store.failovers=1")
+	pool(event.ConnectionCheckOutFailed, event.ConnectionCheckedOut, event.ConnectionCheckedIn)
+	must("connection.count/idle=1 connection.count/used=1 connection.max=7 connection.pending_requests=0 connection.timeouts=1 store.away=0 store.failovers=1")
+	pool(event.ConnectionCheckedIn, event.ConnectionClosed, event.ConnectionClosed)
+	must("connection.count/idle=0 connection.count/used=0 connection.max=7 connection.pending_requests=0 connection.timeouts=1 store.away=0 store.failovers=1")
+	pool(event.ConnectionPoolClosed)
+	must("store.away=0 store.failovers=1")
+	if err := m.silence(); err != nil {
+		t.Fatal(err)
+	}
+	must("")
+}
+
+// collect returns all values that are told, sorted.
+func collect(t *testing.T, reader sdkmetric.Reader) string {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			var points []metricdata.DataPoint[int64]
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				points = data.DataPoints
+			case metricdata.Gauge[int64]:
+				points = data.DataPoints
+			}
+			for _, p := range points {
+				name := strings.TrimPrefix(strings.TrimPrefix(m.Name, "registry."), "db.client.")
+				if state, ok := p.Attributes.Value("db.client.connection.state"); ok {
+					name += "/" + state.AsString()
+				}
+				told = append(told, fmt.Sprint(name, "=", p.Value))
+			}
+		}
+	}
+	slices.Sort(told)
+	return strings.Join(told, " ")
+}
