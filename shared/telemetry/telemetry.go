@@ -11,6 +11,7 @@ package telemetry
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -62,7 +63,7 @@ func New(tracers trace.TracerProvider, meters metric.MeterProvider, share float6
 // wrong with it later is logged, and harms nothing else.
 func Start(ctx context.Context, service string, log *slog.Logger) (*Telemetry, error) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "error", err) })) // the library has no other way
-	described, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service)), resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
+	described, err := resource.New(ctx, resource.WithAttributes(append(build(), semconv.ServiceName(service), semconv.ServiceInstanceID(cryptorand.Text()))...), resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("describe service: %w", err)
 	}
