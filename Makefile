@@ -1,7 +1,7 @@
 # Everything that is done with this project. `make help` lists it.
 
 MODULES     := assetsvc authsvc deploy gateway shared
-APART       := deploy/devmongo deploy/faults deploy/k8s/check # modules outside of the workspace, for what only they need
+APART       := deploy/devmongo deploy/faults deploy/k8s/check deploy/observability/check deploy/observability/collector # modules outside of the workspace, for what only they need
 PACKAGES    := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -10,7 +10,7 @@ SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit test-k8s e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose vuln clean
+.PHONY: help setup build run run-split test check unit test-k8s e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose test-observability vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -27,7 +27,7 @@ run: build ## run the whole registry as one process, with sandbox keys
 run-split: build ## run the three services as processes of their own
 	bin/split
 
-test: setup build check vuln unit model-quick e2e test-compose fuzz ## check everything
+test: setup build check vuln unit model-quick e2e test-compose test-observability fuzz ## check everything
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -84,6 +84,13 @@ images: ## the services' images for Docker, from scratch, with a list of what is
 
 test-compose: ## docker-compose.yml with everything killed and cut off under load, where a Docker engine can run
 	@deploy/compose/test.sh
+
+test-observability: setup ## rules, alerts, dashboards and the collector's configuration, against what the services really tell
+	cd deploy/observability/check && GOWORK=off go build -tags remove_all_sd,enable_dns_sd -o ../../../bin/promtool github.com/prometheus/prometheus/cmd/promtool
+	bin/promtool check config deploy/observability/prometheus.yaml
+	bin/promtool check rules --lint=all --lint-fatal deploy/observability/rules/*.yaml
+	bin/promtool test rules deploy/observability/tests/*.yaml
+	cd deploy/observability/check && GOWORK=off go test -count=1 -timeout 10m .
 
 vuln: ## known vulnerabilities, where their database can be reached
 	@deploy/vuln.sh $(GOVULNCHECK) $(MODULES)

@@ -95,6 +95,9 @@ func start(t *testing.T) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if text, err := exec.CommandContext(t.Context(), filepath.Join(bin, "collector"), "validate", "--config", "../otelcol.yaml").CombinedOutput(); err != nil {
+		t.Fatalf("otelcol.yaml is not valid: %s", text)
+	}
 	run(processes.StartAny, "collector", receiver, "--config", "../otelcol.yaml", "--config", "yaml:"+fmt.Sprintf(`
 receivers: {otlp: {protocols: {grpc: {endpoint: %q}, http: {endpoint: %q}}}}
 exporters: {otlp/jaeger: {endpoint: %q}, prometheus: {endpoint: %q}}
