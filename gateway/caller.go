@@ -109,7 +109,7 @@ func (s *Server) needKey(c *gin.Context) error {
 func (s *Server) limit(class ratelimit.Class) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), class, client(c))
-		s.decided.count(c.Request.Context(), class, err)
+		s.decided.count(class, err)
 		if err != nil {
 			return err
 		}

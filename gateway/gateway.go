@@ -160,12 +160,12 @@ type Server struct {
 	limits  *ratelimit.Limiter
 	inside  atomic.Int64        // requests under way
 	crowded metric.Int64Counter // requests that were too many at once
-	decided *decisions          // of the limits
+	decided decisions           // of the limits
 	shared  *ratelimit.Shared   // what limits count in, if that is Redis
 	routes  gin.RoutesInfo
 	handler http.Handler
 
-	silence func() error       // ends the keys' metrics
+	silence func() error       // ends the metrics that are asked for
 	stop    context.CancelFunc // of what runs beside the requests
 	running sync.WaitGroup
 }
@@ -180,7 +180,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, silence: func() error { return nil }, stop: func() {}}
+	s := &Server{config: c, decided: newDecisions(), silence: func() error { return nil }, stop: func() {}}
 	if s.assets, err = s.assetService(signer); err != nil {
 		return nil, err
 	}
@@ -218,14 +218,16 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 		return err
 	}
 	s.crowded.Add(context.Background(), 0) // a counter that begins at its first event hides that one
-	if s.decided, err = newDecisions(meter); err != nil {
-		return err
-	}
-	silence, err := s.keys.Measure(meter)
+	keys, err := s.keys.Measure(meter)
 	if err != nil {
 		return err
 	}
-	s.silence = silence
+	s.silence = keys
+	decided, err := s.decided.measure(meter)
+	if err != nil {
+		return err
+	}
+	s.silence = func() error { return errors.Join(keys(), decided()) }
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -114,35 +115,25 @@ func (s *Server) limitStore() (ratelimit.Store, error) {
 }
 
 // decisions counts what the limits decide, by class of request.
-type decisions struct {
-	counter metric.Int64Counter
-	of      map[decision]metric.MeasurementOption
-}
+type decisions map[decision]*atomic.Int64
 
 type decision struct {
 	class   ratelimit.Class
 	outcome string
 }
 
-func newDecisions(meter metric.Meter) (*decisions, error) {
-	counter, err := meter.Int64Counter("registry.limits.decisions", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests by what the limits have decided: admitted, refused, or uncounted, which is neither."))
-	if err != nil {
-		return nil, fmt.Errorf("make metric: %w", err)
-	}
-	d := &decisions{counter: counter, of: map[decision]metric.MeasurementOption{}}
+func newDecisions() decisions {
+	d := decisions{}
 	for _, class := range []ratelimit.Class{ratelimit.List, ratelimit.Read, ratelimit.Write} {
 		for _, outcome := range []string{"admitted", "refused", "uncounted"} {
-			of := metric.WithAttributeSet(attribute.NewSet(attribute.String("class", string(class)), attribute.String("outcome", outcome)))
-			d.of[decision{class, outcome}] = of
-			counter.Add(context.Background(), 0, of)
+			d[decision{class, outcome}] = &atomic.Int64{}
 		}
 	}
-	return d, nil
+	return d
 }
 
 // count counts a decision by the error that tells it.
-func (d *decisions) count(ctx context.Context, class ratelimit.Class, err error) {
+func (d decisions) count(class ratelimit.Class, err error) {
 	outcome := "admitted"
 	switch {
 	case fault.KindOf(err) == fault.TooMany:
@@ -150,5 +141,24 @@ func (d *decisions) count(ctx context.Context, class ratelimit.Class, err error)
 	case err != nil:
 		outcome = "uncounted"
 	}
-	d.counter.Add(ctx, 1, d.of[decision{class, outcome}])
+	d[decision{class, outcome}].Add(1)
+}
+
+// measure tells a meter of them, when it asks, until silence.
+func (d decisions) measure(meter metric.Meter) (silence func() error, err error) {
+	counter, err := meter.Int64ObservableCounter("registry.limits.decisions", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests by what the limits have decided: admitted, refused, or uncounted, which is neither."))
+	if err != nil {
+		return nil, fmt.Errorf("make metric: %w", err)
+	}
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for of, n := range d {
+			o.ObserveInt64(counter, n.Load(), metric.WithAttributes(attribute.String("class", string(of.class)), attribute.String("outcome", of.outcome)))
+		}
+		return nil
+	}, counter)
+	if err != nil {
+		return nil, fmt.Errorf("make metric: %w", err)
+	}
+	return registration.Unregister, nil
 }
