@@ -38,7 +38,8 @@ func (c Config) administer(s store) (*admin.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return admin.NewService(s, sealer, c.Log, c.Now, c.Telemetry.Meter())
+	service := admin.NewService(s, sealer, c.Log, c.Now)
+	return service, service.Measure(c.Telemetry.Meter())
 }
 
 // commandTimeout is how long a command may take that works on the store itself.

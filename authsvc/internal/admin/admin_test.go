@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -107,8 +106,9 @@ func newWorld(t *testing.T) *world {
 	}
 	log := slog.New(slog.NewJSONHandler(&w.log, nil))
 	clock := func() time.Time { return w.now }
+	w.service = admin.NewService(w, sealer, log, clock)
 	w.metrics = sdkmetric.NewManualReader()
-	if w.service, err = admin.NewService(w, sealer, log, clock, sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.metrics)).Meter("test")); err != nil {
+	if err := w.service.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.metrics)).Meter("test")); err != nil {
 		t.Fatal(err)
 	}
 	w.verifier = admin.NewVerifier(apikey.Sandbox(), w, w, log, clock)
@@ -458,9 +458,7 @@ func TestKeysAreCopiedWithAllThatIsKnownOfThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if there.service, err = admin.NewService(there, sealer, slog.New(slog.NewTextHandler(io.Discard, nil)), func() time.Time { return w.now }, noop.NewMeterProvider().Meter("")); err != nil {
-		t.Fatal(err)
-	}
+	there.service = admin.NewService(there, sealer, slog.New(slog.NewTextHandler(io.Discard, nil)), func() time.Time { return w.now })
 	if found, err := there.service.Check(t.Context()); err != nil || found.Entries != 2 || len(found.Problems) > 0 {
 		t.Errorf("got %+v, %v", found, err)
 	}

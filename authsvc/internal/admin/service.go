@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
-
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
@@ -35,17 +33,12 @@ type Service struct {
 	sealer *Sealer
 	log    *slog.Logger
 	now    func() time.Time
-	found  *found
+	found  *found // nil: nobody is told
 }
 
-// NewService returns a service over store, which tells a meter what checks of
-// the audit log have found.
-func NewService(store Store, sealer *Sealer, log *slog.Logger, now func() time.Time, meter metric.Meter) (*Service, error) {
-	found, err := newFound(meter)
-	if err != nil {
-		return nil, err
-	}
-	return &Service{store, sealer, log, now, found}, nil
+// NewService returns a service over store.
+func NewService(store Store, sealer *Sealer, log *slog.Logger, now func() time.Time) *Service {
+	return &Service{store: store, sealer: sealer, log: log, now: now}
 }
 
 // attempts bounds how often a change is tried that others were faster than.
