@@ -158,6 +158,9 @@ func lastDays(now time.Time, days int) []string {
 	return names
 }
 
+// Head returns where the audit log ends.
+func (s *Service) Head(ctx context.Context) (adminapi.Head, error) { return s.store.Head(ctx) }
+
 // Entries returns entries of the audit log that follow number after.
 func (s *Service) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
 	return s.store.Entries(ctx, after, limit)

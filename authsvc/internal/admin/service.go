@@ -20,7 +20,19 @@ type Actor struct {
 	Role      identity.Role
 	From      string // address
 	RequestID string
+	Once      *Once // nil: a request that is sent again is another
 }
+
+// Once has a request make its change once, however often it is sent and to
+// whichever auth service: the audit log tells whether it has.
+type Once struct {
+	After int64 // number of the log's last entry when the request was prepared, under a RequestID of its own
+}
+
+// DoneError is the answer to a request that has made its change already.
+type DoneError struct{ Entry adminapi.Entry }
+
+func (e *DoneError) Error() string { return fmt.Sprintf("entry %d has done this already", e.Entry.Seq) }
 
 // OfCommand is who has a command of this machine run, with access to the store.
 func OfCommand(name string) Actor {
@@ -55,6 +67,9 @@ func (s *Service) change(ctx context.Context, by Actor, action string, work func
 		if err != nil {
 			return fmt.Errorf("%s: %w", action, err)
 		}
+		if err := s.notDone(ctx, by); err != nil {
+			return err
+		}
 		now := s.now().UTC().Truncate(time.Microsecond)
 		c, err := work(now)
 		if err != nil {
@@ -80,6 +95,28 @@ func (s *Service) change(ctx context.Context, by Actor, action string, work func
 		}
 	}
 	return fault.New(fault.Conflict, fault.Body, "data", "Others change keys or brokers all the time; repeat the request.")
+}
+
+// notDone returns a DoneError if the log tells of a request that is to be done once.
+func (s *Service) notDone(ctx context.Context, by Actor) error {
+	if by.Once == nil {
+		return nil
+	}
+	for after := by.Once.After; ; {
+		entries, err := s.store.Entries(ctx, after, scanPage)
+		if err != nil {
+			return fmt.Errorf("look for request %s: %w", by.RequestID, err)
+		}
+		for _, e := range entries {
+			after = e.Seq
+			if e.RequestID == by.RequestID {
+				return &DoneError{e}
+			}
+		}
+		if len(entries) < scanPage {
+			return nil
+		}
+	}
 }
 
 // CreateBroker makes a broker.

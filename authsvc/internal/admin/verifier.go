@@ -25,6 +25,8 @@ type Verifier struct {
 	log   *slog.Logger
 	now   func() time.Time
 
+	guesses guesses
+
 	mu   sync.Mutex
 	seen map[string]time.Time // when a use of an operator's key was last stored
 }
@@ -92,14 +94,21 @@ func (v *Verifier) find(ctx context.Context, hash string) (authapi.Key, apikey.K
 
 // Operator tells who asks for the admin API, from an address. A key that does
 // not open it is a fault of kind Unauthorized; one that may not be used from
-// there of kind Forbidden.
+// there of kind Forbidden. Where too many wrong ones came from, each is one of
+// kind TooMany for a while.
 func (v *Verifier) Operator(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
-	admitted, k, err := v.find(ctx, hash)
-	if err != nil {
+	if err := v.guesses.check(from, v.now()); err != nil {
 		return Actor{}, err
 	}
-	if !apikey.Administers(admitted.Role) {
-		return Actor{}, refusal()
+	admitted, k, err := v.find(ctx, hash)
+	if err == nil && !apikey.Administers(admitted.Role) {
+		err = refusal()
+	}
+	if fault.KindOf(err) == fault.Unauthorized && hash != noKey {
+		v.guesses.count(from, v.now())
+	}
+	if err != nil {
+		return Actor{}, err
 	}
 	if !admitted.Allows(from) {
 		return Actor{}, fault.New(fault.Forbidden, fault.Header, "Authorization", "This key may not be used from the address %s.", from)

@@ -1,0 +1,100 @@
+package admin_test
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+)
+
+func TestARequestOfOnceMakesItsChangeOnce(t *testing.T) {
+	w := newWorld(t)
+	w.broker(t, "b")
+	head, err := w.service.Head(t.Context())
+	if err != nil || head.Seq != 1 {
+		t.Fatalf("got %v, %v", head, err)
+	}
+	by := admin.Actor{Name: "key-1", Role: apikey.Operator, RequestID: "form-1", Once: &admin.Once{After: head.Seq}}
+	n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}}
+	if _, _, err := w.service.CreateKey(t.Context(), by, adminapi.NewKey{}); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("a change that cannot be: %v", err)
+	}
+	var group sync.WaitGroup
+	done, made := make(chan error, 8), make(chan string, 8)
+	for range cap(done) {
+		group.Go(func() {
+			k, secret, err := w.service.CreateKey(t.Context(), by, n)
+			if err != nil {
+				done <- err
+			} else if secret != "" {
+				made <- k.ID
+			}
+		})
+	}
+	group.Wait()
+	if len(made) != 1 || len(done) != cap(done)-1 {
+		t.Fatalf("%d were made", len(made))
+	}
+	id := <-made
+	for range cap(done) - 1 {
+		if was, ok := errors.AsType[*admin.DoneError](<-done); !ok || was.Entry.Subject != "key "+id || was.Entry.Action != "key.create" {
+			t.Errorf("got %v", was)
+		}
+	}
+	if _, _, err := w.service.RotateKey(t.Context(), by, id, 0); err == nil {
+		t.Error("the same request does something else, too")
+	}
+	by.RequestID = "form-2"
+	if _, _, err := w.service.CreateKey(t.Context(), by, n); err != nil {
+		t.Errorf("another request: %v", err)
+	}
+	if keys, _, err := w.service.Keys(t.Context(), admin.Filter{Limit: 10}); err != nil || len(keys) != 2 {
+		t.Errorf("got %d keys, %v", len(keys), err)
+	}
+}
+
+func TestAnAddressMaySendSoManyWrongKeys(t *testing.T) {
+	w := newWorld(t)
+	_, good := w.key(t, "", func(n *adminapi.NewKey) { n.Role, n.Levels = "operator", "" })
+	try := func(key, from string) fault.Kind {
+		_, err := w.verifier.Operator(t.Context(), authapi.Hash(key), netip.MustParseAddr(from))
+		if err == nil {
+			return -1
+		}
+		return fault.KindOf(err)
+	}
+	for range 100 {
+		if try("", "2001:db8::1") != fault.Unauthorized { // no key is no guess
+			t.Fatal("a request without a key counts")
+		}
+	}
+	for n := range 30 {
+		if got := try("wrong", "2001:db8::1"); got != fault.Unauthorized {
+			t.Fatalf("guess %d: %v", n, got)
+		}
+	}
+	if got := try(good, "2001:db8::ffff"); got != fault.TooMany {
+		t.Errorf("the same network: %v", got)
+	}
+	if got := try(good, "2001:db8:0:1::1"); got != -1 {
+		t.Errorf("another network: %v", got)
+	}
+	if got := try(good, "192.0.2.1"); got != -1 {
+		t.Errorf("another address: %v", got)
+	}
+	before := w.found
+	if got := try("wrong", "2001:db8::1"); got != fault.TooMany || w.found != before {
+		t.Errorf("the store is asked all the same: %v", got)
+	}
+	w.now = w.now.Add(time.Minute)
+	if got := try(good, "2001:db8::1"); got != -1 {
+		t.Errorf("a minute later: %v", got)
+	}
+}
