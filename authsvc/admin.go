@@ -9,28 +9,35 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/httpserver"
 )
 
-// serveAdmin answers the admin API until stop, if it is to be answered anywhere.
-func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier *admin.Verifier, ready func(context.Context) error) (stop func() error) {
+// serveAdmin answers the admin API and its console until stop, if they are to
+// be answered anywhere.
+func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier *admin.Verifier, ready func(context.Context) error) (stop func() error, err error) {
 	if c.Admin == nil {
-		return func() error { return nil }
+		return func() error { return nil }, nil
+	}
+	pages, err := console.New(c.Secret, service, verifier, c.Log, c.Now)
+	if err != nil {
+		return nil, err
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry,
 	})
 	httpapi.NewAdmin(service, verifier).Route(engine)
+	pages.Route(engine)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- httpserver.Serve(ctx, c.Admin, engine, c.Log, httpserver.Serving{}) }()
-	c.Log.Info("admin API", "addr", c.Admin.Addr().String())
+	c.Log.Info("admin API and console", "addr", c.Admin.Addr().String())
 	return func() error {
 		cancel()
 		return <-served
-	}
+	}, nil
 }
 
 func (c Config) administer(s store) (*admin.Service, error) {

@@ -32,7 +32,7 @@ type Config struct {
 	Secret    []byte        // signs identities; the same for all services
 	Sandbox   bool          // the sandbox keys exist
 	KeysFile  string        // YAML file that lists API keys; empty: none
-	Admin     net.Listener  // where the admin API answers; nil: nowhere. Close closes it
+	Admin     net.Listener  // where the admin API and its console answer; nil: nowhere. Close closes it
 	Timeout   time.Duration // longest time for a request; 0: 5 s
 	Log       *slog.Logger
 	Telemetry *telemetry.Telemetry // nil: none
@@ -132,7 +132,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	})
 	verifier := admin.NewVerifier(keys, store, store, c.Log, c.Now)
 	httpapi.New(httpapi.Keys{Verifier: verifier, Watch: admin.NewWatch(store), Meter: admin.NewMeter(store)}, token.NewService(store, sealer), c.Now).Route(engine, signer)
-	return &Server{store: store, handler: engine, admin: service, stopAdmin: c.serveAdmin(ctx, service, verifier, store.Ready)}, nil
+	stopAdmin, err := c.serveAdmin(ctx, service, verifier, store.Ready)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return &Server{store: store, handler: engine, admin: service, stopAdmin: stopAdmin}, nil
 }
 
 // open opens the store, and tells how to ask it what it is in danger of.

@@ -1,0 +1,107 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/fault"
+)
+
+// auditPage is a page of the audit log, the newest entry first.
+type auditPage struct {
+	Entries []auditEntry
+	Newest  int64 // number of the log's last entry
+	Older   int64 // number of the entry that the next page is before; 0: this is the last
+	Begun   bool  // this is not the first page
+}
+
+type auditEntry struct {
+	adminapi.Entry
+	Changes []difference
+}
+
+// difference is a field that an entry tells to have changed.
+type difference struct{ Field, Before, After string }
+
+func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	head, err := c.service.Head(r.Context())
+	if err != nil {
+		return err
+	}
+	before := head.Seq + 1
+	text := r.URL.Query().Get("before")
+	if text != "" {
+		if before, err = strconv.ParseInt(text, 10, 64); err != nil || before < 1 {
+			return fault.New(fault.Invalid, fault.Query, "before", "The number of an entry is needed.")
+		}
+		before = min(before, head.Seq+1)
+	}
+	after := max(0, before-1-listed)
+	p := auditPage{Newest: head.Seq, Begun: text != ""}
+	if after > 0 {
+		p.Older = after + 1
+	}
+	if limit := int(before - 1 - after); limit > 0 {
+		entries, err := c.service.Entries(r.Context(), after, limit)
+		if err != nil {
+			return err
+		}
+		for _, e := range slices.Backward(entries) {
+			changes, err := differences(e)
+			if err != nil {
+				return err
+			}
+			p.Entries = append(p.Entries, auditEntry{e, changes})
+		}
+	}
+	return c.show(w, http.StatusOK, "audit", view{Title: "Audit log", Section: "audit", By: by, Body: p})
+}
+
+// differences tells what an entry changed, field by field.
+func differences(e adminapi.Entry) ([]difference, error) {
+	var before, after map[string]json.RawMessage
+	for text, into := range map[*json.RawMessage]*map[string]json.RawMessage{&e.Before: &before, &e.After: &after} {
+		if len(*text) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(*text, into); err != nil {
+			return nil, fmt.Errorf("read audit entry %d: %w", e.Seq, err)
+		}
+	}
+	both := maps.Clone(after)
+	if both == nil {
+		both = map[string]json.RawMessage{}
+	}
+	maps.Copy(both, before)
+	var found []difference
+	for _, field := range slices.Sorted(maps.Keys(both)) {
+		if field != "modified" && !bytes.Equal(before[field], after[field]) {
+			found = append(found, difference{field, plain(before[field]), plain(after[field])})
+		}
+	}
+	return found, nil
+}
+
+// plain is a JSON value as people read it: a text without its quotes.
+func plain(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+func (c *Console) checkAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	found, err := c.service.Check(r.Context())
+	if err != nil {
+		return err
+	}
+	return c.show(w, http.StatusOK, "check", view{Title: "Audit log checked", Section: "audit", By: by, Body: found})
+}

@@ -1,0 +1,128 @@
+package console
+
+import (
+	"strconv"
+	"time"
+
+	"asset-registry/shared/adminapi"
+)
+
+// The chart's measures, in its own units.
+const (
+	chartWidth  = 720
+	chartHeight = 220
+	chartLeft   = 64 // room for the numbers of the axis
+	chartTop    = 12
+	chartBottom = 32 // room for the days
+)
+
+// chart is requests by day as bars, made here: browsers only draw it.
+type chart struct {
+	Width, Height int
+	Left, Right   int
+	Days          []chartDay
+	Ticks         []chartTick
+	Total         int64
+	Most          int64 // on one day
+	MostOn        string
+	Span          int
+}
+
+type chartDay struct {
+	Name   string
+	Counts []int64 // by class, in their order
+	Total  int64
+	Bars   []chartBar
+	Label  string // under the axis; most days have none
+	Minor  bool   // the label is left out where there is little room
+	Middle float64
+}
+
+type chartBar struct {
+	Class               string
+	X, Y, Width, Height float64
+}
+
+type chartTick struct {
+	Y     float64
+	Label string
+}
+
+// Classes are those of the bars, from the bottom up.
+func (c chart) Classes() []string { return classes }
+
+// newChart draws the counts of the last days, those without any included.
+func newChart(counts []adminapi.Day, days int, now time.Time) chart {
+	c := chart{Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth, Span: days}
+	by := map[string]map[string]int64{}
+	for _, day := range counts {
+		by[day.Day] = day.Counts
+	}
+	for n := range days {
+		day := chartDay{Name: now.UTC().AddDate(0, 0, n-days+1).Format(time.DateOnly)}
+		for _, class := range classes {
+			day.Counts = append(day.Counts, by[day.Name][class])
+			day.Total += by[day.Name][class]
+		}
+		c.Total += day.Total
+		if day.Total > c.Most {
+			c.Most, c.MostOn = day.Total, day.Name
+		}
+		c.Days = append(c.Days, day)
+	}
+	c.draw()
+	return c
+}
+
+func (c *chart) draw() {
+	step := niceStep(c.Most)
+	top := max(1, (c.Most+step-1)/step) * step // of the axis: nothing is drawn above
+	height := float64(chartHeight - chartTop - chartBottom)
+	floor := float64(chartHeight - chartBottom)
+	scale := func(n int64) float64 { return height * float64(n) / float64(top) }
+	for n := int64(0); n <= top; n += step {
+		c.Ticks = append(c.Ticks, chartTick{floor - scale(n), short(n)})
+	}
+	slot := float64(chartWidth-chartLeft) / float64(len(c.Days))
+	every := max(1, len(c.Days)/6)
+	for i := range c.Days {
+		day := &c.Days[i]
+		x, y := chartLeft+slot*float64(i), floor
+		day.Middle = x + slot/2
+		if last := len(c.Days) - 1 - i; last%every == 0 && i*2 >= every {
+			day.Label, day.Minor = day.Name[len("2026-"):], last/every%2 == 1
+		}
+		for n, class := range classes {
+			if day.Counts[n] == 0 {
+				continue
+			}
+			h := scale(day.Counts[n])
+			y -= h
+			day.Bars = append(day.Bars, chartBar{class, x + slot*0.12, y, slot * 0.76, h})
+		}
+	}
+}
+
+// niceStep is 1, 2 or 5 times a power of ten, such that up to five steps reach n.
+func niceStep(n int64) int64 {
+	for power := int64(1); ; power *= 10 {
+		for _, digit := range []int64{1, 2, 5} {
+			if step := digit * power; n/step < 5 {
+				return step
+			}
+		}
+	}
+}
+
+// short is a number of few characters.
+func short(n int64) string {
+	for _, unit := range []struct {
+		size int64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if n >= unit.size && n%(unit.size/10) == 0 {
+			return strconv.FormatFloat(float64(n)/float64(unit.size), 'f', -1, 64) + unit.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}

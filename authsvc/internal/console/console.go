@@ -1,0 +1,279 @@
+// Package console is the admin API for people: pages in a browser that show
+// and do what the API does, on the same listener. They are made here, work
+// without script, and keep no state that another auth service would need: the
+// session is sealed in a cookie, and the audit log tells which forms were sent.
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpserver"
+)
+
+// Service is what can be done in the console (admin.Service).
+type Service interface {
+	Brokers(ctx context.Context, f admin.Filter) ([]adminapi.Broker, string, error)
+	Broker(ctx context.Context, name string) (adminapi.Broker, error)
+	CreateBroker(ctx context.Context, by admin.Actor, n adminapi.NewBroker) (adminapi.Broker, error)
+	ChangeBroker(ctx context.Context, by admin.Actor, name string, patch func(*adminapi.BrokerSettings) error) (adminapi.Broker, error)
+
+	Keys(ctx context.Context, f admin.Filter) ([]adminapi.Key, string, error)
+	Key(ctx context.Context, id string) (adminapi.Key, error)
+	CreateKey(ctx context.Context, by admin.Actor, n adminapi.NewKey) (adminapi.Key, string, error)
+	ChangeKey(ctx context.Context, by admin.Actor, id string, patch func(*adminapi.KeySettings) error) (adminapi.Key, error)
+	RotateKey(ctx context.Context, by admin.Actor, id string, grace time.Duration) (adminapi.Key, string, error)
+	RevokeKey(ctx context.Context, by admin.Actor, id string) (adminapi.Key, error)
+	Usage(ctx context.Context, id string, days int) ([]adminapi.Day, error)
+
+	Head(ctx context.Context) (adminapi.Head, error)
+	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
+	Check(ctx context.Context) (adminapi.Verification, error)
+}
+
+// Door tells who has a key of a hash, and whether it opens the console from an
+// address (admin.Verifier).
+type Door interface {
+	Operator(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
+}
+
+//go:embed templates assets
+var files embed.FS
+
+// root is the path that all pages are under.
+const root = "/console/"
+
+// Console answers browsers. It is safe for concurrent use.
+type Console struct {
+	service Service
+	door    Door
+	seal    *sealer
+	views   views
+	log     *slog.Logger
+	now     func() time.Time
+}
+
+// New returns a console whose sessions are sealed by the registry's secret.
+func New(secret []byte, service Service, door Door, log *slog.Logger, now func() time.Time) (*Console, error) {
+	seal, err := newSealer(secret)
+	if err != nil {
+		return nil, err
+	}
+	views, err := parseViews()
+	if err != nil {
+		return nil, err
+	}
+	return &Console{service, door, seal, views, log, now}, nil
+}
+
+// Route adds the console to engine.
+func (c *Console) Route(engine *gin.Engine) {
+	handler := gin.WrapH(c.Handler())
+	engine.GET("/console", handler)
+	engine.Any(root+"*path", handler)
+}
+
+// Handler answers everything under /console.
+func (c *Console) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /console", toKeys)
+	mux.HandleFunc("GET /console/{$}", toKeys)
+	mux.Handle("GET /console/assets/{name}", c.page(c.asset))
+	mux.Handle("GET /console/sign-in", c.page(c.showSignIn))
+	mux.Handle("POST /console/sign-in", c.page(c.signIn))
+	mux.Handle("POST /console/sign-out", c.page(c.signOut))
+
+	mux.Handle("GET /console/keys", c.reading(c.listKeys))
+	mux.Handle("GET /console/keys/{id}", c.reading(c.showKey))
+	mux.Handle("GET /console/new-key", c.changing(c.showNewKey))
+	mux.Handle("POST /console/new-key", c.changing(c.createKey))
+	mux.Handle("GET /console/keys/{id}/edit", c.changing(c.showEditKey))
+	mux.Handle("POST /console/keys/{id}/edit", c.changing(c.editKey))
+	mux.Handle("GET /console/keys/{id}/rotate", c.changing(c.showRotateKey))
+	mux.Handle("POST /console/keys/{id}/rotate", c.changing(c.rotateKey))
+	mux.Handle("GET /console/keys/{id}/revoke", c.changing(c.showRevokeKey))
+	mux.Handle("POST /console/keys/{id}/revoke", c.changing(c.revokeKey))
+
+	// A broker's name may be any text: in a path, "." would be no name.
+	mux.Handle("GET /console/brokers", c.reading(c.listBrokers))
+	mux.Handle("GET /console/broker", c.reading(c.showBroker))
+	mux.Handle("GET /console/new-broker", c.changing(c.showNewBroker))
+	mux.Handle("POST /console/new-broker", c.changing(c.createBroker))
+	mux.Handle("GET /console/edit-broker", c.changing(c.showEditBroker))
+	mux.Handle("POST /console/edit-broker", c.changing(c.editBroker))
+
+	mux.Handle("GET /console/audit", c.reading(c.listAudit))
+	mux.Handle("GET /console/audit/check", c.reading(c.checkAudit))
+	mux.Handle(root, c.page(func(http.ResponseWriter, *http.Request) error {
+		return fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
+	}))
+
+	// Browsers say where a request comes from, by Sec-Fetch-Site or Origin. One
+	// too old for either does not send the cookie from elsewhere (SameSite): so no
+	// page of another origin can change anything here, and forms need no token.
+	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(c.page(func(http.ResponseWriter, *http.Request) error {
+		return fault.New(fault.Forbidden, fault.Header, "Origin", "Another site has sent this request in your name. Nothing was done.")
+	}))
+	return headers(guard.Handler(mux))
+}
+
+func toKeys(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, "/console/keys", http.StatusSeeOther)
+}
+
+// headers keeps pages to themselves: nothing of elsewhere is loaded, no script
+// runs but ours, nobody frames them and no cache keeps them.
+func headers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send "Origin: null" with our own forms
+		next.ServeHTTP(w, r)
+	})
+}
+
+// page makes a handler of one that returns an error, which becomes a page.
+func (c *Console) page(handler func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := handler(w, r); err != nil {
+			c.fail(w, r, admin.Actor{}, err)
+		}
+	})
+}
+
+type handler func(w http.ResponseWriter, r *http.Request, by admin.Actor) error
+
+// reading asks who is signed in, and sends to the sign-in who is not.
+func (c *Console) reading(next handler) http.Handler {
+	return c.page(func(w http.ResponseWriter, r *http.Request) error {
+		by, err := c.who(w, r)
+		switch {
+		case fault.KindOf(err) == fault.Unauthorized:
+			c.forget(w, r)
+			http.Redirect(w, r, signInPath(r), http.StatusSeeOther)
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := next(w, r, by); err != nil {
+			c.fail(w, r, by, err)
+		}
+		return nil
+	})
+}
+
+const maxForm = 64 << 10 // bytes
+
+// changing is reading for those who may change something.
+func (c *Console) changing(next handler) http.Handler {
+	return c.reading(func(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+		if by.Role != apikey.Operator {
+			return fault.New(fault.Forbidden, fault.Header, "Authorization", "Your key may read here and change nothing.")
+		}
+		if err := parseForm(w, r); err != nil {
+			return err
+		}
+		if r.Method != http.MethodPost {
+			return next(w, r, by)
+		}
+		by, err := once(by, r)
+		if err != nil {
+			return err
+		}
+		err = next(w, r, by)
+		if done, ok := errors.AsType[*admin.DoneError](err); ok {
+			redirect(w, r, subjectPath(done.Entry.Subject), again)
+			return nil
+		}
+		return err
+	})
+}
+
+func parseForm(w http.ResponseWriter, r *http.Request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return fault.New(fault.TooLarge, fault.Body, "data", "The form is too long: at most %d KiB.", maxForm>>10)
+		}
+		return fault.New(fault.Invalid, fault.Body, "data", "The form cannot be read.")
+	}
+	return nil
+}
+
+// problem is the page of an error.
+type problem struct {
+	Title string
+	Texts []string
+}
+
+// fail answers with a page about an error. Of one that is no fault only that
+// it was one is told.
+func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, err error) {
+	switch ended := r.Context().Err(); {
+	case errors.Is(ended, context.Canceled): // nobody is left to answer
+		w.WriteHeader(httpserver.StatusClientGone)
+		return
+	case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
+		err = fault.New(fault.Unavailable, fault.URL, "timeout", "The registry could not answer in time.")
+	}
+	titles := map[fault.Kind]string{
+		fault.Invalid:     "This cannot be done",
+		fault.Forbidden:   "You may not do this",
+		fault.NotFound:    "Not found",
+		fault.Conflict:    "Something has changed meanwhile",
+		fault.TooLarge:    "Too much",
+		fault.TooMany:     "Too many attempts",
+		fault.Unavailable: "Not available just now",
+	}
+	p := problem{Title: "Something went wrong", Texts: []string{"The registry failed to answer. You may try it again."}}
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		c.log.Error("console", "method", r.Method, "path", r.URL.Path, "error", err)
+	} else {
+		p = problem{Title: titles[f.Kind]}
+		for _, d := range f.Details {
+			p.Texts = append(p.Texts, d.Description)
+		}
+		if f.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+		}
+	}
+	if err := c.show(w, faulthttp.Status(err), "problem", view{Title: p.Title, By: by, Body: p}); err != nil {
+		c.log.Error("console", "path", r.URL.Path, "error", err)
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+}
+
+// asset answers with a file that pages load. It changes with the program alone.
+func (c *Console) asset(w http.ResponseWriter, r *http.Request) error {
+	name := "assets/" + r.PathValue("name")
+	text, err := files.ReadFile(name)
+	if err != nil {
+		return fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", fmt.Sprintf("%q", digest(text)))
+	http.ServeFileFS(w, r, files, name)
+	return nil
+}

@@ -1,0 +1,631 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/boltstore"
+	"asset-registry/authsvc/internal/console"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+)
+
+// desk is a console on a store of its own.
+type desk struct {
+	service  *admin.Service
+	verifier *admin.Verifier
+	consoles []*httptest.Server // on the same store, as of several auth services
+	now      time.Time
+	log      bytes.Buffer
+}
+
+var root = admin.OfCommand("test")
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	secret := bytes.Repeat([]byte("s"), 32)
+	sealer, err := admin.NewSealer(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	clock := func() time.Time { return d.now }
+	log := slog.New(slog.NewJSONHandler(&d.log, nil))
+	d.service = admin.NewService(store, sealer, log, clock)
+	d.verifier = admin.NewVerifier(apikey.Keys{}, store, store, log, clock)
+	for range 2 {
+		c, err := console.New(secret, d.service, d.verifier, log, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(c.Handler())
+		t.Cleanup(server.Close)
+		d.consoles = append(d.consoles, server)
+	}
+	return d
+}
+
+func (d *desk) key(t *testing.T, n adminapi.NewKey) (adminapi.Key, string) {
+	t.Helper()
+	k, secret, err := d.service.CreateKey(t.Context(), root, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, secret
+}
+
+func settings(name, role string) adminapi.KeySettings {
+	return adminapi.KeySettings{Name: name, Role: role}
+}
+
+// browser is a browser at one of the consoles.
+type browser struct {
+	t      *testing.T
+	client *http.Client
+	base   string
+}
+
+// answer is what a browser gets, where the last redirect has led it.
+type answer struct {
+	*http.Response
+	text string
+}
+
+func (d *desk) browser(t *testing.T) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &browser{t, &http.Client{Jar: jar}, d.consoles[0].URL}
+}
+
+// signedIn is a browser whose user has a new key of a role.
+func (d *desk) signedIn(t *testing.T, role string) *browser {
+	t.Helper()
+	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("Ольга", role)})
+	b := d.browser(t)
+	if got := b.post("/console/sign-in", url.Values{"key": {secret}}); got.Request.URL.Path != "/console/keys" {
+		t.Fatalf("signing in leads to %s: %s", got.Request.URL, got.text)
+	}
+	return b
+}
+
+func (b *browser) do(req *http.Request) answer {
+	b.t.Helper()
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return answer{resp, string(text)}
+}
+
+func (b *browser) get(path string) answer {
+	b.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, b.base+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.do(req)
+}
+
+func (b *browser) post(path string, form url.Values) answer {
+	b.t.Helper()
+	return b.postFrom(path, form, http.Header{"Sec-Fetch-Site": {"same-origin"}})
+}
+
+func (b *browser) postFrom(path string, form url.Values, from http.Header) answer {
+	b.t.Helper()
+	req, err := http.NewRequest(http.MethodPost, b.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header = from
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return b.do(req)
+}
+
+var hidden = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
+
+// fill opens a form, fills in what is given, and returns what it would send.
+func (b *browser) fill(path string, fields url.Values) url.Values {
+	b.t.Helper()
+	opened := b.get(path)
+	if opened.StatusCode != 200 {
+		b.t.Fatalf("%s: %d %s", path, opened.StatusCode, opened.text)
+	}
+	for _, field := range hidden.FindAllStringSubmatch(opened.text, -1) {
+		fields.Set(field[1], field[2])
+	}
+	return fields
+}
+
+func (b *browser) submit(path string, fields url.Values) answer {
+	b.t.Helper()
+	return b.post(path, b.fill(path, fields))
+}
+
+func (a answer) must(t *testing.T, status int, says ...string) {
+	t.Helper()
+	if a.StatusCode != status || a.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("%s: %d %s, want a page with %d: %s", a.Request.URL, a.StatusCode, a.Header.Get("Content-Type"), status, a.text)
+	}
+	for _, text := range says {
+		if !strings.Contains(a.text, text) {
+			t.Errorf("%s: %q is not in %s", a.Request.URL, text, a.text)
+		}
+	}
+}
+
+var secrets = regexp.MustCompile(`ark_[0-9a-z]{38}`)
+
+func TestASecretIsShownOnce(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "operator")
+	b.submit("/console/new-broker", url.Values{"name": {"acme"}, "title": {"Acme"}}).must(t, 200, "Created.", "Acme")
+	form := b.fill("/console/new-key", url.Values{"broker": {"acme"}, "name": {"production"}, "role": {"broker"}, "levels": {"1", "3"}})
+	made := b.post("/console/new-key", form)
+	secret := secrets.FindString(made.text)
+	if made.StatusCode != 200 || secret == "" || made.Request.URL.RawQuery != "" || len(made.Cookies()) > 0 || made.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("got %d %v %s", made.StatusCode, made.Header, made.text)
+	}
+	if got, err := d.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil || got.Broker != "acme" || got.Levels != "13" {
+		t.Errorf("the secret is of %v, %v", got, err)
+	}
+	for n, console := range d.consoles { // sent again, to the same service or another
+		b.base = console.URL
+		repeated := b.post("/console/new-key", form)
+		repeated.must(t, 200, "Nothing was done again", "production")
+		if secrets.MatchString(repeated.text) {
+			t.Errorf("service %d shows a secret again", n)
+		}
+	}
+	if keys, _, err := d.service.Keys(t.Context(), admin.Filter{Broker: "acme", Limit: 10}); err != nil || len(keys) != 1 {
+		t.Errorf("there are %d keys, %v", len(keys), err)
+	}
+	id := strings.TrimPrefix(b.post("/console/new-key", form).Request.URL.Path, "/console/keys/")
+	rotation := b.fill("/console/keys/"+id+"/rotate", url.Values{"grace": {"1h"}})
+	rotated := b.post("/console/keys/"+id+"/rotate", rotation)
+	second := secrets.FindString(rotated.text)
+	if second == "" || second == secret {
+		t.Fatalf("got %s", rotated.text)
+	}
+	again := b.post("/console/keys/"+id+"/rotate", rotation)
+	again.must(t, 200, "Nothing was done again")
+	if secrets.MatchString(again.text) {
+		t.Error("the rotation shows a secret again")
+	}
+	for secret, want := range map[string]bool{secret: true, second: true} {
+		if _, err := d.verifier.Verify(t.Context(), authapi.Hash(secret)); (err == nil) != want {
+			t.Errorf("within the grace: %v", err)
+		}
+	}
+	for _, text := range []string{b.get("/console/keys").text, b.get("/console/keys/" + id).text, b.get("/console/audit").text, d.log.String()} {
+		if strings.Contains(text, secret) || strings.Contains(text, second) {
+			t.Error("a secret is told elsewhere")
+		}
+	}
+	b.submit("/console/keys/"+id+"/revoke", url.Values{}).must(t, 200, "The key is revoked", `<span class="state revoked">`)
+	if _, err := d.verifier.Verify(t.Context(), authapi.Hash(second)); fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("revoked: %v", err)
+	}
+	b.get("/console/keys/"+id+"/edit").must(t, 409, "The key is revoked")
+	entries, err := d.service.Entries(t.Context(), 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var actions []string
+	for _, e := range entries[1:] {
+		actions = append(actions, e.Action)
+		if !strings.HasPrefix(e.Who, "key-") || !strings.HasSuffix(e.Who, " Ольга") || e.From != "127.0.0.1" || !strings.HasPrefix(e.RequestID, "form-") {
+			t.Errorf("the log tells of %+v", e)
+		}
+	}
+	if want := []string{"broker.create", "key.create", "key.rotate", "key.revoke"}; !slices.Equal(actions, want) {
+		t.Errorf("the log tells of %v", actions)
+	}
+	b.get("/console/audit").must(t, 200, "key.revoke", "production")
+	b.get("/console/audit/check").must(t, 200, "The log is as it was written")
+}
+
+func TestASessionEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*testing.T, *desk, adminapi.Key)
+		want bool // whether it is still good
+	}{
+		"not before its time":        {func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20*time.Minute - time.Second) }, true},
+		"when it is idle":            {func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20 * time.Minute) }, false},
+		"when the key is revoked":    {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RevokeKey(t.Context(), root, k.ID) }, false},
+		"when the key has expired":   {func(_ *testing.T, d *desk, k adminapi.Key) { d.now = *k.Expires }, false},
+		"when its secret is rotated": {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RotateKey(t.Context(), root, k.ID, 0) }, false},
+		"but not within the grace":   {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RotateKey(t.Context(), root, k.ID, time.Hour) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			expires := d.now.Add(10 * time.Minute)
+			if name != "when the key has expired" {
+				expires = d.now.Add(time.Hour)
+			}
+			n := adminapi.NewKey{KeySettings: settings("n", "auditor")}
+			n.Expires = &expires
+			k, secret := d.key(t, n)
+			b := d.browser(t)
+			b.post("/console/sign-in", url.Values{"key": {secret}}).must(t, 200, "<h1>Keys</h1>")
+			b.base = d.consoles[1].URL // any service knows the session
+			b.client.Jar.SetCookies(mustURL(t, b.base), b.client.Jar.Cookies(mustURL(t, d.consoles[0].URL)))
+			c.end(t, d, k)
+			got := b.get("/console/brokers?q=x")
+			if c.want {
+				got.must(t, 200, "<h1>Brokers</h1>")
+				return
+			}
+			got.must(t, 200, "<h1>Sign in</h1>", `name="next" value="/console/brokers?q=x"`)
+			if left := b.client.Jar.Cookies(mustURL(t, b.base)); len(left) > 0 {
+				t.Errorf("the browser still has %v", left)
+			}
+		})
+	}
+}
+
+func TestABusySessionIsRenewedForHoursAndNoLonger(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "auditor")
+	began := d.now
+	for d.now.Sub(began) < 4*time.Hour-10*time.Minute {
+		d.now = d.now.Add(10 * time.Minute)
+		if got := b.get("/console/keys"); d.now.Sub(began) < 4*time.Hour && got.Request.URL.Path != "/console/keys" {
+			t.Fatalf("after %v: %s", d.now.Sub(began), got.Request.URL)
+		}
+	}
+	d.now = began.Add(4 * time.Hour)
+	b.get("/console/keys").must(t, 200, "<h1>Sign in</h1>")
+}
+
+func mustURL(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// stay is a client that follows no redirect.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func TestTheCookieIsForThisOriginAlone(t *testing.T) {
+	d := newDesk(t)
+	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "auditor")})
+	for name, c := range map[string]struct {
+		header http.Header
+		want   string
+		secure bool
+	}{
+		"plain": {http.Header{}, "registry-console", false},
+		"TLS":   {http.Header{"X-Forwarded-Proto": {"https"}}, "__Host-registry-console", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := d.browser(t)
+			b.client.CheckRedirect = stay
+			got := b.postFrom("/console/sign-in", url.Values{"key": {secret}}, c.header).Cookies()
+			if len(got) != 1 || got[0].Name != c.want || !got[0].HttpOnly || got[0].Secure != c.secure || got[0].SameSite != http.SameSiteStrictMode || got[0].Path != "/" || got[0].Domain != "" || got[0].MaxAge != 1200 {
+				t.Fatalf("got %+v", got)
+			}
+			if strings.Contains(got[0].Value, secret) || strings.Contains(got[0].Value, authapi.Hash(secret)) {
+				t.Error("the cookie tells the key")
+			}
+			forged := *got[0]
+			forged.Value = got[0].Value[:len(got[0].Value)-2] + "AA"
+			for _, value := range []string{forged.Value, "", "x"} {
+				req, err := http.NewRequest(http.MethodGet, b.base+"/console/keys", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header = c.header.Clone()
+				req.AddCookie(&http.Cookie{Name: c.want, Value: value})
+				if got := (&browser{t, &http.Client{CheckRedirect: stay}, b.base}).do(req); got.StatusCode != 303 {
+					t.Errorf("the cookie %q lets in: %d", value, got.StatusCode)
+				}
+			}
+		})
+	}
+}
+
+func TestSigningIn(t *testing.T) {
+	d := newDesk(t)
+	if _, err := d.service.CreateBroker(t.Context(), root, adminapi.NewBroker{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	_, broker := d.key(t, adminapi.NewKey{Broker: "b", KeySettings: settings("n", "broker")})
+	elsewhere := adminapi.NewKey{KeySettings: settings("n", "operator")}
+	elsewhere.Allow = []string{"192.0.2.0/24"}
+	_, far := d.key(t, elsewhere)
+	_, good := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
+	b := d.browser(t)
+	for name, key := range map[string]string{"none": "", "wrong": "ark_x", "a broker's": broker} {
+		t.Run(name, func(t *testing.T) {
+			b.post("/console/sign-in", url.Values{"key": {key}}).must(t, 401, "This key does not open the console")
+		})
+	}
+	b.post("/console/sign-in", url.Values{"key": {far}}).must(t, 403, "may not be used from the address 127.0.0.1")
+	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
+		t.Errorf("signed in nonetheless: %s", got.Request.URL)
+	}
+	b.client.CheckRedirect = stay
+	for next, want := range map[string]string{
+		"/console/audit?before=5": "/console/audit?before=5", "//evil.example/console/": "/console/keys", "https://evil.example/console/keys": "/console/keys",
+		"/\\evil.example/console/": "/console/keys", "/elsewhere": "/console/keys", "": "/console/keys",
+	} {
+		if got := b.post("/console/sign-in", url.Values{"key": {" " + good + "\n"}, "next": {next}}); got.Header.Get("Location") != want {
+			t.Errorf("%q leads to %q", next, got.Header.Get("Location"))
+		}
+	}
+	b.client.CheckRedirect = nil
+	b.post("/console/sign-out", nil).must(t, 200, "You are signed out.")
+	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
+		t.Errorf("still signed in: %s", got.Request.URL)
+	}
+	for range 30 {
+		b.post("/console/sign-in", url.Values{"key": {"wrong"}})
+	}
+	refused := b.post("/console/sign-in", url.Values{"key": {good}})
+	refused.must(t, 429, "Too many wrong keys")
+	if refused.Header.Get("Retry-After") == "" {
+		t.Error("it does not say for how long")
+	}
+}
+
+func TestAnAuditorReadsAndChangesNothing(t *testing.T) {
+	d := newDesk(t)
+	if _, err := d.service.CreateBroker(t.Context(), root, adminapi.NewBroker{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	k, _ := d.key(t, adminapi.NewKey{Broker: "b", KeySettings: settings("n", "broker")})
+	b := d.signedIn(t, "auditor")
+	before, err := d.service.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := []string{"/console/new-key", "/console/keys/" + k.ID + "/edit", "/console/keys/" + k.ID + "/rotate", "/console/keys/" + k.ID + "/revoke", "/console/new-broker", "/console/edit-broker?name=b"}
+	for _, path := range []string{"/console/keys", "/console/keys/" + k.ID, "/console/brokers", "/console/broker?name=b", "/console/audit", "/console/audit/check"} {
+		got := b.get(path)
+		got.must(t, 200)
+		for _, change := range changes {
+			if strings.Contains(got.text, change) {
+				t.Errorf("%s leads to %s", path, change)
+			}
+		}
+		if strings.Count(got.text, `method="post"`) != 1 { // to sign out
+			t.Errorf("%s has a form that changes something", path)
+		}
+	}
+	for _, change := range changes {
+		b.get(change).must(t, 403, "may read here and change nothing")
+		b.post(change, url.Values{"once": {"0.AAAAAAAAAAAAAAAAAAAAAAAAAA"}, "name": {"x"}, "role": {"operator"}, "grace": {"1h"}}).must(t, 403)
+	}
+	if after, err := d.service.Head(t.Context()); err != nil || after != before {
+		t.Errorf("something was changed: %v, %v", after, err)
+	}
+}
+
+func TestARequestOfAnotherSiteIsRefused(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "operator")
+	for name, from := range map[string]http.Header{
+		"another site":                {"Sec-Fetch-Site": {"cross-site"}},
+		"another port of this host":   {"Sec-Fetch-Site": {"same-site"}},
+		"another site, older browser": {"Origin": {"https://evil.example"}},
+		"a sandboxed frame":           {"Origin": {"null"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			form := b.fill("/console/new-broker", url.Values{"name": {"evil"}})
+			b.postFrom("/console/new-broker", form, from.Clone()).must(t, 403, "Another site has sent this")
+			b.postFrom("/console/sign-out", nil, from.Clone()).must(t, 403)
+			b.get("/console/keys").must(t, 200, "<h1>Keys</h1>")
+		})
+	}
+	if _, err := d.service.Broker(t.Context(), "evil"); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("it was done: %v", err)
+	}
+	own := b.fill("/console/new-broker", url.Values{"name": {"good"}})
+	b.postFrom("/console/new-broker", own, http.Header{"Origin": {b.base}}).must(t, 200, "Created.")
+}
+
+func TestEveryAnswerKeepsToItself(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "operator")
+	for _, path := range []string{"/console/keys", "/console/sign-in", "/console/none", "/console/keys/none", "/console/assets/console.js", "/console/assets/none"} {
+		h := b.get(path).Header
+		policy := h.Get("Content-Security-Policy")
+		if strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" {
+			t.Errorf("%s: got %v", path, h)
+		}
+	}
+	script := b.get("/console/assets/console.js")
+	req, err := http.NewRequest(http.MethodGet, b.base+"/console/assets/console.js", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("If-None-Match", script.Header.Get("ETag"))
+	if got := b.do(req); script.Header.Get("ETag") == "" || got.StatusCode != 304 {
+		t.Errorf("the script is sent again: %d", got.StatusCode)
+	}
+}
+
+func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "operator")
+	b.submit("/console/new-broker", url.Values{"name": {"b"}})
+	good := url.Values{"broker": {"b"}, "name": {"n"}, "role": {"broker"}}
+	for name, c := range map[string]struct {
+		field, value, beside, says string
+	}{
+		"no name":             {"name", "", "name", "This field is required."},
+		"an unknown broker":   {"broker", "x", "broker", "There is no such broker"},
+		"no role":             {"role", "", "role", "The role must be"},
+		"no address":          {"allow", "192.0.2.1 nowhere", "allow", "neither an address nor a network"},
+		"a limit of no form":  {"limit-read", "5 a second", "limits", "is not of the form 100/1m"},
+		"a limit twice":       {"limit-read", "5/1s, 6/1s", "limits", "two limits for 1s"},
+		"no time":             {"expires", "soon", "expires", "A time is needed"},
+		"a time that is over": {"expires", "2020-01-01T00:00", "expires", "over already"},
+		"no level":            {"levels", "7", "levels", "The levels must be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fields := url.Values{}
+			for name, values := range good {
+				fields[name] = values
+			}
+			fields.Set(c.field, c.value)
+			got := b.submit("/console/new-key", fields)
+			got.must(t, 422)
+			if at := strings.Index(got.text, `id="`+c.beside+`-wrong">`); at < 0 || !strings.Contains(got.text[at:min(len(got.text), at+200)], c.says) {
+				t.Errorf("%q is not told beside %s: %s", c.says, c.beside, got.text)
+			}
+		})
+	}
+	b.submit("/console/new-broker", url.Values{"name": {"b"}}).must(t, 422, "There is a broker of this name already.")
+	b.post("/console/new-broker", url.Values{"name": {"x"}}).must(t, 400, "The form is not complete")
+	b.post("/console/new-broker", url.Values{"name": {strings.Repeat("x", 100_000)}}).must(t, 413)
+}
+
+func TestSettingsAreEdited(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "operator")
+	b.submit("/console/new-broker", url.Values{"name": {"b"}})
+	expires := d.now.Add(24*time.Hour + 123456*time.Microsecond)
+	n := adminapi.NewKey{Broker: "b", KeySettings: settings("n", "broker")}
+	n.Expires, n.Limits, n.Allow = &expires, map[string]map[string]int64{"write": {"1m": 100, "1s": 5}}, []string{"192.0.2.0/24"}
+	k, _ := d.key(t, n)
+	path := "/console/keys/" + k.ID + "/edit"
+	b.get(path).must(t, 200, `value="5/1s, 100/1m"`, "192.0.2.0/24", `value="2026-11-22T10:00:00"`)
+	stale := b.fill(path, url.Values{"name": {"mine"}, "role": {"broker"}})
+	same := url.Values{"name": {"n"}, "role": {"broker"}, "expires": {"2026-11-22T10:00:00"}, "limit-write": {"5/1s, 100/1m"}, "allow": {"192.0.2.0/24"}}
+	b.submit(path, same).must(t, 200, "The changes are saved")
+	if got, err := d.service.Key(t.Context(), k.ID); err != nil || !got.Expires.Equal(expires) || got.Limits["write"]["1m"] != 100 || got.Allow[0] != "192.0.2.0/24" {
+		t.Errorf("what was not touched has changed: %+v, %v", got, err)
+	}
+	same.Set("once", "")
+	other := url.Values{"name": {"m"}, "role": {"concierge"}, "levels": {"2", "4"}, "test": {"yes"}, "limit-list": {"7/1h"}, "allow": {"2001:db8::1\r\n 10.0.0.1"}}
+	b.submit(path, other).must(t, 200)
+	got, err := d.service.Key(t.Context(), k.ID)
+	if err != nil || got.Name != "m" || got.Role != "concierge" || got.Levels != "24" || !got.Test || got.Expires != nil || len(got.Limits) != 1 || got.Limits["list"]["1h"] != 7 ||
+		!slices.Equal(got.Allow, []string{"2001:db8::1/128", "10.0.0.1/32"}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	b.post(path, stale).must(t, 422, "Somebody else has changed this")
+	b.submit(path, url.Values{"name": {"m"}, "role": {"operator"}}).must(t, 422, "cannot become one that administers")
+
+	edit := "/console/edit-broker?name=b"
+	b.submit(edit, url.Values{"title": {"B"}, "contact": {"b@example"}, "blocked": {"yes"}}).must(t, 200, "The changes are saved", "b@example", `<span class="state blocked">`)
+	b.get("/console/keys?state=blocked").must(t, 200, k.ID)
+	b.submit(edit, url.Values{"title": {"B"}}).must(t, 200, `<span class="state active">`)
+}
+
+func TestListsAreSearchedAndPaged(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "auditor")
+	for _, name := range []string{"a&b", "<script>alert(1)</script>", "."} {
+		if _, err := d.service.CreateBroker(t.Context(), root, adminapi.NewBroker{Name: strings.ReplaceAll(name, "/", "")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.get("/console/broker?name=.").must(t, 200)
+	for n := range 30 {
+		d.now = d.now.Add(time.Second)
+		d.key(t, adminapi.NewKey{Broker: "a&b", KeySettings: settings("<script>"+strings.Repeat("x", n), "broker")})
+	}
+	first := b.get("/console/keys?broker=a%26b&q=SCRIPT")
+	first.must(t, 200, "&lt;script&gt;", `rel="next"`)
+	if strings.Contains(first.text, "<script>x") || strings.Count(first.text, `<th scope="row">`) != 25 {
+		t.Errorf("got %s", first.text)
+	}
+	next := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(first.text)
+	second := b.get(strings.ReplaceAll(next[1], "&amp;", "&"))
+	second.must(t, 200, "First page")
+	if strings.Count(second.text, `<th scope="row">`) != 5 {
+		t.Errorf("got %s", second.text)
+	}
+	back := regexp.MustCompile(`href="([^"]+)">First page`).FindStringSubmatch(second.text)
+	if got := b.get("/console/keys" + strings.ReplaceAll(back[1], "&amp;", "&")); strings.Count(got.text, `<th scope="row">`) != 25 || !strings.Contains(got.text, `value="a&amp;b"`) {
+		t.Errorf("%q leads to %s", back[1], got.text)
+	}
+	b.get("/console/keys?q=nothing").must(t, 200, "No key is like that")
+
+	var seen []string
+	for path := "/console/audit"; path != ""; {
+		page := b.get(path)
+		page.must(t, 200)
+		for _, entry := range regexp.MustCompile(`<li id="entry-(\d+)"`).FindAllStringSubmatch(page.text, -1) {
+			seen = append(seen, entry[1])
+		}
+		path = ""
+		if older := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(page.text); older != nil {
+			path = older[1]
+		}
+	}
+	if len(seen) != 34 || seen[0] != "34" || seen[33] != "1" {
+		t.Errorf("the log has %v", seen)
+	}
+	for path, status := range map[string]int{"/console/audit?before=x": 400, "/console/audit?before=99999": 200, "/console/keys/none": 404, "/console/broker?name=none": 404, "/console/keys/none/x": 404} {
+		b.get(path).must(t, status)
+	}
+}
+
+// broken is a service whose store does not answer.
+type broken struct{ console.Service }
+
+func (broken) Keys(context.Context, admin.Filter) ([]adminapi.Key, string, error) {
+	return nil, "", errors.New("disk on fire")
+}
+
+func (broken) Head(context.Context) (adminapi.Head, error) {
+	return adminapi.Head{}, fault.New(fault.Unavailable, fault.URL, "store", "Come again.")
+}
+
+func TestAFailureIsAPageThatTellsNothing(t *testing.T) {
+	d := newDesk(t)
+	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
+	c, err := console.New(bytes.Repeat([]byte("s"), 32), broken{d.service}, d.verifier, slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(c.Handler())
+	defer server.Close()
+	d.consoles[0] = server
+	b := d.browser(t)
+	got := b.post("/console/sign-in", url.Values{"key": {secret}})
+	got.must(t, 500, "Something went wrong")
+	if strings.Contains(got.text, "fire") || !strings.Contains(d.log.String(), "disk on fire") {
+		t.Errorf("the page says %s, the log %s", got.text, d.log.String())
+	}
+	b.get("/console/new-key").must(t, 503, "Come again.")
+}

@@ -1,0 +1,211 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+)
+
+const (
+	idleTime    = 20 * time.Minute // without a request, after which a session is over
+	longest     = 4 * time.Hour    // of a session, however busy
+	renewEvery  = time.Minute      // a cookie is made anew at most so often
+	plainCookie = "registry-console"
+	hostCookie  = "__Host-registry-console" // over TLS: browsers take it from this host alone, and only Secure
+)
+
+// session is who is signed in, by the hash of their key: whether that is still
+// good is asked with each request.
+type session struct {
+	Hash  string    `json:"hash"`
+	Begun time.Time `json:"begun"`
+	Used  time.Time `json:"used"`
+}
+
+func (s session) over(now time.Time) bool {
+	return now.Sub(s.Used) >= idleTime || now.Sub(s.Begun) >= longest
+}
+
+// sealer makes cookies of sessions that any auth service can open, and nobody
+// else: their key is derived from the registry's secret (RFC 5869).
+type sealer struct{ aead cipher.AEAD }
+
+func newSealer(secret []byte) (*sealer, error) {
+	key, err := hkdf.Key(sha256.New, secret, nil, "asset-registry console session", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive key of the console's sessions: %w", err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("seal the console's sessions: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return nil, fmt.Errorf("seal the console's sessions: %w", err)
+	}
+	return &sealer{aead}, nil
+}
+
+func (s *sealer) close(of session) (string, error) {
+	text, err := json.Marshal(of)
+	if err != nil {
+		return "", fmt.Errorf("encode session: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, nil)), nil
+}
+
+// open returns what close has sealed; false for any other text.
+func (s *sealer) open(text string) (of session, ok bool) {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return of, false
+	}
+	plain, err := s.aead.Open(nil, nil, sealed, nil)
+	if err != nil {
+		return of, false
+	}
+	return of, json.Unmarshal(plain, &of) == nil
+}
+
+// secure tells whether the browser speaks TLS, to us or to a proxy in front.
+// Who claims it falsely only keeps a cookie from their own browser.
+func secure(r *http.Request) bool {
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
+}
+
+func cookie(r *http.Request) *http.Cookie {
+	name := plainCookie
+	if secure(r) {
+		name = hostCookie
+	}
+	return &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteStrictMode}
+}
+
+func (c *Console) remember(w http.ResponseWriter, r *http.Request, s session) error {
+	sealed, err := c.seal.close(s)
+	if err != nil {
+		return err
+	}
+	kept := cookie(r)
+	kept.Value, kept.MaxAge = sealed, int(idleTime.Seconds())
+	http.SetCookie(w, kept)
+	return nil
+}
+
+func (c *Console) forget(w http.ResponseWriter, r *http.Request) {
+	gone := cookie(r)
+	gone.MaxAge = -1
+	http.SetCookie(w, gone)
+}
+
+// who tells who is signed in. It is a fault of kind Unauthorized if nobody is,
+// or no longer.
+func (c *Console) who(w http.ResponseWriter, r *http.Request) (admin.Actor, error) {
+	nobody := fault.New(fault.Unauthorized, fault.Header, "Cookie", "You are not signed in.")
+	sent, err := r.Cookie(cookie(r).Name)
+	if err != nil {
+		return admin.Actor{}, nobody
+	}
+	s, ok := c.seal.open(sent.Value)
+	now := c.now()
+	if !ok || s.over(now) {
+		return admin.Actor{}, nobody
+	}
+	by, err := c.enter(r, s.Hash)
+	if err != nil {
+		return by, err
+	}
+	if now.Sub(s.Used) >= renewEvery {
+		s.Used = now
+		err = c.remember(w, r, s)
+	}
+	return by, err
+}
+
+// enter tells whom a key of a hash lets in.
+func (c *Console) enter(r *http.Request, hash string) (admin.Actor, error) {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return admin.Actor{}, fault.New(fault.Forbidden, fault.URL, "permission", "Your address is not known.")
+	}
+	by, err := c.door.Operator(r.Context(), hash, from.Addr().Unmap())
+	by.RequestID = r.Header.Get(httpserver.RequestIDHeader)
+	return by, err
+}
+
+// signInPage is the page to sign in at.
+type signInPage struct {
+	Next  string // where to go from there
+	Wrong string
+}
+
+func signInPath(r *http.Request) string {
+	next := r.URL.RequestURI()
+	if r.Method != http.MethodGet {
+		next = r.URL.Path
+	}
+	return "/console/sign-in?" + url.Values{"next": {next}}.Encode()
+}
+
+// inside returns a path of the console, and that of its first page in place of
+// any other: links to the sign-in lead nowhere else.
+func inside(path string) string {
+	at, err := url.Parse(path)
+	if err != nil || at.IsAbs() || at.Host != "" || !strings.HasPrefix(at.Path, root) || strings.ContainsAny(path, "\\\r\n") {
+		return "/console/keys"
+	}
+	return at.RequestURI()
+}
+
+func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) error {
+	return c.show(w, http.StatusOK, "sign-in", view{Title: "Sign in", Notice: notices[r.URL.Query().Get("notice")], Body: signInPage{Next: inside(r.URL.Query().Get("next"))}})
+}
+
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	hash := authapi.Hash(strings.TrimSpace(r.PostForm.Get("key")))
+	next := inside(r.PostForm.Get("next"))
+	if _, err := c.enter(r, hash); err != nil {
+		if fault.KindOf(err) != fault.Unauthorized {
+			return err
+		}
+		return c.show(w, http.StatusUnauthorized, "sign-in", view{Title: "Sign in", Body: signInPage{
+			Next: next, Wrong: "This key does not open the console. It may be mistyped, expired or revoked, or no key of an operator or auditor.",
+		}})
+	}
+	now := c.now()
+	if err := c.remember(w, r, session{Hash: hash, Begun: now, Used: now}); err != nil {
+		return err
+	}
+	http.Redirect(w, r, next, http.StatusSeeOther)
+	return nil
+}
+
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
+	c.forget(w, r)
+	redirect(w, r, "/console/sign-in", signedOut)
+	return nil
+}
+
+// digest names a text by what it is.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
