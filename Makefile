@@ -1,7 +1,7 @@
 # Everything that is done with this project. `make help` lists it.
 
 MODULES     := assetsvc authsvc deploy gateway shared
-APART       := deploy/devmongo deploy/faults deploy/k8s/check deploy/observability/check deploy/observability/collector # modules outside of the workspace, for what only they need
+APART       := deploy/console deploy/devmongo deploy/faults deploy/k8s/check deploy/observability/check deploy/observability/collector # modules outside of the workspace, for what only they need
 PACKAGES    := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -10,7 +10,7 @@ SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit test-k8s e2e test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose test-observability vuln clean
+.PHONY: help setup build run run-split test check unit test-k8s e2e test-console test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose test-observability vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -42,10 +42,14 @@ unit: test-k8s ## unit and conformance tests, with the race detector
 test-k8s: ## the manifests for Kubernetes, without a cluster: by the API server's code, and with the programs
 	cd deploy/k8s/check && GOWORK=off go test -count=1 -timeout 10m .
 
-e2e: ## scenarios on one process and on three, restarts, crashes, faults, the feed checked in short
+e2e: test-console ## scenarios on one process and on three, restarts, crashes, faults, the feed checked in short, the console
 	go test -count=1 -timeout 25m ./deploy/e2e/...
 	go test -count=1 -timeout 25m ./deploy/feedcheck
 	cd deploy/faults && GOWORK=off go test -race -count=1 -timeout 10m .
+
+test-console: ## the admin console in a browser; what it looks like is left in bin/screenshots
+	@deploy/setup.sh chromium
+	cd deploy/console && GOWORK=off go test -count=1 -timeout 10m .
 
 test-mongo: ## the suites of the MongoDB store, and the large feed check, on the server that MONGODB_URI names
 	@test -n "$(MONGODB_URI)" || { echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2; exit 2; }
