@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/shared/adminapi"
@@ -24,6 +25,7 @@ type auditPage struct {
 
 type auditEntry struct {
 	adminapi.Entry
+	Name    string // of the key that it is about
 	Changes []difference
 }
 
@@ -54,39 +56,42 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 			return err
 		}
 		for _, e := range slices.Backward(entries) {
-			changes, err := differences(e)
+			shown, err := viewEntry(e)
 			if err != nil {
 				return err
 			}
-			p.Entries = append(p.Entries, auditEntry{e, changes})
+			p.Entries = append(p.Entries, shown)
 		}
 	}
 	return c.show(w, http.StatusOK, "audit", view{Title: "Audit log", Section: "audit", By: by, Body: p})
 }
 
-// differences tells what an entry changed, field by field.
-func differences(e adminapi.Entry) ([]difference, error) {
+// viewEntry tells what an entry changed, field by field.
+func viewEntry(e adminapi.Entry) (auditEntry, error) {
+	shown := auditEntry{Entry: e}
 	var before, after map[string]json.RawMessage
 	for text, into := range map[*json.RawMessage]*map[string]json.RawMessage{&e.Before: &before, &e.After: &after} {
 		if len(*text) == 0 {
 			continue
 		}
 		if err := json.Unmarshal(*text, into); err != nil {
-			return nil, fmt.Errorf("read audit entry %d: %w", e.Seq, err)
+			return shown, fmt.Errorf("read audit entry %d: %w", e.Seq, err)
 		}
+	}
+	if strings.HasPrefix(e.Subject, "key ") {
+		shown.Name = plain(after["name"])
 	}
 	both := maps.Clone(after)
 	if both == nil {
 		both = map[string]json.RawMessage{}
 	}
 	maps.Copy(both, before)
-	var found []difference
 	for _, field := range slices.Sorted(maps.Keys(both)) {
 		if field != "modified" && !bytes.Equal(before[field], after[field]) {
-			found = append(found, difference{field, plain(before[field]), plain(after[field])})
+			shown.Changes = append(shown.Changes, difference{field, plain(before[field]), plain(after[field])})
 		}
 	}
-	return found, nil
+	return shown, nil
 }
 
 // plain is a JSON value as people read it: a text without its quotes.

@@ -10,8 +10,9 @@ import (
 // The chart's measures, in its own units.
 const (
 	chartWidth  = 720
-	chartHeight = 220
-	chartLeft   = 64 // room for the numbers of the axis
+	chartHeight = 260
+	chartLeft   = 56 // room for the numbers of the axis
+	chartRight  = 32 // and for half of the last day's name
 	chartTop    = 12
 	chartBottom = 32 // room for the days
 )
@@ -53,7 +54,7 @@ func (c chart) Classes() []string { return classes }
 
 // newChart draws the counts of the last days, those without any included.
 func newChart(counts []adminapi.Day, days int, now time.Time) chart {
-	c := chart{Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth, Span: days}
+	c := chart{Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartRight, Span: days}
 	by := map[string]map[string]int64{}
 	for _, day := range counts {
 		by[day.Day] = day.Counts
@@ -83,7 +84,7 @@ func (c *chart) draw() {
 	for n := int64(0); n <= top; n += step {
 		c.Ticks = append(c.Ticks, chartTick{floor - scale(n), short(n)})
 	}
-	slot := float64(chartWidth-chartLeft) / float64(len(c.Days))
+	slot := float64(chartWidth-chartLeft-chartRight) / float64(len(c.Days))
 	every := max(1, len(c.Days)/6)
 	for i := range c.Days {
 		day := &c.Days[i]
@@ -125,4 +126,13 @@ func short(n int64) string {
 		}
 	}
 	return strconv.FormatInt(n, 10)
+}
+
+// grouped is a number with its thousands apart.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }

@@ -80,6 +80,8 @@ func parseViews() (views, error) {
 	functions := template.FuncMap{
 		"when":        when,
 		"machine":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"levels":      func(levels string) string { return strings.Join(strings.Split(levels, ""), ", ") },
+		"number":      grouped,
 		"brokerPath":  brokerPath,
 		"keyPath":     keyPath,
 		"subjectPath": subjectPath,
