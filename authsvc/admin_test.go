@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -136,6 +137,54 @@ func TestTheInternalAPIHasNoDoorToTheAdminAPI(t *testing.T) {
 	client := authapi.NewClient(call(t, strings.TrimSuffix(address, "/admin/v1")), newSigner(t, secret), "test")
 	if _, err := client.VerifyKey(t.Context(), authapi.Hash("x")); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("the admin listener verifies keys: %v", err)
+	}
+}
+
+func TestTheConsoleIsOnTheAdminListenerAlone(t *testing.T) {
+	s, address, key := startAdmin(t)
+	address = strings.TrimSuffix(address, "/admin/v1")
+	internal := http.Client{Transport: httpserver.InProcess(s.Handler())}
+	if resp, err := internal.Get("http://authsvc/console/sign-in"); err != nil || resp.StatusCode != 404 {
+		t.Errorf("the internal API answers %v, %v", resp, err)
+	}
+	for path, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		"/console":         {200, "text/html; charset=utf-8"}, // after being led to the sign-in
+		"/console/sign-in": {200, "text/html; charset=utf-8"},
+		"/console/none":    {404, "text/html; charset=utf-8"},
+		"/none":            {404, "application/json"},
+		"/admin/v1/keys":   {401, "application/json"},
+		"/livez":           {200, "application/json"},
+	} {
+		resp, err := http.Get(address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want.status || resp.Header.Get("Content-Type") != want.kind {
+			t.Errorf("%s: got %d %s", path, resp.StatusCode, resp.Header.Get("Content-Type"))
+		}
+	}
+	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).PostForm(address+"/console/sign-in", url.Values{"key": {key}})
+	if err != nil || resp.StatusCode != 303 || len(resp.Cookies()) != 1 {
+		t.Errorf("signing in: %v, %v", resp, err)
+	}
+	if status, answer := ask(t, "wrong", address+"/admin/v1/keys", ""); status != 401 {
+		t.Errorf("got %d %v", status, answer)
+	}
+}
+
+func TestTheAdminAPIRefusesWhoGuesses(t *testing.T) {
+	_, address, key := startAdmin(t)
+	for range 30 {
+		if status, answer := ask(t, "wrong", address+"/keys", ""); status != 401 {
+			t.Fatalf("got %d %v", status, answer)
+		}
+	}
+	if status, answer := ask(t, key, address+"/keys", ""); status != 429 {
+		t.Errorf("got %d %v", status, answer)
 	}
 }
 

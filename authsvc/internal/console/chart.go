@@ -90,7 +90,7 @@ func (c *chart) draw() {
 		day := &c.Days[i]
 		x, y := chartLeft+slot*float64(i), floor
 		day.Middle = x + slot/2
-		if last := len(c.Days) - 1 - i; last%every == 0 && i*2 >= every {
+		if last := len(c.Days) - 1 - i; last%every == 0 {
 			day.Label, day.Minor = day.Name[len("2026-"):], last/every%2 == 1
 		}
 		for n, class := range classes {
