@@ -63,7 +63,49 @@ func TestNobodyFramesTheConsole(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	b.run(chromedp.Navigate(server.URL))
-	if told := strings.Join(b.complaints(), "; "); !strings.Contains(told, "frame-ancestors") {
-		t.Errorf("the browser frames it: %q", told)
+	b.mustComplain("frame-ancestors")
+}
+
+func TestNamesAreShownAsText(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	b.signIn(r.operator(t))
+	evil := `<script>window.owned = 1</script>"'><img src=x onerror="window.owned = 1">`
+	broker := strings.ReplaceAll(evil, "/", "")
+	b.goTo("/new-broker")
+	b.fill(map[string]string{"name": broker, "title": evil, "contact": "javascript:window.owned=1"})
+	b.submit()
+	b.mustSay(broker)
+	b.goTo("/new-key")
+	b.fill(map[string]string{"broker": broker, "name": evil})
+	b.submit()
+	b.shown()
+	b.follow(chromedp.Reload())
+	key := b.path()
+	for _, path := range []string{key, key + "/edit", key + "/rotate", key + "/revoke", "/keys", "/keys?q=%22%3E%3Cscript%3E", "/brokers", "/audit", "/sign-in?next=%22%3E%3Cscript%3Ewindow.owned=1%3C/script%3E"} {
+		b.goTo(path)
+		owned := evaluate[bool](b, "window.owned === 1")
+		made := evaluate[bool](b, "document.querySelector('main script, main img') !== null")
+		if owned || made {
+			t.Errorf("%s runs what is a name: %v %v", path, owned, made)
+		}
 	}
+	b.goTo("/keys")
+	b.mustSay(evil)
+	b.screenshot("names")
+	b.mustBeContent()
+}
+
+// The others would see no violation if none were told.
+func TestThePolicyForbidsScriptInAPage(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	b.goTo("/sign-in")
+	b.mustBeContent()
+	evaluate[chromedp.Void](b, `document.body.insertAdjacentHTML("beforeend", '<p style="color:red">')`)
+	evaluate[chromedp.Void](b, `(() => { const inline = document.createElement("script"); inline.textContent = "window.owned = 1"; document.body.append(inline) })()`)
+	if owned := evaluate[bool](b, "window.owned === 1"); owned {
+		t.Error("script of a page runs")
+	}
+	b.mustComplain("inline style", "inline script")
 }

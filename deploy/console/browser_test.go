@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -99,6 +100,20 @@ func (b *browser) mustBeContent() {
 	}
 }
 
+// mustComplain waits until the browser has complained of all of these.
+func (b *browser) mustComplain(of ...string) {
+	b.t.Helper()
+	told := ""
+	for slices.ContainsFunc(of, func(text string) bool { return !strings.Contains(told, text) }) {
+		select {
+		case <-b.ctx.Done():
+			b.t.Fatalf("the browser complains of %q, want %q", told, of)
+		case <-time.After(20 * time.Millisecond):
+			told += strings.Join(b.complaints(), "; ")
+		}
+	}
+}
+
 func (b *browser) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	if err := chromedp.Do(b.ctx, actions...); err != nil {
@@ -123,9 +138,13 @@ func (b *browser) click(selector string) {
 	b.follow(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// fill sets fields by name.
+// fill sets fields by name, once the page has put the focus where it wants it:
+// the browser complains if that is taken from it.
 func (b *browser) fill(fields map[string]string) {
 	b.t.Helper()
+	for !evaluate[bool](b, `document.querySelector("[autofocus]") === null || document.activeElement !== document.body`) {
+		time.Sleep(10 * time.Millisecond)
+	}
 	for name, value := range fields {
 		b.run(chromedp.SetValue(chromedp.CSS(fmt.Sprintf("[name=%q]", name)), value))
 	}

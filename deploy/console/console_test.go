@@ -1,10 +1,8 @@
 package console
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	permission "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
@@ -79,7 +77,7 @@ func TestTheLifeOfAKey(t *testing.T) {
 	b.follow(chromedp.Reload())
 	b.mustSay("Usage")
 	b.mustNotSay(first)
-	b.follow(chromedp.NavigateBack())
+	b.run(chromedp.NavigateBack())
 	b.mustNotSay(first)
 	b.goTo("/keys?q=PROD&broker=acme")
 	if rows := evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"); rows != 1 {
@@ -106,6 +104,16 @@ func TestTheLifeOfAKey(t *testing.T) {
 	b.follow(chromedp.Reload())
 	b.mustSay("No. 2")
 	b.mustNotSay(first, second, "No. 3")
+
+	b.goTo("/keys/" + id + "/rotate")
+	b.submit()
+	third := b.shown()
+	b.click("main .button")
+	b.mustSay("No. 3")
+	b.run(chromedp.NavigateBack())
+	b.mustNotSay(third)
+	b.goTo("/keys/" + id)
+	b.mustNotSay(third, "No. 4")
 
 	b.goTo("/keys/" + id + "/edit")
 	b.fill(map[string]string{"name": "production, new", "limit-read": "fast", "allow": "nowhere"})
@@ -216,235 +224,3 @@ func TestAnAuditorSeesNoButtons(t *testing.T) {
 	b.screenshot("auditor-refused")
 	b.mustBeContent()
 }
-
-func TestNamesAreShownAsText(t *testing.T) {
-	r := startRegistry(t)
-	b := open(t, r.console)
-	b.signIn(r.operator(t))
-	evil := `<script>window.owned = 1</script>"'><img src=x onerror="window.owned = 1">`
-	broker := strings.ReplaceAll(evil, "/", "")
-	b.goTo("/new-broker")
-	b.fill(map[string]string{"name": broker, "title": evil, "contact": "javascript:window.owned=1"})
-	b.submit()
-	b.mustSay(broker)
-	b.goTo("/new-key")
-	b.fill(map[string]string{"broker": broker, "name": evil})
-	b.submit()
-	b.shown()
-	b.follow(chromedp.Reload())
-	key := b.path()
-	for _, path := range []string{key, key + "/edit", key + "/rotate", key + "/revoke", "/keys", "/keys?q=%22%3E%3Cscript%3E", "/brokers", "/audit", "/sign-in?next=%22%3E%3Cscript%3Ewindow.owned=1%3C/script%3E"} {
-		b.goTo(path)
-		owned := evaluate[bool](b, "window.owned === 1")
-		made := evaluate[bool](b, "document.querySelector('main script, main img') !== null")
-		if owned || made {
-			t.Errorf("%s runs what is a name: %v %v", path, owned, made)
-		}
-	}
-	b.goTo("/keys")
-	b.mustSay(evil)
-	b.screenshot("names")
-	b.mustBeContent()
-}
-
-// The others would see no violation if none were told.
-func TestThePolicyForbidsScriptInAPage(t *testing.T) {
-	r := startRegistry(t)
-	b := open(t, r.console)
-	b.goTo("/sign-in")
-	b.mustBeContent()
-	evaluate[chromedp.Void](b, `document.body.insertAdjacentHTML("beforeend", '<p style="color:red">')`)
-	evaluate[chromedp.Void](b, `(() => { const inline = document.createElement("script"); inline.textContent = "window.owned = 1"; document.body.append(inline) })()`)
-	if owned := evaluate[bool](b, "window.owned === 1"); owned {
-		t.Error("script of a page runs")
-	}
-	told := strings.Join(b.complaints(), "; ")
-	if !strings.Contains(told, "Content Security Policy") {
-		t.Errorf("the browser tells of no violation: %q", told)
-	}
-}
-
-func TestTheKeyboardIsEnough(t *testing.T) {
-	r := startRegistry(t)
-	b := open(t, r.console)
-	key := r.operator(t)
-	b.goTo("/sign-in")
-	b.mustFocus("#key") // at once
-	b.run(chromedp.KeyEvent(key))
-	b.press("\r")
-	if b.path() != "/keys" {
-		t.Fatalf("signing in leads to %s", b.location())
-	}
-	b.tabTo(".skip")
-	b.screenshot("keyboard-skip")
-	b.tabTo(`nav a[href="/console/brokers"]`)
-	b.press("\r")
-	b.tabTo(`a[href="/console/new-broker"]`)
-	b.screenshot("keyboard-focus")
-	b.press("\r")
-	b.tabTo("#name")
-	b.run(chromedp.KeyEvent("keys"))
-	b.press("\r")
-	b.mustSay("Created.")
-	b.tabTo(`a[href="/console/new-key?broker=keys"]`)
-	b.press("\r")
-	b.tabTo("#name")
-	b.run(chromedp.KeyEvent("typed"))
-	b.tabTo(`[name=levels][value="3"]`)
-	b.run(chromedp.KeyEvent(" "))
-	b.tabTo("main button[type=submit]")
-	b.press("\r")
-	secret := b.shown()
-	r.mustKnow(t, secret, 200)
-	b.tabTo("main .button")
-	b.press("\r")
-	b.mustSay("typed", "Levels\n3")
-	b.tabTo(`a[href$="/revoke"]`)
-	b.press("\r")
-	b.tabTo("main button[type=submit]")
-	b.press("\r")
-	b.mustSay("The key is revoked.")
-	r.mustKnow(t, secret, 401)
-	b.tabTo(".account button")
-	b.press("\r")
-	b.mustSay("You are signed out.")
-	b.mustBeContent()
-}
-
-// tabTo presses Tab until an element has the focus, and checks that its user
-// sees that it has.
-func (b *browser) tabTo(selector string) {
-	b.t.Helper()
-	for range 80 {
-		b.run(chromedp.KeyEvent("\t"))
-		if there := evaluate[bool](b, fmt.Sprintf("document.activeElement === document.querySelector(%q)", selector)); there {
-			b.mustFocus(selector)
-			return
-		}
-	}
-	b.t.Fatalf("Tab does not lead to %s at %s", selector, b.location())
-}
-
-func (b *browser) mustFocus(selector string) {
-	b.t.Helper()
-	there := evaluate[bool](b, fmt.Sprintf("document.activeElement === document.querySelector(%q)", selector))
-	outline := evaluate[string](b, "getComputedStyle(document.activeElement).outlineStyle")
-	if !there || outline == "none" {
-		b.t.Errorf("%s has the focus: %v, and its outline is %s", selector, there, outline)
-	}
-}
-
-// press presses a key that leads to another page.
-func (b *browser) press(key string) {
-	b.t.Helper()
-	b.follow(chromedp.KeyEvent(key))
-}
-
-// stock fills a registry with what its pages look like in use, and returns the
-// path of a key.
-func (b *browser) stock(r *registry) string {
-	b.t.Helper()
-	b.acme()
-	for _, name := range []string{"ProZorro.Sale", "Державна установа «Агентство з повернення активів»"} {
-		b.goTo("/new-broker")
-		b.fill(map[string]string{"name": name, "title": "ДП " + name, "contact": "office@example.org"})
-		b.submit()
-	}
-	var path string
-	for _, key := range []map[string]string{
-		{"broker": "ProZorro.Sale", "name": "verification", "expires": time.Now().UTC().AddDate(1, 0, 0).Format("2006-01-02T15:04:05")},
-		{"broker": "acme", "name": "a very long name of a key that somebody has thought of to be entirely clear"},
-		{"broker": "acme", "name": "production", "limit-write": "5/1s, 100/1m", "allow": "192.0.2.0/24\n2001:db8::/32"},
-	} {
-		b.goTo("/new-key")
-		b.fill(key)
-		b.run(chromedp.Click(chromedp.CSS(`[name=levels][value="1"]`)), chromedp.Click(chromedp.CSS(`[name=levels][value="3"]`)))
-		b.submit()
-		b.shown()
-		b.follow(chromedp.Reload())
-		path = b.path()
-	}
-	r.use(b.t, strings.TrimPrefix(path, "/keys/"))
-	return path
-}
-
-func TestEveryPageOnEveryScreen(t *testing.T) {
-	r := startRegistry(t)
-	b := open(t, r.console)
-	b.signIn(r.operator(t))
-	key := b.stock(r)
-	pages := map[string]string{
-		"keys": "/keys", "key": key, "key-year": key + "?days=365", "key-form": "/new-key", "key-edit": key + "/edit", "rotate": key + "/rotate", "revoke": key + "/revoke",
-		"brokers": "/brokers", "broker": "/broker?name=acme", "broker-form": "/edit-broker?name=acme", "audit": "/audit", "check": "/audit/check",
-		"empty": "/keys?q=nothing", "missing": "/none",
-	}
-	background := map[bool]string{}
-	for _, screen := range []struct {
-		name  string
-		phone bool
-		dark  bool
-	}{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false}, {"phone-dark", true, true}} {
-		t.Run(screen.name, func(t *testing.T) {
-			if screen.phone {
-				b.phone()
-			}
-			b.dark(screen.dark)
-			for name, path := range pages {
-				b.goTo(path)
-				b.mustFit(name)
-				b.mustBeLegible(name)
-				b.screenshot(screen.name + "-" + name)
-			}
-			background[screen.dark] = evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
-		})
-	}
-	if background[true] == background[false] {
-		t.Errorf("light and dark are both %s", background[true])
-	}
-	b.mustBeContent()
-}
-
-// mustFit checks that a page needs no scrolling sideways, that its ids are its
-// elements' own, and that each field has a label.
-func (b *browser) mustFit(name string) {
-	b.t.Helper()
-	wide := evaluate[[]string](b, `[document.documentElement.scrollWidth > innerWidth ? "the page: " + document.documentElement.scrollWidth : null,
-		...[...document.querySelectorAll("main *, header *")].map(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".rows thead") ? e.outerHTML.slice(0, 200) : null)].filter(Boolean)`)
-	if len(wide) > 0 {
-		b.t.Errorf("%s is too wide: %q", name, wide)
-	}
-	nameless := evaluate[[]string](b, `[...document.querySelectorAll("input:not([type=hidden], [hidden]), select, textarea")].filter(e => e.labels.length === 0).map(e => e.outerHTML)
-		.concat([...document.querySelectorAll("[id]")].map(e => e.id).filter((id, at, all) => all.indexOf(id) !== at))`)
-	if len(nameless) > 0 {
-		b.t.Errorf("%s has fields without a label, or ids twice: %q", name, nameless)
-	}
-}
-
-// mustBeLegible checks that texts stand out from what is behind them as WCAG
-// 2.2 asks (1.4.3, level AA).
-func (b *browser) mustBeLegible(name string) {
-	b.t.Helper()
-	faint := evaluate[[]string](b, contrast)
-	if len(faint) > 0 {
-		b.t.Errorf("%s is hard to read: %q", name, faint)
-	}
-}
-
-const contrast = `(() => {
-	const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
-	const over = colours => { canvas.clearRect(0, 0, 1, 1); for (const c of colours) { canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); } return [...canvas.getImageData(0, 0, 1, 1).data]; };
-	const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-	const faint = [];
-	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-	while (texts.nextNode()) {
-		const e = texts.currentNode.parentElement;
-		if (!texts.currentNode.textContent.trim() || !e.checkVisibility() || ["TITLE", "DESC", "OPTION"].includes(e.tagName)) continue;
-		const behind = [];
-		for (let at = e; at; at = at.parentElement) behind.unshift(getComputedStyle(at).backgroundColor);
-		const style = getComputedStyle(e), ground = ["white", ...behind];
-		const [a, b] = [light(over(ground)), light(over([...ground, e.closest("svg") ? style.fill : style.color]))].sort((x, y) => y - x);
-		const ratio = (a + 0.05) / (b + 0.05);
-		if (ratio < 4.5) faint.push(texts.currentNode.textContent.trim().slice(0, 40) + " " + ratio.toFixed(2));
-	}
-	return faint;
-})()`

@@ -1,0 +1,179 @@
+package console_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/boltstore"
+	"asset-registry/authsvc/internal/console"
+	"asset-registry/shared/adminapi"
+)
+
+// desk is a console on a store of its own.
+type desk struct {
+	service  *admin.Service
+	verifier *admin.Verifier
+	consoles []*httptest.Server // on the same store, as of several auth services
+	now      time.Time
+	log      bytes.Buffer
+}
+
+var root = admin.OfCommand("test")
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	secret := bytes.Repeat([]byte("s"), 32)
+	sealer, err := admin.NewSealer(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	clock := func() time.Time { return d.now }
+	log := slog.New(slog.NewJSONHandler(&d.log, nil))
+	d.service = admin.NewService(store, sealer, log, clock)
+	d.verifier = admin.NewVerifier(apikey.Keys{}, store, store, log, clock)
+	for range 2 {
+		c, err := console.New(secret, d.service, d.verifier, log, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(c.Handler())
+		t.Cleanup(server.Close)
+		d.consoles = append(d.consoles, server)
+	}
+	return d
+}
+
+func (d *desk) key(t *testing.T, n adminapi.NewKey) (adminapi.Key, string) {
+	t.Helper()
+	k, secret, err := d.service.CreateKey(t.Context(), root, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, secret
+}
+
+func settings(name, role string) adminapi.KeySettings {
+	return adminapi.KeySettings{Name: name, Role: role}
+}
+
+// browser is a browser at one of the consoles.
+type browser struct {
+	t      *testing.T
+	client *http.Client
+	base   string
+}
+
+// answer is what a browser gets, where the last redirect has led it.
+type answer struct {
+	*http.Response
+	text string
+}
+
+func (d *desk) browser(t *testing.T) *browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &browser{t, &http.Client{Jar: jar}, d.consoles[0].URL}
+}
+
+// signedIn is a browser whose user has a new key of a role.
+func (d *desk) signedIn(t *testing.T, role string) *browser {
+	t.Helper()
+	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("Ольга", role)})
+	b := d.browser(t)
+	if got := b.post("/console/sign-in", url.Values{"key": {secret}}); got.Request.URL.Path != "/console/keys" {
+		t.Fatalf("signing in leads to %s: %s", got.Request.URL, got.text)
+	}
+	return b
+}
+
+func (b *browser) do(req *http.Request) answer {
+	b.t.Helper()
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return answer{resp, string(text)}
+}
+
+func (b *browser) get(path string) answer {
+	b.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, b.base+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.do(req)
+}
+
+func (b *browser) post(path string, form url.Values) answer {
+	b.t.Helper()
+	return b.postFrom(path, form, http.Header{"Sec-Fetch-Site": {"same-origin"}})
+}
+
+func (b *browser) postFrom(path string, form url.Values, from http.Header) answer {
+	b.t.Helper()
+	req, err := http.NewRequest(http.MethodPost, b.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header = from
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return b.do(req)
+}
+
+var hidden = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
+
+// fill opens a form, fills in what is given, and returns what it would send.
+func (b *browser) fill(path string, fields url.Values) url.Values {
+	b.t.Helper()
+	opened := b.get(path)
+	if opened.StatusCode != 200 {
+		b.t.Fatalf("%s: %d %s", path, opened.StatusCode, opened.text)
+	}
+	for _, field := range hidden.FindAllStringSubmatch(opened.text, -1) {
+		fields.Set(field[1], field[2])
+	}
+	return fields
+}
+
+func (b *browser) submit(path string, fields url.Values) answer {
+	b.t.Helper()
+	return b.post(path, b.fill(path, fields))
+}
+
+func (a answer) must(t *testing.T, status int, says ...string) {
+	t.Helper()
+	if a.StatusCode != status || a.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("%s: %d %s, want a page with %d: %s", a.Request.URL, a.StatusCode, a.Header.Get("Content-Type"), status, a.text)
+	}
+	for _, text := range says {
+		if !strings.Contains(a.text, text) {
+			t.Errorf("%s: %q is not in %s", a.Request.URL, text, a.text)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+)
+
+func TestASessionEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*testing.T, *desk, adminapi.Key)
+		want bool // whether it is still good
+	}{
+		"not before its time":        {func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20*time.Minute - time.Second) }, true},
+		"when it is idle":            {func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20 * time.Minute) }, false},
+		"when the key is revoked":    {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RevokeKey(t.Context(), root, k.ID) }, false},
+		"when the key has expired":   {func(_ *testing.T, d *desk, k adminapi.Key) { d.now = *k.Expires }, false},
+		"when its secret is rotated": {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RotateKey(t.Context(), root, k.ID, 0) }, false},
+		"but not within the grace":   {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RotateKey(t.Context(), root, k.ID, time.Hour) }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			expires := d.now.Add(10 * time.Minute)
+			if name != "when the key has expired" {
+				expires = d.now.Add(time.Hour)
+			}
+			n := adminapi.NewKey{KeySettings: settings("n", "auditor")}
+			n.Expires = &expires
+			k, secret := d.key(t, n)
+			b := d.browser(t)
+			b.post("/console/sign-in", url.Values{"key": {secret}}).must(t, 200, "<h1>Keys</h1>")
+			b.base = d.consoles[1].URL // any service knows the session
+			b.client.Jar.SetCookies(mustURL(t, b.base), b.client.Jar.Cookies(mustURL(t, d.consoles[0].URL)))
+			c.end(t, d, k)
+			got := b.get("/console/brokers?q=x")
+			if c.want {
+				got.must(t, 200, "<h1>Brokers</h1>")
+				return
+			}
+			got.must(t, 200, "<h1>Sign in</h1>", `name="next" value="/console/brokers?q=x"`)
+			if left := b.client.Jar.Cookies(mustURL(t, b.base)); len(left) > 0 {
+				t.Errorf("the browser still has %v", left)
+			}
+		})
+	}
+}
+
+func TestABusySessionIsRenewedForHoursAndNoLonger(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "auditor")
+	began := d.now
+	for d.now.Sub(began) < 4*time.Hour-10*time.Minute {
+		d.now = d.now.Add(10 * time.Minute)
+		if got := b.get("/console/keys"); d.now.Sub(began) < 4*time.Hour && got.Request.URL.Path != "/console/keys" {
+			t.Fatalf("after %v: %s", d.now.Sub(began), got.Request.URL)
+		}
+	}
+	d.now = began.Add(4 * time.Hour)
+	b.get("/console/keys").must(t, 200, "<h1>Sign in</h1>")
+}
+
+func mustURL(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// stay is a client that follows no redirect.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func TestTheCookieIsForThisOriginAlone(t *testing.T) {
+	d := newDesk(t)
+	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "auditor")})
+	for name, c := range map[string]struct {
+		header http.Header
+		want   string
+		secure bool
+	}{
+		"plain": {http.Header{}, "registry-console", false},
+		"TLS":   {http.Header{"X-Forwarded-Proto": {"https"}}, "__Host-registry-console", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := d.browser(t)
+			b.client.CheckRedirect = stay
+			got := b.postFrom("/console/sign-in", url.Values{"key": {secret}}, c.header).Cookies()
+			if len(got) != 1 || got[0].Name != c.want || !got[0].HttpOnly || got[0].Secure != c.secure || got[0].SameSite != http.SameSiteStrictMode || got[0].Path != "/" || got[0].Domain != "" || got[0].MaxAge != 1200 {
+				t.Fatalf("got %+v", got)
+			}
+			if strings.Contains(got[0].Value, secret) || strings.Contains(got[0].Value, authapi.Hash(secret)) {
+				t.Error("the cookie tells the key")
+			}
+			forged := *got[0]
+			forged.Value = got[0].Value[:len(got[0].Value)-2] + "AA"
+			for _, value := range []string{forged.Value, "", "x"} {
+				req, err := http.NewRequest(http.MethodGet, b.base+"/console/keys", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header = c.header.Clone()
+				req.AddCookie(&http.Cookie{Name: c.want, Value: value})
+				if got := (&browser{t, &http.Client{CheckRedirect: stay}, b.base}).do(req); got.StatusCode != 303 {
+					t.Errorf("the cookie %q lets in: %d", value, got.StatusCode)
+				}
+			}
+		})
+	}
+}
+
+func TestSigningIn(t *testing.T) {
+	d := newDesk(t)
+	if _, err := d.service.CreateBroker(t.Context(), root, adminapi.NewBroker{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	_, broker := d.key(t, adminapi.NewKey{Broker: "b", KeySettings: settings("n", "broker")})
+	elsewhere := adminapi.NewKey{KeySettings: settings("n", "operator")}
+	elsewhere.Allow = []string{"192.0.2.0/24"}
+	_, far := d.key(t, elsewhere)
+	_, good := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
+	b := d.browser(t)
+	for name, key := range map[string]string{"none": "", "wrong": "ark_x", "a broker's": broker} {
+		t.Run(name, func(t *testing.T) {
+			b.post("/console/sign-in", url.Values{"key": {key}}).must(t, 401, "This key does not open the console")
+		})
+	}
+	b.post("/console/sign-in", url.Values{"key": {far}}).must(t, 403, "may not be used from the address 127.0.0.1")
+	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
+		t.Errorf("signed in nonetheless: %s", got.Request.URL)
+	}
+	b.client.CheckRedirect = stay
+	for next, want := range map[string]string{
+		"/console/audit?before=5": "/console/audit?before=5", "//evil.example/console/": "/console/keys", "https://evil.example/console/keys": "/console/keys",
+		"/\\evil.example/console/": "/console/keys", "/elsewhere": "/console/keys", "": "/console/keys",
+	} {
+		if got := b.post("/console/sign-in", url.Values{"key": {" " + good + "\n"}, "next": {next}}); got.Header.Get("Location") != want {
+			t.Errorf("%q leads to %q", next, got.Header.Get("Location"))
+		}
+	}
+	b.client.CheckRedirect = nil
+	b.post("/console/sign-out", nil).must(t, 200, "You are signed out.")
+	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
+		t.Errorf("still signed in: %s", got.Request.URL)
+	}
+	for range 30 {
+		b.post("/console/sign-in", url.Values{"key": {"wrong"}})
+	}
+	refused := b.post("/console/sign-in", url.Values{"key": {good}})
+	refused.must(t, 429, "Too many wrong keys")
+	if refused.Header.Get("Retry-After") == "" {
+		t.Error("it does not say for how long")
+	}
+}
