@@ -14,7 +14,7 @@ const (
 	chartLeft   = 56 // room for the numbers of the axis
 	chartRight  = 32 // and for half of the last day's name
 	chartTop    = 12
-	chartBottom = 32 // room for the days
+	chartBottom = 40 // room for the days
 )
 
 // chart is requests by day as bars, made here: browsers only draw it.
