@@ -100,7 +100,7 @@ func (r *registry) known(t *testing.T, key string) int {
 // a moment to get there.
 func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for got := r.known(t, key); got != want; got = r.known(t, key) {
 		select {
