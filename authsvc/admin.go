@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"net/netip"
 	"time"
 
 	"asset-registry/authsvc/internal/admin"
@@ -12,6 +14,7 @@ import (
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 )
 
@@ -30,14 +33,32 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 	})
 	httpapi.NewAdmin(service, verifier).Route(engine)
 	pages.Route(engine)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- httpserver.Serve(ctx, c.Admin, engine, c.Log, httpserver.Serving{}) }()
+	go func() {
+		served <- httpserver.Serve(ctx, c.Admin, front{engine, c.AdminProxies}, c.Log, httpserver.Serving{DrainDelay: c.AdminDrainDelay})
+	}()
 	c.Log.Info("admin API and console", "addr", c.Admin.Addr().String())
 	return func() error {
 		cancel()
 		return <-served
 	}, nil
+}
+
+// front is what stands before the admin API: like the gateway it meets people,
+// and finds out who they are.
+type front struct {
+	next    http.Handler
+	proxies clientaddr.Proxies
+}
+
+func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Header.Del(httpserver.ClientHeader)
+	if client := f.proxies.Client(r); client.IsValid() {
+		r.Header.Set(httpserver.ClientHeader, client.String()) // for the log
+		r.RemoteAddr = netip.AddrPortFrom(client, 0).String()  // for all others
+	}
+	f.next.ServeHTTP(w, r)
 }
 
 func (c Config) administer(s store) (*admin.Service, error) {

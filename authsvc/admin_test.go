@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -25,11 +26,18 @@ import (
 // a key for it.
 func startAdmin(t *testing.T) (s *Server, address, key string) {
 	t.Helper()
+	return startAdminFor(t.Context(), t, Config{})
+}
+
+// startAdminFor does so until ctx is done, with some settings.
+func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, address, key string) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err = New(t.Context(), Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secret: secret, Admin: listener, Log: slog.New(slog.DiscardHandler)})
+	c.Store, c.Secret, c.Admin, c.Log = "file:"+filepath.Join(t.TempDir(), "tokens.db"), secret, listener, slog.New(slog.DiscardHandler)
+	s, err = New(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,5 +208,59 @@ func TestAdminKeyNeedsTheSecretAndAName(t *testing.T) {
 	c.Secret = bytes.Repeat([]byte("x"), 3)
 	if _, err := AdminKey(t.Context(), c, "n"); err == nil {
 		t.Error("without the secret the log would not be sealed")
+	}
+}
+
+func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
+	for name, c := range map[string]struct {
+		trusted   []netip.Prefix
+		forwarded string
+		want      string
+	}{
+		"nobody is trusted":           {nil, "203.0.113.9", "127.0.0.1"},
+		"the proxy is":                {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "203.0.113.9", "203.0.113.9"},
+		"what came before it is not":  {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "198.51.100.1, 203.0.113.9", "203.0.113.9"},
+		"no word of it is the proxy":  {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "", "127.0.0.1"},
+		"another network is no proxy": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "203.0.113.9", "127.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, address, key := startAdminFor(t.Context(), t, Config{AdminProxies: c.trusted})
+			req, err := http.NewRequest("POST", address+"/brokers", strings.NewReader(`{"data":{"name":"acme"}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.SetBasicAuth(key, "")
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set(httpserver.ClientHeader, "192.0.2.66") // which is not the outside's to say
+			if c.forwarded != "" {
+				req.Header.Set("X-Forwarded-For", c.forwarded)
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil || resp.StatusCode != http.StatusCreated {
+				t.Fatal(resp, err)
+			}
+			resp.Body.Close()
+			_, log := ask(t, key, address+"/audit", "")
+			entries := log["data"].([]any)
+			if got := entries[len(entries)-1].(map[string]any)["from"]; got != c.want {
+				t.Errorf("the log has %v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheAdminAPISaysThatItEnds(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	_, address, key := startAdminFor(ctx, t, Config{AdminDrainDelay: time.Second})
+	ready := strings.TrimSuffix(address, "/admin/v1") + "/readyz"
+	if status, _ := ask(t, key, ready, ""); status != http.StatusOK {
+		t.Fatalf("ready: answered %d", status)
+	}
+	end()
+	for status := 0; status != http.StatusServiceUnavailable; {
+		status, _ = ask(t, key, ready, "")
+	}
+	if status, _ := ask(t, key, address+"/keys", ""); status != http.StatusOK {
+		t.Errorf("ending: answered %d", status)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"asset-registry/authsvc/internal/redisstore"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/telemetry"
@@ -37,6 +38,9 @@ type Config struct {
 	Log       *slog.Logger
 	Telemetry *telemetry.Telemetry // nil: none
 	Now       func() time.Time     // nil: time.Now
+
+	AdminProxies    clientaddr.Proxies // networks of proxies before the admin API whose X-Forwarded-For counts; empty: none
+	AdminDrainDelay time.Duration      // how long the admin API goes on when New's context is done, while /readyz says 503
 }
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 
-	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 )
 
@@ -23,7 +23,7 @@ const compressFrom = 1400
 type edge struct {
 	next       http.Handler
 	compressed http.Handler // next, with its answers compressed
-	proxies    ratelimit.Proxies
+	proxies    clientaddr.Proxies
 	origins    []string
 }
 

@@ -43,6 +43,7 @@ import (
 	"asset-registry/gateway/internal/proxy"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/telemetry"
@@ -62,9 +63,9 @@ type Config struct {
 	MaxBody        int64         // bytes of a request body; 0: 1 MiB
 	Timeout        time.Duration // longest time for a request; 0: 10 s
 	Manners        Manners
-	KeyTTL         time.Duration     // how long a verified key is trusted; 0: 5 s
-	Limits         Limits            // zero: none
-	TrustedProxies ratelimit.Proxies // networks whose X-Forwarded-For counts; empty: none
+	KeyTTL         time.Duration      // how long a verified key is trusted; 0: 5 s
+	Limits         Limits             // zero: none
+	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For counts; empty: none
 	Log            *slog.Logger
 	Telemetry      *telemetry.Telemetry // nil: none
 	Now            func() time.Time     // nil: time.Now

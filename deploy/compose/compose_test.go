@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -240,6 +241,11 @@ func testKeys(t *testing.T, s *stack) {
 		t.Errorf("the broker is told to be %s", text)
 	}
 	ask(t, "GET", s.public+"/admin/v1/keys", operator, "", "", 404)
+	log, _ := ask(t, "GET", s.admin+"/admin/v1/audit", operator, "", "", 200)["data"].([]any)
+	last, _ := log[len(log)-1].(map[string]any)
+	if from, err := netip.ParseAddr(fmt.Sprint(last["from"])); err != nil || netip.MustParsePrefix(balancers).Contains(from) {
+		t.Errorf("the audit log has an entry that came from %v, and not its client's address", last["from"])
+	}
 }
 
 // testRestore takes all that Redis has kept away: owners notice nothing, since

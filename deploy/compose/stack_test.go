@@ -19,6 +19,9 @@ import (
 // root is the project's directory, seen from here.
 const root = "../.."
 
+// balancers is the network of those that stand before the admin API.
+const balancers = "172.30.233.0/24"
+
 // aftermath is how long it takes until all have noticed that what was broken is
 // well.
 const aftermath = 6 * time.Second
@@ -59,6 +62,7 @@ func start(t *testing.T, settings ...string) *stack {
 	s.set("PUBLIC_ADDR", addrs[0])
 	s.set("ADMIN_ADDR", addrs[1])
 	s.set("EDGE_SUBNET", "172.30.232.0/24")
+	s.set("ADMIN_SUBNET", balancers)
 	s.set("SANDBOX", "true")
 	s.set("GATEWAY_LIMITS", `[{"name": "key", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}},
 		{"name": "address", "by": "address", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}}]`)

@@ -83,7 +83,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	authConfig := c.auth(secret, logger, t)
-	authConfig.Admin = adminListener
+	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminDrainDelay = adminListener, c.TrustedProxies, c.DrainDelay
 	auth, err := authsvc.New(ctx, authConfig)
 	if err != nil {
 		return err

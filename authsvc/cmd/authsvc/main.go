@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -42,6 +43,8 @@ type settings struct {
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
 	KeysFile   string        `help:"YAML file that lists API keys."`
 	Timeout    time.Duration `default:"5s" help:"Longest time for a request."`
+
+	AdminTrustedProxies []netip.Prefix `help:"Networks of the proxies before the admin API whose X-Forwarded-For counts."`
 }
 
 func main() {
@@ -102,6 +105,9 @@ func (s settings) run(ctx context.Context) error {
 			Timeout:   s.Timeout,
 			Log:       log,
 			Telemetry: t,
+
+			AdminProxies:    s.AdminTrustedProxies,
+			AdminDrainDelay: s.DrainDelay,
 		})
 		if err != nil && admin != nil {
 			err = errors.Join(err, admin.Close())

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/fault"
 )
 
@@ -13,7 +14,6 @@ const (
 	maxGuesses  = 30 // wrong keys from one address within guessWindow
 	guessWindow = time.Minute
 	maxGuessers = 10_000 // addresses that are remembered
-	ownBits     = 64     // of an IPv6 address tell whose it is; the rest its owner chooses
 )
 
 // noKey is what a request without a key has in its place: no guess.
@@ -24,7 +24,7 @@ var noKey = authapi.Hash("")
 // not answer them all. Each auth service counts by itself.
 type guesses struct {
 	mu   sync.Mutex
-	from map[netip.Addr]guessed
+	from map[netip.Addr]guessed // by site
 }
 
 type guessed struct {
@@ -36,7 +36,7 @@ type guessed struct {
 func (g *guesses) check(from netip.Addr, now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	was := g.from[guesser(from)]
+	was := g.from[clientaddr.Site(from)]
 	left := guessWindow - now.Sub(was.since)
 	if was.wrong < maxGuesses || left <= 0 {
 		return nil
@@ -52,21 +52,10 @@ func (g *guesses) count(from netip.Addr, now time.Time) {
 	if g.from == nil || len(g.from) >= maxGuessers {
 		g.from = map[netip.Addr]guessed{}
 	}
-	was := g.from[guesser(from)]
+	was := g.from[clientaddr.Site(from)]
 	if now.Sub(was.since) >= guessWindow {
 		was = guessed{since: now}
 	}
 	was.wrong++
-	g.from[guesser(from)] = was
-}
-
-func guesser(from netip.Addr) netip.Addr {
-	if from = from.Unmap(); from.Is4() {
-		return from
-	}
-	network, err := from.WithZone("").Prefix(ownBits)
-	if err != nil { // no address at all
-		return from
-	}
-	return network.Addr()
+	g.from[clientaddr.Site(from)] = was
 }

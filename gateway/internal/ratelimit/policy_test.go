@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"encoding/json"
-	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -77,15 +76,5 @@ func TestATableReadsAsItWasWritten(t *testing.T) {
 	var back Table
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, Production()) {
 		t.Errorf("%v: %s", err, text)
-	}
-}
-
-func TestSite(t *testing.T) {
-	for addr, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::", "2001:db8:1:2:ffff::": "2001:db8:1:2::", "2001:db8:1:3::": "2001:db8:1:3::", "fe80::1%eth0": "fe80::",
-	} {
-		if got := site(netip.MustParseAddr(addr)); got.String() != want {
-			t.Errorf("%s: got %s, want %s", addr, got, want)
-		}
 	}
 }

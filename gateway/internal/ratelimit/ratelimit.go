@@ -46,6 +46,7 @@ import (
 	"github.com/ulule/limiter/v3"
 	"go.opentelemetry.io/otel/metric"
 
+	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
@@ -157,7 +158,7 @@ func (s *scratch) fill(p *plan, client Client) {
 		key := Key{Policy: r.Name}
 		switch r.By {
 		case ByAddress:
-			key.Addr = site(client.Addr)
+			key.Addr = clientaddr.Site(client.Addr)
 		case ByKey:
 			key.Name = client.Identity.KeyID
 		case ByTenant:
@@ -206,7 +207,7 @@ func (l *Limiter) Fail(ctx context.Context, answer http.Header, client netip.Add
 	now := l.now()
 	for _, state := range v.States {
 		if state.Left == 0 { // the next one need not be looked at
-			l.blocked.add(site(client), now, now.Add(max(state.Next, v.Wait)))
+			l.blocked.add(clientaddr.Site(client), now, now.Add(max(state.Next, v.Wait)))
 		}
 	}
 	if v.Wait == 0 {
@@ -219,7 +220,7 @@ func (l *Limiter) Fail(ctx context.Context, answer http.Header, client netip.Add
 // MayTry tells whether the keys that an address sends are looked at. If it
 // has sent too many that were none, it is a fault of kind TooMany.
 func (l *Limiter) MayTry(client netip.Addr) error {
-	wait := l.blocked.wait(site(client), l.now)
+	wait := l.blocked.wait(clientaddr.Site(client), l.now)
 	if wait <= 0 {
 		return nil
 	}

@@ -1,4 +1,5 @@
-package ratelimit
+// Package clientaddr tells whose a request is by its address.
+package clientaddr
 
 import (
 	"net/http"
@@ -36,9 +37,9 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	return addr
 }
 
-// site is the part of an address that one client is sure to have alone: all of
+// Site is the part of an address that one client is sure to have alone: all of
 // an IPv4 address, the /64 of an IPv6 one.
-func site(addr netip.Addr) netip.Addr {
+func Site(addr netip.Addr) netip.Addr {
 	if addr.Is6() {
 		if network, err := addr.WithZone("").Prefix(64); err == nil {
 			return network.Addr()
