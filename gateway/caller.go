@@ -63,7 +63,7 @@ func (s *Server) identify(share time.Duration) gin.HandlerFunc {
 // verify finds out who the caller is, within a time if it must ask.
 func (s *Server) verify(c *gin.Context, within time.Duration) (authapi.Key, error) {
 	addr := client(c).Addr
-	if err := s.limits.MayTry(addr); err != nil {
+	if err := s.limits.MayTry(c.Request.Context(), addr); err != nil {
 		return authapi.Key{}, err
 	}
 	hash, err := apikey.Hash(c.Request.Header)

@@ -22,8 +22,13 @@ tokens() {
 
 # With --oplog, the dump is of one moment: the order of the feed needs that.
 assets() {
-	$COMPOSE exec -T -e "PASSWORD=$(cat "$SECRETS/mongo-init/admin-password")" mongo-1 sh -c '
-		mongodump --quiet --oplog --gzip --archive --uri "mongodb://admin:$PASSWORD@mongo-1,mongo-2,mongo-3/?replicaSet=registry&authSource=admin&readPreference=secondaryPreferred"' >"$to/assets.gz"
+	# The password is on no command line, where others could see it.
+	printf 'uri: "mongodb://admin:%s@mongo-1,mongo-2,mongo-3/?replicaSet=registry&authSource=admin&readPreference=secondaryPreferred"\n' "$(cat "$SECRETS/mongo-init/admin-password")" |
+		$COMPOSE exec -T mongo-1 sh -euc '
+			umask 077
+			cat >/tmp/dump.yaml
+			mongodump --quiet --oplog --gzip --archive --config /tmp/dump.yaml
+			rm /tmp/dump.yaml' >"$to/assets.gz"
 }
 
 # Assets last: they bring the records of their tokens along.

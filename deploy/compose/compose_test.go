@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -263,6 +264,13 @@ func testRestore(t *testing.T, s *stack, a *asset) {
 	s.awaitWork(t)
 	a.ask(t, "PATCH", 200)
 	ask(t, "GET", brokers, operator, "", "", 401)
+	broken := filepath.Join(backup, "broken.rdb")
+	if err := os.WriteFile(broken, []byte("REDIS0011 and no more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.command("restore-tokens.sh", broken).Run(); err == nil {
+		t.Error("a file that is no good was restored")
+	}
 	s.script(t, "restore-tokens.sh", filepath.Join(backup, "tokens.rdb"))
 	s.awaitWork(t)
 	a.ask(t, "PATCH", 200)

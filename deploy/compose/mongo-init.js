@@ -29,6 +29,9 @@ function begin() {
 begin();
 const set = new Mongo(`mongodb://${root.user}:${root.pwd}@${hosts.join(',')}/?replicaSet=registry&authSource=admin`);
 const admin = set.getDB('admin');
+// Restoring a dump with its oplog needs this, which root has not.
+if (!admin.getRole('replayer')) admin.createRole({ role: 'replayer', privileges: [{ resource: { anyResource: true }, actions: ['anyAction'] }], roles: [] });
+admin.grantRolesToUser(root.user, ['replayer']);
 if (admin.getUser(registry.user)) admin.updateUser(registry.user, { pwd: registry.pwd, roles: registry.roles });
 else admin.createUser(registry);
 print('the replica set and its users are there');

@@ -92,9 +92,13 @@ func (s *stack) run(t *testing.T, args ...string) string {
 // script runs one of those that operators have.
 func (s *stack) script(t *testing.T, name string, args ...string) {
 	t.Helper()
+	output(t, s.command(name, args...))
+}
+
+func (s *stack) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(root, "deploy/compose", name), args...)
 	cmd.Env = append(s.env, "COMPOSE="+strings.Join(s.compose, " "))
-	output(t, cmd)
+	return cmd
 }
 
 func docker(t *testing.T, args ...string) string {

@@ -36,7 +36,7 @@ import() {
 (cd deploy/devmongo && CGO_ENABLED=0 GOWORK=off go build -trimpath -ldflags "-s -w" -o "$work/devmongo" .)
 root mongo "$work/devmongo"
 import mongo 999:999 /data/db
-root redis "$(command -v redis-server)" "$(command -v redis-cli)"
+root redis "$(command -v redis-server)" "$(command -v redis-cli)" "$(command -v redis-check-rdb)"
 import redis 999:1000 /data
 root haproxy "$(command -v haproxy)"
 import haproxy 99:99 /var/lib/haproxy

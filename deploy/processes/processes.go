@@ -141,9 +141,6 @@ func (p *Process) signal(s syscall.Signal) error {
 	return nil
 }
 
-// Exited is closed when the process has ended.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
 // Output keeps what processes print, and passes it on to Also if that is set.
 // It is safe for concurrent use.
 type Output struct {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 
 	"github.com/alecthomas/kong"
@@ -19,42 +20,50 @@ import (
 // of the command that was given if dst has any. The later of these win: the
 // tags' defaults, a YAML file named by --config, the environment (envPrefix, an
 // underscore and the flag's name in capitals), args. The file has the flags'
-// names as keys; a key that is none is an error. --help prints what there is
-// and ends the process.
+// names as keys; a key that is none is an error. All that is wrong with the file
+// is told at once, and dst then has what is right. --help prints what there is and
+// ends the process.
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`
 	}
+	read := &settings{}
 	parser, err := kong.New(dst,
 		kong.Name(name),
 		kong.Description(description),
 		kong.Embed(&file),
 		kong.DefaultEnvars(envPrefix),
-		kong.Configuration(readFile),
+		kong.Configuration(read.from),
 	)
 	if err != nil {
 		return "", fmt.Errorf("declare settings: %w", err)
 	}
 	parsed, err := parser.Parse(args)
-	if err != nil {
+	if err = errors.Join(append(append(read.faults, read.unknown(parser.Model)...), err)...); err != nil {
 		return "", err
 	}
 	return parsed.Command(), nil
 }
 
-// settings are the contents of a config file; they resolve kong's flags.
-type settings map[string]any
+// settings are the contents of a config file; they resolve kong's flags. Kong
+// stops at the first fault, so those of the file are gathered.
+type settings struct {
+	values map[string]any
+	faults []error
+}
 
-func readFile(r io.Reader) (kong.Resolver, error) {
-	var s settings
-	if err := yaml.NewDecoder(r).Decode(&s); err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
+func (s *settings) from(r io.Reader) (kong.Resolver, error) {
+	if err := yaml.NewDecoder(r).Decode(&s.values); err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
 		return nil, fmt.Errorf("config file: %s", yaml.FormatError(err, false, false))
 	}
 	return s, nil
 }
 
-// Validate reports every key that names no flag.
-func (s settings) Validate(app *kong.Application) error {
+// Validate has nothing to say: Kong asks only if it has found no fault itself.
+func (s *settings) Validate(*kong.Application) error { return nil }
+
+// unknown returns a fault for every key that names no flag.
+func (s *settings) unknown(app *kong.Application) (faults []error) {
 	known := map[string]bool{}
 	err := kong.Visit(app, func(node kong.Visitable, next kong.Next) error {
 		if flag, ok := node.(*kong.Flag); ok {
@@ -63,27 +72,41 @@ func (s settings) Validate(app *kong.Application) error {
 		return next(nil)
 	})
 	if err != nil {
-		return fmt.Errorf("config file: %w", err)
+		return []error{fmt.Errorf("config file: %w", err)}
 	}
-	var faults []error
-	for _, key := range slices.Sorted(maps.Keys(s)) {
+	for _, key := range slices.Sorted(maps.Keys(s.values)) {
 		if !known[key] {
 			faults = append(faults, fmt.Errorf("config file: %q is no setting", key))
 		}
 	}
-	return errors.Join(faults...)
+	return faults
 }
 
 // Resolve returns what the file says of a flag that the environment is silent
-// on. A value of more than one level is handed on as JSON, for the flag's type
-// to read.
-func (s settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+// on, if the flag can have it.
+func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, name := range flag.Envs {
 		if _, set := os.LookupEnv(name); set {
 			return nil, nil
 		}
 	}
-	value := s[flag.Name]
+	value, err := forFlag(s.values[flag.Name], flag)
+	if value == nil && err == nil {
+		return nil, nil
+	}
+	if err == nil {
+		err = flag.Parse(kong.Scan().PushTyped(value, kong.FlagValueToken), reflect.New(flag.Target.Type()).Elem())
+	}
+	if err != nil {
+		s.faults = append(s.faults, fmt.Errorf("config file: %s: %w", flag.Name, err))
+		return nil, nil
+	}
+	return value, nil
+}
+
+// forFlag makes JSON of a value of more than one level, for the flag's type to
+// read.
+func forFlag(value any, flag *kong.Flag) (any, error) {
 	if _, ok := flag.Target.Addr().Interface().(json.Unmarshaler); !ok || value == nil {
 		return value, nil
 	}
@@ -91,8 +114,5 @@ func (s settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, 
 		return text, nil
 	}
 	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("config file: %s: %w", flag.Name, err)
-	}
-	return string(text), nil
+	return string(text), err
 }

@@ -52,6 +52,26 @@ func TestDefaultsHoldWhereNothingIsSaid(t *testing.T) {
 	}
 }
 
+func TestAllThatIsWrongWithAFileIsToldAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte("max-body: many\ntimeout: soon\nadr: x\naddr: right\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got example
+	_, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file})
+	if err == nil {
+		t.Fatal("it is taken")
+	}
+	for _, told := range []string{"max-body", "timeout", `"adr"`} {
+		if !strings.Contains(err.Error(), told) {
+			t.Errorf("got %v, want something about %s", err, told)
+		}
+	}
+	if got.Addr != "right" {
+		t.Errorf("what is right in it is lost: %+v", got)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"unknown.yaml": "adr: x\ncolour: blue\n", "broken.yaml": "addr: [x", "wrong.yaml": "max-body: many\n"} {

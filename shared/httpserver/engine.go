@@ -230,14 +230,3 @@ func SetTimeout(ctx context.Context, header http.Header) {
 		header.Set(TimeoutHeader, strconv.FormatInt(time.Until(end).Milliseconds(), 10))
 	}
 }
-
-// Join returns a readiness check that asks all of checks and reports every failure.
-func Join(checks ...func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		var failures []error
-		for _, check := range checks {
-			failures = append(failures, check(ctx))
-		}
-		return errors.Join(failures...)
-	}
-}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -61,8 +62,8 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return httpserver.Health(ctx, args[1])
 	}
-	if len(args) == 2 && args[0] == "check" {
-		return check(args[1])
+	if len(args) >= 2 && args[0] == "check" {
+		return check(args[1], args[2:])
 	}
 	s, err := parse(args)
 	if err != nil {
@@ -83,19 +84,26 @@ func run(ctx context.Context, args []string) error {
 	})
 }
 
-// check tells everything that is wrong with a file of settings.
-func check(file string) error {
-	s, err := parse([]string{"--config", file})
-	if err != nil {
-		return err
+// check tells everything that is wrong with a file of settings, and with flags
+// beside it.
+func check(file string, args []string) error {
+	if strings.HasPrefix(file, "-") {
+		return errors.New("usage: gateway check FILE [flags]")
+	}
+	s, malformed := parse(append([]string{"--config", file}, args...))
+	if s.Addr == "" { // nothing was read
+		return malformed
 	}
 	c, faults := s.config()
 	c.Log = slog.New(slog.DiscardHandler)
-	if faults != nil {
-		c.Secret = make([]byte, identity.MinSecret) // what is wrong with that is told already
+	if s.SecretFile == "" {
+		faults = nil // that it is missing is told already
+	}
+	if s.SecretFile == "" || faults != nil {
+		c.Secret = make([]byte, identity.MinSecret)
 	}
 	_, unreadable := s.TLS.Config(c.Log)
-	if err := errors.Join(faults, c.Validate(), unreadable); err != nil {
+	if err := errors.Join(malformed, faults, c.Validate(), unreadable); err != nil {
 		return err
 	}
 	fmt.Println(file, "is good")
@@ -104,7 +112,7 @@ func check(file string) error {
 
 func parse(args []string) (settings, error) {
 	s := settings{Process: httpserver.Process{Name: "gateway"}}
-	_, err := config.Parse(&s, "gateway", "The edge of the asset registry. With \"check FILE\", it tells whether a file of settings is good, and with \"health URL\", whether the service whose /readyz that is, is ready. SIGHUP has it read its file again.", "GATEWAY", args)
+	_, err := config.Parse(&s, "gateway", "The edge of the asset registry. With \"check FILE\" before the flags, it tells all that is wrong with a file of settings, and with \"health URL\", whether the service whose /readyz that is, is ready. SIGHUP has it read its file again.", "GATEWAY", args)
 	return s, err
 }
 

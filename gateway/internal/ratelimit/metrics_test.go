@@ -2,6 +2,8 @@ package ratelimit
 
 import (
 	"maps"
+	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -52,4 +54,38 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+func TestMetricsTellOfKeysThatAreNotLookedAt(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")
+	table := Table{{Name: "address-failed", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3}}}
+	l, err := New(NewMemory(time.Now), table, time.Now, meter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guesser, refused := netip.MustParseAddr("192.0.2.1"), 0
+	for range 5 {
+		if l.MayTry(t.Context(), guesser) != nil {
+			refused++
+			continue
+		}
+		if err := l.Fail(t.Context(), http.Header{}, guesser); err != nil {
+			t.Errorf("within the limit: %v", err)
+		}
+	}
+	var read metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &read); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range read.ScopeMetrics[0].Metrics {
+		if m.Name != "registry.limits.refused" {
+			continue
+		}
+		if got := m.Data.(metricdata.Sum[int64]).DataPoints[0].Value; got != 2 || refused != 2 {
+			t.Errorf("%d refusals are told, there were %d, want 2", got, refused)
+		}
+		return
+	}
+	t.Error("refusals are not told")
 }

@@ -219,10 +219,13 @@ func (l *Limiter) Fail(ctx context.Context, answer http.Header, client netip.Add
 
 // MayTry tells whether the keys that an address sends are looked at. If it
 // has sent too many that were none, it is a fault of kind TooMany.
-func (l *Limiter) MayTry(client netip.Addr) error {
+func (l *Limiter) MayTry(ctx context.Context, client netip.Addr) error {
 	wait := l.blocked.wait(clientaddr.Site(client), l.now)
 	if wait <= 0 {
 		return nil
+	}
+	for _, r := range l.plans[planOf{class: Failed}].rules {
+		l.countRefusal(ctx, r.Name)
 	}
 	f := fault.New(fault.TooMany, fault.Header, "Authorization", "Too many API keys from your address were wrong; wait as Retry-After says.")
 	f.RetryAfter = wait
