@@ -29,7 +29,7 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 		return nil, err
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry,
+		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry, Edge: true,
 	})
 	httpapi.NewAdmin(service, verifier).Route(engine)
 	pages.Route(engine)
@@ -46,14 +46,14 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 }
 
 // front is what stands before the admin API: like the gateway it meets people,
-// and finds out who they are.
+// takes away what only our own services may say, and finds out who they are.
 type front struct {
 	next    http.Handler
 	proxies clientaddr.Proxies
 }
 
 func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r.Header.Del(httpserver.ClientHeader)
+	w.Header().Set(httpserver.RequestIDHeader, httpserver.FromOutside(r))
 	if client := f.proxies.Client(r); client.IsValid() {
 		r.Header.Set(httpserver.ClientHeader, client.String()) // for the log
 		r.RemoteAddr = netip.AddrPortFrom(client, 0).String()  // for all others

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -16,10 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric/noop"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
 )
 
 // startAdmin starts a service with an admin API, and returns where that is and
@@ -262,5 +267,59 @@ func TestTheAdminAPISaysThatItEnds(t *testing.T) {
 	}
 	if status, _ := ask(t, key, address+"/keys", ""); status != http.StatusOK {
 		t.Errorf("ending: answered %d", status)
+	}
+}
+
+func TestTheAdminAPIBelievesNothingThatOnlyServicesMaySay(t *testing.T) {
+	recorded := telemetry.New(sdktrace.NewTracerProvider(sdktrace.WithSampler(telemetry.Sampler())), noop.NewMeterProvider(), 1)
+	_, address, key := startAdminFor(t.Context(), t, Config{Telemetry: recorded})
+	req, err := http.NewRequest(http.MethodGet, address+"/keys", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	req.SetBasicAuth(key, "")
+	req.Header.Set(httpserver.TimeoutHeader, "0")
+	req.Header.Set("Traceparent", "00-"+trace+"-b7ad6b7169203331-01")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("answered %d", resp.StatusCode)
+	}
+	if got := resp.Header.Get(httpserver.TraceIDHeader); got == "" || got == trace {
+		t.Errorf("recorded as %q", got)
+	}
+}
+
+func TestNoNameOfARequestBreaksTheAuditLog(t *testing.T) {
+	_, address, key := startAdmin(t)
+	for n, sent := range []string{"mine-1", "", "a\xffb", strings.Repeat("x", 63) + "я", strings.Repeat("x", 65)} {
+		req, err := http.NewRequest(http.MethodPost, address+"/brokers", strings.NewReader(fmt.Sprintf(`{"data":{"name":"b%d"}}`, n)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.SetBasicAuth(key, "")
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set(httpserver.RequestIDHeader, sent)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		got := resp.Header.Get(httpserver.RequestIDHeader)
+		if resp.StatusCode != http.StatusCreated || got == "" || (got == sent) != (n == 0) {
+			t.Errorf("%q: answered %d to %q", sent, resp.StatusCode, got)
+		}
+		_, log := ask(t, key, address+"/audit", "")
+		entries := log["data"].([]any)
+		if told := entries[len(entries)-1].(map[string]any)["request_id"]; told != got {
+			t.Errorf("%q: the log has %q", sent, told)
+		}
+	}
+	if _, found := ask(t, key, address+"/audit/verify", ""); len(found["data"].(map[string]any)["problems"].([]any)) > 0 {
+		t.Errorf("got %v", found)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 
 	"asset-registry/shared/clientaddr"
@@ -44,18 +43,8 @@ const tagEnding = "--"
 var plainTags = strings.NewReplacer(tagEnding+`gzip"`, `"`, tagEnding+`zstd"`, `"`)
 
 func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Registry-") {
-			delete(r.Header, name)
-		}
-	}
-	id := r.Header.Get(httpserver.RequestIDHeader)
-	if !isRequestID(id) {
-		id = uuid.NewString()
-		r.Header.Set(httpserver.RequestIDHeader, id)
-	}
 	header := w.Header()
-	header.Set(httpserver.RequestIDHeader, id)
+	header.Set(httpserver.RequestIDHeader, httpserver.FromOutside(r))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header["Vary"] = []string{"Authorization, Origin, X-Access-Token"}
 	if client := e.proxies.Client(r); client.IsValid() {
@@ -104,13 +93,6 @@ func (w *unchanged) WriteHeader(status int) {
 
 // Unwrap returns what is behind (http.ResponseController).
 func (w *unchanged) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// isRequestID tells whether a client's name for its request may stand in our log.
-func isRequestID(id string) bool {
-	return id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
-		return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.", r)
-	})
-}
 
 // What pages of other origins may send and see, by the CORS protocol (Fetch
 // standard, 3.2).

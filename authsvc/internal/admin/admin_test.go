@@ -417,6 +417,17 @@ func TestWatchTellsWhatHasChanged(t *testing.T) {
 	}
 }
 
+func TestTheLogHoldsWhateverAnActorIsCalled(t *testing.T) {
+	w := newWorld(t)
+	by := admin.Actor{Name: "a\xffb", Role: apikey.Operator, From: "\xc3", RequestID: "я"[:1]}
+	if _, err := w.service.CreateBroker(t.Context(), by, adminapi.NewBroker{Name: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := w.service.Check(t.Context()); err != nil || found.Entries != 1 || len(found.Problems) > 0 {
+		t.Errorf("got %+v, %v", found, err)
+	}
+}
+
 func TestMeterRefusesWhatIsNoReport(t *testing.T) {
 	meter := admin.NewMeter(openBolt(t))
 	use := authapi.Use{KeyID: "k", Addr: netip.MustParseAddr("192.0.2.1")}

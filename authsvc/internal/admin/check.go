@@ -54,7 +54,7 @@ func (s *Service) check(ctx context.Context) (adminapi.Verification, error) {
 			break
 		}
 	}
-	problems = append(chain.End(), problems...)
+	problems = append(problems, chain.End()...)
 	head, err := s.store.Head(ctx)
 	if err != nil {
 		return adminapi.Verification{}, err

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"asset-registry/shared/adminapi"
 )
@@ -29,8 +30,12 @@ func (s *Sealer) seal(hash string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// finish puts an entry at the end of a log.
+// finish puts an entry at the end of a log. JSON has no text but UTF-8: a hash
+// of any other would not be that of the entry as it is read again.
 func (s *Sealer) finish(e adminapi.Entry, head adminapi.Head) (adminapi.Entry, error) {
+	for _, text := range []*string{&e.Who, &e.From, &e.RequestID, &e.Subject} {
+		*text = strings.ToValidUTF8(*text, "\uFFFD")
+	}
 	e.Seq, e.Prev = head.Seq+1, head.Hash
 	sum, err := e.Sum()
 	if err != nil {

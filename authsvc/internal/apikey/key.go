@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
@@ -236,7 +237,7 @@ func (f *faults) text(name, text string, needed bool) {
 		f.add(name, "This field is required.")
 	case len([]rune(text)) > maxText:
 		f.add(name, "At most %d characters.", maxText)
-	case strings.TrimSpace(text) != text || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !utf8.ValidString(text) || strings.TrimSpace(text) != text || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
 		f.add(name, "Only characters that print, and no blanks around them.")
 	}
 }

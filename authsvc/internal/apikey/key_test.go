@@ -135,6 +135,9 @@ func TestCheckTellsEveryFault(t *testing.T) {
 			t.Errorf("got %v, want it to say %q", err, says)
 		}
 	}
+	if err := (Broker{Name: "b", Title: "a\xffb"}).Check(); err == nil || !strings.Contains(err.Error(), "body/title") {
+		t.Errorf("text that is none: %v", err)
+	}
 	if err := (Broker{Name: "a/b", Title: "line\nend"}).Check(); err == nil || !strings.Contains(err.Error(), "slash") || !strings.Contains(err.Error(), "body/title") {
 		t.Errorf("got %v", err)
 	}

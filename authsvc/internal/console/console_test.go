@@ -208,6 +208,19 @@ func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
 	b.post("/console/new-broker", url.Values{"name": {strings.Repeat("x", 100_000)}}).must(t, 413)
 }
 
+func TestNoBytesOfAFormBreakTheAuditLog(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "operator")
+	for _, id := range []string{strings.Repeat("\xff", 26), strings.Repeat("я", 13), strings.Repeat("a", 26), strings.Repeat(".", 26)} {
+		b.post("/console/new-broker", url.Values{"once": {"0." + id}, "name": {"x"}}).must(t, 400, "The form is not complete")
+	}
+	b.submit("/console/new-broker", url.Values{"name": {"x"}, "title": {"a\xffb"}}).must(t, 422, "Only characters that print")
+	b.submit("/console/new-broker", url.Values{"name": {"b"}}).must(t, 200)
+	fields := url.Values{"broker": {"b"}, "name": {"a\xff"}, "role": {"broker"}}
+	b.submit("/console/new-key", fields).must(t, 422, "Only characters that print")
+	b.get("/console/audit/check").must(t, 200, "The log is as it was written")
+}
+
 func TestSettingsAreEdited(t *testing.T) {
 	d := newDesk(t)
 	b := d.signedIn(t, "operator")

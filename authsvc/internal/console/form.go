@@ -23,6 +23,9 @@ type form struct {
 	Wrong  map[string][]string // by field; that of none under ""
 }
 
+// idAlphabet is what the id of a form is of (rand.Text): it stands in the audit log.
+const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+
 // newForm returns a form that makes one change, however often it is sent.
 func (c *Console) newForm(ctx context.Context) (form, error) {
 	head, err := c.service.Head(ctx)
@@ -36,7 +39,7 @@ func (c *Console) newForm(ctx context.Context) (form, error) {
 func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 	seq, id, _ := strings.Cut(r.PostForm.Get("once"), ".")
 	after, err := strconv.ParseInt(seq, 10, 64)
-	if err != nil || after < 0 || len(id) != len(rand.Text()) {
+	if err != nil || after < 0 || len(id) != len(rand.Text()) || strings.Trim(id, idAlphabet) != "" {
 		return by, fault.New(fault.Invalid, fault.Body, "once", "The form is not complete. Open it anew.")
 	}
 	by.RequestID, by.Once = "form-"+id, &admin.Once{After: after}

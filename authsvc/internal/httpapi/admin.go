@@ -64,9 +64,6 @@ func (a *Admin) identify(c *gin.Context) error {
 		return err
 	}
 	by.RequestID = c.GetHeader(httpserver.RequestIDHeader)
-	if len(by.RequestID) > 64 {
-		by.RequestID = by.RequestID[:64]
-	}
 	c.Set(actorKey, by)
 	return nil
 }
