@@ -44,7 +44,9 @@ func optional(t time.Time) *time.Time {
 func settings(v adminapi.KeySettings) (apikey.Settings, error) {
 	s := apikey.Settings{Name: v.Name, Role: identity.Role(v.Role), Levels: v.Levels, Test: v.Test, Limits: v.Limits}
 	if v.Expires != nil {
-		s.Expires = v.Expires.UTC().Truncate(time.Microsecond)
+		if s.Expires = v.Expires.UTC().Truncate(time.Microsecond); s.Expires.IsZero() { // which stands for no end
+			return s, fault.New(fault.Invalid, fault.Body, "expires", "The time is over already.")
+		}
 	}
 	for _, text := range v.Allow {
 		prefix, err := netip.ParsePrefix(text)

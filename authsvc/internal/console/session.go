@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
@@ -89,11 +90,11 @@ func secure(r *http.Request) bool {
 }
 
 func cookie(r *http.Request) *http.Cookie {
-	name := plainCookie
+	name, path := plainCookie, strings.TrimSuffix(root, "/")
 	if secure(r) {
-		name = hostCookie
+		name, path = hostCookie, "/" // a __Host- cookie has no other path
 	}
-	return &http.Cookie{Name: name, Path: "/", HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: name, Path: path, HttpOnly: true, Secure: secure(r), SameSite: http.SameSiteStrictMode}
 }
 
 func (c *Console) remember(w http.ResponseWriter, r *http.Request, s session) error {
@@ -126,7 +127,7 @@ func (c *Console) who(w http.ResponseWriter, r *http.Request) (admin.Actor, erro
 	if !ok || s.over(now) {
 		return admin.Actor{}, nobody
 	}
-	by, err := c.enter(r, s.Hash)
+	by, err := enter(r, s.Hash, c.door.SignedIn)
 	if err != nil {
 		return by, err
 	}
@@ -137,13 +138,13 @@ func (c *Console) who(w http.ResponseWriter, r *http.Request) (admin.Actor, erro
 	return by, err
 }
 
-// enter tells whom a key of a hash lets in.
-func (c *Console) enter(r *http.Request, hash string) (admin.Actor, error) {
+// enter tells whom a key of a hash lets in, as one of the Door's methods says.
+func enter(r *http.Request, hash string, admit func(context.Context, string, netip.Addr) (admin.Actor, error)) (admin.Actor, error) {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return admin.Actor{}, fault.New(fault.Forbidden, fault.URL, "permission", "Your address is not known.")
 	}
-	by, err := c.door.Operator(r.Context(), hash, from.Addr().Unmap())
+	by, err := admit(r.Context(), hash, from.Addr().Unmap())
 	by.RequestID = r.Header.Get(httpserver.RequestIDHeader)
 	return by, err
 }
@@ -182,7 +183,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	hash := authapi.Hash(strings.TrimSpace(r.PostForm.Get("key")))
 	next := inside(r.PostForm.Get("next"))
-	if _, err := c.enter(r, hash); err != nil {
+	if _, err := enter(r, hash, c.door.Operator); err != nil {
 		if fault.KindOf(err) != fault.Unauthorized {
 			return err
 		}

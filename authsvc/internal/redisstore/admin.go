@@ -44,8 +44,9 @@ func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
 
 // commit makes a change if the log ends as ARGV[1] says. KEYS: head, audit, the
 // records, the index of their names, hashes. ARGV: head before, head after,
-// number and text of the entry, name and text of the record, hash.
-var commit = redis.NewScript(`
+// number and text of the entry, name and text of the record, hash. It also runs
+// when Redis has no memory left: a key must be revocable then, too.
+var commit = redis.NewScript(`#!lua flags=allow-oom
 if (redis.call('GET', KEYS[1]) or '0:') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
 redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
@@ -200,18 +201,22 @@ func one[T any](ctx context.Context, s *Store, key, field string, decode func([]
 	return found[0], nil
 }
 
-// find looks for the key of a hash and its broker, all of it in any case. KEYS:
-// hashes, keys, brokers.
+// find looks for the key of a hash and its broker, all of it in any case. A key
+// that is not where the index has one is none: nobody would see it, and the
+// check of the audit log would not either. KEYS: hashes, keys, brokers, the
+// index of ids.
 var find = redis.NewScript(`
-local key = redis.call('HGET', KEYS[2], redis.call('HGET', KEYS[1], ARGV[1]) or '')
+local id = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+local key = redis.call('HGET', KEYS[2], id)
 local broker = redis.call('HGET', KEYS[3], cjson.decode(key or '{}').broker or '')
+if redis.call('ZSCORE', KEYS[4], id) ~= '0' then return {false, broker} end
 return {key, broker}
 `)
 
 // FindSecret returns the key with a secret of this hash and its broker, or
 // admin.ErrNotFound.
 func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
-	texts, err := find.Run(ctx, s.client, []string{hashesKey, keysKey, brokersKey}, hash).Slice()
+	texts, err := find.Run(ctx, s.client, []string{hashesKey, keysKey, brokersKey, idsKey}, hash).Slice()
 	if err != nil {
 		return k, b, fmt.Errorf("find key: %w", err)
 	}

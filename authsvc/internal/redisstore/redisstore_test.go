@@ -2,14 +2,21 @@ package redisstore
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/storetest"
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/redistest"
 )
@@ -50,6 +57,61 @@ func TestAdminConformance(t *testing.T) {
 		}
 		return s
 	})
+}
+
+func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	k := apikey.Key{ID: "key-planted", Settings: apikey.Settings{Name: "n", Role: apikey.Operator}, Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("mine")}}}
+	text, err := k.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	planted := []error{s.client.HSet(t.Context(), keysKey, k.ID, text).Err(), s.client.HSet(t.Context(), hashesKey, authapi.Hash("mine"), k.ID).Err()}
+	if err := errors.Join(planted...); err != nil {
+		t.Fatal(err)
+	}
+	find := func() error {
+		_, _, err := s.FindSecret(t.Context(), authapi.Hash("mine"))
+		return err
+	}
+	if err := find(); !errors.Is(err, admin.ErrNotFound) {
+		t.Errorf("without a place in the index: %v", err)
+	}
+	for score, found := range map[float64]bool{-1: false, 1: false, 0: true} { // lists are in order only where all have the same
+		if err := s.client.ZAdd(t.Context(), idsKey, redis.Z{Score: score, Member: k.ID}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := find(); (err == nil) != found {
+			t.Errorf("at %v: %v", score, err)
+		}
+	}
+}
+
+func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
+	s := open(t, redistest.Start(t, "--maxmemory", "4mb").URL())
+	sealer, err := admin.NewSealer([]byte(strings.Repeat("s", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := admin.NewService(s, sealer, slog.New(slog.DiscardHandler), time.Now)
+	by := admin.OfCommand("test")
+	k, secret, err := service.CreateKey(t.Context(), by, adminapi.NewKey{KeySettings: adminapi.KeySettings{Name: "n", Role: "operator"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := 100_000; size > 0; size /= 10 { // to the last byte: what a command is itself counts, too
+		for n, err := 0, error(nil); err == nil; n++ {
+			if err = s.client.Set(t.Context(), fmt.Sprint("filler", size, n), strings.Repeat("x", size), 0).Err(); err != nil && !strings.Contains(err.Error(), "OOM") {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := service.RevokeKey(t.Context(), by, k.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := s.FindSecret(t.Context(), authapi.Hash(secret)); err != nil || got.Revoked.IsZero() {
+		t.Errorf("got %+v, %v", got, err)
+	}
 }
 
 func TestOpenRefusesWithoutTellingThePassword(t *testing.T) {
