@@ -428,6 +428,26 @@ func TestTheLogHoldsWhateverAnActorIsCalled(t *testing.T) {
 	}
 }
 
+func TestATimeThatIsNoneIsNoEndOfAKey(t *testing.T) {
+	w := newWorld(t)
+	w.broker(t, "b")
+	id, _ := w.key(t, "b", nil)
+	for _, text := range []string{"0001-01-01T00:00:00Z", "0001-01-01T02:00:00+02:00", "0001-01-01T00:00:00.0000001Z"} {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker", Expires: &at}}
+		_, _, creating := w.service.CreateKey(t.Context(), operator, n)
+		_, changing := w.service.ChangeKey(t.Context(), operator, id, func(s *adminapi.KeySettings) error { s.Expires = &at; return nil })
+		for _, err := range []error{creating, changing} {
+			if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "body/expires") {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
+}
+
 func TestMeterRefusesWhatIsNoReport(t *testing.T) {
 	meter := admin.NewMeter(openBolt(t))
 	use := authapi.Use{KeyID: "k", Addr: netip.MustParseAddr("192.0.2.1")}

@@ -170,7 +170,13 @@ func (k Key) changeable() error {
 	return nil
 }
 
-const maxText = 200 // characters of a name, title or contact
+// What bounds a key, so that an answer about it, which gateways read no more
+// than so much of, always has room for all of it.
+const (
+	maxText    = 200 // characters of a name, title or contact
+	maxAllow   = 100
+	maxWindows = 8 // of a class of requests
+)
 
 // Check reports everything that is wrong with a key.
 func (k Key) Check() error {
@@ -192,16 +198,25 @@ func (k Key) Check() error {
 	default:
 		problems.add("role", "The role must be one of broker, concierge, administrator, operator, auditor.")
 	}
-	if strings.Trim(s.Levels, "01234") != "" {
-		problems.add("levels", "The levels must be of 0, 1, 2, 3 and 4.")
+	levels := []byte(s.Levels)
+	slices.Sort(levels)
+	if strings.Trim(s.Levels, "01234") != "" || len(slices.Compact(levels)) < len(s.Levels) {
+		problems.add("levels", "The levels must be of 0, 1, 2, 3 and 4, each once.")
+	}
+	if len(s.Allow) > maxAllow {
+		problems.add("allow", "At most %d addresses and networks.", maxAllow)
 	}
 	for _, class := range slices.Sorted(maps.Keys(s.Limits)) {
 		if !slices.Contains([]string{"list", "read", "write"}, class) {
 			problems.add("limits", "Requests are of class list, read or write, not %q.", class)
 		}
+		if len(s.Limits[class]) > maxWindows {
+			problems.add("limits", "At most %d limits of a class.", maxWindows)
+			continue
+		}
 		for _, window := range slices.Sorted(maps.Keys(s.Limits[class])) {
 			length, err := time.ParseDuration(window)
-			if err != nil || length < time.Second || length > 24*time.Hour || length%time.Second != 0 {
+			if err != nil || len(window) > maxText || length < time.Second || length > 24*time.Hour || length%time.Second != 0 {
 				problems.add("limits", "%q is no length of a window: whole seconds, up to 24h.", window)
 			}
 			if n := s.Limits[class][window]; n < 1 || n > 1<<40 {

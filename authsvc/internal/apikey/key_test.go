@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,24 @@ func TestCheckTellsEveryFault(t *testing.T) {
 	k := Key{Settings: Settings{Name: strings.Repeat("я", maxText+1), Role: "king", Levels: "5", Limits: authapi.Limits{"dance": {"1ms": 0}}}}
 	err := k.Check()
 	for _, says := range []string{"body/name", "body/role", "body/levels", `"dance"`, `"1ms"`, "above nought"} {
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want it to say %q", err, says)
+		}
+	}
+	k = kept()
+	k.Settings.Levels, k.Settings.Allow = "01234", slices.Repeat(k.Settings.Allow, maxAllow)
+	windows := map[string]int64{}
+	for n := range maxWindows {
+		windows[fmt.Sprint(n+1, "s")] = 1
+	}
+	k.Settings.Limits = authapi.Limits{"list": windows, "read": windows}
+	if err := k.Check(); err != nil {
+		t.Errorf("as much as may be: %v", err)
+	}
+	k.Settings.Levels, k.Settings.Allow, windows["1m"] = "121", append(k.Settings.Allow, k.Settings.Allow[0]), 1
+	k.Settings.Limits["write"] = map[string]int64{strings.Repeat("0", maxText) + "1s": 1}
+	err = k.Check()
+	for _, says := range []string{"each once", "At most 100 addresses", "At most 8 limits", "no length of a window"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)
 		}
