@@ -100,12 +100,19 @@ func (v *Verifier) Operator(ctx context.Context, hash string, from netip.Addr) (
 	if err := v.guesses.check(from, v.now()); err != nil {
 		return Actor{}, err
 	}
+	by, err := v.SignedIn(ctx, hash, from)
+	if fault.KindOf(err) == fault.Unauthorized && hash != noKey {
+		v.guesses.count(from, v.now())
+	}
+	return by, err
+}
+
+// SignedIn tells the same of a hash that this registry has kept from a sign-in.
+// It is no guess, whatever else comes from its address.
+func (v *Verifier) SignedIn(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
 	admitted, k, err := v.find(ctx, hash)
 	if err == nil && !apikey.Administers(admitted.Role) {
 		err = refusal()
-	}
-	if fault.KindOf(err) == fault.Unauthorized && hash != noKey {
-		v.guesses.count(from, v.now())
 	}
 	if err != nil {
 		return Actor{}, err

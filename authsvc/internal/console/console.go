@@ -47,9 +47,10 @@ type Service interface {
 }
 
 // Door tells who has a key of a hash, and whether it opens the console from an
-// address (admin.Verifier).
+// address (admin.Verifier): a key that somebody sends, and one of a session.
 type Door interface {
 	Operator(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
+	SignedIn(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
 }
 
 //go:embed templates assets

@@ -35,7 +35,7 @@ func TestASessionEnds(t *testing.T) {
 			b := d.browser(t)
 			b.post("/console/sign-in", url.Values{"key": {secret}}).must(t, 200, "<h1>Keys</h1>")
 			b.base = d.consoles[1].URL // any service knows the session
-			b.client.Jar.SetCookies(mustURL(t, b.base), b.client.Jar.Cookies(mustURL(t, d.consoles[0].URL)))
+			b.client.Jar.SetCookies(mustURL(t, b.base+"/console/"), b.client.Jar.Cookies(mustURL(t, d.consoles[0].URL+"/console/")))
 			c.end(t, d, k)
 			got := b.get("/console/brokers?q=x")
 			if c.want {
@@ -43,7 +43,7 @@ func TestASessionEnds(t *testing.T) {
 				return
 			}
 			got.must(t, 200, "<h1>Sign in</h1>", `name="next" value="/console/brokers?q=x"`)
-			if left := b.client.Jar.Cookies(mustURL(t, b.base)); len(left) > 0 {
+			if left := b.client.Jar.Cookies(mustURL(t, b.base+"/console/")); len(left) > 0 {
 				t.Errorf("the browser still has %v", left)
 			}
 		})
@@ -82,16 +82,17 @@ func TestTheCookieIsForThisOriginAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		header http.Header
 		want   string
+		path   string
 		secure bool
 	}{
-		"plain": {http.Header{}, "registry-console", false},
-		"TLS":   {http.Header{"X-Forwarded-Proto": {"https"}}, "__Host-registry-console", true},
+		"plain": {http.Header{}, "registry-console", "/console", false},
+		"TLS":   {http.Header{"X-Forwarded-Proto": {"https"}}, "__Host-registry-console", "/", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := d.browser(t)
 			b.client.CheckRedirect = stay
 			got := b.postFrom("/console/sign-in", url.Values{"key": {secret}}, c.header).Cookies()
-			if len(got) != 1 || got[0].Name != c.want || !got[0].HttpOnly || got[0].Secure != c.secure || got[0].SameSite != http.SameSiteStrictMode || got[0].Path != "/" || got[0].Domain != "" || got[0].MaxAge != 1200 {
+			if len(got) != 1 || got[0].Name != c.want || !got[0].HttpOnly || got[0].Secure != c.secure || got[0].SameSite != http.SameSiteStrictMode || got[0].Path != c.path || got[0].Domain != "" || got[0].MaxAge != 1200 {
 				t.Fatalf("got %+v", got)
 			}
 			if strings.Contains(got[0].Value, secret) || strings.Contains(got[0].Value, authapi.Hash(secret)) {
@@ -148,9 +149,12 @@ func TestSigningIn(t *testing.T) {
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
 		t.Errorf("still signed in: %s", got.Request.URL)
 	}
+	inside := d.browser(t)
+	inside.post("/console/sign-in", url.Values{"key": {good}}).must(t, 200, "<h1>Keys</h1>")
 	for range 30 {
 		b.post("/console/sign-in", url.Values{"key": {"wrong"}})
 	}
+	inside.get("/console/keys").must(t, 200, "<h1>Keys</h1>")
 	refused := b.post("/console/sign-in", url.Values{"key": {good}})
 	refused.must(t, 429, "Too many wrong keys")
 	if refused.Header.Get("Retry-After") == "" {
