@@ -417,6 +417,37 @@ func TestWatchTellsWhatHasChanged(t *testing.T) {
 	}
 }
 
+func TestWatchTellsManyLongNamesAsAll(t *testing.T) {
+	w := newWorld(t)
+	watch := admin.NewWatch(w)
+	await := func(since string) authapi.WatchKeysResponse {
+		t.Helper()
+		got, err := watch.Await(t.Context(), since, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	start := await("")
+	for n := range 10 {
+		w.broker(t, fmt.Sprint(strings.Repeat("<", 198), n)) // six bytes each in JSON
+	}
+	some := await(start.At)
+	if some.All || len(some.Brokers) != 10 {
+		t.Errorf("got %+v", some)
+	}
+	for n := range 30 {
+		w.broker(t, fmt.Sprint(strings.Repeat("<", 197), 10+n))
+	}
+	many := await(some.At)
+	if !many.All || len(many.Brokers) > 0 {
+		t.Errorf("%d brokers are told", len(many.Brokers))
+	}
+	if got := await(many.At); got.All || got.At != many.At {
+		t.Errorf("it does not move on: %+v", got)
+	}
+}
+
 func TestTheLogHoldsWhateverAnActorIsCalled(t *testing.T) {
 	w := newWorld(t)
 	by := admin.Actor{Name: "a\xffb", Role: apikey.Operator, From: "\xc3", RequestID: "я"[:1]}

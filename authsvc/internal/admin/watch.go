@@ -2,6 +2,8 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +15,8 @@ import (
 const (
 	watchTick  = 100 * time.Millisecond // how often the store is looked at while somebody waits
 	watchFresh = 50 * time.Millisecond  // how old a look at it may be, to be shared
-	maxChanges = 500                    // more are told as "all"
+	maxChanges = 500                    // more are told as "all",
+	maxNames   = 32 << 10               // as are those whose names take more bytes: gateways read no answer that is too long
 )
 
 // Watch tells gateways which keys have changed. The audit log is where it
@@ -99,6 +102,13 @@ func (w *Watch) changes(ctx context.Context, since string, head adminapi.Head) (
 		if name, ok := strings.CutPrefix(e.Subject, ofBroker); ok {
 			answer.Brokers = append(answer.Brokers, name)
 		}
+	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return authapi.WatchKeysResponse{}, fmt.Errorf("encode changes: %w", err)
+	}
+	if len(text) > maxNames {
+		return all, nil
 	}
 	return answer, nil
 }
