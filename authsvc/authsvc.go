@@ -190,6 +190,9 @@ func NewKey() (key, hash string) {
 // AddKey stores a key, by its hash, at the address of a store. Services on it
 // know the key at once.
 func AddKey(ctx context.Context, address, hash string, i identity.Identity) error {
+	if !apikey.IsID(i.KeyID) {
+		return apikey.ErrID
+	}
 	return withStore(address, func(s store) error { return s.AddKey(ctx, hash, i) })
 }
 

@@ -155,6 +155,15 @@ func TestAServiceThatIsDownIsUnavailable(t *testing.T) {
 	}
 }
 
+func TestAddKeyRefusesAnIDThatNoReportCouldName(t *testing.T) {
+	store := "file:" + filepath.Join(t.TempDir(), "tokens.db")
+	for id, good := range map[string]bool{"acme-1": true, "Ключ": true, "": false, "{x}": false, "a\x00b": false, strings.Repeat("x", 201): false} {
+		if err := AddKey(t.Context(), store, authapi.Hash(id), identity.Identity{KeyID: id, Broker: "b", Role: identity.Broker}); (err == nil) != good {
+			t.Errorf("%.20q: %v", id, err)
+		}
+	}
+}
+
 func TestValidateTellsEveryFault(t *testing.T) {
 	err := Config{Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1}.Validate()
 	for _, says := range []string{"the store", "secret", "time-out", "log", "keys.yaml"} {

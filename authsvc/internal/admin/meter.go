@@ -3,9 +3,9 @@ package admin
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
+	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 )
@@ -20,16 +20,13 @@ func NewMeter(store Store) *Meter { return &Meter{store} }
 // lost, and which is sent again, counts twice: usage is no account.
 func (m *Meter) Report(ctx context.Context, r authapi.ReportUsageRequest) error {
 	bad := len(r.Uses) > authapi.MaxReport || len(r.Counts) > authapi.MaxReport ||
-		slices.ContainsFunc(r.Uses, func(u authapi.Use) bool { return !named(u.KeyID) || !u.Addr.IsValid() || u.Addr.Zone() != "" }) ||
+		slices.ContainsFunc(r.Uses, func(u authapi.Use) bool { return !apikey.IsID(u.KeyID) || !u.Addr.IsValid() || u.Addr.Zone() != "" }) ||
 		slices.ContainsFunc(r.Counts, func(c authapi.Count) bool {
 			_, err := time.Parse(time.DateOnly, c.Day)
-			return !named(c.KeyID) || err != nil || c.Requests < 0 || !slices.Contains([]string{"list", "read", "write"}, c.Class)
+			return !apikey.IsID(c.KeyID) || err != nil || c.Requests < 0 || !slices.Contains([]string{"list", "read", "write"}, c.Class)
 		})
 	if bad {
 		return fault.New(fault.Invalid, fault.Body, "data", "This is no report of the use of keys.")
 	}
 	return m.store.AddUsage(ctx, r.Uses, r.Counts)
 }
-
-// named tells whether an id can stand in the name of a record.
-func named(id string) bool { return id != "" && len(id) <= 200 && !strings.ContainsAny(id, "\x00{}") }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strings"
+	"unicode/utf8"
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/identity"
@@ -26,6 +27,15 @@ func (k Keys) Verify(hash string) (identity.Identity, bool) {
 	i, known := k[hash]
 	return i, known
 }
+
+// IsID tells whether a text can be the id of a key, which stands in the names of
+// records.
+func IsID(id string) bool {
+	return id != "" && len(id) <= 200 && utf8.ValidString(id) && !strings.ContainsAny(id, "\x00{}")
+}
+
+// ErrID is returned for a text that IsID does not take.
+var ErrID = errors.New("the id of a key has 1 to 200 bytes, and neither braces nor NUL")
 
 // Sandbox returns the keys of a sandbox (contract, section 0a). The key is also
 // the broker's name.

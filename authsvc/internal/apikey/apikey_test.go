@@ -70,10 +70,11 @@ func TestReadKeysTellsEveryFault(t *testing.T) {
 		text string
 		says []string
 	}{
-		"no YAML":          {"{", []string{"1:"}},
-		"an unknown field": {"- {id: a, colour: blue}", []string{"colour"}},
-		"everything":       {"- {role: king, levels: x, sha256: abc}\n- {}", []string{"key 1: id", "broker is missing", "king", "levels", "sha256", "key 2"}},
-		"a key twice":      {strings.Repeat("- {id: a, broker: b, role: broker, sha256: "+hash+"}\n", 2), []string{"key 2", "before"}},
+		"no YAML":           {"{", []string{"1:"}},
+		"an unknown field":  {"- {id: a, colour: blue}", []string{"colour"}},
+		"everything":        {"- {role: king, levels: x, sha256: abc}\n- {}", []string{"key 1: id", "broker is missing", "king", "levels", "sha256", "key 2"}},
+		"ids that are none": {fmt.Sprintf("- {id: \"{x}\", broker: b, role: broker, sha256: %s}\n- {id: %s}", hash, strings.Repeat("x", 201)), []string{"key 1: the id of a key has", "key 2: the id of a key has"}},
+		"a key twice":       {strings.Repeat("- {id: a, broker: b, role: broker, sha256: "+hash+"}\n", 2), []string{"key 2", "before"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(strings.NewReader(c.text))

@@ -63,8 +63,11 @@ func read(r io.Reader) (Keys, error) {
 
 func (e entry) check() error {
 	var faults []error
-	if e.ID == "" {
+	switch {
+	case e.ID == "":
 		faults = append(faults, errors.New("id is missing"))
+	case !IsID(e.ID):
+		faults = append(faults, ErrID)
 	}
 	if e.Broker == "" {
 		faults = append(faults, errors.New("broker is missing"))

@@ -1,6 +1,7 @@
 package apikey
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -408,6 +409,21 @@ func TestUsageIsReportedOnceAndWhole(t *testing.T) {
 	to.reports = nil
 	if err := u.report(t.Context()); err != nil || len(to.reports) != 3 {
 		t.Errorf("got %d reports, %v", len(to.reports), err)
+	}
+}
+
+func TestAReportThatIsRefusedIsDropped(t *testing.T) {
+	to := &taking{err: fault.New(fault.Invalid, fault.Body, "data", "This is no report of the use of keys.")}
+	var log bytes.Buffer
+	u := NewUsage(to, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
+	u.Count("{bad}", "read")
+	if err := u.report(t.Context()); err != nil || !strings.Contains(log.String(), "dropped") {
+		t.Errorf("got %v, and the log says %q", err, log.String())
+	}
+	to.err = nil
+	u.Count("good", "read")
+	if err := u.report(t.Context()); err != nil || len(to.reports) != 1 || len(to.reports[0].Counts) != 1 || to.reports[0].Counts[0].KeyID != "good" {
+		t.Errorf("got %+v, %v", to.reports, err)
 	}
 }
 

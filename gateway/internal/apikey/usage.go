@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
 )
 
 // Reporter takes reports of the use of keys.
@@ -92,14 +93,19 @@ func (u *Usage) tell(ctx context.Context) {
 	}
 }
 
-// report reports all there is, in parts. What is not taken stays.
+// report reports all there is, in parts. What is not taken stays, but for what
+// will not be taken at another time either.
 func (u *Usage) report(ctx context.Context) error {
 	for {
 		r := u.take()
 		if len(r.Uses)+len(r.Counts) == 0 {
 			return nil
 		}
-		if err := u.to.ReportUsage(ctx, r); err != nil {
+		err := u.to.ReportUsage(ctx, r)
+		switch {
+		case fault.KindOf(err) == fault.Invalid:
+			u.log.Warn("a report of the use of keys is refused, and dropped", "uses", len(r.Uses), "counts", len(r.Counts), "error", err)
+		case err != nil:
 			u.putBack(r)
 			return err
 		}
