@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/console"
@@ -29,7 +31,7 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 		return nil, err
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry, Edge: true,
+		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry, Edge: true, TimeoutOf: c.adminTimeout,
 	})
 	httpapi.NewAdmin(service, verifier).Route(engine)
 	pages.Route(engine)
@@ -43,6 +45,19 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 		cancel()
 		return <-served
 	}, nil
+}
+
+// checkTimeout is how long the check of the audit log may take: it reads all of it.
+const checkTimeout = 50 * time.Second
+
+// adminTimeout returns the longest time for a request by its route; 0: as others
+// have.
+func (c Config) adminTimeout(r *gin.Context) time.Duration {
+	switch r.Request.URL.Path {
+	case adminapi.Prefix + "/audit/verify", "/console/audit/check":
+		return max(checkTimeout, c.Timeout)
+	}
+	return 0
 }
 
 // front is what stands before the admin API: like the gateway it meets people,

@@ -323,3 +323,13 @@ func TestNoNameOfARequestBreaksTheAuditLog(t *testing.T) {
 		t.Errorf("got %v", found)
 	}
 }
+
+func TestTheCheckOfTheAuditLogMayTakeLonger(t *testing.T) {
+	_, address, key := startAdminFor(t.Context(), t, Config{Timeout: time.Nanosecond})
+	if status, answer := ask(t, key, address+"/audit", ""); status != http.StatusServiceUnavailable {
+		t.Errorf("got %d %v", status, answer)
+	}
+	if status, answer := ask(t, key, address+"/audit/verify", ""); status != http.StatusOK {
+		t.Errorf("got %d %v", status, answer)
+	}
+}

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -40,6 +42,7 @@ type world struct {
 
 	entries func([]adminapi.Entry) []adminapi.Entry
 	keys    func([]apikey.Key) []apikey.Key
+	uses    error
 	head    func(adminapi.Head) adminapi.Head
 }
 
@@ -58,6 +61,13 @@ func (w *world) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 		keys = w.keys(keys)
 	}
 	return keys, err
+}
+
+func (w *world) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
+	if w.uses != nil {
+		return nil, w.uses
+	}
+	return w.Store.Uses(ctx, ids)
 }
 
 func (w *world) Head(ctx context.Context) (adminapi.Head, error) {
@@ -446,6 +456,64 @@ func TestWatchTellsManyLongNamesAsAll(t *testing.T) {
 	if got := await(many.At); got.All || got.At != many.At {
 		t.Errorf("it does not move on: %+v", got)
 	}
+}
+
+func TestASecretIsNotLostWithWhatIsShownBesideIt(t *testing.T) {
+	w := newWorld(t)
+	w.broker(t, "b")
+	w.uses = errors.New("down")
+	k, first, err := w.service.CreateKey(t.Context(), operator, adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}})
+	if err != nil || k.ID == "" {
+		t.Fatalf("got %+v, %v", k, err)
+	}
+	rotated, second, err := w.service.RotateKey(t.Context(), operator, k.ID, time.Hour)
+	if err != nil || len(rotated.Secrets) != 2 {
+		t.Fatalf("got %+v, %v", rotated, err)
+	}
+	for _, secret := range []string{first, second} {
+		if got, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil || got.KeyID != k.ID {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	}
+	if revoked, err := w.service.RevokeKey(t.Context(), operator, k.ID); err != nil || revoked.Revoked == nil {
+		t.Errorf("got %+v, %v", revoked, err)
+	}
+}
+
+func TestTheLogIsCheckedOnceAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.broker(t, "b")
+		var begun atomic.Int64
+		release := make(chan struct{})
+		w.entries = func(all []adminapi.Entry) []adminapi.Entry {
+			begun.Add(1)
+			<-release
+			return all
+		}
+		done := make(chan error, 3)
+		impatient, leave := context.WithCancel(t.Context())
+		go func() { _, err := w.service.Check(t.Context()); done <- err }()
+		synctest.Wait()
+		for _, ctx := range []context.Context{impatient, t.Context()} {
+			go func() { _, err := w.service.Check(ctx); done <- err }()
+		}
+		synctest.Wait()
+		if got := begun.Load(); got != 1 {
+			t.Errorf("%d checks read the log", got)
+		}
+		leave()
+		synctest.Wait()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("who does not wait gets %v", err)
+		}
+		close(release)
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 func TestTheLogHoldsWhateverAnActorIsCalled(t *testing.T) {

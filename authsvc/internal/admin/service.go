@@ -46,11 +46,13 @@ type Service struct {
 	log    *slog.Logger
 	now    func() time.Time
 	found  *found // nil: nobody is told
+
+	checking chan struct{} // holds one while the audit log is checked
 }
 
 // NewService returns a service over store.
 func NewService(store Store, sealer *Sealer, log *slog.Logger, now func() time.Time) *Service {
-	return &Service{store: store, sealer: sealer, log: log, now: now}
+	return &Service{store: store, sealer: sealer, log: log, now: now, checking: make(chan struct{}, 1)}
 }
 
 // attempts bounds how often a change is tried that others were faster than.
@@ -214,8 +216,7 @@ func (s *Service) CreateKey(ctx context.Context, by Actor, n adminapi.NewKey) (m
 	if err != nil {
 		return made, "", err
 	}
-	made, err = s.show(ctx, k)
-	return made, secret, err
+	return s.showDone(ctx, k), secret, nil
 }
 
 // ChangeKey changes what is said of a key, as patch does.
@@ -264,7 +265,18 @@ func (s *Service) changeKey(ctx context.Context, by Actor, action, id, newHash s
 	if err != nil {
 		return adminapi.Key{}, err
 	}
-	return s.show(ctx, after)
+	return s.showDone(ctx, after), nil
+}
+
+// showDone shows a key as a change has made it. The change is made, and its
+// secret is to be had this once: what cannot be read beside the key is left out.
+func (s *Service) showDone(ctx context.Context, k apikey.Key) adminapi.Key {
+	made, err := s.show(ctx, k)
+	if err != nil {
+		s.log.Warn("a key was changed, and is shown without its state and uses", "key", k.ID, "error", err)
+		return viewKey(k)
+	}
+	return made
 }
 
 func keyChange(before, after *apikey.Key, newHash string) (c Change, err error) {
