@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	callTimeout = 30 * time.Second
+	callTimeout = 60 * time.Second
 	maxAnswer   = 64 << 20 // bytes
 )
 
