@@ -263,7 +263,7 @@ func testRestore(t *testing.T, s *stack, a *asset) {
 	s.run(t, "up", "--detach", "--no-build", "--no-deps", "--wait", "redis-tokens")
 	s.awaitWork(t)
 	a.ask(t, "PATCH", 200)
-	ask(t, "GET", brokers, operator, "", "", 401)
+	awaitStatus(t, brokers, operator, 401)
 	broken := filepath.Join(backup, "broken.rdb")
 	if err := os.WriteFile(broken, []byte("REDIS0011 and no more"), 0o600); err != nil {
 		t.Fatal(err)
@@ -274,14 +274,17 @@ func testRestore(t *testing.T, s *stack, a *asset) {
 	s.script(t, "restore-tokens.sh", filepath.Join(backup, "tokens.rdb"))
 	s.awaitWork(t)
 	a.ask(t, "PATCH", 200)
-	await(t, "the operator's key is good again", func() bool {
-		status, _, _, err := send("GET", brokers, operator, "", "")
-		return err == nil && status == 200
-	})
+	awaitStatus(t, brokers, operator, 200)
 	s.crash(t, "redis-tokens") // what was restored is on the disk
-	await(t, "the operator's key is good after that", func() bool {
-		status, _, _, err := send("GET", brokers, operator, "", "")
-		return err == nil && status == 200
+	awaitStatus(t, brokers, operator, 200)
+}
+
+// awaitStatus waits until a reading is answered so.
+func awaitStatus(t *testing.T, url, key string, want int) {
+	t.Helper()
+	await(t, fmt.Sprintf("%s is answered %d", url, want), func() bool {
+		status, _, _, err := send("GET", url, key, "", "")
+		return err == nil && status == want
 	})
 }
 
