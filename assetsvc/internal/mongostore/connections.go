@@ -111,11 +111,7 @@ func (c *connections) measure(meter metric.Meter) (silence func() error, err err
 	own, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		gone := int64(0)
-		if c.primary == "" {
-			gone = 1
-		}
-		o.ObserveInt64(away, gone)
+		o.ObserveInt64(away, telemetry.Flag(c.primary == ""))
 		o.ObserveInt64(failovers, c.failovers)
 		return nil
 	}, away, failovers)

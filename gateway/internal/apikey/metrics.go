@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/telemetry"
 )
 
 // counts are what operators watch the cache by.
@@ -45,11 +47,7 @@ func (c *Cache) Measure(meter metric.Meter) (silence func() error, err error) {
 		o.ObserveInt64(forgets, c.counts.forgets.Load())
 		kept, alone := c.state()
 		o.ObserveInt64(remembered, int64(kept))
-		gone := int64(0)
-		if alone {
-			gone = 1
-		}
-		o.ObserveInt64(unwatched, gone)
+		o.ObserveInt64(unwatched, telemetry.Flag(alone))
 		return nil
 	}, lookups, forgets, remembered, unwatched)
 	if err != nil {

@@ -47,11 +47,7 @@ func (s *Shared) observe(meter metric.Meter) error {
 		o.ObserveInt64(times, s.entered.Load())
 		o.ObserveInt64(alone, s.alone.Load())
 		o.ObserveInt64(trips, s.trips.Load())
-		gone := int64(0)
-		if s.away.Load() {
-			gone = 1
-		}
-		o.ObserveInt64(away, gone)
+		o.ObserveInt64(away, telemetry.Flag(s.away.Load()))
 		return nil
 	}, away, times, alone, trips)
 	if err != nil {
