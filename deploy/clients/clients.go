@@ -176,26 +176,44 @@ func (c *Clients) ask(ctx context.Context, what, method, path, token, body strin
 }
 
 func (c *Clients) send(ctx context.Context, method, path, token, body string) (status int, retry string, text []byte, err error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, strings.NewReader(body))
-	if err != nil {
-		return 0, "", nil, err
+	key := "broker"
+	if body == "" { // anybody reads
+		key = ""
 	}
-	if body == "" {
-		r.Body = nil
-	} else {
-		r.SetBasicAuth("broker", "")
+	status, header, text, err := Send(ctx, c.registry, Call{method, c.base + path, key, token, body})
+	return status, header.Get("Retry-After"), text, err
+}
+
+// Call is a request in the making. Key, Token and Body may be empty: then it has
+// none.
+type Call struct{ Method, URL, Key, Token, Body string }
+
+// Send sends a request by way of registry and returns all of the answer.
+func Send(ctx context.Context, registry http.RoundTripper, c Call) (status int, header http.Header, text []byte, err error) {
+	var body io.Reader
+	if c.Body != "" {
+		body = strings.NewReader(c.Body)
+	}
+	r, err := http.NewRequestWithContext(ctx, c.Method, c.URL, body)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	if c.Body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if token != "" {
-		r.Header.Set("X-Access-Token", token)
+	if c.Key != "" {
+		r.SetBasicAuth(c.Key, "")
 	}
-	resp, err := c.registry.RoundTrip(r)
+	if c.Token != "" {
+		r.Header.Set("X-Access-Token", c.Token)
+	}
+	resp, err := registry.RoundTrip(r)
 	if err != nil {
-		return 0, "", nil, err
+		return 0, nil, nil, err
 	}
 	defer resp.Body.Close()
 	text, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, resp.Header.Get("Retry-After"), text, err
+	return resp.StatusCode, resp.Header, text, err
 }
 
 const maxViolations = 20 // that are told

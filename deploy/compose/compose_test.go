@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"os"
@@ -332,32 +331,11 @@ func ask(t *testing.T, method, url, key, token, body string, want int) map[strin
 	return got
 }
 
+// send sends a request on a connection of its own.
 func send(method, url, key, token, body string) (status int, header http.Header, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // longer than any deadline
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	if body == "" {
-		r.Body = nil
-	} else {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if key != "" {
-		r.SetBasicAuth(key, "")
-	}
-	if token != "" {
-		r.Header.Set("X-Access-Token", token)
-	}
-	r.Close = true
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	defer resp.Body.Close()
-	text, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, resp.Header, text, err
+	return clients.Send(ctx, &http.Transport{DisableKeepAlives: true}, clients.Call{Method: method, URL: url, Key: key, Token: token, Body: body})
 }
 
 // awaitWork waits until assets are made and changed again.

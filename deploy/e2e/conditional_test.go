@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/deploy/clients"
 	"asset-registry/deploy/processes"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
@@ -115,7 +116,7 @@ func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
 // createUnder creates an asset under a key and returns the answer, "" if the
 // registry did not give one whole.
 func (a api) createUnder(t *testing.T, key string) string {
-	req, err := http.NewRequest("POST", a.base+"/api/"+a.version+"/assets", strings.NewReader(creation))
+	req, err := http.NewRequest("POST", a.base+"/api/"+a.version+"/assets", strings.NewReader(clients.Creation))
 	if err != nil {
 		t.Error(err)
 		return ""
@@ -137,8 +138,3 @@ func (a api) createUnder(t *testing.T, key string) string {
 	}
 	return resp.Header.Get("Location") + " " + string(text)
 }
-
-const creation = `{"data":{"assetType":"bounce","title":"x","description":"x",
-	"items":[{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}],
-	"decisions":[{"decisionDate":"2026-11-20","decisionID":"x"}],
-	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}}`

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/deploy/clients"
 	"asset-registry/deploy/processes"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
@@ -96,7 +96,7 @@ func TestARollingRestartLosesNoRequest(t *testing.T) {
 		working.Go(func() {
 			path, token := "", ""
 			for i := 0; ctx.Err() == nil; i++ {
-				method, to, body, want := "POST", "/api/2.5/assets", creation, http.StatusCreated
+				method, to, body, want := "POST", "/api/2.5/assets", clients.Creation, http.StatusCreated
 				switch {
 				case i%3 == 1:
 					method, to, body, want = "GET", path, "", http.StatusOK
@@ -144,20 +144,6 @@ func TestARollingRestartLosesNoRequest(t *testing.T) {
 func through(balancer http.RoundTripper, method, path, body string) (status int, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, "http://gateway"+path, strings.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
-	if body == "" {
-		r.Body = nil
-	}
-	r.SetBasicAuth("broker", "")
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := balancer.RoundTrip(r)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	text, err = io.ReadAll(resp.Body)
-	return resp.StatusCode, text, err
+	status, _, text, err = clients.Send(ctx, balancer, clients.Call{Method: method, URL: "http://gateway" + path, Key: "broker", Body: body})
+	return status, text, err
 }
