@@ -130,6 +130,7 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 			err = fault.New(fault.Unavailable, fault.URL, "timeout", "The registry could not answer in time; repeat the request.")
 		}
 		if !c.Writer.Written() {
+			takeRest(c)
 			faulthttp.Write(c.Writer, err)
 		}
 	}

@@ -26,8 +26,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/trace"
 
+	"asset-registry/shared/fault"
 	"asset-registry/shared/telemetry"
 )
 
@@ -400,5 +402,47 @@ func TestACollectorThatIsAwayIsNoFault(t *testing.T) {
 	span.End() // there is something to export
 	if err := stop(); err != nil {
 		t.Errorf("the process would end with %v", err)
+	}
+}
+
+// TestARefusedBodyIsTaken: a client that sends all before it reads is told why
+// it was refused, and may go on with its connection.
+func TestARefusedBodyIsTaken(t *testing.T) {
+	engine := newEngine(io.Discard, nil)
+	engine.POST("/fault", Handle(func(*gin.Context) error { return fault.New(fault.TooLarge, fault.Body, "data", "no") }))
+	addr, _ := serveFor(t, engine, Serving{}, usual)
+	const size = 10_000_000
+	large := strings.Repeat(" ", size)
+	for name, c := range map[string]struct {
+		header, body string
+		goesOn       bool
+	}{
+		"of a length":          {fmt.Sprintf("Content-Length: %d", size), large, true},
+		"in chunks":            {"Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, large), true},
+		"that never comes":     {"Content-Length: 5\r\n" + TimeoutHeader + ": 200", "", false},
+		"that waits for a yes": {"Content-Length: 5\r\nExpect: 100-continue", "", false},
+		"that is too large":    {fmt.Sprintf("Content-Length: %d", maxRest+1), "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := connect(t, addr)
+			if _, err := io.WriteString(conn, "POST /fault HTTP/1.1\r\nHost: a\r\n"+c.header+"\r\n\r\n"+c.body); err != nil {
+				t.Fatal(err)
+			}
+			reader := bufio.NewReader(conn)
+			refused, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, refused.Body); err != nil || refused.StatusCode != 413 || refused.Close == c.goesOn {
+				t.Fatalf("answered %d with %v: %v", refused.StatusCode, refused.Header, err)
+			}
+			if !c.goesOn {
+				return
+			}
+			io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+			if next, err := http.ReadResponse(reader, nil); err != nil || next.StatusCode != 200 {
+				t.Errorf("the next request: %v, %v", next, err)
+			}
+		})
 	}
 }
