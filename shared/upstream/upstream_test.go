@@ -390,6 +390,7 @@ func TestTheBreakerLetsOneTry(t *testing.T) {
 
 func TestNoServerIsAskedForASecondAfterFailures(t *testing.T) {
 	s := newPlace(t, drop)
+	s.unready.Store(true) // else a check amid the failures forgives them
 	p := newPool(t, s.URL)
 	var err error
 	for range 50 {
