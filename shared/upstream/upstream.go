@@ -37,6 +37,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,7 @@ type Pool struct {
 	log     *slog.Logger
 	sources []source
 	budget  budget
+	turn    atomic.Uint64 // of whom to ask first among equals
 	stop    context.CancelFunc
 	silence func() error // of the metrics
 	done    sync.WaitGroup
@@ -238,16 +240,10 @@ func (p *Pool) pick(tried []*server) *server {
 	servers := *p.servers.Load()
 	now := time.Now()
 	var best *server
-	start := int(p.budget.turn.Add(1) % uint64(len(servers)))
-next:
+	start := int(p.turn.Add(1) % uint64(len(servers)))
 	for i := range servers {
 		s := servers[(start+i)%len(servers)]
-		for _, t := range tried {
-			if t == s {
-				continue next
-			}
-		}
-		if s.breaker.isOpen(now) {
+		if slices.Contains(tried, s) || s.breaker.isOpen(now) {
 			continue
 		}
 		if best == nil || s.better(best) {
@@ -264,7 +260,6 @@ next:
 // more at the beginning.
 type budget struct {
 	tenths atomic.Int64 // of a retry, that may be spent
-	turn   atomic.Uint64
 }
 
 const (
