@@ -218,9 +218,6 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	if s.alone.Load() == 0 {
 		t.Error("nothing was decided without Redis")
 	}
-	if slowest > callTimeout+50*time.Millisecond { // of a call on a dying connection, and of a busy machine
-		t.Errorf("the slowest request took %v", slowest)
-	}
 	// The time of a use is known to a few milliseconds only.
 	if n := most(uses, rates[0].Period-20*time.Millisecond); n > rates[0].Limit {
 		t.Errorf("%d were let through in a second", n)
@@ -284,20 +281,20 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	server := redistest.Start(t)
 	s := shareAt(t, server.URL(), nil, nil)
-	take := func(i int) time.Duration {
-		start := time.Now()
+	take := func(i int) {
 		if _, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: twoRates}}, nil); err != nil {
 			t.Error(err)
 		}
-		return time.Since(start)
 	}
 	take(0)
 	server.Hang(t)
 	take(1) // waits for the time-out
+	trips := s.trips.Load()
 	for i := range 100 {
-		if took := take(2 + i); took > 20*time.Millisecond {
-			t.Errorf("a request has waited %v", took)
-		}
+		take(2 + i)
+	}
+	if more, alone := s.trips.Load()-trips, s.alone.Load(); more != 0 || alone != 101 {
+		t.Errorf("%d round trips were tried, and %d requests decided without", more, alone)
 	}
 }
 
