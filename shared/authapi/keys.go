@@ -10,8 +10,12 @@ import (
 	"asset-registry/shared/identity"
 )
 
+// Classes returns the classes of requests that keys have limits and counts for,
+// in the order in which they are told.
+func Classes() []string { return []string{"list", "read", "write"} }
+
 // Limits are how much a key may be used beside what holds for all keys: class
-// of request ("list", "read", "write") to window ("1s", "1m") to requests.
+// of request, of Classes, to window ("1s", "1m") to requests.
 type Limits map[string]map[string]int64
 
 // Key is what there is to know of an API key that is good.
@@ -56,7 +60,7 @@ type Use struct {
 type Count struct {
 	KeyID    string `json:"key_id"`
 	Day      string `json:"day"`   // UTC, as "2026-11-21"
-	Class    string `json:"class"` // "list", "read", "write"
+	Class    string `json:"class"` // of Classes
 	Requests int64  `json:"requests"`
 }
 

@@ -23,7 +23,7 @@ func (m *Meter) Report(ctx context.Context, r authapi.ReportUsageRequest) error 
 		slices.ContainsFunc(r.Uses, func(u authapi.Use) bool { return !apikey.IsID(u.KeyID) || !u.Addr.IsValid() || u.Addr.Zone() != "" }) ||
 		slices.ContainsFunc(r.Counts, func(c authapi.Count) bool {
 			_, err := time.Parse(time.DateOnly, c.Day)
-			return !apikey.IsID(c.KeyID) || err != nil || c.Requests < 0 || !slices.Contains([]string{"list", "read", "write"}, c.Class)
+			return !apikey.IsID(c.KeyID) || err != nil || c.Requests < 0 || !slices.Contains(authapi.Classes(), c.Class)
 		})
 	if bad {
 		return fault.New(fault.Invalid, fault.Body, "data", "This is no report of the use of keys.")

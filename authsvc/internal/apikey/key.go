@@ -207,7 +207,7 @@ func (k Key) Check() error {
 		problems.add("allow", "At most %d addresses and networks.", maxAllow)
 	}
 	for _, class := range slices.Sorted(maps.Keys(s.Limits)) {
-		if !slices.Contains([]string{"list", "read", "write"}, class) {
+		if !slices.Contains(authapi.Classes(), class) {
 			problems.add("limits", "Requests are of class list, read or write, not %q.", class)
 		}
 		if len(s.Limits[class]) > maxWindows {

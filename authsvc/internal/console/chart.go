@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
 )
 
 // The chart's measures, in its own units.
@@ -50,7 +51,7 @@ type chartTick struct {
 }
 
 // Classes are those of the bars, from the bottom up.
-func (c chart) Classes() []string { return classes }
+func (c chart) Classes() []string { return authapi.Classes() }
 
 // newChart draws the counts of the last days, those without any included.
 func newChart(counts []adminapi.Day, days int, now time.Time) chart {
@@ -61,7 +62,7 @@ func newChart(counts []adminapi.Day, days int, now time.Time) chart {
 	}
 	for n := range days {
 		day := chartDay{Name: now.UTC().AddDate(0, 0, n-days+1).Format(time.DateOnly)}
-		for _, class := range classes {
+		for _, class := range authapi.Classes() {
 			day.Counts = append(day.Counts, by[day.Name][class])
 			day.Total += by[day.Name][class]
 		}
@@ -93,7 +94,7 @@ func (c *chart) draw() {
 		if last := len(c.Days) - 1 - i; last%every == 0 {
 			day.Label, day.Minor = day.Name[len("2026-"):], last/every%2 == 1
 		}
-		for n, class := range classes {
+		for n, class := range authapi.Classes() {
 			if day.Counts[n] == 0 {
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 )
 
@@ -38,7 +39,7 @@ func keySettings(sent url.Values, was adminapi.KeySettings) (adminapi.KeySetting
 		}
 		s.Expires = &at
 	}
-	for _, class := range classes {
+	for _, class := range authapi.Classes() {
 		windows, err := parseRates(sent.Get("limit-" + class))
 		if err != nil {
 			add("limits", "%s: %v.", class, err)
@@ -61,15 +62,12 @@ const stampLayout = "2006-01-02T15:04:05"
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// classes of requests, in the order in which they are shown.
-var classes = []string{"list", "read", "write"}
-
 // rate is the limits of a class of requests, as they are written in a form.
 type rate struct{ Class, Told string }
 
 func rates(limits map[string]map[string]int64) []rate {
 	var told []rate
-	for _, class := range classes {
+	for _, class := range authapi.Classes() {
 		var parts []string
 		windows := limits[class]
 		for _, window := range slices.SortedFunc(maps.Keys(windows), byLength) {
