@@ -32,7 +32,7 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 	if err := k.load(); err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: k.get}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: k.get}, nil
 }
 
 // keptCertificate reads a certificate again when its files have changed, and

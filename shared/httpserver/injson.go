@@ -12,7 +12,7 @@ import (
 
 // inJSON is a listener on whose connections net/http's own refusals, which it
 // writes before any handler is asked, are in the form of all our answers: the
-// server has no other way to change them. Behind TLS it stays as it is.
+// server has no other way to change them.
 type inJSON struct{ net.Listener }
 
 func (l inJSON) Accept() (net.Conn, error) {
@@ -24,6 +24,15 @@ func (l inJSON) Accept() (net.Conn, error) {
 }
 
 type jsonConn struct{ net.Conn }
+
+// CloseWrite lets the server end its side of a connection first, so that a
+// client that still sends reads the answer before it is cut off.
+func (c jsonConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
 
 // What net/http writes in one piece: a status line, these headers and a text.
 var (
@@ -43,17 +52,16 @@ func (c jsonConn) Write(p []byte) (int, error) {
 	if !found {
 		return c.Conn.Write(p)
 	}
-	if _, err := c.Conn.Write(refusal(line[len(refusalStart):])); err != nil {
+	if _, err := c.Conn.Write(refusal(reason(line[len(refusalStart):]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// refusal returns an answer with a status, "400 Bad Request: and why".
-func refusal(status []byte) []byte {
-	var code int
+// reason returns what to say instead of a status, "400 Bad Request: and why".
+func reason(status []byte) (code int, f fault.Detail) {
 	_, _ = fmt.Sscan(string(status), &code) // 0 for what is no number, which it always is
-	f := fault.Detail{Location: fault.Header, Name: "request", Description: "The request cannot be understood."}
+	f = fault.Detail{Location: fault.Header, Name: "request", Description: "The request cannot be understood."}
 	switch code {
 	case http.StatusRequestHeaderFieldsTooLarge:
 		f.Description = fmt.Sprintf("The request line and headers have more than %d bytes.", maxHeaderBytes)
@@ -64,6 +72,11 @@ func refusal(status []byte) []byte {
 	case http.StatusHTTPVersionNotSupported:
 		f.Description = "Only HTTP/1.1 and HTTP/1.0 are understood here."
 	}
+	return code, f
+}
+
+// refusal returns an answer in one piece.
+func refusal(code int, f fault.Detail) []byte {
 	body, err := json.Marshal(struct {
 		Status string         `json:"status"`
 		Errors []fault.Detail `json:"errors"`

@@ -60,14 +60,13 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	if o.TLS != nil {
+		listener = newSecure(listener, o.TLS, p.header, log)
+	} else {
+		listener = inJSON{listener}
+	}
 	failed := make(chan error, 1)
-	go func() {
-		if o.TLS != nil {
-			failed <- server.ServeTLS(listener, "", "")
-			return
-		}
-		failed <- server.Serve(inJSON{listener})
-	}()
+	go func() { failed <- server.Serve(listener) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)

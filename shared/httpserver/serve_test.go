@@ -63,7 +63,18 @@ func connect(t *testing.T, addr string) net.Conn {
 }
 
 func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
-	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }), Serving{}, usual)
+	c, pool := certify(t, t.TempDir(), 1)
+	config, err := c.Config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
+	plain, _ := serveFor(t, served, Serving{}, usual)
+	secure, _ := serveFor(t, served, Serving{TLS: config}, usual)
+	dials := map[string]func() (net.Conn, error){
+		"plain":    func() (net.Conn, error) { return net.Dial("tcp", plain) },
+		"with TLS": func() (net.Conn, error) { return tls.Dial("tcp", secure, &tls.Config{RootCAs: pool}) },
+	}
 	for name, c := range map[string]struct {
 		sent   string
 		status int
@@ -79,26 +90,39 @@ func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 		"another wish":      {"POST / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nContent-Length: 1\r\n\r\nx", 417, "100-continue"},
 		"a version to come": {"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, "HTTP/1.1"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			conn := connect(t, addr)
-			go io.WriteString(conn, c.sent)
-			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			text, err := io.ReadAll(resp.Body)
-			var body struct {
-				Status string
-				Errors []struct{ Location, Name, Description string }
-			}
-			if err != nil || json.Unmarshal(text, &body) != nil || body.Status != "error" || len(body.Errors) != 1 || !strings.Contains(body.Errors[0].Description, c.says) {
-				t.Errorf("got %s, %v", text, err)
-			}
-			if resp.StatusCode != c.status || resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("got %d %v", resp.StatusCode, resp.Header)
-			}
-		})
+		for way, dial := range dials {
+			t.Run(name+"/"+way, func(t *testing.T) { refused(t, dial, c.sent, c.status, c.says) })
+		}
+	}
+	t.Run("HTTP where there is TLS", func(t *testing.T) {
+		refused(t, func() (net.Conn, error) { return net.Dial("tcp", secure) }, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "HTTPS")
+	})
+}
+
+// refused checks that what is sent is answered with an error body.
+func refused(t *testing.T, dial func() (net.Conn, error), sent string, status int, says string) {
+	t.Helper()
+	conn, err := dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go io.WriteString(conn, sent)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	var body struct {
+		Status string
+		Errors []struct{ Location, Name, Description string }
+	}
+	if err != nil || json.Unmarshal(text, &body) != nil || body.Status != "error" || len(body.Errors) != 1 || !strings.Contains(body.Errors[0].Description, says) {
+		t.Errorf("got %s, %v", text, err)
+	}
+	if resp.StatusCode != status || resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
 	}
 }
 
@@ -133,6 +157,26 @@ func TestSlowClientsAreShed(t *testing.T) {
 	}
 	for cut.Load() < 2*each {
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestSlowHandshakesAreShed: neither a client that says nothing, nor the
+// server's own end, leaves one open.
+func TestSlowHandshakesAreShed(t *testing.T) {
+	c, _ := certify(t, t.TempDir(), 1)
+	config, err := c.Config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := usual
+	short.header = 300 * time.Millisecond
+	addr, _ := serveFor(t, http.NotFoundHandler(), Serving{TLS: config}, short)
+	for _, sent := range []string{"", "\x16\x03\x01"} { // nothing, and the beginning of a record
+		conn := connect(t, addr)
+		io.WriteString(conn, sent)
+		if _, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Error(err)
+		}
 	}
 }
 
@@ -199,7 +243,12 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }), Serving{TLS: secure}, usual)
+	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || !r.TLS.HandshakeComplete {
+			t.Error("the handler does not see that there is TLS")
+		}
+		io.WriteString(w, r.Proto)
+	}), Serving{TLS: secure}, usual)
 	ask := func(pool *x509.CertPool) (string, error) {
 		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
 		defer client.CloseIdleConnections()
@@ -227,6 +276,16 @@ func TestACertificateIsReadAnew(t *testing.T) {
 			break
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+	old := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}} // without HTTP/2
+	defer old.CloseIdleConnections()
+	resp, err := old.Get("https://" + addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || string(text) != "HTTP/1.1" {
+		t.Errorf("got %s, %v", text, err)
 	}
 	for _, wrong := range []Certificate{{Cert: c.Cert}, {Key: c.Key}, {Cert: "nowhere", Key: "nowhere"}} {
 		if _, err := wrong.Config(slog.New(slog.DiscardHandler)); err == nil {
