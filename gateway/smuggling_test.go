@@ -2,18 +2,14 @@ package gateway
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"asset-registry/shared/httpserver"
 )
 
 // TestNoRequestHidesInAnother sends what two servers might read differently,
@@ -33,20 +29,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 		}
 		io.WriteString(w, "{}")
 	}), http.HandlerFunc(known), nil)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() {
-		served <- httpserver.Serve(ctx, listener, s.Handler(), slog.New(slog.DiscardHandler), httpserver.Serving{})
-	}()
-	defer func() {
-		stop()
-		<-served
-	}()
-
+	addr := serve(t, s)
 	const (
 		post   = "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: " + basic + "\r\n"
 		hidden = "GET /api/2.5/assets/hidden HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -92,7 +75,7 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 			mu.Lock()
 			seen = nil
 			mu.Unlock()
-			conn, err := net.Dial("tcp", listener.Addr().String())
+			conn, err := net.Dial("tcp", addr)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 )
 
@@ -61,6 +64,27 @@ func startOnWire(t *testing.T, assets, auth http.Handler, change func(*Config)) 
 			change(c)
 		}
 	})
+}
+
+// serve answers at an address until the test ends.
+func serve(t *testing.T, s *Server) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- httpserver.Serve(ctx, listener, s.Handler(), slog.New(slog.DiscardHandler), httpserver.Serving{})
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
 }
 
 func TestOneOrderOfRefusalsInProcessAndOnTheWire(t *testing.T) {
@@ -166,6 +190,44 @@ func TestAnAssetServiceThatHangsIsUnavailable(t *testing.T) {
 	}
 	// Whether there is such an asset cannot be told: what can be told, is.
 	try{"PATCH", "/api/2.5/assets/there", "", "text/plain", "", 415, "Content-Type"}.run(t, s)
+}
+
+// TestARequestThatTookTooLongEndsAlone: those that follow on its connection are
+// not taken for cancelled.
+func TestARequestThatTookTooLongEndsAlone(t *testing.T) {
+	s := startOnWire(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			_, _ = io.Copy(io.Discard, r.Body) // or it is not told
+			<-r.Context().Done()
+			return
+		}
+		assets(w, r)
+	}), http.HandlerFunc(known), func(c *Config) { c.Timeout = 100 * time.Millisecond })
+	conn, err := net.Dial("tcp", serve(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	reader := bufio.NewReader(conn)
+	const post = "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\nAuthorization: " + basic + "\r\nContent-Type: application/json\r\n"
+	const get = "GET /api/2.5/assets/there HTTP/1.1\r\nHost: a\r\n\r\n"
+	for i, c := range []struct {
+		sent   string
+		status int
+	}{
+		{post + "Content-Length: 2\r\n\r\n{}", 503}, {get, 200},
+		{post + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 503}, {get, 200},
+		{post + "Content-Length: 0\r\n\r\n", 503}, {get, 200},
+	} {
+		io.WriteString(conn, c.sent)
+		resp, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != c.status {
+			t.Fatalf("request %d is answered %d, %v", i, resp.StatusCode, err)
+		}
+	}
 }
 
 // hanging is an auth service that never answers.

@@ -124,6 +124,7 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		_ = c.Error(err) // recorded for the log; gin returns what it was given
 		switch ended := c.Request.Context().Err(); {
 		case errors.Is(ended, context.Canceled): // nobody is left to answer, and no fault of ours
+			c.Header("Connection", "close") // nor are those who may wrongly be taken for gone to come this way again
 			c.Status(StatusClientGone)
 			return
 		case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
