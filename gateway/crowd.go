@@ -30,15 +30,14 @@ func (s *Server) crowd(class ratelimit.Class) gin.HandlerFunc {
 		case !caller(c).IsAnonymous():
 			share = keyedShare
 		}
+		defer s.inside.Add(-1)
 		if s.inside.Add(1) > max(1, most*share/100) {
-			s.inside.Add(-1) // to be refused takes nobody's place
 			s.crowded.Add(c.Request.Context(), 1)
 			httpserver.Handle(func(*gin.Context) error {
 				return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many requests now; repeat this one.")
 			})(c)
 			return
 		}
-		defer s.inside.Add(-1)
 		c.Next()
 	}
 }

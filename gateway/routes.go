@@ -121,7 +121,7 @@ func needJSON(c *gin.Context) error {
 func (s *Server) readBody() gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		r := c.Request
-		if end, ok := r.Context().Deadline(); ok && r.ContentLength != 0 { // a body that trickles in holds nobody up for longer
+		if end, ok := r.Context().Deadline(); ok && r.Body != http.NoBody { // a body that trickles in holds nobody up for longer
 			_ = http.NewResponseController(c.Writer).SetReadDeadline(end) // where there is no connection, there is no waiting
 		}
 		tooLarge := fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", s.config.MaxBody)

@@ -124,14 +124,13 @@ func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
 		_ = c.Error(err) // recorded for the log; gin returns what it was given
 		switch ended := c.Request.Context().Err(); {
 		case errors.Is(ended, context.Canceled): // nobody is left to answer, and no fault of ours
-			c.Header("Connection", "close") // nor are those who may wrongly be taken for gone to come this way again
 			c.Status(StatusClientGone)
 			return
 		case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
 			err = fault.New(fault.Unavailable, fault.URL, "timeout", "The registry could not answer in time; repeat the request.")
 		}
 		if !c.Writer.Written() {
-			takeRest(c)
+			unwanted(c.Request, c.Writer.Header())
 			faulthttp.Write(c.Writer, err)
 		}
 	}

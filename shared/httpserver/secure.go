@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"asset-registry/shared/fault"
@@ -22,8 +21,8 @@ type secure struct {
 	patience time.Duration // with a client that shakes hands
 	log      *slog.Logger
 	accepted chan accepted
-	closed   chan struct{}
-	close    sync.Once
+	closed   <-chan struct{}
+	close    context.CancelFunc
 }
 
 type accepted struct {
@@ -32,16 +31,17 @@ type accepted struct {
 }
 
 func newSecure(l net.Listener, config *tls.Config, patience time.Duration, log *slog.Logger) *secure {
-	s := &secure{Listener: l, config: config, patience: patience, log: log, accepted: make(chan accepted), closed: make(chan struct{})}
-	go s.listen()
+	open, end := context.WithCancel(context.Background())
+	s := &secure{Listener: l, config: config, patience: patience, log: log, accepted: make(chan accepted), closed: open.Done(), close: end}
+	go s.listen(open)
 	return s
 }
 
-func (s *secure) listen() {
+func (s *secure) listen(open context.Context) {
 	for {
 		conn, err := s.Listener.Accept()
 		if err == nil {
-			go s.shake(conn)
+			go s.shake(open, conn)
 			continue
 		}
 		select {
@@ -53,8 +53,8 @@ func (s *secure) listen() {
 }
 
 // shake makes a connection one with TLS, within bounds.
-func (s *secure) shake(plain net.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+func (s *secure) shake(open context.Context, plain net.Conn) {
+	ctx, cancel := context.WithTimeout(open, s.patience)
 	defer cancel()
 	conn := tls.Server(plain, s.config)
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -92,7 +92,7 @@ func (s *secure) Accept() (net.Conn, error) {
 // Close ends the connections, too, that still shake hands: they have asked for
 // nothing yet.
 func (s *secure) Close() error {
-	s.close.Do(func() { close(s.closed) })
+	s.close()
 	return s.Listener.Close()
 }
 

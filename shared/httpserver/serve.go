@@ -25,7 +25,7 @@ const (
 // patience is how long a listener waits for its clients.
 type patience struct {
 	header time.Duration // for the request's header
-	read   time.Duration // for its body
+	read   time.Duration // for the whole request
 	write  time.Duration // from there until the answer is taken
 	idle   time.Duration // for another request
 }
@@ -49,11 +49,12 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 }
 
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, o Serving, p patience) error {
-	ending := &ending{next: bounded(handler, p.read)}
+	ending := &ending{next: handler}
 	server := &http.Server{
-		Handler:           ending,
+		Handler:           lingering(ending),
 		TLSConfig:         o.TLS,
 		ReadHeaderTimeout: p.header,
+		ReadTimeout:       p.read,
 		WriteTimeout:      p.write,
 		IdleTimeout:       p.idle,
 		MaxHeaderBytes:    maxHeaderBytes,

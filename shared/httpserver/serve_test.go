@@ -491,37 +491,56 @@ func TestABodyThatHasArrivedIsInTime(t *testing.T) {
 }
 
 // TestARefusedBodyIsTaken: a client that sends all before it reads is told why
-// it was refused, and may go on with its connection.
+// it was refused.
 func TestARefusedBodyIsTaken(t *testing.T) {
 	engine := newEngine(io.Discard, nil)
-	engine.POST("/fault", Handle(func(*gin.Context) error { return fault.New(fault.TooLarge, fault.Body, "data", "no") }))
+	refuse := func(c *gin.Context) error { return fault.New(fault.TooLarge, fault.Body, "data", "no") }
+	engine.POST("/unread", Handle(refuse))
+	engine.POST("/begun", Handle(func(c *gin.Context) error {
+		if _, err := io.ReadFull(c.Request.Body, make([]byte, 9)); err != nil {
+			return err
+		}
+		return refuse(c)
+	}))
 	addr, _ := serveFor(t, engine, Serving{}, usual)
 	const size = 10_000_000
 	large := strings.Repeat(" ", size)
+	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, large)
 	for name, c := range map[string]struct {
-		header, body string
-		goesOn       bool
+		path, header, body string
+		goesOn             bool // with the connection
 	}{
-		"of a length":          {fmt.Sprintf("Content-Length: %d", size), large, true},
-		"in chunks":            {"Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, large), true},
-		"that never comes":     {"Content-Length: 5", "", false},
-		"that waits for a yes": {"Content-Length: 5\r\nExpect: 100-continue", "", false},
-		"that is too large":    {fmt.Sprintf("Content-Length: %d", maxRest+1), "", false},
+		"of a length":            {"/unread", fmt.Sprintf("Content-Length: %d", size), large, false},
+		"in chunks":              {"/unread", "Transfer-Encoding: chunked", chunks, false},
+		"in chunks, begun":       {"/begun", "Transfer-Encoding: chunked", chunks, false},
+		"that was asked for":     {"/begun", "Expect: 100-continue\r\nTransfer-Encoding: chunked", chunks, false},
+		"that is small":          {"/unread", "Content-Length: 5", "12345", true},
+		"that breaks":            {"/unread", "Transfer-Encoding: chunked", "x\r\n", false},
+		"that never comes":       {"/unread", fmt.Sprintf("Content-Length: %d", size), "", false},
+		"that waits for a yes":   {"/unread", fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d", size), "", false},
+		"that is much too large": {"/unread", fmt.Sprintf("Content-Length: %d", maxRest+1), "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			conn := connect(t, addr)
-			if _, err := io.WriteString(conn, "POST /fault HTTP/1.1\r\nHost: a\r\n"+c.header+"\r\n\r\n"+c.body); err != nil {
+			if _, err := io.WriteString(conn, "POST "+c.path+" HTTP/1.1\r\nHost: a\r\n"+c.header+"\r\n\r\n"+c.body); err != nil {
 				t.Fatal(err)
 			}
 			reader := bufio.NewReader(conn)
-			refused, err := http.ReadResponse(reader, nil)
+			resp, err := http.ReadResponse(reader, nil)
+			if err == nil && resp.StatusCode == http.StatusContinue {
+				resp, err = http.ReadResponse(reader, nil)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.Copy(io.Discard, refused.Body); err != nil || refused.StatusCode != 413 || refused.Close == c.goesOn {
-				t.Fatalf("answered %d with %v: %v", refused.StatusCode, refused.Header, err)
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 413 || resp.Close == c.goesOn {
+				t.Fatalf("answered %d with %v: %v", resp.StatusCode, resp.Header, err)
 			}
 			if !c.goesOn {
+				if more, err := io.ReadAll(reader); len(more) > 0 || err != nil {
+					t.Errorf("then came %q, %v", more, err)
+				}
 				return
 			}
 			io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
