@@ -52,7 +52,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	ending := &ending{next: handler}
 	server := &http.Server{
 		Handler:           lingering(ending),
-		TLSConfig:         o.TLS,
+		TLSConfig:         o.TLS.Clone(), // net/http writes into it; nil stays nil
 		ReadHeaderTimeout: p.header,
 		ReadTimeout:       p.read,
 		WriteTimeout:      p.write,

@@ -63,11 +63,7 @@ func connect(t *testing.T, addr string) net.Conn {
 }
 
 func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
-	c, pool := certify(t, t.TempDir(), 1)
-	config, err := c.Config(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config, pool := withTLS(t)
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
 	plain, _ := serveFor(t, served, Serving{}, usual)
 	secure, _ := serveFor(t, served, Serving{TLS: config}, usual)
@@ -163,20 +159,30 @@ func TestSlowClientsAreShed(t *testing.T) {
 // TestSlowHandshakesAreShed: neither a client that says nothing, nor the
 // server's own end, leaves one open.
 func TestSlowHandshakesAreShed(t *testing.T) {
-	c, _ := certify(t, t.TempDir(), 1)
-	config, err := c.Config(slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	short := usual
-	short.header = 300 * time.Millisecond
-	addr, _ := serveFor(t, http.NotFoundHandler(), Serving{TLS: config}, short)
-	for _, sent := range []string{"", "\x16\x03\x01"} { // nothing, and the beginning of a record
-		conn := connect(t, addr)
-		io.WriteString(conn, sent)
-		if _, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-			t.Error(err)
-		}
+	config, _ := withTLS(t)
+	short, long := usual, usual
+	short.header, long.header = 300*time.Millisecond, time.Hour
+	for name, c := range map[string]struct {
+		sent  string
+		p     patience
+		ended bool
+	}{
+		"nothing is said":         {"", short, false},
+		"a record is only begun":  {"\x16\x03\x01", short, false},
+		"the server is to end":    {"", long, true},
+		"it is, amid a handshake": {"\x16\x03\x01", long, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			addr, end := serveFor(t, http.NotFoundHandler(), Serving{TLS: config}, c.p)
+			conn := connect(t, addr)
+			io.WriteString(conn, c.sent)
+			if c.ended {
+				end()
+			}
+			if _, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -234,6 +240,17 @@ func certify(t *testing.T, dir string, number int64) (Certificate, *x509.CertPoo
 	}
 	pool.AddCert(parsed)
 	return c, pool
+}
+
+// withTLS returns what a server needs for TLS, and whom its clients trust.
+func withTLS(t *testing.T) (*tls.Config, *x509.CertPool) {
+	t.Helper()
+	c, pool := certify(t, t.TempDir(), 1)
+	config, err := c.Config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config, pool
 }
 
 func TestACertificateIsReadAnew(t *testing.T) {
