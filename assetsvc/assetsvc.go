@@ -21,6 +21,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -36,6 +37,7 @@ type Config struct {
 	Sandbox    bool              // accept sandboxParameters
 	MaxBody    int64             // bytes of a request body; 0: 1 MiB
 	Timeout    time.Duration     // longest time for a request; 0: 10 s
+	Memory     int64             // bytes that the process may use, of which requests get parts; 0: memory.Limit
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none
 	Now        func() time.Time     // nil: time.Now
@@ -70,6 +72,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxBody < 0 {
 		faults = append(faults, errors.New("the body limit is negative"))
+	}
+	if c.Memory < 0 {
+		faults = append(faults, errors.New("the memory is negative"))
 	}
 	if c.Timeout < 0 {
 		faults = append(faults, errors.New("the time-out is negative"))
@@ -106,6 +111,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
+	}
+	if c.Memory == 0 {
+		c.Memory = memory.Limit()
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -147,8 +155,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	tokens := authapi.NewClient(auth, signer, "assetsvc")
 	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone}
 	assets := registry.New(s.store, tokens, rules, c.Now)
+	held := httpapi.NewMemory(c.Memory)
 	engine := httpserver.NewEngine(httpserver.Options{Name: "assetsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready, Telemetry: c.Telemetry})
-	httpapi.New(assets, c.Zone, c.MaxBody).Route(engine, signer)
+	httpapi.New(assets, c.Zone, c.MaxBody, held).Route(engine, signer)
 	s.handler = engine
 	return s, nil
 }

@@ -77,8 +77,8 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Get returns an asset, or registry.ErrNotFound.
-func (s *Store) Get(ctx context.Context, id string) (r registry.Record, err error) {
+// Get returns an asset, registry.ErrNotFound, or registry.ErrLarge.
+func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
 	key, ok := keyOf(id)
 	if !ok {
 		return r, registry.ErrNotFound
@@ -91,7 +91,7 @@ func (s *Store) Get(ctx context.Context, id string) (r registry.Record, err erro
 		if value == nil {
 			return registry.ErrNotFound
 		}
-		r, err = decode(id, value)
+		r, err = decode(id, value, most)
 		return err
 	})
 	return r, err

@@ -51,7 +51,7 @@ func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.H
 			}
 		}
 		for ; key != nil && len(records) < limit; key, value = cursor.Next() {
-			r, err := decode(hex.EncodeToString(key), value)
+			r, err := decode(hex.EncodeToString(key), value, registry.AnySize)
 			if err != nil {
 				return fmt.Errorf("read asset %x: %w", key, err)
 			}

@@ -75,7 +75,8 @@ func decodeHeader(value []byte) (header, error) {
 }
 
 // decode copies what it returns: value is bbolt's, and gone with its transaction.
-func decode(id string, value []byte) (registry.Record, error) {
+// It copies no body of more than most bytes: registry.ErrLarge.
+func decode(id string, value []byte, most int) (registry.Record, error) {
 	h, err := decodeHeader(value)
 	if err != nil {
 		return registry.Record{}, err
@@ -88,6 +89,9 @@ func decode(id string, value []byte) (registry.Record, error) {
 		}
 		end := lengthSize + int(binary.BigEndian.Uint16(body))
 		origin, body = body[lengthSize:end], body[end:]
+	}
+	if len(body) > most {
+		return registry.Record{}, registry.ErrLarge
 	}
 	return registry.Record{
 		ID:       id,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -27,14 +28,20 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (entries []registry.
 			feed = start(tx.Bucket(realBucket), q)
 		}
 		assets := tx.Bucket(assetBucket)
+		size, most := 0, registry.AnySize // a page has one body at least
 		for position, id := feed(); position != nil && len(entries) < q.Limit; position, id = feed() {
 			e := registry.Entry{ID: hex.EncodeToString(id), Position: positionOf(position)}
-			if q.Bodies {
-				r, err := decode(e.ID, assets.Get(id))
+			if q.Bodies > 0 {
+				r, err := decode(e.ID, assets.Get(id), most)
+				if errors.Is(err, registry.ErrLarge) {
+					return nil // the page is full
+				}
 				if err != nil {
 					return fmt.Errorf("asset %s of the feed: %w", e.ID, err)
 				}
 				e.Body = r.Body
+				size += len(r.Body)
+				most = q.Bodies - size
 			}
 			entries = append(entries, e)
 		}

@@ -47,8 +47,8 @@ func parseQuery(raw string) (url.Values, options, error) {
 	return query, o, nil
 }
 
-// write sends a JSON answer.
-func write(c *gin.Context, status int, body []byte, o options) error {
+// write answers with a body, as the client wants it to look.
+func (a *API) write(c *gin.Context, status int, body []byte, o options) error {
 	if o.pretty {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, body, "", "    "); err != nil {
@@ -65,13 +65,10 @@ func write(c *gin.Context, status int, body []byte, o options) error {
 	h := c.Writer.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	c.Status(status)
 	if c.Request.Method == http.MethodHead {
+		c.Status(status)
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	if _, err := c.Writer.Write(body); err != nil {
-		_ = c.Error(fmt.Errorf("send answer: %w", err)) // the client is gone: for the log only
-	}
-	return nil
+	return a.send(c, status, body)
 }

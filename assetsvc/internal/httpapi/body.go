@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -52,6 +53,7 @@ func (a *API) readBody(c *gin.Context) (request, error) {
 	if err != nil {
 		return request{}, fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
 	}
+	c.Request.Body = repeatable{bytes.NewReader(text)}
 	return parseBody(text)
 }
 

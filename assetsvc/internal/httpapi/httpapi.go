@@ -26,12 +26,18 @@ type API struct {
 	registry *registry.Registry
 	zone     *time.Location
 	maxBody  int64
+	memory   Memory
+	pace     httpserver.Pace
+
+	// Of one request:
+	leave    func() // the room that it works in
+	reserved bool   // its answer has its memory already
 }
 
-// New returns an API over r that prints times in zone, a constant offset, and
-// refuses bodies of more than maxBody bytes.
-func New(r *registry.Registry, zone *time.Location, maxBody int64) *API {
-	return &API{registry: r, zone: zone, maxBody: maxBody}
+// New returns an API over r that prints times in zone, a constant offset,
+// refuses bodies of more than maxBody bytes, and holds no more than m.
+func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
+	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, pace: httpserver.UsualPace, leave: func() {}}
 }
 
 // Route adds the routes of every version to engine.
@@ -39,17 +45,17 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	for _, v := range versions {
 		r := engine.Group("/api/"+v.name, httpserver.Identify(signer), caching)
 		list := httpserver.Handle(func(c *gin.Context) error { return a.list(c, v) })
-		read := httpserver.Handle(func(c *gin.Context) error { return a.read(c, v) })
+		read := a.bounded(v.factor(), func(a *API, c *gin.Context) error { return a.read(c, v) })
 		r.GET("/assets", list)
 		r.HEAD("/assets", list)
-		r.POST("/assets", httpserver.Handle(func(c *gin.Context) error { return a.create(c, v) }))
+		r.POST("/assets", a.bounded(trees, func(a *API, c *gin.Context) error { return a.create(c, v) }))
 		r.GET("/assets/:id", read)
 		r.HEAD("/assets/:id", read)
-		revisions := httpserver.Handle(func(c *gin.Context) error { return a.revisions(c, v) })
+		revisions := a.bounded(trees, func(a *API, c *gin.Context) error { return a.revisions(c, v) })
 		r.GET("/assets/:id/revisions", revisions)
 		r.HEAD("/assets/:id/revisions", revisions)
-		r.PATCH("/assets/:id", httpserver.Handle(func(c *gin.Context) error { return a.change(c, v, false) }))
-		r.PUT("/assets/:id", httpserver.Handle(func(c *gin.Context) error { return a.change(c, v, true) }))
+		r.PATCH("/assets/:id", a.bounded(trees, func(a *API, c *gin.Context) error { return a.change(c, v, false) }))
+		r.PUT("/assets/:id", a.bounded(trees, func(a *API, c *gin.Context) error { return a.change(c, v, true) }))
 		for _, p := range asset.Parts() {
 			a.routePart(r, v, p)
 		}
@@ -138,5 +144,5 @@ func (a *API) answer(c *gin.Context, v version, status int, stored registry.Reco
 	if err != nil {
 		return fmt.Errorf("show asset %s: %w", stored.ID, err)
 	}
-	return write(c, status, append(body, '}'), o)
+	return a.write(c, status, append(body, '}'), o)
 }

@@ -19,14 +19,13 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// The size of a page: what it is by default (interface document, Limits), at
-// most (contract, decision 5), and at most when whole assets must be read for
-// it (contract, section 5.1, opt_fields), so that a page stays in bounds
-// however large its assets are.
+// The size of a page: by default (interface document, Limits) and at most
+// (contract, decision 5), in entries; and how many bytes of assets are read for
+// a page that shows their fields (contract, decision 27).
 const (
-	defaultLimit   = 100
-	maxLimit       = 1000
-	maxBodiesLimit = 100
+	defaultLimit = 100
+	maxLimit     = 1000
+	maxPage      = registry.MaxAsset
 )
 
 func (a *API) list(c *gin.Context, v version) error {
@@ -39,11 +38,14 @@ func (a *API) list(c *gin.Context, v version) error {
 		return err
 	}
 	names := strings.Split(params.Get("opt_fields"), ",")
-	q.Bodies = slices.ContainsFunc(names, func(name string) bool {
-		return name != "" && name != "id" && name != "dateModified"
-	})
-	if q.Bodies {
-		q.Limit = min(q.Limit, maxBodiesLimit)
+	if slices.ContainsFunc(names, needsBody) {
+		q.Bodies = maxPage
+		inside, leave, err := a.enter(c.Request.Context(), int64(maxPage*v.factor()))
+		if err != nil {
+			return err
+		}
+		defer leave()
+		a = inside
 	}
 	entries, err := a.registry.List(c.Request.Context(), q)
 	if err != nil {
@@ -65,8 +67,11 @@ func (a *API) list(c *gin.Context, v version) error {
 	if q.Descending || params.Get("offset") != "" {
 		body = record.Append(append(body, `,"prev_page":`...), links.page(prev, !q.Descending))
 	}
-	return write(c, http.StatusOK, append(body, '}'), o)
+	return a.write(c, http.StatusOK, append(body, '}'), o)
 }
+
+// needsBody reports whether a field is not known from the feed alone.
+func needsBody(name string) bool { return name != "" && name != "id" && name != "dateModified" }
 
 // parseListing understands the parameters of a listing (contract, section 5.1
 // and decision 5). Unknown parameters are ignored.

@@ -16,10 +16,10 @@ import (
 // section 6.4).
 func (a *API) routeOwnership(r gin.IRoutes, v version) {
 	read := httpserver.Handle(a.readTransfer)
-	r.POST("/transfers", httpserver.Handle(a.createTransfer))
+	r.POST("/transfers", a.bounded(trees, (*API).createTransfer))
 	r.GET("/transfers/:id", read)
 	r.HEAD("/transfers/:id", read)
-	r.POST("/assets/:id/ownership", httpserver.Handle(func(c *gin.Context) error { return a.changeOwner(c, v) }))
+	r.POST("/assets/:id/ownership", a.bounded(trees, func(a *API, c *gin.Context) error { return a.changeOwner(c, v) }))
 }
 
 func (a *API) createTransfer(c *gin.Context) error {
@@ -31,7 +31,7 @@ func (a *API) createTransfer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return write(c, http.StatusCreated, record.Append(nil, record.Object{
+	return a.write(c, http.StatusCreated, record.Append(nil, record.Object{
 		{Name: "access", Value: record.Object{{Name: "token", Value: created.Token}, {Name: "transfer", Value: created.Transfer}}},
 		{Name: "data", Value: a.transfer(created.TransferResponse)},
 	}), options{pretty: in.pretty})
@@ -46,7 +46,7 @@ func (a *API) readTransfer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return writeData(c, http.StatusOK, a.transfer(found), o)
+	return a.writeData(c, http.StatusOK, a.transfer(found), o)
 }
 
 // transfer is a transfer as the public sees it.

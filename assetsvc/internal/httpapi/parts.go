@@ -24,8 +24,8 @@ var methods = map[asset.Verb]string{
 func (a *API) routePart(r gin.IRoutes, v version, p asset.Part) {
 	all := "/assets/:id/" + p.Path
 	one := all + "/:" + partID
-	list := httpserver.Handle(func(c *gin.Context) error { return a.listParts(c, v, p) })
-	read := httpserver.Handle(func(c *gin.Context) error { return a.readPart(c, v, p) })
+	list := a.bounded(trees, func(a *API, c *gin.Context) error { return a.listParts(c, v, p) })
+	read := a.bounded(trees, func(a *API, c *gin.Context) error { return a.readPart(c, v, p) })
 	r.GET(all, list)
 	r.HEAD(all, list)
 	r.GET(one, read)
@@ -35,7 +35,7 @@ func (a *API) routePart(r gin.IRoutes, v version, p asset.Part) {
 		if verb == asset.Add {
 			path = all
 		}
-		r.Handle(methods[verb], path, httpserver.Handle(func(c *gin.Context) error { return a.changePart(c, v, p, verb) }))
+		r.Handle(methods[verb], path, a.bounded(trees, func(a *API, c *gin.Context) error { return a.changePart(c, v, p, verb) }))
 	}
 }
 
@@ -56,7 +56,7 @@ func (a *API) listParts(c *gin.Context, v version, p asset.Part) error {
 	if done, err := unchanged(c, tag(position, v, o)); done || err != nil {
 		return err
 	}
-	return writeData(c, http.StatusOK, list, o)
+	return a.writeData(c, http.StatusOK, list, o)
 }
 
 func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
@@ -74,12 +74,12 @@ func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
 			return err
 		}
 		c.Header("Location", to)
-		return writeData(c, http.StatusFound, part, o)
+		return a.writeData(c, http.StatusFound, part, o)
 	}
 	if done, err := unchanged(c, tag(position, v, o)); done || err != nil {
 		return err
 	}
-	return writeData(c, http.StatusOK, part, o)
+	return a.writeData(c, http.StatusOK, part, o)
 }
 
 // changePart reads no body of a DELETE: clients send a content type with it,
@@ -104,15 +104,15 @@ func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Ver
 	}
 	switch verb {
 	case asset.Remove:
-		return writeData(c, status, nil, o)
+		return a.writeData(c, status, nil, o)
 	case asset.Add:
 		c.Header("Location", location(c, v, at.Asset, p.Path, part.Text("id")))
 		status = http.StatusCreated
 	}
-	return writeData(c, status, part, o)
+	return a.writeData(c, status, part, o)
 }
 
 // writeData answers with a value as data.
-func writeData(c *gin.Context, status int, data record.Value, o options) error {
-	return write(c, status, record.Append(nil, record.Object{{Name: "data", Value: data}}), o)
+func (a *API) writeData(c *gin.Context, status int, data record.Value, o options) error {
+	return a.write(c, status, record.Append(nil, record.Object{{Name: "data", Value: data}}), o)
 }

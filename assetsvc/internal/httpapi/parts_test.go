@@ -55,7 +55,7 @@ func newService(t *testing.T) service {
 	}
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute, Ready: store.Ready})
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
-	New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20).Route(engine, signer)
+	New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20, NewMemory(1<<30)).Route(engine, signer)
 	return service{engine, signer}
 }
 

@@ -36,7 +36,7 @@ func (a *API) revisions(c *gin.Context, v version) error {
 	}
 	c.Header("Cache-Control", "no-store") // it is not for everybody
 	links := links{base: c.GetHeader(httpserver.BaseURLHeader), path: "/api/" + v.name + "/assets/" + id + "/revisions", params: params}
-	return write(c, http.StatusOK, record.Append(nil, record.Object{
+	return a.write(c, http.StatusOK, record.Append(nil, record.Object{
 		{Name: "data", Value: list},
 		{Name: "next_page", Value: links.page(next, false)},
 	}), o)

@@ -168,7 +168,7 @@ func TestAFencedIDIsVoid(t *testing.T) {
 			t.Errorf("got %v, want ErrVoid", err)
 		}
 	}
-	if _, err := s.Get(t.Context(), r.ID); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := s.Get(t.Context(), r.ID, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 	if _, err := s.Log(t.Context(), r.ID); !errors.Is(err, registry.ErrNotFound) {

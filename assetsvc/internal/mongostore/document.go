@@ -21,6 +21,9 @@ type document struct {
 	Sealed   string `bson:"sealed"`
 	Origin   string `bson:"origin,omitempty"`
 	Body     []byte `bson:"body"`
+	// Size is the length of Body, so that it is known before Body is read. Nil:
+	// a version wrote the document that did not know it (addSizes).
+	Size *int64 `bson:"size,omitempty"`
 	// Trail has the position that made a revision, at the revision's slot,
 	// for the newest of each slot. Revisions that a fence made have none.
 	Trail map[string]int64 `bson:"trail"`
@@ -65,6 +68,7 @@ func newDocument(w feed.Write, r registry.Record) document {
 		Sealed:   r.Sealed,
 		Origin:   r.Origin,
 		Body:     r.Body,
+		Size:     sizeOf(r),
 		Trail:    map[string]int64{slotOf(w): w.Position},
 		Log:      newLog(registry.Revision{Revision: w.Revision + 1, Position: w.Position, Change: r.Change}),
 	}
@@ -80,12 +84,18 @@ func update(w feed.Write, r registry.Record) bson.D {
 		{Key: "sealed", Value: r.Sealed},
 		{Key: "origin", Value: r.Origin},
 		{Key: "body", Value: r.Body},
+		{Key: "size", Value: sizeOf(r)},
 		{Key: "trail." + slotOf(w), Value: w.Position},
 	}
 	for slot, kept := range newLog(registry.Revision{Revision: w.Revision + 1, Position: w.Position, Change: r.Change}) {
 		set = append(set, bson.E{Key: "log." + slot, Value: kept})
 	}
 	return bson.D{{Key: "$set", Value: set}}
+}
+
+func sizeOf(r registry.Record) *int64 {
+	size := int64(len(r.Body))
+	return &size
 }
 
 func (d document) record() registry.Record {

@@ -132,6 +132,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 		}
 		s.writer.Run(background)
 	})
+	s.running.Go(func() { s.addSizes(background) })
 	s.running.Go(func() { s.watch(background, o.Lease) })
 	return s, nil
 }

@@ -22,13 +22,14 @@ const (
 type clock struct {
 	ID     string              `bson:"_id"`
 	Format string              `bson:"format"`
-	Last   int64               `bson:"last"` // newest position given out
-	Open   map[string]int64    `bson:"open"` // writer -> first position of its batch
-	IDs    map[string][]string `bson:"ids"`  // writer -> documents of its batch
+	Last   int64               `bson:"last"`  // newest position given out
+	Open   map[string]int64    `bson:"open"`  // writer -> first position of its batch
+	IDs    map[string][]string `bson:"ids"`   // writer -> documents of its batch
+	Sized  bool                `bson:"sized"` // every document has its size
 }
 
 func newClock() clock {
-	return clock{ID: clockID, Format: format, Open: map[string]int64{}, IDs: map[string][]string{}}
+	return clock{ID: clockID, Format: format, Open: map[string]int64{}, IDs: map[string][]string{}, Sized: true}
 }
 
 func (c clock) batches() feed.Clock {

@@ -12,20 +12,45 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Get returns an asset, or registry.ErrNotFound.
-func (s *Store) Get(ctx context.Context, id string) (registry.Record, error) {
+// Get returns an asset, registry.ErrNotFound, or registry.ErrLarge.
+func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, error) {
+	filter := bson.D{{Key: "_id", Value: id}}
+	if most != registry.AnySize {
+		filter = append(filter, bson.E{Key: "size", Value: bson.D{{Key: "$lte", Value: int64(most)}}})
+	}
 	var found document
 	err := s.db.do(ctx, func(ctx context.Context) error {
-		return s.db.assets.FindOne(ctx, bson.D{{Key: "_id", Value: id}},
+		return s.db.assets.FindOne(ctx, filter,
 			options.FindOne().SetProjection(bson.D{{Key: "trail", Value: 0}, {Key: "log", Value: 0}})).Decode(&found)
 	})
 	switch {
+	case errors.Is(err, mongo.ErrNoDocuments) && most != registry.AnySize:
+		if err := s.exists(ctx, id); err != nil {
+			return registry.Record{}, err
+		}
+		return registry.Record{}, registry.ErrLarge
 	case errors.Is(err, mongo.ErrNoDocuments) || err == nil && found.isVoid():
 		return registry.Record{}, registry.ErrNotFound
 	case err != nil:
 		return registry.Record{}, fmt.Errorf("get asset: %w", err)
 	}
 	return found.record(), nil
+}
+
+// exists returns registry.ErrNotFound if there is no such asset.
+func (s *Store) exists(ctx context.Context, id string) error {
+	var found document
+	err := s.db.do(ctx, func(ctx context.Context) error {
+		return s.db.assets.FindOne(ctx, bson.D{{Key: "_id", Value: id}},
+			options.FindOne().SetProjection(bson.D{{Key: "revision", Value: 1}})).Decode(&found)
+	})
+	switch {
+	case errors.Is(err, mongo.ErrNoDocuments) || err == nil && found.isVoid():
+		return registry.ErrNotFound
+	case err != nil:
+		return fmt.Errorf("look for asset: %w", err)
+	}
+	return nil
 }
 
 // horizonFields are what the horizon is made of.
@@ -40,11 +65,12 @@ func (s *Store) Page(ctx context.Context, q registry.Query) ([]registry.Entry, e
 		if err != nil {
 			return err
 		}
-		cursor, err := s.db.assets.Find(ctx, pageFilter(q, now.batches().Horizon()), pageOptions(q))
-		if err != nil {
+		filter := pageFilter(q, now.batches().Horizon())
+		if found, err = s.db.page(ctx, filter, pageOptions(q, "position", "size")); err != nil || q.Bodies == 0 {
 			return err
 		}
-		return cursor.All(ctx, &found)
+		found, err = s.db.bodies(ctx, filter, q, found)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read page: %w", err)
@@ -54,6 +80,50 @@ func (s *Store) Page(ctx context.Context, q registry.Query) ([]registry.Entry, e
 		entries[i] = registry.Entry{ID: d.ID, Position: d.Position, Body: d.Body}
 	}
 	return entries, nil
+}
+
+func (d *database) page(ctx context.Context, filter bson.D, how *options.FindOptionsBuilder) (found []document, err error) {
+	cursor, err := d.assets.Find(ctx, filter, how)
+	if err != nil {
+		return nil, err
+	}
+	err = cursor.All(ctx, &found)
+	return found, err
+}
+
+// bodies reads the bodies of the entries that fit on a page. An asset that has
+// changed since is further on in the feed, and not on this page any more.
+func (d *database) bodies(ctx context.Context, filter bson.D, q registry.Query, entries []document) ([]document, error) {
+	for len(entries) > 0 {
+		fit := fitting(entries, q.Bodies)
+		until := bson.D{{Key: "$lte", Value: entries[fit-1].Position}}
+		if q.Descending {
+			until = bson.D{{Key: "$gte", Value: entries[fit-1].Position}}
+		}
+		within := bson.D{{Key: "$and", Value: bson.A{filter, bson.D{{Key: "position", Value: until}}}}}
+		found, err := d.page(ctx, within, pageOptions(q, "position", "body"))
+		if err != nil || len(found) > 0 {
+			return found, err
+		}
+		entries = entries[fit:] // these have all changed
+	}
+	return nil, nil
+}
+
+// fitting returns how many of the first entries have bodies that fit into so
+// many bytes: one at least. A body of unknown size may be as large as any.
+func fitting(entries []document, most int) int {
+	sum := 0
+	for i, e := range entries {
+		size := registry.MaxAsset
+		if e.Size != nil {
+			size = int(*e.Size)
+		}
+		if sum += size; sum > most && i > 0 {
+			return i
+		}
+	}
+	return len(entries)
 }
 
 func pageFilter(q registry.Query, horizon int64) bson.D {
@@ -71,14 +141,14 @@ func pageFilter(q registry.Query, horizon int64) bson.D {
 	return append(filter, bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}})
 }
 
-func pageOptions(q registry.Query) *options.FindOptionsBuilder {
+func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder {
 	direction := 1
 	if q.Descending {
 		direction = -1
 	}
-	fields := bson.D{{Key: "position", Value: 1}}
-	if q.Bodies {
-		fields = append(fields, bson.E{Key: "body", Value: 1})
+	fields := bson.D{}
+	for _, name := range names {
+		fields = append(fields, bson.E{Key: name, Value: 1})
 	}
 	return options.Find().
 		SetSort(bson.D{{Key: "position", Value: direction}}).

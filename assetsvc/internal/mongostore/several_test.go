@@ -32,8 +32,8 @@ func (s several) Replace(ctx context.Context, r registry.Record) (int64, error) 
 	return s.any().Replace(ctx, r)
 }
 
-func (s several) Get(ctx context.Context, id string) (registry.Record, error) {
-	return s.any().Get(ctx, id)
+func (s several) Get(ctx context.Context, id string, most int) (registry.Record, error) {
+	return s.any().Get(ctx, id, most)
 }
 
 func (s several) Page(ctx context.Context, q registry.Query) ([]registry.Entry, error) {
@@ -122,7 +122,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	if answers, err := dead.Landed(t.Context(), late); err != nil || answers[0] != feed.No || answers[1] != feed.No {
 		t.Errorf("late writes landed: %v, %v", answers, err)
 	}
-	if _, err := s.Get(t.Context(), newID); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := s.Get(t.Context(), newID, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("a void is shown: %v", err)
 	}
 	if _, err := s.Create(t.Context(), registry.Record{ID: newID, Body: body}); err == nil || errors.Is(err, registry.ErrExists) {
@@ -131,7 +131,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	if _, err := s.Replace(t.Context(), there); !errors.Is(err, registry.ErrStale) {
 		t.Errorf("a change of what was fenced: got %v, want ErrStale", err)
 	}
-	current, err := s.Get(t.Context(), there.ID)
+	current, err := s.Get(t.Context(), there.ID, registry.AnySize)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -160,6 +161,35 @@ func (p *parser) syntax(err error) error {
 		reason = syntactic.Err.Error()
 	}
 	return fault.New(fault.Invalid, fault.Body, "data", "the body is not JSON: %s, at byte %d", reason, p.decoder.InputOffset())
+}
+
+// Members returns the members of a JSON object that was stored, in their order,
+// each with its value as text. If text turns out to be no JSON object, the last
+// value is nil.
+func Members(text []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		decoder := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
+		if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
+			yield("", nil)
+			return
+		}
+		for decoder.PeekKind() != '}' {
+			token, err := decoder.ReadToken()
+			if err != nil {
+				yield("", nil)
+				return
+			}
+			name := token.String()
+			value, err := decoder.ReadValue()
+			if err != nil {
+				yield(name, nil)
+				return
+			}
+			if !yield(name, value) {
+				return
+			}
+		}
+	}
 }
 
 // Join returns the dotted path of a member or element within path.

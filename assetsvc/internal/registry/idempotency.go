@@ -139,7 +139,7 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 	for use := range maxUses {
 		b := in.Seed.birth(use, now)
 		b.origin = origin{Request: in.Seed.fingerprint(in), Created: now.UnixMicro()}
-		stored, err := r.store.Get(ctx, b.id)
+		stored, err := r.store.Get(ctx, b.id, r.most)
 		if errors.Is(err, ErrNotFound) {
 			var created Created
 			created, err = r.create(ctx, by, in, b)
@@ -149,7 +149,7 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 			if !errors.Is(err, ErrExists) {
 				return created, err
 			}
-			stored, err = r.store.Get(ctx, b.id) // another process was faster
+			stored, err = r.store.Get(ctx, b.id, r.most) // another process was faster
 		}
 		if err != nil {
 			return Created{}, unavailable("read asset "+b.id, err)

@@ -48,7 +48,7 @@ type busy struct {
 func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	if s.times > 0 {
 		s.times--
-		others, err := s.Get(ctx, r.ID)
+		others, err := s.Get(ctx, r.ID, registry.AnySize)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestAnAssetThatWasSetBackIsRepaired(t *testing.T) {
 	if _, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}, false); err != nil {
 		t.Fatal(err)
 	}
-	stored, err := store.Get(t.Context(), id)
+	stored, err := store.Get(t.Context(), id, registry.AnySize)
 	if err != nil || stored.Sealed != "newer" || !strings.Contains(string(stored.Body), `"owner":"stranger"`) {
 		t.Errorf("stored: %+v, %v", stored, err)
 	}
@@ -319,7 +319,7 @@ func TestAHandoverThatWasInterruptedIsRepeated(t *testing.T) {
 			if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
 				t.Fatal(err)
 			}
-			stored, err := kept.Get(t.Context(), id)
+			stored, err := kept.Get(t.Context(), id, registry.AnySize)
 			if err != nil || stored.Revision != 2 || stored.Sealed != "sealed by t" || !strings.Contains(string(stored.Body), `"owner":"new"`) {
 				t.Errorf("stored: %+v, %v", stored, err)
 			}

@@ -33,8 +33,8 @@ type Tokens interface {
 // the same asset meanwhile (contract, decision 4).
 const maxAttempts = 16
 
-// maxAsset bounds the bytes of an asset, which parts can be added to without end.
-const maxAsset = 4 << 20
+// MaxAsset bounds the bytes of an asset, which parts can be added to without end.
+const MaxAsset = 4 << 20
 
 // accreditationToCreate is the level that a key needs to create an asset
 // (contract, section 6.2).
@@ -47,12 +47,21 @@ type Registry struct {
 	rules  asset.Rules
 	now    func() time.Time
 	turns  *turns
-	packer packer // of changes
+	packer *packer // of changes
+	most   int     // bytes of an asset that is read
 }
 
 // New returns a registry that keeps its assets in store.
 func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *Registry {
-	return &Registry{store: store, tokens: tokens, rules: rules, now: now, turns: newTurns()}
+	return &Registry{store: store, tokens: tokens, rules: rules, now: now, turns: newTurns(), packer: &packer{}, most: AnySize}
+}
+
+// Upto returns the same registry, which reads no asset of more than most bytes:
+// its use cases return ErrLarge instead, before they have changed anything.
+func (r *Registry) Upto(most int) *Registry {
+	bounded := *r
+	bounded.most = most
+	return &bounded
 }
 
 // Created is a new asset with its tokens, which are shown this once.
@@ -120,10 +129,12 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 
 // Read returns an asset, or a fault of kind NotFound.
 func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
-	stored, err := r.store.Get(ctx, id)
+	stored, err := r.store.Get(ctx, id, r.most)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return Record{}, fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")
+	case errors.Is(err, ErrLarge):
+		return Record{}, err
 	case err != nil:
 		return Record{}, unavailable("read asset "+id, err)
 	}
@@ -222,8 +233,8 @@ func (r *Registry) changed(stored Record, before, next asset.Asset, sealed strin
 	stored.Test = next.Test()
 	stored.Sealed = sealed
 	stored.Body = next.Encode()
-	if len(stored.Body) > maxAsset && len(stored.Body) > size {
-		return Record{}, fault.New(fault.TooLarge, fault.Body, "data", "The asset would have more than %d bytes.", maxAsset)
+	if len(stored.Body) > MaxAsset && len(stored.Body) > size {
+		return Record{}, fault.New(fault.TooLarge, fault.Body, "data", "The asset would have more than %d bytes.", MaxAsset)
 	}
 	var err error
 	if stored.Origin, err = stored.originAfter(r.now()); err != nil {

@@ -3,7 +3,11 @@ package registry
 import (
 	"context"
 	"errors"
+	"math"
 )
+
+// AnySize lets Store.Get read a body of any size.
+const AnySize = math.MaxInt
 
 // Record is an asset as a Store keeps it: the few facts a store acts on, and
 // a body that is opaque to it.
@@ -54,7 +58,10 @@ type Query struct {
 	Limit      int // at least 1
 	Descending bool
 	Mode       Mode
-	Bodies     bool // fill in Entry.Body
+	// Bodies fills in Entry.Body, and ends the page before its bodies have more
+	// than so many bytes together, but not before its first entry. 0 is for a
+	// page without bodies.
+	Bodies int
 }
 
 // Entry is one asset in the feed.
@@ -72,6 +79,7 @@ var (
 	ErrExists   = errors.New("an asset with this id exists")
 	ErrVoid     = errors.New("no asset can have this id any more")
 	ErrStale    = errors.New("the asset has changed since it was read")
+	ErrLarge    = errors.New("the asset's body is larger than asked for")
 )
 
 // Store keeps assets and orders their changes into the feed. It is safe for
@@ -103,8 +111,8 @@ type Store interface {
 	// ErrStale, or ErrNotFound. r.Position is ignored.
 	Replace(ctx context.Context, r Record) (position int64, err error)
 	// Get returns an asset as of its last acknowledged or a later change, or
-	// ErrNotFound.
-	Get(ctx context.Context, id string) (Record, error)
+	// ErrNotFound. A body of more than most bytes is not read: ErrLarge.
+	Get(ctx context.Context, id string, most int) (Record, error)
 	// Log returns the changes of an asset that have a Change, the newest
 	// first: those of its newest MaxLog revisions. A change is there when it is
 	// acknowledged, and none is that was not made. It returns ErrNotFound as

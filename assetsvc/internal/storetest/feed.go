@@ -107,7 +107,7 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 	for c.done.Load() < int64(c.load.Changes) {
 		a := c.assets[random.IntN(len(c.assets))]
 		change := c.store.Create
-		current, err := c.store.Get(ctx, a.ID)
+		current, err := c.store.Get(ctx, a.ID, registry.AnySize)
 		if err == nil {
 			a, change = current, c.store.Replace
 			a.Listed = a.Listed || random.IntN(3) == 0
@@ -157,7 +157,7 @@ func (c *checker) checkPrompt(ctx context.Context, a registry.Record, position i
 		if len(entries) == 1 && entries[0].Position == position && entries[0].ID == a.ID {
 			return
 		}
-		now, err := c.store.Get(ctx, a.ID)
+		now, err := c.store.Get(ctx, a.ID, registry.AnySize)
 		switch {
 		case err == nil && now.Position > position:
 			return
@@ -269,7 +269,7 @@ func (f *follower) page(ctx context.Context, q registry.Query) []registry.Entry 
 	}
 	if len(entries) > 0 {
 		e := entries[f.random.IntN(len(entries))]
-		if now, err := f.store.Get(ctx, e.ID); err != nil || now.Position < e.Position {
+		if now, err := f.store.Get(ctx, e.ID, registry.AnySize); err != nil || now.Position < e.Position {
 			f.violation("F4: the feed had %s at %d, and then it is at %d, %v", e.ID, e.Position, now.Position, err)
 		}
 	}

@@ -86,7 +86,7 @@ func testLogRace(t *testing.T, s registry.Store) {
 	for i := range 8 {
 		wg.Go(func() {
 			for range 5 {
-				mine, err := s.Get(t.Context(), r.ID)
+				mine, err := s.Get(t.Context(), r.ID, registry.AnySize)
 				if err != nil {
 					t.Error(err)
 					return

@@ -53,7 +53,7 @@ func (s *naive) Replace(_ context.Context, r registry.Record) (int64, error) {
 	})
 }
 
-func (s *naive) Get(_ context.Context, id string) (registry.Record, error) {
+func (s *naive) Get(_ context.Context, id string, _ int) (registry.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, found := s.assets[id]

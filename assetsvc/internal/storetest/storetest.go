@@ -37,6 +37,8 @@ func Run(t *testing.T, open Opener) {
 		"drafts are not listed until they are":               testListing,
 		"modes are apart, and together in order":             testModes,
 		"bodies are as of the entry's position":              testBodies,
+		"a page ends before its bodies are too large":        testLargeBodies,
+		"a body that is too large is not read":               testLarge,
 		"numbers count a day's assets":                       testNumbers,
 		"all is there after opening again":                   testReopen,
 		"a caller who has gone changes nothing by himself":   testCancelled,
@@ -91,7 +93,7 @@ func mustPage(t *testing.T, s registry.Store, q registry.Query) []registry.Entry
 
 func checkStored(t *testing.T, s registry.Store, want registry.Record) {
 	t.Helper()
-	got, err := s.Get(t.Context(), want.ID)
+	got, err := s.Get(t.Context(), want.ID, registry.AnySize)
 	if err != nil {
 		t.Fatalf("get: %v", err)
 	}
@@ -158,7 +160,7 @@ func testReplace(t *testing.T, open Opener) {
 			t.Errorf("racer %d: got %v, want ErrStale", i, err)
 		}
 	}
-	got, err := s.Get(t.Context(), r.ID)
+	got, err := s.Get(t.Context(), r.ID, registry.AnySize)
 	if err != nil || won < 0 {
 		t.Fatalf("winner %d, get: %v", won, err)
 	}
@@ -170,7 +172,7 @@ func testReplace(t *testing.T, open Opener) {
 func testNotFound(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	for _, id := range []string{NewID(), "", "x", NewID() + "00", "ABCDEF00112233445566778899AABBCC", "../../../../../etc/passwd"} {
-		if _, err := s.Get(t.Context(), id); !errors.Is(err, registry.ErrNotFound) {
+		if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("get %q: got %v, want ErrNotFound", id, err)
 		}
 		if _, err := s.Replace(t.Context(), registry.Record{ID: id, Revision: 1}); !errors.Is(err, registry.ErrNotFound) {
@@ -273,12 +275,66 @@ func testBodies(t *testing.T, open Opener) {
 	a := mustCreate(t, s, asset(NewID(), true))
 	a.Body = []byte(`{"title":"new"}`)
 	a = mustReplace(t, s, a)
-	got := mustPage(t, s, registry.Query{Limit: 10, Bodies: true})
+	got := mustPage(t, s, registry.Query{Limit: 10, Bodies: registry.AnySize})
 	if len(got) != 1 || string(got[0].Body) != string(a.Body) || got[0].Position != a.Position {
 		t.Errorf("got %+v, want %+v", got, a)
 	}
 	if got := mustPage(t, s, registry.Query{Limit: 10}); len(got) != 1 || got[0].Body != nil {
 		t.Errorf("got a body that was not asked for: %+v", got)
+	}
+}
+
+func testLargeBodies(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	var all []registry.Record
+	for _, size := range []int{10, 20, 30, 100, 1, 1, 40} {
+		r := asset(NewID(), true)
+		r.Body = slices.Repeat([]byte("x"), size)
+		all = append(all, mustCreate(t, s, r))
+	}
+	for _, c := range []struct {
+		name  string
+		query registry.Query
+		want  []registry.Record
+	}{
+		{"all that fit", registry.Query{Limit: 10, Bodies: 60}, all[:3]},
+		{"one byte less", registry.Query{Limit: 10, Bodies: 59}, all[:2]},
+		{"the limit before the bytes", registry.Query{Limit: 2, Bodies: 60}, all[:2]},
+		{"one that is too large, alone", registry.Query{Limit: 10, Bodies: 60, Offset: all[2].Position}, all[3:4]},
+		{"small ones after it", registry.Query{Limit: 10, Bodies: 60, Offset: all[3].Position}, all[4:]},
+		{"the newest first", registry.Query{Limit: 10, Bodies: 41, Descending: true}, []registry.Record{all[6], all[5]}},
+		{"no bodies", registry.Query{Limit: 10}, all},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := mustPage(t, s, c.query)
+			checkEntries(t, got, c.want...)
+			for i, e := range got {
+				if want := c.want[i].Body; c.query.Bodies > 0 && string(e.Body) != string(want) {
+					t.Errorf("entry %d: got a body of %d bytes, want %d", i, len(e.Body), len(want))
+				}
+			}
+		})
+	}
+}
+
+func testLarge(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	r := asset(NewID(), true)
+	r.Body = []byte("0123456789")
+	r = mustCreate(t, s, r)
+	if _, err := s.Get(t.Context(), r.ID, 9); !errors.Is(err, registry.ErrLarge) {
+		t.Errorf("10 bytes of at most 9: got %v, want ErrLarge", err)
+	}
+	if got, err := s.Get(t.Context(), r.ID, 10); err != nil || len(got.Body) != 10 {
+		t.Errorf("10 bytes of at most 10: got %d bytes, %v", len(got.Body), err)
+	}
+	r.Body = []byte("01234567890123456789")
+	r = mustReplace(t, s, r)
+	if _, err := s.Get(t.Context(), r.ID, 19); !errors.Is(err, registry.ErrLarge) {
+		t.Errorf("20 bytes of at most 19 after a change: got %v, want ErrLarge", err)
+	}
+	if _, err := s.Get(t.Context(), NewID(), 0); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("nothing of at most 0 bytes: got %v, want ErrNotFound", err)
 	}
 }
 
@@ -348,11 +404,11 @@ func testCancelled(t *testing.T, open Opener) {
 	cancel()
 	id := NewID()
 	_, created := s.Create(gone, asset(id, true))
-	_, found := s.Get(t.Context(), id)
+	_, found := s.Get(t.Context(), id, registry.AnySize)
 	if (created == nil) != (found == nil) {
 		t.Errorf("create said %v, and get %v", created, found)
 	}
-	if _, err := s.Get(gone, a.ID); err == nil {
+	if _, err := s.Get(gone, a.ID, registry.AnySize); err == nil {
 		t.Error("a caller who has gone was answered")
 	}
 	checkStored(t, s, mustReplace(t, s, a))
@@ -364,12 +420,12 @@ func testNothingShared(t *testing.T, open Opener) {
 	want := string(r.Body)
 	mustCreate(t, s, r)
 	copy(r.Body, "XXXX")
-	got, err := s.Get(t.Context(), r.ID)
+	got, err := s.Get(t.Context(), r.ID, registry.AnySize)
 	if err != nil || string(got.Body) != want {
 		t.Fatalf("got %s, %v; want %s", got.Body, err, want)
 	}
 	copy(got.Body, "YYYY")
-	if got, err = s.Get(t.Context(), r.ID); err != nil || string(got.Body) != want {
+	if got, err = s.Get(t.Context(), r.ID, registry.AnySize); err != nil || string(got.Body) != want {
 		t.Errorf("got %s, %v; want %s", got.Body, err, want)
 	}
 }

@@ -1,0 +1,149 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestLimitIsNoMoreThanGOMEMLIMIT(t *testing.T) {
+	before := debug.SetMemoryLimit(100 << 20)
+	defer debug.SetMemoryLimit(before)
+	if got := Limit(); got != 100<<20 {
+		t.Errorf("got a limit of %d bytes, want %d", got, 100<<20)
+	}
+}
+
+func TestLimitIsKnownWithoutGOMEMLIMIT(t *testing.T) {
+	if got := Limit(); got < 16<<20 || got > 1<<50 {
+		t.Errorf("got a limit of %d bytes, want that of a machine or a control group", got)
+	}
+}
+
+func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
+	b := NewBudget(4 << 20)
+	if !b.Hold(3 << 20) {
+		t.Fatal("got no 3 of 4 MiB for a large holder, want them")
+	}
+	if b.Hold(Small + 1) {
+		t.Error("a large holder got a part of the last quarter, want it refused")
+	}
+	for n := range (1 << 20) / Small {
+		if !b.Hold(Small) {
+			t.Fatalf("small holder %d was refused, want the last quarter used by small ones", n)
+		}
+	}
+	if b.Hold(1) {
+		t.Error("got a byte more than the budget has")
+	}
+	if got := b.Used(); got != 4<<20 {
+		t.Errorf("got %d bytes used, want %d", got, 4<<20)
+	}
+	if got := b.Refused(); got != 2 {
+		t.Errorf("got %d refusals counted, want 2", got)
+	}
+}
+
+func TestARoomLetsInWhoFitsAndThenWhoWaits(t *testing.T) {
+	r := NewRoom(100)
+	leave, err := r.Take(t.Context(), 1000) // gets all
+	if err != nil {
+		t.Fatalf("got %v for more than the whole room, want the whole room", err)
+	}
+	entered := make(chan func())
+	go func() {
+		end, err := r.Take(context.Background(), 10)
+		if err != nil {
+			t.Errorf("got %v for who waits, want the room", err)
+		}
+		entered <- end
+	}()
+	leave()
+	leave() // gives nothing back twice
+	end := <-entered
+	if got := r.Used(); got != 10 {
+		t.Errorf("got %d bytes used, want 10", got)
+	}
+	end()
+	if got := r.Used(); got != 0 {
+		t.Errorf("got %d bytes used at the end, want 0", got)
+	}
+}
+
+func TestARoomRefusesWhoLeavesAndWhoIsTooMany(t *testing.T) {
+	r := NewRoom(1)
+	leave, err := r.Take(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Take(gone, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v for who has gone, want %v", err, context.Canceled)
+	}
+	waiting, end := context.WithCancel(t.Context())
+	var crowd sync.WaitGroup
+	refused := make(chan error, 2*maxWaiting)
+	for range 2 * maxWaiting {
+		crowd.Go(func() {
+			_, err := r.Take(waiting, 1)
+			refused <- err
+		})
+	}
+	for range maxWaiting {
+		if err := <-refused; !errors.Is(err, ErrNoRoom) {
+			t.Errorf("got %v for who is too many, want %v", err, ErrNoRoom)
+		}
+	}
+	end()
+	crowd.Wait()
+	leave()
+	if _, err := r.Take(t.Context(), 1); err != nil {
+		t.Errorf("got %v once all had left, want the room", err)
+	}
+}
+
+func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
+	a := NewAnswers(4 << 20)
+	first := bytes.Repeat([]byte("x"), 1<<20)
+	want := int64(cap(first))
+	var releases []func()
+	for range 100 {
+		kept, release, ok := a.Keep(bytes.Clone(first))
+		if !ok || !bytes.Equal(kept, first) {
+			t.Fatal("an equal answer was refused or changed")
+		}
+		releases = append(releases, release)
+	}
+	if got := a.Used(); got > 2*want {
+		t.Errorf("100 equal answers hold %d bytes, want those of one, %d", got, want)
+	}
+	for n := range 2 {
+		if _, release, ok := a.Keep([]byte(strings.Repeat(string(rune('a'+n)), 1<<20))); ok {
+			releases = append(releases, release)
+		} else {
+			t.Errorf("answer %d was refused, want it held", n)
+		}
+	}
+	if _, _, ok := a.Keep([]byte(strings.Repeat("z", 1<<20))); ok {
+		t.Error("got a fourth MiB, want it left to small answers")
+	}
+	if _, release, ok := a.Keep([]byte("small")); ok {
+		releases = append(releases, release)
+	} else {
+		t.Error("a small answer was refused, want it held")
+	}
+	for _, release := range releases {
+		release()
+	}
+	if got := a.Used(); got != 0 {
+		t.Errorf("got %d bytes held at the end, want 0", got)
+	}
+	if got := len(a.shared); got != 0 {
+		t.Errorf("got %d answers remembered at the end, want 0", got)
+	}
+}
