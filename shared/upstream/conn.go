@@ -108,7 +108,18 @@ type answerBody struct {
 	conn    *conn
 	release func() bool
 	last    bool // the server closes the connection after this answer
+	timed   bool // the connection has a deadline
 	ended   bool
+}
+
+// Outlast lets the rest of the answer be read until end, also after the
+// deadline of the request's context.
+func (b *answerBody) Outlast(end time.Time) {
+	if b.ended || !b.release() { // the context has ended already
+		return
+	}
+	b.release, b.timed = func() bool { return true }, true
+	_ = b.conn.net.SetDeadline(end) // of a connection that is broken, reading tells
 }
 
 func (b *answerBody) Read(p []byte) (int, error) {
@@ -132,6 +143,9 @@ func (b *answerBody) end(whole bool) {
 	}
 	b.ended = true
 	b.conn.server.busy.Add(-1)
+	if b.timed && b.conn.net.SetDeadline(time.Time{}) != nil {
+		whole = false
+	}
 	if b.release() && whole && !b.last && b.conn.r.Buffered() == 0 {
 		b.conn.server.keep(b.conn)
 		return

@@ -17,6 +17,7 @@ import (
 const (
 	dialTimeout = 500 * time.Millisecond // of a connection
 	idleTimeout = time.Minute            // of a connection that nobody uses: half of what our servers allow
+	freshTime   = 5 * time.Millisecond   // after use, for which a connection is taken to be open
 	maxIdle     = 256                    // connections kept to a server
 	bufferSize  = 8 << 10                // bytes of a connection's two buffers: an answer of an asset fits
 )
@@ -49,40 +50,51 @@ func (s *server) better(than *server) bool {
 	return s.busy.Load() < than.busy.Load()
 }
 
-// exchange sends a request and returns the answer. Without one, sent tells
-// whether the server may have got the request.
-func (s *server) exchange(r *http.Request, body io.ReadCloser, repeatable bool) (_ *http.Response, sent bool, err error) {
+// sent tells how far a request without an answer has come.
+type sent int
+
+const (
+	notSent         sent = iota
+	onOldConnection      // which the server may have closed before
+	onNewConnection
+)
+
+// exchange sends a request and returns the answer, or how far it has come
+// without one. With sure, a connection that was used before is looked at first.
+func (s *server) exchange(r *http.Request, body io.ReadCloser, sure bool) (*http.Response, sent, error) {
 	s.busy.Add(1)
-	ctx := r.Context()
-	again := repeatable && (r.Body == nil || r.Body == http.NoBody) // on another connection, at no cost
-	for {
-		c, used, err := s.conn(ctx, !again)
-		if err != nil {
-			s.busy.Add(-1)
-			return nil, false, err
-		}
-		resp, answering, err := c.exchange(r, body)
-		if err == nil {
-			return resp, true, nil
-		}
-		// A server may close a connection just when we use it again, which says
-		// nothing about the server.
-		if used && !answering && again && ctx.Err() == nil {
-			continue
-		}
+	c, used, err := s.conn(r.Context(), sure)
+	if err != nil {
 		s.busy.Add(-1)
-		return nil, true, err
+		return nil, notSent, err
 	}
+	resp, answering, err := c.exchange(r, body)
+	if err == nil {
+		return resp, onNewConnection, nil
+	}
+	s.busy.Add(-1)
+	if used && !answering && r.Context().Err() == nil {
+		s.drop(time.Now()) // the others are as old
+		return nil, onOldConnection, errOldConnection{err}
+	}
+	return nil, onNewConnection, err
 }
 
-// judge tells the breaker how a request has ended. Who left is no failure of
-// the server.
+// errOldConnection is of a connection that the server closed while it was used
+// again. It says nothing about the server.
+type errOldConnection struct{ error }
+
+func (e errOldConnection) Unwrap() error { return e.error }
+
+// judge tells the breaker how a request has ended. A client that left and an old
+// connection are no failures of the server.
 func (s *server) judge(ctx context.Context, err error) {
 	if err == nil {
 		s.breaker.succeed()
 		return
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
+	_, old := errors.AsType[errOldConnection](err)
+	if old || errors.Is(ctx.Err(), context.Canceled) {
 		s.breaker.abandon()
 		return
 	}
@@ -92,10 +104,11 @@ func (s *server) judge(ctx context.Context, err error) {
 	}
 }
 
-// conn returns a connection, an idle one if there is one. With sure, the
-// server has not closed it up to now.
+// conn returns a connection, an idle one if there is one. With sure, or after
+// some time without use, it is one that the server has not closed up to now.
 func (s *server) conn(ctx context.Context, sure bool) (_ *conn, used bool, err error) {
-	oldest := time.Now().Add(-idleTimeout)
+	now := time.Now()
+	oldest, fresh := now.Add(-idleTimeout), now.Add(-freshTime)
 	for {
 		s.mu.Lock()
 		last := len(s.idle) - 1
@@ -107,7 +120,7 @@ func (s *server) conn(ctx context.Context, sure bool) (_ *conn, used bool, err e
 		s.idle[last] = nil
 		s.idle = s.idle[:last]
 		s.mu.Unlock()
-		if c.since.Before(oldest) || sure && !c.alive() {
+		if c.since.Before(oldest) || (sure || c.since.Before(fresh)) && !c.alive() {
 			c.net.Close()
 			continue
 		}

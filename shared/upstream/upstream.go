@@ -7,9 +7,10 @@
 // A request that has not been sent, because no connection could be made, goes
 // to the next server. One that was sent and not answered is repeated if it may
 // be: a safe method (RFC 9110, 9.2.1), or one with an Idempotency-Key, which is
-// not sent if it is empty (as net/http has it); and only as long as there is a
-// budget, so that trouble is not multiplied. Everything else fails, since it may
-// have been done.
+// not sent if it is empty (as net/http has it). It is repeated once. The server
+// may have died of it, so the same path and query is then not repeated for
+// 10 s. A budget bounds all repeats, so that trouble is not multiplied.
+// Everything else fails, since it may have been done.
 //
 // # Whom it leaves out
 //
@@ -29,6 +30,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -79,6 +81,7 @@ type Pool struct {
 	log     *slog.Logger
 	sources []source
 	budget  budget
+	deaths  *deaths
 	turn    atomic.Uint64 // of whom to ask first among equals
 	stop    context.CancelFunc
 	silence func() error // of the metrics
@@ -100,7 +103,7 @@ func New(c Config) (*Pool, error) {
 	if err := Check(c.URLs); err != nil {
 		return nil, fmt.Errorf("addresses of %s: %w", c.Name, err)
 	}
-	p := &Pool{name: c.Name, log: c.Log, of: metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.upstream", c.Name)))}
+	p := &Pool{name: c.Name, log: c.Log, deaths: newDeaths(), of: metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.upstream", c.Name)))}
 	var servers []*server
 	for _, text := range c.URLs {
 		u, err := url.Parse(text)
@@ -188,8 +191,11 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 	may, body := repeatable(r), r.Body
 	var tried []*server
 	var failure error
+	var again *server // whose old connection was closed
+	sure := !may || body != nil && body != http.NoBody
+	repeated := false
 	for {
-		s := p.pick(tried)
+		s := cmp.Or(p.pick(tried), again)
 		if s == nil {
 			closeBody(r)
 			if failure == nil {
@@ -197,24 +203,40 @@ func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 			return nil, failure
 		}
-		resp, sent, err := s.exchange(r, body, may)
+		resp, sent, err := s.exchange(r, body, sure || repeated)
 		s.judge(r.Context(), err)
 		if err == nil {
 			return resp, nil
 		}
 		failure = fmt.Errorf("%s at %s: %w", p.name, s.addr, err)
-		if r.Context().Err() != nil || sent && !(may && p.budget.spend()) {
+		if r.Context().Err() != nil || sent != notSent && (repeated || !p.mayRepeat(r, may, sent)) {
 			closeBody(r)
 			return nil, failure
 		}
-		if sent && r.GetBody != nil {
-			if body, err = r.GetBody(); err != nil {
-				return nil, failure
+		if sent != notSent {
+			repeated = true
+			if r.GetBody != nil {
+				if body, err = r.GetBody(); err != nil {
+					return nil, failure
+				}
 			}
 		}
 		p.retries.Add(r.Context(), 1, p.of)
-		tried = append(tried, s)
+		tried, again = append(tried, s), nil
+		if sent == onOldConnection {
+			again = s
+		}
 	}
+}
+
+// mayRepeat reports whether a request that was sent and not answered may be
+// sent again. On an old connection that is free of charge: the server may have
+// closed it before.
+func (p *Pool) mayRepeat(r *http.Request, may bool, sent sent) bool {
+	if !may || !p.deaths.mayRepeat(r, time.Now()) {
+		return false
+	}
+	return sent == onOldConnection || p.budget.spend()
 }
 
 func closeBody(r *http.Request) {

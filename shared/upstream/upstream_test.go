@@ -222,8 +222,8 @@ func TestRepeatsHaveABudget(t *testing.T) {
 	s, other := newPlace(t, drop), newPlace(t, drop)
 	p := newPool(t, s.URL, other.URL)
 	const requests = 100
-	for range requests {
-		if _, _, err := ask(t, p, "GET", "/", ""); err == nil {
+	for i := range requests {
+		if _, _, err := ask(t, p, "GET", fmt.Sprint("/", i), ""); err == nil {
 			t.Fatal("there was an answer")
 		}
 		for _, s := range *p.servers.Load() { // the breaker is another test's
@@ -452,5 +452,72 @@ func BenchmarkRoundTrip(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+func TestARequestThatKillsDoesNotTravel(t *testing.T) {
+	var places []*place
+	var urls []string
+	for range 5 {
+		places = append(places, newPlace(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("kill") {
+				drop(w, r)
+			}
+		}))
+		urls = append(urls, places[len(places)-1].URL)
+	}
+	p := newPool(t, urls...)
+	asked := func() (n int64) {
+		for _, s := range places {
+			n += s.asked.Load()
+		}
+		return n
+	}
+	for range 20 { // old connections to all
+		if _, _, err := ask(t, p, "GET", "/", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := asked()
+	for range 10 {
+		if _, _, err := ask(t, p, "GET", "/?kill", ""); err == nil {
+			t.Fatal("got an answer to a request that kills")
+		}
+	}
+	if got := asked() - before; got != 11 {
+		t.Errorf("10 equal requests that kill have arrived %d times, want 11: one of them is repeated, once", got)
+	}
+	if _, _, err := ask(t, p, "GET", "/?kill&other", ""); err == nil {
+		t.Fatal("got an answer to a request that kills")
+	}
+	if got := asked() - before; got != 13 {
+		t.Errorf("another one that kills made %d arrivals, want 2", got-11)
+	}
+}
+
+func TestDeathsAreForgotten(t *testing.T) {
+	d, now := newDeaths(), time.Now()
+	r, _ := http.NewRequest("GET", "http://service/a?b", nil)
+	for _, c := range []struct {
+		name string
+		at   time.Time
+		want bool
+	}{
+		{"the first", now, true},
+		{"the second", now.Add(time.Second), false},
+		{"just before the end", now.Add(deathTime - 1), false},
+		{"after it", now.Add(deathTime), true},
+		{"again", now.Add(deathTime + 1), false},
+	} {
+		if got := d.mayRepeat(r, c.at); got != c.want {
+			t.Errorf("%s: got %t, want %t", c.name, got, c.want)
+		}
+	}
+	for i := range 2 * maxDeaths {
+		r, _ := http.NewRequest("GET", fmt.Sprintf("http://service/%d", i), nil)
+		d.mayRepeat(r, now.Add(2*deathTime))
+	}
+	if got := len(d.last); got > maxDeaths {
+		t.Errorf("got %d deaths remembered, want at most %d", got, maxDeaths)
 	}
 }
