@@ -10,6 +10,7 @@ import (
 
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
 )
 
 // compressFrom is the size of an answer from which compressing it is worth it:
@@ -22,6 +23,7 @@ const compressFrom = 1400
 type edge struct {
 	next       http.Handler
 	compressed http.Handler // next, with its answers compressed
+	encoders   *memory.Budget
 	proxies    clientaddr.Proxies
 	origins    []string
 }
@@ -33,8 +35,12 @@ func newEdge(next http.Handler, c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compress answers: %w", err)
 	}
-	return edge{next, compress(next), c.TrustedProxies, c.Manners.CORSOrigins}, nil
+	return edge{next, compress(next), memory.NewBudget(c.Memory / 8), c.TrustedProxies, c.Manners.CORSOrigins}, nil
 }
+
+// encoderSize is how much memory compressing an answer takes, in bytes. Where
+// there is no room for it, an answer is sent as it is.
+const encoderSize = 1 << 20
 
 const tagEnding = "--"
 
@@ -62,7 +68,8 @@ func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Writes' answers hold secrets beside what the client sent: their size must
 	// tell nothing.
-	if r.Header.Get("Accept-Encoding") != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+	if r.Header.Get("Accept-Encoding") != "" && (r.Method == http.MethodGet || r.Method == http.MethodHead) && e.encoders.Hold(encoderSize) {
+		defer e.encoders.Release(encoderSize)
 		if had != "" {
 			w = &unchanged{w, had}
 		}

@@ -46,6 +46,7 @@ import (
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -62,6 +63,7 @@ type Config struct {
 	BaseURL        string        // address that links start with; empty: as the client addressed us
 	MaxBody        int64         // bytes of a request body; 0: 1 MiB
 	Timeout        time.Duration // longest time for a request; 0: 10 s
+	Memory         int64         // bytes that the process may use, of which requests get parts; 0: memory.Limit
 	Manners        Manners
 	KeyTTL         time.Duration      // how long a verified key is trusted; 0: 5 s
 	Limits         Limits             // zero: none
@@ -100,8 +102,8 @@ func (c Config) Validate() error {
 	if len(c.Secret) < identity.MinSecret {
 		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
 	}
-	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 {
-		faults = append(faults, errors.New("the body limit, the time-out and the keys' time must not be negative"))
+	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0 {
+		faults = append(faults, errors.New("the body limit, the time-out, the keys' time and the memory must not be negative"))
 	}
 	faults = append(faults, c.Limits.validate(), c.Manners.validate())
 	if c.Log == nil {
@@ -138,6 +140,9 @@ func (c Config) withDefaults() Config {
 	if c.KeyTTL == 0 {
 		c.KeyTTL = defaultKeyTTL
 	}
+	if c.Memory == 0 {
+		c.Memory = memory.Limit()
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -160,6 +165,7 @@ type Server struct {
 	usage   *apikey.Usage
 	limits  *ratelimit.Limiter
 	inside  atomic.Int64        // requests under way
+	bodies  *memory.Budget      // of requests, being received and forwarded
 	crowded metric.Int64Counter // requests that were too many at once
 	decided decisions           // of the limits
 	shared  *ratelimit.Shared   // what limits count in, if that is Redis
@@ -181,7 +187,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, decided: newDecisions(), silence: func() error { return nil }, stop: func() {}}
+	s := &Server{config: c, bodies: memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)), decided: newDecisions(), silence: func() error { return nil }, stop: func() {}}
 	if s.assets, err = s.assetService(signer); err != nil {
 		return nil, err
 	}

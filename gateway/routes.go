@@ -117,31 +117,61 @@ func needJSON(c *gin.Context) error {
 	return nil
 }
 
-// readBody reads the whole body before anybody behind the edge waits for it.
+// readBody reads the whole body before anybody behind the edge waits for it, and
+// holds its memory until the request is answered.
 func (s *Server) readBody() gin.HandlerFunc {
-	return httpserver.Handle(func(c *gin.Context) error {
-		r := c.Request
-		if end, ok := r.Context().Deadline(); ok && r.Body != http.NoBody { // a body that trickles in holds nobody up for longer
-			_ = http.NewResponseController(c.Writer).SetReadDeadline(end) // where there is no connection, there is no waiting
-		}
-		tooLarge := fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", s.config.MaxBody)
-		if r.ContentLength > s.config.MaxBody {
-			return tooLarge
-		}
-		body, err := io.ReadAll(http.MaxBytesReader(c.Writer, r.Body, s.config.MaxBody))
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return tooLarge
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return fault.New(fault.Invalid, fault.Body, "data", "The body did not arrive in time.")
-		}
-		if err != nil {
-			return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
-		}
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
-		return nil
+	read := httpserver.Handle(s.readWhole)
+	refuse := httpserver.Handle(func(*gin.Context) error {
+		return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many large requests now; repeat this one.")
 	})
+	return func(c *gin.Context) {
+		size := c.Request.ContentLength
+		if size < 0 || size > s.config.MaxBody {
+			size = s.config.MaxBody
+		}
+		if !s.bodies.Hold(size) {
+			refuse(c)
+			return
+		}
+		defer s.bodies.Release(size)
+		if read(c); !c.IsAborted() {
+			c.Next()
+		}
+	}
+}
+
+func (s *Server) readWhole(c *gin.Context) error {
+	r := c.Request
+	if end, ok := r.Context().Deadline(); ok && r.Body != http.NoBody { // a body that trickles in holds nobody up for longer
+		_ = http.NewResponseController(c.Writer).SetReadDeadline(end) // where there is no connection, there is no waiting
+	}
+	tooLarge := fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", s.config.MaxBody)
+	if r.ContentLength > s.config.MaxBody {
+		return tooLarge
+	}
+	body, err := readAll(http.MaxBytesReader(c.Writer, r.Body, s.config.MaxBody), r.ContentLength)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fault.New(fault.Invalid, fault.Body, "data", "The body did not arrive in time.")
+	}
+	if err != nil {
+		return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	return nil
+}
+
+// readAll is io.ReadAll of a body whose size may be known; -1 if it is not.
+func readAll(body io.Reader, size int64) ([]byte, error) {
+	if size < 0 {
+		return io.ReadAll(body)
+	}
+	whole := make([]byte, size)
+	_, err := io.ReadFull(body, whole)
+	return whole, err
 }
 
 func (s *Server) forward(v version.Version) gin.HandlerFunc {

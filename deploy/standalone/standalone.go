@@ -21,6 +21,7 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 )
 
@@ -53,6 +54,7 @@ type Config struct {
 // written.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
 	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: c.LogLevel}))
+	memory.RespectLimit(logger)
 	if err := c.validate(logger); err != nil {
 		return err
 	}

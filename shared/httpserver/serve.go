@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 )
 
@@ -136,6 +137,7 @@ func Run(ctx context.Context, addr string, p Process, start func(log *slog.Logge
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: p.LogLevel}))
+	memory.RespectLimit(log)
 	secure, err := p.Certificate.Config(log)
 	if err != nil {
 		return errors.Join(err, listener.Close())

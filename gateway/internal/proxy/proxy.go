@@ -41,7 +41,7 @@ func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 // answer did not come, for the log.
 func Remote(transport http.RoundTripper, signer *identity.Signer, fail func(*http.Request, error)) *Upstream {
 	transport = telemetry.Transport(transport)
-	return &Upstream{forward: remote{transport, fail}, transport: transport, signer: signer}
+	return &Upstream{forward: remote{transport, httpserver.UsualPace, fail}, transport: transport, signer: signer}
 }
 
 // Request is what the edge has found out about a request.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
@@ -16,6 +17,7 @@ import (
 // without headers that end here.
 type remote struct {
 	transport http.RoundTripper
+	pace      httpserver.Pace
 	fail      func(*http.Request, error) // is told, for the log, why an answer did not come
 }
 
@@ -42,7 +44,7 @@ func (p remote) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.WriteHeader(resp.StatusCode)
-	if err := pass(w, resp); err != nil {
+	if err := p.pass(w, resp); err != nil {
 		if r.Context().Err() == nil {
 			p.fail(r, err)
 		}
@@ -80,13 +82,22 @@ func endHere(header http.Header) {
 }
 
 // pass copies the body, each part at once if nobody knows how much is to come.
-func pass(w http.ResponseWriter, resp *http.Response) error {
+// A large one is copied at the client's pace, with a time of its own: the
+// request's deadline is for making it.
+func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
+	var to io.Writer = w
+	if size := resp.ContentLength; size < 0 || size > int64(p.pace.Bytes) {
+		to = httpserver.NewSender(w, p.pace)
+		if body, ok := resp.Body.(interface{ Outlast(time.Time) }); ok {
+			body.Outlast(time.Now().Add(p.pace.All))
+		}
+	}
 	buffer := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buffer)
 	for {
 		n, err := resp.Body.Read(buffer[:])
 		if n > 0 {
-			if _, err := w.Write(buffer[:n]); err != nil {
+			if _, err := to.Write(buffer[:n]); err != nil {
 				return err
 			}
 			if resp.ContentLength < 0 {
