@@ -1,0 +1,349 @@
+// Package attack does to a registry what hostile clients would: it asks for as
+// many bytes as it can get, reads them slowly, and looks whether others are
+// still served.
+package attack
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Registry is the registry that is attacked: one with the sandbox keys and
+// without rate limits.
+type Registry struct {
+	addr   string // host:port
+	client *http.Client
+
+	small string   // id of a small asset
+	large []*asset // of nearly 4 MiB
+}
+
+type asset struct{ id, token string }
+
+// At returns the registry at an address, "host:port".
+func At(addr string) *Registry {
+	return &Registry{addr: addr, client: &http.Client{
+		Timeout:   2 * time.Minute,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
+	}}
+}
+
+const creation = `{"data":{"assetType":"bounce","title":"%s","description":"x",
+"items":[{"description":"x","classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},"unit":{"code":"MTK"},
+"quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}],
+"decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],
+"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}}`
+
+// megabyte is nearly as much as a request may have.
+var megabyte = strings.Repeat("x", 980_000)
+
+// Fill publishes a small asset, so many of nearly 1 MB, and so many of nearly
+// 4 MiB.
+func (r *Registry) Fill(ctx context.Context, medium, large int) error {
+	a, err := r.publish(ctx, "small")
+	if err != nil {
+		return err
+	}
+	r.small = a.id
+	for range medium {
+		if _, err := r.publish(ctx, megabyte[:900_000]); err != nil {
+			return err
+		}
+	}
+	for range large {
+		a, err := r.publish(ctx, megabyte)
+		if err != nil {
+			return err
+		}
+		for _, field := range []string{"description", "description_en", "description_ru"} {
+			if err := r.change(ctx, a, field, megabyte); err != nil {
+				return err
+			}
+		}
+		r.large = append(r.large, a)
+	}
+	return nil
+}
+
+func (r *Registry) publish(ctx context.Context, title string) (*asset, error) {
+	text, err := r.write(ctx, http.MethodPost, "/api/2.5/assets", "", fmt.Sprintf(creation, title))
+	if err != nil {
+		return nil, err
+	}
+	var created struct {
+		Access struct{ Token string }
+		Data   struct{ ID string }
+	}
+	if err := json.Unmarshal(text, &created); err != nil {
+		return nil, fmt.Errorf("read what was created: %w", err)
+	}
+	a := &asset{created.Data.ID, created.Access.Token}
+	return a, r.change(ctx, a, "status", "pending")
+}
+
+func (r *Registry) change(ctx context.Context, a *asset, field, value string) error {
+	_, err := r.write(ctx, http.MethodPatch, "/api/2.5/assets/"+a.id, a.token, fmt.Sprintf(`{"data":{%q:%q}}`, field, value))
+	return err
+}
+
+// errRefused is of a request that got 503.
+var errRefused = errors.New("refused for now")
+
+func (r *Registry) write(ctx context.Context, method, path, token, body string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+r.addr+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.SetBasicAuth("broker", "")
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Access-Token", token)
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "":
+		return nil, errRefused
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		return nil, fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text[:min(len(text), 200)])
+	}
+	return text, nil
+}
+
+// Outcome is what became of the requests of an attack.
+type Outcome struct {
+	answered, refused, cut, wrong atomic.Int64
+	bytes                         atomic.Int64
+}
+
+func (o *Outcome) String() string {
+	return fmt.Sprintf("%d answered with %d MB, %d refused, %d cut off, %d wrong",
+		o.answered.Load(), o.bytes.Load()/1_000_000, o.refused.Load(), o.cut.Load(), o.wrong.Load())
+}
+
+// Wrong returns how many requests got neither their answer nor a refusal that
+// says when to come again, and were not cut off for being slow.
+func (o *Outcome) Wrong() int64 { return o.wrong.Load() }
+
+// Answered returns how many requests got their whole answer.
+func (o *Outcome) Answered() int64 { return o.answered.Load() }
+
+// Read has so many clients read a path as fast as they can, with a header
+// "Accept-Encoding" if it is not empty, until ctx is done.
+func (r *Registry) Read(ctx context.Context, clients int, encoding, path string) *Outcome {
+	var o Outcome
+	crowd(clients, func(int) {
+		for ctx.Err() == nil {
+			r.read(ctx, &o, encoding, path)
+		}
+	})
+	return &o
+}
+
+func (r *Registry) read(ctx context.Context, o *Outcome, encoding, path string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
+	if err != nil {
+		o.wrong.Add(1)
+		return
+	}
+	if encoding != "" {
+		req.Header.Set("Accept-Encoding", encoding)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		if ctx.Err() == nil {
+			o.wrong.Add(1)
+		}
+		return
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(io.Discard, resp.Body)
+	o.bytes.Add(n)
+	switch {
+	case ctx.Err() != nil:
+	case resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "":
+		o.refused.Add(1)
+	case resp.StatusCode != http.StatusOK:
+		o.wrong.Add(1)
+	case err != nil:
+		o.cut.Add(1)
+	default:
+		o.answered.Add(1)
+	}
+}
+
+// ReadSlowly has so many clients ask for a path and take one KiB a second, until
+// ctx is done or they are cut off.
+func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path string) *Outcome {
+	var o Outcome
+	crowd(clients, func(int) {
+		if err := r.readSlowly(ctx, &o, header, path); err != nil && ctx.Err() == nil {
+			o.cut.Add(1)
+		}
+	})
+	return &o
+}
+
+func (r *Registry) readSlowly(ctx context.Context, o *Outcome, header, path string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // a hint: the system may give more
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: registry\r\n%s\r\n", path, header); err != nil {
+		return err
+	}
+	part := make([]byte, 1<<10)
+	for first := true; ; first = false {
+		n, err := conn.Read(part)
+		if err != nil {
+			return err
+		}
+		if first && bytes.HasPrefix(part[:n], []byte("HTTP/1.1 503 ")) {
+			o.refused.Add(1)
+			return nil
+		}
+		o.bytes.Add(int64(n))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// Write has so many brokers change large assets, until ctx is done.
+func (r *Registry) Write(ctx context.Context, clients int) *Outcome {
+	var o Outcome
+	crowd(clients, func(i int) {
+		for n := 0; ctx.Err() == nil; n++ {
+			err := r.change(ctx, r.large[i%len(r.large)], "title_en", fmt.Sprint(i, n))
+			switch {
+			case ctx.Err() != nil:
+			case errors.Is(err, errRefused):
+				o.refused.Add(1)
+			case err != nil:
+				o.wrong.Add(1)
+			default:
+				o.answered.Add(1)
+			}
+		}
+	})
+	return &o
+}
+
+// LargePath returns the path of a large asset in a version.
+func (r *Registry) LargePath(version string, n int) string {
+	return "/api/" + version + "/assets/" + r.large[n%len(r.large)].id
+}
+
+func crowd(n int, each func(int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { each(i) })
+	}
+	all.Wait()
+}
+
+// Witness reads a small asset again and again, as anyone would.
+type Witness struct {
+	mu     sync.Mutex
+	took   []time.Duration
+	failed map[string]int
+}
+
+// Watch lets a witness read at a rate, until ctx is done.
+func (r *Registry) Watch(ctx context.Context, perSecond int) *Witness {
+	w := &Witness{failed: map[string]int{}}
+	auth := "Basic " + base64.StdEncoding.EncodeToString([]byte("broker:"))
+	tick := time.NewTicker(time.Second / time.Duration(perSecond))
+	defer tick.Stop()
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return w
+		case <-tick.C:
+			all.Go(func() { w.read(ctx, r, auth) })
+		}
+	}
+}
+
+func (w *Witness) read(ctx context.Context, r *Registry, auth string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+"/api/2.5/assets/"+r.small, nil)
+	if err != nil {
+		w.note(0, err.Error())
+		return
+	}
+	req.Header.Set("Authorization", auth)
+	began := time.Now()
+	resp, err := r.client.Do(req)
+	if err != nil {
+		w.note(0, err.Error())
+		return
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		w.note(0, fmt.Sprint(resp.StatusCode, " ", err))
+		return
+	}
+	w.note(time.Since(began), "")
+}
+
+func (w *Witness) note(took time.Duration, failed string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if failed != "" {
+		w.failed[failed]++
+		return
+	}
+	w.took = append(w.took, took)
+}
+
+// Share returns which share of the readings was answered within a time.
+func (w *Witness) Share(within time.Duration) float64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all, good := len(w.took), 0
+	for _, n := range w.failed {
+		all += n
+	}
+	for _, took := range w.took {
+		if took <= within {
+			good++
+		}
+	}
+	return float64(good) / float64(max(all, 1))
+}
+
+func (w *Witness) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.took) == 0 {
+		return fmt.Sprintf("no reading answered, failed: %v", w.failed)
+	}
+	slices.Sort(w.took)
+	return fmt.Sprintf("%d small readings answered, the median in %v, 99 %% in %v, the slowest in %v; failed: %v", len(w.took),
+		w.took[len(w.took)/2].Round(time.Microsecond), w.took[len(w.took)*99/100].Round(time.Microsecond), w.took[len(w.took)-1].Round(time.Microsecond), w.failed)
+}

@@ -1,0 +1,102 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// sending serves one path, that sends size bytes at a pace, and returns its
+// address and what became of each sending.
+func sending(t *testing.T, pace Pace, size int, timeout time.Duration, crowded bool) (addr string, ended <-chan error) {
+	t.Helper()
+	errs := make(chan error, 10)
+	engine := NewEngine(Options{Log: slog.New(slog.DiscardHandler), Timeout: timeout, Ready: func(context.Context) error { return nil }})
+	engine.GET("/large", Handle(func(c *gin.Context) error {
+		err := NewSender(c.Writer, pace).SendAll(c.Request.Context(), make([]byte, size), func() bool { return crowded })
+		errs <- err
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		return nil
+	}))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), Serving{}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String(), errs
+}
+
+func askLarge(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	fmt.Fprintf(conn, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+	return conn
+}
+
+const tooMuch = 64 << 20 // for the buffers of any socket
+
+func TestAClientThatTakesNothingIsCutOff(t *testing.T) {
+	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Hour}, tooMuch, time.Hour, false)
+	conn := askLarge(t, addr)
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want the deadline's error", err)
+	}
+	if _, err := io.Copy(io.Discard, conn); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the client got %v, want a reset: the kernel keeps nothing for it", err)
+	}
+}
+
+func TestAClientThatTakesItAllGetsItAll(t *testing.T) {
+	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: time.Minute, All: time.Minute}, tooMuch, time.Nanosecond, false)
+	resp, err := http.Get("http://" + addr + "/large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if n, err := io.Copy(io.Discard, resp.Body); n != tooMuch || err != nil {
+		t.Errorf("got %d bytes, %v, want %d: the deadline is for making the answer", n, err, tooMuch)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("got %v, want no error", err)
+	}
+}
+
+func TestTheWholeAnswerHasATime(t *testing.T) {
+	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: time.Hour, All: 50 * time.Millisecond}, tooMuch, time.Hour, false)
+	askLarge(t, addr)
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want the deadline's error", err)
+	}
+}
+
+func TestALateAnswerGivesWayToOthers(t *testing.T) {
+	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: time.Hour, All: time.Hour}, tooMuch, time.Nanosecond, true)
+	askLarge(t, addr)
+	if err := <-ended; !errors.Is(err, ErrCrowdedOut) {
+		t.Errorf("got %v, want %v", err, ErrCrowdedOut)
+	}
+}
