@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -141,6 +142,9 @@ func (o *Outcome) String() string {
 // says when to come again, and were not cut off for being slow.
 func (o *Outcome) Wrong() int64 { return o.wrong.Load() }
 
+// Cut returns how many were cut off before they had their whole answer.
+func (o *Outcome) Cut() int64 { return o.cut.Load() }
+
 // Answered returns how many requests got their whole answer.
 func (o *Outcome) Answered() int64 { return o.answered.Load() }
 
@@ -201,13 +205,15 @@ func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path str
 }
 
 func (r *Registry) readSlowly(ctx context.Context, o *Outcome, header, path string) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr)
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error { // before it tells the server how much it takes
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
+	}}
+	conn, err := dialer.DialContext(ctx, "tcp", r.addr)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10) // a hint: the system may give more
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: registry\r\n%s\r\n", path, header); err != nil {
 		return err
 	}

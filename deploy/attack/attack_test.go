@@ -163,6 +163,9 @@ func attackAll(t *testing.T, r *Registry, members ...member) {
 			if outcome.Wrong() > 0 {
 				t.Errorf("%d requests were neither answered nor refused with Retry-After", outcome.Wrong())
 			}
+			if attack.during > 10*time.Second && outcome.Cut() == 0 {
+				t.Error("no slow reader was cut off, want those that took nothing for 10 s")
+			}
 			if share := w.Share(time.Second); share < 0.99 {
 				t.Errorf("%.1f %% of the small readings were answered within a second, want 99 %%", share*100)
 			}

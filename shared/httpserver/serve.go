@@ -61,7 +61,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	listener = newSockets(listener)
+	listener = sockets{listener}
 	if o.TLS != nil {
 		listener = newSecure(listener, o.TLS, p.header, log)
 	} else {

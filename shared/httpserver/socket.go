@@ -10,16 +10,10 @@ import (
 // that is unsent, and nothing after their client was cut off.
 type sockets struct{ net.Listener }
 
-// newSockets returns listener with connections of that kind. Its options pass
-// on to the connections that it accepts.
-func newSockets(listener net.Listener) sockets {
-	limitUnsent(listener)
-	return sockets{listener}
-}
-
 func (l sockets) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok {
+		limitUnsent(tcp)
 		return socket{tcp}, nil
 	}
 	return conn, err

@@ -2,7 +2,6 @@ package httpserver
 
 import (
 	"net"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,14 +11,12 @@ import (
 // memory in a control group.
 const maxUnsent = 128 << 10
 
-func limitUnsent(listener net.Listener) {
-	socket, ok := listener.(syscall.Conn)
-	if !ok {
-		return
-	}
-	raw, err := socket.SyscallConn()
+// limitUnsent sets the bound on a connection: a listener for Multipath TCP, which
+// Go's are, does not pass it on.
+func limitUnsent(conn *net.TCPConn) {
+	raw, err := conn.SyscallConn()
 	if err != nil {
-		return // it is closed, which Accept tells
+		return // it is closed, which reading tells
 	}
 	_ = raw.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent) // old kernels have no such bound

@@ -4,4 +4,4 @@ package httpserver
 
 import "net"
 
-func limitUnsent(net.Listener) {}
+func limitUnsent(*net.TCPConn) {}
