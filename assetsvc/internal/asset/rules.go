@@ -197,7 +197,7 @@ func finish(fields record.Object) Asset {
 // walk returns a walk over the field model as the operator has it.
 func (r Rules) walk(hidden []string, newID func() string) *walk {
 	if !r.Sandbox {
-		hidden = append(slices.Clone(hidden), "sandboxParameters")
+		hidden = append(slices.Clone(hidden), sandboxField)
 	}
 	return &walk{rules: r, hidden: hidden, newID: newID}
 }

@@ -5,16 +5,20 @@ import (
 	"fmt"
 
 	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
 
 // CreateTransfer makes a transfer, by which the broker who asks for it can take
-// an asset over (contract, section 6.4).
-func (r *Registry) CreateTransfer(ctx context.Context, by identity.Identity) (authapi.CreateTransferResponse, error) {
+// an asset over (contract, section 6.4). Of what was sent nothing is kept.
+func (r *Registry) CreateTransfer(ctx context.Context, by identity.Identity, sent record.Object) (authapi.CreateTransferResponse, error) {
 	if by.Role != identity.Broker {
 		return authapi.CreateTransferResponse{}, forbidden()
+	}
+	if err := asset.CheckTransfer(sent); err != nil {
+		return authapi.CreateTransferResponse{}, err
 	}
 	return r.tokens.CreateTransfer(ctx, by.Broker)
 }
