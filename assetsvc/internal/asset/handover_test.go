@@ -84,7 +84,7 @@ func TestWebAddresses(t *testing.T) {
 			t.Errorf("%s in a document: got %v, want it to pass: %v", address, err, want.document)
 		}
 		_, _, err = rules.Change(valid(t, `{}`), Change{
-			Fields: parse(t, `{"assetCustodian":{"identifier":{"uri":"`+address+`"}}}`), Role: Owner, Now: evening, NewID: ids(),
+			Fields: parse(t, `{"assetCustodian":{"identifier":{"uri":"`+address+`"}}}`), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
 		})
 		if (err == nil) != want.other {
 			t.Errorf("%s elsewhere: got %v, want it to pass: %v", address, err, want.other)

@@ -15,7 +15,7 @@ import (
 // an asset over (contract, section 6.4). Of what was sent nothing is kept.
 func (r *Registry) CreateTransfer(ctx context.Context, by identity.Identity, sent record.Object) (authapi.CreateTransferResponse, error) {
 	if by.Role != identity.Broker {
-		return authapi.CreateTransferResponse{}, forbidden()
+		return authapi.CreateTransferResponse{}, forbidden(brokersOnly)
 	}
 	if err := asset.CheckTransfer(sent); err != nil {
 		return authapi.CreateTransferResponse{}, err
@@ -27,6 +27,8 @@ func (r *Registry) CreateTransfer(ctx context.Context, by identity.Identity, sen
 func (r *Registry) ReadTransfer(ctx context.Context, id string) (authapi.TransferResponse, error) {
 	return r.tokens.ReadTransfer(ctx, id)
 }
+
+const brokersOnly = "only a broker's API key takes assets over"
 
 // Handover asks for an asset to be handed over to the broker who asks.
 type Handover struct {
@@ -51,10 +53,14 @@ func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Re
 		return Record{}, err
 	}
 	if by.Role != identity.Broker {
-		return Record{}, forbidden()
+		return Record{}, forbidden(brokersOnly)
 	}
-	if !by.Permits(accreditationToCreate) || by.TestOnly() && !current.Test() {
-		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", "Broker Accreditation level does not permit ownership change")
+	reason := barred(by)
+	if reason == "" && by.TestOnly() && !current.Test() {
+		reason = testOnly
+	}
+	if reason != "" {
+		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", "Broker Accreditation level does not permit ownership change: %s", reason)
 	}
 	if err := guard.check(stored, nil); err != nil { // before the transfer is claimed
 		return Record{}, err
