@@ -176,7 +176,8 @@ func coordinate(w *walk, path string, _, sent record.Value) record.Value {
 			return v
 		}
 	}
-	w.wrong(path, notText+" Send a string, or a number of at most %d characters, below 1.8e308.", quote(sent), coordinateLength)
+	const accepted = " Send a string, or a number of at most %d characters, below 1.8e308."
+	w.wrong(path, notText+accepted, quote(sent), coordinateLength)
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 	case err != nil:
 		return Asset{}, err
 	case o.TestOnly && fields.Text("mode") != testMode:
-		return Asset{}, forbidden("mode", noAccreditation+because("the API key is test-only (level t), so mode must be 'test'"))
+		return Asset{}, forbidden("mode", noAccreditation+because(testOnly))
 	}
 	now := w.time(o.Now)
 	fields = fields.
@@ -59,7 +59,10 @@ func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 	return finish(fields), nil
 }
 
-const noAccreditation = "Broker Accreditation level does not permit asset creation"
+const (
+	noAccreditation = "Broker Accreditation level does not permit asset creation"
+	testOnly        = "the API key is test-only (level t), so mode must be 'test'"
+)
 
 // Caller is who asks for a change of an asset.
 type Caller struct {

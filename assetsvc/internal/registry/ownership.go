@@ -13,12 +13,14 @@ import (
 
 // CreateTransfer makes a transfer, by which the broker who asks for it can take
 // an asset over (contract, section 6.4). Of what was sent nothing is kept.
-func (r *Registry) CreateTransfer(ctx context.Context, by identity.Identity, sent record.Object) (authapi.CreateTransferResponse, error) {
+func (r *Registry) CreateTransfer(
+	ctx context.Context, by identity.Identity, sent record.Object,
+) (created authapi.CreateTransferResponse, err error) {
 	if by.Role != identity.Broker {
-		return authapi.CreateTransferResponse{}, forbidden(brokersOnly)
+		return created, forbidden(brokersOnly)
 	}
 	if err := asset.CheckTransfer(sent); err != nil {
-		return authapi.CreateTransferResponse{}, err
+		return created, err
 	}
 	return r.tokens.CreateTransfer(ctx, by.Broker)
 }
@@ -60,7 +62,8 @@ func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Re
 		reason = testOnly
 	}
 	if reason != "" {
-		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", "Broker Accreditation level does not permit ownership change: %s", reason)
+		const refusal = "Broker Accreditation level does not permit ownership change: %s"
+		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", refusal, reason)
 	}
 	if err := guard.check(stored, nil); err != nil { // before the transfer is claimed
 		return Record{}, err

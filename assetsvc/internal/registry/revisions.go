@@ -143,7 +143,8 @@ func (r *Registry) Revisions(ctx context.Context, by identity.Identity, id, toke
 		return nil, err
 	}
 	if as.role != asset.Owner && as.role != asset.Administrator {
-		return nil, forbidden(cmp.Or(as.notOwner(by, token, tokenOfRead), "only the owner and the administrator read revisions"))
+		reason := cmp.Or(as.notOwner(by, token, tokenOfRead), "only the owner and the administrator read revisions")
+		return nil, forbidden(reason)
 	}
 	log, err := r.store.Log(ctx, id)
 	if err != nil {

@@ -36,10 +36,11 @@ const testOnly = "this API key is test-only (level t), and changes assets in tes
 // key if one of the assets, before and after, is not in test mode (contract,
 // decision 23). Only something that is not there is told before.
 func withinTest(by identity.Identity, said error, assets ...asset.Asset) error {
-	if !by.TestOnly() || fault.KindOf(said) == fault.NotFound || !slices.ContainsFunc(assets, func(a asset.Asset) bool { return !a.Test() }) {
-		return said
+	isReal := func(a asset.Asset) bool { return !a.Test() }
+	if by.TestOnly() && fault.KindOf(said) != fault.NotFound && slices.ContainsFunc(assets, isReal) {
+		return forbidden(testOnly)
 	}
-	return forbidden(testOnly)
+	return said
 }
 
 // standing is what a caller is for an asset.
@@ -51,7 +52,9 @@ type standing struct {
 
 // standing tells what a caller is for an asset (contract, section 2.1): its owner,
 // when the key is the owner's and the token the asset's, or what the key says.
-func (r *Registry) standing(ctx context.Context, by identity.Identity, a asset.Asset, token, sealed string) (standing, error) {
+func (r *Registry) standing(
+	ctx context.Context, by identity.Identity, a asset.Asset, token, sealed string,
+) (standing, error) {
 	as := standing{role: asset.Other, owner: a.Owner(), sealed: sealed}
 	switch by.Role {
 	case identity.Concierge:
@@ -94,7 +97,7 @@ func (s standing) notOwner(by identity.Identity, token, ways string) string {
 	case token == "":
 		return "the owner token is missing; send it as " + ways
 	default:
-		return "the owner token is wrong; send the one that the asset's creation returned, or the transfer by which it was taken over"
+		return "the owner token is wrong; send the one that the asset's creation, or its last transfer, returned"
 	}
 }
 

@@ -18,7 +18,7 @@ func TestRefusalsTellWhy(t *testing.T) {
 		change, part = "body/data: Can't update asset in current (draft) status", "url/permission: Forbidden"
 		another      = ": the API key belongs to another broker than the asset; use a key of the asset's owner"
 		missing      = ": the owner token is missing; send it as header X-Access-Token"
-		wrong        = ": the owner token is wrong; send the one that the asset's creation returned, or the transfer by which it was taken over"
+		wrong        = ": the owner token is wrong; send the one that the asset's creation, or its last transfer, returned"
 	)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
 	for name, c := range map[string]struct {
