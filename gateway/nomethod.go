@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// noMethod answers requests whose path has not the method that they ask for. An
-// object that does not exist is told first; to look for it counts as a reading.
+// noMethod answers a request whose path exists, but not with its method. A missing
+// object is reported first. The lookup counts as a reading, so limits hold for it.
 func (s *Server) noMethod() []gin.HandlerFunc {
 	return []gin.HandlerFunc{
 		func(c *gin.Context) {

@@ -18,8 +18,7 @@ func (got answer) says(t *testing.T, text string) answer {
 	return got
 }
 
-// testReasons refuses what clients get wrong, and checks that the answers say
-// what to do.
+// testReasons sends the usual mistakes, and checks that the answers say what to do.
 func testReasons(t *testing.T, a api) {
 	c, path := a.create(t, validAsset()), "/assets/"
 	const status, ways = "Can't update asset in current (draft) status: ", "the owner token is missing; send it as header X-Access-Token, query acc_token or body access.token"

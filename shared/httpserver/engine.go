@@ -104,8 +104,8 @@ func NewEngine(o Options) *gin.Engine {
 	return engine
 }
 
-// NoMethod answers a request whose path has not the method that it asks for. It
-// tells those there are, which gin has set as Allow (contract, decision 2).
+// NoMethod answers a request whose path exists, but not with its method. Gin has
+// set Allow to the methods of the path.
 func NoMethod(c *gin.Context) error {
 	if c.Request.Method == http.MethodOptions {
 		c.Header("Allow", c.Writer.Header().Get("Allow")+", OPTIONS")

@@ -2,14 +2,14 @@ package asset
 
 import "asset-registry/assetsvc/internal/record"
 
-// handoverModel is what a broker sends to take an asset over (contract, section 6.4).
+// handoverModel holds the fields by which a broker takes an asset over.
 var handoverModel = model{name: "Ownership", fields: []field{
 	{name: "id", of: text, required: true},
 	{name: "transfer", of: secret, required: true},
 }}
 
-// transferModel is what a broker may send to make a transfer: what the service
-// shows of one, which is ignored (contract, section 3).
+// transferModel holds the fields of a transfer. A client may send them back; the
+// service ignores them.
 var transferModel = model{name: "Transfer", fields: []field{
 	{name: "id", of: dropped(text)},
 	{name: "date", of: dropped(text)},
@@ -24,7 +24,7 @@ func ParseHandover(sent record.Object) (transfer, token string, err error) {
 	return h.Text("id"), h.Text("transfer"), w.fault()
 }
 
-// CheckTransfer returns a fault of kind Invalid for what no transfer has.
+// CheckTransfer returns a fault of kind Invalid for fields that a transfer does not have.
 func CheckTransfer(sent record.Object) error {
 	w := &walk{}
 	transferModel.convert(w, "", nil, sent)

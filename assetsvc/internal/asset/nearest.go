@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// The bounds of looking for the nearest of what there is to what was sent.
+// The bounds of the search for the nearest value.
 const (
-	comparedLength = 32 // characters of each that are compared; no name or code of ours is longer
-	maxNearest     = 50 // values in one request that the nearest is looked for
+	comparedLength = 32 // characters compared; no name or code of ours is longer
+	maxNearest     = 50 // searches in one request
 )
 
-// nearest returns ": the nearest is" with the value of a list that is nearest to
-// what was sent; "" once a request has had enough of that.
+// nearest returns ": the nearest is" and the nearest value of a list. It returns ""
+// after maxNearest searches in one request.
 func (w *walk) nearest(sent string, of []string) string {
 	if w.compared >= maxNearest || len(of) == 0 {
 		return ""
@@ -21,8 +21,8 @@ func (w *walk) nearest(sent string, of []string) string {
 	return fmt.Sprintf(": the nearest is '%s'", nearest(sent, of))
 }
 
-// nearest returns the value of a list that takes the fewest edits to become what
-// was sent, in whatever case; of several the one that begins like it the longest.
+// nearest returns the value of a list with the smallest edit distance to sent,
+// ignoring case. On a tie the longest common beginning wins.
 func nearest(sent string, of []string) string {
 	text := compared(sent)
 	best, least, longest := "", comparedLength+1, 0
@@ -51,10 +51,9 @@ func compared(text string) []rune {
 	return []rune(strings.ToLower(text))
 }
 
-// distance returns how many characters must be inserted, left out or replaced to
-// make one text of another (Levenshtein).
+// distance returns the Levenshtein distance of two texts.
 func distance(a, b []rune) int {
-	row := make([]int, len(b)+1) // distances from what of a has been seen to each beginning of b
+	row := make([]int, len(b)+1) // from the part of a seen so far to each beginning of b
 	for j := range row {
 		row[j] = j
 	}

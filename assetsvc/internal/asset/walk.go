@@ -72,7 +72,7 @@ const (
 	required = "This field is required."
 )
 
-// sandboxField is what only a sandbox has.
+// sandboxField exists only in a sandbox.
 const sandboxField = "sandboxParameters"
 
 // convert is the kind of objects of the model.
@@ -118,7 +118,7 @@ func (w *walk) member(f field, path string, old, sent record.Object) record.Valu
 	in, there := sent.Lookup(f.name)
 	hidden := slices.Contains(w.hidden, path)
 	if there && hidden {
-		w.absent(path)
+		w.unavailable(path)
 		return nil
 	}
 	if !there && stored != nil && (hidden || !w.whole) {
@@ -138,8 +138,8 @@ func (w *walk) member(f field, path string, old, sent record.Object) record.Valu
 	return value
 }
 
-// absent notes a field that is hidden, and why.
-func (w *walk) absent(path string) {
+// unavailable notes a hidden field, and why it is hidden.
+func (w *walk) unavailable(path string) {
 	reason := "this version of the API does not have it"
 	if path == sandboxField {
 		reason = "only a sandbox has it"

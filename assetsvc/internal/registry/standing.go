@@ -32,15 +32,15 @@ func barred(by identity.Identity) string {
 // testOnly is why a key with level t changes no real asset.
 const testOnly = "this API key is test-only (level t), and changes assets in test mode only"
 
-// withinTest returns what the rules have said of a change, or refuses a test-only
-// key if one of the assets, before and after, is not in test mode (contract,
-// decision 23). Only something that is not there is told before.
-func withinTest(by identity.Identity, said error, assets ...asset.Asset) error {
+// withinTest returns the rules' verdict on a change. It refuses a test-only key
+// instead if the asset before or after the change is a real one (contract, decision
+// 23). A missing part is still reported first.
+func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) error {
 	isReal := func(a asset.Asset) bool { return !a.Test() }
-	if by.TestOnly() && fault.KindOf(said) != fault.NotFound && slices.ContainsFunc(assets, isReal) {
+	if by.TestOnly() && fault.KindOf(verdict) != fault.NotFound && slices.ContainsFunc(assets, isReal) {
 		return forbidden(testOnly)
 	}
-	return said
+	return verdict
 }
 
 // standing is what a caller is for an asset.
