@@ -106,6 +106,14 @@ func TestRoutes(t *testing.T) {
 		"an unknown version":       {"GET", "/api/2.6/assets", "", "", "", 404, "not_found"},
 		"an unknown path":          {"GET", "/api/2.5/asset", "", "", "", 404, "not_found"},
 		"an unknown method":        {"DELETE", "/api/2.5/assets/there", "key", "", "", 404, "method_not_allowed"},
+		"a method, and no asset":   {"DELETE", "/api/2.5/assets/missing", "", "", "", 404, "asset_id"},
+		"in the current version":   {"DELETE", "/api/0/assets/missing", "key", "", "", 404, "asset_id"},
+		"a method of a handover":   {"GET", "/api/2.5/assets/missing/ownership", "", "", "", 404, "asset_id"},
+		"of one that is there":     {"GET", "/api/2.5/assets/there/ownership", "", "", "", 404, "method_not_allowed"},
+		"a method, and no part":    {"PUT", "/api/2.5/assets/there/items/missing", "", "", "", 404, "asset_id"},
+		"a method, no transfer":    {"PATCH", "/api/2.5/transfers/missing", "key", jsonType, "body", 404, "asset_id"},
+		"a method of a transfer":   {"PATCH", "/api/2.5/transfers/there", "key", jsonType, "body", 404, "method_not_allowed"},
+		"a method of all assets":   {"DELETE", "/api/2.5/assets", "key", "", "", 404, "method_not_allowed"},
 		"another type":             {"POST", "/api/2.5/assets", "key", "text/plain", "body", 415, "Content-Type"},
 		"no type":                  {"POST", "/api/2.5/assets", "key", "", "body", 415, "Content-Type"},
 		"no key":                   {"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"},
@@ -139,6 +147,40 @@ func TestRoutes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { c.run(t, s) })
 	}
+}
+
+// TestToLookForAnObjectCounts asks for a method that there is not, which costs
+// the asset service a reading where the path names an object, and only there.
+func TestToLookForAnObjectCounts(t *testing.T) {
+	asked := 0
+	s := start(t, func(c *Config) {
+		c.Limits = Limits{AddressRead: new(int64(1))}
+		c.Assets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked++
+			assets(w, r)
+		})
+	})
+	for _, free := range []try{
+		{"OPTIONS", "/api/2.5/assets/there", "", "", "", 204, ""}, {"DELETE", "/api/2.5/assets", "", "", "", 404, "method_not_allowed"}, {"POST", "/api/2.5/me", "", "", "", 404, "method_not_allowed"},
+	} {
+		for range 10 {
+			free.run(t, s)
+		}
+	}
+	if asked != 0 {
+		t.Errorf("got %d questions for what is no object, want none", asked)
+	}
+	for range 10 { // two may pass if a second ends in between, and a third
+		recorder := httptest.NewRecorder()
+		s.Handler().ServeHTTP(recorder, httptest.NewRequest("DELETE", "/api/2.5/assets/there", nil))
+		if recorder.Code == http.StatusTooManyRequests {
+			return
+		}
+		if allow := recorder.Header().Get("Allow"); recorder.Code != 404 || !strings.Contains(allow, "PATCH") {
+			t.Errorf("got %d with Allow %q, want 404 with the methods there are", recorder.Code, allow)
+		}
+	}
+	t.Error("ten questions have passed where one a second may")
 }
 
 func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {

@@ -36,6 +36,7 @@ const ownership = "ownership"
 // to right; the order of refusals is that of contract section 7.
 func (s *Server) route(engine *gin.Engine) {
 	engine.GET("/", httpserver.Handle(s.welcome))
+	engine.NoMethod(s.noMethod()...)
 	for _, v := range version.Table {
 		r := engine.Group("/api/"+v.Name, s.age(v), httpserver.Handle(s.stick))
 		forward := s.forward(v)
@@ -101,8 +102,7 @@ func (s *Server) refuse(v version.Version, check func(*gin.Context) error) gin.H
 		if c.Param("id") == "" || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
 			return refusal
 		}
-		there := strings.TrimSuffix(upstreamPath(c, v), "/"+ownership) // which cannot be read
-		if missing := s.assets.Get(c.Request.Context(), there); fault.KindOf(missing) == fault.NotFound {
+		if missing := s.assets.Get(c.Request.Context(), readable(upstreamPath(c, v))); fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}
 		return refusal

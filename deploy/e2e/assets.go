@@ -295,6 +295,9 @@ func testPresentation(t *testing.T, a api) {
 	if kind := got.header.Get("Content-Type"); got.status != 200 || kind != "application/javascript" || !strings.HasPrefix(got.text, `show({"data":`) || !strings.HasSuffix(got.text, "});") {
 		t.Errorf("opt_jsonp: %d %s %s", got.status, kind, got.text)
 	}
+	if got := a.do(t, call{method: "POST", path: "/assets?opt_jsonp=show", key: "broker", body: data(validAsset())}).must(t, 201); strings.Contains(got.text, "show") {
+		t.Errorf("opt_jsonp of POST, whose answer holds tokens: %s", got.text)
+	}
 	if got := a.do(t, call{method: "GET", path: "/assets/" + c.id, header: map[string]string{"X-Request-ID": "mine-1"}}).must(t, 200); got.header.Get("X-Request-ID") != "mine-1" {
 		t.Errorf("X-Request-ID is %q", got.header.Get("X-Request-ID"))
 	}

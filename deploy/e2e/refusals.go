@@ -306,6 +306,17 @@ func testUnknown(t *testing.T, a api) {
 			}
 		}
 	}
+	missing := strings.Repeat("0", 32)
+	for _, try := range []struct{ method, path, place string }{
+		{"DELETE", "/assets/" + missing, "url/asset_id"}, {"POST", "/assets/" + missing, "url/asset_id"}, {"GET", "/assets/" + missing + "/ownership", "url/asset_id"},
+		{"DELETE", "/assets/" + missing + "/items/x", "url/asset_id"}, {"DELETE", "/assets/" + c.id + "/items/" + missing, "url/item_id"},
+		{"PATCH", "/transfers/" + missing, "url/transfer_id"}, {"DELETE", "/transfers/x", "url/transfer_id"}, {"GET", "/transfers", "url/method_not_allowed"},
+		{"GET", "/assets/" + c.id + "/ownership", "url/method_not_allowed"},
+	} {
+		for _, key := range []string{"", "broker"} {
+			a.do(t, call{method: try.method, path: try.path, key: key}).fails(t, 404, try.place)
+		}
+	}
 }
 
 func testAccreditation(t *testing.T, a api) {

@@ -38,11 +38,18 @@ func testTransfer(t *testing.T, a api) {
 	a.takeOver(t, "broker3", c.id, "", "").fails(t, 400, "body/id", "body/transfer")
 	a.takeOver(t, "broker3", "none", made.id, token).fails(t, 404, "url/asset_id")
 	a.takeOver(t, "nobody", c.id, made.id, token).fails(t, 401, "header/Authorization")
-	a.takeOver(t, "broker1", c.id, made.id, token).fails(t, 403, "body/data")
-	a.takeOver(t, "broker3t", c.id, made.id, token).fails(t, 403, "body/data")
+	a.takeOver(t, "broker1", c.id, made.id, token).fails(t, 403, "body/data").says(t, "does not permit ownership change: level 3 is needed")
+	a.takeOver(t, "broker3t", c.id, made.id, token).fails(t, 403, "body/data").says(t, "does not permit ownership change: this API key is test-only")
 	a.takeOver(t, "concierge", c.id, made.id, token).fails(t, 403, "url/permission")
 	a.takeOver(t, "broker3", c.id, made.id, c.token).fails(t, 403, "body/transfer")
 	a.takeOver(t, "broker3", c.id, "none", token).fails(t, 404, "url/transfer_id")
+	ask := func(path string, sent fields) answer {
+		return a.do(t, call{method: "POST", path: path, key: "broker3", body: data(sent)})
+	}
+	ask("/assets/"+c.id+"/ownership", fields{"id": 17, "transfer": token}).fails(t, 404, "url/transfer_id") // cast as other strings are
+	ask("/assets/"+c.id+"/ownership", fields{"id": 1.5, "transfer": []string{token}, "colour": 1}).fails(t, 400, "body/id", "body/transfer", "body/colour")
+	ask("/transfers", fields{"colour": 1}).fails(t, 400, "body/colour")
+	ask("/transfers", fields{"id": "ignored"}).must(t, 201)
 	a.takeOver(t, "broker", c.id, made.id, token).fails(t, 403, "body/transfer") // another's transfer
 	a.do(t, call{method: "GET", path: "/transfers/none"}).fails(t, 404, "url/transfer_id")
 	a.do(t, call{method: "POST", path: "/transfers", key: "concierge", body: data(fields{})}).fails(t, 403, "url/permission")

@@ -87,14 +87,7 @@ func NewEngine(o Options) *gin.Engine {
 	engine.NoRoute(Handle(func(*gin.Context) error {
 		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
 	}))
-	engine.NoMethod(Handle(func(c *gin.Context) error { // gin has set Allow (contract, decision 2)
-		if c.Request.Method == http.MethodOptions {
-			c.Header("Allow", c.Writer.Header().Get("Allow")+", OPTIONS")
-			c.Status(http.StatusNoContent)
-			return nil
-		}
-		return fault.New(fault.NotFound, fault.URL, "method_not_allowed", "Method Not Allowed")
-	}))
+	engine.NoMethod(Handle(NoMethod))
 	engine.GET("/livez", Handle(func(c *gin.Context) error { return JSON(c, http.StatusOK, gin.H{"status": "ok"}) }))
 	engine.GET("/readyz", Handle(func(c *gin.Context) error {
 		if err := o.Ready(c.Request.Context()); err != nil {
@@ -109,6 +102,17 @@ func NewEngine(o Options) *gin.Engine {
 		return JSON(c, http.StatusOK, gin.H{"status": "ok"})
 	}))
 	return engine
+}
+
+// NoMethod answers a request whose path exists, but not with its method. Gin has
+// set Allow to the methods of the path.
+func NoMethod(c *gin.Context) error {
+	if c.Request.Method == http.MethodOptions {
+		c.Header("Allow", c.Writer.Header().Get("Allow")+", OPTIONS")
+		c.Status(http.StatusNoContent)
+		return nil
+	}
+	return fault.New(fault.NotFound, fault.URL, "method_not_allowed", "Method Not Allowed")
 }
 
 // Handle makes a gin handler of one that returns an error, which becomes the

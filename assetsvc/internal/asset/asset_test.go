@@ -52,7 +52,7 @@ const validText = `{
 }`
 
 func origin() Origin {
-	return Origin{ID: strings.Repeat("a", 32), Owner: "broker", MayCreate: true, Now: morning, NewID: ids()}
+	return Origin{ID: strings.Repeat("a", 32), Owner: "broker", Now: morning, NewID: ids()}
 }
 
 // valid returns a draft, changed by a merge patch.
@@ -67,7 +67,7 @@ func valid(t testing.TB, patch string) Asset {
 
 func change(t testing.TB, a Asset, by Role, patch string) Asset {
 	t.Helper()
-	next, _, err := rules.Change(a, Change{Fields: parse(t, patch), Role: by, Now: evening, NewID: ids()})
+	next, _, err := rules.Change(a, Change{Fields: parse(t, patch), Caller: Caller{Role: by}, Now: evening, NewID: ids()})
 	if err != nil {
 		t.Fatalf("%s: %v", patch, err)
 	}
@@ -138,7 +138,7 @@ func TestSteps(t *testing.T) {
 				to := Status(target)
 				t.Run(fmt.Sprintf("%s, from %s to %s", by, from, to), func(t *testing.T) {
 					a := in(t, from)
-					next, differs, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+target+`"}`), Role: by, Now: evening.Add(time.Hour), NewID: ids()})
+					next, differs, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+target+`"}`), Caller: Caller{Role: by}, Now: evening.Add(time.Hour), NewID: ids()})
 					if !may[to] {
 						if fault.KindOf(err) != fault.Forbidden || places(err) != "data" {
 							t.Errorf("got %v, want it refused", err)
@@ -211,7 +211,7 @@ func TestWhoWritesWhat(t *testing.T) {
 			for name, value := range values {
 				t.Run(fmt.Sprintf("%s in %s: %s", by, status, name), func(t *testing.T) {
 					a := in(t, status)
-					next, differs, err := sandbox.Change(a, Change{Fields: parse(t, `{"`+name+`":`+value+`}`), Role: by, Now: evening, NewID: ids()})
+					next, differs, err := sandbox.Change(a, Change{Fields: parse(t, `{"`+name+`":`+value+`}`), Caller: Caller{Role: by}, Now: evening, NewID: ids()})
 					if fields == nobody {
 						if fault.KindOf(err) != fault.Forbidden || err.Error() != fmt.Sprintf("body/data: Can't update asset in current (%s) status", status) || differs {
 							t.Errorf("got %v, want it refused", err)
@@ -264,7 +264,7 @@ func TestEffectsOfSteps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := in(t, c.from)
 			step := evening.Add(time.Hour)
-			next, _, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+string(c.to)+`"}`), Role: Administrator, Now: step, NewID: ids()})
+			next, _, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+string(c.to)+`"}`), Caller: Caller{Role: Administrator}, Now: step, NewID: ids()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -299,7 +299,7 @@ func TestConditionsOfSteps(t *testing.T) {
 		"a bad field and no cancellation": {change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted","colour":1}`, fault.Invalid, "colour"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			next, differs, err := rules.Change(c.a, Change{Fields: parse(t, c.patch), Role: c.by, Now: evening, NewID: ids()})
+			next, differs, err := rules.Change(c.a, Change{Fields: parse(t, c.patch), Caller: Caller{Role: c.by}, Now: evening, NewID: ids()})
 			if fault.KindOf(err) != c.kind || places(err) != c.place || differs || !record.Equal(next.fields, c.a.fields) {
 				t.Errorf("got %v at %q, want kind %d at %q", err, places(err), c.kind, c.place)
 			}
@@ -311,7 +311,7 @@ func TestConditionsOfSteps(t *testing.T) {
 	}
 	lotless := change(t, in(t, Pending), Owner, `{"relatedProcesses":[]}`)
 	lotless = change(t, lotless, Concierge, `{"status":"verification"}`)
-	if _, _, err := rules.Change(lotless, Change{Fields: parse(t, `{"status":"active"}`), Role: Concierge, Now: evening, NewID: ids()}); fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
+	if _, _, err := rules.Change(lotless, Change{Fields: parse(t, `{"status":"active"}`), Caller: Caller{Role: Concierge}, Now: evening, NewID: ids()}); fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
 		t.Errorf("active without a lot: %v", err)
 	}
 }

@@ -14,19 +14,31 @@ func checkClassification(w *walk, path string, o record.Object) {
 	path = record.Join(path, "id")
 	scheme, id := o.Text("scheme"), o.Text("id")
 	switch {
-	case scheme == "CAV-PS" && !cavPSCodes.has(id):
-		w.breaks(path, "%s", notOneOf(cavPSCodes))
+	case scheme == cavPS && !cavPSCodes.has(id):
+		w.refuse(path, id, cavPSFine)
 	case !classificationSchemes.fit(scheme, id):
-		w.breaks(path, noMatch)
-	case strings.LastIndex(id, tooCoarse) > 0:
-		w.breaks(path, "At least %s classification class (XXXX0000-Y) should be specified more precisely", scheme)
+		w.unfit(path, classificationSchemes, scheme)
+	case isCoarse(id):
+		closest := ""
+		if scheme == cavPS {
+			closest = w.nearest(id, cavPSFine)
+		}
+		w.breaks(path, "At least %s classification class (XXXX0000-Y) should be specified more precisely%s", scheme, closest)
 	}
 }
 
+// isCoarse tells whether a code is that of a division or a group.
+func isCoarse(code string) bool { return strings.LastIndex(code, tooCoarse) > 0 }
+
 func checkAdditionalClassification(w *walk, path string, o record.Object) {
-	if !additionalSchemes.fit(o.Text("scheme"), o.Text("id")) {
-		w.breaks(record.Join(path, "id"), noMatch)
+	if scheme := o.Text("scheme"); !additionalSchemes.fit(scheme, o.Text("id")) {
+		w.unfit(record.Join(path, "id"), additionalSchemes, scheme)
 	}
+}
+
+// unfit notes an id that does not have the form of its scheme.
+func (w *walk) unfit(path string, schemes schemeList, scheme string) {
+	w.breaks(path, "%s An id of %s has the form %s.", noMatch, scheme, schemes.forms[scheme])
 }
 
 func checkRegistration(w *walk, path string, o record.Object) {

@@ -23,10 +23,14 @@ var (
 // the program starts: a faulty one is a faulty program.
 var (
 	cavPSCodes            = must(parseCodes(cavPSFile))
+	cavPSFine             = slices.DeleteFunc(slices.Clone(cavPSCodes), isCoarse) // the accepted ones
 	identifierSchemes     = must(parseCodes(identifierSchemesFile))
 	classificationSchemes = must(parseSchemes(classificationSchemesFile))
 	additionalSchemes     = must(parseSchemes(additionalSchemesFile))
 )
+
+// cavPS is the scheme of the codes that are built in.
+const cavPS = "CAV-PS"
 
 // codeList is a sorted list of the values that a field may have.
 type codeList []string

@@ -16,7 +16,7 @@ const (
 var assetModel = model{name: "Asset", fields: []field{
 	{name: "id", of: text},
 	{name: "assetID", of: text},
-	{name: "assetType", of: registeredType, absent: unregistered, writers: atCreation},
+	{name: "assetType", of: registeredType, required: true, writers: atCreation},
 	{name: "status", of: oneOf(statuses...), required: true, writers: atCreation | byOwner | byConcierge | byAdministrator},
 	{name: "mode", of: oneOf(testMode), writers: atCreation | byAdministrator},
 	{name: "title", of: text, required: true, writers: atCreation | byOwner},
@@ -33,12 +33,12 @@ var assetModel = model{name: "Asset", fields: []field{
 	{name: "assetHolder", of: holderModel.convert, writers: atCreation | byOwner},
 	{name: "owner", of: text},
 	{name: "rectificationPeriod", of: periodModel.convert, writers: byAdministrator},
-	{name: "sandboxParameters", of: text, writers: atCreation | byOwner},
+	{name: sandboxField, of: text, writers: atCreation | byOwner},
 	{name: "date", of: timestamp},
 	{name: "dateModified", of: timestamp},
-	{name: "owner_token", of: dropped(text)},
-	{name: "transfer_token", of: dropped(text)},
-	{name: "revisions", of: dropped(listOf(anything))},
+	{name: "owner_token", of: dropped(secret), unasked: true},
+	{name: "transfer_token", of: dropped(secret), unasked: true},
+	{name: "revisions", of: dropped(listOf(anything)), unasked: true},
 }}
 
 var statuses = []string{
@@ -57,7 +57,7 @@ var itemModel = model{name: "Item", fields: []field{
 	{name: "classification", of: classificationModel.convert, required: true},
 	{name: "additionalClassifications", of: listOf(additionalClassificationModel.convert)},
 	{name: "unit", of: unitModel.convert, required: true},
-	{name: "quantity", of: decimalOf(quantityPlaces), required: true},
+	{name: "quantity", of: quantity, required: true},
 	{name: "address", of: addressModel.convert, required: true},
 	{name: "location", of: locationModel.convert},
 	{name: "registrationDetails", of: registrationModel.convert, required: true},
@@ -65,7 +65,7 @@ var itemModel = model{name: "Item", fields: []field{
 }}
 
 var classificationModel = model{name: "Classification", check: checkClassification, fields: []field{
-	{name: "scheme", of: oneOfCodes(classificationSchemes.names), absent: constant("CAV-PS")},
+	{name: "scheme", of: oneOfCodes(classificationSchemes.names), absent: constant(cavPS)},
 	{name: "id", of: text, required: true},
 	{name: "description", of: text, required: true},
 	{name: "description_en", of: text},
@@ -99,12 +99,12 @@ var addressModel = model{name: "Address", fields: []field{
 	{name: "countryName_ru", of: text},
 }}
 
-// locationModel holds coordinates, which are decimals like quantities; but to
-// round them would move the place, so they keep every digit.
+// locationModel holds coordinates as they were sent: to round one would move the
+// place (contract, decision 21).
 var locationModel = model{name: "Location", fields: []field{
-	{name: "latitude", of: decimalOf(decimalDigits), required: true},
-	{name: "longitude", of: decimalOf(decimalDigits), required: true},
-	{name: "elevation", of: decimalOf(decimalDigits)},
+	{name: "latitude", of: coordinate, required: true},
+	{name: "longitude", of: coordinate, required: true},
+	{name: "elevation", of: coordinate},
 }}
 
 var registrationModel = model{name: "RegistrationDetails", check: checkRegistration, fields: []field{
@@ -139,7 +139,7 @@ var documentModel = model{name: "Document", check: checkDocument, fields: []fiel
 	{name: "description_en", of: text},
 	{name: "description_ru", of: text},
 	{name: "format", of: mediaType},
-	{name: "url", of: webAddress},
+	{name: "url", of: documentAddress},
 	{name: "hash", of: digest},
 	{name: "accessDetails", of: text},
 	{name: "language", of: text},
@@ -187,7 +187,7 @@ var organisationFields = []field{
 
 var identifierModel = model{name: "Identifier", fields: []field{
 	{name: "scheme", of: oneOfCodes(identifierSchemes), required: true},
-	{name: "id", of: anything, required: true},
+	{name: "id", of: identifierID, required: true},
 	{name: "legalName", of: text},
 	{name: "legalName_en", of: text},
 	{name: "legalName_ru", of: text},

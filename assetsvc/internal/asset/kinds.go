@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"asset-registry/assetsvc/internal/record"
@@ -12,18 +13,37 @@ import (
 
 // text is the kind of strings; integers and booleans are cast (contract, section 1).
 func text(w *walk, path string, _, sent record.Value) record.Value {
+	s, ok := cast(sent)
+	if !ok {
+		w.wrong(path, notText, quote(sent))
+		return nil
+	}
+	return s
+}
+
+const notText = "Couldn't interpret '%s' as string."
+
+// secret is the kind of texts that no error quotes.
+func secret(w *walk, path string, _, sent record.Value) record.Value {
+	s, ok := cast(sent)
+	if !ok {
+		w.wrong(path, "This must be a string.")
+		return nil
+	}
+	return s
+}
+
+// cast returns a value as a string, and whether it can be one.
+func cast(sent record.Value) (string, bool) {
 	switch v := sent.(type) {
 	case string:
-		return v
+		return v, true
 	case bool:
-		return string(record.Append(nil, v))
+		return string(record.Append(nil, v)), true
 	case record.Number:
-		if !strings.ContainsAny(string(v), ".eE") {
-			return string(v)
-		}
+		return string(v), !strings.ContainsAny(string(v), ".eE")
 	}
-	w.wrong(path, "Couldn't interpret '%s' as string.", quote(sent))
-	return nil
+	return "", false
 }
 
 // textThat is the kind of strings that pass a test, or are empty.
@@ -53,32 +73,41 @@ func oneOfCodes(list codeList) kind {
 	return func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text(w, path, old, sent)
 		if s, ok := value.(string); ok && !list.has(s) {
-			w.breaks(path, "%s", notOneOf(list))
+			w.refuse(path, s, list)
 		}
 		return value
 	}
 }
 
 func notOneOf(choices []string) string {
-	return "Value must be one of ['" + strings.Join(choices, "', '") + "']."
+	return "Value must be one of [" + quoted(choices) + "]."
+}
+
+func quoted(values []string) string { return "'" + strings.Join(values, "', '") + "'" }
+
+// maxTold is how many values of a list an error tells; of a longer one it tells
+// the nearest.
+const maxTold = 10
+
+// refuse notes a value that a list does not have.
+func (w *walk) refuse(path, sent string, list codeList) {
+	switch {
+	case w.typesOnly: // what is ignored needs no suggestion
+	case len(list) <= maxTold:
+		w.wrong(path, "%s", notOneOf(list))
+	default:
+		w.wrong(path, "Value must be one of %d values%s.", len(list), w.nearest(sent, list))
+	}
 }
 
 // registeredType is the kind of assetType (contract, decision 3).
 func registeredType(w *walk, path string, old, sent record.Value) record.Value {
 	value := text(w, path, old, sent)
-	if s, ok := value.(string); ok && !slices.Contains(w.rules.Types, s) {
-		w.breaks(path, notImplemented)
+	if s, ok := value.(string); ok && s != "" && !slices.Contains(w.rules.Types, s) {
+		w.breaks(path, "Not implemented: the types are %s", quoted(w.rules.Types))
 	}
 	return value
 }
-
-// unregistered notes that no type was sent.
-func unregistered(w *walk, _ record.Value) record.Value {
-	w.breaks("assetType", notImplemented)
-	return nil
-}
-
-const notImplemented = "Not implemented"
 
 // timestamp keeps the offset that was sent.
 func timestamp(w *walk, path string, _, sent record.Value) record.Value {
@@ -95,23 +124,61 @@ func timestamp(w *walk, path string, _, sent record.Value) record.Value {
 	return FormatTime(t, t.Location())
 }
 
-// decimalOf is the kind of decimals with up to that many fraction digits.
-func decimalOf(places int) kind {
-	return func(w *walk, path string, _, sent record.Value) record.Value {
-		var written string
-		switch v := sent.(type) {
-		case string:
-			written = v
-		case record.Number:
-			written = string(v)
-		}
-		number, ok := parseDecimal(written, places)
-		if !ok {
-			w.wrong(path, "Number '%s' failed to convert to a decimal.", quote(sent))
-			return nil
-		}
-		return number
+// quantity is the kind of decimals that are rounded (contract, decision 11).
+func quantity(w *walk, path string, _, sent record.Value) record.Value {
+	var written string
+	switch v := sent.(type) {
+	case string:
+		written = v
+	case record.Number:
+		written = string(v)
 	}
+	number, ok := parseDecimal(written, quantityPlaces)
+	if !ok {
+		w.wrong(path, "Number '%s' failed to convert to a decimal.", quote(sent))
+		return nil
+	}
+	return number
+}
+
+// identifierNumber is an integer that every JSON decoder takes, and keeps exact.
+var identifierNumber = regexp.MustCompile(`^-?[0-9]{1,15}$`)
+
+// identifierID is the kind of ids of organisations: strings, and integers that
+// are kept as sent (contract, decision 21).
+func identifierID(w *walk, path string, _, sent record.Value) record.Value {
+	switch v := sent.(type) {
+	case string:
+		return v
+	case record.Number:
+		if identifierNumber.MatchString(string(v)) {
+			return v
+		}
+	}
+	w.wrong(path, notText+" Send a string, or an integer of at most 15 digits.", quote(sent))
+	return nil
+}
+
+const coordinateLength = 40 // characters of a number
+
+// coordinate is the kind of strings and numbers that are kept as sent (contract,
+// decision 21). Numbers are those that common JSON decoders take: short ones
+// that a float64 can hold.
+func coordinate(w *walk, path string, _, sent record.Value) record.Value {
+	switch v := sent.(type) {
+	case string:
+		return v
+	case record.Number:
+		if len(v) > coordinateLength {
+			break
+		}
+		if _, err := strconv.ParseFloat(string(v), 64); err == nil {
+			return v
+		}
+	}
+	const accepted = " Send a string, or a number of at most %d characters, below 1.8e308."
+	w.wrong(path, notText+accepted, quote(sent), coordinateLength)
+	return nil
 }
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
@@ -235,19 +302,28 @@ func digest(w *walk, path string, old, sent record.Value) record.Value {
 // The forms of web addresses, e-mail addresses and media types. Names of hosts
 // may have letters of any script.
 var (
-	urlForm = regexp.MustCompile(`^(?i:https?)://` +
-		`(?:(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL][\pL\pN-]{0,61}[\pL\pN]\.?` +
-		`|(?i:localhost)` +
-		`|(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))` +
-		`(?::\d{1,5})?(?:[/?#][^\s\pC]*)?$`)
+	urlForm      = regexp.MustCompile(`^(?i:https?)://(?:` + publicHost + `)` + afterHost + `$`)
+	documentForm = regexp.MustCompile(`^(?i:https?)://(?:` + publicHost + `|` + innerHost + `)` + afterHost + `$`)
+
 	emailForm = regexp.MustCompile(`^[^@\s\pC]{1,64}@(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL][\pL\pN-]{0,61}[\pL\pN]$`)
 	mediaForm = regexp.MustCompile(`^[a-zA-Z0-9!#$&^_.+-]+/[a-zA-Z0-9!#$&^_.+-]+$`)
+)
+
+// The parts of web addresses. An inner host is one of a network of its own: a
+// name without a dot, or an IPv6 address.
+const (
+	publicHost = `(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL][\pL\pN-]{0,61}[\pL\pN]\.?` +
+		`|(?i:localhost)` +
+		`|(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)`
+	innerHost = `(?:\pN[\pL\pN_-]{0,31})?\pL(?:[\pL\pN_-]{0,61}[\pL\pN])?|\[[0-9a-fA-F:.]{2,45}\]`
+	afterHost = `(?::\d{1,5})?(?:[/?#][^\s\pC]*)?`
 )
 
 const noMatch = "String value did not match validation regex."
 
 var (
-	webAddress   = textThat(urlForm.MatchString, "Not a well formed URL.")
-	emailAddress = textThat(emailForm.MatchString, "Not a well formed email address.")
-	mediaType    = textThat(mediaForm.MatchString, noMatch)
+	webAddress      = textThat(urlForm.MatchString, "Not a well formed URL.")
+	documentAddress = textThat(documentForm.MatchString, "Not a well formed URL.")
+	emailAddress    = textThat(emailForm.MatchString, "Not a well formed email address.")
+	mediaType       = textThat(mediaForm.MatchString, noMatch)
 )

@@ -36,7 +36,7 @@ func TestFaults(t *testing.T) {
 		"a bad type of what is ignored": {`{"documents":"x"}`, "documents.0", "mapping"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := rules.Change(valid(t, `{}`), Change{Fields: parse(t, c.patch), Role: Owner, Now: evening, NewID: ids()})
+			_, _, err := rules.Change(valid(t, `{}`), Change{Fields: parse(t, c.patch), Caller: Caller{Role: Owner}, Now: evening, NewID: ids()})
 			if places(err) != c.place || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %s: %s", err, c.place, c.says)
 			}

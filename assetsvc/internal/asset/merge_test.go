@@ -46,7 +46,7 @@ func TestMerge(t *testing.T) {
 func TestWholeReplaces(t *testing.T) {
 	a := valid(t, `{"title_en":"premises","assetCustodian":{"additionalContactPoints":[{"name":"x","email":"a@b.ua"}]}}`)
 	put := func(text string, hidden ...string) (Asset, bool, error) {
-		return rules.Change(a, Change{Fields: parse(t, text), Whole: true, Role: Owner, Hidden: hidden, Now: evening, NewID: ids()})
+		return rules.Change(a, Change{Fields: parse(t, text), Whole: true, Caller: Caller{Role: Owner}, Hidden: hidden, Now: evening, NewID: ids()})
 	}
 	next, differs, err := put(validText)
 	if err != nil || !differs || next.fields.Get("title_en") != nil || next.fields.Object("assetCustodian").Get("additionalContactPoints") != nil || next.Status() != Draft {
@@ -89,7 +89,7 @@ func FuzzMergePatch(f *testing.F) {
 		}
 		before := in(t, Status(statuses[int(status)%len(statuses)]))
 		kept := string(before.Encode())
-		c := Change{Fields: patch, Whole: whole, Role: allRoles[int(role)%len(allRoles)], Now: evening, NewID: ids()}
+		c := Change{Fields: patch, Whole: whole, Caller: Caller{Role: allRoles[int(role)%len(allRoles)]}, Now: evening, NewID: ids()}
 		next, differs, err := rules.Change(before, c)
 		if string(before.Encode()) != kept {
 			t.Fatalf("%s has changed the asset it was given", text)
@@ -108,7 +108,7 @@ func FuzzMergePatch(f *testing.F) {
 			t.Fatalf("%s: from %s to %s", text, before.Encode(), next.Encode())
 		}
 		if next.Status().mayChange(c.Role) && !whole {
-			if _, differs, err = rules.Change(next, Change{Fields: patch, Role: c.Role, Now: evening, NewID: ids()}); differs && err == nil && next.Status() == before.Status() {
+			if _, differs, err = rules.Change(next, Change{Fields: patch, Caller: Caller{Role: c.Role}, Now: evening, NewID: ids()}); differs && err == nil && next.Status() == before.Status() {
 				t.Fatalf("%s: once more it changes %s", text, next.Encode())
 			}
 		}

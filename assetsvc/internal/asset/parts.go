@@ -1,6 +1,7 @@
 package asset
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -150,15 +151,18 @@ func (a Asset) find(p Part, id string) int {
 // Admit refuses whoever may not change a part of this asset at all, and a part
 // that does not exist; id is "" for a new one. What it refuses comes before
 // anything that is wrong with a body (contract, section 7).
-func (a Asset) Admit(by Role, p Part, id string) error {
-	switch {
-	case id != "" && a.find(p, id) < 0:
+func (a Asset) Admit(by Caller, p Part, id string) error {
+	if id != "" && a.find(p, id) < 0 {
 		return p.missing()
-	case by != p.writer:
-		return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden")
-	default:
+	}
+	if by.Role == p.writer {
 		return nil
 	}
+	reason := fmt.Sprintf("only the %s changes %s", p.writer, p.Path)
+	if p.writer == Owner && by.NotOwner != "" {
+		reason = by.NotOwner
+	}
+	return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden%s", because(reason))
 }
 
 func (p Part) missing() error { return fault.New(fault.NotFound, fault.URL, p.ID, "Not Found") }
@@ -169,9 +173,9 @@ type PartChange struct {
 	ID     string // "" with Add
 	Verb   Verb
 	Fields record.Object // what was sent; nothing with Remove
-	Role   Role          // of the caller, for this asset
-	Now    time.Time
-	NewID  func() string // makes ids: 32 lowercase hex characters
+	Caller
+	Now   time.Time
+	NewID func() string // makes ids: 32 lowercase hex characters
 }
 
 // ChangePart returns the asset after the change, which is the same if nothing
@@ -179,7 +183,7 @@ type PartChange struct {
 // fields comes before the state of the asset (contract, section 7).
 func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	p := c.Part
-	if err := a.Admit(c.Role, p, c.ID); err != nil {
+	if err := a.Admit(c.Caller, p, c.ID); err != nil {
 		return a, nil, err
 	}
 	w := r.walk(nil, c.NewID)

@@ -38,7 +38,7 @@ func part(t testing.TB, path string) Part {
 // ask makes a change of a part; its id is that of the first one there is.
 func ask(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object, error) {
 	t.Helper()
-	c := PartChange{Part: part(t, path), Verb: verb, Role: by, Now: night, NewID: ids()}
+	c := PartChange{Part: part(t, path), Verb: verb, Caller: Caller{Role: by}, Now: night, NewID: ids()}
 	if verb != Add {
 		c.ID = first(t, a, path)
 	}
@@ -199,7 +199,7 @@ func TestOrderOfPartRefusals(t *testing.T) {
 		"also when nothing would change":     {complete, Owner, first(t, complete, "items"), `{}`, "data"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := rules.ChangePart(c.a, PartChange{Part: part(t, "items"), ID: c.id, Verb: Merge, Fields: parse(t, c.sent), Role: c.by, Now: night, NewID: ids()})
+			_, _, err := rules.ChangePart(c.a, PartChange{Part: part(t, "items"), ID: c.id, Verb: Merge, Fields: parse(t, c.sent), Caller: Caller{Role: c.by}, Now: night, NewID: ids()})
 			if places(err) != c.place {
 				t.Errorf("got %v, want %s", err, c.place)
 			}
@@ -277,7 +277,7 @@ func TestDocuments(t *testing.T) {
 	documents, id := part(t, "documents"), added.Text("id")
 	alter := func(verb Verb, at time.Time, sent string) record.Object {
 		t.Helper()
-		next, changed, err := rules.ChangePart(a, PartChange{Part: documents, ID: id, Verb: verb, Fields: parse(t, sent), Role: Owner, Now: at, NewID: ids()})
+		next, changed, err := rules.ChangePart(a, PartChange{Part: documents, ID: id, Verb: verb, Fields: parse(t, sent), Caller: Caller{Role: Owner}, Now: at, NewID: ids()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 	if got := titles(); got != "one two three" {
 		t.Errorf("in the order they came in: %s", got)
 	}
-	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), true)[1]), Verb: Merge, Fields: parse(t, `{"index":1}`), Role: Owner, Now: night.Add(time.Second), NewID: ids()}
+	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), true)[1]), Verb: Merge, Fields: parse(t, `{"index":1}`), Caller: Caller{Role: Owner}, Now: night.Add(time.Second), NewID: ids()}
 	var err error
 	if a, _, err = rules.ChangePart(a, c); err != nil || titles() != "two three one" {
 		t.Errorf("after a change of the first: %s, %v", titles(), err)
@@ -377,7 +377,7 @@ func FuzzPart(f *testing.F) {
 		}
 		before := in(t, Status(statuses[int(status)%len(statuses)]))
 		kept, p := string(before.Encode()), parts[int(kind)%len(parts)]
-		c := PartChange{Part: p, Verb: p.Verbs[int(verb)%len(p.Verbs)], Fields: sent, Role: p.writer, Now: night, NewID: ids()}
+		c := PartChange{Part: p, Verb: p.Verbs[int(verb)%len(p.Verbs)], Fields: sent, Caller: Caller{Role: p.writer}, Now: night, NewID: ids()}
 		if c.Verb != Add {
 			c.ID = first(t, before, p.Path)
 		}

@@ -12,13 +12,13 @@ import (
 
 // Origin is what the service knows of a new asset.
 type Origin struct {
-	ID        string        // of the new asset
-	Owner     string        // the broker that creates it
-	MayCreate bool          // the broker's accreditation permits creation (contract, section 6.2)
-	TestOnly  bool          // the broker may create assets in test mode only
-	Hidden    []string      // dotted paths of fields that the caller's API version does not have
-	Now       time.Time     // when it is created
-	NewID     func() string // makes ids of parts: 32 lowercase hex characters
+	ID       string        // of the new asset
+	Owner    string        // the broker that creates it
+	Barred   string        // why the broker's accreditation permits no creation; "" if it does (contract, section 6.2)
+	TestOnly bool          // the broker may create assets in test mode only
+	Hidden   []string      // dotted paths of fields that the caller's API version does not have
+	Now      time.Time     // when it is created
+	NewID    func() string // makes ids of parts: 32 lowercase hex characters
 }
 
 // Create returns the asset that a broker's fields make: a draft, without its
@@ -34,12 +34,12 @@ func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 	switch {
 	case err != nil && w.found("assetType"):
 		return Asset{}, err
-	case !o.MayCreate:
-		return Asset{}, forbidden("accreditation", noAccreditation)
+	case o.Barred != "":
+		return Asset{}, forbidden("accreditation", noAccreditation+because(o.Barred))
 	case err != nil:
 		return Asset{}, err
 	case o.TestOnly && fields.Text("mode") != testMode:
-		return Asset{}, forbidden("mode", noAccreditation)
+		return Asset{}, forbidden("mode", noAccreditation+because(testOnly))
 	}
 	now := w.time(o.Now)
 	fields = fields.
@@ -59,14 +59,23 @@ func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 	return finish(fields), nil
 }
 
-const noAccreditation = "Broker Accreditation level does not permit asset creation"
+const (
+	noAccreditation = "Broker Accreditation level does not permit asset creation"
+	testOnly        = "the API key is test-only (level t), so mode must be 'test'"
+)
+
+// Caller is who asks for a change of an asset.
+type Caller struct {
+	Role     Role   // for this asset
+	NotOwner string // with Other: why it is not Owner, and what to do, for a refusal
+}
 
 // Change is what somebody asks to be changed of an asset.
 type Change struct {
 	Fields record.Object // what was sent
 	Whole  bool          // Fields replace rather than merge (PUT; contract, decision 17)
-	Role   Role          // of the caller, for this asset
-	Hidden []string      // dotted paths of fields that the caller's API version does not have
+	Caller
+	Hidden []string // dotted paths of fields that the caller's API version does not have
 	Now    time.Time
 	NewID  func() string // makes ids of parts: 32 lowercase hex characters
 }
@@ -80,11 +89,14 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	}
 	switch {
 	case !from.mayChange(c.Role):
-		return a, false, notIn(from)
+		if !from.mayChange(Owner) { // to be the owner would be of no use
+			c.NotOwner = ""
+		}
+		return a, false, notIn(from, c.NotOwner)
 	case to == Draft && from != Draft:
 		return a, false, forbidden("data", "Can't switch asset to draft status")
 	case !from.mayBecome(to, c.Role):
-		return a, false, notIn(from)
+		return a, false, notIn(from, "")
 	}
 	w := r.walk(c.Hidden, c.NewID)
 	w.whole = c.Whole
@@ -197,7 +209,7 @@ func finish(fields record.Object) Asset {
 // walk returns a walk over the field model as the operator has it.
 func (r Rules) walk(hidden []string, newID func() string) *walk {
 	if !r.Sandbox {
-		hidden = append(slices.Clone(hidden), "sandboxParameters")
+		hidden = append(slices.Clone(hidden), sandboxField)
 	}
 	return &walk{rules: r, hidden: hidden, newID: newID}
 }
@@ -206,6 +218,14 @@ func forbidden(name, description string) error {
 	return fault.New(fault.Forbidden, fault.Body, name, "%s", description)
 }
 
-func notIn(s Status) error {
-	return forbidden("data", fmt.Sprintf("Can't update asset in current (%s) status", s))
+func notIn(s Status, reason string) error {
+	return forbidden("data", fmt.Sprintf("Can't update asset in current (%s) status", s)+because(reason))
+}
+
+// because returns a reason as it follows a refusal; "" for none.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
 }

@@ -24,6 +24,7 @@ type field struct {
 	required bool
 	absent   func(w *walk, old record.Value) record.Value // what it is when nobody gave it a value; nil: nothing
 	writers  writers                                      // of fields of the asset itself; within it they are those of what they lie in
+	unasked  bool                                         // taken, but suggested to nobody
 }
 
 // model is an object with its fields, in the order they are shown in.
@@ -43,6 +44,7 @@ type walk struct {
 
 	typesOnly bool // of values that will be ignored only the types are judged
 	details   []fault.Detail
+	compared  int // values that the nearest was looked for
 }
 
 // maxFaults bounds how many faults are told, and so the size of the answer: a
@@ -69,6 +71,9 @@ const (
 	rogue    = "Rogue field"
 	required = "This field is required."
 )
+
+// sandboxField exists only in a sandbox.
+const sandboxField = "sandboxParameters"
 
 // convert is the kind of objects of the model.
 func (m *model) convert(w *walk, path string, old, sent record.Value) record.Value {
@@ -113,7 +118,7 @@ func (w *walk) member(f field, path string, old, sent record.Object) record.Valu
 	in, there := sent.Lookup(f.name)
 	hidden := slices.Contains(w.hidden, path)
 	if there && hidden {
-		w.wrong(path, rogue)
+		w.unavailable(path)
 		return nil
 	}
 	if !there && stored != nil && (hidden || !w.whole) {
@@ -133,6 +138,15 @@ func (w *walk) member(f field, path string, old, sent record.Object) record.Valu
 	return value
 }
 
+// unavailable notes a hidden field, and why it is hidden.
+func (w *walk) unavailable(path string) {
+	reason := "this version of the API does not have it"
+	if path == sandboxField {
+		reason = "only a sandbox has it"
+	}
+	w.wrong(path, "%s: %s", rogue, reason)
+}
+
 // rogues notes the members of sent that the model does not have.
 func (w *walk) rogues(m *model, path string, sent record.Object) {
 	for _, member := range sent {
@@ -140,9 +154,20 @@ func (w *walk) rogues(m *model, path string, sent record.Object) {
 			return
 		}
 		if !slices.ContainsFunc(m.fields, func(f field) bool { return f.name == member.Name }) {
-			w.wrong(record.Join(path, excerpt(member.Name)), rogue)
+			w.wrong(record.Join(path, excerpt(member.Name)), "%s%s", rogue, w.nearest(member.Name, w.offered(m, path)))
 		}
 	}
+}
+
+// offered returns the names of the fields that a client may be told to send.
+func (w *walk) offered(m *model, path string) []string {
+	names := make([]string, 0, len(m.fields))
+	for _, f := range m.fields {
+		if !f.unasked && !slices.Contains(w.hidden, record.Join(path, f.name)) {
+			names = append(names, f.name)
+		}
+	}
+	return names
 }
 
 // listOf is the kind of lists. They merge by index: a shorter one truncates,

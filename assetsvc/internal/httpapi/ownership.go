@@ -5,10 +5,10 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/authapi"
-	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 )
 
@@ -27,7 +27,7 @@ func (a *API) createTransfer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	created, err := a.registry.CreateTransfer(c.Request.Context(), httpserver.Caller(c))
+	created, err := a.registry.CreateTransfer(c.Request.Context(), httpserver.Caller(c), in.data)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *API) changeOwner(c *gin.Context, v version) error {
 	in, err := a.parse(c, true)
 	if err == nil {
 		var h registry.Handover
-		if h, err = handover(in.data); err == nil {
+		if h.Transfer, h.Token, err = asset.ParseHandover(in.data); err == nil {
 			stored, err := a.registry.ChangeOwner(ctx, httpserver.Caller(c), id, in.guard, h)
 			if err != nil {
 				return err
@@ -77,33 +77,4 @@ func (a *API) changeOwner(c *gin.Context, v version) error {
 		return missing
 	}
 	return err
-}
-
-// handover reads what the body asks for, or returns a fault that names every
-// field that is missing or none.
-func handover(data record.Object) (h registry.Handover, err error) {
-	var details []fault.Detail
-	for _, f := range []struct {
-		name string
-		into *string
-	}{{"id", &h.Transfer}, {"transfer", &h.Token}} {
-		value := data.Get(f.name)
-		text, isText := value.(string)
-		switch {
-		case value == nil || text == "" && isText:
-			details = append(details, fault.Detail{Location: fault.Body, Name: f.name, Description: "This field is required."})
-		case !isText:
-			details = append(details, fault.Detail{Location: fault.Body, Name: f.name, Description: "This must be a string."})
-		}
-		*f.into = text
-	}
-	for _, m := range data {
-		if m.Name != "id" && m.Name != "transfer" {
-			details = append(details, fault.Detail{Location: fault.Body, Name: m.Name, Description: "Rogue field"})
-		}
-	}
-	if details != nil {
-		return h, &fault.Error{Kind: fault.Invalid, Details: details}
-	}
-	return h, nil
 }

@@ -159,10 +159,10 @@ func TestPartsAreResources(t *testing.T) {
 				s.do(t, exchange{"GET", one + "x", "", "", "", 404, `{"location":"url","name":"` + part(name).ID + `","description":"Not Found"}`})
 				s.do(t, exchange{"GET", strings.Replace(one, "/assets/", "/assets/x", 1), "", "", "", 404, `"name":"asset_id"`})
 				s.do(t, exchange{"PATCH", one + "x", identity.Administrator, "", "no JSON", 404, part(name).ID})
-				s.do(t, exchange{"PATCH", one, identity.Administrator, "", "no JSON", 403, `{"location":"url","name":"permission","description":"Forbidden"}`})
+				s.do(t, exchange{"PATCH", one, identity.Administrator, "", "no JSON", 403, `{"location":"url","name":"permission","description":"Forbidden: only the `})
 				s.do(t, exchange{"PATCH", one, c.by, "token", "no JSON", 400, `"name":"data"`})
 				s.do(t, exchange{"POST", all, c.by, "token", `{"data":[]}`, 400, "Data not available"})
-				s.do(t, exchange{"POST", all, c.by, "token", `{"data":{"colour":1}}`, 400, `"Rogue field"`})
+				s.do(t, exchange{"POST", all, c.by, "token", `{"data":{"colour":1}}`, 400, `"Rogue field: the nearest is `})
 				if c.by == identity.Broker {
 					s.do(t, exchange{"PATCH", one, c.by, "wrong", "no JSON", 403, "permission"})
 					s.do(t, exchange{"PATCH", one, c.by, "", "no JSON", 400, `"name":"data"`})

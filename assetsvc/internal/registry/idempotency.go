@@ -178,7 +178,7 @@ func (r *Registry) repeat(ctx context.Context, by identity.Identity, in Input, b
 			return Created{}, err
 		}
 		a, err := r.rules.Create(in.Fields, asset.Origin{
-			ID: b.id, Owner: by.Broker, MayCreate: true, Hidden: in.Hidden, Now: b.now, NewID: b.newID,
+			ID: b.id, Owner: by.Broker, Hidden: in.Hidden, Now: b.now, NewID: b.newID,
 		})
 		if err != nil {
 			return Created{}, fmt.Errorf("make asset %s again: %w", b.id, err)

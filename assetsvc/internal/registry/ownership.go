@@ -5,16 +5,22 @@ import (
 	"fmt"
 
 	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
 
 // CreateTransfer makes a transfer, by which the broker who asks for it can take
-// an asset over (contract, section 6.4).
-func (r *Registry) CreateTransfer(ctx context.Context, by identity.Identity) (authapi.CreateTransferResponse, error) {
+// an asset over (contract, section 6.4). Of what was sent nothing is kept.
+func (r *Registry) CreateTransfer(
+	ctx context.Context, by identity.Identity, sent record.Object,
+) (created authapi.CreateTransferResponse, err error) {
 	if by.Role != identity.Broker {
-		return authapi.CreateTransferResponse{}, forbidden()
+		return created, forbidden(brokersOnly)
+	}
+	if err := asset.CheckTransfer(sent); err != nil {
+		return created, err
 	}
 	return r.tokens.CreateTransfer(ctx, by.Broker)
 }
@@ -23,6 +29,8 @@ func (r *Registry) CreateTransfer(ctx context.Context, by identity.Identity) (au
 func (r *Registry) ReadTransfer(ctx context.Context, id string) (authapi.TransferResponse, error) {
 	return r.tokens.ReadTransfer(ctx, id)
 }
+
+const brokersOnly = "only a broker's API key takes assets over"
 
 // Handover asks for an asset to be handed over to the broker who asks.
 type Handover struct {
@@ -47,10 +55,15 @@ func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Re
 		return Record{}, err
 	}
 	if by.Role != identity.Broker {
-		return Record{}, forbidden()
+		return Record{}, forbidden(brokersOnly)
 	}
-	if !by.Permits(accreditationToCreate) || by.TestOnly() && !current.Test() {
-		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", "Broker Accreditation level does not permit ownership change")
+	reason := barred(by)
+	if reason == "" && by.TestOnly() && !current.Test() {
+		reason = testOnly
+	}
+	if reason != "" {
+		const refusal = "Broker Accreditation level does not permit ownership change: %s"
+		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", refusal, reason)
 	}
 	if err := guard.check(stored, nil); err != nil { // before the transfer is claimed
 		return Record{}, err

@@ -50,18 +50,19 @@ func (r *Registry) Download(ctx context.Context, at Place, key string) (string, 
 // with it.
 func (r *Registry) ChangePart(ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input) (record.Object, int64, error) {
 	var part record.Object
-	changed, err := r.change(ctx, by, at.Asset, token, in.Guard, func(current asset.Asset, role asset.Role) (next asset.Asset, err error) {
+	decide := func(current asset.Asset, as asset.Caller) (next asset.Asset, err error) {
 		next, part, err = r.rules.ChangePart(current, asset.PartChange{
 			Part:   at.Part,
 			ID:     at.ID,
 			Verb:   verb,
 			Fields: in.Fields,
-			Role:   role,
+			Caller: as,
 			Now:    r.now(),
 			NewID:  newID,
 		})
 		return next, err
-	})
+	}
+	changed, err := r.change(ctx, by, at.Asset, token, in.Guard, decide)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -79,14 +80,15 @@ func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, to
 	if err != nil {
 		return err
 	}
-	role, owner, _, err := r.roleOf(ctx, by, a, token, stored.Sealed)
+	as, err := r.standing(ctx, by, a, token, stored.Sealed)
 	if err != nil {
 		return err
 	}
-	if token == "" && by.Broker == owner {
-		role = asset.Owner
+	if token == "" && by.Broker == as.owner {
+		as.role = asset.Owner
 	}
-	return a.Admit(role, at.Part, at.ID)
+	caller := asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)}
+	return withinTest(by, a.Admit(caller, at.Part, at.ID), a)
 }
 
 func (r *Registry) load(ctx context.Context, id string) (a asset.Asset, position int64, err error) {

@@ -36,10 +36,6 @@ const maxAttempts = 16
 // MaxAsset bounds the bytes of an asset, which parts can be added to without end.
 const MaxAsset = 4 << 20
 
-// accreditationToCreate is the level that a key needs to create an asset
-// (contract, section 6.2).
-const accreditationToCreate = '3'
-
 // Registry is safe for concurrent use.
 type Registry struct {
 	store  Store
@@ -82,7 +78,7 @@ type Input struct {
 // feed yet (interface document, Create an asset).
 func (r *Registry) Create(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	if by.Role != identity.Broker {
-		return Created{}, forbidden()
+		return Created{}, forbidden("only a broker's API key creates assets")
 	}
 	if in.Seed != nil {
 		return r.createOnce(ctx, by, in)
@@ -92,13 +88,13 @@ func (r *Registry) Create(ctx context.Context, by identity.Identity, in Input) (
 
 func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b birth) (Created, error) {
 	a, err := r.rules.Create(in.Fields, asset.Origin{
-		ID:        b.id,
-		Owner:     by.Broker,
-		MayCreate: by.Permits(accreditationToCreate),
-		TestOnly:  by.TestOnly(),
-		Hidden:    in.Hidden,
-		Now:       b.now,
-		NewID:     b.newID,
+		ID:       b.id,
+		Owner:    by.Broker,
+		Barred:   barred(by),
+		TestOnly: by.TestOnly(),
+		Hidden:   in.Hidden,
+		Now:      b.now,
+		NewID:    b.newID,
 	})
 	if err != nil {
 		return Created{}, err
@@ -145,11 +141,11 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 // it in its place (PUT; contract, decision 17). Token is the owner token, ""
 // for none. A change that changes nothing is not saved.
 func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token string, in Input, whole bool) (Record, error) {
-	return r.change(ctx, by, id, token, in.Guard, func(current asset.Asset, role asset.Role) (asset.Asset, error) {
+	return r.change(ctx, by, id, token, in.Guard, func(current asset.Asset, as asset.Caller) (asset.Asset, error) {
 		next, _, err := r.rules.Change(current, asset.Change{
 			Fields: in.Fields,
 			Whole:  whole,
-			Role:   role,
+			Caller: as,
 			Hidden: in.Hidden,
 			Now:    r.now(),
 			NewID:  newID,
@@ -158,15 +154,15 @@ func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token s
 	})
 }
 
-// decision is what the rules make of an asset for somebody in a role.
-type decision func(current asset.Asset, role asset.Role) (asset.Asset, error)
+// decision is what the rules make of an asset for a caller.
+type decision func(current asset.Asset, as asset.Caller) (asset.Asset, error)
 
 // change loads an asset, has decide make of it what it is to be, and saves
 // that if it differs; anew, when others have changed the asset meanwhile. What
 // the guard lets through is saved only as long as nobody has.
 func (r *Registry) change(ctx context.Context, by identity.Identity, id, token string, guard Guard, decide decision) (Record, error) {
 	if by.IsAnonymous() {
-		return Record{}, forbidden()
+		return Record{}, forbidden("an API key is needed")
 	}
 	return r.save(ctx, id, func(stored Record) (Record, error) {
 		changed, err := r.decide(ctx, by, stored, token, decide)
@@ -213,16 +209,17 @@ func (r *Registry) decide(ctx context.Context, by identity.Identity, stored Reco
 	if err != nil {
 		return Record{}, err
 	}
-	role, owner, sealed, err := r.roleOf(ctx, by, before, token, stored.Sealed)
+	as, err := r.standing(ctx, by, before, token, stored.Sealed)
 	if err != nil {
 		return Record{}, err
 	}
-	current := before.OwnedBy(owner)
-	next, err := decide(current, role)
-	if err != nil || next.Equal(current) && sealed == stored.Sealed {
+	current := before.OwnedBy(as.owner)
+	next, err := decide(current, asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)})
+	err = withinTest(by, err, before, next)
+	if err != nil || next.Equal(current) && as.sealed == stored.Sealed {
 		return Record{}, err
 	}
-	return r.changed(stored, before, next, sealed, Author{by.Broker, by.KeyID, role})
+	return r.changed(stored, before, next, as.sealed, Author{by.Broker, by.KeyID, as.role})
 }
 
 // changed returns stored with what it is to be instead of before, and with the
@@ -252,36 +249,6 @@ func decode(stored Record) (asset.Asset, error) {
 	return a, nil
 }
 
-// roleOf tells what a caller is for an asset (contract, section 2.1): its
-// owner, when the key is the owner's and the token the asset's, or what the
-// key says. It also returns who owns the asset and the sealed token record: an
-// asset that was set back has older ones than the auth service.
-func (r *Registry) roleOf(ctx context.Context, by identity.Identity, a asset.Asset, token, sealed string) (role asset.Role, owner, newest string, err error) {
-	owner, newest = a.Owner(), sealed
-	if token != "" && by.Role == identity.Broker {
-		answer, err := r.tokens.VerifyToken(ctx, authapi.VerifyTokenRequest{
-			AssetID: a.ID(), Broker: by.Broker, TokenHash: authapi.Hash(token), Sealed: sealed,
-		})
-		if err != nil {
-			return "", "", "", fmt.Errorf("verify token of asset %s: %w", a.ID(), err)
-		}
-		if answer.Sealed != "" {
-			owner, newest = answer.Owner, answer.Sealed
-		}
-		if answer.Valid {
-			return asset.Owner, owner, newest, nil
-		}
-	}
-	switch by.Role {
-	case identity.Concierge:
-		return asset.Concierge, owner, newest, nil
-	case identity.Administrator:
-		return asset.Administrator, owner, newest, nil
-	default:
-		return asset.Other, owner, newest, nil
-	}
-}
-
 // List returns one page of the feed.
 func (r *Registry) List(ctx context.Context, q Query) ([]Entry, error) {
 	entries, err := r.store.Page(ctx, q)
@@ -293,10 +260,6 @@ func (r *Registry) List(ctx context.Context, q Query) ([]Entry, error) {
 
 // Ready returns nil when assets can be read and written.
 func (r *Registry) Ready(ctx context.Context) error { return r.store.Ready(ctx) }
-
-func forbidden() error {
-	return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden")
-}
 
 // unavailable is the fault of a store that did not answer; cause is for the log.
 func unavailable(doing string, cause error) error {

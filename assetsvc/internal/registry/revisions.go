@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"context"
 	"encoding/json"
@@ -137,12 +138,13 @@ func (r *Registry) Revisions(ctx context.Context, by identity.Identity, id, toke
 	if err != nil {
 		return nil, err
 	}
-	role, _, _, err := r.roleOf(ctx, by, a, token, stored.Sealed)
+	as, err := r.standing(ctx, by, a, token, stored.Sealed)
 	if err != nil {
 		return nil, err
 	}
-	if role != asset.Owner && role != asset.Administrator {
-		return nil, forbidden()
+	if as.role != asset.Owner && as.role != asset.Administrator {
+		reason := cmp.Or(as.notOwner(by, token, tokenOfRead), "only the owner and the administrator read revisions")
+		return nil, forbidden(reason)
 	}
 	log, err := r.store.Log(ctx, id)
 	if err != nil {

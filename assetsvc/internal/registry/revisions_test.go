@@ -89,21 +89,33 @@ func TestALargePatchIsNotKept(t *testing.T) {
 	}
 }
 
+// TestTheDeepestAssetHasRevisions reads and changes an asset of a registry that
+// still took any value for the id of an organisation.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
-	r, _, _, id := open(t)
-	deep := strings.Repeat("[", record.MaxDepth-3) + strings.Repeat("]", record.MaxDepth-3)
-	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":`+deep+`}}}`)}, false); err != nil {
-		t.Fatal(err)
-	}
-	if got := history(t, r, id); len(got) != 2 {
-		t.Errorf("got %v", got)
-	}
-	created, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, strings.Replace(validAsset, `"scheme":"UA-EDR","id":1`, `"scheme":"UA-EDR","id":`+deep, 1))})
+	r, store, _, id := open(t)
+	stored, err := store.Get(t.Context(), id, registry.AnySize)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := history(t, r, created.ID); len(got) != 1 || got[0].Patch == nil {
-		t.Errorf("got %v", got)
+	deep := strings.Repeat("[", record.MaxDepth-3) + strings.Repeat("]", record.MaxDepth-3)
+	old := stored
+	old.ID = strings.Repeat("d", 32)
+	old.Body = []byte(strings.NewReplacer(id, old.ID, `"scheme":"UA-EDR","id":1`, `"scheme":"UA-EDR","id":`+deep).Replace(string(stored.Body)))
+	old.Change = []byte(`{"by":{"broker":"broker"},"patch":[{"op":"add","path":"","value":` + string(old.Body) + `}],"size":1}`)
+	if !strings.Contains(string(old.Body), deep) {
+		t.Fatalf("the asset is not deep: %s", old.Body)
+	}
+	if _, err := store.Create(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	if got := history(t, r, old.ID); len(got) != 1 || got[0].Patch == nil {
+		t.Errorf("got %v, want one change with its patch", got)
+	}
+	if _, err := r.Change(t.Context(), owner, old.ID, "token", registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":"1"}}}`)}, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := history(t, r, old.ID); len(got) != 2 {
+		t.Errorf("got %v, want two changes", got)
 	}
 }
 

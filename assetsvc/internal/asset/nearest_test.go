@@ -1,0 +1,111 @@
+package asset
+
+import (
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/record"
+)
+
+// at returns what stands at a dotted path, nil for nothing.
+func at(value record.Value, path string) record.Value {
+	for step := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case record.Object:
+			value = v.Get(step)
+		case record.List:
+			value = nil
+			if i := int(step[0] - '0'); i < len(v) {
+				value = v[i]
+			}
+		}
+	}
+	return value
+}
+
+// put returns value with what stands at a dotted path replaced.
+func put(value record.Value, path string, by record.Value) record.Value {
+	if path == "" {
+		return by
+	}
+	step, rest, _ := strings.Cut(path, ".")
+	if l, ok := value.(record.List); ok {
+		changed := append(record.List{}, l...)
+		i := int(step[0] - '0')
+		changed[i] = put(l[i], rest, by)
+		return changed
+	}
+	o, _ := value.(record.Object)
+	return o.With(step, put(o.Get(step), rest, by))
+}
+
+// TestRefusalsNameTheNearest has a row for each value that was refused: the
+// whole description.
+func TestRefusalsNameTheNearest(t *testing.T) {
+	const scheme, code = "assetCustodian.identifier.scheme", "items.0.classification.id"
+	for name, c := range map[string]struct{ path, sent, want string }{
+		"a scheme with a typing error":   {scheme, `"UA-EDRPOU"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
+		"a scheme in another case":       {scheme, `"ua_edr"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
+		"a code with another last digit": {code, `"04121000-9"`, "Value must be one of 85 values: the nearest is '04121000-2'."},
+		"a code without the last digit":  {code, `"06111000"`, "Value must be one of 85 values: the nearest is '06111000-3'."},
+		"a code too coarse": {code, `"06100000-3"`,
+			"At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely: the nearest is '06110000-6'"},
+		"a list that is short is told": {"items.0.classification.scheme", `"CAVPS"`, "Value must be one of ['CAV-PS', 'CPV']."},
+		"a code of another form": {"items.0.additionalClassifications.0", `{"scheme":"dk018","id":"x","description":"x"}`,
+			`String value did not match validation regex. An id of dk018 has the form ^[0-9]{1,4}(\.[0-9]{1,2})?$.`},
+		"a field in another case":      {"Title", `"x"`, "Rogue field: the nearest is 'title'"},
+		"a field in another style":     {"asset_custodian", `{}`, "Rogue field: the nearest is 'assetCustodian'"},
+		"a field below":                {"items.0.unit.cod", `"x"`, "Rogue field: the nearest is 'code'"},
+		"a field far from all":         {"items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`, "Rogue field: the nearest is 'code'"},
+		"a token is not asked for":     {"ownerToken", `"x"`, "Rogue field: the nearest is 'owner'"},
+		"a field of another version":   {"rectificationPeriod", `{}`, "Rogue field: this version of the API does not have it"},
+		"a field of sandboxes":         {"sandboxParameters", `"x"`, "Rogue field: only a sandbox has it"},
+		"what is hidden is no nearest": {"sandboxParameter", `"x"`, "Rogue field: the nearest is 'documents'"},
+		"a type that is unknown":       {"assetType", `"castle"`, "Not implemented: the types are 'bounce', 'domain'"},
+		"a type that is missing":       {"assetType", `null`, "This field is required."},
+		"a type that is empty":         {"assetType", `""`, "This field is required."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := put(parse(t, validText), c.path, parse(t, `{"x":`+c.sent+`}`).Get("x")).(record.Object)
+			o := origin()
+			o.Hidden = []string{"rectificationPeriod"}
+			_, err := rules.Create(sent, o)
+			if err == nil || !strings.HasSuffix(err.Error(), ": "+c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestNearestIsBounded sends what would take long to compare: the distance
+// that is counted ends, and so does the number of comparisons.
+func TestNearestIsBounded(t *testing.T) {
+	long := strings.Repeat("UA-EDR", 200_000)
+	if got := compared(long); len(got) != comparedLength {
+		t.Errorf("got %d characters to compare, want %d", len(got), comparedLength)
+	}
+	sent := parse(t, validText)
+	for i := range 2 * maxNearest {
+		sent = append(sent, record.Member{Name: strings.Repeat("x", 1+i), Value: true})
+	}
+	_, err := rules.Create(sent, origin())
+	if got := strings.Count(err.Error(), "the nearest is"); got != maxNearest {
+		t.Errorf("got %d suggestions, want %d", got, maxNearest)
+	}
+	if got := strings.Count(err.Error(), rogue); got != 2*maxNearest {
+		t.Errorf("got %d faults, want %d", got, 2*maxNearest)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"title", "title", 0}, {"titel", "title", 2}, {"titl", "title", 1}, {"kitten", "sitting", 3}, {"щука", "щит", 3},
+	} {
+		if got := distance([]rune(c.a), []rune(c.b)); got != c.want {
+			t.Errorf("from %q to %q: got %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}

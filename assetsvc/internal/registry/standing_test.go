@@ -1,0 +1,138 @@
+package registry_test
+
+import (
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// TestRefusalsTellWhy has a row for each caller: the description that a change,
+// one of a part, and the revisions are refused with.
+func TestRefusalsTellWhy(t *testing.T) {
+	r, _, _, id := open(t)
+	const (
+		change, part = "body/data: Can't update asset in current (draft) status", "url/permission: Forbidden"
+		another      = ": the API key belongs to another broker than the asset; use a key of the asset's owner"
+		missing      = ": the owner token is missing; send it as header X-Access-Token"
+		wrong        = ": the owner token is wrong; send the one that the asset's creation, or its last transfer, returned"
+	)
+	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
+	for name, c := range map[string]struct {
+		by                     identity.Identity
+		token                  string
+		change, part, revision string
+	}{
+		"no token": {owner, "", change + missing + ", query acc_token or body access.token", part + missing + ", query acc_token or body access.token",
+			part + missing + " or query acc_token"},
+		"a wrong token":               {owner, "sesame", change + wrong, part + wrong, part + wrong},
+		"another broker":              {stranger, "", change + another, part + another, part + another},
+		"another with the token":      {stranger, "token", change + another, part + another, part + another},
+		"another with a wrong token":  {stranger, "sesame", change + another, part + another, part + another},
+		"one who is no broker at all": {concierge, "", change, part + ": only the owner changes decisions", part + ": only the owner and the administrator read revisions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := r.Change(t.Context(), c.by, id, c.token, registry.Input{Fields: parse(t, `{"colour":1}`)}, false)
+			tells(t, err, c.change)
+			_, _, err = r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, registry.Input{Fields: parse(t, validDecision)})
+			tells(t, err, c.part)
+			_, err = r.Revisions(t.Context(), c.by, id, c.token, 0, 1)
+			tells(t, err, c.revision)
+		})
+	}
+	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"status":"pending"}`)}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Change(t.Context(), concierge, id, "", registry.Input{Fields: parse(t, `{"status":"verification"}`)}, false); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Change(t.Context(), owner, id, "", registry.Input{Fields: parse(t, `{}`)}, false)
+	tells(t, err, "body/data: Can't update asset in current (verification) status") // which the token would not help
+}
+
+func tells(t *testing.T, err error, want string) {
+	t.Helper()
+	if fault.KindOf(err) != fault.Forbidden || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// TestAccreditationIsTold has a row for each set of levels: what of it a refusal
+// names.
+func TestAccreditationIsTold(t *testing.T) {
+	r, _, _, id := open(t)
+	const start = "Broker Accreditation level does not permit "
+	for levels, want := range map[string]string{
+		"124": "level 3 is needed, and the levels of this API key are: 1, 2, 4", "1t": "level 3 is needed, and the levels of this API key are: 1",
+		"": "level 3 is needed, and the levels of this API key are: none", "t": "level 3 is needed, and the levels of this API key are: none",
+	} {
+		by := identity.Identity{Broker: "b", Role: identity.Broker, Levels: levels}
+		_, err := r.Create(t.Context(), by, registry.Input{Fields: parse(t, validAsset)})
+		tells(t, err, "body/accreditation: "+start+"asset creation: "+want)
+		_, err = r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"})
+		tells(t, err, "body/data: "+start+"ownership change: "+want)
+	}
+	by := identity.Identity{Broker: "b", Role: identity.Broker, Levels: "3t"}
+	_, err := r.Create(t.Context(), by, registry.Input{Fields: parse(t, validAsset)})
+	tells(t, err, "body/mode: "+start+"asset creation: the API key is test-only (level t), so mode must be 'test'")
+	_, err = r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"})
+	tells(t, err, "body/data: "+start+"ownership change: this API key is test-only (level t), and changes assets in test mode only")
+}
+
+// TestATestOnlyKeyChangesTestAssetsOnly has a row for each write, tried with a
+// test-only key of the owner on a real asset and on one in test mode.
+func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
+	const refused = "url/permission: Forbidden: this API key is test-only (level t), and changes assets in test mode only"
+	tester := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "34t"}
+	testConcierge := identity.Identity{Broker: "concierge", Role: identity.Concierge, Levels: "t"}
+	testAdmin := identity.Identity{Broker: "administrator", Role: identity.Administrator, Levels: "0t"}
+	r, _, _, genuine := open(t)
+	created, err := r.Create(t.Context(), tester, registry.Input{Fields: parse(t, validAsset).With("mode", "test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(by identity.Identity, sent string, whole bool) func(string) error {
+		return func(id string) error {
+			_, err := r.Change(t.Context(), by, id, "token", registry.Input{Fields: parse(t, sent)}, whole)
+			return err
+		}
+	}
+	part := func(by identity.Identity, path, partID string, verb asset.Verb, sent string) func(string) error {
+		return func(id string) error {
+			_, _, err := r.ChangePart(t.Context(), by, place(t, id, path, partID), "token", verb, registry.Input{Fields: parse(t, sent)})
+			return err
+		}
+	}
+	for _, c := range []struct {
+		name string
+		do   func(id string) error
+	}{
+		{"PATCH", change(tester, `{"title":"y"}`, false)},
+		{"PATCH of nothing", change(tester, `{}`, false)},
+		{"PUT", change(tester, validAsset, true)},
+		{"a decision is added", part(tester, "decisions", "", asset.Add, validDecision)},
+		{"a process is added", part(testConcierge, "related_processes", "", asset.Add, `{"relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)},
+		{"it is published", change(tester, `{"status":"pending"}`, false)},
+		{"it is verified", change(testConcierge, `{"status":"verification"}`, false)},
+		{"it is sent back", change(testAdmin, `{"status":"pending"}`, false)},
+		{"a document is added", part(tester, "documents", "", asset.Add, `{"documentType":"notice","title":"x","url":"http://docs/1"}`)},
+		{"who may change it at all", func(id string) error { return r.Admit(t.Context(), tester, place(t, id, "items", ""), "") }},
+	} {
+		if err := c.do(created.ID); err != nil {
+			t.Errorf("%s: got %v for an asset in test mode", c.name, err)
+		}
+		if err := c.do(genuine); err == nil || err.Error() != refused {
+			t.Errorf("%s: got %v for a real asset, want %s", c.name, err, refused)
+		}
+	}
+	tells(t, change(testAdmin, `{"mode":null}`, false)(created.ID), refused) // which would make it a real one
+	if err := part(tester, "items", "none", asset.Merge, `{}`)(genuine); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("got %v for an item that does not exist, want that told", err)
+	}
+	if stored, err := r.Read(t.Context(), genuine); err != nil || stored.Revision != 1 {
+		t.Errorf("got revision %d and %v of the real asset, want it as created", stored.Revision, err)
+	}
+}
