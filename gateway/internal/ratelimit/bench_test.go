@@ -46,7 +46,7 @@ func BenchmarkAdmit(b *testing.B) {
 			b.RunParallel(func(p *testing.PB) {
 				answer := http.Header{}
 				for p.Next() {
-					if err := l.Admit(b.Context(), answer, Read, busy); err != nil {
+					if err := l.Admit(b.Context(), answer, Request{Class: Read, Client: busy}); err != nil {
 						b.Error(err)
 					}
 				}
@@ -58,7 +58,7 @@ func BenchmarkAdmit(b *testing.B) {
 			answer := http.Header{}
 			for i := 0; b.Loop(); i++ {
 				addr := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-				if err := l.Admit(b.Context(), answer, Read, Client{Addr: addr}); err != nil {
+				if err := l.Admit(b.Context(), answer, Request{Class: Read, Client: Client{Addr: addr}}); err != nil {
 					b.Error(err)
 				}
 			}
@@ -87,7 +87,7 @@ func TestHotPathAllocatesLittle(t *testing.T) {
 	got := testing.AllocsPerRun(100, func() {
 		n++
 		client.Identity.KeyID = fmt.Sprint(n % 2)
-		if err := l.Admit(t.Context(), answer, Read, client); err != nil {
+		if err := l.Admit(t.Context(), answer, Request{Class: Read, Client: client}); err != nil {
 			t.Fatal(err)
 		}
 	})
