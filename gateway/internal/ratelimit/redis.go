@@ -178,21 +178,23 @@ func (a *ask) read(values []int64) error {
 	}
 	a.got = loan{tokens: values[0], generation: values[1], slots: make([]int64, len(a.rates))}
 	values = values[2:]
-	short := make(shortage, len(a.rates))
+	refused := a.got.tokens < a.least
+	if refused {
+		a.short = make(shortage, len(a.rates))
+	}
 	for i, rate := range a.rates {
 		if len(values) < 4 || values[3] < 0 || int64(len(values)-4)/2 < values[3] {
 			return strange()
 		}
 		a.states = append(a.states, State{Rate: rate, Left: max(0, values[0]), Next: time.Duration(values[1]) * time.Microsecond})
 		a.got.slots[i] = values[2]
-		short[i] = lack{left: values[0], period: rate.Period, uses: values[4 : 4+2*values[3]]}
+		if refused {
+			a.short[i] = lack{left: values[0], period: rate.Period, uses: values[4 : 4+2*values[3]]}
+		}
 		values = values[4+2*values[3]:]
 	}
 	if len(values) > 0 {
 		return strange()
-	}
-	if a.got.tokens < a.least {
-		a.short = short
 	}
 	return nil
 }
