@@ -13,6 +13,7 @@ import (
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
 )
 
 // hands is a clock that a test moves.
@@ -127,6 +128,14 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 			s.inside.Add(1 << 40)
 			defer s.inside.Add(-1 << 40)
 			return post(s, "key", jsonType, 100, body())
+		}, 503},
+		"without room": {func() *httptest.ResponseRecorder {
+			for _, n := range []int64{memory.Small, 1} {
+				for s.bodies.Hold(n) {
+					defer s.bodies.Release(n)
+				}
+			}
+			return post(s, "key", jsonType, -1, body())
 		}, 503},
 	} {
 		if got := c.got(); got.Code != c.status {
