@@ -7,10 +7,10 @@
 // the limit through where two of them meet. Ours divide a window into slots and
 // count what was used until all of its slot has left the window.
 //
-// Most policies count requests. One that costs Bytes counts what writes bring
-// instead: some bytes for each write and its body. Both are taken at once, before
-// the body is read, by the length that it is said to have. A body of no known
-// length is counted when it has been read; what it lacks then refuses it.
+// Most policies count requests. One that costs Bytes counts what writes bring:
+// some bytes for each write, and its body. Both are taken before the body is
+// read, by its Content-Length. A body without one is counted once it has been
+// read, and refused if too little is left.
 //
 // # What is promised
 //
@@ -36,7 +36,10 @@
 // local, each counts up to its share, and tells Redis when it is back: a window
 // in which Redis goes may see up to twice the limit if load shifts between
 // gateways just then. The clock of Redis is taken at its word, unless it steps
-// back. And all gateways on one Redis must have the same table.
+// back. And all gateways on one Redis must have the same table. A refusal tells
+// how long to wait by the counts of this gateway and the last answer of Redis: a
+// gateway that refuses by its own count does not ask whether what others let
+// through makes the wait longer, which the next refusal tells.
 package ratelimit
 
 import (
