@@ -105,10 +105,29 @@ func (s *Server) needKey(c *gin.Context) error {
 	return missing
 }
 
-// limit counts a request of a class; it must have passed identify.
+// lockout refuses a request that needs a key while no key of its address is
+// looked at: a limit of the address would tell a shorter time to wait. It must
+// have passed identify.
+func (s *Server) lockout(class ratelimit.Class) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		refusal, _ := c.Value(refusalKey).(error)
+		if fault.KindOf(refusal) != fault.TooMany {
+			return nil
+		}
+		s.decided.count(class, refusal)
+		return refusal
+	})
+}
+
+// limit counts a request of a class, and the body that a write says to have; it
+// must have passed identify.
 func (s *Server) limit(class ratelimit.Class) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
-		err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), class, client(c))
+		r := ratelimit.Request{Class: class, Client: client(c)}
+		if class == ratelimit.Write {
+			r.Body = max(0, s.announced(c)) // limitBody counts what is not known yet
+		}
+		err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), r)
 		s.decided.count(class, err)
 		if err != nil {
 			return err
@@ -118,6 +137,26 @@ func (s *Server) limit(class ratelimit.Class) gin.HandlerFunc {
 		}
 		return nil
 	})
+}
+
+// announced returns how many bytes of a body will be read, by what is known
+// before: 0 of one that is refused unread or means nothing, -1 if the headers do
+// not tell. It must have passed identify.
+func (s *Server) announced(c *gin.Context) int64 {
+	r := c.Request
+	if r.Method == http.MethodDelete || r.ContentLength > s.config.MaxBody || caller(c).IsAnonymous() || needJSON(c) != nil {
+		return 0
+	}
+	return r.ContentLength
+}
+
+// limitBody counts the body of a write that has not said its length.
+func (s *Server) limitBody(c *gin.Context, body int64) error {
+	err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), ratelimit.Request{Class: ratelimit.Bytes, Client: client(c), Body: body})
+	if err != nil {
+		s.decided.count(ratelimit.Write, err)
+	}
+	return err
 }
 
 // me tells a caller who it is to us and what is left to it, at no cost.

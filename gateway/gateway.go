@@ -25,6 +25,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func (c Config) Validate() error {
 	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0 {
 		faults = append(faults, errors.New("the body limit, the time-out, the keys' time and the memory must not be negative"))
 	}
-	faults = append(faults, c.Limits.validate(), c.Manners.validate())
+	faults = append(faults, c.Limits.validate(cmp.Or(c.MaxBody, defaultMaxBody)), c.Manners.validate())
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}

@@ -75,7 +75,8 @@ func (l Limits) policies() ratelimit.Table {
 	return table
 }
 
-func (l Limits) validate() error {
+// validate reports everything that is wrong, where bodies have up to maxBody bytes.
+func (l Limits) validate(maxBody int64) error {
 	var faults []error
 	for _, c := range l.perSecond() {
 		if c.limit != nil && *c.limit < 0 {
@@ -83,7 +84,7 @@ func (l Limits) validate() error {
 		}
 	}
 	if faults == nil {
-		faults = append(faults, l.policies().Validate())
+		faults = append(faults, l.policies().Validate(maxBody))
 	}
 	if l.Gateways < 0 {
 		faults = append(faults, errors.New("the number of gateways is negative"))

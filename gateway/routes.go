@@ -42,9 +42,9 @@ func (s *Server) route(engine *gin.Engine) {
 		forward := s.forward(v)
 		list := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.List), s.crowd(ratelimit.List), forward}
 		read := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read), s.crowd(ratelimit.Read), forward}
-		write := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.crowd(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), s.readBody(), forward}
-		remove := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Write), s.crowd(ratelimit.Write), s.refuse(v, s.needKey), forward}
-		kept := []gin.HandlerFunc{s.identify(writeKeyShare), s.limit(ratelimit.Read), s.crowd(ratelimit.Read), s.refuse(v, s.needKey), forward}
+		write := []gin.HandlerFunc{s.identify(writeKeyShare), s.lockout(ratelimit.Write), s.crowd(ratelimit.Write), s.holdBody(), s.limit(ratelimit.Write), s.refuse(v, needJSON), s.refuse(v, s.needKey), httpserver.Handle(s.readBody), forward}
+		remove := []gin.HandlerFunc{s.identify(writeKeyShare), s.lockout(ratelimit.Write), s.crowd(ratelimit.Write), s.limit(ratelimit.Write), s.refuse(v, s.needKey), forward}
+		kept := []gin.HandlerFunc{s.identify(writeKeyShare), s.lockout(ratelimit.Read), s.limit(ratelimit.Read), s.crowd(ratelimit.Read), s.refuse(v, s.needKey), forward}
 		look := []gin.HandlerFunc{s.identify(readKeyShare), s.limit(ratelimit.Read), s.crowd(ratelimit.Read)}
 		me := []gin.HandlerFunc{s.identify(writeKeyShare), httpserver.Handle(s.needKey), httpserver.Handle(s.me)}
 		r.GET("/me", me...)
@@ -111,22 +111,26 @@ func (s *Server) refuse(v version.Version, check func(*gin.Context) error) gin.H
 
 // needJSON refuses a body of another type (interface document, Create an asset).
 func needJSON(c *gin.Context) error {
-	if media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || media != "application/json" {
+	kind := c.GetHeader("Content-Type")
+	if kind == "application/json" {
+		return nil
+	}
+	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
 		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type", "Content-Type header should be one of ['application/json']")
 	}
 	return nil
 }
 
-// readBody reads the whole body before anybody behind the edge waits for it, and
-// holds its memory until the request is answered.
-func (s *Server) readBody() gin.HandlerFunc {
-	read := httpserver.Handle(s.readWhole)
+// holdBody holds the memory of the body that will be read until the request is
+// answered. It comes before the limits, so a body for which there is no room is
+// not counted.
+func (s *Server) holdBody() gin.HandlerFunc {
 	refuse := httpserver.Handle(func(*gin.Context) error {
 		return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many large requests now; repeat this one.")
 	})
 	return func(c *gin.Context) {
-		size := c.Request.ContentLength
-		if size < 0 || size > s.config.MaxBody {
+		size := s.announced(c)
+		if size < 0 {
 			size = s.config.MaxBody
 		}
 		if !s.bodies.Hold(size) {
@@ -134,13 +138,13 @@ func (s *Server) readBody() gin.HandlerFunc {
 			return
 		}
 		defer s.bodies.Release(size)
-		if read(c); !c.IsAborted() {
-			c.Next()
-		}
+		c.Next()
 	}
 }
 
-func (s *Server) readWhole(c *gin.Context) error {
+// readBody reads the whole body before anybody behind the edge waits for it. The
+// request must have passed holdBody.
+func (s *Server) readBody(c *gin.Context) error {
 	r := c.Request
 	if end, ok := r.Context().Deadline(); ok && r.Body != http.NoBody { // a body that trickles in holds nobody up for longer
 		_ = http.NewResponseController(c.Writer).SetReadDeadline(end) // where there is no connection, there is no waiting
@@ -158,6 +162,11 @@ func (s *Server) readWhole(c *gin.Context) error {
 	}
 	if err != nil {
 		return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
+	}
+	if r.ContentLength < 0 {
+		if err := s.limitBody(c, int64(len(body))); err != nil {
+			return err
+		}
 	}
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil

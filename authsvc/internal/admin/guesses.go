@@ -41,7 +41,8 @@ func (g *guesses) check(from netip.Addr, now time.Time) error {
 	if was.wrong < maxGuesses || left <= 0 {
 		return nil
 	}
-	refused := fault.New(fault.TooMany, fault.Header, "Authorization", "Too many wrong keys came from your address; wait a minute.")
+	seconds := (left + time.Second - 1) / time.Second
+	refused := fault.New(fault.TooMany, fault.Header, "Authorization", "Too many wrong keys came from your address; wait %d s.", seconds)
 	refused.RetryAfter = left
 	return refused
 }

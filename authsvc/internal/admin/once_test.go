@@ -3,6 +3,7 @@ package admin_test
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -93,8 +94,18 @@ func TestAnAddressMaySendSoManyWrongKeys(t *testing.T) {
 	if got := try("wrong", "2001:db8::1"); got != fault.TooMany || w.found != before {
 		t.Errorf("the store is asked all the same: %v", got)
 	}
-	w.now = w.now.Add(time.Minute)
+	w.now = w.now.Add(12500 * time.Millisecond)
+	_, err := w.verifier.Operator(t.Context(), authapi.Hash(good), netip.MustParseAddr("2001:db8::1"))
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.RetryAfter != 47500*time.Millisecond || !strings.Contains(f.Error(), "wait 48 s") {
+		t.Fatalf("12.5 s later: got %v, want it to tell 47.5 s", err)
+	}
+	w.now = w.now.Add(f.RetryAfter - 1)
+	if got := try(good, "2001:db8::1"); got != fault.TooMany {
+		t.Errorf("before the wait is over: got %v, want a refusal", got)
+	}
+	w.now = w.now.Add(1)
 	if got := try(good, "2001:db8::1"); got != -1 {
-		t.Errorf("a minute later: %v", got)
+		t.Errorf("after the wait: %v", got)
 	}
 }

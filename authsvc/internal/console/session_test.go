@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -157,7 +158,7 @@ func TestSigningIn(t *testing.T) {
 	inside.get("/console/keys").must(t, 200, "<h1>Keys</h1>")
 	refused := b.post("/console/sign-in", url.Values{"key": {good}})
 	refused.must(t, 429, "Too many wrong keys")
-	if refused.Header.Get("Retry-After") == "" {
-		t.Error("it does not say for how long")
+	if n, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || n < 1 || n > 60 {
+		t.Errorf("got Retry-After %q, want what is left of a minute", refused.Header.Get("Retry-After"))
 	}
 }

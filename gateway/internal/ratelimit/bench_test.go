@@ -46,7 +46,7 @@ func BenchmarkAdmit(b *testing.B) {
 			b.RunParallel(func(p *testing.PB) {
 				answer := http.Header{}
 				for p.Next() {
-					if err := l.Admit(b.Context(), answer, Read, busy); err != nil {
+					if err := l.Admit(b.Context(), answer, Request{Class: Read, Client: busy}); err != nil {
 						b.Error(err)
 					}
 				}
@@ -58,7 +58,7 @@ func BenchmarkAdmit(b *testing.B) {
 			answer := http.Header{}
 			for i := 0; b.Loop(); i++ {
 				addr := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-				if err := l.Admit(b.Context(), answer, Read, Client{Addr: addr}); err != nil {
+				if err := l.Admit(b.Context(), answer, Request{Class: Read, Client: Client{Addr: addr}}); err != nil {
 					b.Error(err)
 				}
 			}
@@ -84,16 +84,18 @@ func TestHotPathAllocatesLittle(t *testing.T) {
 	l := limiterOf(t, NewMemory(time.Now), Production())
 	answer, n := http.Header{}, 0
 	client := Client{Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}}
-	got := testing.AllocsPerRun(100, func() {
-		n++
-		client.Identity.KeyID = fmt.Sprint(n % 2)
-		if err := l.Admit(t.Context(), answer, Read, client); err != nil {
-			t.Fatal(err)
+	for _, class := range []Class{Read, Write} {
+		got := testing.AllocsPerRun(100, func() {
+			n++
+			client.Identity.KeyID = fmt.Sprint(n % 2)
+			if err := l.Admit(t.Context(), answer, Request{class, client, 3000}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		// One is the test's, two are the headers' text and its parts; and the race
+		// detector makes pools forget.
+		if got > 5 {
+			t.Errorf("a %s allocates %v times, want 5 at most", class, got)
 		}
-	})
-	// One is the test's, two are the headers' text and its parts; and the race
-	// detector makes pools forget.
-	if got > 5 {
-		t.Errorf("a request allocates %v times", got)
 	}
 }

@@ -35,7 +35,9 @@ func (b *blocked) add(addr netip.Addr, now, until time.Time) {
 	if b.until == nil {
 		b.until = map[netip.Addr]time.Time{}
 	}
-	b.until[addr] = until
+	if until.After(b.until[addr]) { // it stays as long as it was told
+		b.until[addr] = until
+	}
 	b.some.Store(true)
 }
 

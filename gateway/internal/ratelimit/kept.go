@@ -39,16 +39,16 @@ func (s *Shared) mayKeep(e *entry, b *Bucket, now int64) bool {
 }
 
 // lentWait tells how long a request must wait by what Redis has said, or for
-// what this gateway keeps, whichever comes first.
-func (s *Shared) lentWait(e *entry, b *Bucket, now int64) time.Duration {
-	wait := e.lease.wait(now, b.Cost)
+// what this gateway keeps, whichever comes first; and for which rate.
+func (s *Shared) lentWait(e *entry, b *Bucket, now int64) (wait time.Duration, rate int) {
+	wait, rate = e.lease.wait(now, b.Cost)
 	if wait == 0 || e.lease.has(now, b.Cost) {
-		return 0
+		return 0, 0
 	}
 	if kept, ok := s.keptWait(e, b, now); ok {
 		wait = min(wait, kept)
 	}
-	return wait
+	return wait, rate
 }
 
 // use takes from the lease if that has enough, and else from what is kept.

@@ -32,10 +32,37 @@ type lease struct {
 
 // refusal is remembered so that a client over its limit costs no round trips.
 type refusal struct {
-	until int64 // that it is remembered
-	end   int64 // of the wait
-	cost  int64
-	short int // the rate that must be waited for
+	at, until int64 // when it came, and until when it is remembered
+	short     shortage
+}
+
+// shortage is what Redis has told of each rate when one had too little: so what
+// any other cost must wait for is known too.
+type shortage []lack
+
+type lack struct {
+	left   int64 // below nought if more than the limit is used
+	period time.Duration
+	uses   []int64 // pairs, the next to end first: µs until it has left the window, how much it is
+}
+
+// wait tells how long a cost must wait, a time after the shortage was told, and
+// for which rate. What is above the limit for good waits for a period, again
+// and again.
+func (s shortage) wait(after time.Duration, cost int64) (wait time.Duration, rate int) {
+	for i, l := range s {
+		free, end := l.left, time.Duration(0)
+		for uses := l.uses; free < cost && len(uses) > 0; uses = uses[2:] {
+			end, free = time.Duration(uses[0])*time.Microsecond, free+uses[1]
+		}
+		if free < cost {
+			end = after + l.period
+		}
+		if end-after > wait {
+			wait, rate = end-after, i
+		}
+	}
+	return wait, rate
 }
 
 // flight is a question to Redis about one entry, and who waits for its answer.
@@ -47,17 +74,18 @@ type flight struct {
 }
 
 func (l *lease) idle(now int64) bool {
-	return l.flight == nil && now >= l.until && now >= l.refusal.end && (l.unlent == 0 || now >= l.unlentUntil)
+	return l.flight == nil && now >= l.until && now >= l.refusal.until && (l.unlent == 0 || now >= l.unlentUntil)
 }
 
 func (l *lease) has(now, cost int64) bool { return now < l.until && l.left >= cost }
 
-// wait tells how long a request must wait by what Redis has said.
-func (l *lease) wait(now, cost int64) time.Duration {
-	if now < l.refusal.until && cost >= l.refusal.cost {
-		return time.Duration(l.refusal.end - now)
+// wait tells how long a request must wait by what Redis has said, and for which
+// rate.
+func (l *lease) wait(now, cost int64) (time.Duration, int) {
+	if now < l.refusal.until {
+		return l.refusal.short.wait(time.Duration(now-l.refusal.at), cost)
 	}
-	return 0
+	return 0, 0
 }
 
 // state is what is left of a rate in Redis, in the lease and of what is kept
@@ -120,8 +148,8 @@ func (f *flight) land(now int64, err error) {
 	}
 	l.loan, l.left, l.until = f.got, f.got.tokens, f.sent+int64(f.life)
 	l.known, l.knownAt = f.states, now
-	if f.wait > 0 {
-		l.refusal = refusal{until: now + int64(min(f.wait, refusalKept)), end: now + int64(f.wait), cost: f.least, short: f.short}
+	if wait, _ := f.short.wait(0, f.least); wait > 0 {
+		l.refusal = refusal{at: now, until: now + int64(min(wait, refusalKept)), short: f.short}
 	}
 }
 

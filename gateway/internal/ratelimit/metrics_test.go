@@ -25,7 +25,7 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		_ = l.Admit(t.Context(), map[string][]string{}, Read, Client{}) // two are refused
+		_ = l.Admit(t.Context(), map[string][]string{}, Request{Class: Read}) // two are refused
 	}
 	var read metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &read); err != nil {

@@ -24,6 +24,11 @@ const (
 	Failed Class = "failed" // an API key that is none: counts beside what it was sent with
 )
 
+// Bytes stands among the costs of a policy for each byte of a write's body. Such
+// a policy counts bytes: a write costs so many of them before its body, for what
+// is stored beside it, and one for each byte of it.
+const Bytes Class = "bytes"
+
 // By is whose requests a policy counts together.
 type By string
 
@@ -35,8 +40,8 @@ const (
 	ByTenant  By = "tenant"  // a broker, with all its keys
 )
 
-// Policy is one row of the table: what the classes of requests cost, and how
-// much may be used in any window of each length.
+// Policy is one row of the table: what the classes of requests cost, or a write
+// and the bytes of its body, and how much may be used in any window of each length.
 type Policy struct {
 	Name    string           `json:"name"`
 	By      By               `json:"by"`
@@ -47,6 +52,15 @@ type Policy struct {
 // Table is all policies. One that names a class of a request that is made by
 // whom it counts applies; a request must have what it costs under each.
 type Table []Policy
+
+// What a tenant may write in production and in a sandbox: writeBytes for each
+// write, which the smallest one takes on a disk, and its body.
+const (
+	writeBytes   = 4 << 10
+	bytesAMinute = 100 << 20
+	bytesADay    = 1 << 30
+	bytesPolicy  = "tenant-bytes"
+)
 
 // longestWindow bounds what is remembered of a client.
 const longestWindow = 24 * time.Hour
@@ -62,6 +76,7 @@ func Production() Table {
 		{"key-read", ByKey, map[Class]int64{Read: 1}, map[string]int64{"1s": 1_000, "1m": 30_000}},
 		{"key-write", ByKey, map[Class]int64{Write: 1}, map[string]int64{"1s": 200, "1m": 6_000}},
 		{"tenant", ByTenant, map[Class]int64{List: 5, Read: 1, Write: 5}, map[string]int64{"1s": 2_000, "1m": 60_000}},
+		{bytesPolicy, ByTenant, map[Class]int64{Write: writeBytes, Bytes: 1}, map[string]int64{"1m": bytesAMinute, "24h": bytesADay}},
 	}
 }
 
@@ -76,6 +91,7 @@ func Sandbox() Table {
 		{"key-read", ByKey, map[Class]int64{Read: 1}, map[string]int64{"1s": 200, "1m": 5_000}},
 		{"key-write", ByKey, map[Class]int64{Write: 1}, map[string]int64{"1s": 50, "1m": 1_000}},
 		{"tenant", ByTenant, map[Class]int64{List: 5, Read: 1, Write: 5}, map[string]int64{"1s": 400, "1m": 10_000}},
+		{bytesPolicy, ByTenant, map[Class]int64{Write: writeBytes, Bytes: 1}, map[string]int64{"1m": bytesAMinute, "24h": bytesADay}},
 	}
 }
 
@@ -119,8 +135,9 @@ func (t Table) PerSecond(by By, class Class, limit int64) Table {
 	return append(t, p)
 }
 
-// Validate reports everything that is wrong with the table.
-func (t Table) Validate() error {
+// Validate reports everything that is wrong with the table, where a write's body
+// may have up to maxBody bytes.
+func (t Table) Validate(maxBody int64) error {
 	var faults []error
 	names := map[string]bool{}
 	for _, p := range t {
@@ -128,7 +145,7 @@ func (t Table) Validate() error {
 			faults = append(faults, fmt.Errorf("two policies are named %q", p.Name))
 		}
 		names[p.Name] = true
-		faults = append(faults, p.validate())
+		faults = append(faults, p.validate(maxBody))
 	}
 	return errors.Join(faults...)
 }
@@ -136,7 +153,7 @@ func (t Table) Validate() error {
 // policyName is what may stand in a header and in a key of a store as it is.
 var policyName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
-func (p Policy) validate() error {
+func (p Policy) validate(maxBody int64) error {
 	var faults []error
 	fail := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("policy %q: "+format, append([]any{p.Name}, args...)...))
@@ -150,9 +167,8 @@ func (p Policy) validate() error {
 	if len(p.Costs) == 0 || len(p.Windows) == 0 {
 		fail("it has no costs or no windows")
 	}
-	dearest := int64(0)
 	for _, class := range slices.Sorted(maps.Keys(p.Costs)) {
-		if !slices.Contains([]Class{List, Read, Write, Failed}, class) {
+		if !slices.Contains([]Class{List, Read, Write, Failed, Bytes}, class) {
 			fail("there is no class %q", class)
 		}
 		if class == Failed && p.By != ByAddress {
@@ -161,8 +177,11 @@ func (p Policy) validate() error {
 		if p.Costs[class] < 1 {
 			fail("the cost of %s must be above nought", class)
 		}
-		dearest = max(dearest, p.Costs[class])
 	}
+	if p.inBytes() && (p.By == ByAddress || len(p.Costs) != 2 || p.Costs[Write] == 0 || p.Costs[Bytes] != 1) {
+		fail("one that counts bytes must do so by key or tenant, at 1 for bytes, a cost of write and no other")
+	}
+	dearest := p.dearest(maxBody)
 	for _, length := range slices.Sorted(maps.Keys(p.Windows)) {
 		period, err := time.ParseDuration(length)
 		if err != nil || period < time.Second || period > longestWindow || period%time.Second != 0 {
@@ -170,10 +189,25 @@ func (p Policy) validate() error {
 		}
 		// What gateways keep apart is nothing to a request that costs more.
 		if limit := p.Windows[length]; limit < 1 || limit-limit/keptPart < dearest || limit > 1<<40 {
-			fail("the limit %d of %s must be above nought and, an eighth taken off, no less than what a request costs", limit, length)
+			fail("the limit %d of %s must be above nought and, an eighth taken off, no less than what a request costs, up to %d", limit, length, dearest)
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// inBytes tells whether the policy counts bytes, not requests.
+func (p Policy) inBytes() bool { return p.Costs[Bytes] > 0 }
+
+// dearest is what a request costs at most.
+func (p Policy) dearest(maxBody int64) int64 {
+	if p.inBytes() {
+		return p.Costs[Write] + maxBody
+	}
+	dearest := int64(0)
+	for _, cost := range p.Costs {
+		dearest = max(dearest, cost)
+	}
+	return dearest
 }
 
 // rates are the windows as the stores want them, the shortest first. The name

@@ -9,7 +9,7 @@ import (
 
 func TestTheTablesThereAreAreValid(t *testing.T) {
 	for name, table := range map[string]Table{"production": Production(), "sandbox": Sandbox()} {
-		if err := table.Validate(); err != nil {
+		if err := table.Validate(1 << 20); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		var named Table
@@ -35,6 +35,12 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 		"more than the limit":      {`[{"name": "a", "by": "key", "costs": {"read": 5}, "windows": {"1s": 4}}]`, "no less than what a request costs"},
 		"as much as the limit":     {`[{"name": "a", "by": "key", "costs": {"read": 16}, "windows": {"1s": 16}}]`, "no less than what a request costs"},
 		"failed by key":            {`[{"name": "a", "by": "key", "costs": {"failed": 1}, "windows": {"1s": 1}}]`, "failed"},
+		"bytes":                    {`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, ""},
+		"bytes, of no write":       {`[{"name": "a", "by": "tenant", "costs": {"bytes": 1}, "windows": {"1m": 2000000}}]`, "a cost of write"},
+		"bytes at two":             {`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 2}, "windows": {"1m": 3000000}}]`, "at 1 for bytes"},
+		"bytes beside reads":       {`[{"name": "a", "by": "tenant", "costs": {"read": 1, "write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, "no other"},
+		"bytes by address":         {`[{"name": "a", "by": "address", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, "by key or tenant"},
+		"less than a body":         {`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 1100000}}]`, "up to 1048580"},
 		"half a second":            {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"500ms": 1}}]`, "whole seconds"},
 		"a window of no length":    {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},
 		"a window of many days":    {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"48h": 1}}]`, "48h"},
@@ -44,7 +50,7 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 			var table Table
 			err := table.UnmarshalJSON([]byte(c.text))
 			if err == nil {
-				err = table.Validate()
+				err = table.Validate(1 << 20)
 			}
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want it to say %q", err, c.says)

@@ -7,6 +7,11 @@
 // the limit through where two of them meet. Ours divide a window into slots and
 // count what was used until all of its slot has left the window.
 //
+// Most policies count requests. One that costs Bytes counts what writes bring:
+// some bytes for each write, and its body. Both are taken before the body is
+// read, by its Content-Length. A body without one is counted once it has been
+// read, and refused if too little is left.
+//
 // # What is promised
 //
 // Never more than the limit in any window, over all gateways on one Redis: that
@@ -31,7 +36,10 @@
 // local, each counts up to its share, and tells Redis when it is back: a window
 // in which Redis goes may see up to twice the limit if load shifts between
 // gateways just then. The clock of Redis is taken at its word, unless it steps
-// back. And all gateways on one Redis must have the same table.
+// back. And all gateways on one Redis must have the same table. A refusal tells
+// how long to wait by the counts of this gateway and the last answer of Redis: a
+// gateway that refuses by its own count does not ask whether what others let
+// through makes the wait longer, which the next refusal tells.
 package ratelimit
 
 import (
@@ -40,6 +48,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,6 +64,13 @@ import (
 type Client struct {
 	Addr     netip.Addr
 	Identity identity.Identity // anonymous: no valid key
+}
+
+// Request is what is counted.
+type Request struct {
+	Class  Class // Bytes: more of the body of a write that was counted before
+	Client Client
+	Body   int64 // bytes, of a write or of class Bytes
 }
 
 // Limiter applies a table of policies. It is safe for concurrent use.
@@ -82,9 +98,11 @@ type planOf struct {
 
 // plan is which rules apply, at what costs, and how they are told.
 type plan struct {
-	rules  []*rule
-	costs  []int64
-	policy string // the RateLimit-Policy header
+	rules   []*rule // those that count bytes come last
+	costs   []int64
+	perByte []int64 // cost of each byte of a body, beside that
+	policy  string  // the RateLimit-Policy header
+	inBytes int     // the first rate that counts bytes
 }
 
 // scratch is the memory of one decision.
@@ -106,7 +124,8 @@ func New(store Store, table Table, now func() time.Time, meter metric.Meter) (*L
 		l.rules = append(l.rules, rule{p, p.rates()})
 		l.refused.Add(context.Background(), 0, ofPolicy(p.Name)) // a counter that begins at its first event hides that one
 	}
-	for _, class := range []Class{List, Read, Write, Failed} {
+	slices.SortStableFunc(l.rules, func(a, b rule) int { return int(a.Costs[Bytes] - b.Costs[Bytes]) })
+	for _, class := range []Class{List, Read, Write, Bytes, Failed} {
 		for _, keyed := range []bool{false, true} {
 			l.plans[planOf{class, keyed}] = l.plan(class, keyed)
 		}
@@ -118,25 +137,41 @@ func (l *Limiter) plan(class Class, keyed bool) *plan {
 	p := &plan{}
 	for i := range l.rules {
 		r := &l.rules[i]
-		if cost := r.Costs[class]; cost > 0 && keyed == (r.By != ByAddress) {
-			p.rules, p.costs = append(p.rules, r), append(p.costs, cost)
+		cost := r.Costs[class]
+		if cost == 0 || keyed != (r.By != ByAddress) {
+			continue
+		}
+		switch class {
+		case Bytes:
+			p.add(r, 0, 1)
+		case Write:
+			p.add(r, cost, r.Costs[Bytes])
+		default:
+			p.add(r, cost, 0)
 		}
 	}
 	p.policy = policyText(p.rules)
 	return p
 }
 
+func (p *plan) add(r *rule, cost, perByte int64) {
+	p.rules, p.costs, p.perByte = append(p.rules, r), append(p.costs, cost), append(p.perByte, perByte)
+	if !r.inBytes() {
+		p.inBytes += len(r.rates)
+	}
+}
+
 // Admit counts a request, and tells in the answer's headers what is left. Over
 // a limit it is a fault of kind TooMany; when it cannot be counted, and the
 // configuration is to let nothing in then, one of kind Unavailable.
-func (l *Limiter) Admit(ctx context.Context, answer http.Header, class Class, client Client) error {
-	p := l.plans[planOf{class, !client.Identity.IsAnonymous()}]
-	if len(p.rules) == 0 {
+func (l *Limiter) Admit(ctx context.Context, answer http.Header, r Request) error {
+	p := l.plans[planOf{r.Class, !r.Client.Identity.IsAnonymous()}]
+	if len(p.rules) == 0 || r.Class == Bytes && r.Body == 0 {
 		return nil
 	}
 	s := l.pool.Get().(*scratch)
 	defer l.pool.Put(s)
-	s.fill(p, client)
+	s.fill(p, r.Client, r.Body)
 	v, err := l.store.Take(ctx, s.buckets, s.states[:0])
 	if err != nil {
 		return uncounted(err)
@@ -145,14 +180,18 @@ func (l *Limiter) Admit(ctx context.Context, answer http.Header, class Class, cl
 		return nil
 	}
 	s.states = v.States
-	writeHeaders(answer, p.policy, v, l.now())
+	if r.Class == Bytes {
+		addHeaders(answer, p, v, l.now())
+	} else {
+		writeHeaders(answer, p, v, l.now())
+	}
 	if v.Wait == 0 {
 		return nil
 	}
 	return l.tooMany(ctx, p, v)
 }
 
-func (s *scratch) fill(p *plan, client Client) {
+func (s *scratch) fill(p *plan, client Client, body int64) {
 	s.buckets = s.buckets[:0]
 	for i, r := range p.rules {
 		key := Key{Policy: r.Name}
@@ -164,7 +203,7 @@ func (s *scratch) fill(p *plan, client Client) {
 		case ByTenant:
 			key.Name = client.Identity.Broker
 		}
-		s.buckets = append(s.buckets, Bucket{Key: key, Cost: p.costs[i], Rates: r.rates})
+		s.buckets = append(s.buckets, Bucket{Key: key, Cost: p.costs[i] + p.perByte[i]*body, Rates: r.rates})
 	}
 }
 
@@ -185,8 +224,12 @@ func (l *Limiter) tooMany(ctx context.Context, p *plan, v Verdict) error {
 		}
 		left -= len(r.rates)
 	}
+	many := "requests"
+	if v.Refused >= p.inBytes {
+		many = "bytes written"
+	}
 	f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
-		"Too many requests: %s allows %d in %v; wait as Retry-After says.", rate.Formatted, rate.Limit, rate.Period)
+		"Too many %s: %s allows %d in %v; wait as Retry-After says.", many, rate.Formatted, rate.Limit, rate.Period)
 	f.RetryAfter = max(time.Second, v.Wait)
 	return f
 }
@@ -199,21 +242,26 @@ func (l *Limiter) Fail(ctx context.Context, answer http.Header, client netip.Add
 		return nil
 	}
 	var s scratch
-	s.fill(p, Client{Addr: client})
+	s.fill(p, Client{Addr: client}, 0)
 	v, err := l.store.Take(ctx, s.buckets, nil)
 	if err != nil {
 		return uncounted(err)
 	}
 	now := l.now()
+	wait := v.Wait
 	for _, state := range v.States {
 		if state.Left == 0 { // the next one need not be looked at
-			l.blocked.add(clientaddr.Site(client), now, now.Add(max(state.Next, v.Wait)))
+			wait = max(wait, state.Next)
 		}
+	}
+	if wait > 0 {
+		l.blocked.add(clientaddr.Site(client), now, now.Add(wait))
 	}
 	if v.Wait == 0 {
 		return nil
 	}
-	writeHeaders(answer, p.policy, v, now)
+	v.Wait = wait // which all its keys have from now on
+	writeHeaders(answer, p, v, now)
 	return l.tooMany(ctx, p, v)
 }
 
@@ -249,19 +297,20 @@ func (l *Limiter) Look(ctx context.Context, answer http.Header, client Client) (
 	all := &plan{}
 	for i := range l.rules {
 		if l.rules[i].By != ByAddress {
-			all.rules, all.costs = append(all.rules, &l.rules[i]), append(all.costs, 0)
+			all.add(&l.rules[i], 0, 0)
 		}
 	}
 	if len(all.rules) == 0 {
 		return []Standing{}, nil
 	}
 	var s scratch
-	s.fill(all, client)
+	s.fill(all, client, 0)
 	states, err := l.store.Look(ctx, s.buckets, nil)
 	if err != nil {
 		return nil, uncounted(err)
 	}
-	writeHeaders(answer, policyText(all.rules), Verdict{States: states}, l.now())
+	all.policy = policyText(all.rules)
+	writeHeaders(answer, all, Verdict{States: states}, l.now())
 	standings := make([]Standing, 0, len(states))
 	for _, r := range all.rules {
 		for range r.rates {

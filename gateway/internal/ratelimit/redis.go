@@ -98,8 +98,7 @@ type ask struct {
 
 	got    loan
 	states []State
-	wait   time.Duration // until least can be lent; 0: it was
-	short  int           // the rate that must be waited for
+	short  shortage // of least, where it was not lent
 }
 
 // loan is what Redis has lent.
@@ -171,17 +170,31 @@ func (r *Redis) run(ctx context.Context, asks []*ask) error {
 }
 
 func (a *ask) read(values []int64) error {
-	if len(values) != 2+4*len(a.rates) {
-		return fmt.Errorf("ask Redis for tokens: it answers with %d numbers", len(values))
+	strange := func() error {
+		return fmt.Errorf("ask Redis for tokens: its answer for %s is of no form that is known", a.key)
+	}
+	if len(values) < 2 {
+		return strange()
 	}
 	a.got = loan{tokens: values[0], generation: values[1], slots: make([]int64, len(a.rates))}
+	values = values[2:]
+	refused := a.got.tokens < a.least
+	if refused {
+		a.short = make(shortage, len(a.rates))
+	}
 	for i, rate := range a.rates {
-		v := values[2+4*i:]
-		a.states = append(a.states, State{Rate: rate, Left: max(0, v[0]), Next: time.Duration(v[1]) * time.Microsecond})
-		if wait := time.Duration(v[2]) * time.Microsecond; wait > a.wait {
-			a.wait, a.short = wait, i
+		if len(values) < 4 || values[3] < 0 || int64(len(values)-4)/2 < values[3] {
+			return strange()
 		}
-		a.got.slots[i] = v[3]
+		a.states = append(a.states, State{Rate: rate, Left: max(0, values[0]), Next: time.Duration(values[1]) * time.Microsecond})
+		a.got.slots[i] = values[2]
+		if refused {
+			a.short[i] = lack{left: values[0], period: rate.Period, uses: values[4 : 4+2*values[3]]}
+		}
+		values = values[4+2*values[3]:]
+	}
+	if len(values) > 0 {
+		return strange()
 	}
 	return nil
 }
@@ -204,8 +217,8 @@ func (r *Redis) Take(ctx context.Context, buckets []Bucket, states []State) (Ver
 	v := Verdict{States: states}
 	var back []*ask
 	for _, a := range asks {
-		if a.wait > v.Wait {
-			v.Wait, v.Refused = a.wait, len(v.States)+a.short
+		if wait, rate := a.short.wait(0, a.least); wait > v.Wait {
+			v.Wait, v.Refused = wait, len(v.States)+rate
 		}
 		if a.got.tokens > 0 {
 			back = append(back, &ask{key: a.key, rates: a.rates, settle: a.got})

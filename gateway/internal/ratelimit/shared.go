@@ -125,9 +125,8 @@ func (s *Shared) takeLent(buckets []Bucket, states []State) (Verdict, []*flight)
 	v.Wait, v.Refused = localWait(entries, buckets, now, 1)
 	rate := 0
 	for i := range buckets {
-		l := &entries[i].lease
-		if wait := s.lentWait(entries[i], &buckets[i], now); wait > v.Wait {
-			v.Wait, v.Refused = wait, rate+l.refusal.short
+		if wait, short := s.lentWait(entries[i], &buckets[i], now); wait > v.Wait {
+			v.Wait, v.Refused = wait, rate+short
 		}
 		rate += len(buckets[i].Rates)
 	}

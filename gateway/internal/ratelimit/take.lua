@@ -8,7 +8,9 @@
 -- used without a lease, how long ago the last token was used and the life of
 -- the new lease in microseconds; then for each rate its limit, its period in microseconds, and the slot of the lease to
 -- settle. Returns the tokens lent, the generation; then for each rate what is
--- left, the time until more is, the time until the least is, and the slot.
+-- left, the time until more is, the slot, and how many slots follow. These are
+-- told when the least cannot be lent, the oldest first: the time until each has
+-- left the window, and what was used in it.
 local slots = 32
 local now = tonumber(ARGV[1])
 if not now then
@@ -71,21 +73,12 @@ for i = 1, rates do
 	local limit, period = tonumber(ARGV[7 + 3 * i]), tonumber(ARGV[8 + 3 * i])
 	local width = math.floor((period + slots - 1) / slots)
 	local marks = state.marks[i]
-	local wait, slot = 0, math.floor((now + life) / width)
-	if left[i] < least then
-		local order, free = {}, left[i]
+	local slot, order = math.floor((now + life) / width), {}
+	if available < least then
 		for s in pairs(marks) do
 			order[#order + 1] = s
 		end
 		table.sort(order)
-		wait = period
-		for _, s in ipairs(order) do
-			free = free + marks[s]
-			if free >= least then
-				wait = (s + 1) * width + period - now
-				break
-			end
-		end
 	end
 	if grant > 0 then
 		add(marks, slot, grant)
@@ -93,8 +86,12 @@ for i = 1, rates do
 	end
 	answer[#answer + 1] = left[i] - grant
 	answer[#answer + 1] = oldest[i] and (oldest[i] + 1) * width + period - now or 0
-	answer[#answer + 1] = wait
 	answer[#answer + 1] = slot
+	answer[#answer + 1] = #order
+	for _, s in ipairs(order) do
+		answer[#answer + 1] = (s + 1) * width + period - now
+		answer[#answer + 1] = marks[s]
+	end
 end
 if grant > 0 or lent > 0 or used + unlent > 0 then
 	redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', math.ceil(keep / 1000) + 1000)

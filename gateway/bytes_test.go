@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
+)
+
+// hands is a clock that a test moves.
+type hands struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (h *hands) read() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}
+
+func (h *hands) pass(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// retryAfter is how long an answer says to wait.
+func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
+	t.Helper()
+	n, err := strconv.Atoi(got.Header().Get("Retry-After"))
+	if got.Code != http.StatusTooManyRequests || err != nil {
+		t.Fatalf("got %d %v %s, want 429 with Retry-After", got.Code, got.Header(), got.Body)
+	}
+	return time.Duration(n) * time.Second
+}
+
+// twoKeys answers for an auth service that knows two keys of one broker, "key"
+// and "key2", and one of another, "else".
+func twoKeys(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	for key, broker := range map[string]string{"key": "b", "key2": "b", "else": "c"} {
+		if strings.Contains(string(body), authapi.Hash(key)) {
+			io.WriteString(w, `{"broker":"`+broker+`","key_id":"`+key+`","role":"broker","levels":"1234"}`)
+			return
+		}
+	}
+	known(w, r)
+}
+
+// post is a creation, of a body that says its length or does not.
+func post(s *Server, key, kind string, length int64, body io.Reader) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("POST", "/api/2.5/assets", body)
+	r.ContentLength = length
+	r.Header.Set("Content-Type", kind)
+	r.SetBasicAuth(key, "")
+	recorder := httptest.NewRecorder()
+	s.Handler().ServeHTTP(recorder, r)
+	return recorder
+}
+
+// withBytes starts a gateway where a broker may write 1000 bytes a minute, each
+// write being at least 10 of them.
+func withBytes(t *testing.T, clock *hands) *Server {
+	return start(t, func(c *Config) {
+		c.Auth = httpserver.InProcess(http.HandlerFunc(twoKeys))
+		c.Now, c.KeyTTL = clock.read, time.Hour
+		c.Limits.Table = ratelimit.Table{{
+			Name: "tenant-bytes", By: ratelimit.ByTenant,
+			Costs: map[ratelimit.Class]int64{ratelimit.Write: 10, ratelimit.Bytes: 1}, Windows: map[string]int64{"1m": 1000},
+		}}
+	})
+}
+
+func TestABrokerMayWriteSoManyBytesWithAllItsKeys(t *testing.T) {
+	for name, length := range map[string]int64{"of known length": 90, "of no known length": -1} {
+		t.Run(name, func(t *testing.T) {
+			clock := &hands{now: time.Now()}
+			s := withBytes(t, clock)
+			write := func(key string) *httptest.ResponseRecorder {
+				return post(s, key, jsonType, length, strings.NewReader(strings.Repeat("x", 90)))
+			}
+			for i := range 10 {
+				got := write([]string{"key", "key2"}[i%2])
+				if left := `"tenant-bytes-1m";r=` + strconv.Itoa(900-100*i) + ";"; got.Code != 200 || !strings.HasPrefix(got.Header().Get("RateLimit"), left) {
+					t.Fatalf("write %d: got %d, RateLimit %s; want 200 and %s", i, got.Code, got.Header().Get("RateLimit"), left)
+				}
+			}
+			wait := retryAfter(t, write("key2"))
+			if got := write("else"); got.Code != 200 {
+				t.Errorf("another broker: got %d, want 200", got.Code)
+			}
+			clock.pass(wait - time.Second)
+			if got := write("key"); got.Code != 429 {
+				t.Errorf("a second before the wait is over: got %d, want 429", got.Code)
+			}
+			clock.pass(time.Second)
+			if got := write("key"); got.Code != 200 {
+				t.Errorf("after the wait of %v: got %d, want 200", wait, got.Code)
+			}
+		})
+	}
+}
+
+func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
+	s := withBytes(t, &hands{now: time.Now()})
+	body := func() io.Reader { return strings.NewReader(strings.Repeat("x", 100)) }
+	for name, c := range map[string]struct {
+		got    func() *httptest.ResponseRecorder
+		status int
+	}{
+		"of another type": {func() *httptest.ResponseRecorder { return post(s, "key", "text/plain", 100, body()) }, 415},
+		"too long":        {func() *httptest.ResponseRecorder { return post(s, "key", jsonType, 1<<40, body()) }, 413},
+		"without a key":   {func() *httptest.ResponseRecorder { return post(s, "none", jsonType, 100, body()) }, 401},
+		"of a part's end": {func() *httptest.ResponseRecorder {
+			return fetch(t, s, "DELETE", "/api/2.5/assets/there/related_processes/1", "Authorization", basic, "Content-Length", "100")
+		}, 200},
+		"when it's crowded": {func() *httptest.ResponseRecorder {
+			s.inside.Add(1 << 40)
+			defer s.inside.Add(-1 << 40)
+			return post(s, "key", jsonType, 100, body())
+		}, 503},
+		"without room": {func() *httptest.ResponseRecorder {
+			for _, n := range []int64{memory.Small, 1} {
+				for s.bodies.Hold(n) {
+					defer s.bodies.Release(n)
+				}
+			}
+			return post(s, "key", jsonType, -1, body())
+		}, 503},
+	} {
+		if got := c.got(); got.Code != c.status {
+			t.Errorf("%s: got %d %s, want %d", name, got.Code, got.Body, c.status)
+		}
+	}
+	got := post(s, "key", jsonType, 100, body()).Header().Get("RateLimit")
+	if want := `"tenant-bytes-1m";r=860;`; !strings.HasPrefix(got, want) { // 110 now, and 10 each of the three that were counted
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestALimitOfBytesFitsTheLargestBody(t *testing.T) {
+	l := Limits{Table: ratelimit.Production()}
+	if err := l.validate(80 << 20); err != nil {
+		t.Errorf("80 MiB a body: %v", err)
+	}
+	if err := l.validate(90 << 20); err == nil || !strings.Contains(err.Error(), "tenant-bytes") {
+		t.Errorf("90 MiB a body, where a minute has 100 MiB and an eighth is kept: got %v, want it refused", err)
+	}
+}
+
+// TestALockoutIsNotToldShorterThanItIs has an address that is over a limit of
+// writes, too, which is over in a second.
+func TestALockoutIsNotToldShorterThanItIs(t *testing.T) {
+	clock := &hands{now: time.Now()}
+	s := start(t, func(c *Config) {
+		c.Now = clock.read
+		c.Limits.Table = ratelimit.Table{
+			{Name: "address-failed", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{ratelimit.Failed: 1}, Windows: map[string]int64{"1m": 5}},
+			{Name: "address-write", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{ratelimit.Write: 1}, Windows: map[string]int64{"1s": 3}},
+			{Name: "address-read", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{ratelimit.Read: 1}, Windows: map[string]int64{"1s": 100}},
+		}
+	})
+	for range 5 {
+		post(s, "wrong", jsonType, -1, strings.NewReader("{}"))
+	}
+	clock.pass(500 * time.Millisecond)
+	for method, path := range map[string]string{"POST": "/api/2.5/assets", "DELETE": "/api/2.5/assets/there/related_processes/1", "GET": "/api/2.5/assets/there/revisions", "HEAD": "/api/2.5/me"} {
+		got := fetch(t, s, method, path, "Authorization", basic, "Content-Type", jsonType)
+		if wait := retryAfter(t, got); wait < time.Minute {
+			t.Errorf("%s %s: told to wait %v, want the minute that the lockout lasts", method, path, wait)
+		}
+	}
+	if got := fetch(t, s, "GET", "/api/2.5/assets/there", "Authorization", basic); got.Code != 200 {
+		t.Errorf("reading as without a key: got %d, want 200", got.Code)
+	}
+	wait := retryAfter(t, post(s, "key", jsonType, -1, strings.NewReader("{}")))
+	clock.pass(wait - time.Second)
+	if got := post(s, "key", jsonType, -1, strings.NewReader("{}")); got.Code != 429 {
+		t.Errorf("a second before the wait is over: got %d, want 429", got.Code)
+	}
+	clock.pass(time.Second)
+	if got := post(s, "key", jsonType, -1, strings.NewReader("{}")); got.Code != 200 {
+		t.Errorf("after the wait: got %d %s, want 200", got.Code, got.Body)
+	}
+}

@@ -1,0 +1,229 @@
+package ratelimit
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/redistest"
+)
+
+// bytesTable lets a tenant write 10,000 bytes a minute, where each write is at
+// least 100 of them.
+var bytesTable = Table{
+	{Name: "b", By: ByTenant, Costs: map[Class]int64{Write: 100, Bytes: 1}, Windows: map[string]int64{"1m": 10_000, "1h": 50_000}},
+	{Name: "k", By: ByKey, Costs: map[Class]int64{Write: 1}, Windows: map[string]int64{"1s": 10_000}},
+}
+
+// member is a key of a broker.
+func member(broker, key string) Client {
+	return Client{Addr: netip.MustParseAddr("192.0.2.1"), Identity: identity.Identity{Broker: broker, KeyID: key, Role: identity.Broker}}
+}
+
+// clocked returns stores that count by a clock: in memory, in Redis, and in
+// Redis as one of two gateways.
+func clocked(t *testing.T, clock *simulated) map[string]Store {
+	url := redistest.Start(t, "--appendonly", "no").URL()
+	return map[string]Store{
+		"memory":              NewMemory(clock.now),
+		"Redis":               shareAt(t, url, clock, nil),
+		"Redis of 2 gateways": shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *SharedConfig) { c.Gateways = 2 }),
+	}
+}
+
+// waitOf is the whole seconds that a refusal says to wait, 0 for none.
+func waitOf(t *testing.T, err error) time.Duration {
+	t.Helper()
+	if err == nil {
+		return 0
+	}
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Kind != fault.TooMany || f.RetryAfter <= 0 {
+		t.Fatalf("got %v, want a refusal with a time to wait", err)
+	}
+	return time.Duration(seconds(f.RetryAfter)) * time.Second
+}
+
+func TestABrokersKeysShareItsBytes(t *testing.T) {
+	clock := newClock()
+	for name, store := range clocked(t, clock) {
+		t.Run(name, func(t *testing.T) {
+			l, err := New(store, bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write := func(broker, key string, body int64) time.Duration {
+				return waitOf(t, l.Admit(t.Context(), http.Header{}, Request{Write, member(broker, key), body}))
+			}
+			written, refused := int64(0), time.Duration(0)
+			for i := 0; refused == 0; i++ {
+				body := int64(i%7) * 150
+				if refused = write("one", []string{"first", "second"}[i%2], body); refused == 0 {
+					written += 100 + body
+				}
+			}
+			if written > 10_000 || written < 10_000-10_000/keptPart-1000 {
+				t.Errorf("%d bytes were let through before a refusal, want 10000 or a write less", written)
+			}
+			if got := write("two", "other", 900); got > 0 {
+				t.Errorf("another broker must wait %v, want not at all", got)
+			}
+			if got := write("one", "third", 1000); got < 50*time.Second || got > 75*time.Second {
+				t.Errorf("a third key must wait %v, want a minute or the end of a lease more", got)
+			} else {
+				clock.pass(got)
+			}
+			if got := write("one", "third", 1000); got > 0 {
+				t.Errorf("after the wait it must wait %v more, want none", got)
+			}
+		})
+	}
+}
+
+func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
+	clock := newClock()
+	for name, store := range clocked(t, clock) {
+		t.Run(name, func(t *testing.T) {
+			l, err := New(store, bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			admit := func(body int64) error {
+				return l.Admit(t.Context(), http.Header{}, Request{Write, member("one", "first"), body})
+			}
+			if err := admit(8000); err != nil {
+				t.Fatal(err)
+			}
+			for range 50 {
+				if admit(3000) == nil {
+					t.Fatal("11200 bytes were let through, want 10000 at most")
+				}
+			}
+			if err := admit(500); err != nil {
+				t.Errorf("what is left is gone: %v", err)
+			}
+		})
+	}
+}
+
+// TestARefusalTellsEachCostItsWait has what each cost waits for, once Redis has
+// refused one of them: what another gateway has let through.
+func TestARefusalTellsEachCostItsWait(t *testing.T) {
+	clock := newClock()
+	url := redistest.Start(t, "--appendonly", "no").URL()
+	asked, other := shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)
+	take := func(s Store, cost int64) time.Duration {
+		v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: cost, Rates: []limiter.Rate{{Limit: 100, Period: time.Minute}}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Wait
+	}
+	for range 3 {
+		if wait := take(other, 30); wait > 0 {
+			t.Fatalf("must wait %v, want not at all", wait)
+		}
+		clock.pass(15 * time.Second)
+	}
+	// At 45 s, 10 are left. Those of 0 s and 15 s are back after a minute, and the
+	// last a minute after the end of its lease of 10 s; each a slot later at most.
+	before := asked.trips.Load()
+	for cost, want := range map[int64]time.Duration{20: 15 * time.Second, 60: 30 * time.Second, 100: 55 * time.Second} {
+		if wait := take(asked, cost); wait < want || wait > want+2*time.Second {
+			t.Errorf("a cost of %d must wait %v, want %v or a slot more", cost, wait, want)
+		}
+	}
+	if trips := asked.trips.Load() - before; trips != 1 {
+		t.Errorf("three refusals have cost %d round trips, want 1", trips)
+	}
+	if wait := take(asked, 10); wait > 0 {
+		t.Errorf("what is left must wait %v, want not at all", wait)
+	}
+}
+
+func TestHeadersTellOfBytes(t *testing.T) {
+	clock := newClock()
+	l, err := New(NewMemory(clock.now), bytesTable, clock.now, noop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := http.Header{}
+	admit := func(class Class, body int64) error {
+		return l.Admit(t.Context(), answer, Request{class, member("one", "first"), body})
+	}
+	told := func(policy, state, limit string) {
+		t.Helper()
+		if got := answer.Get(policyHeader); got != policy {
+			t.Errorf("RateLimit-Policy: got %s, want %s", got, policy)
+		}
+		if got := answer.Get(stateHeader); got != state {
+			t.Errorf("RateLimit: got %s, want %s", got, state)
+		}
+		if got := answer.Get(limitHeader); got != limit {
+			t.Errorf("X-RateLimit-Limit: got %s, want %s", got, limit)
+		}
+	}
+	policy := `"k-1s";q=10000;w=1, "b-1m";q=10000;qu="content-bytes";w=60, "b-1h";q=50000;qu="content-bytes";w=3600`
+	if err := admit(Write, 5000); err != nil {
+		t.Fatal(err)
+	}
+	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=4900;t=62, "b-1h";r=44900;t=3713`, "10000")
+	if err := admit(Bytes, 4000); err != nil { // of the same request
+		t.Fatal(err)
+	}
+	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=900;t=62, "b-1h";r=40900;t=3713`, "10000")
+	answer = http.Header{}
+	if err := admit(Write, 2000); err == nil || !strings.Contains(err.Error(), "bytes written: b-1m allows 10000") {
+		t.Errorf("got %v, want it to tell of bytes", err)
+	}
+	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=900;t=62, "b-1h";r=40900;t=3713`, "10000")
+	standings, err := l.Look(t.Context(), http.Header{}, member("one", "second"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(standings) != 3 || standings[1].Policy != "b" || standings[1].Left != 900 || standings[1].Costs[Bytes] != 1 {
+		t.Errorf("got %+v, want what is left of bytes", standings)
+	}
+}
+
+// TestALockoutLastsAsLongAsItsLongestWindow has the shorter window end last.
+func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
+	clock := newClock()
+	table := Table{{Name: "f", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3, "1h": 4}}}
+	l, err := New(NewMemory(clock.now), table, clock.now, noop.NewMeterProvider().Meter(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guesser := netip.MustParseAddr("192.0.2.1")
+	fail := func() {
+		t.Helper()
+		if err := l.Fail(t.Context(), http.Header{}, guesser); err != nil {
+			t.Fatalf("within the limit: %v", err)
+		}
+	}
+	fail()
+	clock.pass(time.Hour + time.Duration(slotWidth(time.Hour)) - 10*time.Second)
+	for range 3 {
+		fail()
+	}
+	wait := waitOf(t, l.MayTry(t.Context(), guesser))
+	if wait < time.Minute {
+		t.Errorf("must wait %v, want the minute that it takes", wait)
+	}
+	clock.pass(wait - time.Second)
+	if l.MayTry(t.Context(), guesser) == nil {
+		t.Errorf("was let in a second before the %v were over", wait)
+	}
+	clock.pass(time.Second)
+	if err := l.MayTry(t.Context(), guesser); err != nil {
+		t.Errorf("after the wait: %v", err)
+	}
+}
