@@ -278,7 +278,7 @@ func (s *Server) timeoutOf(c *gin.Context) time.Duration {
 	switch {
 	case c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead:
 		return 0
-	case strings.HasSuffix(c.FullPath(), "/assets"):
+	case isListing(c):
 		return s.config.Manners.ListTimeout
 	default:
 		return s.config.Manners.ReadTimeout

@@ -84,6 +84,9 @@ func (s *Server) route(engine *gin.Engine) {
 	s.routes = engine.Routes()
 }
 
+// isListing tells whether a reading asks for a page of the feed.
+func isListing(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/assets") }
+
 func (s *Server) welcome(c *gin.Context) error {
 	names := make([]string, len(version.Table))
 	for i, v := range version.Table {
