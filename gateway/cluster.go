@@ -54,14 +54,6 @@ func (s *Server) stick(c *gin.Context) error {
 	return nil
 }
 
-// health answers 200 when assets can be read and written, else 503.
-func (s *Server) health(c *gin.Context) error {
-	if err := s.assets.Get(c.Request.Context(), "/readyz"); err != nil {
-		return err
-	}
-	return httpserver.JSON(c, http.StatusOK, gin.H{"status": "ok"})
-}
-
 // spore answers with what the API has, in the form that clients of this family
 // ask for at their start (contract, section 3).
 func (s *Server) spore(v version.Version) gin.HandlerFunc {

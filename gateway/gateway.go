@@ -164,8 +164,9 @@ type Server struct {
 	keys    *apikey.Cache    // in front of auth
 	usage   *apikey.Usage
 	limits  *ratelimit.Limiter
-	inside  atomic.Int64        // requests under way
-	bodies  *memory.Budget      // of requests, being received and forwarded
+	inside  atomic.Int64   // requests under way
+	bodies  *memory.Budget // of requests, being received and forwarded
+	healthy healthCheck
 	crowded metric.Int64Counter // requests that were too many at once
 	decided decisions           // of the limits
 	shared  *ratelimit.Shared   // what limits count in, if that is Redis

@@ -50,8 +50,8 @@ func (s *Server) route(engine *gin.Engine) {
 		r.HEAD("/me", me...)
 		r.GET("/spore", append(look, s.spore(v))...)
 		r.HEAD("/spore", append(look, s.spore(v))...)
-		r.GET("/health", append(look, httpserver.Handle(s.health))...)
-		r.HEAD("/health", append(look, httpserver.Handle(s.health))...)
+		r.GET("/health", httpserver.Quiet, s.health)
+		r.HEAD("/health", httpserver.Quiet, s.health)
 		r.GET("/assets", list...)
 		r.HEAD("/assets", list...)
 		r.POST("/assets", write...)
@@ -112,10 +112,21 @@ func (s *Server) refuse(v version.Version, check func(*gin.Context) error) gin.H
 	})
 }
 
-// needJSON refuses a body of another type (interface document, Create an asset).
+// needJSON refuses a body of another type (interface document, Create an asset),
+// and one that is compressed: it could unfold to any size.
 func needJSON(c *gin.Context) error {
+	refusal := &fault.Error{Kind: fault.UnsupportedMedia}
 	if media, _, err := mime.ParseMediaType(c.GetHeader("Content-Type")); err != nil || media != "application/json" {
-		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type", "Content-Type header should be one of ['application/json']")
+		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Type",
+			Description: "Content-Type header should be one of ['application/json']"})
+	}
+	if coding := strings.Join(c.Request.Header.Values("Content-Encoding"), ", "); coding != "" && !strings.EqualFold(coding, "identity") {
+		c.Header("Accept-Encoding", "identity") // RFC 9110, 15.5.16
+		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Encoding",
+			Description: "Content-Encoding is not accepted: send the body as it is, without that header."})
+	}
+	if len(refusal.Details) > 0 {
+		return refusal
 	}
 	return nil
 }

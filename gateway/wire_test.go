@@ -271,6 +271,35 @@ func TestBodiesAreMeasuredAsTheyCome(t *testing.T) {
 	}
 }
 
+func TestACompressedBodyIsRefused(t *testing.T) {
+	s := start(t, nil)
+	for name, c := range map[string]struct {
+		path, kind, coding string
+		status             int
+		says               []string
+	}{
+		"gzip":                 {"/api/2.5/assets", jsonType, "gzip", 415, []string{`"name":"Content-Encoding"`}},
+		"gzip of a change":     {"/api/2.5/assets/there/items", jsonType, "GZIP", 415, []string{`"name":"Content-Encoding"`}},
+		"two codings":          {"/api/0/assets", jsonType, "identity, br", 415, []string{`"name":"Content-Encoding"`}},
+		"gzip of another type": {"/api/2.5/assets", "text/plain", "gzip", 415, []string{`"name":"Content-Encoding"`, `"name":"Content-Type"`}},
+		"gzip for no asset":    {"/api/2.5/assets/missing/items", jsonType, "gzip", 404, []string{"asset_id"}},
+		"identity":             {"/api/2.5/assets", jsonType, "identity", 200, []string{"{}"}},
+		"nothing said":         {"/api/2.5/assets", jsonType, "", 200, []string{"{}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := fetch(t, s, "POST", c.path, "Authorization", basic, "Content-Type", c.kind, "Content-Encoding", c.coding)
+			if accepts := got.Header().Get("Accept-Encoding"); got.Code != c.status || c.status == 415 && accepts != "identity" || c.status == 200 && accepts != "" {
+				t.Errorf("got %d, Accept-Encoding %q; want %d", got.Code, accepts, c.status)
+			}
+			for _, says := range c.says {
+				if !strings.Contains(got.Body.String(), says) {
+					t.Errorf("got %s, want %s", got.Body, says)
+				}
+			}
+		})
+	}
+}
+
 func TestAssetsAreInOnePlace(t *testing.T) {
 	c := Config{AssetsURLs: []string{"http://assets"}, AuthURLs: []string{"http://auth"}, Secret: make([]byte, identity.MinSecret), Log: slog.New(slog.DiscardHandler)}
 	if err := c.Validate(); err != nil {

@@ -147,6 +147,12 @@ func JSON(c *gin.Context, status int, value any) error {
 	return nil
 }
 
+// quietKey marks a request whose line in the log is for debugging only.
+const quietKey = "quiet"
+
+// Quiet is middleware of routes for health: their requests are logged at debug.
+func Quiet(c *gin.Context) { c.Set(quietKey, true) }
+
 func answerHeaders(c *gin.Context) {
 	c.Header("X-Content-Type-Options", "nosniff")
 }
