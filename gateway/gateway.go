@@ -268,9 +268,7 @@ func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) 
 	if err != nil {
 		return nil, err
 	}
-	return proxy.Remote(pool, signer, func(r *http.Request, err error) {
-		s.config.Log.Error("asset service did not answer", "error", err, "request_id", httpserver.RequestID(r.Context()))
-	}), nil
+	return proxy.Remote(pool, signer), nil
 }
 
 // timeoutOf returns the longest time for a request by its route; 0: as others

@@ -201,13 +201,18 @@ func (s *Server) forward(v version.Version) gin.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return s.assets.Forward(c.Writer, r, proxy.Request{
+		err = s.assets.Forward(c.Writer, r, proxy.Request{
 			Path:    upstreamPath(c, v),
 			Caller:  caller(c),
 			Client:  c.GetHeader(httpserver.ClientHeader),
 			BaseURL: s.baseURL(r),
 			Seed:    seed,
 		})
+		if errors.Is(err, proxy.ErrCut) {
+			_ = c.Error(err)            // recorded for the log; gin returns what it was given
+			panic(http.ErrAbortHandler) // ends the connection
+		}
+		return err
 	})
 }
 

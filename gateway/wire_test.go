@@ -181,6 +181,37 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	}
 }
 
+// TestAnAbsentAssetServiceIsLoggedOnce sends requests while there is none.
+func TestAnAbsentAssetServiceIsLoggedOnce(t *testing.T) {
+	var log journal
+	s := start(t, func(c *Config) {
+		c.Assets, c.AssetsURLs = nil, []string{"http://127.0.0.1:1"}
+		c.Log = log.logger()
+	})
+	const each = 20
+	for range each {
+		for _, path := range []string{"/api/2.5/assets", "/api/2.5/health"} {
+			if got := fetch(t, s, "GET", path); got.Code != 503 || got.Header().Get("Retry-After") == "" {
+				t.Fatalf("%s: got %d %v, want 503 and Retry-After", path, got.Code, got.Header())
+			}
+		}
+	}
+	for says, want := range map[string]int{
+		`"ERROR"`: 0,
+		`"level":"WARN","msg":"requests are refused"`:                                          1,
+		`"level":"INFO","msg":"request","method":"GET","path":"/api/2.5/assets","status":503`:  each,
+		`"level":"DEBUG","msg":"request","method":"GET","path":"/api/2.5/health","status":503`: each,
+		`"INFO"`: each,
+	} {
+		if got := strings.Count(log.String(), says); got != want {
+			t.Errorf("%q is logged %d times, want %d; the log: %s", says, got, want, log.String())
+		}
+	}
+	if !strings.Contains(log.String(), "connection refused") {
+		t.Errorf("the log has no cause: %s", log.String())
+	}
+}
+
 func TestAnAssetServiceThatHangsIsUnavailable(t *testing.T) {
 	s := startOnWire(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
 		http.HandlerFunc(known), func(c *Config) { c.Timeout = 50 * time.Millisecond })
