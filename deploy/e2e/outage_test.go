@@ -31,13 +31,13 @@ func TestAnOutageIsLoggedAsAState(t *testing.T) {
 	await(t, output, `"not ready"`) // of authsvc, which is asked once a second
 	health()
 	redis.Restart(t)
-	a.patch(t, c, fields{"description": "так"}).must(t, 200)
+	soon(t, "owners go on", inForce, func() bool { return a.patch(t, c, fields{"description": "так"}).status == 200 })
 	log := await(t, output, `"ready again"`)
 	if strings.Contains(log, `"level":"ERROR"`) || strings.Contains(log, "/readyz") || strings.Contains(log, "/livez") || strings.Contains(log, "/health") {
 		t.Errorf("an error or a request for health is logged: %s", log)
 	}
-	if got := strings.Count(log, `"path":"/api/2.5/assets/`+c.id+`","status":503`); got != refused {
-		t.Errorf("got %d lines of refused requests, want %d: %s", got, refused, log)
+	if got := strings.Count(log, `"path":"/api/2.5/assets/`+c.id+`","status":503`); got < refused {
+		t.Errorf("got %d lines of refused requests, want at least %d: %s", got, refused, log)
 	}
 	// The gateway, assetsvc and authsvc begin to refuse, authsvc is not ready, as
 	// the gateway and assetsvc see; and changes of keys are not told.
