@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"asset-registry/deploy/processes"
 	"asset-registry/shared/redistest"
@@ -31,7 +32,7 @@ func TestAnOutageIsLoggedAsAState(t *testing.T) {
 	await(t, output, `"not ready"`) // of authsvc, which is asked once a second
 	health()
 	redis.Restart(t)
-	soon(t, "owners go on", inForce, func() bool { return a.patch(t, c, fields{"description": "так"}).status == 200 })
+	soon(t, "owners go on", 10*time.Second, func() bool { return a.patch(t, c, fields{"description": "так"}).status == 200 })
 	log := await(t, output, `"ready again"`)
 	if strings.Contains(log, `"level":"ERROR"`) || strings.Contains(log, "/readyz") || strings.Contains(log, "/livez") || strings.Contains(log, "/health") {
 		t.Errorf("an error or a request for health is logged: %s", log)
