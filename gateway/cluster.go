@@ -49,7 +49,8 @@ func (s *Server) stick(c *gin.Context) error {
 		return fault.New(fault.Precondition, fault.URL, "precondition", "The server of your cookie is gone; repeat the request with the new one.")
 	case c.Query("offset") != "":
 		return fault.New(fault.NotFound, fault.Query, "offset",
-			"Offset expired/invalid: it belongs to other data, as your cookie SERVER_ID does. Start over without an offset, with the new cookie.")
+			"Offset expired/invalid: it belongs to other data, as your cookie SERVER_ID does. "+
+				"Start over without an offset, with the new cookie.")
 	}
 	return nil
 }

@@ -120,7 +120,8 @@ func needJSON(c *gin.Context) error {
 		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Type",
 			Description: "Content-Type header should be one of ['application/json']"})
 	}
-	if coding := strings.Join(c.Request.Header.Values("Content-Encoding"), ", "); coding != "" && !strings.EqualFold(coding, "identity") {
+	coding := strings.Join(c.Request.Header.Values("Content-Encoding"), ", ")
+	if coding != "" && !strings.EqualFold(coding, "identity") {
 		c.Header("Accept-Encoding", "identity") // RFC 9110, 15.5.16
 		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Encoding",
 			Description: "Content-Encoding is not accepted: send the body as it is, without that header."})

@@ -85,7 +85,8 @@ func NewEngine(o Options) *gin.Engine {
 	if o.Telemetry == nil {
 		o.Telemetry = &telemetry.Telemetry{}
 	}
-	engine.Use(answerHeaders, observe(o.Name, o.Telemetry, o.Edge), accessLog(o.Log, o.LogLevel, outage.New(o.Log, "requests are refused")), deadline(o), recoverPanic)
+	refused := outage.New(o.Log, "requests are refused")
+	engine.Use(answerHeaders, observe(o.Name, o.Telemetry, o.Edge), accessLog(o.Log, o.LogLevel, refused), deadline(o), recoverPanic)
 	engine.NoRoute(Handle(func(*gin.Context) error {
 		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
 	}))

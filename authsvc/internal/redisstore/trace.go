@@ -58,7 +58,8 @@ func away(err error) error {
 	if is && !slices.ContainsFunc(states, func(state string) bool { return strings.HasPrefix(answered.Error(), state) }) {
 		return err
 	}
-	f := fault.New(fault.Unavailable, fault.URL, "authorization", "Keys and tokens cannot be checked now; repeat the request.")
+	f := fault.New(fault.Unavailable, fault.URL, "authorization",
+		"Keys and tokens cannot be checked now; repeat the request.")
 	return fmt.Errorf("%w: %w", f, err)
 }
 
