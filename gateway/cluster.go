@@ -27,27 +27,32 @@ func serverIDOf(secret []byte) string {
 	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// stick gives the cookie to a client that does not have it. A write with the
-// cookie of another server is refused: it may rest on what was read there. A
-// client without any is served.
+// stick gives the cookie to a client that has none. A client with the cookie of
+// other data learns of it where it can start over: a write is refused with 412,
+// a page after an offset with 404 (contract, decision 24), and both give the new
+// cookie, as a listing from the start does. Other readings leave the old cookie
+// in place: a client that got the new one there would go on from its old offset.
 func (s *Server) stick(c *gin.Context) error {
 	cookie, err := c.Request.Cookie(serverCookie)
 	if err == nil && cookie.Value == s.config.ServerID {
 		return nil
 	}
+	reads := c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
+	if err == nil && reads && !isListing(c) {
+		return nil
+	}
 	http.SetCookie(c.Writer, &http.Cookie{Name: serverCookie, Value: s.config.ServerID, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
-	if err == nil && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
+	switch {
+	case err != nil: // the client has no cookie
+		return nil
+	case !reads:
 		return fault.New(fault.Precondition, fault.URL, "precondition", "The server of your cookie is gone; repeat the request with the new one.")
+	case c.Query("offset") != "":
+		return fault.New(fault.NotFound, fault.Query, "offset",
+			"Offset expired/invalid: it belongs to other data, as your cookie SERVER_ID does. "+
+				"Start over without an offset, with the new cookie.")
 	}
 	return nil
-}
-
-// health answers 200 when assets can be read and written, else 503.
-func (s *Server) health(c *gin.Context) error {
-	if err := s.assets.Get(c.Request.Context(), "/readyz"); err != nil {
-		return err
-	}
-	return httpserver.JSON(c, http.StatusOK, gin.H{"status": "ok"})
 }
 
 // spore answers with what the API has, in the form that clients of this family

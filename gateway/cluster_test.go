@@ -39,6 +39,16 @@ func TestTheServersCookie(t *testing.T) {
 		"a read with it":                          {"GET", "/api/2.5/assets", "this", 200, ""},
 		"a read with another's":                   {"GET", "/api/2.5/assets", "gone", 200, "this"},
 		"a client's first request":                {"HEAD", "/api/0/spore", "", 200, "this"},
+		"a page without one":                      {"GET", "/api/2.5/assets?offset=2026-11-20", "", 200, "this"},
+		"a page with it":                          {"GET", "/api/2.5/assets?offset=2026-11-20", "this", 200, ""},
+		"a page with another's":                   {"GET", "/api/2.5/assets?limit=1&offset=2026-11-20", "gone", 404, "this"},
+		"a page with another's, in an old guise":  {"GET", "/api/2.4/assets?offset=2026-11-20", "gone", 404, "this"},
+		"a page with another's, in the newest":    {"GET", "/api/0/assets?offset=2026-11-20", "gone", 404, "this"},
+		"a page's header with another's":          {"HEAD", "/api/2.5/assets?offset=2026-11-20", "gone", 404, "this"},
+		"a start with an empty offset":            {"GET", "/api/2.5/assets?offset=", "gone", 200, "this"},
+		"an asset with another's":                 {"GET", "/api/2.5/assets/there", "gone", 200, ""}, // its next page must be refused
+		"an asset without one":                    {"GET", "/api/2.5/assets/there", "", 200, "this"},
+		"a later first request":                   {"HEAD", "/api/0/spore", "gone", 200, ""},
 		"a write without one":                     {"POST", "/api/2.5/assets", "", 200, "this"},
 		"a write with it":                         {"PATCH", "/api/2.5/assets/there", "this", 200, ""},
 		"a creation with another's":               {"POST", "/api/2.5/assets", "gone", 412, "this"},
@@ -51,6 +61,9 @@ func TestTheServersCookie(t *testing.T) {
 			got, set := ask(t, s, c.method, c.path, c.cookie)
 			if got.Code != c.status || set != c.set {
 				t.Errorf("got %d and the cookie %q, want %d and %q", got.Code, set, c.status, c.set)
+			}
+			if c.status == 404 && c.method != "HEAD" && !strings.Contains(got.Body.String(), `"location":"querystring","name":"offset"`) {
+				t.Errorf("got %s", got.Body)
 			}
 			if c.status == 412 && !strings.Contains(got.Body.String(), `"location":"url","name":"precondition"`) {
 				t.Errorf("got %s", got.Body)
@@ -71,6 +84,27 @@ func TestAClientThatRepeatsWithTheNewCookieSucceeds(t *testing.T) {
 	}
 	if got, set := ask(t, start(t, nil), "POST", "/api/2.5/assets", second); got.Code != 200 || set != "" {
 		t.Errorf("at another gateway of the same registry: got %d and %q", got.Code, set)
+	}
+}
+
+// TestASynchroniserStartsOver follows the feed of one registry and then meets
+// another at the same address, reading an asset first.
+func TestASynchroniserStartsOver(t *testing.T) {
+	one, other := start(t, nil), start(t, func(c *Config) { c.Secret = []byte(strings.Repeat("o", 32)) })
+	_, first := ask(t, other, "GET", "/api/2.5/assets", "")
+	const page = "/api/2.5/assets?offset=2026-11-20T12:00:00Z"
+	if got, set := ask(t, one, "GET", "/api/2.5/assets/there", first); got.Code != 200 || set != "" {
+		t.Fatalf("an asset: got %d and the cookie %q, want 200 and none", got.Code, set)
+	}
+	got, second := ask(t, one, "GET", page, first)
+	if got.Code != 404 || second == "" || second == first {
+		t.Fatalf("its next page: got %d and the cookie %q, want 404 and another than %q", got.Code, second, first)
+	}
+	if got, set := ask(t, one, "GET", "/api/2.5/assets", second); got.Code != 200 || set != "" {
+		t.Errorf("its new start: got %d and the cookie %q, want 200 and none", got.Code, set)
+	}
+	if got, _ := ask(t, one, "GET", page, second); got.Code != 200 {
+		t.Errorf("a page after that: got %d, want 200", got.Code)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Shares of the requests that may be under way at once, in percent, up to which
 // one of a kind is let in: so when there are too many, those that matter least
-// are the first to be refused. Questions for health have no limit.
+// are the first to be refused. Health has a bound of its own.
 const (
 	anonymousShare = 70
 	keyedShare     = 85
@@ -32,12 +32,17 @@ func (s *Server) crowd(class ratelimit.Class) gin.HandlerFunc {
 		}
 		defer s.inside.Add(-1)
 		if s.inside.Add(1) > max(1, most*share/100) {
-			s.crowded.Add(c.Request.Context(), 1)
-			httpserver.Handle(func(*gin.Context) error {
-				return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many requests now; repeat this one.")
-			})(c)
+			s.tooMany(c)
 			return
 		}
 		c.Next()
 	}
+}
+
+// tooMany refuses a request since too many are under way.
+func (s *Server) tooMany(c *gin.Context) {
+	s.crowded.Add(c.Request.Context(), 1)
+	httpserver.Handle(func(*gin.Context) error {
+		return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many requests now; repeat this one.")
+	})(c)
 }

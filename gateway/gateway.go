@@ -165,8 +165,9 @@ type Server struct {
 	keys    *apikey.Cache    // in front of auth
 	usage   *apikey.Usage
 	limits  *ratelimit.Limiter
-	inside  atomic.Int64        // requests under way
-	bodies  *memory.Budget      // of requests, being received and forwarded
+	inside  atomic.Int64   // requests under way
+	bodies  *memory.Budget // of requests, being received and forwarded
+	healthy healthCheck
 	crowded metric.Int64Counter // requests that were too many at once
 	decided decisions           // of the limits
 	shared  *ratelimit.Shared   // what limits count in, if that is Redis
@@ -268,9 +269,7 @@ func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) 
 	if err != nil {
 		return nil, err
 	}
-	return proxy.Remote(pool, signer, func(r *http.Request, err error) {
-		s.config.Log.Error("asset service did not answer", "error", err, "request_id", httpserver.RequestID(r.Context()))
-	}), nil
+	return proxy.Remote(pool, signer), nil
 }
 
 // timeoutOf returns the longest time for a request by its route; 0: as others
@@ -279,7 +278,7 @@ func (s *Server) timeoutOf(c *gin.Context) time.Duration {
 	switch {
 	case c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead:
 		return 0
-	case strings.HasSuffix(c.FullPath(), "/assets"):
+	case isListing(c):
 		return s.config.Manners.ListTimeout
 	default:
 		return s.config.Manners.ReadTimeout

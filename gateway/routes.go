@@ -51,8 +51,8 @@ func (s *Server) route(engine *gin.Engine) {
 		r.HEAD("/me", me...)
 		r.GET("/spore", append(look, s.spore(v))...)
 		r.HEAD("/spore", append(look, s.spore(v))...)
-		r.GET("/health", append(look, httpserver.Handle(s.health))...)
-		r.HEAD("/health", append(look, httpserver.Handle(s.health))...)
+		r.GET("/health", httpserver.Quiet, s.health)
+		r.HEAD("/health", httpserver.Quiet, s.health)
 		r.GET("/assets", list...)
 		r.HEAD("/assets", list...)
 		r.POST("/assets", write...)
@@ -85,6 +85,9 @@ func (s *Server) route(engine *gin.Engine) {
 	s.routes = engine.Routes()
 }
 
+// isListing tells whether a reading asks for a page of the feed.
+func isListing(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/assets") }
+
 func (s *Server) welcome(c *gin.Context) error {
 	names := make([]string, len(version.Table))
 	for i, v := range version.Table {
@@ -109,16 +112,33 @@ func (s *Server) refuse(v version.Version, check func(*gin.Context) error) gin.H
 	})
 }
 
-// needJSON refuses a body of another type (interface document, Create an asset).
+// needJSON refuses a body of another type (interface document, Create an asset),
+// and one that is compressed: it could unfold to any size.
 func needJSON(c *gin.Context) error {
-	kind := c.GetHeader("Content-Type")
-	if kind == "application/json" {
-		return nil
+	refusal := &fault.Error{Kind: fault.UnsupportedMedia}
+	if !isJSON(c.GetHeader("Content-Type")) {
+		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Type",
+			Description: "Content-Type header should be one of ['application/json']"})
 	}
-	if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
-		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type", "Content-Type header should be one of ['application/json']")
+	coding := strings.Join(c.Request.Header.Values("Content-Encoding"), ", ")
+	if coding != "" && !strings.EqualFold(coding, "identity") {
+		c.Header("Accept-Encoding", "identity") // RFC 9110, 15.5.16
+		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Encoding",
+			Description: "Content-Encoding is not accepted: send the body as it is, without that header."})
+	}
+	if len(refusal.Details) > 0 {
+		return refusal
 	}
 	return nil
+}
+
+// isJSON reports whether a content type is JSON's, whatever its parameters.
+func isJSON(kind string) bool {
+	if kind == "application/json" { // what nearly all send
+		return true
+	}
+	media, _, err := mime.ParseMediaType(kind)
+	return err == nil && media == "application/json"
 }
 
 // holdBody holds the memory of the body that will be read until the request is
@@ -196,13 +216,18 @@ func (s *Server) forward(v version.Version) gin.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return s.assets.Forward(c.Writer, r, proxy.Request{
+		err = s.assets.Forward(c.Writer, r, proxy.Request{
 			Path:    upstreamPath(c, v),
 			Caller:  caller(c),
 			Client:  c.GetHeader(httpserver.ClientHeader),
 			BaseURL: s.baseURL(r),
 			Seed:    seed,
 		})
+		if errors.Is(err, proxy.ErrCut) {
+			_ = c.Error(err)            // recorded for the log; gin returns what it was given
+			panic(http.ErrAbortHandler) // ends the connection
+		}
+		return err
 	})
 }
 

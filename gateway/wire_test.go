@@ -181,6 +181,37 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	}
 }
 
+// TestAnAbsentAssetServiceIsLoggedOnce sends requests while there is none.
+func TestAnAbsentAssetServiceIsLoggedOnce(t *testing.T) {
+	var log journal
+	s := start(t, func(c *Config) {
+		c.Assets, c.AssetsURLs = nil, []string{"http://127.0.0.1:1"}
+		c.Log = log.logger()
+	})
+	const each = 20
+	for range each {
+		for _, path := range []string{"/api/2.5/assets", "/api/2.5/health"} {
+			if got := fetch(t, s, "GET", path); got.Code != 503 || got.Header().Get("Retry-After") == "" {
+				t.Fatalf("%s: got %d %v, want 503 and Retry-After", path, got.Code, got.Header())
+			}
+		}
+	}
+	for says, want := range map[string]int{
+		`"ERROR"`: 0,
+		`"level":"WARN","msg":"requests are refused"`:                                          1,
+		`"level":"INFO","msg":"request","method":"GET","path":"/api/2.5/assets","status":503`:  each,
+		`"level":"DEBUG","msg":"request","method":"GET","path":"/api/2.5/health","status":503`: each,
+		`"INFO"`: each,
+	} {
+		if got := strings.Count(log.String(), says); got != want {
+			t.Errorf("%q is logged %d times, want %d; the log: %s", says, got, want, log.String())
+		}
+	}
+	if !strings.Contains(log.String(), "connection refused") {
+		t.Errorf("the log has no cause: %s", log.String())
+	}
+}
+
 func TestAnAssetServiceThatHangsIsUnavailable(t *testing.T) {
 	s := startOnWire(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
 		http.HandlerFunc(known), func(c *Config) { c.Timeout = 50 * time.Millisecond })
@@ -266,6 +297,35 @@ func TestBodiesAreMeasuredAsTheyCome(t *testing.T) {
 			s.Handler().ServeHTTP(recorder, r)
 			if recorder.Code != c.status || !strings.Contains(recorder.Body.String(), c.says) {
 				t.Errorf("got %d %s", recorder.Code, recorder.Body)
+			}
+		})
+	}
+}
+
+func TestACompressedBodyIsRefused(t *testing.T) {
+	s := start(t, nil)
+	for name, c := range map[string]struct {
+		path, kind, coding string
+		status             int
+		says               []string
+	}{
+		"gzip":                 {"/api/2.5/assets", jsonType, "gzip", 415, []string{`"name":"Content-Encoding"`}},
+		"gzip of a change":     {"/api/2.5/assets/there/items", jsonType, "GZIP", 415, []string{`"name":"Content-Encoding"`}},
+		"two codings":          {"/api/0/assets", jsonType, "identity, br", 415, []string{`"name":"Content-Encoding"`}},
+		"gzip of another type": {"/api/2.5/assets", "text/plain", "gzip", 415, []string{`"name":"Content-Encoding"`, `"name":"Content-Type"`}},
+		"gzip for no asset":    {"/api/2.5/assets/missing/items", jsonType, "gzip", 404, []string{"asset_id"}},
+		"identity":             {"/api/2.5/assets", jsonType, "identity", 200, []string{"{}"}},
+		"nothing said":         {"/api/2.5/assets", jsonType, "", 200, []string{"{}"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := fetch(t, s, "POST", c.path, "Authorization", basic, "Content-Type", c.kind, "Content-Encoding", c.coding)
+			if accepts := got.Header().Get("Accept-Encoding"); got.Code != c.status || c.status == 415 && accepts != "identity" || c.status == 200 && accepts != "" {
+				t.Errorf("got %d, Accept-Encoding %q; want %d", got.Code, accepts, c.status)
+			}
+			for _, says := range c.says {
+				if !strings.Contains(got.Body.String(), says) {
+					t.Errorf("got %s, want %s", got.Body, says)
+				}
 			}
 		})
 	}

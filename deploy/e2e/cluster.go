@@ -33,6 +33,7 @@ func testCluster(t *testing.T, a api) {
 	}
 	change.header = with(fresh)
 	a.do(t, change).must(t, 200)
+	a.startOver(t, cookie)
 
 	if got := a.do(t, call{method: "GET", path: "/api/" + a.version + "/health"}).must(t, 200); got.json["status"] != "ok" {
 		t.Errorf("health: %s", got.text)
@@ -40,5 +41,28 @@ func testCluster(t *testing.T, a api) {
 	spore := a.do(t, call{method: "GET", path: "/api/" + a.version + "/spore"}).must(t, 200)
 	if spore.json["base_url"] != a.base+"/api/"+a.current() || spore.json["methods"] == nil {
 		t.Errorf("spore: %s", spore.text)
+	}
+}
+
+// startOver follows the feed with the cookie of other data, as a synchroniser
+// does whose registry was restored from a backup.
+func (a api) startOver(t *testing.T, cookie string) {
+	t.Helper()
+	gone := map[string]string{"Cookie": "SERVER_ID=gone"}
+	a.publish(t, validAsset()) // an empty registry has no offset
+	next := text(a.page(t, "?limit=1").next["path"])
+	if got := a.do(t, call{method: "GET", path: next}).must(t, 200); !strings.HasPrefix(got.header.Get("Set-Cookie"), cookie) {
+		t.Errorf("a page without a cookie sets %q, want %q", got.header.Get("Set-Cookie"), cookie)
+	}
+	if got := a.do(t, call{method: "GET", path: "/assets/" + strings.Repeat("0", 32), header: gone}).must(t, 404); got.header.Get("Set-Cookie") != "" {
+		t.Errorf("an asset sets %q before the next page is refused, want no cookie", got.header.Get("Set-Cookie"))
+	}
+	refused := a.do(t, call{method: "GET", path: next, header: gone}).fails(t, 404, "querystring/offset")
+	if got, _, _ := strings.Cut(refused.header.Get("Set-Cookie"), ";"); got != cookie {
+		t.Errorf("a page after an offset of other data sets %q, want %q", got, cookie)
+	}
+	a.do(t, call{method: "GET", path: next, header: map[string]string{"Cookie": cookie}}).must(t, 200)
+	if got := a.do(t, call{method: "GET", path: "/assets?limit=1", header: gone}).must(t, 200); !strings.HasPrefix(got.header.Get("Set-Cookie"), cookie) {
+		t.Errorf("a listing from the start sets %q, want %q", got.header.Get("Set-Cookie"), cookie)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -121,10 +122,15 @@ func TestStandalone(t *testing.T) {
 	addr := freeAddr(t)
 	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{})
 	Run(t, "http://"+addr)
+	t.Run("bytes on the wire", func(t *testing.T) { testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", addr) }) })
 }
 
 func TestSplit(t *testing.T) {
-	Run(t, split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{}, &processes.Output{}).URL)
+	base := split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{}, &processes.Output{}).URL
+	Run(t, base)
+	t.Run("bytes on the wire", func(t *testing.T) {
+		testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(base, "http://")) })
+	})
 }
 
 func TestSplitOnRedis(t *testing.T) {

@@ -100,6 +100,10 @@ func testBadBodies(t *testing.T, a api) {
 			}
 		})
 	}
+	compressed := call{method: "POST", path: "/assets", key: "broker", body: string(good)}.with("Content-Encoding", "gzip")
+	if got := a.do(t, compressed).fails(t, 415, "header/Content-Encoding"); got.header.Get("Accept-Encoding") != "identity" {
+		t.Errorf("a compressed body: got Accept-Encoding %q, want identity", got.header.Get("Accept-Encoding"))
+	}
 	for name, size := range map[string]int{"10 MB": 10_000_000, "a byte too many": 1<<20 + 1} {
 		t.Run(name, func(t *testing.T) {
 			a.post(t, strings.Repeat(" ", size)).fails(t, 413, "body/data")

@@ -8,9 +8,13 @@ import (
 
 // The bounds of what is taken of a body that nobody wants.
 const (
-	minRest     = 256 << 10 // bytes; up to so many, net/http reads before it answers
+	minRest     = 256 << 10 // bytes; up to so many, the connection goes on after them
 	maxRest     = 16 << 20
 	restTimeout = 5 * time.Second
+
+	// strayTimeout is how long net/http waits, before it answers, for the body of
+	// a method that has none.
+	strayTimeout = time.Second
 )
 
 // lingering reads what is left of a refused request's body, once next has
@@ -25,6 +29,10 @@ func lingering(next http.Handler) http.Handler {
 			return
 		}
 		b := &body{ReadCloser: r.Body, control: http.NewResponseController(w)}
+		switch r.Method {
+		case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
+			_ = b.control.SetReadDeadline(time.Now().Add(strayTimeout)) // fails if the connection is gone
+		}
 		own := *r // net/http looks at what it has made itself
 		own.Body = b
 		next.ServeHTTP(w, &own)
@@ -35,28 +43,34 @@ func lingering(next http.Handler) http.Handler {
 // body is a request's body that may be unwanted.
 type body struct {
 	io.ReadCloser
-	control              *http.ResponseController
-	begun, over, lingers bool
+	control         *http.ResponseController
+	begun, over     bool
+	whole           bool // it was read to its end
+	lingers, closes bool // after the answer: what is left is read; the connection is closed
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	b.begun = true
 	n, err := b.ReadCloser.Read(p)
-	b.over = err != nil
+	b.over, b.whole = err != nil, err == io.EOF
 	return n, err
 }
 
 // unwanted is told before a request is refused by the answer with these headers.
+// The answer then waits for no more of the body.
 func unwanted(r *http.Request, answer http.Header) {
 	b, ok := r.Body.(*body)
-	if !ok || b.over || r.ContentLength >= 0 && r.ContentLength <= minRest || r.ContentLength > maxRest {
+	if !ok || b.over || r.ContentLength > maxRest {
 		return
 	}
 	if !b.begun && r.Header.Get("Expect") != "" { // who waits for a 100 (Continue) has sent nothing yet
 		return
 	}
-	if b.lingers = b.control.EnableFullDuplex() == nil; b.lingers { // net/http answers without reading
-		answer.Set("Connection", "close") // and would take what is left for the next request
+	if b.lingers = b.control.EnableFullDuplex() == nil; !b.lingers { // else net/http answers without reading
+		return
+	}
+	if b.closes = r.ContentLength < 0 || r.ContentLength > minRest; b.closes {
+		answer.Set("Connection", "close")
 	}
 }
 
@@ -64,5 +78,8 @@ func (b *body) linger() {
 	if !b.lingers || b.control.Flush() != nil || b.control.SetReadDeadline(time.Now().Add(restTimeout)) != nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // the connection is closed, whatever came
+	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // body knows how it has ended
+	if !b.whole && !b.closes {
+		panic(http.ErrAbortHandler) // else net/http takes what is left for the next request
+	}
 }

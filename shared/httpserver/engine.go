@@ -20,6 +20,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/outage"
 	"asset-registry/shared/telemetry"
 )
 
@@ -71,7 +72,8 @@ type Options struct {
 // NewEngine returns a gin engine that answers /livez and /readyz, logs one
 // line per request (never its query or headers, which may hold secrets), turns
 // panics, errors and unknown routes into the error body, and gives every
-// request a deadline.
+// request a deadline. It logs as states, not request by request, that requests
+// are refused since something is away, and that the service is not ready.
 func NewEngine(o Options) *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
@@ -83,14 +85,18 @@ func NewEngine(o Options) *gin.Engine {
 	if o.Telemetry == nil {
 		o.Telemetry = &telemetry.Telemetry{}
 	}
-	engine.Use(answerHeaders, observe(o.Name, o.Telemetry, o.Edge), accessLog(o.Log, o.LogLevel), deadline(o), recoverPanic)
+	refused := outage.New(o.Log, "requests are refused")
+	engine.Use(answerHeaders, observe(o.Name, o.Telemetry, o.Edge), accessLog(o.Log, o.LogLevel, refused), deadline(o), recoverPanic)
 	engine.NoRoute(Handle(func(*gin.Context) error {
 		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
 	}))
 	engine.NoMethod(Handle(NoMethod))
-	engine.GET("/livez", Handle(func(c *gin.Context) error { return JSON(c, http.StatusOK, gin.H{"status": "ok"}) }))
-	engine.GET("/readyz", Handle(func(c *gin.Context) error {
-		if err := o.Ready(c.Request.Context()); err != nil {
+	engine.GET("/livez", Quiet, Handle(func(c *gin.Context) error { return JSON(c, http.StatusOK, gin.H{"status": "ok"}) }))
+	readiness := readiness{log: o.Log}
+	engine.GET("/readyz", Quiet, Handle(func(c *gin.Context) error {
+		err := o.Ready(c.Request.Context())
+		readiness.tell(c.Request.Context(), err)
+		if err != nil {
 			_ = c.Error(err) // recorded for the log; gin returns what it was given
 			return JSON(c, http.StatusServiceUnavailable, gin.H{"status": "unavailable"})
 		}
@@ -151,6 +157,12 @@ func JSON(c *gin.Context, status int, value any) error {
 	return nil
 }
 
+// quietKey marks a request whose line in the log is for debugging only.
+const quietKey = "quiet"
+
+// Quiet is middleware of routes for health: their requests are logged at debug.
+func Quiet(c *gin.Context) { c.Set(quietKey, true) }
+
 func answerHeaders(c *gin.Context) {
 	c.Header("X-Content-Type-Options", "nosniff")
 }
@@ -163,7 +175,7 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
-func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
+func accessLog(log *slog.Logger, level slog.Level, refused *outage.Log) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, path := time.Now(), c.Request.URL.Path // handlers may forward the request elsewhere
 		client := c.GetHeader(ClientHeader)
@@ -171,7 +183,12 @@ func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
 		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestIDKey{}, id))
 		defer func() { // also when the request is aborted by a panic
 			ctx, level, status := c.Request.Context(), level, c.Writer.Status()
-			if status >= http.StatusInternalServerError {
+			switch {
+			case c.GetBool(quietKey):
+				level = slog.LevelDebug
+			case status == http.StatusServiceUnavailable:
+				refused.Failed(why(c))
+			case status >= http.StatusInternalServerError:
 				level = slog.LevelError
 			}
 			if !log.Enabled(ctx, level) {
@@ -198,6 +215,17 @@ func accessLog(log *slog.Logger, level slog.Level) gin.HandlerFunc {
 		}()
 		c.Next()
 	}
+}
+
+// errBehind stands for the cause that another service has in its log.
+var errBehind = errors.New("a service behind this one has refused it")
+
+// why returns the error that a request has ended with.
+func why(c *gin.Context) error {
+	if last := c.Errors.Last(); last != nil {
+		return last.Err
+	}
+	return errBehind
 }
 
 func recoverPanic(c *gin.Context) {

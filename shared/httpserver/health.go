@@ -2,11 +2,41 @@ package httpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 )
+
+// readiness logs when a service stops being ready, and when it is again.
+type readiness struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	since time.Time // it is not ready; zero: it is
+	times int       // it has said so since then
+}
+
+// tell notes what was found out for a caller with a context. One that has left
+// learns nothing of the service.
+func (r *readiness) tell(ctx context.Context, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch ready := r.since.IsZero(); {
+	case err != nil && errors.Is(ctx.Err(), context.Canceled):
+	case err != nil:
+		if r.times++; ready {
+			r.since = time.Now()
+			r.log.Warn("not ready", "error", err)
+		}
+	case !ready:
+		r.log.Info("ready again", "times", r.times, "seconds", time.Since(r.since).Seconds())
+		r.since, r.times = time.Time{}, 0
+	}
+}
 
 // healthTimeout bounds a question for health.
 const healthTimeout = 2 * time.Second

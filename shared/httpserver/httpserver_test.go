@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -102,6 +103,49 @@ func TestTheLogHasTheErrorAndNoQueryOrHeader(t *testing.T) {
 	newEngine(&log, nil).ServeHTTP(httptest.NewRecorder(), req)
 	if line := log.String(); !strings.Contains(line, "secret state") || !strings.Contains(line, `"request_id":"r1"`) || strings.Contains(line, "canary") {
 		t.Errorf("got %s", line)
+	}
+}
+
+// TestAnOutageIsNotLoggedRequestByRequest refuses many requests and answers many
+// questions for health, and counts the lines of each level.
+func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
+	var log bytes.Buffer
+	var away error
+	engine := NewEngine(Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), LogLevel: slog.LevelInfo, Timeout: time.Minute, Ready: func(context.Context) error { return away }})
+	engine.GET("/work", Handle(func(*gin.Context) error {
+		if away != nil {
+			return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, fault.URL, "store", "wait"), away)
+		}
+		return nil
+	}))
+	ask := func() {
+		for _, path := range []string{"/work", "/readyz", "/livez"} {
+			engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+		}
+	}
+	const each = 20
+	for _, away = range []error{nil, errors.New("the store is gone"), nil} {
+		for range each {
+			ask()
+		}
+	}
+	for says, want := range map[string]int{
+		`"level":"ERROR"`: 0,
+		`"level":"WARN","msg":"not ready","error":"the store is gone"`:                             1,
+		`"level":"WARN","msg":"requests are refused","error":"url/store: wait: the store is gone"`: 1,
+		`"level":"INFO","msg":"ready again","times":20,`:                                           1,
+		`"level":"INFO","msg":"request","method":"GET","path":"/work","status":503`:                each,
+		`"level":"INFO","msg":"request","method":"GET","path":"/work","status":200`:                2 * each,
+		"/readyz": 0,
+		"/livez":  0,
+		"\n":      3*each + 3,
+	} {
+		if got := strings.Count(log.String(), says); got != want {
+			t.Errorf("%q is logged %d times, want %d", says, got, want)
+		}
+	}
+	if t.Failed() {
+		t.Log(log.String())
 	}
 }
 

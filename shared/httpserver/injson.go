@@ -20,14 +20,27 @@ func (l inJSON) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonConn{conn}, nil
+	return newJSONConn(conn), nil
 }
 
-type jsonConn struct{ net.Conn }
+type jsonConn struct {
+	net.Conn
+	framing framing
+}
+
+func newJSONConn(conn net.Conn) *jsonConn {
+	return &jsonConn{Conn: conn, framing: framing{start: make([]byte, 0, longestField)}}
+}
+
+func (c *jsonConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.framing.spoil(p[:n])
+	return n, err
+}
 
 // CloseWrite lets the server end its side of a connection first, so that a
 // client that still sends reads the answer before it is cut off.
-func (c jsonConn) CloseWrite() error {
+func (c *jsonConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
@@ -41,7 +54,7 @@ var (
 	noExpect     = []byte("HTTP/1.1 417 ")
 )
 
-func (c jsonConn) Write(p []byte) (int, error) {
+func (c *jsonConn) Write(p []byte) (int, error) {
 	if len(p) <= len(refusalStart) || p[len(refusalStart)] < '4' || !bytes.HasPrefix(p, refusalStart) {
 		return c.Conn.Write(p)
 	}
@@ -52,7 +65,11 @@ func (c jsonConn) Write(p []byte) (int, error) {
 	if !found {
 		return c.Conn.Write(p)
 	}
-	if _, err := c.Conn.Write(refusal(reason(line[len(refusalStart):]))); err != nil {
+	code, why := reason(line[len(refusalStart):])
+	if c.framing.broken.Load() {
+		why.Name, why.Description = "Transfer-Encoding", "The request has both Content-Length and Transfer-Encoding; send one of them."
+	}
+	if _, err := c.Conn.Write(refusal(code, why)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

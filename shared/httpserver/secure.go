@@ -67,7 +67,7 @@ func (s *secure) shake(open context.Context, plain net.Conn) {
 	}
 	ready := accepted{conn: conn}
 	if conn.ConnectionState().NegotiatedProtocol != "h2" {
-		ready.conn = secureConn{jsonConn{conn}, conn}
+		ready.conn = secureConn{newJSONConn(conn), conn}
 	}
 	select {
 	case s.accepted <- ready:
@@ -98,7 +98,7 @@ func (s *secure) Close() error {
 
 // secureConn tells the server that it has TLS, by the method that net/http asks for.
 type secureConn struct {
-	jsonConn
+	*jsonConn
 	tls *tls.Conn
 }
 

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -85,6 +86,11 @@ func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 		"another encoding":  {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501, "chunked"},
 		"another wish":      {"POST / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nContent-Length: 1\r\n\r\nx", 417, "100-continue"},
 		"a version to come": {"GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, "HTTP/1.1"},
+		"two framings":      {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "both"},
+		"in another order":  {"POST / HTTP/1.1\r\nHost: a\r\nTRANSFER-encoding:chunked\r\nA: b\r\ncontent-LENGTH: 0\r\n\r\n", 400, "both"},
+		"with bare ends":    {"POST / HTTP/1.1\nHost: a\nContent-Length: 4\nTransfer-Encoding: chunked\n\n0\r\n\r\n", 400, "both"},
+		"of a GET":          {"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "both"},
+		"of HTTP/1.0":       {"POST / HTTP/1.0\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "both"},
 	} {
 		for way, dial := range dials {
 			t.Run(name+"/"+way, func(t *testing.T) { refused(t, dial, c.sent, c.status, c.says) })
@@ -441,7 +447,7 @@ func FuzzRefusal(f *testing.F) {
 			text, _ := io.ReadAll(far)
 			got <- text
 		}()
-		if n, err := (jsonConn{near}).Write(written); err != nil || n != len(written) {
+		if n, err := newJSONConn(near).Write(written); err != nil || n != len(written) {
 			t.Fatalf("wrote %d of %d, %v", n, len(written), err)
 		}
 		near.Close()
@@ -566,4 +572,125 @@ func TestARefusedBodyIsTaken(t *testing.T) {
 			}
 		})
 	}
+}
+
+// serveBothWays serves without TLS and with it, and returns how to connect.
+func serveBothWays(t *testing.T, handler http.Handler, p patience) map[string]func() net.Conn {
+	t.Helper()
+	config, pool := withTLS(t)
+	plain, _ := serveFor(t, handler, Serving{}, p)
+	secure, _ := serveFor(t, handler, Serving{TLS: config}, p)
+	return map[string]func() net.Conn{
+		"plain": func() net.Conn { return connect(t, plain) },
+		"with TLS": func() net.Conn {
+			conn := tls.Client(connect(t, secure), &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"})
+			t.Cleanup(func() { conn.Close() })
+			return conn
+		},
+	}
+}
+
+// TestARefusalWaitsForNoBody: the server would wait an hour for each of these
+// bodies, the client only for its answer.
+func TestARefusalWaitsForNoBody(t *testing.T) {
+	engine := newEngine(io.Discard, nil)
+	engine.POST("/fault", Handle(func(*gin.Context) error { return fault.New(fault.Unauthorized, fault.Header, "Authorization", "no") }))
+	engine.GET("/large", func(c *gin.Context) { c.String(http.StatusOK, strings.Repeat("x", 1<<20)) })
+	endless := usual
+	endless.read = time.Hour
+	const next = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+	for way, dial := range serveBothWays(t, engine, endless) {
+		for name, c := range map[string]struct {
+			request string
+			status  int
+			then    string // is sent after the answer
+			goesOn  bool   // there is a second answer
+		}{
+			"a route":                     {"POST /fault", 401, "", false},
+			"no route":                    {"PATCH /nowhere", 404, "", false},
+			"a method that has no body":   {"GET /fault", 403, "", false},
+			"a reading":                   {"GET /livez", 200, "", false},
+			"a large reading":             {"GET /large", 200, "", false},
+			"the body comes late":         {"POST /fault", 401, strings.Repeat("x", 100) + next, true},
+			"a request instead of a body": {"POST /fault", 401, next, false},
+		} {
+			t.Run(name+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				conn := dial()
+				conn.SetDeadline(time.Now().Add(time.Minute)) // so that the test ends, too
+				io.WriteString(conn, c.request+" HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n")
+				reader := bufio.NewReader(conn)
+				resp, err := http.ReadResponse(reader, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != c.status {
+					t.Fatalf("got %d, %v, want %d", resp.StatusCode, err, c.status)
+				}
+				io.WriteString(conn, c.then)
+				second, err := http.ReadResponse(reader, nil)
+				if goesOn := err == nil && second.StatusCode == http.StatusOK; goesOn != c.goesOn {
+					t.Errorf("a second answer: got %v, %v, want one: %v", second, err, c.goesOn)
+				}
+			})
+		}
+	}
+}
+
+// TestOneFramingIsEnough sends requests that only look as if they had two, in
+// pieces of each size.
+func TestOneFramingIsEnough(t *testing.T) {
+	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }), Serving{}, usual)
+	const (
+		length  = "POST / HTTP/1.1\r\nHost: a\r\nX-Content-Length: 9\r\nContent-Length: 32\r\n\r\n{\"Transfer-Encoding: chunked\":1}"
+		chunked = "POST / HTTP/1.1\r\nHost: a\r\nA: Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n16\r\n{\"Content-Length: 3\":1\r\n1\r\n}\r\n0\r\n\r\n"
+		both    = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+	)
+	sent := length + chunked + length + both + length
+	for size := 1; size < len(sent); size += 7 {
+		conn := connect(t, addr) // which delays no piece, as Go's are
+		go func() {
+			for rest := sent; rest != ""; rest = rest[min(size, len(rest)):] {
+				if _, err := io.WriteString(conn, rest[:min(size, len(rest))]); err != nil {
+					return // it is closed, as it must be
+				}
+			}
+		}()
+		var got []int
+		var bodies []string
+		for reader := bufio.NewReader(conn); ; {
+			resp, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				break
+			}
+			body, _ := io.ReadAll(resp.Body)
+			if got = append(got, resp.StatusCode); resp.Close {
+				break
+			}
+			bodies = append(bodies, string(body))
+		}
+		want := []string{`{"Transfer-Encoding: chunked":1}`, `{"Content-Length: 3":1}`, `{"Transfer-Encoding: chunked":1}`}
+		if !slices.Equal(got, []int{200, 200, 200, 400}) || !slices.Equal(bodies, want) {
+			t.Fatalf("in pieces of %d: got %v and the bodies %q, want %q", size, got, bodies, want)
+		}
+	}
+}
+
+// FuzzFraming: what arrives is cut anywhere, and the same is found in it.
+func FuzzFraming(f *testing.F) {
+	f.Add([]byte("A: b\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 9)
+	f.Add([]byte("Content-Length: 1\n\nTransfer-Encoding: chunked\n\n"), 1)
+	f.Fuzz(func(t *testing.T, sent []byte, at int) {
+		at = min(max(at, 0), len(sent))
+		find := func(pieces ...[]byte) string {
+			found := newJSONConn(nil)
+			for _, piece := range pieces {
+				found.framing.spoil(piece)
+			}
+			return string(bytes.Join(pieces, nil))
+		}
+		if whole, cut := find(bytes.Clone(sent)), find(bytes.Clone(sent[:at]), bytes.Clone(sent[at:])); whole != cut {
+			t.Errorf("got %q of the whole and %q cut at %d", whole, cut, at)
+		}
+	})
 }

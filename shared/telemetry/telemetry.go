@@ -36,6 +36,8 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 	"go.opentelemetry.io/otel/trace"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
+
+	"asset-registry/shared/outage"
 )
 
 // scope names our instrumentation in what is exported.
@@ -60,9 +62,10 @@ func New(tracers trace.TracerProvider, meters metric.MeterProvider, share float6
 }
 
 // Start sets up the telemetry of a service as the environment has it. What goes
-// wrong with it later is logged, and harms nothing else.
+// wrong with it later is logged as a state, and harms nothing else.
 func Start(ctx context.Context, service string, log *slog.Logger) (*Telemetry, error) {
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("telemetry", "error", err) })) // the library has no other way
+	// The library has no other way.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(outage.New(log, "telemetry is lost").Failed))
 	described, err := resource.New(ctx, resource.WithAttributes(append(build(), semconv.ServiceName(service), semconv.ServiceInstanceID(cryptorand.Text()))...), resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("describe service: %w", err)

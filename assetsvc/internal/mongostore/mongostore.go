@@ -38,6 +38,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/shared/outage"
 )
 
 // Defaults of Options.
@@ -67,6 +68,7 @@ type Options struct {
 type Store struct {
 	db      *database
 	log     *slog.Logger
+	failed  func(error) // logs what the store fails, as a state
 	time    *storeTime
 	metrics *metrics
 	writer  *feed.Writer
@@ -108,16 +110,15 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	s := &Store{
 		db:      db,
 		log:     o.Log,
+		failed:  outage.New(o.Log, "the store fails operations; they are repeated or looked into").Failed,
 		time:    &storeTime{own: o.Now, log: o.Log},
 		metrics: counted,
 		numbers: newNumbers(db.takeNumbers),
 	}
 	s.writer = feed.NewWriter(order{db}, feed.Options{
 		Name: "w" + rand.Text(), Now: s.time.now, MaxBatch: maxBatch, Timeout: o.Timeout, Pause: pause,
-		Batch: s.beginBatch,
-		Failed: func(err error) {
-			o.Log.Warn("the store failed an operation; it is repeated or looked into", "error", err)
-		},
+		Batch:  s.beginBatch,
+		Failed: s.failed,
 	})
 	begun := s.begin(ctx)
 	if errors.Is(begun, errForeign) {
@@ -161,7 +162,7 @@ func (s *Store) keepBeginning(ctx context.Context) {
 			s.log.Info("the store answers now")
 			return
 		case errors.Is(err, errForeign):
-			s.log.Error("prepare the store", "error", err)
+			s.failed(fmt.Errorf("prepare the store: %w", err))
 		}
 	}
 }
@@ -209,7 +210,7 @@ func (s *Store) watch(ctx context.Context, lease time.Duration) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.log.Warn("look for stalled batches", "error", err)
+			s.failed(fmt.Errorf("look for stalled batches: %w", err))
 		case fenced > 0:
 			s.log.Warn("fenced batches of writers that stalled", "batches", fenced)
 		}
@@ -218,7 +219,7 @@ func (s *Store) watch(ctx context.Context, lease time.Duration) {
 		}
 		lead, err := s.time.measure(ctx, s.db)
 		if err != nil {
-			s.log.Warn("read the store's clock", "error", err)
+			s.failed(fmt.Errorf("read the store's clock: %w", err))
 			continue
 		}
 		s.metrics.lead.Record(ctx, lead.Seconds())

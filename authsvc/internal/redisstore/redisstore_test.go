@@ -18,6 +18,7 @@ import (
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
 	"asset-registry/shared/redistest"
 )
 
@@ -217,5 +218,28 @@ func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
 	server.Restart(t)
 	if got, err := s.Load(t.Context(), asset); err != nil || got != r {
 		t.Errorf("after a crash: %+v, %v", got, err)
+	}
+}
+
+// TestARedisThatIsAwayIsUnavailable: its callers are told so, and no defect is
+// logged.
+func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL())
+	if _, err := s.Load(t.Context(), "none"); !errors.Is(err, token.ErrNotFound) {
+		t.Fatalf("while it is there: got %v, want %v", err, token.ErrNotFound)
+	}
+	if err := s.client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CreateTransfer(t.Context(), token.Transfer{ID: "id"}); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a Redis that takes no writes: got %v, want a fault of kind Unavailable", err)
+	}
+	server.Kill(t)
+	if _, err := s.Load(t.Context(), "none"); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a Redis that is away: got %v, want a fault of kind Unavailable", err)
+	}
+	if err := s.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("its readiness: got %v, want a fault of kind Unavailable", err)
 	}
 }

@@ -27,21 +27,24 @@ const (
 
 // Upstream is the asset service. It is safe for concurrent use.
 type Upstream struct {
-	forward   http.Handler
+	forward   func(http.ResponseWriter, *http.Request) error
 	transport http.RoundTripper
 	signer    *identity.Signer
 }
 
 // Local returns an upstream in the same process.
 func Local(handler http.Handler, signer *identity.Signer) *Upstream {
-	return &Upstream{forward: handler, transport: telemetry.Transport(httpserver.InProcess(handler)), signer: signer}
+	forward := func(w http.ResponseWriter, r *http.Request) error {
+		handler.ServeHTTP(w, r)
+		return nil
+	}
+	return &Upstream{forward: forward, transport: telemetry.Transport(httpserver.InProcess(handler)), signer: signer}
 }
 
-// Remote returns an upstream that a transport leads to. fail is told why an
-// answer did not come, for the log.
-func Remote(transport http.RoundTripper, signer *identity.Signer, fail func(*http.Request, error)) *Upstream {
+// Remote returns an upstream that a transport leads to.
+func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	transport = telemetry.Transport(transport)
-	return &Upstream{forward: remote{transport, httpserver.UsualPace, fail}, transport: transport, signer: signer}
+	return &Upstream{forward: remote{transport, httpserver.UsualPace}.forward, transport: transport, signer: signer}
 }
 
 // Request is what the edge has found out about a request.
@@ -53,13 +56,14 @@ type Request struct {
 	Seed    string // of a creation that may be repeated, a secret; "" of anything else
 }
 
-// Forward passes a request on and its answer back.
+// Forward passes a request on and its answer back. Without an answer it returns
+// a fault of kind Unavailable, with the cause. ErrCut says that the answer was
+// not whole.
 func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request) error {
 	if err := u.prepare(r, about); err != nil {
 		return err
 	}
-	u.forward.ServeHTTP(w, r)
-	return nil
+	return u.forward(w, r)
 }
 
 // Get asks for an asset in nobody's name. It returns the fault that the
@@ -75,14 +79,17 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 	}
 	resp, err := u.transport.RoundTrip(r)
 	if err != nil {
-		return fmt.Errorf("%w: %w", unavailable(), err)
+		return unavailable(err)
 	}
 	defer resp.Body.Close()
 	return faulthttp.Read(resp)
 }
 
-func unavailable() *fault.Error {
-	return fault.New(fault.Unavailable, fault.URL, "registry", "The registry cannot be reached now; repeat the request.")
+// unavailable is the fault of an asset service that did not answer; cause is
+// for the log.
+func unavailable(cause error) error {
+	f := fault.New(fault.Unavailable, fault.URL, "registry", "The registry cannot be reached now; repeat the request.")
+	return fmt.Errorf("%w: %w", f, cause)
 }
 
 // stripped are headers that a client's word counts for nothing in, or that

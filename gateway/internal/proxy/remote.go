@@ -1,15 +1,14 @@
 package proxy
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
-	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 )
 
@@ -18,23 +17,24 @@ import (
 type remote struct {
 	transport http.RoundTripper
 	pace      httpserver.Pace
-	fail      func(*http.Request, error) // is told, for the log, why an answer did not come
 }
+
+// ErrCut is returned when an answer ended before it was whole. The client can
+// only be told by ending its connection.
+var ErrCut = errors.New("the answer was cut off")
 
 // errNotOurs is for the log: keys are checked here, so a service behind that
 // finds something unauthorized does not take our signature.
 var errNotOurs = errors.New("the asset service does not take this gateway's identity: do they have the same secret?")
 
-func (p remote) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
 	resp, err := p.transport.RoundTrip(r)
 	if err != nil {
-		p.refuse(w, r, err)
-		return
+		return unavailable(err)
 	}
 	defer resp.Body.Close() // what it returns is of no use: all that matters was read
 	if resp.StatusCode == http.StatusUnauthorized {
-		p.refuse(w, r, errNotOurs)
-		return
+		return unavailable(errNotOurs)
 	}
 	endHere(resp.Header)
 	header := w.Header()
@@ -45,25 +45,12 @@ func (p remote) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(resp.StatusCode)
 	if err := p.pass(w, resp); err != nil {
-		if r.Context().Err() == nil {
-			p.fail(r, err)
-		}
-		// The answer has begun: that it is not whole can only be told by
-		// ending the connection.
-		panic(http.ErrAbortHandler)
+		return fmt.Errorf("%w: %w", ErrCut, err)
 	}
 	for name, values := range resp.Trailer {
 		header[http.TrailerPrefix+name] = values
 	}
-}
-
-func (p remote) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(r.Context().Err(), context.Canceled) { // no fault of the upstream, and nobody is left to answer
-		w.WriteHeader(httpserver.StatusClientGone)
-		return
-	}
-	p.fail(r, err)
-	faulthttp.Write(w, unavailable())
+	return nil
 }
 
 // hopByHop are headers that end at the next hop (RFC 9110, 7.6.1).

@@ -1,11 +1,14 @@
 package proxy
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/faulthttp"
 )
 
 // edgeOf serves what an upstream behind it answers.
@@ -14,8 +17,11 @@ func edgeOf(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	u := upstreams(t, newSigner(t), handler)["remote"]
 	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Edge", "edge")
-		if err := u.Forward(w, r, Request{Path: r.URL.Path}); err != nil {
-			t.Error(err)
+		switch err := u.Forward(w, r, Request{Path: r.URL.Path}); {
+		case errors.Is(err, ErrCut):
+			panic(http.ErrAbortHandler)
+		case err != nil:
+			faulthttp.Write(w, err)
 		}
 	}))
 	t.Cleanup(edge.Close)

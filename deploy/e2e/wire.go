@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/base64"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testOnWire sends bytes that no client library would, to the registry itself:
+// a balancer before it has a mind of its own about them. dial connects.
+func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
+	const next = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+	post := "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+	keyed := post + "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("broker:")) + "\r\n"
+	for name, c := range map[string]struct {
+		sent   string
+		status int
+		last   bool // the connection ends with this answer, whatever follows
+	}{
+		"a length and chunks":            {keyed + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, 400, true},
+		"chunks and a length, no key":    {post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + next, 400, true},
+		"no key, and no body comes":      {post + "Content-Length: 100\r\n\r\n", 401, false},
+		"no JSON, and no body comes":     {strings.Replace(keyed, "application/json", "text/plain", 1) + "Content-Length: 100\r\n\r\n", 415, false},
+		"compressed, and no body comes":  {keyed + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n", 415, false},
+		"no asset, and no body comes":    {"PATCH /api/2.5/assets/none HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404, false},
+		"no route, and no body comes":    {"PUT /api/2.5/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404, false},
+		"a reading, and no body comes":   {"GET /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 200, false},
+		"another server's, without body": {keyed + "Cookie: SERVER_ID=gone\r\nContent-Length: 100\r\n\r\n", 412, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := dial()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			// It is less than the 30 s for which the registry waits for bodies.
+			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			io.WriteString(conn, c.sent)
+			reader := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != c.status {
+				t.Fatalf("got %d %s, %v, want %d", resp.StatusCode, text, err, c.status)
+			}
+			if kind := resp.Header.Get("Content-Type"); kind != "application/json" {
+				t.Errorf("got the Content-Type %q, want JSON", kind)
+			}
+			if !c.last {
+				return
+			}
+			if more, err := io.ReadAll(reader); err != nil || len(more) > 0 || !resp.Close {
+				t.Errorf("after the answer: got %q, %v, want the end of the connection", more, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"asset-registry/gateway/internal/version"
+)
+
+// TestHealthIsToldInACrowd fills the gateway to its last place and beyond what
+// an address may read.
+func TestHealthIsToldInACrowd(t *testing.T) {
+	arrived, leave := make(chan struct{}), make(chan struct{})
+	s := start(t, func(c *Config) {
+		c.Manners.MaxConcurrent = 1
+		c.Limits = Limits{AddressRead: new(int64(1))}
+		c.Assets = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/slow") {
+				arrived <- struct{}{}
+				<-leave
+			}
+		})
+	})
+	defer close(leave)
+	go fetch(t, s, "GET", "/api/2.5/assets/slow")
+	<-arrived
+	if got := fetch(t, s, "GET", "/api/2.5/assets"); got.Code != 503 {
+		t.Fatalf("a page: got %d %s, want 503", got.Code, got.Body)
+	}
+	for _, v := range version.Table {
+		for _, method := range []string{"GET", "HEAD"} {
+			for range 5 {
+				got := fetch(t, s, method, "/api/"+v.Name+"/health", "Authorization", "Basic d3Jvbmc6") // a wrong key
+				if got.Code != 200 || got.Header().Get("RateLimit") != "" {
+					t.Errorf("%s, version %s: got %d %v, want 200 and no RateLimit", method, v.Name, got.Code, got.Header())
+				}
+			}
+		}
+	}
+}
+
+// TestHealthHasABoundOfItsOwn asks more often at once than may be.
+func TestHealthHasABoundOfItsOwn(t *testing.T) {
+	var asked atomic.Int64
+	arrived, leave := make(chan struct{}), make(chan struct{})
+	s := start(t, func(c *Config) {
+		c.Assets = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if asked.Add(1) == 1 {
+				close(arrived)
+			}
+			<-leave
+		})
+	})
+	answers := make(chan *httptest.ResponseRecorder, maxHealth)
+	for range maxHealth {
+		go func() { answers <- fetch(t, s, "GET", "/api/2.5/health") }()
+	}
+	<-arrived
+	for s.healthy.inside.Load() < maxHealth {
+	}
+	if got := fetch(t, s, "GET", "/api/2.5/health"); got.Code != 503 || got.Header().Get("Retry-After") == "" {
+		t.Errorf("one more: got %d %v, want 503 and Retry-After", got.Code, got.Header())
+	}
+	close(leave)
+	for range maxHealth {
+		if got := <-answers; got.Code != 200 {
+			t.Errorf("got %d %s, want 200", got.Code, got.Body)
+		}
+	}
+	if n := asked.Load(); n >= maxHealth {
+		t.Errorf("the asset service was asked %d times, want far less", n)
+	}
+	if got := fetch(t, s, "GET", "/api/2.5/health"); got.Code != 200 {
+		t.Errorf("after that: got %d, want 200", got.Code)
+	}
+}

@@ -1,0 +1,42 @@
+package outage
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestAnOutageIsAState lets two outages pass, of a failure each 99 ms:
+// none comes at the moment at which the timer looks.
+func TestAnOutageIsAState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		l := New(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})), "it fails")
+		for range 1500 { // two and a half minutes
+			l.Failed(errors.New("refused"))
+			time.Sleep(99 * time.Millisecond)
+		}
+		time.Sleep(over)
+		l.Failed(errors.New("again"))
+		time.Sleep(over)
+		synctest.Wait()
+		want := `level=WARN msg="it fails" error=refused
+level=WARN msg="it fails: it goes on" times=708 seconds=69.994 error=refused
+level=WARN msg="it fails: it goes on" times=1415 seconds=139.987 error=refused
+level=INFO msg="it fails: no more" times=1500 seconds=148.401
+level=WARN msg="it fails" error=again
+level=INFO msg="it fails: no more" times=1 seconds=0
+`
+		if got := text.String(); got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	})
+}
