@@ -39,13 +39,16 @@ type Config struct {
 	Telemetry *telemetry.Telemetry // nil: none
 	Now       func() time.Time     // nil: time.Now
 
+	TransferLifetime time.Duration // how long a transfer that nobody claims is kept; 0: 90 days
+
 	AdminProxies    clientaddr.Proxies // networks of proxies before the admin API whose X-Forwarded-For counts; empty: none
 	AdminDrainDelay time.Duration      // how long the admin API goes on when New's context is done, while /readyz says 503
 }
 
 const (
-	defaultTimeout = 5 * time.Second
-	fileScheme     = "file:"
+	defaultTimeout  = 5 * time.Second
+	defaultLifetime = 90 * 24 * time.Hour
+	fileScheme      = "file:"
 )
 
 // Validate reports everything that is wrong with the configuration, the keys
@@ -60,6 +63,9 @@ func (c Config) Validate() error {
 	}
 	if c.Timeout < 0 {
 		faults = append(faults, errors.New("the time-out is negative"))
+	}
+	if c.TransferLifetime < 0 {
+		faults = append(faults, errors.New("the lifetime of a transfer is negative"))
 	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
@@ -78,6 +84,9 @@ func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
+	if c.TransferLifetime == 0 {
+		c.TransferLifetime = defaultLifetime
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -93,6 +102,7 @@ type Server struct {
 	handler   http.Handler
 	admin     *admin.Service
 	stopAdmin func() error
+	stopSweep func()
 }
 
 // store keeps all that the service knows.
@@ -135,12 +145,13 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready, Warnings: warnings, Telemetry: c.Telemetry,
 	})
 	verifier := admin.NewVerifier(keys, store, store, c.Log, c.Now)
-	httpapi.New(httpapi.Keys{Verifier: verifier, Watch: admin.NewWatch(store), Meter: admin.NewMeter(store)}, token.NewService(store, sealer), c.Now).Route(engine, signer)
+	tokens := token.NewService(store, sealer, c.TransferLifetime)
+	httpapi.New(httpapi.Keys{Verifier: verifier, Watch: admin.NewWatch(store), Meter: admin.NewMeter(store)}, tokens, c.Now).Route(engine, signer)
 	stopAdmin, err := c.serveAdmin(ctx, service, verifier, store.Ready)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &Server{store: store, handler: engine, admin: service, stopAdmin: stopAdmin}, nil
+	return &Server{store: store, handler: engine, admin: service, stopAdmin: stopAdmin, stopSweep: sweep(ctx, tokens, c.Log, c.Now)}, nil
 }
 
 // open opens the store, and tells how to ask it what it is in danger of.
@@ -178,7 +189,11 @@ func (c Config) keys() (apikey.Keys, error) {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Close waits for writes under way, ends the admin API and closes the store.
-func (s *Server) Close() error { return errors.Join(s.stopAdmin(), s.store.Close()) }
+func (s *Server) Close() error {
+	err := s.stopAdmin()
+	s.stopSweep()
+	return errors.Join(err, s.store.Close())
+}
 
 // NewKey returns a new API key, which is to be shown to its holder and nobody
 // else, and the hash by which a keys file lists it or AddKey stores it.

@@ -44,6 +44,8 @@ type settings struct {
 	KeysFile   string        `help:"YAML file that lists API keys."`
 	Timeout    time.Duration `default:"5s" help:"Longest time for a request."`
 
+	TransferLifetime time.Duration `default:"2160h" help:"How long a transfer that nobody uses is kept. It holds for transfers made from then on."`
+
 	AdminTrustedProxies []netip.Prefix `help:"Networks of the proxies before the admin API whose X-Forwarded-For counts."`
 }
 
@@ -97,12 +99,15 @@ func (s settings) run(ctx context.Context) error {
 			}
 		}
 		service, err := authsvc.New(ctx, authsvc.Config{
-			Store:     s.Store,
-			Secret:    secret,
-			Sandbox:   s.Sandbox,
-			KeysFile:  s.KeysFile,
-			Admin:     admin,
-			Timeout:   s.Timeout,
+			Store:    s.Store,
+			Secret:   secret,
+			Sandbox:  s.Sandbox,
+			KeysFile: s.KeysFile,
+			Admin:    admin,
+			Timeout:  s.Timeout,
+
+			TransferLifetime: s.TransferLifetime,
+
 			Log:       log,
 			Telemetry: t,
 

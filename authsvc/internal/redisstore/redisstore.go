@@ -128,13 +128,23 @@ const (
 	claimField    = "claim"
 )
 
-// CreateTransfer stores a new transfer durably.
+// create stores a transfer. It ends when ARGV[2] says, in ms since the Unix
+// epoch, unless that is 0 or the transfer is there and claimed.
+var create = redis.NewScript(`
+redis.call('HSET', KEYS[1], 'transfer', ARGV[1])
+if ARGV[2] ~= '0' and redis.call('HEXISTS', KEYS[1], 'claim') == 0 then
+	redis.call('PEXPIREAT', KEYS[1], ARGV[2])
+end
+return 1
+`)
+
+// CreateTransfer stores a new transfer durably. Redis removes it when it expires.
 func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 	text, err := t.Encode()
 	if err != nil {
 		return err
 	}
-	if err := s.client.HSet(ctx, transferKey(t.ID), transferField, text).Err(); err != nil {
+	if err := create.Run(ctx, s.client, []string{transferKey(t.ID)}, text, t.Expires/1000).Err(); err != nil {
 		return fmt.Errorf("save transfer %s: %w", t.ID, err)
 	}
 	return nil
@@ -149,10 +159,12 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (token.Transfer, er
 	return decodeTransfer(id, fields)
 }
 
-// claim sets the claim of a transfer that is there and has none.
+// claim sets the claim of a transfer that is there and has none. A claimed one
+// has no end.
 var claim = redis.NewScript(`
 if redis.call('HEXISTS', KEYS[1], 'transfer') == 1 then
 	redis.call('HSETNX', KEYS[1], 'claim', ARGV[1])
+	redis.call('PERSIST', KEYS[1])
 end
 return redis.call('HMGET', KEYS[1], 'transfer', 'claim')
 `)
@@ -167,11 +179,57 @@ func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int6
 	return decodeTransfer(id, fields)
 }
 
+// sweep sets the end of an unclaimed transfer that has none, and takes that of a
+// claimed one away: a service of an earlier version may have claimed it.
+var sweep = redis.NewScript(`
+if redis.call('HEXISTS', KEYS[1], 'claim') == 1 then
+	return redis.call('PERSIST', KEYS[1])
+end
+if redis.call('PTTL', KEYS[1]) == -1 then
+	return redis.call('PEXPIREAT', KEYS[1], ARGV[1])
+end
+return 0
+`)
+
+// sweepStep is how many keys Redis looks at in one step of a sweep.
+const sweepStep = 500
+
+// SweepTransfers looks at the transfers that follow a cursor of SCAN, and sets the
+// end of unclaimed ones that have none. Redis itself removes those that expire.
+func (s *Store) SweepTransfers(ctx context.Context, cursor string, _, end time.Time) (next string, err error) {
+	var at uint64
+	if cursor != "" {
+		if at, err = strconv.ParseUint(cursor, 10, 64); err != nil {
+			return "", fmt.Errorf("sweep transfers: %w", err)
+		}
+	}
+	keys, at, err := s.client.Scan(ctx, at, transferKey("*"), sweepStep).Result()
+	if err != nil {
+		return "", fmt.Errorf("list transfers: %w", err)
+	}
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, key := range keys {
+			sweep.Eval(ctx, p, []string{key}, end.UnixMilli())
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("sweep transfers: %w", err)
+	}
+	if at == 0 {
+		return "", nil
+	}
+	return strconv.FormatUint(at, 10), nil
+}
+
 // RestoreTransfer stores a transfer as it is elsewhere, claimed or not. One that
 // is there and claimed stays so.
 func (s *Store) RestoreTransfer(ctx context.Context, t token.Transfer) error {
 	assetID, date := t.AssetID, t.Date
 	t.AssetID = ""
+	if assetID != "" {
+		t.Expires = 0
+	}
 	if err := s.CreateTransfer(ctx, t); err != nil || assetID == "" {
 		return err
 	}
@@ -188,7 +246,7 @@ func decodeTransfer(id string, fields []any) (token.Transfer, error) {
 	t, err := token.DecodeTransfer(id, []byte(text))
 	if claim, claimed := fields[1].(string); err == nil && claimed {
 		date, asset, _ := strings.Cut(claim, " ")
-		t.AssetID = asset
+		t.AssetID, t.Expires = asset, 0
 		t.Date, err = strconv.ParseInt(date, 10, 64)
 	}
 	if err != nil {

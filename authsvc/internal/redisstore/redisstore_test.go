@@ -59,6 +59,42 @@ func TestAdminConformance(t *testing.T) {
 	})
 }
 
+// A Redis of an earlier version holds transfers without an end, and a service of
+// that version may claim one that has an end.
+func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	made := token.Transfer{Broker: "b", Date: 1}
+	for id, fields := range map[string][]any{"unclaimed": nil, "claimed": {claimField, "2 asset"}, "claimed-with-end": {claimField, "2 asset"}} {
+		text, err := made.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.client.HSet(t.Context(), transferKey(id), append(fields, transferField, text)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.client.Expire(t.Context(), transferKey("claimed-with-end"), time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	sweepAll := func(end time.Time) {
+		t.Helper()
+		for cursor, steps := "", 0; steps == 0 || cursor != ""; steps++ {
+			var err error
+			if cursor, err = s.SweepTransfers(t.Context(), cursor, time.Now(), end); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	end := time.Now().Add(time.Hour)
+	sweepAll(end)
+	sweepAll(end.Add(time.Hour)) // an end that is set stays
+	for id, want := range map[string]int64{"unclaimed": end.UnixMilli(), "claimed": -1, "claimed-with-end": -1} {
+		if got := s.client.Do(t.Context(), "PEXPIRETIME", transferKey(id)).Val(); got != want {
+			t.Errorf("%s: got an end at %v, want %d", id, got, want)
+		}
+	}
+}
+
 func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	k := apikey.Key{ID: "key-planted", Settings: apikey.Settings{Name: "n", Role: apikey.Operator}, Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("mine")}}}
@@ -142,7 +178,7 @@ func newService(t *testing.T, s *Store) (*token.Service, *token.Sealer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token.NewService(s, sealer), sealer
+	return token.NewService(s, sealer, time.Hour), sealer
 }
 
 func verify(t *testing.T, s *token.Service, who, sealed string) bool {
