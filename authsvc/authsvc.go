@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/redisurl"
 	"asset-registry/shared/telemetry"
 )
 
@@ -56,7 +57,11 @@ const (
 func (c Config) Validate() error {
 	var faults []error
 	if path, isFile := strings.CutPrefix(c.Store, fileScheme); (!isFile || path == "") && !c.onRedis() {
-		faults = append(faults, fmt.Errorf("the store must be %q and the path of a file, or a redis:// or rediss:// URL", fileScheme))
+		faults = append(faults, fmt.Errorf(
+			"the store must be %q and the path of a file, or a redis://, rediss://, redis+sentinel:// or rediss+sentinel:// URL", fileScheme))
+	}
+	if c.onRedis() {
+		faults = append(faults, redisstore.CheckURL(c.Store))
 	}
 	if len(c.Secret) < identity.MinSecret {
 		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
@@ -77,7 +82,7 @@ func (c Config) Validate() error {
 }
 
 func (c Config) onRedis() bool {
-	return strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://")
+	return strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://") || redisurl.IsSentinel(c.Store)
 }
 
 func (c Config) withDefaults() Config {

@@ -27,7 +27,7 @@ type commands struct {
 
 // adminKey are the settings of the command of that name.
 type adminKey struct {
-	Store      string `required:"" help:"Where keys are kept: file:PATH, or redis://HOST:PORT/DB."`
+	Store      string `required:"" help:"Where keys are kept: file:PATH, redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."`
 	SecretFile string `required:"" help:"File with the secret that the services share."`
 	Name       string `required:"" help:"Whose key it is, as the audit log will tell."`
 }
@@ -38,7 +38,7 @@ type settings struct {
 
 	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
 	AdminAddr  string        `help:"Address to answer the admin API on; by default none."`
-	Store      string        `required:"" help:"Where token records and keys are kept: file:PATH, or redis://HOST:PORT/DB."`
+	Store      string        `required:"" help:"Where token records and keys are kept: file:PATH, redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."`
 	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
 	KeysFile   string        `help:"YAML file that lists API keys."`

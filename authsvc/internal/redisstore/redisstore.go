@@ -17,11 +17,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/redisurl"
 	"asset-registry/shared/telemetry"
 )
 
@@ -42,28 +44,62 @@ type Store struct {
 }
 
 // Open returns a store on the server at a URL ("redis://user:password@host:port/db",
-// or rediss for TLS), which tells a meter of its connections and operations. It
-// does not wait for the server: Ready tells whether it is there.
+// or rediss for TLS; or that of its sentinels, package redisurl), which tells a
+// meter of its connections and operations. It does not wait for the server: Ready
+// tells whether it is there.
 func Open(url string, meter metric.Meter) (*Store, error) {
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, errors.New("the address of the Redis server is malformed") // it may hold a password
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
-	o.MaxRetries, o.DialerRetries = -1, 1 // the callers repeat
-	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
-	operations, err := telemetry.NewOperations(meter, semconv.DBSystemNameRedis)
+	client, err := newClient(url)
 	if err != nil {
 		return nil, err
 	}
-	client := redis.NewClient(o)
+	operations, err := telemetry.NewOperations(meter, semconv.DBSystemNameRedis)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
 	client.AddHook(watching{operations})
 	silence, err := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, func() []telemetry.Pool { return pools(client) })
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return &Store{client, silence}, nil
+}
+
+// CheckURL tells whether Open takes a URL.
+func CheckURL(url string) error {
+	client, err := newClient(url)
+	if err != nil {
+		return err
+	}
+	return client.Close()
+}
+
+func newClient(url string) (*redis.Client, error) {
+	malformed := errors.New("the address of the Redis server is malformed") // it may hold a password
+	if redisurl.IsSentinel(url) {
+		translated, err := redisurl.Failover(url)
+		if err != nil {
+			return nil, err
+		}
+		o, err := redis.ParseFailoverURL(translated)
+		if err != nil {
+			return nil, malformed
+		}
+		if o.TLSConfig != nil {
+			o.TLSConfig.ServerName = "" // each server has its own
+		}
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+		logging.Disable() // one logger for all of the process, and no JSON: what it would say, our errors say
+		return redis.NewFailoverClient(o), nil
+	}
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, malformed
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true                           // the callers repeat
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
+	return redis.NewClient(o), nil
 }
 
 // pools are the connections to the server.
