@@ -58,7 +58,8 @@ func (c Config) Validate() error {
 	var faults []error
 	if path, isFile := strings.CutPrefix(c.Store, fileScheme); (!isFile || path == "") && !c.onRedis() {
 		faults = append(faults, fmt.Errorf(
-			"the store must be %q and the path of a file, or a redis://, rediss://, redis+sentinel:// or rediss+sentinel:// URL", fileScheme))
+			"the store must be %q and the path of a file, or a URL of redis://, rediss://, redis+sentinel:// or rediss+sentinel://",
+			fileScheme))
 	}
 	if c.onRedis() {
 		faults = append(faults, redisstore.CheckURL(c.Store))
@@ -82,7 +83,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) onRedis() bool {
-	return strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://") || redisurl.IsSentinel(c.Store)
+	single := strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://")
+	return single || redisurl.IsSentinel(c.Store)
 }
 
 func (c Config) withDefaults() Config {
@@ -151,12 +153,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	})
 	verifier := admin.NewVerifier(keys, store, store, c.Log, c.Now)
 	tokens := token.NewService(store, sealer, c.TransferLifetime)
-	httpapi.New(httpapi.Keys{Verifier: verifier, Watch: admin.NewWatch(store), Meter: admin.NewMeter(store)}, tokens, c.Now).Route(engine, signer)
+	keysAPI := httpapi.Keys{Verifier: verifier, Watch: admin.NewWatch(store), Meter: admin.NewMeter(store)}
+	httpapi.New(keysAPI, tokens, c.Now).Route(engine, signer)
 	stopAdmin, err := c.serveAdmin(ctx, service, verifier, store.Ready)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &Server{store: store, handler: engine, admin: service, stopAdmin: stopAdmin, stopSweep: sweep(ctx, tokens, c.Log, c.Now)}, nil
+	stopSweep := sweep(ctx, tokens, c.Log, c.Now)
+	return &Server{store: store, handler: engine, admin: service, stopAdmin: stopAdmin, stopSweep: stopSweep}, nil
 }
 
 // open opens the store, and tells how to ask it what it is in danger of.

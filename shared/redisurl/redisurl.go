@@ -17,7 +17,8 @@ const defaultPort = "26379"
 
 // errMalformed does not quote the address, which may hold a password.
 var errMalformed = errors.New("the address of the Redis sentinels is malformed: it has the form " +
-	"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB, where NAME is the primary's, and user, password and /DB may be left out")
+	"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB, where NAME is the primary's, " +
+	"and user, password and /DB may be left out")
 
 // IsSentinel tells whether an address names sentinels.
 func IsSentinel(address string) bool {

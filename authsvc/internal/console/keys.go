@@ -116,7 +116,8 @@ var (
 var (
 	newKeyFields  = append([]string{"broker"}, editKeyFields...)
 	editKeyFields = []string{
-		"name", "role", "levels", "test", "expires", "limits", limitField + "list", limitField + "read", limitField + "write", "allow",
+		"name", "role", "levels", "test", "expires", "limits",
+		limitField + "list", limitField + "read", limitField + "write", "allow",
 	}
 	rotateFields = []string{"grace"}
 )

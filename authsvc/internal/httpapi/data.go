@@ -52,7 +52,8 @@ func parseData(text []byte) (sent, error) {
 	var s sent
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || json.Unmarshal(members["data"], &s.data) != nil || s.data == nil {
-		return sent{}, fault.New(fault.Invalid, fault.Body, "data", "Data not available: the body must have the form %s.", form)
+		return sent{}, fault.New(fault.Invalid, fault.Body, "data",
+			"Data not available: the body must have the form %s.", form)
 	}
 	delete(members, "data")
 	s.rogue = slices.Sorted(maps.Keys(members))

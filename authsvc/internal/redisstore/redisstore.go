@@ -97,8 +97,9 @@ func newClient(url string) (*redis.Client, error) {
 		return nil, malformed
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true                           // the callers repeat
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true // the callers repeat
+	// Plain servers have no such notifications.
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return redis.NewClient(o), nil
 }
 
