@@ -201,8 +201,13 @@ func testExpiry(t *testing.T, open Opener) {
 		over = time.UnixMicro(made.Expires)
 	}
 	var making sync.WaitGroup
-	for n := range unclaimed {
-		making.Go(func() { ending(fmt.Sprint("unclaimed-", n), 100*time.Millisecond) })
+	const makers = 8
+	for first := range makers {
+		making.Go(func() {
+			for n := first; n < unclaimed; n += makers {
+				ending(fmt.Sprint("unclaimed-", n), 100*time.Millisecond)
+			}
+		})
 	}
 	making.Wait()
 	later := ending("later", time.Hour)
