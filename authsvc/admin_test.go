@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,132 @@ func mustText(t *testing.T, value any) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// do calls the admin API and returns the answer's status and errors, each as
+// "location/name: description", in order.
+func do(t *testing.T, key, method, address, body string) (status int, problems []string) {
+	t.Helper()
+	req, err := http.NewRequest(method, address, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth(key, "")
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var answer struct{ Errors []fault.Detail }
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range answer.Errors {
+		problems = append(problems, d.Location+"/"+d.Name+": "+d.Description)
+	}
+	slices.Sort(problems)
+	return resp.StatusCode, problems
+}
+
+func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
+	_, address, key := startAdmin(t)
+	if status, answer := ask(t, key, address+"/brokers", `{"data": {"name": "b"}}`); status != 201 {
+		t.Fatalf("got %d %v", status, answer)
+	}
+	_, made := ask(t, key, address+"/keys", `{"data": {"broker": "b", "name": "n", "role": "broker"}}`)
+	of := "/keys/" + made["data"].(map[string]any)["id"].(string)
+	_, before := ask(t, key, address+"/audit", "")
+	const settings = `"name": 5, "role": "king", "levels": "77", "test": "yes", "expires": "soon", "colour": "blue", "size": null,
+		"limits": {"write": {"1ms": 1, "1m": "many", "1h": 0}, "read": 7, "dance": {}}, "allow": ["192.0.2.1", "nowhere", 8]`
+	told := []string{
+		"body/allow.1: \"nowhere\" is neither", "body/allow.2: This must be a string.", "body/colour: Rogue field", "body/expires: This must be a time",
+		"body/levels: The levels", "body/limits.dance: Requests are of class", "body/limits.read: This must be an object.", "body/limits.write.1h: A limit must be",
+		"body/limits.write.1m: This must be a whole number.", "body/limits.write.1ms: \"1ms\" is no length", "body/name: This must be a string.",
+		"body/role: The role must be", "body/size: Rogue field", "body/test: This must be true or false.",
+	}
+	for _, c := range []struct {
+		name, method, path, body string
+		status                   int
+		want                     []string // beginnings, in order
+	}{
+		{"a new key", "POST", "/keys", `{"data": {"broker": "stranger", ` + settings + `}}`, 400, append([]string{told[0], told[1], "body/broker: There is no such broker"}, told[2:]...)},
+		{"a key", "PATCH", of, `{"data": {` + settings + `}}`, 400, told},
+		{"a field that stays as it is", "PATCH", of, `{"data": {"broker": "x", "levels": "9"}}`, 400, []string{"body/broker: Rogue field: this call takes name, role", "body/levels: "}},
+		{"another kind of key", "PATCH", of, `{"data": {"role": "operator", "name": ""}}`, 400, []string{"body/name: This field is required.", "body/role: A key of a broker cannot"}},
+		{"a rotation", "POST", of + "/rotate", `{"data": {"grace": "soon", "colour": 1}}`, 400, []string{"body/colour: Rogue field: this call takes grace.", "body/grace: A length of time"}},
+		{"a rotation too long", "POST", of + "/rotate", `{"data": {"grace": "9999h", "colour": 1}}`, 400, []string{"body/colour: ", "body/grace: The grace must be"}},
+		{"a revocation", "POST", of + "/revoke", `{"data": {"colour": 1}}`, 400, []string{"body/colour: Rogue field: this call takes no fields."}},
+		{"a new broker", "POST", "/brokers", `{"data": {"title": [], "contact": " x", "colour": 1}, "size": 2}`, 400,
+			[]string{"body/colour: Rogue field", "body/contact: Only characters", "body/name: This field is required.", "body/size: Rogue field", "body/title: This must be a string."}},
+		{"a broker twice, and more", "POST", "/brokers", `{"data": {"name": "b", "blocked": 1}}`, 400, []string{"body/blocked: This must be true", "body/name: There is a broker"}},
+		{"a broker", "PATCH", "/brokers/b", `{"data": {"title": 1, "contact": "\u0007", "name": "c"}}`, 400,
+			[]string{"body/contact: Only characters", "body/name: Rogue field: this call takes title, contact, blocked.", "body/title: This must be a string."}},
+		{"names in capitals", "POST", "/brokers", `{"data": {"Name": "c"}}`, 400, []string{"body/Name: Rogue field", "body/name: This field is required."}},
+		{"no data", "POST", "/brokers", `{"name": "c"}`, 400, []string{"body/data: Data not available"}},
+		{"data of another type", "PATCH", "/brokers/b", `{"data": [1]}`, 400, []string{"body/data: Data not available"}},
+		{"no JSON", "POST", "/brokers", `{"data": {`, 400, []string{`body/data: The body must be JSON of the form {"data": {...}}: `}},
+		{"more than JSON", "POST", "/brokers", `{"data": {"name": "c"}} x`, 400, []string{"body/data: The body must be JSON"}},
+		{"no text", "POST", "/brokers", "{\"data\": {\"name\": \"c\xff\"}}", 400, []string{"body/data: could not decode params"}},
+		{"too much", "POST", "/brokers", `{"data": {"name": "` + strings.Repeat("x", 64<<10) + `"}}`, 413, []string{"body/data: The body is too long"}},
+		{"a list", "GET", "/keys?limit=0&state=tired", "", 400, []string{"querystring/limit: ", "querystring/state: The state must be one of active"}},
+		{"the audit log", "GET", "/audit?limit=x&after=-1", "", 400, []string{"querystring/after: ", "querystring/limit: "}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, got := do(t, key, c.method, address+c.path, c.body)
+			fits := status == c.status && len(got) == len(c.want)
+			for i := 0; fits && i < len(got); i++ {
+				fits = strings.HasPrefix(got[i], c.want[i])
+			}
+			if !fits {
+				t.Errorf("got %d\n%s\nwant %d\n%s", status, strings.Join(got, "\n"), c.status, strings.Join(c.want, "\n"))
+			}
+		})
+	}
+	if _, after := ask(t, key, address+"/audit", ""); mustText(t, after) != mustText(t, before) {
+		t.Errorf("something was changed: got %v, want %v", after, before)
+	}
+	rogues := `{"data": {"x": 1` + strings.Repeat(`,"`+strings.Repeat("y", 8)+`":1`, 10)
+	for n := range 4000 {
+		rogues += fmt.Sprintf(`,"a%d":1`, n)
+	}
+	if status, got := do(t, key, "POST", address+"/brokers", rogues+"}}"); status != 400 || len(got) > 200 {
+		t.Errorf("got %d with %d errors, want 400 with 200 at most", status, len(got))
+	}
+}
+
+func TestAPatchOfTheAdminAPIChangesOnlyWhatItNames(t *testing.T) {
+	_, address, key := startAdmin(t)
+	if status, answer := ask(t, key, address+"/brokers", `{"data": {"name": "b", "title": "t", "contact": "c"}}`); status != 201 {
+		t.Fatalf("got %d %v", status, answer)
+	}
+	_, made := ask(t, key, address+"/keys", `{"data": {"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
+		"limits": {"write": {"1s": 5}, "read": {"1s": 6}}, "allow": ["192.0.2.0/24"]}}`)
+	of := "/keys/" + made["data"].(map[string]any)["id"].(string)
+	for _, c := range []struct{ path, body, want string }{
+		{"/brokers/b", `{"title": null}`, `"blocked":false,"contact":"c"`},
+		{of, `{"name": "m"}`, `"limits":{"read":{"1s":6},"write":{"1s":5}},"modified"`},
+		{of, `{"limits": {"write": {"1m": 9}}}`, `"limits":{"write":{"1m":9}},"modified"`},
+		{of, `{"limits": null, "expires": null, "allow": null}`, `"levels":"13","modified"`},
+		{of, `{"levels": null}`, `"name":"m","role":"broker","secrets"`},
+	} {
+		req, err := http.NewRequest(http.MethodPatch, address+c.path, strings.NewReader(`{"data": `+c.body+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.SetBasicAuth(key, "")
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer map[string]any
+		err = json.NewDecoder(resp.Body).Decode(&answer)
+		resp.Body.Close()
+		if got := mustText(t, answer); err != nil || resp.StatusCode != 200 || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got %d %s, %v; want %s in it", c.body, resp.StatusCode, got, err, c.want)
+		}
+	}
 }
 
 func TestTheInternalAPIHasNoDoorToTheAdminAPI(t *testing.T) {

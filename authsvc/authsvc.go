@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/redisurl"
 	"asset-registry/shared/telemetry"
 )
 
@@ -39,13 +40,16 @@ type Config struct {
 	Telemetry *telemetry.Telemetry // nil: none
 	Now       func() time.Time     // nil: time.Now
 
+	TransferLifetime time.Duration // how long a transfer that nobody claims is kept; 0: 90 days
+
 	AdminProxies    clientaddr.Proxies // networks of proxies before the admin API whose X-Forwarded-For counts; empty: none
 	AdminDrainDelay time.Duration      // how long the admin API goes on when New's context is done, while /readyz says 503
 }
 
 const (
-	defaultTimeout = 5 * time.Second
-	fileScheme     = "file:"
+	defaultTimeout  = 5 * time.Second
+	defaultLifetime = 90 * 24 * time.Hour
+	fileScheme      = "file:"
 )
 
 // Validate reports everything that is wrong with the configuration, the keys
@@ -53,13 +57,21 @@ const (
 func (c Config) Validate() error {
 	var faults []error
 	if path, isFile := strings.CutPrefix(c.Store, fileScheme); (!isFile || path == "") && !c.onRedis() {
-		faults = append(faults, fmt.Errorf("the store must be %q and the path of a file, or a redis:// or rediss:// URL", fileScheme))
+		faults = append(faults, fmt.Errorf(
+			"the store must be %q and the path of a file, or a URL of redis://, rediss://, redis+sentinel:// or rediss+sentinel://",
+			fileScheme))
+	}
+	if c.onRedis() {
+		faults = append(faults, redisstore.CheckURL(c.Store))
 	}
 	if len(c.Secret) < identity.MinSecret {
 		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
 	}
 	if c.Timeout < 0 {
 		faults = append(faults, errors.New("the time-out is negative"))
+	}
+	if c.TransferLifetime < 0 {
+		faults = append(faults, errors.New("the lifetime of a transfer is negative"))
 	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
@@ -71,12 +83,16 @@ func (c Config) Validate() error {
 }
 
 func (c Config) onRedis() bool {
-	return strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://")
+	single := strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://")
+	return single || redisurl.IsSentinel(c.Store)
 }
 
 func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
+	}
+	if c.TransferLifetime == 0 {
+		c.TransferLifetime = defaultLifetime
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -93,6 +109,7 @@ type Server struct {
 	handler   http.Handler
 	admin     *admin.Service
 	stopAdmin func() error
+	stopSweep func()
 }
 
 // store keeps all that the service knows.
@@ -135,12 +152,15 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready, Warnings: warnings, Telemetry: c.Telemetry,
 	})
 	verifier := admin.NewVerifier(keys, store, store, c.Log, c.Now)
-	httpapi.New(httpapi.Keys{Verifier: verifier, Watch: admin.NewWatch(store), Meter: admin.NewMeter(store)}, token.NewService(store, sealer), c.Now).Route(engine, signer)
+	tokens := token.NewService(store, sealer, c.TransferLifetime)
+	keysAPI := httpapi.Keys{Verifier: verifier, Watch: admin.NewWatch(store), Meter: admin.NewMeter(store)}
+	httpapi.New(keysAPI, tokens, c.Now).Route(engine, signer)
 	stopAdmin, err := c.serveAdmin(ctx, service, verifier, store.Ready)
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	return &Server{store: store, handler: engine, admin: service, stopAdmin: stopAdmin}, nil
+	stopSweep := sweep(ctx, tokens, c.Log, c.Now)
+	return &Server{store: store, handler: engine, admin: service, stopAdmin: stopAdmin, stopSweep: stopSweep}, nil
 }
 
 // open opens the store, and tells how to ask it what it is in danger of.
@@ -178,7 +198,11 @@ func (c Config) keys() (apikey.Keys, error) {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Close waits for writes under way, ends the admin API and closes the store.
-func (s *Server) Close() error { return errors.Join(s.stopAdmin(), s.store.Close()) }
+func (s *Server) Close() error {
+	err := s.stopAdmin()
+	s.stopSweep()
+	return errors.Join(err, s.store.Close())
+}
 
 // NewKey returns a new API key, which is to be shown to its holder and nobody
 // else, and the hash by which a keys file lists it or AddKey stores it.

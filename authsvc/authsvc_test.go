@@ -165,8 +165,18 @@ func TestAddKeyRefusesAnIDThatNoReportCouldName(t *testing.T) {
 }
 
 func TestValidateTellsEveryFault(t *testing.T) {
-	err := Config{Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1}.Validate()
-	for _, says := range []string{"the store", "secret", "time-out", "log", "keys.yaml"} {
+	for _, store := range []string{"redis://:hunter2@a/x", "redis+sentinel://:hunter2@a,b", "redis+sentinel://:hunter2@a,b/name/x"} {
+		err := Config{Store: store, Secret: secret, Log: slog.New(slog.DiscardHandler)}.Validate()
+		if err == nil || !strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want it called malformed", store, err)
+		}
+	}
+	good := Config{Store: "redis+sentinel://:p@a,b:1/name/2", Secret: secret, Log: slog.New(slog.DiscardHandler)}
+	if err := good.Validate(); err != nil {
+		t.Errorf("%s: got %v, want it good", good.Store, err)
+	}
+	err := Config{Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1, TransferLifetime: -1}.Validate()
+	for _, says := range []string{"the store", "secret", "time-out", "log", "keys.yaml", "lifetime"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)
 		}

@@ -43,6 +43,8 @@ type Config struct {
 	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
 
+	TransferLifetime time.Duration `default:"2160h" help:"How long a transfer that nobody uses is kept. It holds for transfers made from then on."`
+
 	TrustedProxies []netip.Prefix  `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
 	Limits         gateway.Limits  `embed:""`
 	Manners        gateway.Manners `embed:""`
@@ -142,6 +144,8 @@ func (c Config) auth(secret []byte, log *slog.Logger, t *telemetry.Telemetry) au
 		Timeout:   c.Timeout,
 		Log:       log.With("service", "authsvc"),
 		Telemetry: t,
+
+		TransferLifetime: c.TransferLifetime,
 	}
 }
 

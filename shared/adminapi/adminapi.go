@@ -55,6 +55,9 @@ const (
 	Blocked = "blocked" // its broker is
 )
 
+// States returns every state of a key.
+func States() []string { return []string{Active, Expired, Revoked, Blocked} }
+
 // Key is what may be known of an API key: all but its secret.
 type Key struct {
 	ID     string `json:"id"`

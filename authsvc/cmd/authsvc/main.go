@@ -27,7 +27,7 @@ type commands struct {
 
 // adminKey are the settings of the command of that name.
 type adminKey struct {
-	Store      string `required:"" help:"Where keys are kept: file:PATH, or redis://HOST:PORT/DB."`
+	Store      string `required:"" help:"Where keys are kept: file:PATH, redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."`
 	SecretFile string `required:"" help:"File with the secret that the services share."`
 	Name       string `required:"" help:"Whose key it is, as the audit log will tell."`
 }
@@ -38,11 +38,13 @@ type settings struct {
 
 	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
 	AdminAddr  string        `help:"Address to answer the admin API on; by default none."`
-	Store      string        `required:"" help:"Where token records and keys are kept: file:PATH, or redis://HOST:PORT/DB."`
+	Store      string        `required:"" help:"Where token records and keys are kept: file:PATH, redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."`
 	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
 	KeysFile   string        `help:"YAML file that lists API keys."`
 	Timeout    time.Duration `default:"5s" help:"Longest time for a request."`
+
+	TransferLifetime time.Duration `default:"2160h" help:"How long a transfer that nobody uses is kept. It holds for transfers made from then on."`
 
 	AdminTrustedProxies []netip.Prefix `help:"Networks of the proxies before the admin API whose X-Forwarded-For counts."`
 }
@@ -97,12 +99,15 @@ func (s settings) run(ctx context.Context) error {
 			}
 		}
 		service, err := authsvc.New(ctx, authsvc.Config{
-			Store:     s.Store,
-			Secret:    secret,
-			Sandbox:   s.Sandbox,
-			KeysFile:  s.KeysFile,
-			Admin:     admin,
-			Timeout:   s.Timeout,
+			Store:    s.Store,
+			Secret:   secret,
+			Sandbox:  s.Sandbox,
+			KeysFile: s.KeysFile,
+			Admin:    admin,
+			Timeout:  s.Timeout,
+
+			TransferLifetime: s.TransferLifetime,
+
 			Log:       log,
 			Telemetry: t,
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
@@ -121,18 +122,26 @@ func (s *Service) notDone(ctx context.Context, by Actor) error {
 	}
 }
 
-// CreateBroker makes a broker.
-func (s *Service) CreateBroker(ctx context.Context, by Actor, n adminapi.NewBroker) (adminapi.Broker, error) {
+// CreateBroker makes a broker. A fault tells everything that is wrong with n, and
+// unread: the fields of n that could not be read.
+func (s *Service) CreateBroker(
+	ctx context.Context, by Actor, n adminapi.NewBroker, unread ...fault.Detail,
+) (adminapi.Broker, error) {
 	var made apikey.Broker
 	err := s.change(ctx, by, "broker.create", func(now time.Time) (Change, error) {
 		made = apikey.Broker{Name: n.Name, Title: n.Title, Contact: n.Contact, Blocked: n.Blocked, Created: now, Modified: now}
-		if err := made.Check(); err != nil {
+		found := problems.Of(unread...)
+		if err := found.Take(made.Check()); err != nil {
 			return Change{}, err
 		}
 		switch _, err := s.store.Broker(ctx, n.Name); {
 		case err == nil:
-			return Change{}, fault.New(fault.Conflict, fault.Body, "name", "There is a broker of this name already.")
+			taken := fault.New(fault.Conflict, fault.Body, "name", "There is a broker of this name already.")
+			return Change{}, found.With(taken)
 		case !errors.Is(err, ErrNotFound):
+			return Change{}, err
+		}
+		if err := found.Err(); err != nil {
 			return Change{}, err
 		}
 		return brokerChange(nil, &made)
@@ -141,6 +150,8 @@ func (s *Service) CreateBroker(ctx context.Context, by Actor, n adminapi.NewBrok
 }
 
 // ChangeBroker changes what is said of a broker, as patch does.
+// Patch may return a fault of kind Invalid for fields that it could not read.
+// ChangeBroker then checks the others, and returns one fault for all.
 func (s *Service) ChangeBroker(ctx context.Context, by Actor, name string, patch func(*adminapi.BrokerSettings) error) (adminapi.Broker, error) {
 	var made apikey.Broker
 	err := s.change(ctx, by, "broker.change", func(now time.Time) (Change, error) {
@@ -149,12 +160,13 @@ func (s *Service) ChangeBroker(ctx context.Context, by Actor, name string, patch
 			return Change{}, err
 		}
 		settings := adminapi.BrokerSettings{Title: before.Title, Contact: before.Contact, Blocked: before.Blocked}
-		if err := patch(&settings); err != nil {
+		found, err := patched(patch(&settings))
+		if err != nil {
 			return Change{}, err
 		}
 		made = before
 		made.Title, made.Contact, made.Blocked, made.Modified = settings.Title, settings.Contact, settings.Blocked, now
-		if err := made.Check(); err != nil {
+		if err := found.With(made.Check()); err != nil {
 			return Change{}, err
 		}
 		return brokerChange(&before, &made)
@@ -188,28 +200,21 @@ func (s *Service) Broker(ctx context.Context, name string) (adminapi.Broker, err
 }
 
 // CreateKey makes a key, and returns it with its secret, which is known to
-// nobody afterwards.
-func (s *Service) CreateKey(ctx context.Context, by Actor, n adminapi.NewKey) (made adminapi.Key, secret string, err error) {
+// nobody afterwards. A fault tells everything that is wrong with n, and unread:
+// the fields of n that could not be read.
+func (s *Service) CreateKey(
+	ctx context.Context, by Actor, n adminapi.NewKey, unread ...fault.Detail,
+) (made adminapi.Key, secret string, err error) {
 	secret, hash := mint()
 	var k apikey.Key
 	err = s.change(ctx, by, "key.create", func(now time.Time) (Change, error) {
-		set, err := settings(n.KeySettings)
-		if err != nil {
+		found := problems.Of(unread...)
+		k = apikey.Key{
+			ID: newID(now), Broker: n.Broker, Settings: settings(n.KeySettings, found), Created: now, Modified: now,
+			Secrets: []apikey.Secret{{Number: 1, Hash: hash, Created: now}},
+		}
+		if err := s.checkNew(ctx, k, now, found); err != nil {
 			return Change{}, err
-		}
-		k = apikey.Key{ID: newID(now), Broker: n.Broker, Settings: set, Created: now, Modified: now, Secrets: []apikey.Secret{{Number: 1, Hash: hash, Created: now}}}
-		if err := k.Check(); err != nil {
-			return Change{}, err
-		}
-		if !set.Expires.IsZero() && !set.Expires.After(now) {
-			return Change{}, fault.New(fault.Invalid, fault.Body, "expires", "The time is over already.")
-		}
-		if k.Broker != "" {
-			if _, err := s.store.Broker(ctx, k.Broker); errors.Is(err, ErrNotFound) {
-				return Change{}, fault.New(fault.Invalid, fault.Body, "broker", "There is no such broker: make it first.")
-			} else if err != nil {
-				return Change{}, err
-			}
 		}
 		return keyChange(nil, &k, hash)
 	})
@@ -219,26 +224,62 @@ func (s *Service) CreateKey(ctx context.Context, by Actor, n adminapi.NewKey) (m
 	return s.showDone(ctx, k), secret, nil
 }
 
-// ChangeKey changes what is said of a key, as patch does.
+// checkNew returns a fault of all that is wrong with a new key, beside what was
+// found before.
+func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, found *problems.List) error {
+	if err := found.Take(k.Check()); err != nil {
+		return err
+	}
+	if expires := k.Settings.Expires; !expires.IsZero() && !expires.After(now) {
+		found.Add("expires", timeOver)
+	}
+	if k.Broker != "" {
+		if _, err := s.store.Broker(ctx, k.Broker); errors.Is(err, ErrNotFound) {
+			found.Add("broker", "There is no such broker: make it first.")
+		} else if err != nil {
+			return err
+		}
+	}
+	return found.Err()
+}
+
+// ChangeKey changes what is said of a key, as patch does. Patch may
+// return a fault of kind Invalid for fields that it could not read. ChangeKey
+// then checks the others, and returns one fault for all.
 func (s *Service) ChangeKey(ctx context.Context, by Actor, id string, patch func(*adminapi.KeySettings) error) (adminapi.Key, error) {
 	return s.changeKey(ctx, by, "key.change", id, "", func(k apikey.Key, now time.Time) (apikey.Key, error) {
 		v := viewSettings(k.Settings)
-		if err := patch(&v); err != nil {
-			return k, err
-		}
-		set, err := settings(v)
+		found, err := patched(patch(&v))
 		if err != nil {
 			return k, err
 		}
-		return k.Set(set, now)
+		k, err = k.Set(settings(v, found), now)
+		return k, found.With(err)
 	})
 }
 
+// patched returns the problems of a patch that could not read every field. Any
+// other error of a patch is returned as it is.
+func patched(err error) (*problems.List, error) {
+	found := &problems.List{}
+	if fault.KindOf(err) == fault.Conflict {
+		return found, err
+	}
+	return found, found.Take(err)
+}
+
 // RotateKey gives a key a new secret, which it returns. The one before stays
-// good for a time of grace.
-func (s *Service) RotateKey(ctx context.Context, by Actor, id string, grace time.Duration) (made adminapi.Key, secret string, err error) {
+// good for a time of grace. A fault tells everything that is wrong with the
+// request, and unread: the fields of it that could not be read.
+func (s *Service) RotateKey(
+	ctx context.Context, by Actor, id string, grace time.Duration, unread ...fault.Detail,
+) (made adminapi.Key, secret string, err error) {
 	secret, hash := mint()
-	made, err = s.changeKey(ctx, by, "key.rotate", id, hash, func(k apikey.Key, now time.Time) (apikey.Key, error) { return k.Rotate(hash, grace, now) })
+	made, err = s.changeKey(ctx, by, "key.rotate", id, hash, func(k apikey.Key, now time.Time) (apikey.Key, error) {
+		found := problems.Of(unread...)
+		k, err := k.Rotate(hash, grace, now)
+		return k, found.With(err)
+	})
 	if err != nil {
 		return made, "", err
 	}

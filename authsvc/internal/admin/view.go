@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
-	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
 
@@ -40,26 +41,30 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// settings reads what an operator says of a key.
-func settings(v adminapi.KeySettings) (apikey.Settings, error) {
+// settings reads what an operator says of a key, and notes what of it cannot be
+// read.
+func settings(v adminapi.KeySettings, found *problems.List) apikey.Settings {
 	s := apikey.Settings{Name: v.Name, Role: identity.Role(v.Role), Levels: v.Levels, Test: v.Test, Limits: v.Limits}
 	if v.Expires != nil {
 		if s.Expires = v.Expires.UTC().Truncate(time.Microsecond); s.Expires.IsZero() { // which stands for no end
-			return s, fault.New(fault.Invalid, fault.Body, "expires", "The time is over already.")
+			found.Add("expires", timeOver)
 		}
 	}
-	for _, text := range v.Allow {
+	for i, text := range v.Allow {
 		prefix, err := netip.ParsePrefix(text)
 		if addr, bad := netip.ParseAddr(text); err != nil && bad == nil {
 			prefix, err = addr.Unmap().Prefix(addr.Unmap().BitLen())
 		}
 		if err != nil {
-			return s, fault.New(fault.Invalid, fault.Body, "allow", "%.50q is neither an address nor a network such as 192.0.2.0/24.", text)
+			found.Add("allow."+strconv.Itoa(i), "%.50q is neither an address nor a network such as 192.0.2.0/24.", text)
 		}
 		s.Allow = append(s.Allow, prefix.Masked())
 	}
-	return s, nil
+	return s
 }
+
+// timeOver is told of an end that no key can have.
+const timeOver = "The time is over already."
 
 // told is a value as the audit log has it.
 func told(value any) (json.RawMessage, error) {

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
@@ -150,17 +151,19 @@ func (k Key) Revoke(now time.Time) (Key, error) {
 	return k, nil
 }
 
-// Set changes what is said of the key. What it administers, or that it does
-// not, stays.
+// Set changes what is said of the key, and reports everything that is wrong with
+// it. What it administers, or that it does not, stays.
 func (k Key) Set(s Settings, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err
 	}
-	if Administers(s.Role) != Administers(k.Settings.Role) {
-		return k, fault.New(fault.Invalid, fault.Body, "role", "A key of a broker cannot become one that administers, nor the other way round: make another.")
+	var found problems.List
+	if slices.Contains(roles(), s.Role) && Administers(s.Role) != Administers(k.Settings.Role) {
+		found.Add("role", "A key of a broker cannot become one that administers, nor the other way round: make another.")
+		s.Role = k.Settings.Role // by which the rest is judged
 	}
 	k.Settings, k.Modified = s, now
-	return k, k.Check()
+	return k, found.With(k.Check())
 }
 
 func (k Key) changeable() error {
@@ -180,86 +183,92 @@ const (
 
 // Check reports everything that is wrong with a key.
 func (k Key) Check() error {
-	var problems faults
+	var found problems.List
 	s := k.Settings
-	problems.text("name", s.Name, true)
-	switch s.Role {
-	case identity.Broker, identity.Concierge, identity.Administrator:
-		if k.Broker == "" {
-			problems.add("broker", "A key of this role needs a broker.")
-		}
-	case Operator, Auditor:
-		if k.Broker != "" {
-			problems.add("broker", "Who administers the registry belongs to no broker.")
-		}
-		if s.Levels != "" || s.Test || len(s.Limits) > 0 {
-			problems.add("role", "A key that administers has neither levels, test mode nor limits.")
-		}
-	default:
-		problems.add("role", "The role must be one of broker, concierge, administrator, operator, auditor.")
-	}
+	checkText(&found, "name", s.Name, true)
+	k.checkRole(&found)
 	levels := []byte(s.Levels)
 	slices.Sort(levels)
 	if strings.Trim(s.Levels, "01234") != "" || len(slices.Compact(levels)) < len(s.Levels) {
-		problems.add("levels", "The levels must be of 0, 1, 2, 3 and 4, each once.")
+		found.Add("levels", "The levels must be of 0, 1, 2, 3 and 4, each once.")
 	}
 	if len(s.Allow) > maxAllow {
-		problems.add("allow", "At most %d addresses and networks.", maxAllow)
+		found.Add("allow", "At most %d addresses and networks.", maxAllow)
 	}
-	for _, class := range slices.Sorted(maps.Keys(s.Limits)) {
-		if !slices.Contains(authapi.Classes(), class) {
-			problems.add("limits", "Requests are of class list, read or write, not %q.", class)
+	checkLimits(&found, s.Limits)
+	return found.Err()
+}
+
+// roles are all that a key may have.
+func roles() []identity.Role {
+	return []identity.Role{identity.Broker, identity.Concierge, identity.Administrator, Operator, Auditor}
+}
+
+func (k Key) checkRole(found *problems.List) {
+	s := k.Settings
+	switch {
+	case !slices.Contains(roles(), s.Role):
+		found.Add("role", "The role must be one of broker, concierge, administrator, operator, auditor.")
+	case !Administers(s.Role):
+		if k.Broker == "" {
+			found.Add("broker", "A key of this role needs a broker.")
 		}
-		if len(s.Limits[class]) > maxWindows {
-			problems.add("limits", "At most %d limits of a class.", maxWindows)
+	default:
+		if k.Broker != "" {
+			found.Add("broker", "Who administers the registry belongs to no broker.")
+		}
+		if s.Levels != "" || s.Test || len(s.Limits) > 0 {
+			found.Add("role", "A key that administers has neither levels, test mode nor limits.")
+		}
+	}
+}
+
+// checkLimits notes what is wrong with limits by its place in them:
+// "limits.write.1m".
+func checkLimits(found *problems.List, limits authapi.Limits) {
+	for _, class := range slices.Sorted(maps.Keys(limits)) {
+		if !slices.Contains(authapi.Classes(), class) {
+			found.Add("limits."+class, "Requests are of class list, read or write, not %.50q.", class)
+		}
+		if len(limits[class]) > maxWindows {
+			found.Add("limits."+class, "At most %d limits of a class.", maxWindows)
 			continue
 		}
-		for _, window := range slices.Sorted(maps.Keys(s.Limits[class])) {
+		for _, window := range slices.Sorted(maps.Keys(limits[class])) {
+			var wrong []string
 			length, err := time.ParseDuration(window)
 			if err != nil || len(window) > maxText || length < time.Second || length > 24*time.Hour || length%time.Second != 0 {
-				problems.add("limits", "%q is no length of a window: whole seconds, up to 24h.", window)
+				wrong = append(wrong, fmt.Sprintf("%.50q is no length of a window: whole seconds, up to 24h.", window))
 			}
-			if n := s.Limits[class][window]; n < 1 || n > 1<<40 {
-				problems.add("limits", "A limit must be above nought.")
+			if n := limits[class][window]; n < 1 || n > 1<<40 {
+				wrong = append(wrong, fmt.Sprintf("A limit must be above nought, and at most %d.", int64(1)<<40))
+			}
+			if wrong != nil {
+				found.Add("limits."+class+"."+window, "%s", strings.Join(wrong, " "))
 			}
 		}
 	}
-	return problems.err()
 }
 
 // Check reports everything that is wrong with a broker.
 func (b Broker) Check() error {
-	var problems faults
-	problems.text("name", b.Name, true)
+	var found problems.List
+	checkText(&found, "name", b.Name, true)
 	if strings.Contains(b.Name, "/") {
-		problems.add("name", "No slash: the name stands in paths.")
+		found.Add("name", "No slash: the name stands in paths.")
 	}
-	problems.text("title", b.Title, false)
-	problems.text("contact", b.Contact, false)
-	return problems.err()
+	checkText(&found, "title", b.Title, false)
+	checkText(&found, "contact", b.Contact, false)
+	return found.Err()
 }
 
-// faults collects what is wrong with a request's body.
-type faults []fault.Detail
-
-func (f *faults) add(name, format string, args ...any) {
-	*f = append(*f, fault.Detail{Location: fault.Body, Name: name, Description: fmt.Sprintf(format, args...)})
-}
-
-func (f *faults) text(name, text string, needed bool) {
+func checkText(found *problems.List, name, text string, needed bool) {
 	switch {
 	case text == "" && needed:
-		f.add(name, "This field is required.")
+		found.Add(name, "This field is required.")
 	case len([]rune(text)) > maxText:
-		f.add(name, "At most %d characters.", maxText)
+		found.Add(name, "At most %d characters.", maxText)
 	case !utf8.ValidString(text) || strings.TrimSpace(text) != text || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
-		f.add(name, "Only characters that print, and no blanks around them.")
+		found.Add(name, "Only characters that print, and no blanks around them.")
 	}
-}
-
-func (f faults) err() error {
-	if len(f) == 0 {
-		return nil
-	}
-	return &fault.Error{Kind: fault.Invalid, Details: f}
 }

@@ -118,10 +118,66 @@ func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int6
 		if t, err = getTransfer(tx, id); err != nil || t.AssetID != "" {
 			return err
 		}
-		t.AssetID, t.Date = assetID, date
+		t.AssetID, t.Date, t.Expires = assetID, date, 0
 		return putTransfer(tx, t)
 	})
 	return t, err
+}
+
+// sweepStep is how many transfers a sweep looks at in one transaction.
+const sweepStep = 500
+
+// SweepTransfers looks at the transfers that follow the id in cursor, removes
+// those that have expired, and sets the end of unclaimed ones that have none. It
+// returns the last id, "" if none follow.
+func (s *Store) SweepTransfers(ctx context.Context, cursor string, now, end time.Time) (next string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	var due []string
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		seen, c := 0, tx.Bucket(transferBucket).Cursor()
+		for id, text := c.Seek([]byte(cursor)); id != nil && seen < sweepStep; id, text = c.Next() {
+			if string(id) == cursor {
+				continue
+			}
+			t, err := token.DecodeTransfer(string(id), text)
+			if err != nil {
+				return err
+			}
+			if t.Expired(now) || t.AssetID == "" && t.Expires == 0 {
+				due = append(due, t.ID)
+			}
+			if seen++; seen == sweepStep {
+				next = t.ID
+			}
+		}
+		return nil
+	})
+	if err != nil || len(due) == 0 { // else there is nothing to write
+		return next, err
+	}
+	return next, s.db.Update(func(tx *bbolt.Tx) error { return sweep(tx, due, now, end) })
+}
+
+// sweep removes or dates transfers that were due when they were looked at.
+func sweep(tx *bbolt.Tx, due []string, now, end time.Time) error {
+	for _, id := range due {
+		t, err := getTransfer(tx, id)
+		switch {
+		case errors.Is(err, token.ErrNotFound) || err == nil && t.AssetID != "":
+			continue // somebody has claimed it meanwhile
+		case err == nil && t.Expired(now):
+			err = tx.Bucket(transferBucket).Delete([]byte(id))
+		case err == nil && t.Expires == 0:
+			t.Expires = end.UnixMicro()
+			err = putTransfer(tx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func getTransfer(tx *bbolt.Tx, id string) (token.Transfer, error) {

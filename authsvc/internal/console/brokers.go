@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 )
 
@@ -59,9 +60,18 @@ func (c *Console) brokerForm(w http.ResponseWriter, by admin.Actor, f form, of a
 	return c.show(w, statusOf(f), "broker-form", view{Title: title, Section: "brokers", By: by, Body: brokerPage{Broker: of, Form: f}})
 }
 
+// The fields of the forms that make a broker and change it.
+var (
+	newBrokerFields  = []string{"name", "title", "contact"}
+	editBrokerFields = []string{"title", "contact", "blocked"}
+)
+
 func (c *Console) createBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.service.CreateBroker(r.Context(), by, adminapi.NewBroker{Name: strings.TrimSpace(r.PostForm.Get("name")), BrokerSettings: brokerSettings(r)})
-	if f, ok := refused(r, err, "name", "title", "contact"); ok {
+	var unread problems.List
+	unknown(r, newBrokerFields, &unread)
+	n := adminapi.NewBroker{Name: strings.TrimSpace(r.PostForm.Get("name")), BrokerSettings: brokerSettings(r)}
+	b, err := c.service.CreateBroker(r.Context(), by, n, unread.Details()...)
+	if f, ok := refused(r, err, newBrokerFields); ok {
 		return c.brokerForm(w, by, f, adminapi.Broker{})
 	}
 	if err != nil {
@@ -112,10 +122,12 @@ func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}
+		var unread problems.List
+		unknown(r, editBrokerFields, &unread)
 		*s = brokerSettings(r)
-		return nil
+		return unread.Err()
 	})
-	if f, ok := refused(r, err, "title", "contact"); ok {
+	if f, ok := refused(r, err, editBrokerFields); ok {
 		return c.brokerForm(w, by, f, b)
 	}
 	if err != nil {

@@ -30,14 +30,18 @@ import (
 type Service interface {
 	Brokers(ctx context.Context, f admin.Filter) ([]adminapi.Broker, string, error)
 	Broker(ctx context.Context, name string) (adminapi.Broker, error)
-	CreateBroker(ctx context.Context, by admin.Actor, n adminapi.NewBroker) (adminapi.Broker, error)
+	CreateBroker(
+		ctx context.Context, by admin.Actor, n adminapi.NewBroker, unread ...fault.Detail,
+	) (adminapi.Broker, error)
 	ChangeBroker(ctx context.Context, by admin.Actor, name string, patch func(*adminapi.BrokerSettings) error) (adminapi.Broker, error)
 
 	Keys(ctx context.Context, f admin.Filter) ([]adminapi.Key, string, error)
 	Key(ctx context.Context, id string) (adminapi.Key, error)
-	CreateKey(ctx context.Context, by admin.Actor, n adminapi.NewKey) (adminapi.Key, string, error)
+	CreateKey(ctx context.Context, by admin.Actor, n adminapi.NewKey, unread ...fault.Detail) (adminapi.Key, string, error)
 	ChangeKey(ctx context.Context, by admin.Actor, id string, patch func(*adminapi.KeySettings) error) (adminapi.Key, error)
-	RotateKey(ctx context.Context, by admin.Actor, id string, grace time.Duration) (adminapi.Key, string, error)
+	RotateKey(
+		ctx context.Context, by admin.Actor, id string, grace time.Duration, unread ...fault.Detail,
+	) (adminapi.Key, string, error)
 	RevokeKey(ctx context.Context, by admin.Actor, id string) (adminapi.Key, error)
 	Usage(ctx context.Context, id string, days int) ([]adminapi.Day, error)
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -184,8 +185,8 @@ func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
 		"an unknown broker":   {"broker", "x", "broker", "There is no such broker"},
 		"no role":             {"role", "", "role", "The role must be"},
 		"no address":          {"allow", "192.0.2.1 nowhere", "allow", "neither an address nor a network"},
-		"a limit of no form":  {"limit-read", "5 a second", "limits", "is not of the form 100/1m"},
-		"a limit twice":       {"limit-read", "5/1s, 6/1s", "limits", "two limits for 1s"},
+		"a limit of no form":  {"limit-read", "5 a second", "limit-read", "is not of the form 100/1m"},
+		"a limit twice":       {"limit-read", "5/1s, 6/1s", "limit-read", "two limits for 1s"},
 		"no time":             {"expires", "soon", "expires", "A time is needed"},
 		"a time that is over": {"expires", "2020-01-01T00:00", "expires", "over already"},
 		"no level":            {"levels", "7", "levels", "The levels must be"},
@@ -206,6 +207,63 @@ func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
 	b.submit("/console/new-broker", url.Values{"name": {"b"}}).must(t, 422, "There is a broker of this name already.")
 	b.post("/console/new-broker", url.Values{"name": {"x"}}).must(t, 400, "The form is not complete")
 	b.post("/console/new-broker", url.Values{"name": {strings.Repeat("x", 100_000)}}).must(t, 413)
+}
+
+func TestEveryFaultyFieldOfAFormIsMarkedAtOnce(t *testing.T) {
+	d := newDesk(t)
+	b := d.signedIn(t, "operator")
+	b.submit("/console/new-broker", url.Values{"name": {"b"}})
+	k, _ := d.key(t, adminapi.NewKey{Broker: "b", KeySettings: settings("n", "broker")})
+	before, err := d.service.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("x", 201)
+	key := url.Values{"name": {long}, "role": {"king"}, "levels": {"3", "7"}, "limit-list": {"0/1s"}, "limit-read": {"fast, 5/1s, soon"}, "limit-write": {"5/1ms"},
+		"expires": {"soon"}, "allow": {"nowhere 192.0.2.1 elsewhere"}, "colour": {"blue"}}
+	marked := map[string][]string{
+		"name": {"At most 200 characters."}, "role": {"The role must be one of"}, "levels": {"The levels must be"}, "limit-list": {"above nought"},
+		"limit-read": {"&#34;fast&#34; is not", "&#34;soon&#34; is not"}, "limit-write": {"no length of a window"}, "expires": {"A time is needed"}, "allow": {"&#34;nowhere&#34;", "&#34;elsewhere&#34;"},
+	}
+	kept := []string{`value="` + long + `"`, `value="3" checked`, `value="0/1s"`, `value="fast, 5/1s, soon"`, `value="5/1ms"`, `value="soon"`, ">nowhere 192.0.2.1 elsewhere</textarea>"}
+	unknown := "The form has no field &#34;colour&#34;."
+	withBroker := func(name string) url.Values {
+		form := maps.Clone(key)
+		form.Set("broker", name)
+		return form
+	}
+	for _, c := range []struct {
+		name, path string
+		fields     url.Values
+		marked     map[string][]string
+		says       []string
+	}{
+		{"a new key", "/console/new-key", withBroker("stranger"), marked, append(kept, unknown, "There is no such broker", `value="stranger"`)},
+		{"a key", "/console/keys/" + k.ID + "/edit", maps.Clone(key), marked, append(kept, unknown)},
+		{"a rotation", "/console/keys/" + k.ID + "/rotate", url.Values{"grace": {"9999h"}, "colour": {"blue"}}, map[string][]string{"grace": {"The grace must be"}}, []string{unknown}},
+		{"a new broker", "/console/new-broker", url.Values{"name": {"a/b"}, "title": {long}, "contact": {long}, "colour": {"blue"}},
+			map[string][]string{"name": {"No slash"}, "title": {"At most 200"}, "contact": {"At most 200"}}, []string{unknown, `value="a/b"`, `value="` + long + `"`}},
+		{"a broker", "/console/edit-broker?name=b", url.Values{"title": {long}, "contact": {long}, "colour": {"blue"}},
+			map[string][]string{"title": {"At most 200"}, "contact": {"At most 200"}}, []string{unknown, `value="` + long + `"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := b.submit(c.path, c.fields)
+			got.must(t, 422, c.says...)
+			for field, texts := range c.marked {
+				_, beside, _ := strings.Cut(got.text, `id="`+field+`-wrong">`)
+				beside, _, _ = strings.Cut(beside, "</p>")
+				for _, text := range texts {
+					if !strings.Contains(beside, text) {
+						t.Errorf("beside %s: got %q, want %q", field, beside, text)
+					}
+				}
+			}
+		})
+	}
+	b.post("/console/keys/"+k.ID+"/revoke", b.fill("/console/keys/"+k.ID+"/revoke", url.Values{"colour": {"blue"}})).must(t, 400, unknown)
+	if after, err := d.service.Head(t.Context()); err != nil || after != before {
+		t.Errorf("something was changed: got %v, %v; want %v", after, err, before)
+	}
 }
 
 func TestNoBytesOfAFormBreakTheAuditLog(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/fault"
 )
 
@@ -48,20 +50,43 @@ func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 
 // refused returns the form that was sent, with what a fault says of its fields;
 // false if the error is nothing that another input could mend.
-func refused(r *http.Request, err error, fields ...string) (form, bool) {
+func refused(r *http.Request, err error, fields []string) (form, bool) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Conflict {
 		return form{}, false
 	}
 	sent := form{Values: r.PostForm, Wrong: map[string][]string{}}
 	for _, d := range f.Details {
-		name := d.Name
+		name := fieldOf(d.Name)
 		if !slices.Contains(fields, name) {
 			name = ""
 		}
 		sent.Wrong[name] = append(sent.Wrong[name], d.Description)
 	}
 	return sent, true
+}
+
+// limitField starts the names of the fields with the limits of a class.
+const limitField = "limit-"
+
+// fieldOf returns the field of a form that holds a value of the API: "allow" for
+// "allow.0", "limit-write" for "limits.write.1m".
+func fieldOf(name string) string {
+	name, inside, nested := strings.Cut(name, ".")
+	if name == "limits" && nested {
+		class, _, _ := strings.Cut(inside, ".")
+		return limitField + class
+	}
+	return name
+}
+
+// unknown notes what a form was sent with beside its fields.
+func unknown(r *http.Request, fields []string, found *problems.List) {
+	for _, name := range slices.Sorted(maps.Keys(r.PostForm)) {
+		if name != "once" && name != "was" && !slices.Contains(fields, name) {
+			found.Add(name, "The form has no field %.50q.", name)
+		}
+	}
 }
 
 // statusOf is that of a form which is shown again.

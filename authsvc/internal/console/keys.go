@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
@@ -54,7 +55,7 @@ func (c *Console) listKeys(w http.ResponseWriter, r *http.Request, by admin.Acto
 	}
 	s.Next = nextPath(r, next)
 	return c.show(w, http.StatusOK, "keys", view{Title: "Keys", Section: "keys", By: by, Body: keyList{
-		Search: s, Keys: keys, States: []string{adminapi.Active, adminapi.Expired, adminapi.Revoked, adminapi.Blocked},
+		Search: s, Keys: keys, States: adminapi.States(),
 	}})
 }
 
@@ -111,8 +112,15 @@ var (
 	consoleRoles  = []role{{"operator", "Operator: administers brokers and keys, here"}, {"auditor", "Auditor: reads everything here, changes nothing"}}
 )
 
-// fields are those of a key's form that faults are told beside.
-var keyFields = []string{"broker", "name", "role", "levels", "test", "expires", "limits", "allow", "grace"}
+// The fields of the forms that make a key, change it and give it a new secret.
+var (
+	newKeyFields  = append([]string{"broker"}, editKeyFields...)
+	editKeyFields = []string{
+		"name", "role", "levels", "test", "expires", "limits",
+		limitField + "list", limitField + "read", limitField + "write", "allow",
+	}
+	rotateFields = []string{"grace"}
+)
 
 func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	f, err := c.newForm(r.Context())
@@ -135,18 +143,18 @@ func (c *Console) newKeyPage(w http.ResponseWriter, r *http.Request, by admin.Ac
 }
 
 func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	settings, err := keySettings(r.PostForm, adminapi.KeySettings{})
-	if err == nil {
-		var k adminapi.Key
-		var secret string
-		if k, secret, err = c.service.CreateKey(r.Context(), by, adminapi.NewKey{Broker: r.PostForm.Get("broker"), KeySettings: settings}); err == nil {
-			return c.showSecret(w, r, by, "Key created", k, secret)
-		}
-	}
-	if f, ok := refused(r, err, keyFields...); ok {
+	var unread problems.List
+	unknown(r, newKeyFields, &unread)
+	settings := keySettings(r.PostForm, adminapi.KeySettings{}, &unread)
+	n := adminapi.NewKey{Broker: r.PostForm.Get("broker"), KeySettings: settings}
+	k, secret, err := c.service.CreateKey(r.Context(), by, n, unread.Details()...)
+	if f, ok := refused(r, err, newKeyFields); ok {
 		return c.newKeyPage(w, r, by, f)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return c.showSecret(w, r, by, "Key created", k, secret)
 }
 
 // showSecret answers a form with a new secret: in this answer alone, which no
@@ -180,7 +188,7 @@ func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.A
 		v.Set("expires", stamp(*k.Expires))
 	}
 	for _, rate := range rates(k.Limits) {
-		v.Set("limit-"+rate.Class, rate.Told)
+		v.Set(limitField+rate.Class, rate.Told)
 	}
 	v.Set("allow", strings.Join(k.Allow, "\n"))
 	return c.editKeyPage(w, by, f, k)
@@ -212,11 +220,12 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}
-		var err error
-		*s, err = keySettings(r.PostForm, *s)
-		return err
+		var unread problems.List
+		unknown(r, editKeyFields, &unread)
+		*s = keySettings(r.PostForm, *s, &unread)
+		return unread.Err()
 	})
-	if f, ok := refused(r, err, keyFields...); ok {
+	if f, ok := refused(r, err, editKeyFields); ok {
 		return c.editKeyPage(w, by, f, k)
 	}
 	if err != nil {
@@ -255,27 +264,32 @@ func (c *Console) confirmPage(w http.ResponseWriter, by admin.Actor, page, title
 }
 
 func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	var unread problems.List
+	unknown(r, rotateFields, &unread)
 	grace, err := time.ParseDuration(r.PostForm.Get("grace"))
 	if err != nil {
-		err = fault.New(fault.Invalid, fault.Body, "grace", "A length of time is needed, such as 24h or 30m.")
-	} else {
-		var k adminapi.Key
-		var secret string
-		if k, secret, err = c.service.RotateKey(r.Context(), by, r.PathValue("id"), grace); err == nil {
-			return c.showSecret(w, r, by, "New secret", k, secret)
-		}
+		unread.Add("grace", "A length of time is needed, such as 24h or 30m.")
 	}
-	if f, ok := refused(r, err, keyFields...); ok {
+	k, secret, err := c.service.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
+	if f, ok := refused(r, err, rotateFields); ok {
 		k, loading := c.changeable(r)
 		if loading != nil {
 			return loading
 		}
 		return c.confirmPage(w, by, "rotate", "Rotate ", f, k)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return c.showSecret(w, r, by, "New secret", k, secret)
 }
 
 func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	var unread problems.List
+	unknown(r, nil, &unread)
+	if err := unread.Err(); err != nil {
+		return err
+	}
 	k, err := c.service.RevokeKey(r.Context(), by, r.PathValue("id"))
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -10,20 +11,17 @@ import (
 	"strings"
 	"time"
 
+	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
-	"asset-registry/shared/fault"
 )
 
-// keySettings reads what a form says of a key that has settings so far.
-func keySettings(sent url.Values, was adminapi.KeySettings) (adminapi.KeySettings, error) {
+// keySettings reads what a form says of a key that has settings so far, and notes
+// what cannot be read.
+func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List) adminapi.KeySettings {
 	s := adminapi.KeySettings{
 		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"), Levels: strings.Join(sent["levels"], ""), Test: sent.Get("test") != "",
 		Allow: strings.FieldsFunc(sent.Get("allow"), func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }),
-	}
-	var wrong []fault.Detail
-	add := func(field, format string, args ...any) {
-		wrong = append(wrong, fault.Detail{Location: fault.Body, Name: field, Description: fmt.Sprintf(format, args...)})
 	}
 	switch text := sent.Get("expires"); {
 	case text == "":
@@ -35,14 +33,14 @@ func keySettings(sent url.Values, was adminapi.KeySettings) (adminapi.KeySetting
 			at, err = time.Parse(strings.TrimSuffix(stampLayout, ":05"), text)
 		}
 		if err != nil {
-			add("expires", "A time is needed, such as 2027-01-31T12:00, in UTC.")
+			found.Add("expires", "A time is needed, such as 2027-01-31T12:00, in UTC.")
 		}
 		s.Expires = &at
 	}
 	for _, class := range authapi.Classes() {
-		windows, err := parseRates(sent.Get("limit-" + class))
+		windows, err := parseRates(sent.Get(limitField + class))
 		if err != nil {
-			add("limits", "%s: %v.", class, err)
+			found.Add("limits."+class, "%v.", err)
 		}
 		if len(windows) > 0 {
 			if s.Limits == nil {
@@ -51,10 +49,7 @@ func keySettings(sent url.Values, was adminapi.KeySettings) (adminapi.KeySetting
 			s.Limits[class] = windows
 		}
 	}
-	if len(wrong) > 0 {
-		return s, &fault.Error{Kind: fault.Invalid, Details: wrong}
-	}
-	return s, nil
+	return s
 }
 
 // stampLayout is how browsers send a time of a form.
@@ -91,9 +86,11 @@ func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(length(a), length(b)), cmp.Compare(a, b))
 }
 
-// parseRates reads "5/1s, 100/1m": requests in a length of time.
+// parseRates reads "5/1s, 100/1m": requests in a length of time. It returns what
+// it can read, and an error that tells of all the rest.
 func parseRates(text string) (map[string]int64, error) {
 	windows := map[string]int64{}
+	var wrong []string
 	for part := range strings.SplitSeq(text, ",") {
 		if part = strings.TrimSpace(part); part == "" {
 			continue
@@ -101,13 +98,20 @@ func parseRates(text string) (map[string]int64, error) {
 		number, window, _ := strings.Cut(part, "/")
 		n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 		window = strings.TrimSpace(window)
+		_, twice := windows[window]
 		if _, bad := time.ParseDuration(window); err != nil || bad != nil {
-			return nil, fmt.Errorf("%.40q is not of the form 100/1m", part)
+			wrong = append(wrong, fmt.Sprintf("%.40q is not of the form 100/1m", part))
+		} else if twice {
+			wrong = append(wrong, fmt.Sprintf("there are two limits for %.40s", window))
+		} else {
+			windows[window] = n
 		}
-		if _, twice := windows[window]; twice {
-			return nil, fmt.Errorf("there are two limits for %s", window)
-		}
-		windows[window] = n
+	}
+	if wrong != nil {
+		return windows, errors.New(strings.Join(wrong[:min(len(wrong), maxWrong)], "; "))
 	}
 	return windows, nil
 }
+
+// maxWrong bounds how many faulty limits of a class are told.
+const maxWrong = 10

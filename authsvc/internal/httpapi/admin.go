@@ -1,10 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
@@ -84,23 +84,28 @@ const (
 	maxPage     = 1000
 )
 
-func filter(c *gin.Context) (f admin.Filter, err error) {
-	f = admin.Filter{Broker: c.Query("broker"), State: c.Query("state"), Text: c.Query("q"), After: c.Query("after")}
-	f.Limit, err = number(c, "limit", defaultPage, maxPage)
-	return f, err
+func filter(c *gin.Context) (admin.Filter, error) {
+	var found problems.List
+	f := admin.Filter{Broker: c.Query("broker"), State: c.Query("state"), Text: c.Query("q"), After: c.Query("after")}
+	if f.State != "" && !slices.Contains(adminapi.States(), f.State) {
+		found.AddQuery("state", "The state must be one of %s.", strings.Join(adminapi.States(), ", "))
+	}
+	f.Limit = number(c, &found, "limit", defaultPage, maxPage)
+	return f, found.Err()
 }
 
-// number reads a parameter that is a number between 1 and most.
-func number(c *gin.Context, name string, otherwise, most int) (int, error) {
+// number reads a parameter that is a number between 1 and most, and notes one
+// that is not.
+func number(c *gin.Context, found *problems.List, name string, otherwise, most int) int {
 	text := c.Query(name)
 	if text == "" {
-		return otherwise, nil
+		return otherwise
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, fault.New(fault.Invalid, fault.Query, name, "A number between 1 and %d is needed.", most)
+		found.AddQuery(name, "A number between 1 and %d is needed.", most)
 	}
-	return n, nil
+	return n
 }
 
 func answer[T any](c *gin.Context, status int, data T) error {
@@ -120,11 +125,13 @@ func (a *Admin) listBrokers(c *gin.Context) error {
 }
 
 func (a *Admin) createBroker(c *gin.Context) error {
-	var q adminapi.Question[adminapi.NewBroker]
-	if err := read(c, &q); err != nil {
+	body, err := readData(c)
+	if err != nil {
 		return err
 	}
-	b, err := a.service.CreateBroker(c.Request.Context(), actor(c), q.Data)
+	var n adminapi.NewBroker
+	unread := body.into(&n)
+	b, err := a.service.CreateBroker(c.Request.Context(), actor(c), n, unread.Details()...)
 	if err != nil {
 		return err
 	}
@@ -140,25 +147,16 @@ func (a *Admin) readBroker(c *gin.Context) error {
 }
 
 func (a *Admin) changeBroker(c *gin.Context) error {
-	var q adminapi.Question[json.RawMessage]
-	if err := read(c, &q); err != nil {
+	body, err := readData(c)
+	if err != nil {
 		return err
 	}
-	b, err := a.service.ChangeBroker(c.Request.Context(), actor(c), c.Param("name"), func(s *adminapi.BrokerSettings) error { return patch(q.Data, s) })
+	patch := func(s *adminapi.BrokerSettings) error { return body.into(s).Err() }
+	b, err := a.service.ChangeBroker(c.Request.Context(), actor(c), c.Param("name"), patch)
 	if err != nil {
 		return err
 	}
 	return answer(c, http.StatusOK, b)
-}
-
-// patch sets what a body names; null clears it.
-func patch(data json.RawMessage, settings any) error {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(settings); err != nil || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		return fault.New(fault.Invalid, fault.Body, "data", "The data is not the JSON object that this call takes.")
-	}
-	return nil
 }
 
 func (a *Admin) listKeys(c *gin.Context) error {
@@ -174,11 +172,13 @@ func (a *Admin) listKeys(c *gin.Context) error {
 }
 
 func (a *Admin) createKey(c *gin.Context) error {
-	var q adminapi.Question[adminapi.NewKey]
-	if err := read(c, &q); err != nil {
+	body, err := readData(c)
+	if err != nil {
 		return err
 	}
-	k, secret, err := a.service.CreateKey(c.Request.Context(), actor(c), q.Data)
+	var n adminapi.NewKey
+	unread := body.into(&n)
+	k, secret, err := a.service.CreateKey(c.Request.Context(), actor(c), n, unread.Details()...)
 	if err != nil {
 		return err
 	}
@@ -194,25 +194,12 @@ func (a *Admin) readKey(c *gin.Context) error {
 }
 
 func (a *Admin) changeKey(c *gin.Context) error {
-	var q adminapi.Question[json.RawMessage]
-	if err := read(c, &q); err != nil {
+	body, err := readData(c)
+	if err != nil {
 		return err
 	}
-	k, err := a.service.ChangeKey(c.Request.Context(), actor(c), c.Param("id"), func(s *adminapi.KeySettings) error {
-		limits := s.Limits
-		s.Limits = nil // what is sent takes the place of the whole
-		if err := patch(q.Data, s); err != nil {
-			return err
-		}
-		var sent map[string]json.RawMessage
-		if err := json.Unmarshal(q.Data, &sent); err != nil {
-			return err
-		}
-		if _, there := sent["limits"]; !there {
-			s.Limits = limits
-		}
-		return nil
-	})
+	patch := func(s *adminapi.KeySettings) error { return body.into(s).Err() }
+	k, err := a.service.ChangeKey(c.Request.Context(), actor(c), c.Param("id"), patch)
 	if err != nil {
 		return err
 	}
@@ -220,18 +207,19 @@ func (a *Admin) changeKey(c *gin.Context) error {
 }
 
 func (a *Admin) rotateKey(c *gin.Context) error {
-	var q adminapi.Question[adminapi.Rotation]
-	if err := read(c, &q); err != nil {
+	body, err := readData(c)
+	if err != nil {
 		return err
 	}
+	var r adminapi.Rotation
+	unread := body.into(&r)
 	var grace time.Duration
-	if q.Data.Grace != "" {
-		var err error
-		if grace, err = time.ParseDuration(q.Data.Grace); err != nil {
-			return fault.New(fault.Invalid, fault.Body, "grace", "A length of time is needed, such as 24h or 30m.")
+	if r.Grace != "" {
+		if grace, err = time.ParseDuration(r.Grace); err != nil {
+			unread.Add("grace", "A length of time is needed, such as 24h or 30m.")
 		}
 	}
-	k, secret, err := a.service.RotateKey(c.Request.Context(), actor(c), c.Param("id"), grace)
+	k, secret, err := a.service.RotateKey(c.Request.Context(), actor(c), c.Param("id"), grace, unread.Details()...)
 	if err != nil {
 		return err
 	}
@@ -239,6 +227,15 @@ func (a *Admin) rotateKey(c *gin.Context) error {
 }
 
 func (a *Admin) revokeKey(c *gin.Context) error {
+	if c.Request.ContentLength != 0 { // a body may be left out: there is nothing to say
+		body, err := readData(c)
+		if err != nil {
+			return err
+		}
+		if err := body.into(&struct{}{}).Err(); err != nil {
+			return err
+		}
+	}
 	k, err := a.service.RevokeKey(c.Request.Context(), actor(c), c.Param("id"))
 	if err != nil {
 		return err
@@ -247,27 +244,30 @@ func (a *Admin) revokeKey(c *gin.Context) error {
 }
 
 func (a *Admin) usage(c *gin.Context) error {
-	days, err := number(c, "days", 30, admin.UsageDays)
+	var found problems.List
+	days := number(c, &found, "days", 30, admin.UsageDays)
+	if err := found.Err(); err != nil {
+		return err
+	}
+	counts, err := a.service.Usage(c.Request.Context(), c.Param("id"), days)
 	if err != nil {
 		return err
 	}
-	found, err := a.service.Usage(c.Request.Context(), c.Param("id"), days)
-	if err != nil {
-		return err
-	}
-	return answer(c, http.StatusOK, found)
+	return answer(c, http.StatusOK, counts)
 }
 
 func (a *Admin) audit(c *gin.Context) error {
-	limit, err := number(c, "limit", defaultPage, maxPage)
-	if err != nil {
-		return err
-	}
+	var found problems.List
+	limit := number(c, &found, "limit", defaultPage, maxPage)
 	var after int64
 	if text := c.Query("after"); text != "" {
+		var err error
 		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
-			return fault.New(fault.Invalid, fault.Query, "after", "The number of an entry is needed.")
+			found.AddQuery("after", "The number of an entry is needed.")
 		}
+	}
+	if err := found.Err(); err != nil {
+		return err
 	}
 	entries, err := a.service.Entries(c.Request.Context(), after, limit)
 	if err != nil {

@@ -132,7 +132,7 @@ func (a *API) readTransfer(c *gin.Context) error {
 	if err := read(c, &r); err != nil {
 		return err
 	}
-	answer, err := a.tokens.Transfer(c.Request.Context(), r.ID)
+	answer, err := a.tokens.Transfer(c.Request.Context(), r.ID, a.now())
 	if err != nil {
 		return err
 	}

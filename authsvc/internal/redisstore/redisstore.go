@@ -17,11 +17,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/redisurl"
 	"asset-registry/shared/telemetry"
 )
 
@@ -42,28 +44,63 @@ type Store struct {
 }
 
 // Open returns a store on the server at a URL ("redis://user:password@host:port/db",
-// or rediss for TLS), which tells a meter of its connections and operations. It
-// does not wait for the server: Ready tells whether it is there.
+// or rediss for TLS; or that of its sentinels, package redisurl), which tells a
+// meter of its connections and operations. It does not wait for the server: Ready
+// tells whether it is there.
 func Open(url string, meter metric.Meter) (*Store, error) {
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, errors.New("the address of the Redis server is malformed") // it may hold a password
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
-	o.MaxRetries, o.DialerRetries = -1, 1 // the callers repeat
-	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
-	operations, err := telemetry.NewOperations(meter, semconv.DBSystemNameRedis)
+	client, err := newClient(url)
 	if err != nil {
 		return nil, err
 	}
-	client := redis.NewClient(o)
+	operations, err := telemetry.NewOperations(meter, semconv.DBSystemNameRedis)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
 	client.AddHook(watching{operations})
 	silence, err := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, func() []telemetry.Pool { return pools(client) })
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return &Store{client, silence}, nil
+}
+
+// CheckURL tells whether Open takes a URL.
+func CheckURL(url string) error {
+	client, err := newClient(url)
+	if err != nil {
+		return err
+	}
+	return client.Close()
+}
+
+func newClient(url string) (*redis.Client, error) {
+	malformed := errors.New("the address of the Redis server is malformed") // it may hold a password
+	if redisurl.IsSentinel(url) {
+		translated, err := redisurl.Failover(url)
+		if err != nil {
+			return nil, err
+		}
+		o, err := redis.ParseFailoverURL(translated)
+		if err != nil {
+			return nil, malformed
+		}
+		if o.TLSConfig != nil {
+			o.TLSConfig.ServerName = "" // each server has its own
+		}
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+		logging.Disable() // one logger for all of the process, and no JSON: what it would say, our errors say
+		return redis.NewFailoverClient(o), nil
+	}
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, malformed
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true // the callers repeat
+	// Plain servers have no such notifications.
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewClient(o), nil
 }
 
 // pools are the connections to the server.
@@ -128,13 +165,23 @@ const (
 	claimField    = "claim"
 )
 
-// CreateTransfer stores a new transfer durably.
+// create stores a transfer. It ends when ARGV[2] says, in ms since the Unix
+// epoch, unless that is 0 or the transfer is there and claimed.
+var create = redis.NewScript(`
+redis.call('HSET', KEYS[1], 'transfer', ARGV[1])
+if ARGV[2] ~= '0' and redis.call('HEXISTS', KEYS[1], 'claim') == 0 then
+	redis.call('PEXPIREAT', KEYS[1], ARGV[2])
+end
+return 1
+`)
+
+// CreateTransfer stores a new transfer durably. Redis removes it when it expires.
 func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 	text, err := t.Encode()
 	if err != nil {
 		return err
 	}
-	if err := s.client.HSet(ctx, transferKey(t.ID), transferField, text).Err(); err != nil {
+	if err := create.Run(ctx, s.client, []string{transferKey(t.ID)}, text, t.Expires/1000).Err(); err != nil {
 		return fmt.Errorf("save transfer %s: %w", t.ID, err)
 	}
 	return nil
@@ -149,10 +196,12 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (token.Transfer, er
 	return decodeTransfer(id, fields)
 }
 
-// claim sets the claim of a transfer that is there and has none.
+// claim sets the claim of a transfer that is there and has none. A claimed one
+// has no end.
 var claim = redis.NewScript(`
 if redis.call('HEXISTS', KEYS[1], 'transfer') == 1 then
 	redis.call('HSETNX', KEYS[1], 'claim', ARGV[1])
+	redis.call('PERSIST', KEYS[1])
 end
 return redis.call('HMGET', KEYS[1], 'transfer', 'claim')
 `)
@@ -167,11 +216,57 @@ func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int6
 	return decodeTransfer(id, fields)
 }
 
+// sweep sets the end of an unclaimed transfer that has none, and takes that of a
+// claimed one away: a service of an earlier version may have claimed it.
+var sweep = redis.NewScript(`
+if redis.call('HEXISTS', KEYS[1], 'claim') == 1 then
+	return redis.call('PERSIST', KEYS[1])
+end
+if redis.call('PTTL', KEYS[1]) == -1 then
+	return redis.call('PEXPIREAT', KEYS[1], ARGV[1])
+end
+return 0
+`)
+
+// sweepStep is how many keys Redis looks at in one step of a sweep.
+const sweepStep = 500
+
+// SweepTransfers looks at the transfers that follow a cursor of SCAN, and sets the
+// end of unclaimed ones that have none. Redis itself removes those that expire.
+func (s *Store) SweepTransfers(ctx context.Context, cursor string, _, end time.Time) (next string, err error) {
+	var at uint64
+	if cursor != "" {
+		if at, err = strconv.ParseUint(cursor, 10, 64); err != nil {
+			return "", fmt.Errorf("sweep transfers: %w", err)
+		}
+	}
+	keys, at, err := s.client.Scan(ctx, at, transferKey("*"), sweepStep).Result()
+	if err != nil {
+		return "", fmt.Errorf("list transfers: %w", err)
+	}
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, key := range keys {
+			sweep.Eval(ctx, p, []string{key}, end.UnixMilli())
+		}
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("sweep transfers: %w", err)
+	}
+	if at == 0 {
+		return "", nil
+	}
+	return strconv.FormatUint(at, 10), nil
+}
+
 // RestoreTransfer stores a transfer as it is elsewhere, claimed or not. One that
 // is there and claimed stays so.
 func (s *Store) RestoreTransfer(ctx context.Context, t token.Transfer) error {
 	assetID, date := t.AssetID, t.Date
 	t.AssetID = ""
+	if assetID != "" {
+		t.Expires = 0
+	}
 	if err := s.CreateTransfer(ctx, t); err != nil || assetID == "" {
 		return err
 	}
@@ -188,7 +283,7 @@ func decodeTransfer(id string, fields []any) (token.Transfer, error) {
 	t, err := token.DecodeTransfer(id, []byte(text))
 	if claim, claimed := fields[1].(string); err == nil && claimed {
 		date, asset, _ := strings.Cut(claim, " ")
-		t.AssetID = asset
+		t.AssetID, t.Expires = asset, 0
 		t.Date, err = strconv.ParseInt(date, 10, 64)
 	}
 	if err != nil {

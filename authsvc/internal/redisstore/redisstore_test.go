@@ -60,6 +60,42 @@ func TestAdminConformance(t *testing.T) {
 	})
 }
 
+// A Redis of an earlier version holds transfers without an end, and a service of
+// that version may claim one that has an end.
+func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
+	s := open(t, redistest.Start(t).URL())
+	made := token.Transfer{Broker: "b", Date: 1}
+	for id, fields := range map[string][]any{"unclaimed": nil, "claimed": {claimField, "2 asset"}, "claimed-with-end": {claimField, "2 asset"}} {
+		text, err := made.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.client.HSet(t.Context(), transferKey(id), append(fields, transferField, text)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.client.Expire(t.Context(), transferKey("claimed-with-end"), time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	sweepAll := func(end time.Time) {
+		t.Helper()
+		for cursor, steps := "", 0; steps == 0 || cursor != ""; steps++ {
+			var err error
+			if cursor, err = s.SweepTransfers(t.Context(), cursor, time.Now(), end); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	end := time.Now().Add(time.Hour)
+	sweepAll(end)
+	sweepAll(end.Add(time.Hour)) // an end that is set stays
+	for id, want := range map[string]int64{"unclaimed": end.UnixMilli(), "claimed": -1, "claimed-with-end": -1} {
+		if got := s.client.Do(t.Context(), "PEXPIRETIME", transferKey(id)).Val(); got != want {
+			t.Errorf("%s: got an end at %v, want %d", id, got, want)
+		}
+	}
+}
+
 func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	k := apikey.Key{ID: "key-planted", Settings: apikey.Settings{Name: "n", Role: apikey.Operator}, Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("mine")}}}
@@ -115,8 +151,46 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	}
 }
 
+func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
+	const password = "p@ss"
+	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
+	replica := primary.Replicate(t)
+	sentinel := primary.Watch(t, "registry", password)
+	// The first sentinel of the list is away.
+	s := open(t, "redis+sentinel://:p%40ss@127.0.0.1:1,"+sentinel+"/registry/0")
+	_, sealer := newService(t, s)
+	first, _ := record(t, sealer, "broker", 1)
+	if _, err := s.Save(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.client.Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || got != 1 {
+		t.Fatalf("the replica has no copy: got %d, %v", got, err)
+	}
+	primary.Kill(t)
+	second, _ := record(t, sealer, "broker", 2)
+	var err error
+	for deadline := time.Now().Add(time.Minute); ; {
+		if _, err = s.Save(t.Context(), second); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after a failover: got %v, want the record saved", err)
+		}
+	}
+	if got, err := s.Load(t.Context(), asset); err != nil || got != second {
+		t.Errorf("got %+v, %v; want %+v", got, err, second)
+	}
+	direct := open(t, "redis://:p%40ss@"+replica.Addr)
+	if got, err := direct.Load(t.Context(), asset); err != nil || got != second {
+		t.Errorf("the former replica: got %+v, %v; want %+v", got, err, second)
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Errorf("ready: got %v", err)
+	}
+}
+
 func TestOpenRefusesWithoutTellingThePassword(t *testing.T) {
-	for _, url := range []string{"redis://:hunter2@host:port", "redis://user:hunter2@host/db", "http://:hunter2@host"} {
+	for _, url := range []string{"redis+sentinel://:hunter2@host", "redis+sentinel://:hunter2@host/name/db", "redis+sentinel://:hunter2@host/name?x=1", "redis://:hunter2@host:port", "redis://user:hunter2@host/db", "http://:hunter2@host"} {
 		if _, err := Open(url, noop.NewMeterProvider().Meter("")); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v", url, err)
 		}
@@ -143,7 +217,7 @@ func newService(t *testing.T, s *Store) (*token.Service, *token.Sealer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token.NewService(s, sealer), sealer
+	return token.NewService(s, sealer, time.Hour), sealer
 }
 
 func verify(t *testing.T, s *token.Service, who, sealed string) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/token"
@@ -34,6 +35,7 @@ func Run(t *testing.T, open Opener) {
 		"all is there after opening again":      testReopen,
 		"a transfer is kept, and claimed once":  testTransfer,
 		"of many who claim a transfer one does": testClaim,
+		"an unclaimed transfer expires":         testExpiry,
 		"keys come and go":                      testKeys,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
@@ -176,6 +178,68 @@ func testClaim(t *testing.T, open Opener) {
 		if asset != claimed[0] {
 			t.Errorf("it was claimed for %q and %q", claimed[0], asset)
 		}
+	}
+}
+
+func testExpiry(t *testing.T, open Opener) {
+	s := open(t, "a")
+	ending := func(id string, within time.Duration) token.Transfer {
+		made := transfer(id)
+		made.Expires = time.Now().Add(within).UnixMicro()
+		if err := s.CreateTransfer(t.Context(), made); err != nil {
+			t.Error(err)
+		}
+		return made
+	}
+	const claimed, unclaimed = 20, 600 // unclaimed: more than one step of a sweep
+	var over time.Time                 // when none of them would be left
+	for n := range claimed {
+		made := ending(fmt.Sprint("claimed-", n), 2*time.Second)
+		if _, err := s.ClaimTransfer(t.Context(), made.ID, "asset", made.Date+1); err != nil {
+			t.Fatal(err)
+		}
+		over = time.UnixMicro(made.Expires)
+	}
+	var making sync.WaitGroup
+	const makers = 8
+	for first := range makers {
+		making.Go(func() {
+			for n := first; n < unclaimed; n += makers {
+				ending(fmt.Sprint("unclaimed-", n), 100*time.Millisecond)
+			}
+		})
+	}
+	making.Wait()
+	later := ending("later", time.Hour)
+	left := func() (n int) {
+		for id := range unclaimed {
+			if _, err := s.LoadTransfer(t.Context(), fmt.Sprint("unclaimed-", id)); !errors.Is(err, token.ErrNotFound) {
+				n++
+			}
+		}
+		return n
+	}
+	for deadline := over.Add(20 * time.Second); time.Now().Before(over) || left() > 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("got %d expired transfers, want none", left())
+		}
+		for cursor, steps := "", 0; steps == 0 || cursor != ""; steps++ {
+			var err error
+			if cursor, err = s.SweepTransfers(t.Context(), cursor, time.Now(), over.Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n := range claimed {
+		want := transfer(fmt.Sprint("claimed-", n))
+		want.AssetID, want.Date = "asset", want.Date+1
+		got, err := s.ClaimTransfer(t.Context(), want.ID, "asset", want.Date+1)
+		checkTransfer(t, got, err, want)
+	}
+	got, err := s.LoadTransfer(t.Context(), "later")
+	checkTransfer(t, got, err, later)
+	if got, err := s.ClaimTransfer(t.Context(), "unclaimed-0", "asset", 1); !errors.Is(err, token.ErrNotFound) {
+		t.Errorf("an expired transfer was claimed: got %+v, %v", got, err)
 	}
 }
 

@@ -40,11 +40,12 @@ type encodedTransfer struct {
 	TransferHash string `json:"transfer"`
 	Date         int64  `json:"date"`
 	AssetID      string `json:"asset,omitempty"`
+	Expires      int64  `json:"expires,omitempty"`
 }
 
 // Encode returns the transfer as text for a store to keep under its id.
 func (t Transfer) Encode() ([]byte, error) {
-	text, err := json.Marshal(encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID})
+	text, err := json.Marshal(encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID, t.Expires})
 	if err != nil {
 		return nil, fmt.Errorf("encode transfer %s: %w", t.ID, err)
 	}
@@ -57,5 +58,5 @@ func DecodeTransfer(id string, text []byte) (Transfer, error) {
 	if err := json.Unmarshal(text, &e); err != nil {
 		return Transfer{}, fmt.Errorf("decode transfer %s: %w", id, err)
 	}
-	return Transfer{id, e.Broker, e.OwnerHash, e.TransferHash, e.Date, e.AssetID}, nil
+	return Transfer{id, e.Broker, e.OwnerHash, e.TransferHash, e.Date, e.AssetID, e.Expires}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"asset-registry/shared/authapi"
 )
@@ -47,11 +48,17 @@ type Store interface {
 	Save(ctx context.Context, r Record) (Record, error)
 	// CreateTransfer stores a new transfer durably.
 	CreateTransfer(ctx context.Context, t Transfer) error
-	// LoadTransfer returns a transfer, or ErrNotFound.
+	// LoadTransfer returns a transfer, or ErrNotFound. It may find expired ones.
 	LoadTransfer(ctx context.Context, id string) (Transfer, error)
 	// ClaimTransfer durably sets a transfer's asset and date, unless it has an
-	// asset. It returns the transfer as it stands afterwards, or ErrNotFound.
+	// asset. It returns the transfer as it stands afterwards, or ErrNotFound. A
+	// claimed transfer does not expire.
 	ClaimTransfer(ctx context.Context, id, assetID string, date int64) (Transfer, error)
+	// SweepTransfers looks at a bounded number of transfers that follow a cursor, ""
+	// for the first ones. It removes those that have expired, and durably sets the
+	// end of unclaimed ones that have none. It returns the cursor for the next ones,
+	// "" if there are none.
+	SweepTransfers(ctx context.Context, cursor string, now, end time.Time) (next string, err error)
 	// Ready returns nil when the store can take a write now.
 	Ready(ctx context.Context) error
 	// Close waits for writes under way and frees what the store holds.
@@ -60,12 +67,16 @@ type Store interface {
 
 // Service issues and verifies tokens. It is safe for concurrent use.
 type Service struct {
-	store  Store
-	sealer *Sealer
+	store    Store
+	sealer   *Sealer
+	lifetime time.Duration // of an unclaimed transfer
 }
 
-// NewService returns a service over store.
-func NewService(store Store, sealer *Sealer) *Service { return &Service{store, sealer} }
+// NewService returns a service over store, whose transfers expire after a
+// lifetime if nobody claims them.
+func NewService(store Store, sealer *Sealer, lifetime time.Duration) *Service {
+	return &Service{store, sealer, lifetime}
+}
 
 // Issue returns the tokens of a new asset: 32 random hex characters each.
 func (s *Service) Issue(assetID, broker string) (authapi.IssueTokensResponse, error) {

@@ -6,9 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"asset-registry/shared/authapi"
 )
+
+const lifetime = 90 * 24 * time.Hour
 
 const asset = "00112233445566778899aabbccddeeff"
 
@@ -59,6 +62,15 @@ func (m *memory) ClaimTransfer(ctx context.Context, id, assetID string, date int
 	return t, err
 }
 
+func (m *memory) SweepTransfers(_ context.Context, cursor string, now, _ time.Time) (string, error) {
+	for id, t := range m.transfers {
+		if t.Expired(now) {
+			delete(m.transfers, id)
+		}
+	}
+	return "", m.err
+}
+
 func (m *memory) Ready(context.Context) error { return m.err }
 func (m *memory) Close() error                { return nil }
 
@@ -69,7 +81,7 @@ func newService(t *testing.T, secret string) (*Service, *memory, *Sealer) {
 		t.Fatal(err)
 	}
 	store := &memory{records: map[string]Record{}, transfers: map[string]Transfer{}}
-	return NewService(store, sealer), store, sealer
+	return NewService(store, sealer, lifetime), store, sealer
 }
 
 func TestIssuedTokensAreRandomAndUnknownToAllButTheirHolder(t *testing.T) {

@@ -20,12 +20,21 @@ type Transfer struct {
 	TransferHash string // authapi.Hash of the transfer token
 	Date         int64  // when it was made or claimed, µs since the Unix epoch
 	AssetID      string // that it is claimed for; "" for none yet
+	Expires      int64  // when it ends unless it is claimed, µs since the Unix epoch; 0 for a claimed one
+}
+
+// Expired tells whether the transfer has ended unclaimed.
+func (t Transfer) Expired(now time.Time) bool {
+	return t.AssetID == "" && t.Expires != 0 && t.Expires <= now.UnixMicro()
 }
 
 // CreateTransfer makes a transfer. Its tokens are shown this once.
 func (s *Service) CreateTransfer(ctx context.Context, broker string, now time.Time) (authapi.CreateTransferResponse, error) {
 	owner, transfer := mint(), mint()
-	t := Transfer{ID: mint(), Broker: broker, OwnerHash: authapi.Hash(owner), TransferHash: authapi.Hash(transfer), Date: now.UnixMicro()}
+	t := Transfer{
+		ID: mint(), Broker: broker, OwnerHash: authapi.Hash(owner), TransferHash: authapi.Hash(transfer),
+		Date: now.UnixMicro(), Expires: now.Add(s.lifetime).UnixMicro(),
+	}
 	if err := s.store.CreateTransfer(ctx, t); err != nil {
 		return authapi.CreateTransferResponse{}, fmt.Errorf("create transfer: %w", err)
 	}
@@ -33,12 +42,45 @@ func (s *Service) CreateTransfer(ctx context.Context, broker string, now time.Ti
 }
 
 // Transfer returns what anybody may know of a transfer, or a fault of kind NotFound.
-func (s *Service) Transfer(ctx context.Context, id string) (authapi.TransferResponse, error) {
-	t, err := s.store.LoadTransfer(ctx, id)
+func (s *Service) Transfer(ctx context.Context, id string, now time.Time) (authapi.TransferResponse, error) {
+	t, err := s.transfer(ctx, id, now)
 	if err != nil {
 		return authapi.TransferResponse{}, missing(err)
 	}
 	return t.shown(), nil
+}
+
+// transfer returns a transfer, or ErrNotFound also for one that has expired.
+func (s *Service) transfer(ctx context.Context, id string, now time.Time) (Transfer, error) {
+	t, err := s.store.LoadTransfer(ctx, id)
+	if err == nil && t.Expired(now) {
+		return Transfer{}, ErrNotFound
+	}
+	return t, err
+}
+
+// sweepPause is how long a sweep leaves the store to others between two steps.
+const sweepPause = 10 * time.Millisecond
+
+// Sweep goes through all transfers, a bounded number at a time. It removes the
+// expired ones, and lets unclaimed ones of an earlier version, which have no
+// end, expire a lifetime from now.
+func (s *Service) Sweep(ctx context.Context, now time.Time) error {
+	for cursor := ""; ; {
+		next, err := s.store.SweepTransfers(ctx, cursor, now, now.Add(s.lifetime))
+		if err != nil {
+			return fmt.Errorf("sweep transfers: %w", err)
+		}
+		if next == "" {
+			return nil
+		}
+		cursor = next
+		select {
+		case <-time.After(sweepPause):
+		case <-ctx.Done():
+			return fmt.Errorf("sweep transfers: %w", ctx.Err())
+		}
+	}
 }
 
 func (t Transfer) shown() authapi.TransferResponse {
@@ -64,7 +106,7 @@ func (s *Service) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest,
 	if !equal(current.TransferHash, r.TransferHash) {
 		return authapi.ChangeOwnerResponse{}, invalid
 	}
-	t, err := s.store.LoadTransfer(ctx, r.TransferID)
+	t, err := s.transfer(ctx, r.TransferID, now)
 	if err != nil {
 		return authapi.ChangeOwnerResponse{}, missing(err)
 	}

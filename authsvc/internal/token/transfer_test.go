@@ -64,7 +64,7 @@ func TestAnAssetChangesHands(t *testing.T) {
 	if h.is(t, "old", h.issued.Token, h.issued.Sealed) {
 		t.Error("the old token lives on with an old record")
 	}
-	if got, err := h.Transfer(t.Context(), h.made.ID); err != nil || got != (authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}) {
+	if got, err := h.Transfer(t.Context(), h.made.ID, now); err != nil || got != (authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}) {
 		t.Errorf("the transfer is %+v, %v", got, err)
 	}
 }
@@ -86,6 +86,41 @@ func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 	again.Sealed = first.Sealed
 	if third, err := h.ChangeOwner(t.Context(), again, now); err != nil || third != first {
 		t.Errorf("got %+v, %v; want %+v", third, err, first)
+	}
+}
+
+func TestATransferThatNobodyClaimsExpires(t *testing.T) {
+	last, over := now.Add(lifetime-time.Microsecond), now.Add(lifetime)
+	h := newHandover(t)
+	if _, err := h.Transfer(t.Context(), h.made.ID, last); err != nil {
+		t.Errorf("in its last moment: got %v, want the transfer", err)
+	}
+	_, reading := h.Transfer(t.Context(), h.made.ID, over)
+	_, claiming := h.ChangeOwner(t.Context(), h.request(), over)
+	_, never := h.Transfer(t.Context(), "none", over)
+	for _, err := range []error{reading, claiming} {
+		if fault.KindOf(err) != fault.NotFound || err.Error() != never.Error() {
+			t.Errorf("expired: got %v, want %v", err, never)
+		}
+	}
+	if got := h.store.transfers[h.made.ID]; got.AssetID != "" {
+		t.Errorf("an expired transfer was claimed: got %+v", got)
+	}
+	if err := h.Sweep(t.Context(), over); err != nil || len(h.store.transfers) != 0 {
+		t.Errorf("swept: got %v, %v; want none left", h.store.transfers, err)
+	}
+
+	h = newHandover(t)
+	first, err := h.ChangeOwner(t.Context(), h.request(), last)
+	if err != nil {
+		t.Fatalf("claimed in its last moment: got %v", err)
+	}
+	// The asset was not written. The same request comes again long after.
+	if err := h.Sweep(t.Context(), over.Add(lifetime)); err != nil {
+		t.Fatal(err)
+	}
+	if second, err := h.ChangeOwner(t.Context(), h.request(), over.Add(lifetime)); err != nil || second != first {
+		t.Errorf("repeated: got %+v, %v; want %+v", second, err, first)
 	}
 }
 
@@ -130,7 +165,7 @@ func TestChangeOwnerRefuses(t *testing.T) {
 			if fault.KindOf(err) != c.kind || err.Error() != c.at {
 				t.Errorf("got %v; want %s", err, c.at)
 			}
-			if got, err := h.Transfer(t.Context(), h.made.ID); err != nil || got.AssetID == asset && name != "a token that was used" {
+			if got, err := h.Transfer(t.Context(), h.made.ID, now); err != nil || got.AssetID == asset && name != "a token that was used" {
 				t.Errorf("the transfer is %+v, %v", got, err)
 			}
 		})

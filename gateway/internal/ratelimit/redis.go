@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/ulule/limiter/v3"
 
+	"asset-registry/shared/redisurl"
 	"asset-registry/shared/telemetry"
 )
 
@@ -39,7 +40,8 @@ type Redis struct {
 
 // OpenRedis returns a store on the server at a URL
 // ("redis://user:password@host:port/db", rediss for TLS; with ?addr=host:port
-// for each further node of a cluster). It does not wait for the server.
+// for each further node of a cluster; or that of its sentinels, package
+// redisurl). It does not wait for the server.
 func OpenRedis(url string) (*Redis, error) { return openWithin(url, callTimeout) }
 
 func openWithin(url string, within time.Duration) (*Redis, error) {
@@ -55,6 +57,22 @@ func openWithin(url string, within time.Duration) (*Redis, error) {
 
 func newClient(url string, within time.Duration) (redis.UniversalClient, error) {
 	malformed := errors.New("the address of the limits' Redis server is malformed") // it may hold a password
+	if redisurl.IsSentinel(url) {
+		translated, err := redisurl.Failover(url)
+		if err != nil {
+			return nil, err
+		}
+		o, err := redis.ParseFailoverURL(translated)
+		if err != nil {
+			return nil, malformed
+		}
+		if o.TLSConfig != nil {
+			o.TLSConfig.ServerName = "" // each server has its own
+		}
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, within, within, within
+		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+		return redis.NewFailoverClient(o), nil
+	}
 	if strings.Contains(url, "addr=") {
 		o, err := redis.ParseClusterURL(url)
 		if err != nil {

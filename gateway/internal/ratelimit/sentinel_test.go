@@ -1,0 +1,60 @@
+package ratelimit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/redistest"
+)
+
+func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
+	const password = "p@ss"
+	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
+	primary.Replicate(t)
+	sentinel := primary.Watch(t, "limits", password)
+	// The first sentinel of the list is away.
+	r, err := OpenRedis("redis+sentinel://:p%40ss@127.0.0.1:1," + sentinel + "/limits/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	rate := limiter.Rate{Limit: 1000, Period: time.Hour}
+	take := func() error {
+		_, err := r.Take(t.Context(), oneRate("client", 1, rate), nil)
+		return err
+	}
+	until := func(when string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; {
+			err := take()
+			if err == nil {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: got %v, want a token", when, err)
+			}
+		}
+	}
+	until("at first")
+	primary.Kill(t)
+	if err := take(); err == nil {
+		t.Error("with the primary down: got a token, want an error")
+	}
+	until("after a failover")
+}
+
+func TestAddressesOfSentinelsAreChecked(t *testing.T) {
+	for url, good := range map[string]bool{
+		"redis+sentinel://a,b:2/limits":     true,
+		"rediss+sentinel://:p@a,b/limits/3": true,
+		"redis+sentinel://a,b":              false,
+		"redis+sentinel://a/limits/x":       false,
+		"redis+sentinel://a/limits?colour=": false,
+	} {
+		if err := CheckURL(url); (err == nil) != good {
+			t.Errorf("%s: got %v, want it good: %v", url, err, good)
+		}
+	}
+}
