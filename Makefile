@@ -37,7 +37,7 @@ check: ## format, vet, staticcheck, and each module on its own
 	@for m in $(MODULES); do echo "module $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 
 unit: test-k8s ## unit and conformance tests, with the race detector
-	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/images/... ./deploy/registryctl/... ./deploy/standalone/... ./deploy/traces/...
+	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/compose ./deploy/images/... ./deploy/registryctl/... ./deploy/standalone/... ./deploy/traces/...
 
 test-k8s: ## the manifests for Kubernetes, without a cluster: by the API server's code, and with the programs
 	cd deploy/k8s/check && GOWORK=off go test -count=1 -timeout 10m .

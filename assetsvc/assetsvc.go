@@ -96,7 +96,7 @@ func (c Config) openStore(ctx context.Context) (registry.Store, error) {
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter()})
 	}
-	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{Now: c.Now})
+	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter()})
 }
 
 func (c Config) withDefaults() Config {
@@ -156,6 +156,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone}
 	assets := registry.New(s.store, tokens, rules, c.Now)
 	held := httpapi.NewMemory(c.Memory)
+	if err := assets.Measure(c.Telemetry.Meter()); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	engine := httpserver.NewEngine(httpserver.Options{Name: "assetsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready, Telemetry: c.Telemetry})
 	httpapi.New(assets, c.Zone, c.MaxBody, held).Route(engine, signer)
 	s.handler = engine

@@ -176,6 +176,9 @@ func (c Config) open() (store, func(context.Context) []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := store.Measure(c.Telemetry.Meter()); err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
 	return store, func(context.Context) []string { return nil }, nil
 }
 

@@ -1,38 +1,100 @@
 #!/usr/bin/env bash
-# Copies what docker-compose.yml keeps into a new directory: secrets.tar,
-# tokens.rdb and assets.gz, or those parts that are named (secrets, tokens,
-# assets). It may run at any time; run it as one who may read ./secrets.
-# $COMPOSE is how Docker Compose is called.
+# Copies what docker-compose.yml keeps into a directory: secrets.tar, tokens.rdb
+# and assets.gz, or those parts that are named (secrets, tokens, assets). It may
+# run at any time; run it as one who may read the secrets. A file gets its name
+# once it is whole, so a run that fails leaves those of the run before. A run of
+# all parts leaves its time in Redis, for the alert BackupTooOld. $COMPOSE is
+# how Docker Compose is called.
 set -euo pipefail
-to=$(mkdir -m 700 "$1" && cd "$1" && pwd)
+umask 077
+if [ $# = 0 ]; then
+	echo "usage: $0 DIRECTORY [secrets] [tokens] [assets]" >&2
+	exit 2
+fi
+to=$(realpath -m "$1")
 shift
 cd "$(dirname "$0")/../.."
 COMPOSE=${COMPOSE:-docker compose}
-SECRETS=${SECRETS:-secrets}
+. deploy/compose/secrets-dir.sh
 
-secrets() { tar -C "$SECRETS" -cf "$to/secrets.tar" .; }
+whole=no
+if [ $# = 0 ]; then
+	whole=yes
+	set -- secrets tokens assets # assets last: they bring the records of their tokens along
+fi
+for part; do
+	case $part in
+	secrets | tokens | assets) ;;
+	*)
+		echo "there is no part $part: secrets, tokens, assets" >&2
+		exit 2
+		;;
+	esac
+done
+SECRETS=$(secrets_dir)
 
+unfinished=$to.unfinished
+mkdir -p "$(dirname "$to")"
+exec 9<"$(dirname "$to")"
+flock --nonblock 9 || {
+	echo "another backup beside $to is under way" >&2
+	exit 1
+}
+rm -rf "$unfinished" # of a run that was killed
+mkdir "$unfinished"
+trap 'rm -rf "$unfinished"' EXIT
+
+secrets() {
+	tar -C "$SECRETS" -cf "$unfinished/secrets.tar" .
+	tar -tf "$unfinished/secrets.tar" ./shared/registry >/dev/null
+}
+
+# shellcheck disable=SC2016 # expanded in the container
 tokens() {
-	$COMPOSE exec -T redis-tokens sh -c '
+	$COMPOSE exec -T redis-tokens sh -euc '
+		umask 077
+		trap "rm -f /data/backup.rdb" EXIT
 		REDISCLI_AUTH=$(cut -d" " -f2 /run/secrets/redis.conf)
 		export REDISCLI_AUTH
-		redis-cli --rdb /data/backup.rdb >&2 && cat /data/backup.rdb && rm /data/backup.rdb' >"$to/tokens.rdb"
-	head -c 5 "$to/tokens.rdb" | grep -q REDIS
+		redis-cli --rdb /data/backup.rdb >&2
+		redis-check-rdb /data/backup.rdb >&2
+		cat /data/backup.rdb' </dev/null >"$unfinished/tokens.rdb"
+	[ "$(head -c 5 "$unfinished/tokens.rdb")" = REDIS ]
 }
 
-# With --oplog, the dump is of one moment: the order of the feed needs that.
+# With --oplog, the dump is of one moment: the order of the feed needs that. The
+# password is on no command line, where others could see it.
 assets() {
-	# The password is on no command line, where others could see it.
-	printf 'uri: "mongodb://admin:%s@mongo-1,mongo-2,mongo-3/?replicaSet=registry&authSource=admin&readPreference=secondaryPreferred"\n' "$(cat "$SECRETS/mongo-init/admin-password")" |
+	local password
+	password=$(cat "$SECRETS/mongo-init/admin-password")
+	printf 'uri: "mongodb://admin:%s@mongo-1,mongo-2,mongo-3/?replicaSet=registry&authSource=admin&readPreference=secondaryPreferred"\n' "$password" |
 		$COMPOSE exec -T mongo-1 sh -euc '
 			umask 077
+			trap "rm -f /tmp/dump.yaml" EXIT
 			cat >/tmp/dump.yaml
-			mongodump --quiet --oplog --gzip --archive --config /tmp/dump.yaml
-			rm /tmp/dump.yaml' >"$to/assets.gz"
+			mongodump --quiet --oplog --gzip --archive --config /tmp/dump.yaml' >"$unfinished/assets.gz"
+	gzip --test "$unfinished/assets.gz"
 }
 
-# Assets last: they bring the records of their tokens along.
-[ $# -gt 0 ] || set secrets tokens assets
+# shellcheck disable=SC2016 # expanded in the container
+stamp() {
+	$COMPOSE exec -T redis-tokens sh -euc '
+		REDISCLI_AUTH=$(cut -d" " -f2 /run/secrets/redis.conf)
+		export REDISCLI_AUTH
+		[ "$(redis-cli set registry:backup "$(date +%s)")" = OK ]' </dev/null
+}
+
 for part; do
-	$part
+	"$part"
 done
+sync "$unfinished"/* "$unfinished"
+if [ -d "$to" ]; then # files take the places of those of the run before, each whole
+	chmod 700 "$to"
+	mv "$unfinished"/* "$to/"
+else
+	mv -T "$unfinished" "$to"
+fi
+sync "$to" "$(dirname "$to")"
+if [ "$whole" = yes ]; then
+	stamp
+fi

@@ -23,6 +23,8 @@ func TestPromises(t *testing.T) {
 	// The stand-in for MongoDB scans all assets for each operation.
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s")
 	t.Run("containers may do only what they must", func(t *testing.T) { testContained(t, s) })
+	t.Run("a gateway has no way to the admin API", func(t *testing.T) { testAdminApart(t, s) })
+	t.Run("pull asks no registry for our images", func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc") })
 	t.Run("an operator makes keys", func(t *testing.T) { testKeys(t, s) })
 	t.Run("scenarios", func(t *testing.T) { e2e.Run(t, s.public) })
 }
@@ -227,6 +229,31 @@ func testContained(t *testing.T, s *stack) {
 	}
 }
 
+// testAdminApart connects from where a gateway is, at each address of the auth
+// services, since one that is taken over need not ask by a name.
+func testAdminApart(t *testing.T, s *stack) {
+	connects := func(to string) bool {
+		t.Helper()
+		got := docker(t, "run", "--rm", "--network", "container:"+s.container(t, "gateway-1"), "--entrypoint", "sh", "asset-registry-standin/redis",
+			"-c", "nc -w 2 "+to+" </dev/null >/dev/null 2>&1 && echo true || echo false")
+		return got == "true"
+	}
+	if !connects("authsvc 8082") {
+		t.Error("a gateway does not reach the auth services")
+	}
+	for _, name := range []string{"authsvc-1", "authsvc-2"} {
+		addresses := strings.Fields(docker(t, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", s.container(t, name)))
+		if len(addresses) < 4 {
+			t.Errorf("%s has the addresses %q, want one for each network", name, addresses)
+		}
+		for _, address := range addresses {
+			if connects(address + " 8083") {
+				t.Errorf("a gateway reaches the admin API of %s at %s", name, address)
+			}
+		}
+	}
+}
+
 // testKeys does what the README tells of the first hour of an operator.
 func testKeys(t *testing.T, s *stack) {
 	operator := s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
@@ -256,6 +283,12 @@ func testRestore(t *testing.T, s *stack, a *asset) {
 	ask(t, "GET", brokers, operator, "", "", 200)
 	backup := filepath.Join(t.TempDir(), "backup")
 	s.script(t, "backup.sh", backup, "secrets", "tokens")
+	s.script(t, "backup.sh", backup, "secrets", "tokens") // which may be repeated
+	for _, name := range []string{"secrets.tar", "tokens.rdb"} {
+		if info, err := os.Stat(filepath.Join(backup, name)); err != nil || info.Mode().Perm() != 0o600 || info.Size() == 0 {
+			t.Errorf("%s is %v, %v, want a file of mode 0600", name, info, err)
+		}
+	}
 	defer s.trouble()(aftermath)
 	s.run(t, "rm", "--force", "--stop", "redis-tokens")
 	docker(t, "volume", "rm", s.project+"_redis-tokens")

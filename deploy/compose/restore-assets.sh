@@ -1,21 +1,55 @@
 #!/usr/bin/env bash
 # Puts the assets of an assets.gz of backup.sh into the empty MongoDB of
-# docker-compose.yml; run it as one who may read ./secrets. $COMPOSE is how
-# Docker Compose is called.
+# docker-compose.yml; run it as one who may read the secrets. If it fails,
+# MongoDB is empty again; if it is killed, repeat it. $COMPOSE is how Docker
+# Compose is called.
 set -euo pipefail
 from=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 COMPOSE=${COMPOSE:-docker compose}
-SECRETS=${SECRETS:-secrets}
+. deploy/compose/secrets-dir.sh
+SECRETS=$(secrets_dir)
+password=$(cat "$SECRETS/mongo-init/admin-password")
 
-gzip --test "$from"
+if [ ! -s "$from" ] || ! gzip --test "$from"; then
+	echo "$from is no assets.gz; nothing was changed" >&2
+	exit 1
+fi
 # The password is on no command line, where others could see it: it comes first.
+# A mark in a database of its own tells a restore that was killed from assets
+# that nobody wants to lose.
+# shellcheck disable=SC2016 # expanded in the container
 {
-	printf 'uri: "mongodb://admin:%s@mongo-1,mongo-2,mongo-3/?replicaSet=registry&authSource=admin"\n' "$(cat "$SECRETS/mongo-init/admin-password")"
+	printf '%s\n' "$password"
 	cat "$from"
 } | $COMPOSE exec -T mongo-1 sh -euc '
 	umask 077
-	IFS= read -r settings
-	echo "$settings" >/tmp/restore.yaml
-	mongorestore --quiet --oplogReplay --gzip --archive --nsInclude "registry.*" --config /tmp/restore.yaml
-	rm /tmp/restore.yaml'
+	export HOME=/tmp
+	IFS= read -r password
+	address="mongodb://admin:$password@mongo-1,mongo-2,mongo-3/?replicaSet=registry&authSource=admin"
+	mongo() {
+		cat >/tmp/restore.js <<-END
+			const set = new Mongo("$address"), registry = set.getDB("registry"), mark = set.getDB("restoring");
+			$1
+		END
+		mongosh --nodb --quiet --file /tmp/restore.js </dev/null >&2
+	}
+	finish() { rm -f /tmp/restore.yaml /tmp/restore.js; }
+	failed() {
+		mongo "registry.dropDatabase(); mark.dropDatabase();" || true
+		echo "nothing was restored" >&2
+		finish
+	}
+	trap finish EXIT
+	mongo "
+			if (!mark.begun.findOne() && registry.assets.findOne()) {
+				print(\"MongoDB has assets, which a restore would remove; it goes into an empty one\");
+				quit(1);
+			}
+			mark.begun.insertOne({at: new Date()});"
+	trap failed EXIT
+	trap "exit 1" HUP INT TERM
+	printf "uri: \"%s\"\n" "$address" >/tmp/restore.yaml
+	mongorestore --quiet --drop --stopOnError --oplogReplay --gzip --archive --nsInclude "registry.*" --config /tmp/restore.yaml
+	trap finish EXIT
+	mongo "mark.dropDatabase();"'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Gives the Redis of docker-compose.yml the tokens and keys of a tokens.rdb of
-# backup.sh, in place of all that it has. A file that is no good changes nothing.
-# $COMPOSE is how Docker Compose is called.
+# backup.sh, in place of all that it has. A file that is no good changes nothing,
+# and Redis goes on until all that is to replace its data is on the disk. It may
+# be repeated. $COMPOSE is how Docker Compose is called.
 set -euo pipefail
 from=$(realpath "$1")
 cd "$(dirname "$0")/../.."
@@ -9,19 +10,19 @@ COMPOSE=${COMPOSE:-docker compose}
 
 within() { $COMPOSE run --rm -T --no-deps --entrypoint sh redis-tokens -euc "$1"; }
 
+# A Redis with a log of changes reads nothing else, so another one, without,
+# reads the file, and writes the log that the one to come begins with.
+# shellcheck disable=SC2016 # expanded in the container
 within '
-	cat >/data/restore.rdb
-	redis-check-rdb /data/restore.rdb >&2 || { rm /data/restore.rdb; exit 1; }' <"$from"
-$COMPOSE stop redis-tokens
-# A Redis with a log of changes reads nothing else, so one without reads the
-# file, and writes the log that the one to come begins with.
-within '
-	for file in /data/*; do
-		[ "$file" = /data/restore.rdb ] || rm -rf "$file"
-	done
-	mv /data/restore.rdb /data/dump.rdb
-	cli() { redis-cli -s /data/socket "$@"; }
-	redis-server --dir /data --port 0 --unixsocket /data/socket --save "" --appendonly no >&2 &
+	umask 077
+	new=/data/restoring
+	rm -rf "$new" # of a run that was killed
+	trap "rm -rf $new" EXIT
+	mkdir "$new"
+	cat >"$new/dump.rdb"
+	redis-check-rdb "$new/dump.rdb" >&2
+	cli() { redis-cli -s "$new/socket" "$@"; }
+	redis-server --dir "$new" --port 0 --unixsocket "$new/socket" --save "" --appendonly no >&2 &
 	until cli ping 2>/dev/null | grep -q PONG; do
 		kill -0 $!
 		sleep 0.2
@@ -32,5 +33,16 @@ within '
 	cli dbsize
 	cli shutdown nosave
 	wait
-	rm /data/dump.rdb' </dev/null
-$COMPOSE up --detach --no-deps --no-build --wait redis-tokens
+	sync
+	trap - EXIT' <"$from"
+trap '$COMPOSE up --detach --no-deps --no-build --wait redis-tokens' EXIT
+$COMPOSE stop redis-tokens
+within '
+	cd /data
+	rm -rf replaced
+	if [ -e appendonlydir ]; then
+		mv appendonlydir replaced
+	fi
+	mv restoring/appendonlydir appendonlydir
+	sync
+	rm -rf replaced restoring dump.rdb' </dev/null

@@ -36,5 +36,5 @@ echo "store: mongodb://registry:$(cat mongo-init/registry-password)@mongo-1:2701
 echo "store: redis://:$(password tokens)@redis-tokens:6379/0" | make authsvc/settings.yaml
 echo "limits-redis: redis://:$(password limits)@redis-limits:6379/0" | make gateway/settings.yaml
 for name in gateway assetsvc authsvc; do
-	cat shared/registry | make $name/registry-secret
+	make $name/registry-secret <shared/registry
 done

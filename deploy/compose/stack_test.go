@@ -47,7 +47,11 @@ func start(t *testing.T, settings ...string) *stack {
 		t.Skip("run by make test-compose")
 	}
 	s := &stack{project: fmt.Sprint("registry-test-", os.Getpid()), env: append(os.Environ(), settings...)}
-	s.compose = append(compose, "--project-name", s.project, "--file", "docker-compose.yml", "--file", "deploy/compose/standin.yml")
+	env := filepath.Join(t.TempDir(), "env") // as an operator's .env
+	if err := os.WriteFile(env, []byte("SECRETS="+t.TempDir()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.compose = append(compose, "--project-name", s.project, "--env-file", env, "--file", "docker-compose.yml", "--file", "deploy/compose/standin.yml")
 	var addrs [2]string
 	for i := range addrs {
 		addr, err := processes.FreeAddr()
@@ -57,8 +61,6 @@ func start(t *testing.T, settings ...string) *stack {
 		addrs[i] = addr
 	}
 	s.public, s.admin = "http://"+addrs[0], "http://"+addrs[1]
-	secrets := t.TempDir()
-	s.set("SECRETS", secrets)
 	s.set("PUBLIC_ADDR", addrs[0])
 	s.set("ADMIN_ADDR", addrs[1])
 	s.set("EDGE_SUBNET", "172.30.232.0/24")

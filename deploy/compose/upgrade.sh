@@ -17,13 +17,14 @@ end() {
 
 # A service understands callers that are a version older, not newer.
 for service in authsvc assetsvc gateway; do
-	old=$($COMPOSE ps --quiet "$service")
-	count=$(wc -w <<<"$old")
+	mapfile -t old < <($COMPOSE ps --quiet "$service")
+	count=${#old[@]}
 	if ! $COMPOSE up --detach --no-deps --no-build --no-recreate --scale "$service=$((2 * count))" --wait "$service"; then
-		end $($COMPOSE ps --all --quiet "$service" | grep -vxF "$old")
+		mapfile -t new < <($COMPOSE ps --all --quiet "$service" | grep -vxF "$(printf '%s\n' "${old[@]}")")
+		end "${new[@]}"
 		echo "the new $service does not become well; the old ones go on" >&2
 		exit 1
 	fi
 	sleep 3 # until all callers have found them
-	end $old
+	end "${old[@]}"
 done

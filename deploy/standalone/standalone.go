@@ -86,6 +86,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	if err := httpserver.MeasureCertificate(t.Meter(), secure); err != nil {
+		return err
+	}
 	authConfig := c.auth(secret, logger, t)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminDrainDelay = adminListener, c.TrustedProxies, c.DrainDelay
 	auth, err := authsvc.New(ctx, authConfig)

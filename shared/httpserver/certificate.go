@@ -1,13 +1,17 @@
 package httpserver
 
 import (
+	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 )
 
 // Certificate is a server's certificate in files; the tags make it flags. The
@@ -33,6 +37,39 @@ func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 		return nil, err
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: k.get}, nil
+}
+
+// MeasureCertificate tells a meter when the certificate that Config has made
+// config of expires, or one of those that signed it, if that is before. Of a nil
+// config it tells nothing.
+func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
+	if config == nil {
+		return nil
+	}
+	_, err := meter.Float64ObservableGauge("registry.tls.expires", metric.WithUnit("s"),
+		metric.WithDescription("When the first of the certificates that this process shows expires, since the epoch."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			shown, err := config.GetCertificate(nil)
+			if err != nil {
+				return err
+			}
+			var first time.Time
+			for _, der := range shown.Certificate {
+				c, err := x509.ParseCertificate(der)
+				if err != nil {
+					return fmt.Errorf("read certificate: %w", err)
+				}
+				if first.IsZero() || c.NotAfter.Before(first) {
+					first = c.NotAfter
+				}
+			}
+			o.Observe(float64(first.Unix()))
+			return nil
+		}))
+	if err != nil {
+		return fmt.Errorf("make metric: %w", err)
+	}
+	return nil
 }
 
 // keptCertificate reads a certificate again when its files have changed, and

@@ -148,6 +148,9 @@ func Run(ctx context.Context, addr string, p Process, start func(log *slog.Logge
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	if err := MeasureCertificate(t.Meter(), secure); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	service, err := start(log, t)
 	if err != nil {
 		return errors.Join(err, listener.Close())

@@ -31,6 +31,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/metrictest"
 	"asset-registry/shared/telemetry"
 )
 
@@ -693,4 +694,20 @@ func FuzzFraming(f *testing.F) {
 			t.Errorf("got %q of the whole and %q cut at %d", whole, cut, at)
 		}
 	})
+}
+
+func TestTheEndOfACertificateIsTold(t *testing.T) {
+	dir, meter := t.TempDir(), metrictest.New()
+	c, _ := certify(t, dir, 1)
+	secure, err := c.Config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(MeasureCertificate(meter, nil), MeasureCertificate(meter, secure)); err != nil {
+		t.Fatal(err)
+	}
+	got := time.Unix(int64(meter.Read(t)["registry.tls.expires"]), 0)
+	if left := time.Until(got); left < 50*time.Minute || left > time.Hour {
+		t.Errorf("the certificate is told to expire in %v, want an hour", left)
+	}
 }

@@ -41,6 +41,9 @@ const (
 	Deleted      Status = "deleted"
 )
 
+// Statuses are all states, in the order of an asset's life.
+var Statuses = []Status{Draft, Pending, Verification, Active, Complete, Deleted}
+
 // Rules are the rules as one operator has set them up.
 type Rules struct {
 	Types   []string       // accepted values of assetType: bounce, and its aliases

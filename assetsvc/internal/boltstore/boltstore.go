@@ -15,10 +15,13 @@ package boltstore
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
+	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/boltfile"
@@ -36,14 +39,16 @@ var (
 	assetBucket  = []byte("assets")  // id -> record
 	realBucket   = []byte("feed")    // position -> id
 	testBucket   = []byte("feed-test")
-	logBucket    = []byte("log") // id and revision -> position and change
+	logBucket    = []byte("log")    // id and revision -> position and change
+	censusBucket = []byte("census") // state -> number of assets
 
 	lastKey = []byte("last") // newest position, in the state
 )
 
 // Options of a store.
 type Options struct {
-	Now func() time.Time // wall clock that positions follow
+	Now   func() time.Time // wall clock that positions follow
+	Meter metric.Meter     // measures the store; nil: nothing does
 }
 
 // Store is a registry.Store in one file.
@@ -57,12 +62,13 @@ type Store struct {
 	err    error // of closing
 
 	numbers numbers
+	silence func() error // ends what is measured
 }
 
 // Open opens the file at path, or makes it. It fails when another process has
 // it open, and when it is not a file of this store's.
 func Open(path string, o Options) (*Store, error) {
-	db, err := boltfile.Open(path, format, stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket)
+	db, err := boltfile.Open(path, format, stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket, censusBucket)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +78,12 @@ func Open(path string, o Options) (*Store, error) {
 		queue:  make(chan *write, maxBatch),
 		closed: make(chan struct{}),
 		done:   make(chan struct{}),
+	}
+	if err := db.Update(recount); err != nil {
+		return nil, errors.Join(fmt.Errorf("count the assets: %w", err), db.Close())
+	}
+	if s.silence, err = s.measure(o.Meter); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	go s.run()
 	return s, nil
@@ -120,7 +132,7 @@ func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
 		<-s.done
-		s.err = s.db.Close()
+		s.err = errors.Join(s.silence(), s.db.Close())
 	})
 	return s.err
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"slices"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
 )
 
@@ -17,11 +19,19 @@ const (
 	lengthSize = 2
 )
 
+// The flags; the three bits above them are the state's place in states.
 const (
 	listedFlag = 1 << iota
 	testFlag
 	originFlag
+
+	stateShift = 3
+	stateMask  = 7 << stateShift
 )
+
+// states are those that can be stored. The first stands for assets that were
+// stored before there were any; places are never taken away.
+var states = [8]asset.Status{"", asset.Draft, asset.Pending, asset.Verification, asset.Active, asset.Complete, asset.Deleted}
 
 var errCorrupt = errors.New("the stored asset is cut off")
 
@@ -29,6 +39,7 @@ type header struct {
 	position, revision int64
 	listed, test       bool
 	origin             bool
+	state              asset.Status
 	sealed             int // bytes
 }
 
@@ -43,6 +54,7 @@ func encode(r registry.Record) []byte {
 	if r.Origin != "" {
 		flags |= originFlag
 	}
+	flags |= byte(max(0, slices.Index(states[:], r.State))) << stateShift
 	value := make([]byte, 0, headerSize+len(r.Sealed)+lengthSize+len(r.Origin)+len(r.Body))
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Position))
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Revision))
@@ -66,6 +78,7 @@ func decodeHeader(value []byte) (header, error) {
 		listed:   value[16]&listedFlag != 0,
 		test:     value[16]&testFlag != 0,
 		origin:   value[16]&originFlag != 0,
+		state:    states[value[16]&stateMask>>stateShift],
 		sealed:   int(binary.BigEndian.Uint16(value[17:])),
 	}
 	if len(value) < headerSize+h.sealed {
@@ -99,6 +112,7 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		Revision: h.revision,
 		Listed:   h.listed,
 		Test:     h.test,
+		State:    h.state,
 		Sealed:   string(sealed),
 		Origin:   string(origin),
 		Body:     bytes.Clone(body),

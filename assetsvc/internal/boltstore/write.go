@@ -126,6 +126,9 @@ func (s *Store) commit(batch []*write) {
 		if err := t.state.Put(lastKey, positionKey(t.last)); err != nil {
 			return err
 		}
+		if err := t.counted.save(tx.Bucket(censusBucket), t.last); err != nil {
+			return err
+		}
 		var err error
 		numbered, err = s.numbers.save(tx.Bucket(numberBucket))
 		return err
@@ -151,6 +154,8 @@ type transaction struct {
 
 	last int64 // newest position given
 	now  int64 // µs since the Unix epoch
+
+	counted changes // how many more assets each state has
 }
 
 func (s *Store) begin(tx *bbolt.Tx) *transaction {
@@ -161,6 +166,8 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 		log:    tx.Bucket(logBucket),
 		state:  tx.Bucket(stateBucket),
 		now:    s.now().UnixMicro(),
+
+		counted: changes{},
 	}
 	t.real.FillPercent, t.test.FillPercent = 1, 1 // keys only come at the end
 	if value := t.state.Get(lastKey); value != nil {
@@ -196,7 +203,9 @@ func (t *transaction) apply(w *write) (int64, error) {
 			}
 		}
 		w.Revision++
+		t.counted[stateOf(before, value)]--
 	}
+	t.counted[w.State]++
 	t.last = max(t.now, t.last+1)
 	w.Position = t.last
 	if w.Listed {

@@ -7,8 +7,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 
@@ -24,10 +26,11 @@ type connections struct {
 	primary   string                     // the server that takes writes; empty: there is none
 	last      string                     // the last one that did
 	failovers int64                      // times that another one took over
+	members   map[string]member          // by server
 }
 
 func newConnections() *connections {
-	return &connections{pools: map[string]*telemetry.Pool{}, open: map[string]int64{}}
+	return &connections{pools: map[string]*telemetry.Pool{}, open: map[string]int64{}, members: map[string]member{}}
 }
 
 // pooled takes what happens to a connection.
@@ -71,6 +74,7 @@ func (c *connections) changed(e *event.TopologyDescriptionChangedEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.primary = ""
+	c.keepMembers(e.NewDescription.Servers)
 	for _, s := range e.NewDescription.Servers {
 		switch s.Kind {
 		case "RSPrimary", "Standalone", "Mongos", "LoadBalancer":
@@ -105,7 +109,9 @@ func (c *connections) measure(meter metric.Meter) (silence func() error, err err
 		metric.WithDescription("1 while no server of the store is known that takes writes."))
 	failovers, err2 := meter.Int64ObservableCounter("registry.store.failovers", metric.WithUnit("{failover}"),
 		metric.WithDescription("Times that another server of the store took over."))
-	if err := errors.Join(err1, err2); err != nil {
+	lag, err3 := meter.Float64ObservableGauge("registry.store.replication.lag", metric.WithUnit("s"),
+		metric.WithDescription("How far a server of the store is behind the one that takes writes, which has 0."))
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
 	own, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -113,8 +119,11 @@ func (c *connections) measure(meter metric.Meter) (silence func() error, err err
 		defer c.mu.Unlock()
 		o.ObserveInt64(away, telemetry.Flag(c.primary == ""))
 		o.ObserveInt64(failovers, c.failovers)
+		for server, behind := range c.lags(time.Now()) {
+			o.ObserveFloat64(lag, behind.Seconds(), metric.WithAttributes(attribute.String("server", server)))
+		}
 		return nil
-	}, away, failovers)
+	}, away, failovers, lag)
 	if err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
 )
@@ -13,14 +14,15 @@ import (
 // document is an asset as it is stored. A void has an id and a negative
 // revision, and nothing else: so no guard matches it, and no page has it.
 type document struct {
-	ID       string `bson:"_id"`
-	Position int64  `bson:"position"` // µs since the Unix epoch
-	Revision int64  `bson:"revision"`
-	Listed   bool   `bson:"listed"`
-	Test     bool   `bson:"test"`
-	Sealed   string `bson:"sealed"`
-	Origin   string `bson:"origin,omitempty"`
-	Body     []byte `bson:"body"`
+	ID       string       `bson:"_id"`
+	Position int64        `bson:"position"` // µs since the Unix epoch
+	Revision int64        `bson:"revision"`
+	Listed   bool         `bson:"listed"`
+	Test     bool         `bson:"test"`
+	State    asset.Status `bson:"state,omitempty"` // none: of a void, and of what was written before there were any
+	Sealed   string       `bson:"sealed"`
+	Origin   string       `bson:"origin,omitempty"`
+	Body     []byte       `bson:"body"`
 	// Size is the length of Body, so that it is known before Body is read. Nil:
 	// a version wrote the document that did not know it (addSizes).
 	Size *int64 `bson:"size,omitempty"`
@@ -65,6 +67,7 @@ func newDocument(w feed.Write, r registry.Record) document {
 		Revision: w.Revision + 1,
 		Listed:   r.Listed,
 		Test:     r.Test,
+		State:    r.State,
 		Sealed:   r.Sealed,
 		Origin:   r.Origin,
 		Body:     r.Body,
@@ -81,6 +84,7 @@ func update(w feed.Write, r registry.Record) bson.D {
 		{Key: "revision", Value: w.Revision + 1},
 		{Key: "listed", Value: r.Listed},
 		{Key: "test", Value: r.Test},
+		{Key: "state", Value: r.State},
 		{Key: "sealed", Value: r.Sealed},
 		{Key: "origin", Value: r.Origin},
 		{Key: "body", Value: r.Body},
@@ -105,6 +109,7 @@ func (d document) record() registry.Record {
 		Revision: d.Revision,
 		Listed:   d.Listed,
 		Test:     d.Test,
+		State:    d.State,
 		Sealed:   d.Sealed,
 		Origin:   d.Origin,
 		Body:     d.Body,

@@ -102,7 +102,8 @@ func (i *Import) Put(ctx context.Context, records []registry.History) error {
 // moved is a document that was written elsewhere: it has no trail.
 func moved(r registry.History) document {
 	return document{
-		ID: r.ID, Position: r.Position, Revision: r.Revision, Listed: r.Listed, Test: r.Test, Sealed: r.Sealed, Origin: r.Origin, Body: r.Body, Size: sizeOf(r.Record),
+		ID: r.ID, Position: r.Position, Revision: r.Revision, Listed: r.Listed, Test: r.Test, State: r.State,
+		Sealed: r.Sealed, Origin: r.Origin, Body: r.Body, Size: sizeOf(r.Record),
 		Trail: map[string]int64{}, Log: newLog(r.Log...),
 	}
 }

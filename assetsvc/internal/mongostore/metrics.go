@@ -62,5 +62,8 @@ func (m *metrics) monitors(also *event.CommandMonitor) *options.ClientOptions {
 	return options.Client().
 		SetMonitor(tracing(m.operations, also)).
 		SetPoolMonitor(&event.PoolMonitor{Event: m.connections.pooled}).
-		SetServerMonitor(&event.ServerMonitor{TopologyDescriptionChanged: m.connections.changed})
+		SetServerMonitor(&event.ServerMonitor{
+			TopologyDescriptionChanged: m.connections.changed,
+			ServerHeartbeatSucceeded:   m.connections.beaten,
+		})
 }

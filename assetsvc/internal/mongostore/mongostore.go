@@ -17,6 +17,7 @@
 //     the first position of its batch in flight, under open, and the ids in
 //     it, under ids. They are apart because readers need only the former.
 //   - numbers: for each day the newest number given to an asset.
+//   - census: one document, how many assets are in each state (census.go).
 //
 // A page is a range of an index and needs no sort. `db.assets.find({listed:
 // true, test: false, position: {$gt: 0, $lte: NumberLong("9000000000000000")}})
@@ -73,6 +74,8 @@ type Store struct {
 	metrics *metrics
 	writer  *feed.Writer
 	numbers *numbers
+	census  *census
+	silence func() error // ends what is told of the census
 
 	stop    context.CancelFunc // of what runs in the background
 	running sync.WaitGroup
@@ -115,6 +118,10 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 		metrics: counted,
 		numbers: newNumbers(db.takeNumbers),
 	}
+	s.census = newCensus(db, s.time.own)
+	if s.silence, err = s.census.measure(o.Meter); err != nil {
+		return nil, errors.Join(err, db.client.Disconnect(context.WithoutCancel(ctx)), counted.silence())
+	}
 	s.writer = feed.NewWriter(order{db}, feed.Options{
 		Name: "w" + rand.Text(), Now: s.time.now, MaxBatch: maxBatch, Timeout: o.Timeout, Pause: pause,
 		Batch:  s.beginBatch,
@@ -122,7 +129,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	})
 	begun := s.begin(ctx)
 	if errors.Is(begun, errForeign) {
-		return nil, errors.Join(begun, db.client.Disconnect(context.WithoutCancel(ctx)), counted.silence())
+		return nil, errors.Join(begun, db.client.Disconnect(context.WithoutCancel(ctx)), counted.silence(), s.silence())
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = stop
@@ -135,6 +142,9 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	})
 	s.running.Go(func() { s.addSizes(background) })
 	s.running.Go(func() { s.watch(background, o.Lease) })
+	s.running.Go(func() {
+		s.census.keep(background, func(err error) { o.Log.Warn("the assets could not be counted", "error", err) })
+	})
 	return s, nil
 }
 
@@ -188,7 +198,7 @@ func (s *Store) Close() error {
 		if err := s.db.client.Disconnect(ctx); err != nil {
 			s.err = fmt.Errorf("disconnect from MongoDB: %w", err)
 		}
-		s.err = errors.Join(s.err, s.metrics.silence())
+		s.err = errors.Join(s.err, s.metrics.silence(), s.silence())
 	})
 	return s.err
 }

@@ -45,6 +45,7 @@ type Registry struct {
 	turns  *turns
 	packer *packer // of changes
 	most   int     // bytes of an asset that is read
+	events *events // nil: they are not counted
 }
 
 // New returns a registry that keeps its assets in store.
@@ -109,7 +110,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	if err != nil {
 		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", a.ID(), err)
 	}
-	stored := Record{ID: a.ID(), Revision: 1, Listed: a.Listed(), Test: a.Test(), Sealed: tokens.Sealed, Body: a.Encode()}
+	stored := Record{ID: a.ID(), Revision: 1, Listed: a.Listed(), Test: a.Test(), State: a.Status(), Sealed: tokens.Sealed, Body: a.Encode()}
 	if stored.Origin, err = b.origin.encode(); err != nil {
 		return Created{}, err
 	}
@@ -120,6 +121,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	if err != nil {
 		return Created{}, unavailable("create asset "+a.ID(), err)
 	}
+	r.events.creation(ctx, by.Broker)
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
 }
 
@@ -198,6 +200,7 @@ func (r *Registry) save(ctx context.Context, id string, decide func(stored Recor
 			return Record{}, unavailable("change asset "+id, err)
 		}
 		changed.Revision++
+		r.events.change(ctx, stored, changed)
 		return changed, nil
 	}
 	return Record{}, fault.New(fault.Conflict, fault.Body, "data", "Others are changing this asset at the same time; repeat the request.")
@@ -228,6 +231,7 @@ func (r *Registry) changed(stored Record, before, next asset.Asset, sealed strin
 	size := len(stored.Body)
 	stored.Listed = next.Listed()
 	stored.Test = next.Test()
+	stored.State = next.Status()
 	stored.Sealed = sealed
 	stored.Body = next.Encode()
 	if len(stored.Body) > MaxAsset && len(stored.Body) > size {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+
+	"asset-registry/assetsvc/internal/asset"
 )
 
 // AnySize lets Store.Get read a body of any size.
@@ -12,15 +14,16 @@ const AnySize = math.MaxInt
 // Record is an asset as a Store keeps it: the few facts a store acts on, and
 // a body that is opaque to it.
 type Record struct {
-	ID       string // 32 lowercase hex characters
-	Position int64  // place in the feed: µs since the Unix epoch, given by the store
-	Revision int64  // 1 when created, one more with each Replace
-	Listed   bool   // stands in the feed; never goes back to false
-	Test     bool   // stands in the test feed rather than the real one; when this changes it moves
-	Sealed   string // the sealed token record, opaque to all but authsvc
-	Origin   string // what a repeat of its creation is answered from, opaque to a store
-	Body     []byte // JSON object: the asset without its dateModified, which is Position
-	Change   []byte // what is to be known of the change that makes this revision, opaque to a store; Log has it, Get leaves it out
+	ID       string       // 32 lowercase hex characters
+	Position int64        // place in the feed: µs since the Unix epoch, given by the store
+	Revision int64        // 1 when created, one more with each Replace
+	Listed   bool         // stands in the feed; never goes back to false
+	Test     bool         // stands in the test feed rather than the real one; when this changes it moves
+	State    asset.Status // what a store counts it as; "" is not counted
+	Sealed   string       // the sealed token record, opaque to all but authsvc
+	Origin   string       // what a repeat of its creation is answered from, opaque to a store
+	Body     []byte       // JSON object: the asset without its dateModified, which is Position
+	Change   []byte       // what is to be known of the change that makes this revision, opaque to a store; Log has it, Get leaves it out
 }
 
 // MaxLog is of how many revisions of an asset, the newest, a Store keeps the Change.

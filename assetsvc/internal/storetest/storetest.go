@@ -114,6 +114,8 @@ func testCreate(t *testing.T, open Opener) {
 	for _, r := range []registry.Record{
 		asset(NewID(), false),
 		{ID: NewID(), Listed: true, Test: true, Sealed: "", Body: []byte(`{}`)},
+		{ID: NewID(), State: "draft", Sealed: "x", Body: []byte(`{}`)},
+		{ID: NewID(), Listed: true, Test: true, State: "deleted", Sealed: "x", Origin: "x", Body: []byte(`{}`)},
 		{ID: NewID(), Listed: true, Sealed: "x", Body: []byte(`{"title":"Нежитлове приміщення 𐍈","quantity":123456789012345678.5}`)},
 		{ID: NewID(), Listed: true, Sealed: "x", Origin: "where it came from", Body: []byte(`{}`)},
 		{ID: NewID(), Origin: "x"},

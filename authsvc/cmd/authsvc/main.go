@@ -37,7 +37,7 @@ type settings struct {
 	httpserver.Process
 
 	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
-	AdminAddr  string        `help:"Address to answer the admin API on; by default none."`
+	AdminAddr  string        `help:"Address to answer the admin API on; by default none. With a network in place of the host, as in 10.0.0.0/24:8083, it is the machine's own address there."`
 	Store      string        `required:"" help:"Where token records and keys are kept: file:PATH, redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."`
 	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
@@ -94,7 +94,7 @@ func (s settings) run(ctx context.Context) error {
 	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
 		var admin net.Listener
 		if s.AdminAddr != "" {
-			if admin, err = net.Listen("tcp", s.AdminAddr); err != nil {
+			if admin, err = listen(ctx, s.AdminAddr); err != nil {
 				return nil, err
 			}
 		}

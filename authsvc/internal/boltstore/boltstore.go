@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/boltfile"
@@ -25,7 +26,10 @@ var (
 )
 
 // Store is a token.Store in one file.
-type Store struct{ db *bbolt.DB }
+type Store struct {
+	db      *bbolt.DB
+	silence func() error // ends what is measured
+}
 
 // Open opens the file at path, or makes it. It fails when another process has
 // it open, and when it is not a file of this store's.
@@ -35,7 +39,16 @@ func Open(path string) (*Store, error) {
 		return nil, err
 	}
 	db.MaxBatchDelay = batchDelay
-	return &Store{db}, nil
+	return &Store{db, func() error { return nil }}, nil
+}
+
+// Measure tells a meter of the file until Close.
+func (s *Store) Measure(meter metric.Meter) error {
+	silence, err := boltfile.Measure(meter, "tokens", s.db)
+	if err == nil {
+		s.silence = silence
+	}
+	return err
 }
 
 // Load returns an asset's record, or token.ErrNotFound.
@@ -202,4 +215,4 @@ func (s *Store) Ready(context.Context) error {
 }
 
 // Close waits for writes under way and closes the file.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error { return errors.Join(s.silence(), s.db.Close()) }

@@ -61,7 +61,13 @@ func Open(url string, meter metric.Meter) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &Store{client, silence}, nil
+	s := &Store{client, silence}
+	rest, err := s.measure(meter)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.silence = func() error { return errors.Join(silence(), rest()) }
+	return s, nil
 }
 
 // CheckURL tells whether Open takes a URL.

@@ -2,8 +2,14 @@ package check
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +35,7 @@ type fleet struct {
 	url, adminURL string
 	adminKey      string
 	metrics       map[string]string // where each job's metrics are, by job
+	more          map[string]string // where those of a further process of a job are, with another setting
 	collected     string            // where the collector has the services' metrics
 	mongo         *mongotest.Server
 	jaeger        *jaeger
@@ -61,8 +68,8 @@ func start(t *testing.T) *fleet {
 	bin, dir := t.TempDir(), t.TempDir()
 	build(t, bin, "../../..", "GOWORK=", "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./authsvc/cmd/authsvc")
 	build(t, bin, "../collector", "GOWORK=off", ".")
-	f := &fleet{metrics: map[string]string{}, mongo: mongotest.Start(t), jaeger: startJaeger(t)}
-	tokens, limits := redistest.Start(t).URL(), redistest.Start(t, "--appendonly", "no").URL()
+	f := &fleet{metrics: map[string]string{}, more: map[string]string{}, mongo: mongotest.Start(t), jaeger: startJaeger(t)}
+	tokens, limits := redistest.Start(t, "--maxmemory", "100mb").URL(), redistest.Start(t, "--appendonly", "no").URL()
 	secret := filepath.Join(dir, "secret")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("observed", 8)), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,12 +127,58 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	service("authsvc", auth, "--store", tokens, "--sandbox", "--admin-addr", admin)
 	service("assetsvc", assets, "--store", f.mongo.URI(t, fmt.Sprintf("observed%d", time.Now().UnixNano())), "--auth-url", "http://"+auth)
 	service("gateway", edge, "--auth-url", "http://"+auth, "--assets-url", "http://"+assets, "--limits-redis", limits)
+	// A gateway that speaks TLS, and an asset service on a file.
+	cert, private := certify(t, dir)
+	for name, args := range map[string][]string{
+		"gateway":  {"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits", "--tls-cert", cert, "--tls-key", private},
+		"assetsvc": {"--store", "file:" + filepath.Join(dir, "assets.db"), "--auth-url", "http://" + auth},
+	} {
+		addr, metrics := address(t), address(t)
+		f.more[name] = "http://" + metrics + "/metrics"
+		run(processes.StartAny, name, addr, append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret}, args...)...)
+	}
 	key, err := exec.CommandContext(t.Context(), filepath.Join(bin, "authsvc"), "admin-key", "--store", tokens, "--secret-file", secret, "--name", "check").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.adminKey = strings.TrimSpace(string(key))
 	return f
+}
+
+// certify makes a certificate and its key, in files.
+func certify(t *testing.T, dir string) (cert, private string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, private = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: signed}, private: {Type: "PRIVATE KEY", Bytes: encoded}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, private
+}
+
+// all returns what every process tells now.
+func (f *fleet) all(t *testing.T) (told series) {
+	t.Helper()
+	for _, processes := range []map[string]string{f.metrics, f.more} {
+		for job, url := range processes {
+			told = append(told, scrape(t, job, url)...)
+		}
+	}
+	return told
 }
 
 // send sends a request with a key, and returns status, headers and body.

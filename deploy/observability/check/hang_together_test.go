@@ -51,7 +51,7 @@ func TestEveryAlertSaysHowBadItIsAndWhatToDo(t *testing.T) {
 		if r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
 			t.Errorf("%s does not say what is wrong", r.Alert)
 		}
-		if got, want := r.Annotations["runbook_url"], runbook+"#"+anchor; got != want {
+		if got, want := r.Annotations["runbook_url"], "{{ $externalLabels.runbooks }}#"+anchor; got != want {
 			t.Errorf("%s has the runbook %q, not %s", r.Alert, got, want)
 		}
 		if !slices.Contains(anchors, anchor) {

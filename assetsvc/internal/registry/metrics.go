@@ -1,0 +1,70 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// maxNamed is how many brokers the metrics of a process name; later ones are
+// otherBrokers.
+const (
+	maxNamed     = 50
+	otherBrokers = "other"
+)
+
+// events counts what brokers do, for operators. A nil one counts nothing.
+type events struct {
+	created, published metric.Int64Counter
+
+	mu    sync.Mutex
+	named map[string]bool // brokers
+}
+
+// Measure tells a meter of creations and publications from now on. It comes
+// before all requests.
+func (r *Registry) Measure(meter metric.Meter) error {
+	created, err1 := meter.Int64Counter("registry.assets.created", metric.WithUnit("{asset}"),
+		metric.WithDescription("Assets that this process has created, by broker."))
+	published, err2 := meter.Int64Counter("registry.assets.published", metric.WithUnit("{asset}"),
+		metric.WithDescription("Assets that this process has taken from draft into the feed, by the broker who owns them."))
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("make metrics: %w", err)
+	}
+	r.events = &events{created: created, published: published, named: map[string]bool{}}
+	return nil
+}
+
+func (e *events) creation(ctx context.Context, broker string) {
+	if e != nil {
+		e.created.Add(ctx, 1, e.by(broker))
+	}
+}
+
+// change counts a change that was saved, if it has published the asset.
+func (e *events) change(ctx context.Context, before, after Record) {
+	if e == nil || before.Listed || !after.Listed {
+		return
+	}
+	if a, err := decode(after); err == nil { // it was encoded just now
+		e.published.Add(ctx, 1, e.by(a.Owner()))
+	}
+}
+
+// by returns the label for a broker.
+func (e *events) by(broker string) metric.MeasurementOption {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.named[broker] {
+		if len(e.named) == maxNamed {
+			broker = otherBrokers
+		} else {
+			e.named[broker] = true
+		}
+	}
+	return metric.WithAttributes(attribute.String("broker", broker))
+}

@@ -1,0 +1,58 @@
+package registry_test
+
+import (
+	"fmt"
+	"testing"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/metrictest"
+)
+
+func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
+	r, _, _, id := open(t)
+	meter := metrictest.New()
+	if err := r.Measure(meter); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, `{}`)}); err == nil {
+		t.Error("an asset of nothing was created")
+	}
+	for _, change := range []string{`{"title":"x"}`, `{"status":"pending"}`, `{"title":"y"}`} {
+		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, change)}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := meter.Read(t)
+	for _, name := range []string{"created", "published"} {
+		if got := told["registry.assets."+name+"{"+owner.Broker+"}"]; got != 1 {
+			t.Errorf("%s are %v of %v, want 1", name, got, told)
+		}
+	}
+}
+
+func TestOnlySoManyBrokersAreNamed(t *testing.T) {
+	r, _, _, _ := open(t)
+	meter := metrictest.New()
+	if err := r.Measure(meter); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for n := range 60 {
+			by := identity.Identity{Broker: fmt.Sprint("broker ", n), Role: identity.Broker, Levels: "3"}
+			if _, err := r.Create(t.Context(), by, registry.Input{Fields: parse(t, validAsset)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	told := meter.Read(t)
+	if got := told["registry.assets.created{other}"]; len(told) != 51 || got != 20 {
+		t.Errorf("%d brokers are told, %v creations of others, want 51 and 20", len(told), got)
+	}
+	if got := told["registry.assets.created{broker 0}"]; got != 2 {
+		t.Errorf("broker 0 has %v, want 2", got)
+	}
+}

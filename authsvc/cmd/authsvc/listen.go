@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// listen listens at an address of TCP. Its host may be a network, as
+// "172.30.230.0/24:8083": it then listens at this machine's own address there,
+// so machines on its other networks cannot connect. It fails if the machine has
+// no address in that network.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("admin address: %w", err)
+	}
+	if network, err := netip.ParsePrefix(host); err == nil {
+		own, err := addressIn(network)
+		if err != nil {
+			return nil, fmt.Errorf("admin address: %w", err)
+		}
+		addr = net.JoinHostPort(own.String(), port)
+	}
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+}
+
+// addressIn returns the first of this machine's addresses that is in network.
+func addressIn(network netip.Prefix) (netip.Addr, error) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("read this machine's addresses: %w", err)
+	}
+	for _, a := range all {
+		if own, err := netip.ParsePrefix(a.String()); err == nil && network.Contains(own.Addr()) {
+			return own.Addr(), nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("this machine has no address in %s", network)
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestAnAddressMayBeANetwork(t *testing.T) {
+	l, err := listen(t.Context(), "127.0.0.0/8:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	host, _, err := net.SplitHostPort(l.Addr().String())
+	if err != nil || host != "127.0.0.1" {
+		t.Errorf("listens at %q, %v, want 127.0.0.1", host, err)
+	}
+}
+
+func TestAnAddressMayBeAHost(t *testing.T) {
+	l, err := listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+}
+
+func TestANetworkThatTheMachineIsNotInIsToldOf(t *testing.T) {
+	l, err := listen(t.Context(), "203.0.113.0/24:0") // reserved for documentation
+	if err == nil {
+		l.Close()
+		t.Fatal("listens in a network that this machine is not in")
+	}
+	if want := "no address in 203.0.113.0/24"; !strings.Contains(err.Error(), want) {
+		t.Errorf("got %q, want %q in it", err, want)
+	}
+}

@@ -1,0 +1,82 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/shared/telemetry"
+)
+
+// backupKey holds when the last whole backup was finished, in seconds since the
+// epoch. Whoever makes backups sets it (deploy/compose/backup.sh).
+const backupKey = "registry:backup"
+
+// askTimeout is how long a reading of the metrics may wait for Redis.
+const askTimeout = 500 * time.Millisecond
+
+// measure tells a meter of the server's memory and of the last backup, when it
+// asks, until silence. Of a server that does not answer nothing is told.
+func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
+	memory, err := telemetry.MeasureStore(meter, "tokens", s.memory)
+	if err != nil {
+		return nil, err
+	}
+	finished, err := meter.Float64ObservableGauge("registry.backup.finished", metric.WithUnit("s"),
+		metric.WithDescription("When the last whole backup was finished, since the epoch; 0: never."))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
+	}
+	backups, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		if at, known := s.lastBackup(ctx); known {
+			o.ObserveFloat64(finished, at)
+		}
+		return nil
+	}, finished)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
+	}
+	return func() error { return errors.Join(memory(), backups.Unregister()) }, nil
+}
+
+// memory asks Redis for the memory that it uses and may use.
+func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	info, err := s.client.Info(ctx, "memory").Result()
+	if err != nil {
+		return telemetry.StoreUse{}
+	}
+	number := func(name string) int64 {
+		_, rest, _ := strings.Cut(info, "\n"+name+":")
+		text, _, _ := strings.Cut(rest, "\r")
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0
+		}
+		return n
+	}
+	return telemetry.StoreUse{MemoryUsed: number("used_memory"), MemoryMax: number("maxmemory")}
+}
+
+// lastBackup returns when the last backup was finished, in seconds since the
+// epoch: 0 if none was. It is not known while Redis does not answer.
+func (s *Store) lastBackup(ctx context.Context) (at float64, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	text, err := s.client.MGet(ctx, backupKey).Result() // which has no error for a key that is not there
+	if err != nil || len(text) != 1 {
+		return 0, false
+	}
+	stamp, _ := text[0].(string)
+	if stamp == "" {
+		return 0, true
+	}
+	at, err = strconv.ParseFloat(stamp, 64)
+	return at, err == nil
+}

@@ -1,0 +1,42 @@
+package redisstore
+
+import (
+	"testing"
+
+	"asset-registry/shared/metrictest"
+	"asset-registry/shared/redistest"
+)
+
+func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
+	server := redistest.Start(t)
+	meter := metrictest.New()
+	s, err := Open(server.URL(), meter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.ConfigSet(t.Context(), "maxmemory", "100mb").Err(); err != nil {
+		t.Fatal(err)
+	}
+	told := meter.Read(t)
+	if got, want := told["registry.store.memory.max{tokens}"], float64(100<<20); got != want {
+		t.Errorf("the memory that Redis may use is %v, want %v", got, want)
+	}
+	if got := told["registry.store.memory.used{tokens}"]; got <= 0 || got >= 100<<20 {
+		t.Errorf("the memory that Redis uses is %v, want some", got)
+	}
+	if got, known := told["registry.backup.finished"]; !known || got != 0 {
+		t.Errorf("the last backup is told as %v, %v, want never", got, known)
+	}
+	if err := s.client.Set(t.Context(), "registry:backup", "1790000000", 0).Err(); err != nil { // as backup.sh does
+		t.Fatal(err)
+	}
+	if got := meter.Read(t)["registry.backup.finished"]; got != 1790000000 {
+		t.Errorf("the last backup is told as %v, want 1790000000", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if told := meter.Read(t); len(told) != 0 {
+		t.Errorf("a closed store tells %v", told)
+	}
+}

@@ -1,0 +1,76 @@
+package compose
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+// composeFile is of docker-compose.yml what is looked at here.
+type composeFile struct {
+	Services map[string]struct {
+		Image       string
+		PullPolicy  string `yaml:"pull_policy"`
+		Build       any
+		Networks    []string
+		Environment map[string]any
+	}
+	Networks map[string]struct {
+		IPAM struct {
+			Config []struct{ Subnet string }
+		}
+	}
+}
+
+func readFile(t *testing.T) (f composeFile) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docker-compose.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalWithOptions(text, &f, yaml.AllowDuplicateMapKey()); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestNoRegistryIsAskedForOurImages(t *testing.T) {
+	built := 0
+	for name, s := range readFile(t).Services {
+		if s.Build == nil {
+			continue
+		}
+		built++
+		if got, want := s.PullPolicy, "${PULL_POLICY:-never}"; got != want {
+			t.Errorf("%s has the pull policy %q, want %q", name, got, want)
+		}
+		if want := "${IMAGES:-asset-registry}/"; !strings.HasPrefix(s.Image, want) {
+			t.Errorf("%s has the image %q, want one that begins with %q", name, s.Image, want)
+		}
+	}
+	if built != 3 {
+		t.Errorf("%d services are built here, want 3", built)
+	}
+}
+
+func TestTheAdminAPIListensApartFromTheGateways(t *testing.T) {
+	f := readFile(t)
+	subnet := f.Networks["admin-edge"].IPAM.Config[0].Subnet
+	if got, want := f.Services["authsvc"].Environment["AUTHSVC_ADMIN_ADDR"], subnet+":8083"; got != want {
+		t.Errorf("the admin API listens at %v, want %s", got, want)
+	}
+	var on []string
+	for name, s := range f.Services {
+		if slices.Contains(s.Networks, "admin-edge") {
+			on = append(on, name)
+		}
+	}
+	slices.Sort(on)
+	if want := []string{"admin", "authsvc"}; !slices.Equal(on, want) {
+		t.Errorf("on the admin API's network are %q, want %q", on, want)
+	}
+}

@@ -1,0 +1,204 @@
+package compose
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// parts are the files of a whole backup.
+var parts = []string{"secrets.tar", "tokens.rdb", "assets.gz"}
+
+func TestABackupIsWholeAndForNobodyElse(t *testing.T) {
+	s := newStandIn(t)
+	s.redis(t, "set", "token", "1")
+	before := time.Now().Unix()
+	to := filepath.Join(s.dir, "backups", "b")
+	s.must(t, "backup.sh", to)
+	s.checkBackup(t, to)
+	if got, err := strconv.ParseInt(s.redis(t, "get", "registry:backup"), 10, 64); err != nil || got < before {
+		t.Errorf("the time of the backup is %d, %v, want %d or later", got, err, before)
+	}
+
+	t.Run("and may be repeated", func(t *testing.T) {
+		s.write(t, "mongo/registry", "newer assets", 0o600)
+		s.must(t, "backup.sh", to)
+		s.checkBackup(t, to)
+		s.remove(t, "mongo/registry")
+		s.must(t, "restore-assets.sh", filepath.Join(to, "assets.gz"))
+		if got := s.read(t, "mongo/registry"); got != "newer assets" {
+			t.Errorf("the backup has %q, want the newer assets", got)
+		}
+	})
+	t.Run("and its parts alone", func(t *testing.T) {
+		one := filepath.Join(s.dir, "backups", "one")
+		s.redis(t, "del", "registry:backup")
+		s.must(t, "backup.sh", one, "tokens")
+		if files, err := os.ReadDir(one); err != nil || len(files) != 1 || files[0].Name() != "tokens.rdb" {
+			t.Errorf("got %v, %v, want tokens.rdb", files, err)
+		}
+		if got := s.redis(t, "exists", "registry:backup"); got != "0" {
+			t.Error("a backup of one part is told as a whole one")
+		}
+		s.mustFail(t, "there is no part keys", "backup.sh", one, "keys")
+	})
+}
+
+// checkBackup checks that a directory holds a whole backup for nobody but its
+// owner, and that nothing else was left anywhere.
+func (s *standIn) checkBackup(t *testing.T, dir string) {
+	t.Helper()
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Fatalf("the backup is %v, %v, want a directory of mode 0700", info, err)
+	}
+	for _, name := range parts {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != 0o600 || info.Size() == 0 {
+			t.Errorf("%s has mode %v and %d bytes, want 0600 and some", name, got, info.Size())
+		}
+	}
+	s.checkNothingLeft(t)
+}
+
+// checkNothingLeft looks for what the scripts make on their way.
+func (s *standIn) checkNothingLeft(t *testing.T) {
+	t.Helper()
+	err := filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
+		for _, left := range []string{".unfinished", "backup.rdb", "dump.yaml", "restore.yaml", "restore.js", "restoring", "replaced", "mark"} {
+			if strings.HasSuffix(path, left) {
+				t.Errorf("%s was left", path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestABackupThatFailsLeavesTheOneBefore(t *testing.T) {
+	s := newStandIn(t)
+	to := filepath.Join(s.dir, "b")
+	s.must(t, "backup.sh", to)
+	before := map[string]string{}
+	for _, name := range parts {
+		before[name] = s.read(t, "b/"+name)
+	}
+	s.redis(t, "set", "registry:backup", "then")
+	s.redis(t, "set", "token", "changed")
+	s.write(t, "mongo/registry", "changed", 0o600)
+	s.write(t, "fail", "", 0o600)
+
+	s.mustFail(t, "", "backup.sh", to)
+	for _, name := range parts {
+		if s.read(t, "b/"+name) != before[name] {
+			t.Errorf("%s has changed", name)
+		}
+	}
+	if got := s.redis(t, "get", "registry:backup"); got != "then" {
+		t.Errorf("the time of the last backup is %s, want that of the one before", got)
+	}
+	s.mustFail(t, "", "backup.sh", filepath.Join(s.dir, "other"))
+	if _, err := os.Stat(filepath.Join(s.dir, "other")); !os.IsNotExist(err) {
+		t.Errorf("a backup that failed is there: %v", err)
+	}
+	s.checkNothingLeft(t)
+	s.remove(t, "fail")
+	s.must(t, "backup.sh", filepath.Join(s.dir, "other"))
+}
+
+func TestTokensAreReplacedWholeOrNotAtAll(t *testing.T) {
+	s := newStandIn(t)
+	s.redis(t, "set", "token", "old")
+	to := filepath.Join(s.dir, "b")
+	s.must(t, "backup.sh", to, "tokens")
+	s.redis(t, "set", "token", "new")
+	for name, text := range map[string]string{"broken": "REDIS0011 and no more", "empty": "", "cut": s.read(t, "b/tokens.rdb")[:60]} {
+		s.write(t, name, text, 0o600)
+		s.mustFail(t, "", "restore-tokens.sh", filepath.Join(s.dir, name))
+		if got := s.redis(t, "get", "token"); got != "new" {
+			t.Errorf("after a file that is %s, the token is %q, want the one before", name, got)
+		}
+		s.checkNothingLeft(t)
+	}
+	if strings.Contains(s.read(t, "calls"), "stop") {
+		t.Error("Redis was stopped for a file that is no good")
+	}
+	for range 2 {
+		s.must(t, "restore-tokens.sh", filepath.Join(to, "tokens.rdb"))
+		if got := s.redis(t, "get", "token"); got != "old" {
+			t.Errorf("the token is %q, want that of the backup", got)
+		}
+		s.checkNothingLeft(t)
+	}
+	s.compose(t, "stop") // what was restored is on the disk
+	s.compose(t, "up")
+	if got := s.redis(t, "get", "token"); got != "old" {
+		t.Errorf("after a restart the token is %q, want that of the backup", got)
+	}
+}
+
+func TestAssetsAreRestoredWholeOrNotAtAll(t *testing.T) {
+	s := newStandIn(t)
+	to := filepath.Join(s.dir, "b")
+	s.must(t, "backup.sh", to)
+	file := filepath.Join(to, "assets.gz")
+	s.mustFail(t, "MongoDB has assets", "restore-assets.sh", file)
+	if got := s.read(t, "mongo/registry"); got != "assets" {
+		t.Errorf("MongoDB has %q, want what it had", got)
+	}
+	s.remove(t, "mongo/registry")
+	s.write(t, "broken", s.read(t, "b/assets.gz")[:10], 0o600)
+	s.write(t, "empty", "", 0o600)
+	for _, name := range []string{"broken", "empty"} {
+		s.mustFail(t, "nothing was changed", "restore-assets.sh", filepath.Join(s.dir, name))
+	}
+	s.write(t, "fail", "", 0o600)
+	s.mustFail(t, "nothing was restored", "restore-assets.sh", file)
+	if got := s.read(t, "mongo/registry"); got != "" {
+		t.Errorf("a restore that failed left %q", got)
+	}
+	s.checkNothingLeft(t)
+	s.remove(t, "fail")
+
+	s.write(t, "die", "", 0o600)
+	s.mustFail(t, "", "restore-assets.sh", file)
+	if got := s.read(t, "mongo/registry"); got != "half\n" {
+		t.Errorf("a restore that was killed left %q, want a half", got)
+	}
+	s.remove(t, "die")
+	s.must(t, "restore-assets.sh", file)
+	if got := s.read(t, "mongo/registry"); got != "assets" {
+		t.Errorf("a restore that was repeated made %q, want the assets", got)
+	}
+	s.checkNothingLeft(t)
+}
+
+func TestSecretsAreRestoredWholeAndReplaceNone(t *testing.T) {
+	s := newStandIn(t)
+	s.must(t, "backup.sh", filepath.Join(s.dir, "b"), "secrets")
+	file := filepath.Join(s.dir, "b", "secrets.tar")
+	s.mustFail(t, "is not empty", "restore-secrets.sh", file)
+	s.remove(t, "its secrets")
+	s.write(t, "broken", s.read(t, "b/secrets.tar")[:700], 0o600)
+	s.mustFail(t, "", "restore-secrets.sh", filepath.Join(s.dir, "broken"))
+	if _, err := os.Stat(s.secrets); !os.IsNotExist(err) {
+		t.Errorf("half of the secrets are there: %v", err)
+	}
+	s.checkNothingLeft(t)
+	s.must(t, "restore-secrets.sh", file)
+	if got := s.read(t, "its secrets/shared/registry"); got != "registry" {
+		t.Errorf("the secret is %q, want registry", got)
+	}
+	if info, err := os.Stat(s.secrets); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the secrets are %v, %v, want a directory of mode 0700", info, err)
+	}
+	s.checkNothingLeft(t)
+}
