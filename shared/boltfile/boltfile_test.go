@@ -11,9 +11,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-func mustOpen(t *testing.T, path, format string, buckets ...[]byte) *bbolt.DB {
+func mustOpen(t *testing.T, path, format string, buckets ...[]byte) *File {
 	t.Helper()
-	db, err := Open(path, format, buckets...)
+	db, err := Open(path, Options{Format: format, Buckets: buckets})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, _ := os.ReadFile(c.path) // a folder has nothing to read
-			db, err := Open(c.path, "format 1")
+			db, err := Open(c.path, Options{Format: "format 1"})
 			if err == nil {
 				db.Close()
 				t.Fatal("it was opened")

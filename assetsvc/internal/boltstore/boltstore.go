@@ -15,6 +15,7 @@ package boltstore
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -43,12 +44,14 @@ var (
 
 // Options of a store.
 type Options struct {
-	Now func() time.Time // wall clock that positions follow
+	Now     func() time.Time // wall clock that positions follow
+	Secrets [][]byte         // the file belongs to one of these, and from now on to the first; none: to any
+	Log     *slog.Logger     // nil: nothing is logged
 }
 
 // Store is a registry.Store in one file.
 type Store struct {
-	db     *bbolt.DB
+	file   *boltfile.File
 	now    func() time.Time
 	queue  chan *write
 	closed chan struct{} // no write is taken any more
@@ -59,15 +62,19 @@ type Store struct {
 	numbers numbers
 }
 
-// Open opens the file at path, or makes it. It fails when another process has
-// it open, and when it is not a file of this store's.
+func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
+	buckets := [][]byte{stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket}
+	return boltfile.Options{Format: format, Buckets: buckets, Secrets: secrets, Log: log}
+}
+
+// Open opens the file at path, or makes it. It fails as boltfile.Open does.
 func Open(path string, o Options) (*Store, error) {
-	db, err := boltfile.Open(path, format, stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket)
+	file, err := boltfile.Open(path, fileOptions(o.Secrets, o.Log))
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		db:     db,
+		file:   file,
 		now:    o.Now,
 		queue:  make(chan *write, maxBatch),
 		closed: make(chan struct{}),
@@ -86,7 +93,7 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		value := tx.Bucket(assetBucket).Get(key)
 		if value == nil {
 			return registry.ErrNotFound
@@ -100,7 +107,7 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 // NextNumber returns a number for an asset created on day.
 func (s *Store) NextNumber(ctx context.Context, day string) (int, error) {
 	return s.numbers.next(day, func() (number int, err error) {
-		err = s.db.View(func(tx *bbolt.Tx) error {
+		err = s.file.View(func(tx *bbolt.Tx) error {
 			if value := tx.Bucket(numberBucket).Get([]byte(day)); value != nil {
 				number = int(positionOf(value))
 			}
@@ -110,17 +117,15 @@ func (s *Store) NextNumber(ctx context.Context, day string) (int, error) {
 	})
 }
 
-// Ready returns nil while the file is open.
-func (s *Store) Ready(context.Context) error {
-	return s.db.View(func(*bbolt.Tx) error { return nil })
-}
+// Ready returns nil when a change can be stored now (boltfile.File.Ready).
+func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
 
 // Close finishes the writes that were taken, refuses others, and closes the file.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
 		<-s.done
-		s.err = s.db.Close()
+		s.err = s.file.Close()
 	})
 	return s.err
 }

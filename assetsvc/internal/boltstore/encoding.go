@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
+	"fmt"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/boltfile"
 )
 
 // A stored asset is a header (position, revision, flags, length of the sealed
@@ -23,7 +24,7 @@ const (
 	originFlag
 )
 
-var errCorrupt = errors.New("the stored asset is cut off")
+var errCorrupt = fmt.Errorf("the stored asset is cut off: %w", boltfile.ErrDamaged)
 
 type header struct {
 	position, revision int64

@@ -36,7 +36,7 @@ func (s *Store) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.View(read)
+	return s.file.View(read)
 }
 
 // Head returns where the audit log ends.
@@ -65,7 +65,7 @@ func (s *Store) Commit(ctx context.Context, want adminapi.Head, c admin.Change) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Update(func(tx *bbolt.Tx) error {
+	return s.file.Update(func(tx *bbolt.Tx) error {
 		if now, err := head(tx); err != nil {
 			return err
 		} else if now != want {
@@ -80,7 +80,7 @@ func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Update(func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
+	return s.file.Update(func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
 }
 
 func put(tx *bbolt.Tx, c admin.Change, hashes ...string) error {
@@ -200,7 +200,7 @@ func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []autha
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Batch(func(tx *bbolt.Tx) error {
+	return s.file.Batch(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(countBucket)
 		for _, c := range counts {
 			key := countKey(c.KeyID, c.Day, c.Class)

@@ -5,16 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"log/slog"
 
 	"go.etcd.io/bbolt"
 
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/boltfile"
 )
-
-// batchDelay is how long a write waits for others to share its fsync with.
-const batchDelay = time.Millisecond
 
 // format names what the file holds and how.
 const format = "asset-registry tokens 1"
@@ -25,17 +22,26 @@ var (
 )
 
 // Store is a token.Store in one file.
-type Store struct{ db *bbolt.DB }
+type Store struct{ file *boltfile.File }
 
-// Open opens the file at path, or makes it. It fails when another process has
-// it open, and when it is not a file of this store's.
-func Open(path string) (*Store, error) {
-	db, err := boltfile.Open(path, format, append(adminBuckets(), recordBucket, transferBucket, keyBucket, keyIDBucket)...)
+// Options of a store. The zero value will do.
+type Options struct {
+	Secrets [][]byte     // the file belongs to one of these, and from now on to the first; none: to any
+	Log     *slog.Logger // nil: nothing is logged
+}
+
+func (o Options) file() boltfile.Options {
+	buckets := append(adminBuckets(), recordBucket, transferBucket, keyBucket, keyIDBucket)
+	return boltfile.Options{Format: format, Buckets: buckets, Secrets: o.Secrets, Log: o.Log}
+}
+
+// Open opens the file at path, or makes it. It fails as boltfile.Open does.
+func Open(path string, o Options) (*Store, error) {
+	file, err := boltfile.Open(path, o.file())
 	if err != nil {
 		return nil, err
 	}
-	db.MaxBatchDelay = batchDelay
-	return &Store{db}, nil
+	return &Store{file}, nil
 }
 
 // Load returns an asset's record, or token.ErrNotFound.
@@ -43,7 +49,7 @@ func (s *Store) Load(ctx context.Context, assetID string) (r token.Record, err e
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		r, err = load(tx, assetID)
 		return err
 	})
@@ -69,7 +75,7 @@ func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) 
 		return token.Record{}, err
 	}
 	var standing token.Record
-	err = s.db.Batch(func(tx *bbolt.Tx) error {
+	err = s.file.Batch(func(tx *bbolt.Tx) error {
 		var err error
 		standing, err = load(tx, r.AssetID)
 		if err == nil && standing.Generation >= r.Generation {
@@ -92,7 +98,7 @@ func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Batch(func(tx *bbolt.Tx) error { return putTransfer(tx, t) })
+	return s.file.Batch(func(tx *bbolt.Tx) error { return putTransfer(tx, t) })
 }
 
 // LoadTransfer returns a transfer, or token.ErrNotFound.
@@ -100,7 +106,7 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (t token.Transfer, 
 	if err := ctx.Err(); err != nil {
 		return t, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		t, err = getTransfer(tx, id)
 		return err
 	})
@@ -113,7 +119,7 @@ func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int6
 	if err := ctx.Err(); err != nil {
 		return t, err
 	}
-	err = s.db.Batch(func(tx *bbolt.Tx) error {
+	err = s.file.Batch(func(tx *bbolt.Tx) error {
 		var err error
 		if t, err = getTransfer(tx, id); err != nil || t.AssetID != "" {
 			return err
@@ -140,10 +146,8 @@ func putTransfer(tx *bbolt.Tx, t token.Transfer) error {
 	return tx.Bucket(transferBucket).Put([]byte(t.ID), text)
 }
 
-// Ready returns nil while the file is open.
-func (s *Store) Ready(context.Context) error {
-	return s.db.View(func(*bbolt.Tx) error { return nil })
-}
+// Ready returns nil when a change can be stored now (boltfile.File.Ready).
+func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
 
 // Close waits for writes under way and closes the file.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error { return s.file.Close() }

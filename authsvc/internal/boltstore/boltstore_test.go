@@ -12,7 +12,7 @@ func TestAdminConformance(t *testing.T) {
 	dir := t.TempDir()
 	storetest.RunAdmin(t, func(t *testing.T, name string) storetest.AdminStore {
 		t.Helper()
-		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name))
+		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Run(t, func(t *testing.T, name string) storetest.Store {
 		t.Helper()
-		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name))
+		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
