@@ -124,11 +124,7 @@ func open(path string, o Options) (_ *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{own: own, log: o.Log}
-	if f.log == nil {
-		f.log = slog.New(slog.DiscardHandler)
-	}
-	f.readable.Store(true)
+	f := newFile(own, o.Log)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Close())
@@ -155,6 +151,15 @@ func open(path string, o Options) (_ *File, err error) {
 		return nil, err
 	}
 	return f, f.prepare(o)
+}
+
+func newFile(own *os.File, log *slog.Logger) *File {
+	f := &File{own: own, log: log}
+	if log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	f.readable.Store(true)
+	return f
 }
 
 // whileLocked runs do while no other process has the file open for more than how.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"hash/crc32"
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/boltfile"
@@ -12,29 +14,39 @@ import (
 
 // A stored asset is a header (position, revision, flags, length of the sealed
 // record; 8, 8, 1 and 2 bytes, big-endian), the sealed record, if a flag says so
-// the origin (its length in 2 bytes before it), and the body.
+// the origin (its length in 2 bytes before it), the body, and if a flag says so
+// the checksum of all that and the id: bbolt has none.
 const (
 	headerSize = 8 + 8 + 1 + 2
 	lengthSize = 2
+	sumSize    = crc32.Size
+	maxValue   = 64 << 20 // many times what an asset may have
 )
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(id string, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(value, castagnoli), castagnoli, []byte(id))
+}
 
 const (
 	listedFlag = 1 << iota
 	testFlag
 	originFlag
+	sumFlag // earlier versions wrote none
 )
 
-var errCorrupt = fmt.Errorf("the stored asset is cut off: %w", boltfile.ErrDamaged)
+var errCorrupt = fmt.Errorf("the stored asset is not what was written: %w", boltfile.ErrDamaged)
 
 type header struct {
 	position, revision int64
 	listed, test       bool
-	origin             bool
+	origin, sum        bool
 	sealed             int // bytes
 }
 
 func encode(r registry.Record) []byte {
-	var flags byte
+	flags := byte(sumFlag)
 	if r.Listed {
 		flags |= listedFlag
 	}
@@ -44,7 +56,7 @@ func encode(r registry.Record) []byte {
 	if r.Origin != "" {
 		flags |= originFlag
 	}
-	value := make([]byte, 0, headerSize+len(r.Sealed)+lengthSize+len(r.Origin)+len(r.Body))
+	value := make([]byte, 0, headerSize+len(r.Sealed)+lengthSize+len(r.Origin)+len(r.Body)+sumSize)
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Position))
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Revision))
 	value = append(value, flags)
@@ -54,7 +66,8 @@ func encode(r registry.Record) []byte {
 		value = binary.BigEndian.AppendUint16(value, uint16(len(r.Origin)))
 		value = append(value, r.Origin...)
 	}
-	return append(value, r.Body...)
+	value = append(value, r.Body...)
+	return binary.BigEndian.AppendUint32(value, checksum(r.ID, value))
 }
 
 func decodeHeader(value []byte) (header, error) {
@@ -67,6 +80,7 @@ func decodeHeader(value []byte) (header, error) {
 		listed:   value[16]&listedFlag != 0,
 		test:     value[16]&testFlag != 0,
 		origin:   value[16]&originFlag != 0,
+		sum:      value[16]&sumFlag != 0,
 		sealed:   int(binary.BigEndian.Uint16(value[17:])),
 	}
 	if len(value) < headerSize+h.sealed {
@@ -82,6 +96,9 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 	if err != nil {
 		return registry.Record{}, err
 	}
+	if value, err = withoutSum(id, value, h); err != nil {
+		return registry.Record{}, err
+	}
 	sealed, body := value[headerSize:headerSize+h.sealed], value[headerSize+h.sealed:]
 	var origin []byte
 	if h.origin {
@@ -90,6 +107,9 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		}
 		end := lengthSize + int(binary.BigEndian.Uint16(body))
 		origin, body = body[lengthSize:end], body[end:]
+	}
+	if !h.sum && !json.Valid(body) {
+		return registry.Record{}, errCorrupt
 	}
 	if len(body) > most {
 		return registry.Record{}, registry.ErrLarge
@@ -104,6 +124,18 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		Origin:   string(origin),
 		Body:     bytes.Clone(body),
 	}, nil
+}
+
+// withoutSum checks the checksum, if there is one, and returns the rest.
+func withoutSum(id string, value []byte, h header) ([]byte, error) {
+	if !h.sum {
+		return value, nil
+	}
+	end := len(value) - sumSize
+	if end < headerSize+h.sealed || end > maxValue || binary.BigEndian.Uint32(value[end:]) != checksum(id, value[:end]) {
+		return nil, errCorrupt
+	}
+	return value[:end], nil
 }
 
 // keyOf returns the 16 bytes that an id stands for; false when it is none.

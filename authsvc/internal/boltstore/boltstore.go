@@ -61,7 +61,15 @@ func load(tx *bbolt.Tx, assetID string) (token.Record, error) {
 	if text == nil {
 		return token.Record{}, token.ErrNotFound
 	}
-	return token.Decode(assetID, text)
+	return decoded(token.Decode(assetID, text))
+}
+
+// decoded passes on what was decoded; what could not be is damage of the file.
+func decoded[T any](value T, err error) (T, error) {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", boltfile.ErrDamaged, err)
+	}
+	return value, err
 }
 
 // Save stores r durably unless there is a record of the same or a newer
@@ -135,7 +143,7 @@ func getTransfer(tx *bbolt.Tx, id string) (token.Transfer, error) {
 	if text == nil {
 		return token.Transfer{}, token.ErrNotFound
 	}
-	return token.DecodeTransfer(id, text)
+	return decoded(token.DecodeTransfer(id, text))
 }
 
 func putTransfer(tx *bbolt.Tx, t token.Transfer) error {

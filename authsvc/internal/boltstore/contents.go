@@ -12,7 +12,7 @@ import (
 func (s *Store) Each(visit func(token.Record) error) error {
 	return s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(recordBucket).ForEach(func(id, text []byte) error {
-			r, err := token.Decode(string(id), text)
+			r, err := decoded(token.Decode(string(id), text))
 			if err != nil {
 				return err
 			}
@@ -25,7 +25,7 @@ func (s *Store) Each(visit func(token.Record) error) error {
 func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
 	return s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(transferBucket).ForEach(func(id, text []byte) error {
-			t, err := token.DecodeTransfer(string(id), text)
+			t, err := decoded(token.DecodeTransfer(string(id), text))
 			if err != nil {
 				return err
 			}

@@ -45,7 +45,7 @@ func (s *Store) FindKey(ctx context.Context, hash string) (i identity.Identity, 
 		if text == nil {
 			return apikey.ErrNotFound
 		}
-		i, err = apikey.Decode(text)
+		i, err = decoded(apikey.Decode(text))
 		return err
 	})
 	return i, err
@@ -73,7 +73,7 @@ func (s *Store) RemoveKey(ctx context.Context, keyID string) error {
 func (s *Store) EachKey(visit func(hash string, i identity.Identity) error) error {
 	return s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(keyBucket).ForEach(func(hash, text []byte) error {
-			i, err := apikey.Decode(text)
+			i, err := decoded(apikey.Decode(text))
 			if err != nil {
 				return err
 			}
