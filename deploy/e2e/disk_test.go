@@ -146,8 +146,13 @@ func TestFullDiskOfTokensAlone(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(moved, text, 0o600), os.Remove(tokens), os.Symlink(moved, tokens)); err != nil {
 		t.Fatal(err)
 	}
-	standalone(t, addr, dir, &processes.Output{})
-	free := fill(t, small)
+	free := fill(t, small) // before the registry sets room aside
+	registry, err := processes.StartAny(t.Context(), addr, &processes.Output{}, filepath.Join(bin, "registry"),
+		"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { registry.Kill() })
 	var c created
 	for refused := false; !refused; { // a change of an asset that tokens.db does not know writes there
 		c = a.create(t, validAsset())

@@ -141,17 +141,19 @@ func (f *File) unready(reason string, cause error) error {
 // probe finds out whether a change could be stored: there must be room for it.
 // After a failure it tries a small one too.
 func (f *File) probe() {
+	f.mu.Lock()
+	failing := f.health.failing != nil
+	f.mu.Unlock()
 	var used int64
 	err := f.View(func(tx *bbolt.Tx) error {
 		used = tx.Size()
 		return nil
 	})
 	if err == nil {
-		err = reserve(f.own, used)
+		if err = reserve(f.own, used, maxReserve); err != nil && !failing {
+			err = reserve(f.own, used, minReserve)
+		}
 	}
-	f.mu.Lock()
-	failing := f.health.failing != nil
-	f.mu.Unlock()
 	if failing && err == nil {
 		// Its outcome is noted as that of every change.
 		_ = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) })
@@ -163,14 +165,11 @@ func (f *File) probe() {
 	})
 }
 
-// A reserve is a part of the file system, within bounds: room for the largest
-// asset, unless the file system is tiny.
+// Room is kept for changes to come. After a failure there must be enough for
+// the largest asset, unless the file system is tiny; before, as long as changes
+// are stored, enough for a small one will do.
 const (
-	reservePart = 16
-	minReserve  = 256 << 10 // bytes
-	maxReserve  = 8 << 20   // bytes
+	minReserve  = 64 << 10 // bytes
+	maxReserve  = 8 << 20  // bytes
+	reservePart = 16       // of the file system, and no more than that
 )
-
-func reserveOf(total uint64) int64 {
-	return int64(min(max(total/reservePart, minReserve), maxReserve))
-}

@@ -12,12 +12,12 @@ const keepSize = 1
 // reserve takes room on the disk for what is about to be written behind the
 // used part of the file, or fails as a write there would. To do it again takes
 // no more.
-func reserve(file *os.File, used int64) error {
+func reserve(file *os.File, used, room int64) error {
 	var s syscall.Statfs_t
 	if err := syscall.Fstatfs(int(file.Fd()), &s); err != nil {
 		return err
 	}
-	room := reserveOf(s.Blocks * uint64(s.Bsize))
+	room = min(room, max(minReserve, int64(s.Blocks)*s.Bsize/reservePart))
 	for {
 		err := syscall.Fallocate(int(file.Fd()), keepSize, used, room)
 		switch {
