@@ -152,7 +152,8 @@ func (c Config) open() (store, func(context.Context) []string, error) {
 		}
 		return store, store.Warnings, nil
 	}
-	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{Secrets: c.secrets(), Log: c.Log})
+	options := boltstore.Options{Secrets: c.secrets(), Log: c.Log}
+	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 	if err != nil {
 		return nil, nil, err
 	}

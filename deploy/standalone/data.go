@@ -100,8 +100,8 @@ func openComplete(dir string) ([]byte, error) {
 }
 
 func lost(dir, name, how string) error {
-	return fmt.Errorf("data directory %s has a %s, but %s %s: restore a backup; or, if nothing was ever stored, remove the directory",
-		dir, secretFile, name, how)
+	return fmt.Errorf("data directory %s has a %s, but %s %s: restore a backup, "+
+		"or remove the directory if nothing was ever stored", dir, secretFile, name, how)
 }
 
 // makeFirstSecret makes the secret of a first start, unless an interrupted one
@@ -122,7 +122,8 @@ func makeFirstSecret(dir string) error {
 		if there, err := has(dir, secretFile); there || err != nil { // another process has just finished
 			return err
 		}
-		return fmt.Errorf("data directory %s has %s but no file %s, without which no owner token is good: restore it", dir, name, secretFile)
+		return fmt.Errorf("data directory %s has %s but no file %s, without which no owner token is good: restore it",
+			dir, name, secretFile)
 	}
 	bits := make([]byte, secretBytes)
 	rand.Read(bits) // never fails

@@ -180,7 +180,7 @@ func TestABranchThatLeadsInACircleIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := &verifier{file: bytes.NewReader(text), how: quick, meta: m, free: map[uint64]bool{}, seen: make([]uint64, m.pages/64+1)}
+		v := &verifier{file: bytes.NewReader(text), meta: m, free: map[uint64]bool{}, seen: make([]uint64, m.pages/64+1)}
 		v.freelist()
 		if v.free[uint64(at/page)] {
 			continue // nobody goes there

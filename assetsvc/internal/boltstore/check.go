@@ -67,7 +67,8 @@ func (c *checker) check() {
 			return
 		}
 	}
-	if value := c.tx.Bucket(stateBucket).Get(lastKey); c.last > 0 && (len(value) != positionSize || positionOf(value) < c.last) {
+	value := c.tx.Bucket(stateBucket).Get(lastKey)
+	if c.last > 0 && (len(value) != positionSize || positionOf(value) < c.last) {
 		_ = c.fault("the newest position is behind that of an asset, %d", c.last)
 	}
 }

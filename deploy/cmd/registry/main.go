@@ -31,7 +31,7 @@ type commands struct {
 
 	Backup  backup  `cmd:"" help:"Write all data into a file, while the registry runs or not."`
 	Restore restore `cmd:"" help:"Make a data directory of a backup."`
-	Check   check   `cmd:"" help:"Look for damage in all data, while the registry does not run. Ends with 1 if there is any."`
+	Check   check   `cmd:"" help:"Look for damage in all data of a registry that is stopped. Ends with 1 if there is any."`
 	Migrate migrate `cmd:"" help:"Copy all data to MongoDB and Redis, while the registry does not run."`
 }
 
