@@ -99,7 +99,7 @@ func TestAnAssetThatIsNotWhatWasWrittenEndsWrites(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(t.Context(), id); !errors.Is(err, boltfile.ErrDamaged) {
+	if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
 		t.Errorf("read: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 	if err := s.Ready(t.Context()); err == nil {
@@ -115,12 +115,12 @@ func TestRecordsOfEarlierVersionsAreRead(t *testing.T) {
 	value := encode(r)
 	value = value[:len(value)-sumSize]
 	value[16] &^= sumFlag
-	got, err := decode(r.ID, value)
+	got, err := decode(r.ID, value, registry.AnySize)
 	if err != nil || string(got.Body) != "{}" || got.Sealed != r.Sealed || got.Origin != r.Origin {
 		t.Errorf("got %+v, %v; want %+v", got, err, r)
 	}
 	value[len(value)-1] = 'x'
-	if _, err := decode(r.ID, value); !errors.Is(err, boltfile.ErrDamaged) {
+	if _, err := decode(r.ID, value, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
 		t.Errorf("with a body that is no JSON: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 }
