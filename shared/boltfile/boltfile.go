@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,7 @@ var (
 // Options of a file.
 type Options struct {
 	Format  string       // names what the file holds and how
+	Older   []string     // formats of earlier versions that this one reads too; the file then gets the new one
 	Buckets [][]byte     // made if the file does not have them
 	Secrets [][]byte     // the file belongs to one of these; the first is written into it. None: it is not checked
 	Log     *slog.Logger // nil: nothing is logged
@@ -216,10 +218,12 @@ func (o Options) check(tx *bbolt.Tx) (complete bool, err error) {
 	if meta == nil {
 		return false, errors.New("the file is of another program")
 	}
-	if found := string(meta.Get(formatKey)); found != o.Format {
+	found := string(meta.Get(formatKey))
+	if found != o.Format && !slices.Contains(o.Older, found) {
 		return false, fmt.Errorf("the file is %q, not %q", found, o.Format)
 	}
 	complete, err = checkSecret(meta, o.Secrets)
+	complete = complete && found == o.Format
 	for _, name := range o.Buckets {
 		complete = complete && tx.Bucket(name) != nil
 	}

@@ -44,6 +44,23 @@ func TestOpenFindsWhatItHasMade(t *testing.T) {
 	}
 }
 
+func TestOpenTakesAFileOfAnOlderFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := mustOpen(t, path, "format 1").Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, Options{Format: "format 2", Older: []string{"format 1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, Options{Format: "format 1"}); err == nil || !strings.Contains(err.Error(), "format 2") {
+		t.Errorf("by the earlier version: got %v, want it to say %q", err, "format 2")
+	}
+}
+
 func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")

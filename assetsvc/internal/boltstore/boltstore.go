@@ -29,7 +29,11 @@ import (
 const maxBatch = 1024
 
 // format names what the file holds and how.
-const format = "asset-registry assets 1"
+const format = "asset-registry assets 2"
+
+// firstFormat had no checksums of records. A version that knows no other must
+// not read records that have one.
+const firstFormat = "asset-registry assets 1"
 
 var (
 	stateBucket  = []byte("state")
@@ -64,7 +68,7 @@ type Store struct {
 
 func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
 	buckets := [][]byte{stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket}
-	return boltfile.Options{Format: format, Buckets: buckets, Secrets: secrets, Log: log}
+	return boltfile.Options{Format: format, Older: []string{firstFormat}, Buckets: buckets, Secrets: secrets, Log: log}
 }
 
 // Open opens the file at path, or makes it. It fails as boltfile.Open does.
