@@ -96,7 +96,8 @@ func (c Config) openStore(ctx context.Context) (registry.Store, error) {
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter()})
 	}
-	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter()})
+	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: [][]byte{c.Secret}, Log: c.Log}
+	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 }
 
 func (c Config) withDefaults() Config {

@@ -172,7 +172,8 @@ func (c Config) open() (store, func(context.Context) []string, error) {
 		}
 		return store, store.Warnings, nil
 	}
-	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme))
+	options := boltstore.Options{Secrets: c.secrets(), Log: c.Log}
+	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -180,6 +181,15 @@ func (c Config) open() (store, func(context.Context) []string, error) {
 		return nil, nil, errors.Join(err, store.Close())
 	}
 	return store, func(context.Context) []string { return nil }, nil
+}
+
+// secrets returns those that a store in a file may belong to; a command on
+// plain keys knows none.
+func (c Config) secrets() [][]byte {
+	if len(c.Secret) == 0 {
+		return nil
+	}
+	return [][]byte{c.Secret}
 }
 
 func (c Config) keys() (apikey.Keys, error) {

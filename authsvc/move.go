@@ -25,7 +25,7 @@ func Move(ctx context.Context, file, url string) (records int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err
 	}
-	from, err := boltstore.Open(file)
+	from, err := boltstore.Open(file, boltstore.Options{})
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpserver"
 )
 
 // ask sends a request with a cookie, "" for none, and returns the answer and
@@ -118,6 +122,16 @@ func TestHealth(t *testing.T) {
 	})
 	if got, _ := ask(t, down, "GET", "/api/2.5/health", ""); got.Code != 503 || got.Header().Get("Retry-After") == "" {
 		t.Errorf("without the asset service: got %d %s", got.Code, got.Body)
+	}
+	full := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		faulthttp.Write(w, fault.New(fault.Unavailable, fault.URL, "store", "tokens.db: the disk is full"))
+	})
+	s := start(t, func(c *Config) { c.Auth = httpserver.InProcess(full) })
+	for _, path := range []string{"/api/2.5/health", "/readyz"} {
+		got, _ := ask(t, s, "GET", path, "")
+		if got.Code != 503 || !strings.Contains(got.Body.String(), "tokens.db: the disk is full") {
+			t.Errorf("%s of an auth service that takes no changes: got %d %s, want 503 and the reason", path, got.Code, got.Body)
+		}
 	}
 }
 

@@ -161,6 +161,7 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	config  Config
 	assets  *proxy.Upstream
+	auth    *authapi.Client
 	pools   []*upstream.Pool // of the services that are not in this process
 	keys    *apikey.Cache    // in front of auth
 	usage   *apikey.Usage
@@ -193,11 +194,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.assets, err = s.assetService(signer); err != nil {
 		return nil, err
 	}
-	auth, err := s.authService(signer)
-	if err != nil {
+	if s.auth, err = s.authService(signer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.keys, s.usage = apikey.Cached(auth, c.KeyTTL, c.Now), apikey.NewUsage(auth, c.Log, c.Now)
+	s.keys, s.usage = apikey.Cached(s.auth, c.KeyTTL, c.Now), apikey.NewUsage(s.auth, c.Log, c.Now)
 	if err := s.measure(c.Telemetry.Meter()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -209,14 +209,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.timeoutOf, Ready: ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
+		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.timeoutOf, Ready: s.ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
 	})
 	s.route(engine)
 	if s.handler, err = newEdge(engine, c); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.running.Go(func() { s.keys.Watch(ctx, auth, c.Log) })
+	s.running.Go(func() { s.keys.Watch(ctx, s.auth, c.Log) })
 	s.running.Go(func() { s.usage.Run(ctx) })
 	return s, nil
 }

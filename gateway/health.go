@@ -23,7 +23,7 @@ type healthCheck struct {
 	asking singleflight.Group
 }
 
-// health answers 200 when assets can be read and written, else 503.
+// health answers 200 when assets can be read and written, else 503 and why.
 func (s *Server) health(c *gin.Context) {
 	defer s.healthy.inside.Add(-1)
 	if s.healthy.inside.Add(1) > maxHealth {
@@ -38,14 +38,14 @@ func (s *Server) health(c *gin.Context) {
 	})(c)
 }
 
-// askHealth asks the asset service, or waits for the answer to a question that
+// askHealth asks the services behind the gateway, or waits for the answer to a question that
 // is under way. The question outlives a caller that leaves, not its time.
 func (s *Server) askHealth(ctx context.Context) error {
 	answer := s.healthy.asking.DoChan("", func() (any, error) {
 		end, _ := ctx.Deadline() // every request has one
 		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 		defer cancel()
-		return nil, s.assets.Get(ctx, "/readyz")
+		return nil, s.writable(ctx)
 	})
 	select {
 	case a := <-answer:
@@ -53,4 +53,21 @@ func (s *Server) askHealth(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// writable returns nil when the services behind the gateway can store changes.
+func (s *Server) writable(ctx context.Context) error {
+	if err := s.assets.Get(ctx, "/readyz"); err != nil {
+		return err
+	}
+	return s.auth.Ready(ctx)
+}
+
+// ready returns nil when the gateway can do its work. It can without the
+// services in other processes; those in its own are a part of it.
+func (s *Server) ready(ctx context.Context) error {
+	if s.config.Assets == nil {
+		return nil
+	}
+	return s.writable(ctx)
 }

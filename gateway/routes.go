@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"mime"
@@ -260,6 +259,3 @@ func (s *Server) baseURL(r *http.Request) string {
 		return "http://" + r.Host
 	}
 }
-
-// ready returns nil: the edge can answer without anything behind it.
-func ready(context.Context) error { return nil }

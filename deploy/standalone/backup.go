@@ -16,8 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"asset-registry/shared/boltfile"
 	"asset-registry/shared/httpserver"
 )
@@ -26,8 +24,6 @@ import (
 // machine talk to the registry that runs there. Who may open the directory may
 // do so.
 const controlFile = "control.sock"
-
-const lockTimeout = time.Second // for a file that another process has
 
 // kept is what a backup holds, in this order. The assets come before the tokens,
 // so that a transfer which an asset tells of is in the backup too.
@@ -160,11 +156,7 @@ func takeBackup(ctx context.Context, dir string, w io.Writer) error {
 // stopped is the snapshot of a store that nobody has open.
 func stopped(dir, name string) snapshot {
 	return func(to func(size int64) (io.Writer, error)) error {
-		db, err := bbolt.Open(filepath.Join(dir, name), 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
-		if err != nil {
-			return err
-		}
-		return errors.Join(boltfile.Snapshot(db, to), db.Close())
+		return boltfile.SnapshotOf(filepath.Join(dir, name), to)
 	}
 }
 

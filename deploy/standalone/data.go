@@ -14,13 +14,16 @@ import (
 	"asset-registry/shared/config"
 )
 
-// What lies in a data directory. The format file comes first, so that a
-// directory is either empty, or ours.
+// A data directory holds these files. The format file comes first, so that a
+// directory is either empty, or ours. The secret comes last, under its name:
+// until the stores are made, it has another one. So a directory with a secret
+// whose stores are missing has lost them, and is refused.
 const (
-	formatFile = "FORMAT"
-	secretFile = "secret"
-	assetsFile = "assets.db"
-	tokensFile = "tokens.db"
+	formatFile      = "FORMAT"
+	firstSecretFile = "secret.first" // of a first start that has not come to its end
+	secretFile      = "secret"
+	assetsFile      = "assets.db"
+	tokensFile      = "tokens.db"
 
 	format        = "asset-registry data 1"
 	secretBytes   = 32
@@ -57,23 +60,101 @@ func openData(dir string) (secret []byte, err error) {
 	return openSecret(dir)
 }
 
-// openSecret returns the directory's secret, made when there is none yet. A
-// directory with assets that has lost its secret has lost their tokens: that is
-// for a person to see.
+// openSecret returns the directory's secret, made when there is none yet.
 func openSecret(dir string) ([]byte, error) {
-	path := filepath.Join(dir, secretFile)
-	_, missing := os.Stat(path)
-	if _, err := os.Stat(filepath.Join(dir, assetsFile)); missing != nil && err == nil {
-		return nil, fmt.Errorf("data directory %s has assets but no file %s, without which no owner token is good: restore it", dir, secretFile)
-	}
-	if errors.Is(missing, fs.ErrNotExist) {
-		bits := make([]byte, secretBytes)
-		rand.Read(bits) // never fails
-		if err := writeFile(dir, secretFile, hex.EncodeToString(bits)); err != nil {
+	for {
+		switch there, err := has(dir, secretFile); {
+		case err != nil:
+			return nil, err
+		case there:
+			return openComplete(dir)
+		}
+		if err := makeFirstSecret(dir); err != nil {
 			return nil, err
 		}
+		secret, err := config.Secret(filepath.Join(dir, firstSecretFile))
+		// If another process has come to the end of the first start meanwhile, its
+		// secret stands.
+		if there, failed := has(dir, secretFile); failed == nil && !there {
+			return secret, err
+		}
 	}
-	return config.Secret(path)
+}
+
+// openComplete returns the secret of a directory whose first start has come to
+// its end, and refuses one that has lost a store: an empty one in its place
+// would give out the same numbers again, to the same synchronisers.
+func openComplete(dir string) ([]byte, error) {
+	for _, name := range []string{assetsFile, tokensFile} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, lost(dir, name, "is missing")
+		case err != nil:
+			return nil, fmt.Errorf("open data directory: %w", err)
+		case info.Size() == 0:
+			return nil, lost(dir, name, "is empty")
+		}
+	}
+	return config.Secret(filepath.Join(dir, secretFile))
+}
+
+func lost(dir, name, how string) error {
+	return fmt.Errorf("data directory %s has a %s, but %s %s: restore a backup, "+
+		"or remove the directory if nothing was ever stored", dir, secretFile, name, how)
+}
+
+// makeFirstSecret makes the secret of a first start, unless an interrupted one
+// has left its own. A directory with stores that has lost its secret has lost
+// their tokens: that is for a person to see.
+func makeFirstSecret(dir string) error {
+	if there, err := has(dir, firstSecretFile); there || err != nil {
+		return err
+	}
+	for _, name := range []string{assetsFile, tokensFile} {
+		stored, err := has(dir, name)
+		if err != nil {
+			return err
+		}
+		if !stored {
+			continue
+		}
+		if there, err := has(dir, secretFile); there || err != nil { // another process has just finished
+			return err
+		}
+		return fmt.Errorf("data directory %s has %s but no file %s, without which no owner token is good: restore it",
+			dir, name, secretFile)
+	}
+	bits := make([]byte, secretBytes)
+	rand.Read(bits) // never fails
+	return writeFile(dir, firstSecretFile, hex.EncodeToString(bits))
+}
+
+// finish ends a first start: the stores are made, and the secret gets its name.
+// Of a later start there is nothing to finish.
+func finish(dir string) error {
+	first := filepath.Join(dir, firstSecretFile)
+	err := os.Link(first, filepath.Join(dir, secretFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		if err = syncDirectory(dir); err == nil {
+			err = os.Remove(first)
+		}
+	}
+	if err := errors.Join(err, syncDirectory(dir)); err != nil {
+		return fmt.Errorf("write into data directory: %w", err)
+	}
+	return nil
+}
+
+func has(dir, name string) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("open data directory: %w", err)
+	}
+	return err == nil, nil
 }
 
 // makeDirectory makes a directory, and those above it, durably.

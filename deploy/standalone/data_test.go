@@ -19,13 +19,22 @@ func TestOpenData(t *testing.T) {
 		"an empty one":                     {map[string]string{}, ""},
 		"killed before anything was whole": {map[string]string{"FORMAT.new123": "asset"}, ""},
 		"killed before the secret":         {map[string]string{"FORMAT": format + "\n"}, ""},
-		"killed amid the secret":           {map[string]string{"FORMAT": format + "\n", "secret.new123": "55"}, ""},
-		"killed before the stores":         {map[string]string{"FORMAT": format + "\n", "secret": secret}, ""},
+		"killed amid the secret":           {map[string]string{"FORMAT": format + "\n", "secret.first.new123": "55"}, ""},
+		"killed before the stores":         {map[string]string{"FORMAT": format + "\n", "secret.first": secret}, ""},
+		"killed between the stores":        {map[string]string{"FORMAT": format + "\n", "secret.first": secret, "tokens.db": "x", "assets.db.new123": ""}, ""},
+		"killed before the secret's name":  {map[string]string{"FORMAT": format + "\n", "secret.first": secret, "assets.db": "x", "tokens.db": "x"}, ""},
+		"killed amid the secret's naming":  {map[string]string{"FORMAT": format + "\n", "secret.first": secret, "secret": secret, "assets.db": "x", "tokens.db": "x"}, ""},
+		"stores that were lost":            {map[string]string{"FORMAT": format + "\n", "secret": secret}, "assets.db is missing"},
+		"assets that were lost":            {map[string]string{"FORMAT": format + "\n", "secret": secret, "tokens.db": "x"}, "assets.db is missing"},
+		"tokens that were lost":            {map[string]string{"FORMAT": format + "\n", "secret": secret, "assets.db": "x"}, "tokens.db is missing"},
+		"assets that were emptied":         {map[string]string{"FORMAT": format + "\n", "secret": secret, "assets.db": "", "tokens.db": "x"}, "assets.db is empty"},
+		"tokens that were emptied":         {map[string]string{"FORMAT": format + "\n", "secret": secret, "assets.db": "x", "tokens.db": ""}, "tokens.db is empty"},
+		"a secret that tokens have lost":   {map[string]string{"FORMAT": format + "\n", "tokens.db": "x"}, "restore"},
 		"in use before":                    {map[string]string{"FORMAT": format + "\n", "secret": secret, "assets.db": "x", "tokens.db": "x"}, ""},
 		"of somebody else":                 {map[string]string{"letter.txt": "dear"}, "letter.txt"},
 		"of a later registry":              {map[string]string{"FORMAT": "asset-registry data 2\n"}, "data 2"},
 		"a secret that was lost":           {map[string]string{"FORMAT": format + "\n", "assets.db": "x"}, "restore"},
-		"a secret that was cut off":        {map[string]string{"FORMAT": format + "\n", "secret": "5\n"}, "at least 32"},
+		"a secret that was cut off":        {map[string]string{"FORMAT": format + "\n", "secret": "5\n", "assets.db": "x", "tokens.db": "x"}, "at least 32"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "a", "data")
@@ -59,6 +68,20 @@ func TestOpenData(t *testing.T) {
 			}
 			if again, err := openData(dir); err != nil || !bytes.Equal(again, got) {
 				t.Errorf("opened again, the secret is another, or %v", err)
+			}
+			for _, name := range []string{assetsFile, tokensFile} { // as the services make them
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := finish(dir); err != nil {
+				t.Fatal(err)
+			}
+			if again, err := openData(dir); err != nil || !bytes.Equal(again, got) {
+				t.Errorf("opened once the first start was over, the secret is another, or %v", err)
+			}
+			if there, err := has(dir, firstSecretFile); there || err != nil {
+				t.Errorf("%s is left: %v, %v", firstSecretFile, there, err)
 			}
 			if info, err := os.Stat(filepath.Join(dir, secretFile)); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("the secret may be read by others: %v, %v", info, err)

@@ -105,6 +105,9 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := syncDirectory(c.Data); err != nil { // the stores' files are new, perhaps
 		return fmt.Errorf("open data directory: %w", err)
 	}
+	if err := finish(c.Data); err != nil {
+		return err
+	}
 	edge, err := gateway.New(ctx, c.gateway(secret, logger, t, toAuth, assets.Handler()))
 	if err != nil {
 		return err

@@ -103,6 +103,23 @@ func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeO
 	return answer, nil
 }
 
+// Ready returns nil when the auth service can store changes.
+func (c *Client) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://authsvc/readyz", nil)
+	if err != nil {
+		return fmt.Errorf("address auth service: %w", err)
+	}
+	req.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return unavailable(err)
+	}
+	defer resp.Body.Close()
+	return faulthttp.Read(resp)
+}
+
 func (c *Client) call(ctx context.Context, path string, question, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

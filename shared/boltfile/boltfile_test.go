@@ -11,9 +11,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-func mustOpen(t *testing.T, path, format string, buckets ...[]byte) *bbolt.DB {
+func mustOpen(t *testing.T, path, format string, buckets ...[]byte) *File {
 	t.Helper()
-	db, err := Open(path, format, buckets...)
+	db, err := Open(path, Options{Format: format, Buckets: buckets})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,6 +41,23 @@ func TestOpenFindsWhatItHasMade(t *testing.T) {
 		return nil
 	}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestOpenTakesAFileOfAnOlderFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	if err := mustOpen(t, path, "format 1").Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, Options{Format: "format 2", Older: []string{"format 1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, Options{Format: "format 1"}); err == nil || !strings.Contains(err.Error(), "format 2") {
+		t.Errorf("by the earlier version: got %v, want it to say %q", err, "format 2")
 	}
 }
 
@@ -87,7 +104,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, _ := os.ReadFile(c.path) // a folder has nothing to read
-			db, err := Open(c.path, "format 1")
+			db, err := Open(c.path, Options{Format: "format 1"})
 			if err == nil {
 				db.Close()
 				t.Fatal("it was opened")

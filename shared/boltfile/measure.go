@@ -5,16 +5,15 @@ import (
 	"os"
 	"syscall"
 
-	"go.etcd.io/bbolt"
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/shared/telemetry"
 )
 
-// Measure tells a meter of a file and of the disk that it lies on, when it
+// Measure tells a meter of the file and of the disk that it lies on, when it
 // asks, until silence. The name says what the file keeps.
-func Measure(meter metric.Meter, name string, db *bbolt.DB) (silence func() error, err error) {
-	path := db.Path() // which a closed one has not
+func (f *File) Measure(meter metric.Meter, name string) (silence func() error, err error) {
+	path := f.db.Path() // which a closed one has not
 	return telemetry.MeasureStore(meter, name, func(context.Context) (use telemetry.StoreUse) {
 		if info, err := os.Stat(path); err == nil {
 			use.Size = info.Size()

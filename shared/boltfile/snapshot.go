@@ -6,10 +6,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Snapshot writes a file as it is at one moment, for Open to take, while reads
+// Snapshot writes the file as it is at one moment, for Open to take, while reads
 // and writes go on. It asks for where to, with the file's size in bytes.
-func Snapshot(db *bbolt.DB, to func(size int64) (io.Writer, error)) error {
-	return db.View(func(tx *bbolt.Tx) error {
+func (f *File) Snapshot(to func(size int64) (io.Writer, error)) error {
+	return f.View(func(tx *bbolt.Tx) error {
 		w, err := to(tx.Size())
 		if err != nil {
 			return err

@@ -58,7 +58,9 @@ type Options struct {
 	// TimeoutOf, if there is one, returns the same for a request's route; 0: Timeout.
 	TimeoutOf func(*gin.Context) time.Duration
 
-	Ready func(ctx context.Context) error // nil when the service can do its work now
+	// Ready returns nil when the service can do its work now. The details of a
+	// fault are told to whoever asks for /readyz; any other error is for the log.
+	Ready func(ctx context.Context) error
 
 	// Telemetry measures and records requests; nil: nothing does. At the Edge
 	// it decides which requests are recorded; elsewhere the edge has.
@@ -97,8 +99,11 @@ func NewEngine(o Options) *gin.Engine {
 		err := o.Ready(c.Request.Context())
 		readiness.tell(c.Request.Context(), err)
 		if err != nil {
-			_ = c.Error(err) // recorded for the log; gin returns what it was given
-			return JSON(c, http.StatusServiceUnavailable, gin.H{"status": "unavailable"})
+			if fault.KindOf(err) == fault.Internal {
+				told := fault.New(fault.Unavailable, fault.URL, "readyz", "The service is unavailable; its log says why.")
+				err = fmt.Errorf("%w: %w", told, err)
+			}
+			return err
 		}
 		if o.Warnings != nil {
 			if warnings := o.Warnings(c.Request.Context()); len(warnings) > 0 {

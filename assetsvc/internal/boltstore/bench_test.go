@@ -25,7 +25,7 @@ func BenchmarkPage(b *testing.B) {
 	var smallest float64
 	for _, assets := range []int{1_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("assets=%d", assets), func(b *testing.B) {
-			s, positions := filled(b, assets)
+			s, positions := filled(b, filepath.Join(b.TempDir(), "assets.db"), assets)
 			defer s.Close()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -45,15 +45,14 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// filled returns a store with so many listed assets of 3 KB, and their
-// positions in order. It is filled without waiting for the disk.
-func filled(b *testing.B, assets int) (*Store, []int64) {
+// filled returns a store at path with so many listed assets of 3 KB, and their
+// positions in order.
+func filled(b *testing.B, path string, assets int) (*Store, []int64) {
 	b.Helper()
-	s, err := Open(filepath.Join(b.TempDir(), "assets.db"), Options{Now: time.Now})
+	s, err := Open(path, Options{Now: time.Now})
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.db.NoSync = true
 	body := bytes.Repeat([]byte("x"), 3000)
 	positions := make([]int64, assets)
 	var wg sync.WaitGroup
@@ -70,10 +69,6 @@ func filled(b *testing.B, assets int) (*Store, []int64) {
 		})
 	}
 	wg.Wait()
-	s.db.NoSync = false
-	if err := s.db.Sync(); err != nil {
-		b.Fatal(err)
-	}
 	slices.Sort(positions)
 	return s, positions
 }
@@ -133,8 +128,8 @@ func BenchmarkCreate(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	for _, assets := range []int{1_000, 1_000_000} {
 		b.Run(fmt.Sprintf("assets=%d", assets), func(b *testing.B) {
-			s, _ := filled(b, assets)
-			path := s.db.Path()
+			path := filepath.Join(b.TempDir(), "assets.db")
+			s, _ := filled(b, path, assets)
 			for b.Loop() {
 				if err := s.Close(); err != nil {
 					b.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -31,7 +32,11 @@ import (
 const maxBatch = 1024
 
 // format names what the file holds and how.
-const format = "asset-registry assets 1"
+const format = "asset-registry assets 2"
+
+// firstFormat had no checksums of records. A version that knows no other must
+// not read records that have one.
+const firstFormat = "asset-registry assets 1"
 
 var (
 	stateBucket  = []byte("state")
@@ -47,13 +52,15 @@ var (
 
 // Options of a store.
 type Options struct {
-	Now   func() time.Time // wall clock that positions follow
-	Meter metric.Meter     // measures the store; nil: nothing does
+	Now     func() time.Time // wall clock that positions follow
+	Meter   metric.Meter     // measures the store; nil: nothing does
+	Secrets [][]byte         // the file belongs to one of these, and from now on to the first; none: to any
+	Log     *slog.Logger     // nil: nothing is logged
 }
 
 // Store is a registry.Store in one file.
 type Store struct {
-	db     *bbolt.DB
+	file   *boltfile.File
 	now    func() time.Time
 	queue  chan *write
 	closed chan struct{} // no write is taken any more
@@ -65,25 +72,29 @@ type Store struct {
 	silence func() error // ends what is measured
 }
 
-// Open opens the file at path, or makes it. It fails when another process has
-// it open, and when it is not a file of this store's.
+func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
+	buckets := [][]byte{stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket, censusBucket}
+	return boltfile.Options{Format: format, Older: []string{firstFormat}, Buckets: buckets, Secrets: secrets, Log: log}
+}
+
+// Open opens the file at path, or makes it. It fails as boltfile.Open does.
 func Open(path string, o Options) (*Store, error) {
-	db, err := boltfile.Open(path, format, stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket, censusBucket)
+	file, err := boltfile.Open(path, fileOptions(o.Secrets, o.Log))
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
-		db:     db,
+		file:   file,
 		now:    o.Now,
 		queue:  make(chan *write, maxBatch),
 		closed: make(chan struct{}),
 		done:   make(chan struct{}),
 	}
-	if err := db.Update(recount); err != nil {
-		return nil, errors.Join(fmt.Errorf("count the assets: %w", err), db.Close())
+	if err := s.recount(); err != nil {
+		return nil, errors.Join(fmt.Errorf("count the assets: %w", err), file.Close())
 	}
 	if s.silence, err = s.measure(o.Meter); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, file.Close())
 	}
 	go s.run()
 	return s, nil
@@ -98,7 +109,7 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		value := tx.Bucket(assetBucket).Get(key)
 		if value == nil {
 			return registry.ErrNotFound
@@ -112,7 +123,7 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 // NextNumber returns a number for an asset created on day.
 func (s *Store) NextNumber(ctx context.Context, day string) (int, error) {
 	return s.numbers.next(day, func() (number int, err error) {
-		err = s.db.View(func(tx *bbolt.Tx) error {
+		err = s.file.View(func(tx *bbolt.Tx) error {
 			if value := tx.Bucket(numberBucket).Get([]byte(day)); value != nil {
 				number = int(positionOf(value))
 			}
@@ -122,17 +133,15 @@ func (s *Store) NextNumber(ctx context.Context, day string) (int, error) {
 	})
 }
 
-// Ready returns nil while the file is open.
-func (s *Store) Ready(context.Context) error {
-	return s.db.View(func(*bbolt.Tx) error { return nil })
-}
+// Ready returns nil when a change can be stored now (boltfile.File.Ready).
+func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
 
 // Close finishes the writes that were taken, refuses others, and closes the file.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closed)
 		<-s.done
-		s.err = errors.Join(s.silence(), s.db.Close())
+		s.err = errors.Join(s.silence(), s.file.Close())
 	})
 	return s.err
 }

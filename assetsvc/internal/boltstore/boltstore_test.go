@@ -56,7 +56,7 @@ func TestAFileFromBeforeTheLogGoesOn(t *testing.T) {
 	s := open()
 	r := registry.Record{ID: storetest.NewID(), Sealed: "sealed", Body: []byte(`{}`)}
 	_, created := s.Create(t.Context(), r)
-	dropped := s.db.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(logBucket) })
+	dropped := s.file.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(logBucket) })
 	if err := errors.Join(created, dropped, s.Close()); err != nil {
 		t.Fatal(err)
 	}

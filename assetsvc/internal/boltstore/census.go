@@ -3,6 +3,7 @@ package boltstore
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 
 	"go.etcd.io/bbolt"
@@ -11,7 +12,6 @@ import (
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
-	"asset-registry/shared/boltfile"
 )
 
 // countedKey is, in the census, the newest position when it was written. An
@@ -38,23 +38,33 @@ func (c changes) save(census *bbolt.Bucket, last int64) error {
 }
 
 // stateOf returns the state that a stored asset was counted as.
-func stateOf(h header, value []byte) asset.Status {
+func stateOf(id string, h header, value []byte) asset.Status {
 	if h.state != "" {
 		return h.state
 	}
-	r, err := decode("", value, registry.AnySize)
+	r, err := decode(id, value, registry.AnySize)
 	if err != nil {
 		return ""
 	}
 	return registry.StateOf(r.Body)
 }
 
-// recount counts all assets, unless the census is as new as they are.
-func recount(tx *bbolt.Tx) error {
-	last := tx.Bucket(stateBucket).Get(lastKey)
-	if last == nil || bytes.Equal(last, tx.Bucket(censusBucket).Get(countedKey)) {
+// recount counts all assets, unless the census is as new as they are. Then it
+// writes nothing: a full disk is no reason not to start.
+func (s *Store) recount() error {
+	isNew := false
+	err := s.file.View(func(tx *bbolt.Tx) error {
+		last := tx.Bucket(stateBucket).Get(lastKey)
+		isNew = last == nil || bytes.Equal(last, tx.Bucket(censusBucket).Get(countedKey))
 		return nil
+	})
+	if err != nil || isNew {
+		return err
 	}
+	return s.file.Update(recount)
+}
+
+func recount(tx *bbolt.Tx) error {
 	if err := tx.DeleteBucket(censusBucket); err != nil {
 		return err
 	}
@@ -63,21 +73,21 @@ func recount(tx *bbolt.Tx) error {
 		return err
 	}
 	counted := changes{}
-	err = tx.Bucket(assetBucket).ForEach(func(_, value []byte) error {
+	err = tx.Bucket(assetBucket).ForEach(func(key, value []byte) error {
 		h, err := decodeHeader(value)
-		counted[stateOf(h, value)]++
+		counted[stateOf(hex.EncodeToString(key), h, value)]++
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return counted.save(census, positionOf(last))
+	return counted.save(census, positionOf(tx.Bucket(stateBucket).Get(lastKey)))
 }
 
 // census returns how many assets are in each state; nil when the file is closed.
 func (s *Store) census(context.Context) registry.Census {
 	counted := registry.Census{}
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(censusBucket).ForEach(func(key, value []byte) error {
 			if !bytes.Equal(key, countedKey) {
 				counted[asset.Status(key)] = positionOf(value)
@@ -100,7 +110,7 @@ func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := boltfile.Measure(meter, "assets", s.db)
+	file, err := s.file.Measure(meter, "assets")
 	if err != nil {
 		return nil, errors.Join(err, assets())
 	}

@@ -76,7 +76,7 @@ func TestAFileFromBeforeTheCensusIsCounted(t *testing.T) {
 	old.Body = []byte(`{"id":"x","status":"pending"}`)
 	_, err1 := s.Create(t.Context(), old)
 	_, err2 := s.Create(t.Context(), kept(storetest.NewID(), asset.Draft))
-	dropped := s.db.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(censusBucket) })
+	dropped := s.file.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(censusBucket) })
 	if err := errors.Join(err1, err2, dropped, s.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/registry"
-	"asset-registry/shared/boltfile"
 )
 
 // Contents is what a store holds besides assets.
@@ -22,7 +21,7 @@ type Contents struct {
 // Contents returns what the store holds now.
 func (s *Store) Contents() (Contents, error) {
 	c := Contents{Numbers: map[string]int{}}
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.file.View(func(tx *bbolt.Tx) error {
 		c.Assets = tx.Bucket(assetBucket).Stats().KeyN
 		if value := tx.Bucket(stateBucket).Get(lastKey); value != nil {
 			c.Last = positionOf(value)
@@ -42,7 +41,7 @@ func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.H
 		return nil, err
 	}
 	var records []registry.History
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.file.View(func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(assetBucket).Cursor()
 		key, value := cursor.First()
 		if start, ok := keyOf(after); ok {
@@ -62,7 +61,7 @@ func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.H
 	return records, err
 }
 
-// Snapshot writes the store as it is at one moment (boltfile.Snapshot).
+// Snapshot writes the store as it is at one moment (boltfile.File.Snapshot).
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error {
-	return boltfile.Snapshot(s.db, to)
+	return s.file.Snapshot(to)
 }

@@ -4,22 +4,34 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
 	"slices"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/boltfile"
 )
 
 // A stored asset is a header (position, revision, flags, length of the sealed
 // record; 8, 8, 1 and 2 bytes, big-endian), the sealed record, if a flag says so
-// the origin (its length in 2 bytes before it), and the body.
+// the origin (its length in 2 bytes before it), the body, and if a flag says so
+// the checksum of all that and the id: bbolt has none.
 const (
 	headerSize = 8 + 8 + 1 + 2
 	lengthSize = 2
+	sumSize    = crc32.Size
+	maxValue   = 64 << 20 // many times what an asset may have
 )
 
-// The flags; the three bits above them are the state's place in states.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func checksum(id string, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(value, castagnoli), castagnoli, []byte(id))
+}
+
+// The flags; the three bits between them are the state's place in states.
 const (
 	listedFlag = 1 << iota
 	testFlag
@@ -27,24 +39,26 @@ const (
 
 	stateShift = 3
 	stateMask  = 7 << stateShift
+
+	sumFlag = 1 << 6 // earlier versions wrote no checksum
 )
 
 // states are those that can be stored. The first stands for assets that were
 // stored before there were any; places are never taken away.
 var states = [8]asset.Status{"", asset.Draft, asset.Pending, asset.Verification, asset.Active, asset.Complete, asset.Deleted}
 
-var errCorrupt = errors.New("the stored asset is cut off")
+var errCorrupt = fmt.Errorf("the stored asset is not what was written: %w", boltfile.ErrDamaged)
 
 type header struct {
 	position, revision int64
 	listed, test       bool
-	origin             bool
+	origin, sum        bool
 	state              asset.Status
 	sealed             int // bytes
 }
 
 func encode(r registry.Record) []byte {
-	var flags byte
+	flags := byte(sumFlag)
 	if r.Listed {
 		flags |= listedFlag
 	}
@@ -55,7 +69,7 @@ func encode(r registry.Record) []byte {
 		flags |= originFlag
 	}
 	flags |= byte(max(0, slices.Index(states[:], r.State))) << stateShift
-	value := make([]byte, 0, headerSize+len(r.Sealed)+lengthSize+len(r.Origin)+len(r.Body))
+	value := make([]byte, 0, headerSize+len(r.Sealed)+lengthSize+len(r.Origin)+len(r.Body)+sumSize)
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Position))
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Revision))
 	value = append(value, flags)
@@ -65,7 +79,8 @@ func encode(r registry.Record) []byte {
 		value = binary.BigEndian.AppendUint16(value, uint16(len(r.Origin)))
 		value = append(value, r.Origin...)
 	}
-	return append(value, r.Body...)
+	value = append(value, r.Body...)
+	return binary.BigEndian.AppendUint32(value, checksum(r.ID, value))
 }
 
 func decodeHeader(value []byte) (header, error) {
@@ -79,6 +94,7 @@ func decodeHeader(value []byte) (header, error) {
 		test:     value[16]&testFlag != 0,
 		origin:   value[16]&originFlag != 0,
 		state:    states[value[16]&stateMask>>stateShift],
+		sum:      value[16]&sumFlag != 0,
 		sealed:   int(binary.BigEndian.Uint16(value[17:])),
 	}
 	if len(value) < headerSize+h.sealed {
@@ -94,6 +110,9 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 	if err != nil {
 		return registry.Record{}, err
 	}
+	if value, err = withoutSum(id, value, h); err != nil {
+		return registry.Record{}, err
+	}
 	sealed, body := value[headerSize:headerSize+h.sealed], value[headerSize+h.sealed:]
 	var origin []byte
 	if h.origin {
@@ -102,6 +121,9 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		}
 		end := lengthSize + int(binary.BigEndian.Uint16(body))
 		origin, body = body[lengthSize:end], body[end:]
+	}
+	if !h.sum && !json.Valid(body) {
+		return registry.Record{}, errCorrupt
 	}
 	if len(body) > most {
 		return registry.Record{}, registry.ErrLarge
@@ -117,6 +139,18 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		Origin:   string(origin),
 		Body:     bytes.Clone(body),
 	}, nil
+}
+
+// withoutSum checks the checksum, if there is one, and returns the rest.
+func withoutSum(id string, value []byte, h header) ([]byte, error) {
+	if !h.sum {
+		return value, nil
+	}
+	end := len(value) - sumSize
+	if end < headerSize+h.sealed || end > maxValue || binary.BigEndian.Uint32(value[end:]) != checksum(id, value[:end]) {
+		return nil, errCorrupt
+	}
+	return value[:end], nil
 }
 
 // keyOf returns the 16 bytes that an id stands for; false when it is none.

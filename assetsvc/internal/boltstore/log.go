@@ -38,7 +38,7 @@ func (s *Store) Log(ctx context.Context, id string) ([]registry.Revision, error)
 		return nil, err
 	}
 	var kept []registry.Revision
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.file.View(func(tx *bbolt.Tx) error {
 		if tx.Bucket(assetBucket).Get(key) == nil {
 			return registry.ErrNotFound
 		}

@@ -17,7 +17,7 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (entries []registry.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		var feed walk
 		switch q.Mode {
 		case registry.Test:

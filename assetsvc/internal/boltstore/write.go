@@ -115,7 +115,7 @@ func (s *Store) commit(batch []*write) {
 	}
 	outcomes := make([]outcome, len(batch))
 	var numbered map[string]int
-	err := s.db.Update(func(tx *bbolt.Tx) error {
+	err := s.file.Update(func(tx *bbolt.Tx) error {
 		t := s.begin(tx)
 		for i, w := range batch {
 			outcomes[i].position, outcomes[i].err = t.apply(w)
@@ -203,7 +203,7 @@ func (t *transaction) apply(w *write) (int64, error) {
 			}
 		}
 		w.Revision++
-		t.counted[stateOf(before, value)]--
+		t.counted[stateOf(w.ID, before, value)]--
 	}
 	t.counted[w.State]++
 	t.last = max(t.now, t.last+1)

@@ -98,7 +98,7 @@ func (w *world) Commit(ctx context.Context, head adminapi.Head, c admin.Change) 
 
 func openBolt(t *testing.T) *boltstore.Store {
 	t.Helper()
-	s, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"))
+	s, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"), boltstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,11 @@ package boltstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/boltfile"
 )
 
 // The buckets of admin.Store.
@@ -36,7 +39,7 @@ func (s *Store) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.View(read)
+	return s.file.View(read)
 }
 
 // Head returns where the audit log ends.
@@ -55,7 +58,7 @@ func head(tx *bbolt.Tx) (adminapi.Head, error) {
 	}
 	var e adminapi.Entry
 	if err := json.Unmarshal(text, &e); err != nil {
-		return adminapi.Head{}, fmt.Errorf("decode last audit entry: %w", err)
+		return adminapi.Head{}, fmt.Errorf("%w: decode last audit entry: %w", boltfile.ErrDamaged, err)
 	}
 	return adminapi.Head{Seq: e.Seq, Hash: e.Hash}, nil
 }
@@ -65,7 +68,7 @@ func (s *Store) Commit(ctx context.Context, want adminapi.Head, c admin.Change) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Update(func(tx *bbolt.Tx) error {
+	return s.file.Update(func(tx *bbolt.Tx) error {
 		if now, err := head(tx); err != nil {
 			return err
 		} else if now != want {
@@ -80,7 +83,7 @@ func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Update(func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
+	return s.file.Update(func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
 }
 
 func put(tx *bbolt.Tx, c admin.Change, hashes ...string) error {
@@ -144,7 +147,7 @@ func scan[T any](ctx context.Context, s *Store, bucket, from []byte, limit int, 
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(bucket).Cursor()
 		for key, text := cursor.Seek(from); key != nil && len(found) < limit; key, text = cursor.Next() {
-			value, err := decode(text)
+			value, err := decoded(decode(text))
 			if err != nil {
 				return fmt.Errorf("read %s: %w", bucket, err)
 			}
@@ -179,8 +182,11 @@ func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b ap
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		var missing error
 		k, missing = get(tx, adminKeyBucket, string(tx.Bucket(hashBucket).Get([]byte(hash))), apikey.DecodeKey)
-		b, _ = get(tx, brokerBucket, k.Broker, apikey.DecodeBroker) // none: that of a key of none
-		return missing
+		b, err = get(tx, brokerBucket, k.Broker, apikey.DecodeBroker)
+		if errors.Is(err, admin.ErrNotFound) { // a key of none
+			err = nil
+		}
+		return cmp.Or(missing, err)
 	})
 	return k, b, err
 }
@@ -190,7 +196,7 @@ func get[T any](tx *bbolt.Tx, bucket []byte, key string, decode func([]byte) (T,
 	if text == nil {
 		return value, admin.ErrNotFound
 	}
-	return decode(text)
+	return decoded(decode(text))
 }
 
 func countKey(id, day, class string) []byte { return []byte(id + "\x00" + day + "\x00" + class) }
@@ -200,7 +206,7 @@ func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []autha
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Batch(func(tx *bbolt.Tx) error {
+	return s.file.Batch(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(countBucket)
 		for _, c := range counts {
 			key := countKey(c.KeyID, c.Day, c.Class)
@@ -247,7 +253,7 @@ func loadUses(tx *bbolt.Tx, id string) (uses, error) {
 	found := uses{}
 	if text := tx.Bucket(useBucket).Get([]byte(id)); text != nil {
 		if err := json.Unmarshal(text, &found); err != nil {
-			return nil, fmt.Errorf("decode uses of key %s: %w", id, err)
+			return nil, fmt.Errorf("%w: decode uses of key %s: %w", boltfile.ErrDamaged, id, err)
 		}
 	}
 	return found, nil

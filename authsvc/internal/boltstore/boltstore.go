@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -13,9 +14,6 @@ import (
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/boltfile"
 )
-
-// batchDelay is how long a write waits for others to share its fsync with.
-const batchDelay = time.Millisecond
 
 // format names what the file holds and how.
 const format = "asset-registry tokens 1"
@@ -27,24 +25,33 @@ var (
 
 // Store is a token.Store in one file.
 type Store struct {
-	db      *bbolt.DB
+	file    *boltfile.File
 	silence func() error // ends what is measured
 }
 
-// Open opens the file at path, or makes it. It fails when another process has
-// it open, and when it is not a file of this store's.
-func Open(path string) (*Store, error) {
-	db, err := boltfile.Open(path, format, append(adminBuckets(), recordBucket, transferBucket, keyBucket, keyIDBucket)...)
+// Options of a store. The zero value will do.
+type Options struct {
+	Secrets [][]byte     // the file belongs to one of these, and from now on to the first; none: to any
+	Log     *slog.Logger // nil: nothing is logged
+}
+
+func (o Options) file() boltfile.Options {
+	buckets := append(adminBuckets(), recordBucket, transferBucket, keyBucket, keyIDBucket)
+	return boltfile.Options{Format: format, Buckets: buckets, Secrets: o.Secrets, Log: o.Log}
+}
+
+// Open opens the file at path, or makes it. It fails as boltfile.Open does.
+func Open(path string, o Options) (*Store, error) {
+	file, err := boltfile.Open(path, o.file())
 	if err != nil {
 		return nil, err
 	}
-	db.MaxBatchDelay = batchDelay
-	return &Store{db, func() error { return nil }}, nil
+	return &Store{file, func() error { return nil }}, nil
 }
 
 // Measure tells a meter of the file until Close.
 func (s *Store) Measure(meter metric.Meter) error {
-	silence, err := boltfile.Measure(meter, "tokens", s.db)
+	silence, err := s.file.Measure(meter, "tokens")
 	if err == nil {
 		s.silence = silence
 	}
@@ -56,7 +63,7 @@ func (s *Store) Load(ctx context.Context, assetID string) (r token.Record, err e
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		r, err = load(tx, assetID)
 		return err
 	})
@@ -68,7 +75,15 @@ func load(tx *bbolt.Tx, assetID string) (token.Record, error) {
 	if text == nil {
 		return token.Record{}, token.ErrNotFound
 	}
-	return token.Decode(assetID, text)
+	return decoded(token.Decode(assetID, text))
+}
+
+// decoded passes on what was decoded; what could not be is damage of the file.
+func decoded[T any](value T, err error) (T, error) {
+	if err != nil {
+		err = fmt.Errorf("%w: %w", boltfile.ErrDamaged, err)
+	}
+	return value, err
 }
 
 // Save stores r durably unless there is a record of the same or a newer
@@ -82,7 +97,7 @@ func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) 
 		return token.Record{}, err
 	}
 	var standing token.Record
-	err = s.db.Batch(func(tx *bbolt.Tx) error {
+	err = s.file.Batch(func(tx *bbolt.Tx) error {
 		var err error
 		standing, err = load(tx, r.AssetID)
 		if err == nil && standing.Generation >= r.Generation {
@@ -105,7 +120,7 @@ func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Batch(func(tx *bbolt.Tx) error { return putTransfer(tx, t) })
+	return s.file.Batch(func(tx *bbolt.Tx) error { return putTransfer(tx, t) })
 }
 
 // LoadTransfer returns a transfer, or token.ErrNotFound.
@@ -113,7 +128,7 @@ func (s *Store) LoadTransfer(ctx context.Context, id string) (t token.Transfer, 
 	if err := ctx.Err(); err != nil {
 		return t, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		t, err = getTransfer(tx, id)
 		return err
 	})
@@ -126,7 +141,7 @@ func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int6
 	if err := ctx.Err(); err != nil {
 		return t, err
 	}
-	err = s.db.Batch(func(tx *bbolt.Tx) error {
+	err = s.file.Batch(func(tx *bbolt.Tx) error {
 		var err error
 		if t, err = getTransfer(tx, id); err != nil || t.AssetID != "" {
 			return err
@@ -148,7 +163,7 @@ func (s *Store) SweepTransfers(ctx context.Context, cursor string, now, end time
 		return "", err
 	}
 	var due []string
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		seen, c := 0, tx.Bucket(transferBucket).Cursor()
 		for id, text := c.Seek([]byte(cursor)); id != nil && seen < sweepStep; id, text = c.Next() {
 			if string(id) == cursor {
@@ -170,7 +185,7 @@ func (s *Store) SweepTransfers(ctx context.Context, cursor string, now, end time
 	if err != nil || len(due) == 0 { // else there is nothing to write
 		return next, err
 	}
-	return next, s.db.Update(func(tx *bbolt.Tx) error { return sweep(tx, due, now, end) })
+	return next, s.file.Update(func(tx *bbolt.Tx) error { return sweep(tx, due, now, end) })
 }
 
 // sweep removes or dates transfers that were due when they were looked at.
@@ -198,7 +213,7 @@ func getTransfer(tx *bbolt.Tx, id string) (token.Transfer, error) {
 	if text == nil {
 		return token.Transfer{}, token.ErrNotFound
 	}
-	return token.DecodeTransfer(id, text)
+	return decoded(token.DecodeTransfer(id, text))
 }
 
 func putTransfer(tx *bbolt.Tx, t token.Transfer) error {
@@ -209,10 +224,8 @@ func putTransfer(tx *bbolt.Tx, t token.Transfer) error {
 	return tx.Bucket(transferBucket).Put([]byte(t.ID), text)
 }
 
-// Ready returns nil while the file is open.
-func (s *Store) Ready(context.Context) error {
-	return s.db.View(func(*bbolt.Tx) error { return nil })
-}
+// Ready returns nil when a change can be stored now (boltfile.File.Ready).
+func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
 
 // Close waits for writes under way and closes the file.
-func (s *Store) Close() error { return errors.Join(s.silence(), s.db.Close()) }
+func (s *Store) Close() error { return errors.Join(s.silence(), s.file.Close()) }

@@ -14,7 +14,7 @@ func TestAdminConformance(t *testing.T) {
 	dir := t.TempDir()
 	storetest.RunAdmin(t, func(t *testing.T, name string) storetest.AdminStore {
 		t.Helper()
-		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name))
+		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Run(t, func(t *testing.T, name string) storetest.Store {
 		t.Helper()
-		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name))
+		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,14 +6,13 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/authsvc/internal/token"
-	"asset-registry/shared/boltfile"
 )
 
 // Each calls visit with every record, until it returns an error.
 func (s *Store) Each(visit func(token.Record) error) error {
-	return s.db.View(func(tx *bbolt.Tx) error {
+	return s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(recordBucket).ForEach(func(id, text []byte) error {
-			r, err := token.Decode(string(id), text)
+			r, err := decoded(token.Decode(string(id), text))
 			if err != nil {
 				return err
 			}
@@ -24,9 +23,9 @@ func (s *Store) Each(visit func(token.Record) error) error {
 
 // EachTransfer calls visit with every transfer, until it returns an error.
 func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
-	return s.db.View(func(tx *bbolt.Tx) error {
+	return s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(transferBucket).ForEach(func(id, text []byte) error {
-			t, err := token.DecodeTransfer(string(id), text)
+			t, err := decoded(token.DecodeTransfer(string(id), text))
 			if err != nil {
 				return err
 			}
@@ -35,7 +34,7 @@ func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
 	})
 }
 
-// Snapshot writes the store as it is at one moment (boltfile.Snapshot).
+// Snapshot writes the store as it is at one moment (boltfile.File.Snapshot).
 func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error {
-	return boltfile.Snapshot(s.db, to)
+	return s.file.Snapshot(to)
 }

@@ -23,7 +23,7 @@ func (s *Store) AddKey(ctx context.Context, hash string, i identity.Identity) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Update(func(tx *bbolt.Tx) error {
+	return s.file.Update(func(tx *bbolt.Tx) error {
 		names, keys := tx.Bucket(keyIDBucket), tx.Bucket(keyBucket)
 		if names.Get([]byte(i.KeyID)) != nil || keys.Get([]byte(hash)) != nil {
 			return apikey.ErrExists
@@ -40,12 +40,12 @@ func (s *Store) FindKey(ctx context.Context, hash string) (i identity.Identity, 
 	if err := ctx.Err(); err != nil {
 		return i, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.file.View(func(tx *bbolt.Tx) error {
 		text := tx.Bucket(keyBucket).Get([]byte(hash))
 		if text == nil {
 			return apikey.ErrNotFound
 		}
-		i, err = apikey.Decode(text)
+		i, err = decoded(apikey.Decode(text))
 		return err
 	})
 	return i, err
@@ -56,7 +56,7 @@ func (s *Store) RemoveKey(ctx context.Context, keyID string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.db.Update(func(tx *bbolt.Tx) error {
+	return s.file.Update(func(tx *bbolt.Tx) error {
 		names := tx.Bucket(keyIDBucket)
 		hash := names.Get([]byte(keyID))
 		if hash == nil {
@@ -71,9 +71,9 @@ func (s *Store) RemoveKey(ctx context.Context, keyID string) error {
 
 // EachKey calls visit with every key, until it returns an error.
 func (s *Store) EachKey(visit func(hash string, i identity.Identity) error) error {
-	return s.db.View(func(tx *bbolt.Tx) error {
+	return s.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(keyBucket).ForEach(func(hash, text []byte) error {
-			i, err := apikey.Decode(text)
+			i, err := decoded(apikey.Decode(text))
 			if err != nil {
 				return err
 			}

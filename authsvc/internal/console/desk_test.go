@@ -34,7 +34,7 @@ var root = admin.OfCommand("test")
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	store, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"))
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "tokens.db"), boltstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -30,6 +31,7 @@ type commands struct {
 
 	Backup  backup  `cmd:"" help:"Write all data into a file, while the registry runs or not."`
 	Restore restore `cmd:"" help:"Make a data directory of a backup."`
+	Check   check   `cmd:"" help:"Look for damage in all data of a registry that is stopped. Ends with 1 if there is any."`
 	Migrate migrate `cmd:"" help:"Copy all data to MongoDB and Redis, while the registry does not run."`
 }
 
@@ -46,6 +48,10 @@ type backup struct {
 type restore struct {
 	From string `required:"" placeholder:"FILE" help:"Backup to read."`
 	Data string `default:"./data" help:"Directory of the data, which must be empty or not there."`
+}
+
+type check struct {
+	Data string `default:"./data" help:"Directory of the data."`
 }
 
 type migrate struct {
@@ -72,6 +78,9 @@ func main() {
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "registry:", strings.ReplaceAll(err.Error(), "\n", "; "))
+		if errors.Is(err, standalone.ErrDamaged) {
+			os.Exit(1)
+		}
 		os.Exit(2)
 	}
 }
@@ -98,6 +107,8 @@ func run(ctx context.Context, args []string) error {
 		return standalone.Backup(ctx, c.Backup.Data, c.Backup.To)
 	case "restore":
 		return standalone.Restore(c.Restore.From, c.Restore.Data)
+	case "check":
+		return standalone.Check(c.Check.Data, os.Stdout)
 	case "migrate":
 		return c.Migrate.run(ctx)
 	default:

@@ -1,0 +1,245 @@
+package boltfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.etcd.io/bbolt"
+)
+
+var (
+	bigBucket   = []byte("big")
+	smallBucket = []byte("small")
+	testOptions = Options{Format: "format 1", Buckets: [][]byte{bigBucket, smallBucket}}
+)
+
+// sample returns the bytes of a file with pages of all kinds: branches, leaves,
+// leaves that flow over, buckets within the root, free pages.
+func sample(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sample")
+	f, err := Open(path, testOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		if err := f.Update(func(tx *bbolt.Tx) error {
+			var err error
+			for i := range 50 {
+				value := bytes.Repeat([]byte{byte(round)}, 100+i%7*900)
+				err = errors.Join(err, tx.Bucket(bigBucket).Put(fmt.Appendf(nil, "key %06d", i*(round+1)), value))
+			}
+			return errors.Join(err, tx.Bucket(smallBucket).Put([]byte("k"), []byte("v")))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := readMeta(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text[:int64(m.pages)*m.pageSize]
+}
+
+// inMemory returns a directory for thousands of files that need not last.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "boltfile")
+	if err != nil {
+		return t.TempDir() // slower
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// use opens a file of these bytes, reads all of it and writes into it. It fails
+// the test if that shows anything but errors; the process ends if it crashes.
+func use(t *testing.T, text []byte) (refused error) {
+	t.Helper()
+	path := filepath.Join(inMemory(t), "file")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, testOptions)
+	if err != nil {
+		if strings.Contains(err.Error(), "goroutine") {
+			t.Errorf("got a stack trace: %v", err)
+		}
+		return err
+	}
+	defer f.Close()
+	read := f.View(func(tx *bbolt.Tx) error {
+		for _, name := range testOptions.Buckets {
+			sum := 0
+			if err := tx.Bucket(name).ForEach(func(k, v []byte) error {
+				sum += len(bytes.Clone(k)) + len(bytes.Clone(v)) // touches them
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	written := f.Batch(func(tx *bbolt.Tx) error {
+		for i := range 20 {
+			if err := tx.Bucket(bigBucket).Put(fmt.Appendf(nil, "key %06d", i*30), bytes.Repeat([]byte("w"), 3000)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for doing, err := range map[string]error{"read": read, "write": written} {
+		if errors.Is(err, ErrDamaged) && f.Ready(t.Context()) == nil {
+			t.Errorf("the %s says %v, but the file says that it is ready", doing, err)
+		}
+	}
+	return nil
+}
+
+func TestTruncatedFilesAreRefused(t *testing.T) {
+	text := sample(t)
+	for size := 0; size < len(text); size += os.Getpagesize() {
+		if err := use(t, text[:size]); err == nil {
+			t.Errorf("cut off after %d of %d bytes: it was opened", size, len(text))
+		}
+	}
+}
+
+func TestZeroedPagesNeverCrash(t *testing.T) {
+	text := sample(t)
+	page := os.Getpagesize()
+	for at := 0; at < len(text); at += page {
+		damaged := bytes.Clone(text)
+		clear(damaged[at : at+page])
+		err := use(t, damaged)
+		if flags := binary.NativeEndian.Uint16(text[at+8:]); flags == metaFlag && err == nil {
+			t.Errorf("without meta page %d: it was opened", at/page)
+		}
+	}
+}
+
+func TestFlippedBytesNeverCrash(t *testing.T) {
+	text := sample(t)
+	page := os.Getpagesize()
+	random := rand.New(rand.NewPCG(1, 2))
+	kinds := map[uint16]int{}
+	for at := 0; at < len(text); at += page {
+		kind := binary.NativeEndian.Uint16(text[at+8:])
+		if kinds[kind]++; kinds[kind] > 3 {
+			continue // one is like the other
+		}
+		var offsets []int
+		for i := range headerSize + 4*elementSize { // where the structure is
+			offsets = append(offsets, i)
+		}
+		for range 10 {
+			offsets = append(offsets, random.IntN(page))
+		}
+		for _, offset := range offsets {
+			for _, bits := range []byte{0x01, 0xff} {
+				damaged := bytes.Clone(text)
+				damaged[at+offset] ^= bits
+				err := use(t, damaged)
+				if kind == metaFlag && offset < headerSize+metaSize && offset != 10 && offset > 15 && err == nil {
+					t.Errorf("byte %d of meta page %d: it was opened", offset, at/page)
+				}
+			}
+		}
+	}
+	for _, kind := range []uint16{branchFlag, leafFlag, metaFlag, freelistFlag} {
+		if kinds[kind] == 0 {
+			t.Errorf("no page of kind %#x was damaged", kind)
+		}
+	}
+}
+
+func TestABranchThatLeadsInACircleIsRefused(t *testing.T) {
+	text := sample(t)
+	page := os.Getpagesize()
+	for at := 0; at < len(text); at += page {
+		if binary.NativeEndian.Uint16(text[at+8:]) != branchFlag {
+			continue
+		}
+		damaged := bytes.Clone(text)
+		copy(damaged[at+headerSize+8:], text[at:at+8]) // its first child is the page itself
+		m, err := readMeta(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &verifier{file: bytes.NewReader(text), meta: m, free: map[uint64]bool{}, seen: make([]uint64, m.pages/64+1)}
+		v.freelist()
+		if v.free[uint64(at/page)] {
+			continue // nobody goes there
+		}
+		if err := use(t, damaged); !errors.Is(err, ErrDamaged) {
+			t.Errorf("page %d: got %v, want it refused as damaged", at/page, err)
+		}
+	}
+}
+
+func TestCheckFindsWhatTheStartDoesNot(t *testing.T) {
+	text := sample(t)
+	page := os.Getpagesize()
+	path := filepath.Join(inMemory(t), "file")
+	nothing := func(*bbolt.Tx) []error { return nil }
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if faults := Check(path, testOptions, nothing); len(faults) != 0 {
+		t.Fatalf("of a good file: got %v, want none", faults)
+	}
+	found := 0
+	for at := 2 * page; at < len(text); at += page {
+		if binary.NativeEndian.Uint16(text[at+8:]) != leafFlag {
+			continue
+		}
+		damaged := bytes.Clone(text)
+		damaged[at+headerSize+7] ^= 0x40 // the first key is far out of the page
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if faults := Check(path, testOptions, nothing); len(faults) > 0 {
+			found++
+		}
+	}
+	if found < 10 {
+		t.Errorf("got %d damaged leaves, want all that are in use", found)
+	}
+}
+
+func TestAValueThatCannotBeDecodedEndsWrites(t *testing.T) {
+	f, err := Open(filepath.Join(t.TempDir(), "file"), testOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.View(func(*bbolt.Tx) error { return fmt.Errorf("decode: %w", ErrDamaged) }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v, want %v", err, ErrDamaged)
+	}
+	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("ready: got %v, want it to say that it is damaged", err)
+	}
+	if err := f.Update(func(*bbolt.Tx) error { return nil }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("write: got %v, want %v", err, ErrDamaged)
+	}
+	if err := f.View(func(*bbolt.Tx) error { return nil }); err != nil {
+		t.Errorf("read: got %v, want none", err)
+	}
+}

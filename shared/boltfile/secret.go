@@ -1,0 +1,41 @@
+package boltfile
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+
+	"go.etcd.io/bbolt"
+)
+
+var secretKey = []byte("secret") // check value of the secret, in the meta bucket
+
+// checkValue tells a secret from others, and does not reveal it.
+func checkValue(secret []byte) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("asset-registry: the secret that this file belongs to"))
+	return mac.Sum(nil)
+}
+
+// checkSecret fails if the file belongs to none of the secrets, and tells
+// whether it belongs to the first. A file of an earlier version belongs to any.
+func checkSecret(meta *bbolt.Bucket, secrets [][]byte) (current bool, err error) {
+	stored := meta.Get(secretKey)
+	for i, secret := range secrets {
+		if bytes.Equal(stored, checkValue(secret)) {
+			return i == 0, nil
+		}
+	}
+	if stored != nil && len(secrets) > 0 {
+		return false, errors.New("the secret is another than the file was made with: bring back that one")
+	}
+	return len(secrets) == 0, nil
+}
+
+func putSecret(meta *bbolt.Bucket, secrets [][]byte) error {
+	if len(secrets) == 0 {
+		return nil
+	}
+	return meta.Put(secretKey, checkValue(secrets[0]))
+}

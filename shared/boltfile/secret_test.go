@@ -1,0 +1,39 @@
+package boltfile
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestAFileBelongsToItsSecret(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	one, two, three := []byte("one"), []byte("two"), []byte("three")
+	for _, c := range []struct {
+		name    string
+		secrets [][]byte
+		says    string
+	}{
+		{"made by an earlier version", nil, ""},
+		{"its first start with a secret", [][]byte{one}, ""},
+		{"another secret", [][]byte{two}, "secret is another"},
+		{"the same", [][]byte{one}, ""},
+		{"a newer one, and the old one", [][]byte{two, one}, ""},
+		{"the newer one alone", [][]byte{two}, ""},
+		{"the old one alone", [][]byte{one}, "secret is another"},
+		{"two that are others", [][]byte{one, three}, "secret is another"},
+		{"a command without a secret", nil, ""},
+	} {
+		f, err := Open(path, Options{Format: "format 1", Secrets: c.secrets})
+		if err == nil {
+			err = f.Close()
+		} else if c.says != "" && strings.Contains(err.Error(), c.says) {
+			err = nil
+		} else if c.says != "" {
+			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.says)
+		}
+		if c.says == "" && err != nil || c.says != "" && f != nil {
+			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.says)
+		}
+	}
+}
