@@ -105,7 +105,7 @@ func (s *Server) refuse(v version.Version, check func(*gin.Context) error) gin.H
 		if c.Param("id") == "" || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
 			return refusal
 		}
-		if missing := s.assets.Get(c.Request.Context(), readable(upstreamPath(c, v))); fault.KindOf(missing) == fault.NotFound {
+		if missing := s.assets.Missing(c.Request.Context(), readable(upstreamPath(c, v))); fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}
 		return refusal
