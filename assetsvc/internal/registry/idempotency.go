@@ -131,7 +131,7 @@ func (r Record) originAfter(now time.Time) (string, error) {
 // createOnce is Create under a seed.
 func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	now := r.now()
-	end, err := r.turns.take(ctx, in.Seed.birth(0, now).id) // who repeats at once takes no number
+	end, err := r.births.of(in.Seed.birth(0, now).id).take(ctx) // who repeats at once takes no number
 	if err != nil {
 		return Created{}, fmt.Errorf("wait to create: %w", err)
 	}
