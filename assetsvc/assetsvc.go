@@ -34,6 +34,7 @@ type Config struct {
 	Secret     []byte            // signs identities; the same for all services
 	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
 	AssetTypes []string          // accepted values of assetType; empty: bounce
+	CodeLists  string            // directory with lists of codes, CPV.txt and others; "": none
 	Sandbox    bool              // accept sandboxParameters
 	MaxBody    int64             // bytes of a request body; 0: 1 MiB
 	Timeout    time.Duration     // longest time for a request; 0: 10 s
@@ -84,6 +85,9 @@ func (c Config) Validate() error {
 	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
+	}
+	if _, err := c.codeLists(); err != nil {
+		faults = append(faults, err)
 	}
 	return errors.Join(faults...)
 }
@@ -141,6 +145,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	codes, err := c.codeLists()
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{}
 	if s.store, err = c.openStore(ctx); err != nil {
 		return nil, err
@@ -153,7 +161,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		auth = s.auth
 	}
 	tokens := authapi.NewClient(auth, signer, "assetsvc")
-	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone}
+	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone, Codes: codes}
 	assets := registry.New(s.store, tokens, rules, c.Now)
 	held := httpapi.NewMemory(c.Memory)
 	if err := assets.Measure(c.Telemetry.Meter()); err != nil {

@@ -40,6 +40,7 @@ type Config struct {
 	BaseURL    string        `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
 	Zone       string        `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string      `default:"bounce" help:"Accepted values of assetType."`
+	CodeLists  string        `placeholder:"DIR" help:"Directory with lists of codes, CPV.txt, CPVS.txt, dk018.txt and kvtspz.txt, one code a line; codes without a list are checked by their form."`
 	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
 
@@ -160,6 +161,7 @@ func (c Config) assets(secret []byte, log *slog.Logger, t *telemetry.Telemetry, 
 		Secret:     secret,
 		Zone:       zone,
 		AssetTypes: c.AssetTypes,
+		CodeLists:  c.CodeLists,
 		Sandbox:    c.Sandbox,
 		MaxBody:    c.MaxBody,
 		Timeout:    c.Timeout,

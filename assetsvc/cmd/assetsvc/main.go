@@ -26,6 +26,7 @@ type settings struct {
 	SecretFile   string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
 	Zone         string        `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes   []string      `default:"bounce" help:"Accepted values of assetType."`
+	CodeLists    string        `placeholder:"DIR" help:"Directory with lists of codes, CPV.txt, CPVS.txt, dk018.txt and kvtspz.txt, one code a line; codes without a list are checked by their form."`
 	Sandbox      bool          `help:"Accept sandboxParameters."`
 	MaxBody      int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout      time.Duration `default:"10s" help:"Longest time for a request."`
@@ -65,6 +66,7 @@ func run(ctx context.Context, args []string) error {
 			Secret:       secret,
 			Zone:         zone,
 			AssetTypes:   s.AssetTypes,
+			CodeLists:    s.CodeLists,
 			Sandbox:      s.Sandbox,
 			MaxBody:      s.MaxBody,
 			Timeout:      s.Timeout,
