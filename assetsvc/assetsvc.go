@@ -21,6 +21,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
@@ -31,7 +32,7 @@ type Config struct {
 	Store      string            // where assets are kept: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	AuthURLs   []string          // addresses of auth services that share a store
 	Auth       http.RoundTripper // how to reach it instead of at AuthURLs; nil: over the network
-	Secret     []byte            // signs identities; the same for all services
+	Secrets    keyring.Ring      // sign identities; the same for all services
 	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
 	AssetTypes []string          // accepted values of assetType; empty: bounce
 	CodeLists  string            // directory with lists of codes, CPV.txt and others; "": none
@@ -65,8 +66,8 @@ func (c Config) Validate() error {
 			faults = append(faults, fmt.Errorf("auth service: %w", err))
 		}
 	}
-	if len(c.Secret) < identity.MinSecret {
-		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
+	if err := c.Secrets.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
 	}
 	if slices.Contains(c.AssetTypes, "") {
 		faults = append(faults, errors.New("an asset type is empty"))
@@ -141,7 +142,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, fmt.Errorf("configure asset service: %w", err)
 	}
 	c = c.withDefaults()
-	signer, err := identity.NewSigner(c.Secret, c.Now)
+	signer, err := identity.NewSigner(c.Secrets, c.Now)
 	if err != nil {
 		return nil, err
 	}

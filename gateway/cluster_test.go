@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/keyring"
 )
 
 // ask sends a request with a cookie, "" for none, and returns the answer and
@@ -73,7 +75,7 @@ func TestTheServersCookie(t *testing.T) {
 }
 
 func TestAClientThatRepeatsWithTheNewCookieSucceeds(t *testing.T) {
-	one, other := start(t, nil), start(t, func(c *Config) { c.Secret = []byte(strings.Repeat("o", 32)) })
+	one, other := start(t, nil), start(t, func(c *Config) { c.Secrets = keyring.Ring{[]byte(strings.Repeat("o", 32))} })
 	_, first := ask(t, other, "GET", "/api/2.5/assets", "")
 	got, second := ask(t, one, "POST", "/api/2.5/assets", first)
 	if got.Code != 412 || second == first {

@@ -241,7 +241,7 @@ func (s *Server) seed(r *http.Request) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	return apikey.Seed(r.Header, name, s.config.Secret)
+	return apikey.Seeds(r.Header, name, s.config.Secrets)
 }
 
 // upstreamPath is the request's path in the version that it is forwarded as.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"asset-registry/shared/config"
+	"asset-registry/shared/keyring"
 )
 
 // What lies in a data directory. The format file comes first, so that a
@@ -22,6 +22,9 @@ const (
 	assetsFile = "assets.db"
 	tokensFile = "tokens.db"
 
+	// serverIDFile pins the default SERVER_ID once the secret has been rotated.
+	serverIDFile = "server-id"
+
 	format        = "asset-registry data 1"
 	secretBytes   = 32
 	unfinished    = ".new" // goes into the name of a file that is being written
@@ -29,8 +32,8 @@ const (
 )
 
 // openData prepares a data directory, making it if there is none, and returns
-// its secret. It writes nothing into a directory that is not ours.
-func openData(dir string) (secret []byte, err error) {
+// its secrets. It writes nothing into a directory that is not ours.
+func openData(dir string) (keyring.Ring, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -57,23 +60,36 @@ func openData(dir string) (secret []byte, err error) {
 	return openSecret(dir)
 }
 
-// openSecret returns the directory's secret, made when there is none yet. A
+// openSecret returns the directory's secrets, one made when there is none yet. A
 // directory with assets that has lost its secret has lost their tokens: that is
 // for a person to see.
-func openSecret(dir string) ([]byte, error) {
+func openSecret(dir string) (keyring.Ring, error) {
 	path := filepath.Join(dir, secretFile)
 	_, missing := os.Stat(path)
 	if _, err := os.Stat(filepath.Join(dir, assetsFile)); missing != nil && err == nil {
 		return nil, fmt.Errorf("data directory %s has assets but no file %s, without which no owner token is good: restore it", dir, secretFile)
 	}
 	if errors.Is(missing, fs.ErrNotExist) {
-		bits := make([]byte, secretBytes)
-		rand.Read(bits) // never fails
-		if err := writeFile(dir, secretFile, hex.EncodeToString(bits)); err != nil {
+		if err := writeFile(dir, secretFile, newSecret()); err != nil {
 			return nil, err
 		}
 	}
-	return config.Secret(path)
+	return keyring.Read(path)
+}
+
+func newSecret() string {
+	bits := make([]byte, secretBytes)
+	rand.Read(bits) // never fails
+	return hex.EncodeToString(bits)
+}
+
+// pinnedServerID returns the SERVER_ID that a rotation has pinned, "" for none.
+func pinnedServerID(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, serverIDFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
 }
 
 // makeDirectory makes a directory, and those above it, durably.
@@ -99,18 +115,30 @@ func makeDirectory(dir string) error {
 // not at all. Of processes that start at the same time the first one's line
 // stands: a secret that somebody uses is never replaced.
 func writeFile(dir, name, line string) error {
+	return writeNew(dir, name, line, func(written, path string) error {
+		err := os.Link(written, path)
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+		return errors.Join(err, os.Remove(written))
+	})
+}
+
+// replaceFile does the same, and puts the file in the place of the one there is.
+func replaceFile(dir, name, text string) error { return writeNew(dir, name, text, os.Rename) }
+
+func writeNew(dir, name, text string, place func(written, path string) error) error {
 	file, err := os.CreateTemp(dir, name+unfinished) // readable by its owner alone
 	if err != nil {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
-	_, err = file.WriteString(line + "\n")
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		if err = os.Link(file.Name(), filepath.Join(dir, name)); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
+	_, err = file.WriteString(text + "\n")
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(file.Name()))
+	} else {
+		err = place(file.Name(), filepath.Join(dir, name))
 	}
-	if err := errors.Join(err, os.Remove(file.Name()), syncDirectory(dir)); err != nil {
+	if err := errors.Join(err, syncDirectory(dir)); err != nil {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
 	return nil

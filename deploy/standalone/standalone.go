@@ -20,7 +20,7 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
-	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 )
@@ -77,9 +77,14 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	secret, err := openData(c.Data)
+	secrets, err := openData(c.Data)
 	if err != nil {
 		return err
+	}
+	if c.ServerID == "" {
+		if c.ServerID, err = pinnedServerID(c.Data); err != nil {
+			return fmt.Errorf("open data directory: %w", err)
+		}
 	}
 	c.Name = "registry"
 	t, stop, err := c.Observe(ctx, logger)
@@ -90,7 +95,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := httpserver.MeasureCertificate(t.Meter(), secure); err != nil {
 		return err
 	}
-	authConfig := c.auth(secret, logger, t)
+	authConfig := c.auth(secrets, logger, t)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminDrainDelay = adminListener, c.TrustedProxies, c.DrainDelay
 	auth, err := authsvc.New(ctx, authConfig)
 	if err != nil {
@@ -98,7 +103,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	defer func() { err = errors.Join(err, auth.Close()) }()
 	toAuth := httpserver.InProcess(auth.Handler())
-	assets, err := assetsvc.New(ctx, c.assets(secret, logger, t, toAuth))
+	assets, err := assetsvc.New(ctx, c.assets(secrets, logger, t, toAuth))
 	if err != nil {
 		return err
 	}
@@ -106,7 +111,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := syncDirectory(c.Data); err != nil { // the stores' files are new, perhaps
 		return fmt.Errorf("open data directory: %w", err)
 	}
-	edge, err := gateway.New(ctx, c.gateway(secret, logger, t, toAuth, assets.Handler()))
+	edge, err := gateway.New(ctx, c.gateway(secrets, logger, t, toAuth, assets.Handler()))
 	if err != nil {
 		return err
 	}
@@ -131,18 +136,18 @@ func (c Config) validate(log *slog.Logger) error {
 		faults = append(faults, errors.New("the body limit and the time-out must be above nought"))
 	}
 	_, err := config.Zone(c.Zone)
-	secret, nobody := make([]byte, identity.MinSecret), httpserver.InProcess(http.NotFoundHandler())
+	secrets, nobody := keyring.Ring{make([]byte, keyring.MinLength)}, httpserver.InProcess(http.NotFoundHandler())
 	return errors.Join(append(faults, err,
-		c.auth(secret, log, nil).Validate(),
-		c.assets(secret, log, nil, nobody).Validate(),
-		c.gateway(secret, log, nil, nobody, http.NotFoundHandler()).Validate(),
+		c.auth(secrets, log, nil).Validate(),
+		c.assets(secrets, log, nil, nobody).Validate(),
+		c.gateway(secrets, log, nil, nobody, http.NotFoundHandler()).Validate(),
 	)...)
 }
 
-func (c Config) auth(secret []byte, log *slog.Logger, t *telemetry.Telemetry) authsvc.Config {
+func (c Config) auth(secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry) authsvc.Config {
 	return authsvc.Config{
 		Store:     "file:" + filepath.Join(c.Data, tokensFile),
-		Secret:    secret,
+		Secrets:   secrets,
 		Sandbox:   c.Sandbox,
 		KeysFile:  c.KeysFile,
 		Timeout:   c.Timeout,
@@ -153,12 +158,12 @@ func (c Config) auth(secret []byte, log *slog.Logger, t *telemetry.Telemetry) au
 	}
 }
 
-func (c Config) assets(secret []byte, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper) assetsvc.Config {
+func (c Config) assets(secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper) assetsvc.Config {
 	zone, _ := config.Zone(c.Zone) // validated
 	return assetsvc.Config{
 		Store:      "file:" + filepath.Join(c.Data, assetsFile),
 		Auth:       auth,
-		Secret:     secret,
+		Secrets:    secrets,
 		Zone:       zone,
 		AssetTypes: c.AssetTypes,
 		CodeLists:  c.CodeLists,
@@ -170,11 +175,11 @@ func (c Config) assets(secret []byte, log *slog.Logger, t *telemetry.Telemetry, 
 	}
 }
 
-func (c Config) gateway(secret []byte, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper, assets http.Handler) gateway.Config {
+func (c Config) gateway(secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper, assets http.Handler) gateway.Config {
 	return gateway.Config{
 		Assets:    assets,
 		Auth:      auth,
-		Secret:    secret,
+		Secrets:   secrets,
 		ServerID:  c.ServerID,
 		BaseURL:   c.BaseURL,
 		MaxBody:   c.MaxBody,

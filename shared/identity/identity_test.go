@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/keyring"
 )
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func newSigner(t *testing.T, secret byte, now time.Time) *Signer {
 	t.Helper()
-	signer, err := NewSigner(bytes.Repeat([]byte{secret}, MinSecret), func() time.Time { return now })
+	signer, err := NewSigner(keyring.Ring{bytes.Repeat([]byte{secret}, MinSecret)}, func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestVerifyRefuses(t *testing.T) {
 
 func TestWhatIsRememberedRunsOut(t *testing.T) {
 	now := start
-	signer, err := NewSigner(bytes.Repeat([]byte{'a'}, MinSecret), func() time.Time { return now })
+	signer, err := NewSigner(keyring.Ring{bytes.Repeat([]byte{'a'}, MinSecret)}, func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestWhatIsRememberedRunsOut(t *testing.T) {
 }
 
 func TestNewSignerRefusesAShortSecret(t *testing.T) {
-	if _, err := NewSigner(make([]byte, MinSecret-1), time.Now); err == nil {
+	if _, err := NewSigner(keyring.Ring{make([]byte, MinSecret-1)}, time.Now); err == nil {
 		t.Error("a secret that is too short was taken")
 	}
 }

@@ -128,7 +128,7 @@ func (r *Registry) decide(by identity.Identity, as standing, token string, store
 	current := before.OwnedBy(as.owner)
 	next, err := decide(current, asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)})
 	err = withinTest(by, err, before, next)
-	if err != nil || next.Equal(current) && as.sealed == stored.Sealed {
+	if err != nil || next.Equal(current) && (as.resealed || as.sealed == stored.Sealed) {
 		return Record{}, err
 	}
 	return r.changed(stored, before, next, as.sealed, Author{by.Broker, by.KeyID, as.role})

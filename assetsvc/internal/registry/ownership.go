@@ -58,7 +58,7 @@ func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id str
 		},
 		decide: func(stored Record) (Record, error) {
 			current, err := mayTakeOver(by, stored, guard)
-			if err != nil || next.Sealed == stored.Sealed { // it was done before
+			if err != nil || next.Resealed || next.Sealed == stored.Sealed { // it was done before
 				return Record{}, err
 			}
 			return r.changed(stored, current, current.OwnedBy(next.Owner), next.Sealed, Author{by.Broker, by.KeyID, asset.Other})

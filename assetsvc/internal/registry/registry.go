@@ -75,6 +75,7 @@ type Input struct {
 	Hidden []string // dotted paths of fields that the client's API version does not have
 	Guard  Guard    // of a change: which asset it is meant for
 	Seed   Seed     // of a creation that may be repeated
+	Others []Seed   // under which it may have been made as well, while the registry's secret is rotated
 }
 
 // Create makes an asset of what a broker sent. It is a draft, and not in the

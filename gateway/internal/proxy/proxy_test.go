@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -48,7 +49,7 @@ func TestTakeToken(t *testing.T) {
 
 func newSigner(t *testing.T) *identity.Signer {
 	t.Helper()
-	signer, err := identity.NewSigner(bytes.Repeat([]byte("s"), identity.MinSecret), time.Now)
+	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
