@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -153,5 +154,17 @@ func TestSporeNamesEveryRoute(t *testing.T) {
 		if m := spore.Methods[name]; m.Path != want.path || m.Method != want.method || len(m.Expected) != 1 || m.Expected[0] != want.status {
 			t.Errorf("%s: got %+v", name, m)
 		}
+	}
+}
+
+func TestAGatewayWithTwoSecretsInsistsOnAServerID(t *testing.T) {
+	old, fresh := []byte(strings.Repeat("o", 32)), []byte(strings.Repeat("n", 32))
+	c := Config{Assets: http.NotFoundHandler(), Auth: down{}, Log: slog.New(slog.DiscardHandler), Secrets: keyring.Ring{old, fresh}}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), ServerIDOf(old)) {
+		t.Errorf("got %v, want a refusal that tells %s", err, ServerIDOf(old))
+	}
+	c.ServerID = ServerIDOf(old)
+	if err := c.Validate(); err != nil {
+		t.Errorf("with an id: got %v, want none", err)
 	}
 }

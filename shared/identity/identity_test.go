@@ -112,3 +112,37 @@ func TestPermits(t *testing.T) {
 		}
 	}
 }
+
+func TestIdentitiesHoldThroughARotation(t *testing.T) {
+	a, b := bytes.Repeat([]byte("a"), MinSecret), bytes.Repeat([]byte("b"), MinSecret)
+	with := func(secrets ...[]byte) *Signer {
+		t.Helper()
+		signer, err := NewSigner(secrets, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signer
+	}
+	who := Identity{Broker: "b", KeyID: "k", Role: Broker}
+	steps := [][]*Signer{{with(a), with(a, b)}, {with(a, b), with(b, a)}, {with(b, a), with(b)}} // the services amid each rolling restart
+	for i, step := range steps {
+		for from := range step {
+			signed, err := step[from].Sign(who)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for to := range step {
+				if got, err := step[to].Verify(signed); err != nil || got != who {
+					t.Errorf("restart %d, from %d to %d: got %+v, %v; want %+v", i+1, from, to, got, err, who)
+				}
+			}
+		}
+	}
+	signed, err := with(a, b).Sign(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := with(b).Verify(signed); err == nil {
+		t.Errorf("signed with a secret that is gone: got %+v, want ErrUnsigned", got)
+	}
+}
