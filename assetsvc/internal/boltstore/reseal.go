@@ -47,7 +47,7 @@ func (s *Store) Reseal(ctx context.Context, old, anew registry.Sealed) error {
 		if value == nil {
 			return nil
 		}
-		r, err := decode(old.ID, value)
+		r, err := decode(old.ID, value, registry.AnySize)
 		if err != nil || r.Sealed != old.Sealed {
 			return err
 		}
