@@ -33,7 +33,7 @@ func testReseal(t *testing.T, open Opener) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	before, err := s.Get(t.Context(), want[2].ID)
+	before, err := s.Get(t.Context(), want[2].ID, registry.AnySize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func testReseal(t *testing.T, open Opener) {
 		anew.Sealed = late.Sealed
 	}
 	before.Sealed = "sealed anew, and longer than before"
-	if after, err := s.Get(t.Context(), before.ID); err != nil || !reflect.DeepEqual(after, before) {
+	if after, err := s.Get(t.Context(), before.ID, registry.AnySize); err != nil || !reflect.DeepEqual(after, before) {
 		t.Errorf("got %+v, %v; want %+v", after, err, before)
 	}
 	mustReplace(t, s, before) // whoever read it before may go on
