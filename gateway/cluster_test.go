@@ -93,7 +93,7 @@ func TestAClientThatRepeatsWithTheNewCookieSucceeds(t *testing.T) {
 // TestASynchroniserStartsOver follows the feed of one registry and then meets
 // another at the same address, reading an asset first.
 func TestASynchroniserStartsOver(t *testing.T) {
-	one, other := start(t, nil), start(t, func(c *Config) { c.Secret = []byte(strings.Repeat("o", 32)) })
+	one, other := start(t, nil), start(t, func(c *Config) { c.Secrets = keyring.Ring{[]byte(strings.Repeat("o", 32))} })
 	_, first := ask(t, other, "GET", "/api/2.5/assets", "")
 	const page = "/api/2.5/assets?offset=2026-11-20T12:00:00Z"
 	if got, set := ask(t, one, "GET", "/api/2.5/assets/there", first); got.Code != 200 || set != "" {
