@@ -172,7 +172,7 @@ func TestValidateTellsEveryFault(t *testing.T) {
 			t.Errorf("%s: got %v, want it called malformed", store, err)
 		}
 	}
-	good := Config{Store: "redis+sentinel://:p@a,b:1/name/2", Secret: secret, Log: slog.New(slog.DiscardHandler)}
+	good := Config{Store: "redis+sentinel://:p@a,b:1/name/2", Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}
 	if err := good.Validate(); err != nil {
 		t.Errorf("%s: got %v, want it good", good.Store, err)
 	}

@@ -3,6 +3,7 @@ package token
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/keyring"
@@ -19,7 +20,7 @@ func withSecrets(t *testing.T, letters string) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewService(&memory{records: map[string]Record{}, transfers: map[string]Transfer{}}, sealer)
+	return NewService(&memory{records: map[string]Record{}, transfers: map[string]Transfer{}}, sealer, time.Hour)
 }
 
 // TestTokensOutliveTheirSecret takes a record through a rotation from secret a to b.
