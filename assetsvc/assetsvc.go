@@ -21,6 +21,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
@@ -31,9 +32,10 @@ type Config struct {
 	Store      string            // where assets are kept: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	AuthURLs   []string          // addresses of auth services that share a store
 	Auth       http.RoundTripper // how to reach it instead of at AuthURLs; nil: over the network
-	Secret     []byte            // signs identities; the same for all services
+	Secrets    keyring.Ring      // sign identities; the same for all services
 	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
 	AssetTypes []string          // accepted values of assetType; empty: bounce
+	CodeLists  string            // directory with lists of codes, CPV.txt and others; "": none
 	Sandbox    bool              // accept sandboxParameters
 	MaxBody    int64             // bytes of a request body; 0: 1 MiB
 	Timeout    time.Duration     // longest time for a request; 0: 10 s
@@ -64,8 +66,8 @@ func (c Config) Validate() error {
 			faults = append(faults, fmt.Errorf("auth service: %w", err))
 		}
 	}
-	if len(c.Secret) < identity.MinSecret {
-		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
+	if err := c.Secrets.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
 	}
 	if slices.Contains(c.AssetTypes, "") {
 		faults = append(faults, errors.New("an asset type is empty"))
@@ -85,6 +87,9 @@ func (c Config) Validate() error {
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
+	if _, err := c.codeLists(); err != nil {
+		faults = append(faults, err)
+	}
 	return errors.Join(faults...)
 }
 
@@ -96,7 +101,7 @@ func (c Config) openStore(ctx context.Context) (registry.Store, error) {
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter()})
 	}
-	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: [][]byte{c.Secret}, Log: c.Log}
+	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log}
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 }
 
@@ -138,7 +143,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, fmt.Errorf("configure asset service: %w", err)
 	}
 	c = c.withDefaults()
-	signer, err := identity.NewSigner(c.Secret, c.Now)
+	signer, err := identity.NewSigner(c.Secrets, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	codes, err := c.codeLists()
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +163,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		auth = s.auth
 	}
 	tokens := authapi.NewClient(auth, signer, "assetsvc")
-	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone}
+	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone, Codes: codes}
 	assets := registry.New(s.store, tokens, rules, c.Now)
 	held := httpapi.NewMemory(c.Memory)
 	if err := assets.Measure(c.Telemetry.Meter()); err != nil {

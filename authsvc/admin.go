@@ -26,7 +26,7 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 	if c.Admin == nil {
 		return func() error { return nil }, nil
 	}
-	pages, err := console.New(c.Secret, service, verifier, c.Log, c.Now)
+	pages, err := console.New(c.Secrets, service, verifier, c.Log, c.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +77,36 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c Config) administer(s store) (*admin.Service, error) {
-	sealer, err := admin.NewSealer(c.Secret)
+	sealer, err := admin.NewSealer(c.Secrets)
 	if err != nil {
 		return nil, err
 	}
 	service := admin.NewService(s, sealer, c.Log, c.Now)
 	return service, service.Measure(c.Telemetry.Meter())
 }
+
+// Reseal seals the audit log anew with the current secret, in a store that no
+// service has open, or which several may: Redis. It returns how many entries a
+// former secret had sealed.
+func Reseal(ctx context.Context, c Config) (entries int, err error) {
+	if err := c.Validate(); err != nil {
+		return 0, err
+	}
+	c = c.withDefaults()
+	s, _, err := c.open()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	service, err := c.administer(s)
+	if err != nil {
+		return 0, err
+	}
+	return service.Reseal(ctx)
+}
+
+// Reseal does the same in the store of a running service.
+func (s *Server) Reseal(ctx context.Context) (entries int, err error) { return s.admin.Reseal(ctx) }
 
 // commandTimeout is how long a command may take that works on the store itself.
 const commandTimeout = 10 * time.Second

@@ -25,6 +25,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
 )
 
@@ -42,7 +43,7 @@ func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, addr
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Store, c.Secret, c.Admin, c.Log = "file:"+filepath.Join(t.TempDir(), "tokens.db"), secret, listener, slog.New(slog.DiscardHandler)
+	c.Store, c.Secrets, c.Admin, c.Log = "file:"+filepath.Join(t.TempDir(), "tokens.db"), keyring.Ring{secret}, listener, slog.New(slog.DiscardHandler)
 	s, err = New(ctx, c)
 	if err != nil {
 		t.Fatal(err)
@@ -330,14 +331,14 @@ func TestTheAdminAPIRefusesWhoGuesses(t *testing.T) {
 
 func TestAdminKeyNeedsTheSecretAndAName(t *testing.T) {
 	store := "file:" + filepath.Join(t.TempDir(), "tokens.db")
-	c := Config{Store: store, Secret: secret, Log: slog.New(slog.DiscardHandler)}
+	c := Config{Store: store, Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}
 	if _, err := AdminKey(t.Context(), c, ""); err == nil || !strings.Contains(err.Error(), "body/name") {
 		t.Errorf("without a name: %v", err)
 	}
 	if key, err := AdminKey(t.Context(), c, "n"); err != nil || !strings.HasPrefix(key, "ark_") {
 		t.Errorf("got %v", err)
 	}
-	c.Secret = bytes.Repeat([]byte("x"), 3)
+	c.Secrets = keyring.Ring{bytes.Repeat([]byte("x"), 3)}
 	if _, err := AdminKey(t.Context(), c, "n"); err == nil {
 		t.Error("without the secret the log would not be sealed")
 	}

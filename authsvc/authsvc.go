@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/redisurl"
 	"asset-registry/shared/telemetry"
 )
@@ -31,7 +32,7 @@ import (
 // Config is all that the service needs to know. Fields that say so may be left zero.
 type Config struct {
 	Store     string        // where token records are kept: "file:" and a path, or the URL of a Redis server
-	Secret    []byte        // signs identities; the same for all services
+	Secrets   keyring.Ring  // sign identities and seal what is stored; the same for all services
 	Sandbox   bool          // the sandbox keys exist
 	KeysFile  string        // YAML file that lists API keys; empty: none
 	Admin     net.Listener  // where the admin API and its console answer; nil: nowhere. Close closes it
@@ -64,8 +65,8 @@ func (c Config) Validate() error {
 	if c.onRedis() {
 		faults = append(faults, redisstore.CheckURL(c.Store))
 	}
-	if len(c.Secret) < identity.MinSecret {
-		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
+	if err := c.Secrets.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
 	}
 	if c.Timeout < 0 {
 		faults = append(faults, errors.New("the time-out is negative"))
@@ -129,11 +130,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	signer, err := identity.NewSigner(c.Secret, c.Now)
+	signer, err := identity.NewSigner(c.Secrets, c.Now)
 	if err != nil {
 		return nil, err
 	}
-	sealer, err := token.NewSealer(c.Secret)
+	sealer, err := token.NewSealer(c.Secrets)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,8 @@ func (c Config) open() (store, func(context.Context) []string, error) {
 		}
 		return store, store.Warnings, nil
 	}
-	options := boltstore.Options{Secrets: c.secrets(), Log: c.Log}
+	// A command on plain keys knows no secret, and the file is not checked.
+	options := boltstore.Options{Secrets: c.Secrets, Log: c.Log}
 	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 	if err != nil {
 		return nil, nil, err
@@ -181,15 +183,6 @@ func (c Config) open() (store, func(context.Context) []string, error) {
 		return nil, nil, errors.Join(err, store.Close())
 	}
 	return store, func(context.Context) []string { return nil }, nil
-}
-
-// secrets returns those that a store in a file may belong to; a command on
-// plain keys knows none.
-func (c Config) secrets() [][]byte {
-	if len(c.Secret) == 0 {
-		return nil
-	}
-	return [][]byte{c.Secret}
 }
 
 func (c Config) keys() (apikey.Keys, error) {

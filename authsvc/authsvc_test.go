@@ -16,6 +16,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -26,7 +27,7 @@ func start(t *testing.T, log io.Writer) *Server {
 	t.Helper()
 	s, err := New(t.Context(), Config{
 		Store:   "file:" + filepath.Join(t.TempDir(), "tokens.db"),
-		Secret:  secret,
+		Secrets: keyring.Ring{secret},
 		Sandbox: true,
 		Log:     slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -43,7 +44,7 @@ func start(t *testing.T, log io.Writer) *Server {
 
 func newSigner(t *testing.T, secret []byte) *identity.Signer {
 	t.Helper()
-	signer, err := identity.NewSigner(secret, time.Now)
+	signer, err := identity.NewSigner(keyring.Ring{secret}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,12 +167,12 @@ func TestAddKeyRefusesAnIDThatNoReportCouldName(t *testing.T) {
 
 func TestValidateTellsEveryFault(t *testing.T) {
 	for _, store := range []string{"redis://:hunter2@a/x", "redis+sentinel://:hunter2@a,b", "redis+sentinel://:hunter2@a,b/name/x"} {
-		err := Config{Store: store, Secret: secret, Log: slog.New(slog.DiscardHandler)}.Validate()
+		err := Config{Store: store, Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}.Validate()
 		if err == nil || !strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v, want it called malformed", store, err)
 		}
 	}
-	good := Config{Store: "redis+sentinel://:p@a,b:1/name/2", Secret: secret, Log: slog.New(slog.DiscardHandler)}
+	good := Config{Store: "redis+sentinel://:p@a,b:1/name/2", Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}
 	if err := good.Validate(); err != nil {
 		t.Errorf("%s: got %v, want it good", good.Store, err)
 	}

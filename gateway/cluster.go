@@ -20,8 +20,9 @@ import (
 // they must when the data is another's, or older than what they have seen.
 const serverCookie = "SERVER_ID"
 
-// serverIDOf names the registry of those who share a secret.
-func serverIDOf(secret []byte) string {
+// ServerIDOf names the registry of those who share a secret, as long as they have
+// no other: a rotation of the secret must not change the name.
+func ServerIDOf(secret []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("server id"))
 	return hex.EncodeToString(mac.Sum(nil)[:8])

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/keyring"
 )
 
 // ask sends a request with a cookie, "" for none, and returns the answer and
@@ -77,7 +79,7 @@ func TestTheServersCookie(t *testing.T) {
 }
 
 func TestAClientThatRepeatsWithTheNewCookieSucceeds(t *testing.T) {
-	one, other := start(t, nil), start(t, func(c *Config) { c.Secret = []byte(strings.Repeat("o", 32)) })
+	one, other := start(t, nil), start(t, func(c *Config) { c.Secrets = keyring.Ring{[]byte(strings.Repeat("o", 32))} })
 	_, first := ask(t, other, "GET", "/api/2.5/assets", "")
 	got, second := ask(t, one, "POST", "/api/2.5/assets", first)
 	if got.Code != 412 || second == first {
@@ -94,7 +96,7 @@ func TestAClientThatRepeatsWithTheNewCookieSucceeds(t *testing.T) {
 // TestASynchroniserStartsOver follows the feed of one registry and then meets
 // another at the same address, reading an asset first.
 func TestASynchroniserStartsOver(t *testing.T) {
-	one, other := start(t, nil), start(t, func(c *Config) { c.Secret = []byte(strings.Repeat("o", 32)) })
+	one, other := start(t, nil), start(t, func(c *Config) { c.Secrets = keyring.Ring{[]byte(strings.Repeat("o", 32))} })
 	_, first := ask(t, other, "GET", "/api/2.5/assets", "")
 	const page = "/api/2.5/assets?offset=2026-11-20T12:00:00Z"
 	if got, set := ask(t, one, "GET", "/api/2.5/assets/there", first); got.Code != 200 || set != "" {
@@ -165,5 +167,17 @@ func TestSporeNamesEveryRoute(t *testing.T) {
 		if m := spore.Methods[name]; m.Path != want.path || m.Method != want.method || len(m.Expected) != 1 || m.Expected[0] != want.status {
 			t.Errorf("%s: got %+v", name, m)
 		}
+	}
+}
+
+func TestAGatewayWithTwoSecretsInsistsOnAServerID(t *testing.T) {
+	old, fresh := []byte(strings.Repeat("o", 32)), []byte(strings.Repeat("n", 32))
+	c := Config{Assets: http.NotFoundHandler(), Auth: down{}, Log: slog.New(slog.DiscardHandler), Secrets: keyring.Ring{old, fresh}}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), ServerIDOf(old)) {
+		t.Errorf("got %v, want a refusal that tells %s", err, ServerIDOf(old))
+	}
+	c.ServerID = ServerIDOf(old)
+	if err := c.Validate(); err != nil {
+		t.Errorf("with an id: got %v, want none", err)
 	}
 }

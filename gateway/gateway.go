@@ -47,6 +47,7 @@ import (
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
@@ -58,9 +59,9 @@ type Config struct {
 	Assets     http.Handler      // the asset service, in process, instead of AssetsURLs
 	AuthURLs   []string          // addresses of auth services that share a store
 	Auth       http.RoundTripper // how to reach it instead of at AuthURLs; nil: over the network
-	Secret     []byte            // signs identities; the same for all services
+	Secrets    keyring.Ring      // sign identities; the same for all services
 
-	ServerID       string        // given to clients as the cookie SERVER_ID; empty: made of the secret
+	ServerID       string        // given to clients as the cookie SERVER_ID; empty: made of the secret, if there is one
 	BaseURL        string        // address that links start with; empty: as the client addressed us
 	MaxBody        int64         // bytes of a request body; 0: 1 MiB
 	Timeout        time.Duration // longest time for a request; 0: 10 s
@@ -100,8 +101,11 @@ func (c Config) Validate() error {
 	if strings.Trim(c.ServerID, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
 		faults = append(faults, errors.New("the server's id may have letters, digits, - and _"))
 	}
-	if len(c.Secret) < identity.MinSecret {
-		faults = append(faults, fmt.Errorf("the secret must have at least %d bytes", identity.MinSecret))
+	if err := c.Secrets.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
+	} else if len(c.Secrets) > 1 && c.ServerID == "" {
+		faults = append(faults, fmt.Errorf("there are %d secrets, so the server's id must be set, to the one that clients have: it was %q if the first secret was there before, %q if the second was",
+			len(c.Secrets), ServerIDOf(c.Secrets[0]), ServerIDOf(c.Secrets[1])))
 	}
 	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0 {
 		faults = append(faults, errors.New("the body limit, the time-out, the keys' time and the memory must not be negative"))
@@ -151,7 +155,7 @@ func (c Config) withDefaults() Config {
 		c.Telemetry = &telemetry.Telemetry{}
 	}
 	if c.ServerID == "" {
-		c.ServerID = serverIDOf(c.Secret)
+		c.ServerID = ServerIDOf(c.Secrets.Current())
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	return c
@@ -186,7 +190,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, fmt.Errorf("configure gateway: %w", err)
 	}
 	c = c.withDefaults()
-	signer, err := identity.NewSigner(c.Secret, c.Now)
+	signer, err := identity.NewSigner(c.Secrets, c.Now)
 	if err != nil {
 		return nil, err
 	}

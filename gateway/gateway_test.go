@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
 // known answers for an auth service that is ready and knows one key, "key".
@@ -52,7 +53,7 @@ func start(t *testing.T, change func(*Config)) *Server {
 	c := Config{
 		Assets:  http.HandlerFunc(assets),
 		Auth:    httpserver.InProcess(http.HandlerFunc(known)),
-		Secret:  bytes.Repeat([]byte("s"), identity.MinSecret),
+		Secrets: keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)},
 		MaxBody: 100,
 		Log:     slog.New(slog.DiscardHandler),
 	}
@@ -287,11 +288,11 @@ func TestValidateTellsEveryFault(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 3000)
 	s, err := New(b.Context(), Config{
-		Assets: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(body) }),
-		Auth:   httpserver.InProcess(http.HandlerFunc(known)),
-		Secret: bytes.Repeat([]byte("s"), identity.MinSecret),
-		Limits: Limits{AddressRead: new(int64(1 << 40)), KeyRead: new(int64(1 << 40))},
-		Log:    slog.New(slog.NewJSONHandler(io.Discard, nil)),
+		Assets:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(body) }),
+		Auth:    httpserver.InProcess(http.HandlerFunc(known)),
+		Secrets: keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)},
+		Limits:  Limits{AddressRead: new(int64(1 << 40)), KeyRead: new(int64(1 << 40))},
+		Log:     slog.New(slog.NewJSONHandler(io.Discard, nil)),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -104,7 +104,7 @@ func (s *Server) refuse(v version.Version, check func(*gin.Context) error) gin.H
 		if c.Param("id") == "" || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
 			return refusal
 		}
-		if missing := s.assets.Get(c.Request.Context(), readable(upstreamPath(c, v))); fault.KindOf(missing) == fault.NotFound {
+		if missing := s.assets.Missing(c.Request.Context(), readable(upstreamPath(c, v))); fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}
 		return refusal
@@ -240,7 +240,7 @@ func (s *Server) seed(r *http.Request) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	return apikey.Seed(r.Header, name, s.config.Secret)
+	return apikey.Seeds(r.Header, name, s.config.Secrets)
 }
 
 // upstreamPath is the request's path in the version that it is forwarded as.

@@ -18,6 +18,7 @@ import (
 
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
 // journal is a log that a test can read while it is written.
@@ -332,7 +333,7 @@ func TestACompressedBodyIsRefused(t *testing.T) {
 }
 
 func TestAssetsAreInOnePlace(t *testing.T) {
-	c := Config{AssetsURLs: []string{"http://assets"}, AuthURLs: []string{"http://auth"}, Secret: make([]byte, identity.MinSecret), Log: slog.New(slog.DiscardHandler)}
+	c := Config{AssetsURLs: []string{"http://assets"}, AuthURLs: []string{"http://auth"}, Secrets: keyring.Ring{make([]byte, identity.MinSecret)}, Log: slog.New(slog.DiscardHandler)}
 	if err := c.Validate(); err != nil {
 		t.Errorf("at an address: %v", err)
 	}

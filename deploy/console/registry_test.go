@@ -17,9 +17,10 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
-var secret = bytes.Repeat([]byte("console!"), 4)
+var secrets = keyring.Ring{bytes.Repeat([]byte("console!"), 4)}
 
 // registry is an auth service with its console and a gateway in front of it.
 type registry struct {
@@ -41,7 +42,7 @@ func startRegistry(t *testing.T) *registry {
 	if _, r.port, err = net.SplitHostPort(listener.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	r.auth, err = authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secret: secret, Admin: listener, Log: log})
+	r.auth, err = authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secrets: secrets, Admin: listener, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func startRegistry(t *testing.T) *registry {
 			t.Error(err)
 		}
 	})
-	edge, err := gateway.New(t.Context(), gateway.Config{Auth: httpserver.InProcess(r.auth.Handler()), Assets: http.NotFoundHandler(), Secret: secret, Log: log})
+	edge, err := gateway.New(t.Context(), gateway.Config{Auth: httpserver.InProcess(r.auth.Handler()), Assets: http.NotFoundHandler(), Secrets: secrets, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func startRegistry(t *testing.T) *registry {
 	server := httptest.NewServer(edge.Handler())
 	t.Cleanup(server.Close)
 	r.api = server.URL + "/api/2.5"
-	signer, err := identity.NewSigner(secret, time.Now)
+	signer, err := identity.NewSigner(secrets, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"asset-registry/authsvc"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 	patience     = timeout + 2*time.Second // of a caller
 )
 
-var secret = bytes.Repeat([]byte("faults"), 6)
+var secrets = keyring.Ring{bytes.Repeat([]byte("faults"), 6)}
 
 // service is an asset service over real HTTP, whose store is at an address that
 // a test makes trouble at.
@@ -39,20 +40,20 @@ type service struct {
 func start(t *testing.T, store string) *service {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secret: secret, Log: log})
+	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secrets: secrets, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { auth.Close() })
 	assets, err := assetsvc.New(t.Context(), assetsvc.Config{
 		Store: store, StoreTimeout: storeTimeout, StoreLease: lease, Timeout: timeout,
-		Auth: httpserver.InProcess(auth.Handler()), Secret: secret, Log: slog.New(slog.DiscardHandler),
+		Auth: httpserver.InProcess(auth.Handler()), Secrets: secrets, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { assets.Close() })
-	signer, err := identity.NewSigner(secret, time.Now)
+	signer, err := identity.NewSigner(secrets, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/deploy/processes"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/mongotest"
 )
 
@@ -32,7 +33,7 @@ var secret = []byte(strings.Repeat("feedcheck", 5))
 
 func signer(t *testing.T) *identity.Signer {
 	t.Helper()
-	s, err := identity.NewSigner(secret, time.Now)
+	s, err := identity.NewSigner(keyring.Ring{secret}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,12 +63,12 @@ func AdminKey(ctx context.Context, dir, name string) (string, error) {
 }
 
 func adminKeyOfStopped(ctx context.Context, dir, name string) (string, error) {
-	secret, err := openData(dir)
+	secrets, err := openData(dir)
 	if err != nil {
 		return "", err
 	}
 	key, err := authsvc.AdminKey(ctx, authsvc.Config{
-		Store: "file:" + filepath.Join(dir, tokensFile), Secret: secret, Log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Store: "file:" + filepath.Join(dir, tokensFile), Secrets: secrets, Log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, name)
 	if err != nil {
 		return "", err

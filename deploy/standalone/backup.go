@@ -27,7 +27,8 @@ const controlFile = "control.sock"
 
 // kept is what a backup holds, in this order. The assets come before the tokens,
 // so that a transfer which an asset tells of is in the backup too.
-var kept = []string{formatFile, secretFile, assetsFile, tokensFile}
+// The server's id is there only if it was pinned.
+var kept = []string{formatFile, secretFile, serverIDFile, assetsFile, tokensFile}
 
 // snapshot writes a store's file as it is at one moment.
 type snapshot func(to func(size int64) (io.Writer, error)) error
@@ -36,6 +37,9 @@ type snapshot func(to func(size int64) (io.Writer, error)) error
 func archive(w io.Writer, dir string, snapshots map[string]snapshot) error {
 	t := tar.NewWriter(w)
 	for _, name := range kept {
+		if _, err := os.Stat(filepath.Join(dir, name)); name == serverIDFile && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		entry := func(size int64) (io.Writer, error) {
 			return t, t.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: time.Now(), Format: tar.FormatPAX})
 		}
@@ -212,6 +216,9 @@ func extract(r io.Reader, dir string) error {
 		}
 		if err != nil {
 			return err
+		}
+		if missing[0] == serverIDFile && header.Name != serverIDFile {
+			missing = missing[1:]
 		}
 		if header.Name != missing[0] {
 			return fmt.Errorf("it is no backup of the registry: it holds %q, where %s should be", header.Name, missing[0])

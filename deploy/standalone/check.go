@@ -11,7 +11,7 @@ import (
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
 	"asset-registry/shared/boltfile"
-	"asset-registry/shared/config"
+	"asset-registry/shared/keyring"
 )
 
 // ErrDamaged means that a data directory is not as it should be.
@@ -32,11 +32,11 @@ func Check(dir string, w io.Writer) error {
 	}{
 		{formatFile, checkFormat},
 		{secretFile, func(path string) (string, []error) {
-			secret, err := config.Secret(path)
+			ring, err := keyring.Read(path)
 			if err != nil {
 				return "", []error{err}
 			}
-			secrets = [][]byte{secret}
+			secrets = ring
 			return "", nil
 		}},
 		{assetsFile, func(path string) (string, []error) {

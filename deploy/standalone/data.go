@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"asset-registry/shared/config"
+	"asset-registry/shared/keyring"
 )
 
 // A data directory holds these files. The format file comes first, so that a
@@ -25,6 +25,9 @@ const (
 	assetsFile      = "assets.db"
 	tokensFile      = "tokens.db"
 
+	// serverIDFile pins the default SERVER_ID once the secret has been rotated.
+	serverIDFile = "server-id"
+
 	format        = "asset-registry data 1"
 	secretBytes   = 32
 	unfinished    = ".new" // goes into the name of a file that is being written
@@ -32,8 +35,8 @@ const (
 )
 
 // openData prepares a data directory, making it if there is none, and returns
-// its secret. It writes nothing into a directory that is not ours.
-func openData(dir string) (secret []byte, err error) {
+// its secrets. It writes nothing into a directory that is not ours.
+func openData(dir string) (keyring.Ring, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -60,8 +63,8 @@ func openData(dir string) (secret []byte, err error) {
 	return openSecret(dir)
 }
 
-// openSecret returns the directory's secret, made when there is none yet.
-func openSecret(dir string) ([]byte, error) {
+// openSecret returns the directory's secrets, one made when there is none yet.
+func openSecret(dir string) (keyring.Ring, error) {
 	for {
 		switch there, err := has(dir, secretFile); {
 		case err != nil:
@@ -72,7 +75,7 @@ func openSecret(dir string) ([]byte, error) {
 		if err := makeFirstSecret(dir); err != nil {
 			return nil, err
 		}
-		secret, err := config.Secret(filepath.Join(dir, firstSecretFile))
+		secret, err := keyring.Read(filepath.Join(dir, firstSecretFile))
 		// If another process has come to the end of the first start meanwhile, its
 		// secret stands.
 		if there, failed := has(dir, secretFile); failed == nil && !there {
@@ -81,10 +84,10 @@ func openSecret(dir string) ([]byte, error) {
 	}
 }
 
-// openComplete returns the secret of a directory whose first start has come to
+// openComplete returns the secrets of a directory whose first start has come to
 // its end, and refuses one that has lost a store: an empty one in its place
 // would give out the same numbers again, to the same synchronisers.
-func openComplete(dir string) ([]byte, error) {
+func openComplete(dir string) (keyring.Ring, error) {
 	for _, name := range []string{assetsFile, tokensFile} {
 		info, err := os.Stat(filepath.Join(dir, name))
 		switch {
@@ -96,7 +99,7 @@ func openComplete(dir string) ([]byte, error) {
 			return nil, lost(dir, name, "is empty")
 		}
 	}
-	return config.Secret(filepath.Join(dir, secretFile))
+	return keyring.Read(filepath.Join(dir, secretFile))
 }
 
 func lost(dir, name, how string) error {
@@ -125,9 +128,13 @@ func makeFirstSecret(dir string) error {
 		return fmt.Errorf("data directory %s has %s but no file %s, without which no owner token is good: restore it",
 			dir, name, secretFile)
 	}
+	return writeFile(dir, firstSecretFile, newSecret())
+}
+
+func newSecret() string {
 	bits := make([]byte, secretBytes)
 	rand.Read(bits) // never fails
-	return writeFile(dir, firstSecretFile, hex.EncodeToString(bits))
+	return hex.EncodeToString(bits)
 }
 
 // finish ends a first start: the stores are made, and the secret gets its name.
@@ -157,6 +164,15 @@ func has(dir, name string) (bool, error) {
 	return err == nil, nil
 }
 
+// pinnedServerID returns the SERVER_ID that a rotation has pinned, "" for none.
+func pinnedServerID(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, serverIDFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
 // makeDirectory makes a directory, and those above it, durably.
 func makeDirectory(dir string) error {
 	parent := filepath.Dir(dir)
@@ -180,18 +196,30 @@ func makeDirectory(dir string) error {
 // not at all. Of processes that start at the same time the first one's line
 // stands: a secret that somebody uses is never replaced.
 func writeFile(dir, name, line string) error {
+	return writeNew(dir, name, line, func(written, path string) error {
+		err := os.Link(written, path)
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+		return errors.Join(err, os.Remove(written))
+	})
+}
+
+// replaceFile does the same, and puts the file in the place of the one there is.
+func replaceFile(dir, name, text string) error { return writeNew(dir, name, text, os.Rename) }
+
+func writeNew(dir, name, text string, place func(written, path string) error) error {
 	file, err := os.CreateTemp(dir, name+unfinished) // readable by its owner alone
 	if err != nil {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
-	_, err = file.WriteString(line + "\n")
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		if err = os.Link(file.Name(), filepath.Join(dir, name)); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
+	_, err = file.WriteString(text + "\n")
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(file.Name()))
+	} else {
+		err = place(file.Name(), filepath.Join(dir, name))
 	}
-	if err := errors.Join(err, os.Remove(file.Name()), syncDirectory(dir)); err != nil {
+	if err := errors.Join(err, syncDirectory(dir)); err != nil {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
 	return nil

@@ -1,12 +1,14 @@
 package standalone
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
+
+	"asset-registry/shared/keyring"
 )
 
 func TestOpenData(t *testing.T) {
@@ -63,10 +65,10 @@ func TestOpenData(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || len(got) != 64 {
-				t.Fatalf("got a secret of %d bytes, %v", len(got), err)
+			if err != nil || len(got) != 1 || len(got[0]) != 64 {
+				t.Fatalf("got %d secrets, %v; want one of 64 bytes", len(got), err)
 			}
-			if again, err := openData(dir); err != nil || !bytes.Equal(again, got) {
+			if again, err := openData(dir); err != nil || !reflect.DeepEqual(again, got) {
 				t.Errorf("opened again, the secret is another, or %v", err)
 			}
 			for _, name := range []string{assetsFile, tokensFile} { // as the services make them
@@ -77,7 +79,7 @@ func TestOpenData(t *testing.T) {
 			if err := finish(dir); err != nil {
 				t.Fatal(err)
 			}
-			if again, err := openData(dir); err != nil || !bytes.Equal(again, got) {
+			if again, err := openData(dir); err != nil || !reflect.DeepEqual(again, got) {
 				t.Errorf("opened once the first start was over, the secret is another, or %v", err)
 			}
 			if there, err := has(dir, firstSecretFile); there || err != nil {
@@ -93,7 +95,7 @@ func TestOpenData(t *testing.T) {
 func TestOpenDataByManyAtOnceFindsOneSecret(t *testing.T) {
 	for range 20 {
 		dir := filepath.Join(t.TempDir(), "a", "data")
-		secrets, errs := make([][]byte, 8), make([]error, 8)
+		secrets, errs := make([]keyring.Ring, 8), make([]error, 8)
 		var opening sync.WaitGroup
 		for i := range secrets {
 			opening.Go(func() { secrets[i], errs[i] = openData(dir) })
@@ -104,8 +106,8 @@ func TestOpenDataByManyAtOnceFindsOneSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range secrets {
-			if errs[i] != nil || !bytes.Equal(secrets[i], want) {
-				t.Fatalf("opening it got %v, and a secret that lasts: %v", errs[i], bytes.Equal(secrets[i], want))
+			if errs[i] != nil || !reflect.DeepEqual(secrets[i], want) {
+				t.Fatalf("opening it got %v, and a secret that lasts: %v", errs[i], reflect.DeepEqual(secrets[i], want))
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
-	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 )
@@ -40,6 +40,7 @@ type Config struct {
 	BaseURL    string        `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
 	Zone       string        `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string      `default:"bounce" help:"Accepted values of assetType."`
+	CodeLists  string        `placeholder:"DIR" help:"Directory with lists of codes, CPV.txt, CPVS.txt, dk018.txt and kvtspz.txt, one code a line; codes without a list are checked by their form."`
 	MaxBody    int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout    time.Duration `default:"10s" help:"Longest time for a request."`
 
@@ -76,9 +77,14 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err != nil {
 		return err
 	}
-	secret, err := openData(c.Data)
+	secrets, err := openData(c.Data)
 	if err != nil {
 		return err
+	}
+	if c.ServerID == "" {
+		if c.ServerID, err = pinnedServerID(c.Data); err != nil {
+			return fmt.Errorf("open data directory: %w", err)
+		}
 	}
 	c.Name = "registry"
 	t, stop, err := c.Observe(ctx, logger)
@@ -89,7 +95,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := httpserver.MeasureCertificate(t.Meter(), secure); err != nil {
 		return err
 	}
-	authConfig := c.auth(secret, logger, t)
+	authConfig := c.auth(secrets, logger, t)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminDrainDelay = adminListener, c.TrustedProxies, c.DrainDelay
 	auth, err := authsvc.New(ctx, authConfig)
 	if err != nil {
@@ -97,7 +103,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	defer func() { err = errors.Join(err, auth.Close()) }()
 	toAuth := httpserver.InProcess(auth.Handler())
-	assets, err := assetsvc.New(ctx, c.assets(secret, logger, t, toAuth))
+	assets, err := assetsvc.New(ctx, c.assets(secrets, logger, t, toAuth))
 	if err != nil {
 		return err
 	}
@@ -108,7 +114,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := finish(c.Data); err != nil {
 		return err
 	}
-	edge, err := gateway.New(ctx, c.gateway(secret, logger, t, toAuth, assets.Handler()))
+	edge, err := gateway.New(ctx, c.gateway(secrets, logger, t, toAuth, assets.Handler()))
 	if err != nil {
 		return err
 	}
@@ -133,18 +139,18 @@ func (c Config) validate(log *slog.Logger) error {
 		faults = append(faults, errors.New("the body limit and the time-out must be above nought"))
 	}
 	_, err := config.Zone(c.Zone)
-	secret, nobody := make([]byte, identity.MinSecret), httpserver.InProcess(http.NotFoundHandler())
+	secrets, nobody := keyring.Ring{make([]byte, keyring.MinLength)}, httpserver.InProcess(http.NotFoundHandler())
 	return errors.Join(append(faults, err,
-		c.auth(secret, log, nil).Validate(),
-		c.assets(secret, log, nil, nobody).Validate(),
-		c.gateway(secret, log, nil, nobody, http.NotFoundHandler()).Validate(),
+		c.auth(secrets, log, nil).Validate(),
+		c.assets(secrets, log, nil, nobody).Validate(),
+		c.gateway(secrets, log, nil, nobody, http.NotFoundHandler()).Validate(),
 	)...)
 }
 
-func (c Config) auth(secret []byte, log *slog.Logger, t *telemetry.Telemetry) authsvc.Config {
+func (c Config) auth(secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry) authsvc.Config {
 	return authsvc.Config{
 		Store:     "file:" + filepath.Join(c.Data, tokensFile),
-		Secret:    secret,
+		Secrets:   secrets,
 		Sandbox:   c.Sandbox,
 		KeysFile:  c.KeysFile,
 		Timeout:   c.Timeout,
@@ -155,14 +161,15 @@ func (c Config) auth(secret []byte, log *slog.Logger, t *telemetry.Telemetry) au
 	}
 }
 
-func (c Config) assets(secret []byte, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper) assetsvc.Config {
+func (c Config) assets(secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper) assetsvc.Config {
 	zone, _ := config.Zone(c.Zone) // validated
 	return assetsvc.Config{
 		Store:      "file:" + filepath.Join(c.Data, assetsFile),
 		Auth:       auth,
-		Secret:     secret,
+		Secrets:    secrets,
 		Zone:       zone,
 		AssetTypes: c.AssetTypes,
+		CodeLists:  c.CodeLists,
 		Sandbox:    c.Sandbox,
 		MaxBody:    c.MaxBody,
 		Timeout:    c.Timeout,
@@ -171,11 +178,11 @@ func (c Config) assets(secret []byte, log *slog.Logger, t *telemetry.Telemetry, 
 	}
 }
 
-func (c Config) gateway(secret []byte, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper, assets http.Handler) gateway.Config {
+func (c Config) gateway(secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry, auth http.RoundTripper, assets http.Handler) gateway.Config {
 	return gateway.Config{
 		Assets:    assets,
 		Auth:      auth,
-		Secret:    secret,
+		Secrets:   secrets,
 		ServerID:  c.ServerID,
 		BaseURL:   c.BaseURL,
 		MaxBody:   c.MaxBody,

@@ -23,6 +23,7 @@ import (
 	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
 	"asset-registry/gateway"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/telemetry"
@@ -61,9 +62,9 @@ func start(t *testing.T, share float64) *registry {
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSyncer(r.spans), sdktrace.WithSampler(telemetry.Sampler()))
 	told := telemetry.New(tracers, sdkmetric.NewMeterProvider(sdkmetric.WithReader(r.metrics)), share)
 	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	secret := bytes.Repeat([]byte("traces"), 6)
+	secrets := keyring.Ring{bytes.Repeat([]byte("traces"), 6)}
 
-	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: redistest.Start(t).URL(), Secret: secret, Sandbox: true, Log: log.With("service", "authsvc"), Telemetry: told})
+	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: redistest.Start(t).URL(), Secrets: secrets, Sandbox: true, Log: log.With("service", "authsvc"), Telemetry: told})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +72,14 @@ func start(t *testing.T, share float64) *registry {
 	authURL := serve(t, auth.Handler())
 	assets, err := assetsvc.New(t.Context(), assetsvc.Config{
 		Store: mongotest.Start(t).URI(t, fmt.Sprintf("traces%d", time.Now().UnixNano())), StoreTimeout: 10 * time.Second,
-		AuthURLs: []string{authURL}, Secret: secret, Log: log.With("service", "assetsvc"), Telemetry: told,
+		AuthURLs: []string{authURL}, Secrets: secrets, Log: log.With("service", "assetsvc"), Telemetry: told,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { assets.Close() })
 	edge, err := gateway.New(t.Context(), gateway.Config{
-		AssetsURLs: []string{serve(t, assets.Handler())}, AuthURLs: []string{authURL}, Secret: secret, Log: log.With("service", "gateway"), Telemetry: told,
+		AssetsURLs: []string{serve(t, assets.Handler())}, AuthURLs: []string{authURL}, Secrets: secrets, Log: log.With("service", "gateway"), Telemetry: told,
 		KeyTTL: time.Nanosecond, // keys are asked for each time: whether one is remembered is chance
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ const (
 	IssueTokensPath = "/internal/v1/tokens/issue"
 	VerifyTokenPath = "/internal/v1/tokens/verify"
 	ChangeOwnerPath = "/internal/v1/tokens/change-owner"
+	ResealPath      = "/internal/v1/tokens/reseal"
 
 	CreateTransferPath = "/internal/v1/transfers/create"
 	ReadTransferPath   = "/internal/v1/transfers/read"
@@ -83,6 +84,24 @@ type VerifyTokenResponse struct {
 	// sent; the asset's copy should be replaced by it, and its owner by Owner.
 	Sealed string `json:"sealed,omitempty"`
 	Owner  string `json:"owner,omitempty"`
+	// Resealed is true when Sealed says nothing new: only the secret is another
+	// that it is sealed with. It may wait for the asset's next change.
+	Resealed bool `json:"resealed,omitempty"`
+}
+
+// MaxReseal is how many records a ResealRequest may have.
+const MaxReseal = 40
+
+// ResealRequest asks for sealed records to be sealed with the current secret.
+type ResealRequest struct {
+	Sealed []string `json:"sealed"`
+}
+
+// ResealResponse has a record for each that was sent, "" for one that is to stay
+// as it is.
+type ResealResponse struct {
+	Sealed  []string `json:"sealed"`
+	Foreign int      `json:"foreign"` // how many no secret of ours has sealed
 }
 
 // CreateTransferRequest asks for a transfer, by which a broker takes an asset over.
@@ -123,6 +142,7 @@ type ChangeOwnerRequest struct {
 // ChangeOwnerResponse carries what is to be stored with the asset, in one write:
 // with that the change comes into force.
 type ChangeOwnerResponse struct {
-	Owner  string `json:"owner"`
-	Sealed string `json:"sealed"`
+	Owner    string `json:"owner"`
+	Sealed   string `json:"sealed"`
+	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse: it was done before
 }

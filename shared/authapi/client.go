@@ -120,6 +120,18 @@ func (c *Client) Ready(ctx context.Context) error {
 	return faulthttp.Read(resp)
 }
 
+// Reseal returns sealed records under the current secret.
+func (c *Client) Reseal(ctx context.Context, sealed []string) (ResealResponse, error) {
+	var answer ResealResponse
+	if err := c.call(ctx, ResealPath, ResealRequest{Sealed: sealed}, &answer); err != nil {
+		return ResealResponse{}, fmt.Errorf("seal anew: %w", err)
+	}
+	if len(answer.Sealed) != len(sealed) {
+		return ResealResponse{}, fmt.Errorf("seal anew: %d records became %d", len(sealed), len(answer.Sealed))
+	}
+	return answer, nil
+}
+
 func (c *Client) call(ctx context.Context, path string, question, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -18,6 +18,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
 func newEngine(log io.Writer, ready error) *gin.Engine {
@@ -160,7 +161,7 @@ func TestAClientThatHasGoneIsNoError(t *testing.T) {
 }
 
 func TestIdentifyLetsNobodyInUnsigned(t *testing.T) {
-	signer, err := identity.NewSigner(make([]byte, identity.MinSecret), time.Now)
+	signer, err := identity.NewSigner(keyring.Ring{make([]byte, identity.MinSecret)}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

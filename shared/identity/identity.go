@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"asset-registry/shared/keyring"
 )
 
 // Header carries the signed identity between services. The edge strips it
@@ -53,18 +55,20 @@ func (i Identity) TestOnly() bool { return strings.Contains(i.Levels, "t") }
 // may take, plus the difference of two machines' clocks.
 const lifetime = 2 * time.Minute
 
-// MinSecret is the least length of a signing secret, in bytes (RFC 7518, 3.2).
-const MinSecret = 32
+// MinSecret is the least length of a signing secret, in bytes.
+const MinSecret = keyring.MinLength
 
 // ErrUnsigned is returned for an identity that is missing, expired, malformed
 // or signed with another secret.
 var ErrUnsigned = errors.New("identity is not signed by a service of this registry")
 
-// Signer signs and verifies identities with one secret. It is safe for concurrent use.
+// Signer signs identities with the current secret, and verifies them with any.
+// It is safe for concurrent use.
 type Signer struct {
-	secret []byte
-	now    func() time.Time
-	parser *jwt.Parser
+	current []byte
+	all     jwt.VerificationKeySet
+	now     func() time.Time
+	parser  *jwt.Parser
 
 	// Signing and verifying cost more than all else on the way of a read, and
 	// the same few identities come again and again.
@@ -72,15 +76,20 @@ type Signer struct {
 	verified memo[string, Identity]
 }
 
-// NewSigner returns a signer over secret, which all services of one registry
-// share. It fails on a secret shorter than MinSecret.
-func NewSigner(secret []byte, now func() time.Time) (*Signer, error) {
-	if len(secret) < MinSecret {
-		return nil, fmt.Errorf("the identity secret has %d bytes, and needs at least %d", len(secret), MinSecret)
+// NewSigner returns a signer over the secrets that all services of one registry
+// share. It fails on a secret that is too short.
+func NewSigner(secrets keyring.Ring, now func() time.Time) (*Signer, error) {
+	if err := secrets.Check(); err != nil {
+		return nil, fmt.Errorf("sign identities: %w", err)
+	}
+	var all jwt.VerificationKeySet
+	for _, s := range secrets {
+		all.Keys = append(all.Keys, s)
 	}
 	return &Signer{
-		secret: secret,
-		now:    now,
+		current: secrets.Current(),
+		all:     all,
+		now:     now,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 			jwt.WithExpirationRequired(),
@@ -116,7 +125,7 @@ func (s *Signer) Sign(i Identity) (string, error) {
 		Role:   i.Role,
 		Levels: i.Levels,
 	})
-	signed, err := token.SignedString(s.secret)
+	signed, err := token.SignedString(s.current)
 	if err != nil {
 		return "", fmt.Errorf("sign identity: %w", err)
 	}
@@ -130,7 +139,7 @@ func (s *Signer) Verify(signed string) (Identity, error) {
 		return i, nil
 	}
 	var c claims
-	_, err := s.parser.ParseWithClaims(signed, &c, func(*jwt.Token) (any, error) { return s.secret, nil })
+	_, err := s.parser.ParseWithClaims(signed, &c, func(*jwt.Token) (any, error) { return s.all, nil })
 	if err != nil {
 		return Identity{}, ErrUnsigned
 	}

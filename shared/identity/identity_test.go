@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/keyring"
 )
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func newSigner(t *testing.T, secret byte, now time.Time) *Signer {
 	t.Helper()
-	signer, err := NewSigner(bytes.Repeat([]byte{secret}, MinSecret), func() time.Time { return now })
+	signer, err := NewSigner(keyring.Ring{bytes.Repeat([]byte{secret}, MinSecret)}, func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestVerifyRefuses(t *testing.T) {
 
 func TestWhatIsRememberedRunsOut(t *testing.T) {
 	now := start
-	signer, err := NewSigner(bytes.Repeat([]byte{'a'}, MinSecret), func() time.Time { return now })
+	signer, err := NewSigner(keyring.Ring{bytes.Repeat([]byte{'a'}, MinSecret)}, func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestWhatIsRememberedRunsOut(t *testing.T) {
 }
 
 func TestNewSignerRefusesAShortSecret(t *testing.T) {
-	if _, err := NewSigner(make([]byte, MinSecret-1), time.Now); err == nil {
+	if _, err := NewSigner(keyring.Ring{make([]byte, MinSecret-1)}, time.Now); err == nil {
 		t.Error("a secret that is too short was taken")
 	}
 }
@@ -108,5 +110,39 @@ func TestPermits(t *testing.T) {
 		if got := (Identity{Levels: levels}).Permits('3'); got != want {
 			t.Errorf("levels %q permit 3: got %v, want %v", levels, got, want)
 		}
+	}
+}
+
+func TestIdentitiesHoldThroughARotation(t *testing.T) {
+	a, b := bytes.Repeat([]byte("a"), MinSecret), bytes.Repeat([]byte("b"), MinSecret)
+	with := func(secrets ...[]byte) *Signer {
+		t.Helper()
+		signer, err := NewSigner(secrets, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signer
+	}
+	who := Identity{Broker: "b", KeyID: "k", Role: Broker}
+	steps := [][]*Signer{{with(a), with(a, b)}, {with(a, b), with(b, a)}, {with(b, a), with(b)}} // the services amid each rolling restart
+	for i, step := range steps {
+		for from := range step {
+			signed, err := step[from].Sign(who)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for to := range step {
+				if got, err := step[to].Verify(signed); err != nil || got != who {
+					t.Errorf("restart %d, from %d to %d: got %+v, %v; want %+v", i+1, from, to, got, err, who)
+				}
+			}
+		}
+	}
+	signed, err := with(a, b).Sign(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := with(b).Verify(signed); err == nil {
+		t.Errorf("signed with a secret that is gone: got %+v, want ErrUnsigned", got)
 	}
 }

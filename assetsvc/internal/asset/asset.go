@@ -49,6 +49,7 @@ type Rules struct {
 	Types   []string       // accepted values of assetType: bounce, and its aliases
 	Sandbox bool           // sandboxParameters is a field only when this is set
 	Zone    *time.Location // constant offset of server timestamps, and of sent ones that name none
+	Codes   CodeLists      // that the operator supplies; nil: none
 }
 
 // Asset is an asset that the rules have accepted. It is immutable.

@@ -13,15 +13,16 @@ const tooCoarse = "00000-"
 func checkClassification(w *walk, path string, o record.Object) {
 	path = record.Join(path, "id")
 	scheme, id := o.Text("scheme"), o.Text("id")
+	list, fine := w.rules.codes(scheme)
 	switch {
-	case scheme == cavPS && !cavPSCodes.has(id):
-		w.refuse(path, id, cavPSFine)
+	case list != nil && !list.has(id):
+		w.refuse(path, id, fine)
 	case !classificationSchemes.fit(scheme, id):
 		w.unfit(path, classificationSchemes, scheme)
 	case isCoarse(id):
 		closest := ""
-		if scheme == cavPS {
-			closest = w.nearest(id, cavPSFine)
+		if list != nil {
+			closest = w.nearest(id, fine)
 		}
 		w.breaks(path, "At least %s classification class (XXXX0000-Y) should be specified more precisely%s", scheme, closest)
 	}
@@ -31,8 +32,14 @@ func checkClassification(w *walk, path string, o record.Object) {
 func isCoarse(code string) bool { return strings.LastIndex(code, tooCoarse) > 0 }
 
 func checkAdditionalClassification(w *walk, path string, o record.Object) {
-	if scheme := o.Text("scheme"); !additionalSchemes.fit(scheme, o.Text("id")) {
-		w.unfit(record.Join(path, "id"), additionalSchemes, scheme)
+	path = record.Join(path, "id")
+	scheme, id := o.Text("scheme"), o.Text("id")
+	list, fine := w.rules.codes(scheme)
+	switch {
+	case list != nil && !list.has(id):
+		w.refuse(path, id, fine)
+	case !additionalSchemes.fit(scheme, id):
+		w.unfit(path, additionalSchemes, scheme)
 	}
 }
 

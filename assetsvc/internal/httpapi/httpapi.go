@@ -93,11 +93,15 @@ func (a *API) create(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	seed, err := seedOf(c)
+	seeds, err := seedsOf(c)
 	if err != nil {
 		return err
 	}
-	created, err := a.registry.Create(c.Request.Context(), httpserver.Caller(c), registry.Input{Fields: in.data, Hidden: v.hidden, Seed: seed})
+	sent := registry.Input{Fields: in.data, Hidden: v.hidden}
+	if len(seeds) > 0 {
+		sent.Seed, sent.Others = seeds[0], seeds[1:]
+	}
+	created, err := a.registry.Create(c.Request.Context(), httpserver.Caller(c), sent)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
 // tokens gives every asset the owner token "token".
@@ -49,7 +50,7 @@ func newService(t *testing.T) service {
 			t.Error(err)
 		}
 	})
-	signer, err := identity.NewSigner(bytes.Repeat([]byte("s"), identity.MinSecret), time.Now)
+	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

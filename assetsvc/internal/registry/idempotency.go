@@ -131,11 +131,17 @@ func (r Record) originAfter(now time.Time) (string, error) {
 // createOnce is Create under a seed.
 func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	now := r.now()
-	end, err := r.turns.take(ctx, in.Seed.birth(0, now).id) // who repeats at once takes no number
+	end, err := r.takeBirth(ctx, in, now) // who repeats at once takes no number
 	if err != nil {
 		return Created{}, fmt.Errorf("wait to create: %w", err)
 	}
 	defer end()
+	for _, seed := range in.Others {
+		created, found, err := r.createdUnder(ctx, by, in, seed, now)
+		if found || err != nil {
+			return created, err
+		}
+	}
 	for use := range maxUses {
 		b := in.Seed.birth(use, now)
 		b.origin = origin{Request: in.Seed.fingerprint(in), Created: now.UnixMicro()}
@@ -154,19 +160,65 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 		if err != nil {
 			return Created{}, unavailable("read asset "+b.id, err)
 		}
-		before, err := stored.origin(now)
-		switch {
-		case err != nil:
-			return Created{}, err
-		case before == (origin{}):
-			continue
-		case before.Request != b.origin.Request:
-			return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", "Another request was made with this key within 24 hours.")
+		created, found, err := r.again(ctx, by, in, in.Seed, b, stored)
+		if found || err != nil {
+			return created, err
 		}
-		b.now = time.UnixMicro(before.Created)
-		return r.repeat(ctx, by, in, b, stored, before.Position)
 	}
 	return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", "This key was used %d times; make a new one.", maxUses)
+}
+
+// takeBirth waits for the turn of a creation: the same one whichever of its seeds
+// comes first.
+func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end func(), err error) {
+	first := in.Seed.birth(0, now).id
+	for _, seed := range in.Others {
+		first = min(first, seed.birth(0, now).id)
+	}
+	return r.births.of(first).take(ctx)
+}
+
+// maxGaps is how many ids in a row may have become void, for creations that
+// failed, before those that follow are taken for unused too.
+const maxGaps = 3
+
+// createdUnder answers a creation that was made under another seed, and tells
+// whether it was.
+func (r *Registry) createdUnder(ctx context.Context, by identity.Identity, in Input, seed Seed, now time.Time) (created Created, found bool, err error) {
+	gaps := 0
+	for use := 0; use < maxUses && gaps < maxGaps; use++ {
+		b := seed.birth(use, now)
+		stored, err := r.store.Get(ctx, b.id, r.most)
+		if errors.Is(err, ErrNotFound) {
+			gaps++
+			continue
+		}
+		if err != nil {
+			return Created{}, false, unavailable("read asset "+b.id, err)
+		}
+		if created, found, err = r.again(ctx, by, in, seed, b, stored); found || err != nil {
+			return created, found, err
+		}
+		gaps = 0
+	}
+	return Created{}, false, nil
+}
+
+// again answers a creation under a seed that made stored before. Found is false
+// if that was too long ago.
+func (r *Registry) again(ctx context.Context, by identity.Identity, in Input, seed Seed, b birth, stored Record) (created Created, found bool, err error) {
+	before, err := stored.origin(b.now)
+	switch {
+	case err != nil:
+		return Created{}, false, err
+	case before == (origin{}):
+		return Created{}, false, nil
+	case before.Request != seed.fingerprint(in):
+		return Created{}, true, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", "Another request was made with this key within 24 hours.")
+	}
+	b.now = time.UnixMicro(before.Created)
+	created, err = r.repeat(ctx, by, in, b, stored, before.Position)
+	return created, true, err
 }
 
 // repeat returns what was returned when stored was created. First is the

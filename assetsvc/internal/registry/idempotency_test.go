@@ -210,3 +210,34 @@ func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 		})
 	}
 }
+
+// TestARepeatIsFoundUnderAnotherSeed has processes amid a rotation of the
+// registry's secret: each makes its seeds of both secrets, in its own order.
+func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
+	for name, lost := range map[string]int{"and none is void": 0, "and the first ids are void": 2} {
+		t.Run(name, func(t *testing.T) {
+			one, other, store, now := openSeeded(t)
+			store.left = lost
+			fields := parse(t, validAsset)
+			before := registry.Input{Fields: fields, Seed: registry.Seed("old"), Others: []registry.Seed{registry.Seed("new")}}
+			after := registry.Input{Fields: fields, Seed: registry.Seed("new"), Others: []registry.Seed{registry.Seed("old")}}
+			first, err := one.Create(t.Context(), owner, before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, in := range []registry.Input{after, before} {
+				if again, err := other.Create(t.Context(), owner, in); err != nil || told(again) != told(first) {
+					t.Errorf("got  %s, %v\nwant %s", told(again), err, told(first))
+				}
+			}
+			after.Fields = fields.With("title", "y")
+			if _, err := other.Create(t.Context(), owner, after); !reflect.DeepEqual(places(err), []string{"header/Idempotency-Key"}) {
+				t.Errorf("another body: got %v, want it refused at header/Idempotency-Key", err)
+			}
+			now.pass(24 * time.Hour)
+			if second, err := other.Create(t.Context(), owner, after); err != nil || second.ID == first.ID {
+				t.Errorf("a day later: got %s, %v; want another asset", told(second), err)
+			}
+		})
+	}
+}

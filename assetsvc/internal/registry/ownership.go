@@ -42,20 +42,39 @@ type Handover struct {
 // in the asset's one atomic write, so they never disagree, and the old tokens
 // die with it. Interrupted anywhere, the same request may be repeated.
 func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id string, guard Guard, h Handover) (Record, error) {
-	return r.save(ctx, id, func(stored Record) (Record, error) {
-		return r.handOver(ctx, by, stored, guard, h)
+	var next authapi.ChangeOwnerResponse
+	return r.save(ctx, id, step{
+		ask: func(stored Record) (err error) {
+			if _, err = mayTakeOver(by, stored, guard); err != nil { // before the transfer is claimed
+				return err
+			}
+			next, err = r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
+				AssetID: id, Broker: by.Broker, TransferID: h.Transfer, TransferHash: authapi.Hash(h.Token), Sealed: stored.Sealed,
+			})
+			if err != nil {
+				return fmt.Errorf("change owner of asset %s: %w", id, err)
+			}
+			return nil
+		},
+		decide: func(stored Record) (Record, error) {
+			current, err := mayTakeOver(by, stored, guard)
+			if err != nil || next.Resealed || next.Sealed == stored.Sealed { // it was done before
+				return Record{}, err
+			}
+			return r.changed(stored, current, current.OwnedBy(next.Owner), next.Sealed, Author{by.Broker, by.KeyID, asset.Other})
+		},
 	})
 }
 
-// handOver returns stored as it is to be saved, without a body when that was
-// done before.
-func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Record, guard Guard, h Handover) (Record, error) {
+// mayTakeOver returns the asset if a caller may take it over, as far as the
+// transfer does not decide.
+func mayTakeOver(by identity.Identity, stored Record, guard Guard) (asset.Asset, error) {
 	current, err := decode(stored)
 	if err != nil {
-		return Record{}, err
+		return current, err
 	}
 	if by.Role != identity.Broker {
-		return Record{}, forbidden(brokersOnly)
+		return current, forbidden(brokersOnly)
 	}
 	reason := barred(by)
 	if reason == "" && by.TestOnly() && !current.Test() {
@@ -63,19 +82,7 @@ func (r *Registry) handOver(ctx context.Context, by identity.Identity, stored Re
 	}
 	if reason != "" {
 		const refusal = "Broker Accreditation level does not permit ownership change: %s"
-		return Record{}, fault.New(fault.Forbidden, fault.Body, "data", refusal, reason)
+		return current, fault.New(fault.Forbidden, fault.Body, "data", refusal, reason)
 	}
-	if err := guard.check(stored, nil); err != nil { // before the transfer is claimed
-		return Record{}, err
-	}
-	changed, err := r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
-		AssetID: stored.ID, Broker: by.Broker, TransferID: h.Transfer, TransferHash: authapi.Hash(h.Token), Sealed: stored.Sealed,
-	})
-	if err != nil {
-		return Record{}, fmt.Errorf("change owner of asset %s: %w", stored.ID, err)
-	}
-	if changed.Sealed == stored.Sealed { // it was done before
-		return Record{}, nil
-	}
-	return r.changed(stored, current, current.OwnedBy(changed.Owner), changed.Sealed, Author{by.Broker, by.KeyID, asset.Other})
+	return current, guard.check(stored, nil)
 }

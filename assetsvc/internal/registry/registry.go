@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
@@ -42,7 +43,8 @@ type Registry struct {
 	tokens Tokens
 	rules  asset.Rules
 	now    func() time.Time
-	turns  *turns
+	turns  *turns  // of changes
+	births *turns  // of creations that may be repeated
 	packer *packer // of changes
 	most   int     // bytes of an asset that is read
 	events *events // nil: they are not counted
@@ -50,7 +52,7 @@ type Registry struct {
 
 // New returns a registry that keeps its assets in store.
 func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *Registry {
-	return &Registry{store: store, tokens: tokens, rules: rules, now: now, turns: newTurns(), packer: &packer{}, most: AnySize}
+	return &Registry{store: store, tokens: tokens, rules: rules, now: now, turns: newTurns(), births: newTurns(), packer: &packer{}, most: AnySize}
 }
 
 // Upto returns the same registry, which reads no asset of more than most bytes:
@@ -73,6 +75,7 @@ type Input struct {
 	Hidden []string // dotted paths of fields that the client's API version does not have
 	Guard  Guard    // of a change: which asset it is meant for
 	Seed   Seed     // of a creation that may be repeated
+	Others []Seed   // under which it may have been made as well, while the registry's secret is rotated
 }
 
 // Create makes an asset of what a broker sent. It is a draft, and not in the
@@ -100,16 +103,11 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	if err != nil {
 		return Created{}, err
 	}
-	day := b.now.In(r.rules.Zone).Format(time.DateOnly)
-	number, err := r.store.NextNumber(ctx, day)
+	number, tokens, err := r.numberAndTokens(ctx, by, a.ID(), b)
 	if err != nil {
-		return Created{}, unavailable("number asset", err)
+		return Created{}, err
 	}
-	a = a.Numbered(fmt.Sprintf("UA-AR-DGF-%s-%06d", day, number)) // contract, section 8
-	tokens, err := r.tokens.IssueTokens(ctx, authapi.IssueTokensRequest{AssetID: a.ID(), Broker: by.Broker, Seed: b.tokens})
-	if err != nil {
-		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", a.ID(), err)
-	}
+	a = a.Numbered(number)
 	stored := Record{ID: a.ID(), Revision: 1, Listed: a.Listed(), Test: a.Test(), State: a.Status(), Sealed: tokens.Sealed, Body: a.Encode()}
 	if stored.Origin, err = b.origin.encode(); err != nil {
 		return Created{}, err
@@ -123,6 +121,32 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	}
 	r.events.creation(ctx, by.Broker)
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
+}
+
+// numberAndTokens fetches an asset's readable identifier and its tokens, from
+// two services at the same time.
+func (r *Registry) numberAndTokens(ctx context.Context, by identity.Identity, id string, b birth) (string, authapi.IssueTokensResponse, error) {
+	var assetID string
+	var tokens authapi.IssueTokensResponse
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		day := b.now.In(r.rules.Zone).Format(time.DateOnly)
+		number, err := r.store.NextNumber(ctx, day)
+		if err != nil {
+			return unavailable("number asset", err)
+		}
+		assetID = fmt.Sprintf("UA-AR-DGF-%s-%06d", day, number) // contract, section 8
+		return nil
+	})
+	both.Go(func() (err error) {
+		tokens, err = r.tokens.IssueTokens(ctx, authapi.IssueTokensRequest{AssetID: id, Broker: by.Broker, Seed: b.tokens})
+		if err != nil {
+			return fmt.Errorf("issue tokens of asset %s: %w", id, err)
+		}
+		return nil
+	})
+	err := both.Wait()
+	return assetID, tokens, err
 }
 
 // Read returns an asset, or a fault of kind NotFound.
@@ -154,95 +178,6 @@ func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token s
 		})
 		return next, err
 	})
-}
-
-// decision is what the rules make of an asset for a caller.
-type decision func(current asset.Asset, as asset.Caller) (asset.Asset, error)
-
-// change loads an asset, has decide make of it what it is to be, and saves
-// that if it differs; anew, when others have changed the asset meanwhile. What
-// the guard lets through is saved only as long as nobody has.
-func (r *Registry) change(ctx context.Context, by identity.Identity, id, token string, guard Guard, decide decision) (Record, error) {
-	if by.IsAnonymous() {
-		return Record{}, forbidden("an API key is needed")
-	}
-	return r.save(ctx, id, func(stored Record) (Record, error) {
-		changed, err := r.decide(ctx, by, stored, token, decide)
-		return changed, guard.check(stored, err)
-	})
-}
-
-// save loads an asset, and saves what decide makes of it; anew, when others have
-// changed the asset meanwhile. What decide returns without a body is not saved.
-func (r *Registry) save(ctx context.Context, id string, decide func(stored Record) (Record, error)) (Record, error) {
-	end, err := r.turns.take(ctx, id)
-	if err != nil {
-		return Record{}, fmt.Errorf("wait to change asset %s: %w", id, err)
-	}
-	defer end()
-	for range maxAttempts {
-		stored, err := r.Read(ctx, id)
-		if err != nil {
-			return Record{}, err
-		}
-		changed, err := decide(stored)
-		if err != nil {
-			return Record{}, err
-		}
-		if changed.Body == nil {
-			return stored, nil
-		}
-		changed.Position, err = r.store.Replace(ctx, changed)
-		switch {
-		case errors.Is(err, ErrStale):
-			continue
-		case err != nil:
-			return Record{}, unavailable("change asset "+id, err)
-		}
-		changed.Revision++
-		r.events.change(ctx, stored, changed)
-		return changed, nil
-	}
-	return Record{}, fault.New(fault.Conflict, fault.Body, "data", "Others are changing this asset at the same time; repeat the request.")
-}
-
-// decide returns stored as it is to be saved, without a body when nothing differs.
-func (r *Registry) decide(ctx context.Context, by identity.Identity, stored Record, token string, decide decision) (Record, error) {
-	before, err := decode(stored)
-	if err != nil {
-		return Record{}, err
-	}
-	as, err := r.standing(ctx, by, before, token, stored.Sealed)
-	if err != nil {
-		return Record{}, err
-	}
-	current := before.OwnedBy(as.owner)
-	next, err := decide(current, asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)})
-	err = withinTest(by, err, before, next)
-	if err != nil || next.Equal(current) && as.sealed == stored.Sealed {
-		return Record{}, err
-	}
-	return r.changed(stored, before, next, as.sealed, Author{by.Broker, by.KeyID, as.role})
-}
-
-// changed returns stored with what it is to be instead of before, and with the
-// entry that tells of the change.
-func (r *Registry) changed(stored Record, before, next asset.Asset, sealed string, by Author) (Record, error) {
-	size := len(stored.Body)
-	stored.Listed = next.Listed()
-	stored.Test = next.Test()
-	stored.State = next.Status()
-	stored.Sealed = sealed
-	stored.Body = next.Encode()
-	if len(stored.Body) > MaxAsset && len(stored.Body) > size {
-		return Record{}, fault.New(fault.TooLarge, fault.Body, "data", "The asset would have more than %d bytes.", MaxAsset)
-	}
-	var err error
-	if stored.Origin, err = stored.originAfter(r.now()); err != nil {
-		return Record{}, err
-	}
-	stored.Change, err = r.packer.encodeChange(by, before.Fields(), next.Fields())
-	return stored, err
 }
 
 func decode(stored Record) (asset.Asset, error) {

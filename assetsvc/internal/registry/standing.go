@@ -48,6 +48,8 @@ type standing struct {
 	role   asset.Role
 	owner  string // of the asset
 	sealed string // its token record; an asset that was set back has an older one than the auth service
+
+	resealed bool // that record says just what the asset's does: it is not worth a change of its own
 }
 
 // standing tells what a caller is for an asset (contract, section 2.1): its owner,
@@ -72,7 +74,7 @@ func (r *Registry) standing(
 		return standing{}, fmt.Errorf("verify token of asset %s: %w", a.ID(), err)
 	}
 	if answer.Sealed != "" {
-		as.owner, as.sealed = answer.Owner, answer.Sealed
+		as.owner, as.sealed, as.resealed = answer.Owner, answer.Sealed, answer.Resealed
 	}
 	if answer.Valid {
 		as.role = asset.Owner

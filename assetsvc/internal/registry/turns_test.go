@@ -8,12 +8,12 @@ import (
 )
 
 func TestChangesOfOneAssetTakeTurns(t *testing.T) {
-	turns := newTurns()
+	turn := newTurns().of("a")
 	inside := 0
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			end, err := turns.take(t.Context(), "a")
+			end, err := turn.take(t.Context())
 			if err != nil {
 				t.Error(err)
 				return
@@ -30,18 +30,18 @@ func TestChangesOfOneAssetTakeTurns(t *testing.T) {
 }
 
 func TestWhoWaitsForATurnMayLeave(t *testing.T) {
-	turns := newTurns()
-	end, err := turns.take(t.Context(), "a")
+	turn := newTurns().of("a")
+	end, err := turn.take(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := turns.take(gone, "a"); !errors.Is(err, context.Canceled) {
+	if _, err := turn.take(gone); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	end()
-	if end, err = turns.take(t.Context(), "a"); err != nil {
+	if end, err = turn.take(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	end()

@@ -44,6 +44,7 @@ func Run(t *testing.T, open Opener) {
 		"a caller who has gone changes nothing by himself":   testCancelled,
 		"nothing is shared between the caller and the store": testNothingShared,
 		"changes are kept, the newest of them":               testLog,
+		"token records are sealed anew, and nothing else":    testReseal,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}

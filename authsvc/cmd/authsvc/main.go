@@ -16,12 +16,14 @@ import (
 	"asset-registry/authsvc"
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
 )
 
 // commands are what the program can do.
 type commands struct {
 	Serve    settings `cmd:"" default:"withargs" help:"Run the service; what is done when no command is given."`
+	Reseal   reseal   `cmd:"" help:"Seal the audit log with the first secret of the secret's file, so that the others are needed no more. On a file, only while no service has it open."`
 	AdminKey adminKey `cmd:"" help:"Make a key for the admin API: the first one, or one more. On a file, only while no service has it open."`
 }
 
@@ -32,6 +34,12 @@ type adminKey struct {
 	Name       string `required:"" help:"Whose key it is, as the audit log will tell."`
 }
 
+// reseal are the settings of the command of that name.
+type reseal struct {
+	Store      string `required:"" help:"Where the audit log is kept: file:PATH, or redis://HOST:PORT/DB."`
+	SecretFile string `required:"" help:"File with the secret that the services share."`
+}
+
 // settings are the service's flags, environment and config file.
 type settings struct {
 	httpserver.Process
@@ -39,7 +47,7 @@ type settings struct {
 	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
 	AdminAddr  string        `help:"Address to answer the admin API on; by default none. With a network in place of the host, as in 10.0.0.0/24:8083, it is the machine's own address there."`
 	Store      string        `required:"" help:"Where token records and keys are kept: file:PATH, redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."`
-	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes."`
+	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes. While it is rotated it has two lines: the secret that signs and seals, then the other one."`
 	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
 	KeysFile   string        `help:"YAML file that lists API keys."`
 	Timeout    time.Duration `default:"5s" help:"Longest time for a request."`
@@ -67,18 +75,35 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if command == "admin-key" {
+	switch command {
+	case "admin-key":
 		return c.AdminKey.run(ctx)
+	case "reseal":
+		return c.Reseal.run(ctx)
+	default:
+		return c.Serve.run(ctx)
 	}
-	return c.Serve.run(ctx)
 }
 
-func (k adminKey) run(ctx context.Context) error {
-	secret, err := config.Secret(k.SecretFile)
+func (r reseal) run(ctx context.Context) error {
+	secrets, err := keyring.Read(r.SecretFile)
 	if err != nil {
 		return err
 	}
-	key, err := authsvc.AdminKey(ctx, authsvc.Config{Store: k.Store, Secret: secret, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}, k.Name)
+	entries, err := authsvc.Reseal(ctx, authsvc.Config{Store: r.Store, Secrets: secrets, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("The audit log is in order. %d entries were sealed with another secret and are now sealed with the first.\n", entries)
+	return nil
+}
+
+func (k adminKey) run(ctx context.Context) error {
+	secrets, err := keyring.Read(k.SecretFile)
+	if err != nil {
+		return err
+	}
+	key, err := authsvc.AdminKey(ctx, authsvc.Config{Store: k.Store, Secrets: secrets, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}, k.Name)
 	if err != nil {
 		return err
 	}
@@ -87,7 +112,7 @@ func (k adminKey) run(ctx context.Context) error {
 }
 
 func (s settings) run(ctx context.Context) error {
-	secret, err := config.Secret(s.SecretFile)
+	secrets, err := keyring.Read(s.SecretFile)
 	if err != nil {
 		return err
 	}
@@ -100,7 +125,7 @@ func (s settings) run(ctx context.Context) error {
 		}
 		service, err := authsvc.New(ctx, authsvc.Config{
 			Store:    s.Store,
-			Secret:   secret,
+			Secrets:  secrets,
 			Sandbox:  s.Sandbox,
 			KeysFile: s.KeysFile,
 			Admin:    admin,

@@ -26,6 +26,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
 // world is a service on a store whose answers a test may falsify, and count.
@@ -110,7 +111,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	bolt := openBolt(t)
 	w := &world{Store: bolt, bolt: bolt, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
-	sealer, err := admin.NewSealer(bytes.Repeat([]byte("s"), 32))
+	sealer, err := admin.NewSealer(keyring.Ring{bytes.Repeat([]byte("s"), 32)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -584,7 +585,7 @@ func TestKeysAreCopiedWithAllThatIsKnownOfThem(t *testing.T) {
 		}
 	}
 	there := &world{Store: to, now: w.now}
-	sealer, err := admin.NewSealer(bytes.Repeat([]byte("s"), 32))
+	sealer, err := admin.NewSealer(keyring.Ring{bytes.Repeat([]byte("s"), 32)})
 	if err != nil {
 		t.Fatal(err)
 	}

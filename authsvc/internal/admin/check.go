@@ -60,8 +60,8 @@ func (s *Service) check(ctx context.Context) (adminapi.Verification, error) {
 		}
 		for _, e := range entries {
 			chain.Add(e)
-			if !s.sealer.sealed(e) {
-				problems = append(problems, fmt.Sprintf("entry %d was not written by this registry", e.Seq))
+			if fault := s.sealer.fault(e); fault != "" {
+				problems = append(problems, fmt.Sprintf("entry %d %s", e.Seq, fault))
 			}
 			last[e.Subject] = lastTold{e.Seq, sha256.Sum256(e.After)}
 		}

@@ -1,31 +1,33 @@
 package admin
 
 import (
-	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"strings"
 
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/keyring"
 )
 
-// Sealer seals audit entries, so that who can write into the store but has not
-// the registry's secret cannot make a log that passes for ours.
-type Sealer struct{ key []byte }
+// Sealer seals audit entries with the current secret, so that nobody who can
+// write into the store, but lacks the secret, can forge a log. A seal names the
+// secret that made it: "NAME:HEX".
+type Sealer struct{ keys []keyring.Key }
 
-// NewSealer returns a sealer whose key is derived from the registry's secret (RFC 5869).
-func NewSealer(secret []byte) (*Sealer, error) {
-	key, err := hkdf.Key(sha256.New, secret, nil, "asset-registry audit log", sha256.Size)
-	if err != nil {
-		return nil, fmt.Errorf("derive key of the audit log: %w", err)
-	}
-	return &Sealer{key}, nil
+// NewSealer returns a sealer whose keys are derived from the registry's secrets.
+func NewSealer(secrets keyring.Ring) (*Sealer, error) {
+	keys, err := secrets.Derive("asset-registry audit log")
+	return &Sealer{keys}, err
 }
 
 func (s *Sealer) seal(hash string) string {
-	mac := hmac.New(sha256.New, s.key)
+	current := s.keys[0]
+	return current.Name + ":" + sealWith(current, hash)
+}
+
+func sealWith(k keyring.Key, hash string) string {
+	mac := hmac.New(sha256.New, k.Key)
 	mac.Write([]byte(hash))
 	return hex.EncodeToString(mac.Sum(nil))
 }
@@ -45,6 +47,28 @@ func (s *Sealer) finish(e adminapi.Entry, head adminapi.Head) (adminapi.Entry, e
 	return e, nil
 }
 
-func (s *Sealer) sealed(e adminapi.Entry) bool {
-	return hmac.Equal([]byte(s.seal(e.Hash)), []byte(e.Seal))
+// fault tells what is wrong with the seal of an entry, "" if nothing is. Seals
+// from before secrets had names are of any of them.
+func (s *Sealer) fault(e adminapi.Entry) string {
+	name, seal, named := strings.Cut(e.Seal, ":")
+	if !named {
+		name, seal = "", e.Seal
+	}
+	known := false
+	for _, k := range s.keys {
+		if named && k.Name != name {
+			continue
+		}
+		known = true
+		if hmac.Equal([]byte(sealWith(k, e.Hash)), []byte(seal)) {
+			return ""
+		}
+	}
+	if !known {
+		return "is sealed with a secret that is none of this registry's"
+	}
+	return "was not written by this registry"
 }
+
+// current tells whether the current secret has sealed an entry.
+func (s *Sealer) current(e adminapi.Entry) bool { return e.Seal == s.seal(e.Hash) }

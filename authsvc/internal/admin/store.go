@@ -60,6 +60,9 @@ type Store interface {
 	// Counts returns a key's counts of given days, those that have any.
 	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
 
+	// Reseal stores entries of the log again, durably, with other seals. The log
+	// ends where it did.
+	Reseal(ctx context.Context, entries []adminapi.Entry) error
 	// Restore stores what Commit has stored elsewhere. It may be repeated.
 	Restore(ctx context.Context, c Change, hashes []string) error
 }

@@ -86,6 +86,21 @@ func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) er
 	return s.file.Update(func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
 }
 
+// Reseal stores entries of the audit log again.
+func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
+	if err := ctx.Err(); err != nil || len(entries) == 0 {
+		return err
+	}
+	return s.file.Update(func(tx *bbolt.Tx) error {
+		for _, e := range entries {
+			if err := put(tx, admin.Change{Entry: e}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func put(tx *bbolt.Tx, c admin.Change, hashes ...string) error {
 	if c.Broker != nil {
 		text, err := c.Broker.Encode()

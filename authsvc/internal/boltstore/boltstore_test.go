@@ -25,7 +25,7 @@ func TestAdminConformance(t *testing.T) {
 
 // A file of an earlier version holds transfers without an end.
 func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
-	s, err := Open(filepath.Join(t.TempDir(), "tokens.db"))
+	s, err := Open(filepath.Join(t.TempDir(), "tokens.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/keyring"
 )
 
 // Service is what can be done in the console (admin.Service).
@@ -73,9 +74,9 @@ type Console struct {
 	now     func() time.Time
 }
 
-// New returns a console whose sessions are sealed by the registry's secret.
-func New(secret []byte, service Service, door Door, log *slog.Logger, now func() time.Time) (*Console, error) {
-	seal, err := newSealer(secret)
+// New returns a console whose sessions are sealed by the registry's secrets.
+func New(secrets keyring.Ring, service Service, door Door, log *slog.Logger, now func() time.Time) (*Console, error) {
+	seal, err := newSealer(secrets)
 	if err != nil {
 		return nil, err
 	}

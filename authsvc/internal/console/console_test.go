@@ -20,6 +20,7 @@ import (
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/keyring"
 )
 
 var secrets = regexp.MustCompile(`ark_[0-9a-z]{38}`)
@@ -376,7 +377,7 @@ func (broken) Head(context.Context) (adminapi.Head, error) {
 func TestAFailureIsAPageThatTellsNothing(t *testing.T) {
 	d := newDesk(t)
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
-	c, err := console.New(bytes.Repeat([]byte("s"), 32), broken{d.service}, d.verifier, slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now })
+	c, err := console.New(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, broken{d.service}, d.verifier, slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"asset-registry/authsvc/internal/boltstore"
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/keyring"
 )
 
 // desk is a console on a store of its own.
@@ -39,8 +40,8 @@ func newDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	secret := bytes.Repeat([]byte("s"), 32)
-	sealer, err := admin.NewSealer(secret)
+	secrets := keyring.Ring{bytes.Repeat([]byte("s"), 32)}
+	sealer, err := admin.NewSealer(secrets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func newDesk(t *testing.T) *desk {
 	d.service = admin.NewService(store, sealer, log, clock)
 	d.verifier = admin.NewVerifier(apikey.Keys{}, store, store, log, clock)
 	for range 2 {
-		c, err := console.New(secret, d.service, d.verifier, log, clock)
+		c, err := console.New(secrets, d.service, d.verifier, log, clock)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -20,6 +19,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/keyring"
 )
 
 const (
@@ -43,23 +43,27 @@ func (s session) over(now time.Time) bool {
 }
 
 // sealer makes cookies of sessions that any auth service can open, and nobody
-// else: their key is derived from the registry's secret (RFC 5869).
-type sealer struct{ aead cipher.AEAD }
+// else: the keys are derived from the registry's secrets. The current one seals.
+type sealer struct{ aeads []cipher.AEAD }
 
-func newSealer(secret []byte) (*sealer, error) {
-	key, err := hkdf.Key(sha256.New, secret, nil, "asset-registry console session", 32)
+func newSealer(secrets keyring.Ring) (*sealer, error) {
+	keys, err := secrets.Derive("asset-registry console session")
 	if err != nil {
-		return nil, fmt.Errorf("derive key of the console's sessions: %w", err)
+		return nil, err
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("seal the console's sessions: %w", err)
+	s := &sealer{}
+	for _, k := range keys {
+		block, err := aes.NewCipher(k.Key)
+		if err != nil {
+			return nil, fmt.Errorf("seal the console's sessions: %w", err)
+		}
+		aead, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
+			return nil, fmt.Errorf("seal the console's sessions: %w", err)
+		}
+		s.aeads = append(s.aeads, aead)
 	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("seal the console's sessions: %w", err)
-	}
-	return &sealer{aead}, nil
+	return s, nil
 }
 
 func (s *sealer) close(of session) (string, error) {
@@ -67,7 +71,7 @@ func (s *sealer) close(of session) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode session: %w", err)
 	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, text, nil)), nil
+	return base64.RawURLEncoding.EncodeToString(s.aeads[0].Seal(nil, nil, text, nil)), nil
 }
 
 // open returns what close has sealed; false for any other text.
@@ -76,11 +80,12 @@ func (s *sealer) open(text string) (of session, ok bool) {
 	if err != nil {
 		return of, false
 	}
-	plain, err := s.aead.Open(nil, nil, sealed, nil)
-	if err != nil {
-		return of, false
+	for _, aead := range s.aeads {
+		if plain, err := aead.Open(nil, nil, sealed, nil); err == nil {
+			return of, json.Unmarshal(plain, &of) == nil
+		}
 	}
-	return of, json.Unmarshal(plain, &of) == nil
+	return of, false
 }
 
 // secure tells whether the browser speaks TLS, to us or to a proxy in front.

@@ -50,6 +50,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	r.POST(authapi.IssueTokensPath, httpserver.Handle(a.issueTokens))
 	r.POST(authapi.VerifyTokenPath, httpserver.Handle(a.verifyToken))
 	r.POST(authapi.ChangeOwnerPath, httpserver.Handle(a.changeOwner))
+	r.POST(authapi.ResealPath, httpserver.Handle(a.reseal))
 	r.POST(authapi.CreateTransferPath, httpserver.Handle(a.createTransfer))
 	r.POST(authapi.ReadTransferPath, httpserver.Handle(a.readTransfer))
 	r.POST(authapi.WatchKeysPath, httpserver.Handle(a.watchKeys))
@@ -110,6 +111,21 @@ func (a *API) changeOwner(c *gin.Context) error {
 		return fmt.Errorf("change owner of asset %s: %w", r.AssetID, err)
 	}
 	return httpserver.JSON(c, http.StatusOK, answer)
+}
+
+func (a *API) reseal(c *gin.Context) error {
+	var r authapi.ResealRequest
+	if err := read(c, &r); err != nil {
+		return err
+	}
+	if len(r.Sealed) > authapi.MaxReseal {
+		return fault.New(fault.Invalid, fault.Body, "sealed", "Send at most %d records at a time.", authapi.MaxReseal)
+	}
+	sealed, foreign, err := a.tokens.Reseal(r.Sealed)
+	if err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, authapi.ResealResponse{Sealed: sealed, Foreign: foreign})
 }
 
 func (a *API) createTransfer(c *gin.Context) error {

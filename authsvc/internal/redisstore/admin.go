@@ -88,6 +88,25 @@ func (s *Store) Commit(ctx context.Context, head adminapi.Head, c admin.Change) 
 	return nil
 }
 
+// Reseal stores entries of the audit log again.
+func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	fields := make([]any, 0, 2*len(entries))
+	for _, e := range entries {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("encode audit entry: %w", err)
+		}
+		fields = append(fields, strconv.FormatInt(e.Seq, 10), text)
+	}
+	if err := s.client.HSet(ctx, auditKey, fields...).Err(); err != nil {
+		return fmt.Errorf("seal audit log anew: %w", err)
+	}
+	return nil
+}
+
 // Restore stores what was stored elsewhere. The log ends at the last entry that
 // is restored.
 func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) error {

@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/redistest"
 )
 
@@ -126,7 +127,7 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 
 func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	s := open(t, redistest.Start(t, "--maxmemory", "4mb").URL())
-	sealer, err := admin.NewSealer([]byte(strings.Repeat("s", 32)))
+	sealer, err := admin.NewSealer(keyring.Ring{[]byte(strings.Repeat("s", 32))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +214,7 @@ const asset = "00112233445566778899aabbccddeeff"
 
 func newService(t *testing.T, s *Store) (*token.Service, *token.Sealer) {
 	t.Helper()
-	sealer, err := token.NewSealer([]byte(strings.Repeat("s", 32)))
+	sealer, err := token.NewSealer(keyring.Ring{[]byte(strings.Repeat("s", 32))})
 	if err != nil {
 		t.Fatal(err)
 	}

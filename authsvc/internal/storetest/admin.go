@@ -34,11 +34,12 @@ func RunAdmin(t *testing.T, open AdminOpener) {
 		"a change is made with its entry or not":     testCommit,
 		"records are found and come in pages":        testRecords,
 		"a key is found by every secret it has":      testFindKey,
+		"entries get other seals":                    testReseal,
 		"of many changes at once each has its place": testManyCommits,
 		"uses are the newest, one for an address":    testUses,
-		"counts add up":                           testCounts,
-		"all of it is there after opening again":  testAdminReopen,
-		"what is restored is as it was committed": testRestore,
+		"counts add up":                              testCounts,
+		"all of it is there after opening again":     testAdminReopen,
+		"what is restored is as it was committed":    testRestore,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
@@ -322,5 +323,34 @@ func testRestore(t *testing.T, open AdminOpener) {
 	equal(t, entries, err, []adminapi.Entry{first})
 	if strings.Contains(fmt.Sprint(entries), authapi.Hash("2")) {
 		t.Error("an entry tells a hash")
+	}
+}
+
+func testReseal(t *testing.T, open AdminOpener) {
+	s := open(t, "a")
+	for i := range 3 {
+		b := apikey.Broker{Name: fmt.Sprint("b", i), Created: made, Modified: made}
+		commitChange(t, s, admin.Change{Broker: &b})
+	}
+	before, err := s.Entries(t.Context(), 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := s.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before[0].Seal, before[1].Seal = "another", "one more"
+	for _, entries := range [][]adminapi.Entry{nil, before[:2]} {
+		if err := s.Reseal(t.Context(), entries); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := s.Entries(t.Context(), 0, 10)
+	if err != nil || !reflect.DeepEqual(after, before) {
+		t.Errorf("got %v, %v; want %v", after, err, before)
+	}
+	if now, err := s.Head(t.Context()); err != nil || now != head {
+		t.Errorf("the log ends at %v, %v; want %v as before", now, err, head)
 	}
 }

@@ -1,36 +1,42 @@
 package token
 
 import (
-	"crypto/hkdf"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"asset-registry/shared/keyring"
 )
 
 // ErrForged is returned for a sealed record that this registry did not seal, or
 // not for the asset in question.
 var ErrForged = errors.New("this is no token record of the asset")
 
-// Sealer seals records, so that whoever keeps one can neither change nor make
-// one. It is safe for concurrent use.
+// Sealer seals records with the current secret, so that whoever keeps one can
+// neither change nor make one, and opens what any of the secrets has sealed. It
+// is safe for concurrent use.
 type Sealer struct {
-	key    []byte
-	parser *jwt.Parser
+	current []byte
+	all     jwt.VerificationKeySet
+	parser  *jwt.Parser
 }
 
 // audience keeps anything else that may be signed from passing for a record.
 const audience = "asset-registry token record"
 
-// NewSealer returns a sealer whose key is derived from the registry's secret
-// (RFC 5869), so that a sealed record is never a signed identity.
-func NewSealer(secret []byte) (*Sealer, error) {
-	key, err := hkdf.Key(sha256.New, secret, nil, audience, sha256.Size)
+// NewSealer returns a sealer whose keys are derived from the registry's secrets,
+// so that a sealed record is never a signed identity.
+func NewSealer(secrets keyring.Ring) (*Sealer, error) {
+	keys, err := secrets.Derive(audience)
 	if err != nil {
-		return nil, fmt.Errorf("derive sealing key: %w", err)
+		return nil, err
 	}
-	return &Sealer{key: key, parser: jwt.NewParser(
+	var all jwt.VerificationKeySet
+	for _, k := range keys {
+		all.Keys = append(all.Keys, k.Key)
+	}
+	return &Sealer{current: keys[0].Key, all: all, parser: jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithAudience(audience),
 		jwt.WithStrictDecoding(),
@@ -58,7 +64,7 @@ func (s *Sealer) Seal(r Record) (string, error) {
 		Generation:       r.Generation,
 		From:             r.From,
 		Former:           r.Former,
-	}).SignedString(s.key)
+	}).SignedString(s.current)
 	if err != nil {
 		return "", fmt.Errorf("seal tokens of asset %s: %w", r.AssetID, err)
 	}
@@ -68,7 +74,7 @@ func (s *Sealer) Seal(r Record) (string, error) {
 // Unseal returns what Seal was given, or ErrForged.
 func (s *Sealer) Unseal(sealed string) (Record, error) {
 	var c claims
-	_, err := s.parser.ParseWithClaims(sealed, &c, func(*jwt.Token) (any, error) { return s.key, nil })
+	_, err := s.parser.ParseWithClaims(sealed, &c, func(*jwt.Token) (any, error) { return s.all, nil })
 	if err != nil {
 		return Record{}, ErrForged
 	}

@@ -116,11 +116,44 @@ func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (aut
 		return authapi.VerifyTokenResponse{}, err
 	}
 	answer := authapi.VerifyTokenResponse{Valid: equal(current.OwnerHash, r.TokenHash) && current.Broker == r.Broker}
-	if sealed, err := s.sealer.Seal(current); err != nil || sealed != r.Sealed { // a record has one sealed form
-		answer.Owner, answer.Sealed = current.Broker, sealed
-		return answer, err
+	if answer.Sealed, err = s.sealer.Seal(current); err != nil {
+		return authapi.VerifyTokenResponse{}, err
 	}
+	if answer.Sealed == r.Sealed { // under a secret, a record has one sealed form
+		answer.Sealed = ""
+		return answer, nil
+	}
+	answer.Owner, answer.Resealed = current.Broker, s.says(r.Sealed, current)
 	return answer, nil
+}
+
+// says tells whether a sealed text says just what a record does, so that only
+// the secret differs that it is sealed with.
+func (s *Service) says(sealed string, r Record) bool {
+	said, err := s.sealer.Unseal(sealed)
+	return err == nil && said == r
+}
+
+// Reseal returns sealed records under the current secret, "" for one that is so
+// already or that no secret of ours has sealed: of those it also returns how many
+// there are.
+func (s *Service) Reseal(sealed []string) (anew []string, foreign int, err error) {
+	anew = make([]string, len(sealed))
+	for i, text := range sealed {
+		r, err := s.sealer.Unseal(text)
+		if err != nil {
+			foreign++
+			continue
+		}
+		again, err := s.sealer.Seal(r)
+		if err != nil {
+			return nil, 0, err
+		}
+		if again != text {
+			anew[i] = again
+		}
+	}
+	return anew, foreign, nil
 }
 
 // newest returns the newer of the sealed record of an asset and the stored one,

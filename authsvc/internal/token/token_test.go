@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/keyring"
 )
 
 const lifetime = 90 * 24 * time.Hour
@@ -76,7 +77,7 @@ func (m *memory) Close() error                { return nil }
 
 func newService(t *testing.T, secret string) (*Service, *memory, *Sealer) {
 	t.Helper()
-	sealer, err := NewSealer([]byte(strings.Repeat(secret, 32)))
+	sealer, err := NewSealer(keyring.Ring{[]byte(strings.Repeat(secret, 32))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 }
 
 func FuzzUnseal(f *testing.F) {
-	sealer, err := NewSealer([]byte(strings.Repeat("a", 32)))
+	sealer, err := NewSealer(keyring.Ring{[]byte(strings.Repeat("a", 32))})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func (s *Service) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest,
 		return authapi.ChangeOwnerResponse{}, err
 	}
 	if done := current.From == r.TransferID && current.Broker == r.Broker && equal(current.Former, r.TransferHash); done {
-		return s.owned(current)
+		return s.owned(current, r.Sealed)
 	}
 	invalid := fault.New(fault.Forbidden, fault.Body, "transfer", "Invalid transfer")
 	if !equal(current.TransferHash, r.TransferHash) {
@@ -127,12 +127,13 @@ func (s *Service) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest,
 		Generation:   current.Generation + 1,
 		From:         t.ID,
 		Former:       current.TransferHash,
-	})
+	}, r.Sealed)
 }
 
-func (s *Service) owned(r Record) (authapi.ChangeOwnerResponse, error) {
+// owned answers with a record that the asset with a sealed one is to have.
+func (s *Service) owned(r Record, before string) (authapi.ChangeOwnerResponse, error) {
 	sealed, err := s.sealer.Seal(r)
-	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: sealed}, err
+	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: sealed, Resealed: sealed != before && s.says(before, r)}, err
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

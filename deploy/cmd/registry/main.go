@@ -32,6 +32,7 @@ type commands struct {
 	Backup  backup  `cmd:"" help:"Write all data into a file, while the registry runs or not."`
 	Restore restore `cmd:"" help:"Make a data directory of a backup."`
 	Check   check   `cmd:"" help:"Look for damage in all data of a registry that is stopped. Ends with 1 if there is any."`
+	Rotate  rotate  `cmd:"" name:"rotate-secret" help:"Give the registry a new secret, while it does not run. The old one stays good beside it until --finish."`
 	Migrate migrate `cmd:"" help:"Copy all data to MongoDB and Redis, while the registry does not run."`
 }
 
@@ -52,6 +53,11 @@ type restore struct {
 
 type check struct {
 	Data string `default:"./data" help:"Directory of the data."`
+}
+
+type rotate struct {
+	Data   string `default:"./data" help:"Directory of the data."`
+	Finish bool   `help:"Remove the old secret, a day or more after the rotation."`
 }
 
 type migrate struct {
@@ -109,6 +115,8 @@ func run(ctx context.Context, args []string) error {
 		return standalone.Restore(c.Restore.From, c.Restore.Data)
 	case "check":
 		return standalone.Check(c.Check.Data, os.Stdout)
+	case "rotate-secret":
+		return c.Rotate.run(ctx)
 	case "migrate":
 		return c.Migrate.run(ctx)
 	default:
@@ -127,6 +135,20 @@ func (n newKey) run(ctx context.Context) error {
 		return nil
 	}
 	fmt.Printf("# The key, shown this once:\n# %s\n- id: %q\n  broker: %q\n  role: %s\n  levels: %q\n  sha256: %s\n", key, n.ID, n.Broker, n.Role, n.Levels, hash)
+	return nil
+}
+
+func (r rotate) run(ctx context.Context) error {
+	done, err := standalone.RotateSecret(ctx, r.Data, r.Finish)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("Sealed anew: %d token records, %d entries of the audit log.\n", done.Records, done.Entries)
+	if r.Finish {
+		fmt.Println("The old secret is gone. Keep no copy of it but in the backups that need it.")
+		return nil
+	}
+	fmt.Println("The new secret is in force. The old one stays good beside it: after 24 hours, stop the registry and run this again with --finish.")
 	return nil
 }
 

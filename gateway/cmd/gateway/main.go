@@ -17,7 +17,7 @@ import (
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
-	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
 )
 
@@ -28,8 +28,8 @@ type settings struct {
 	Addr           string          `default:"127.0.0.1:8080" help:"Address to listen on."`
 	AssetsURL      []string        `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services, with commas between them; a host name with several addresses stands for all of them."`
 	AuthURL        []string        `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services, likewise."`
-	SecretFile     string          `required:"" help:"File with the secret that the services share, at least 32 bytes."`
-	ServerID       string          `name:"server-id" help:"Given to clients as the cookie SERVER_ID, the same at all gateways; by default made of the secret. Change it when older data was restored: synchronisers then start over."`
+	SecretFile     string          `required:"" help:"File with the secret that the services share, at least 32 bytes. While it is rotated it has two lines: the secret that signs and seals, then the other one."`
+	ServerID       string          `name:"server-id" help:"Given to clients as the cookie SERVER_ID, the same at all gateways; by default made of the secret, and required while there are two. Change it when older data was restored: synchronisers then start over."`
 	BaseURL        string          `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
 	MaxBody        int64           `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout        time.Duration   `default:"10s" help:"Longest time for a request."`
@@ -100,7 +100,7 @@ func check(file string, args []string) error {
 		faults = nil // that it is missing is told already
 	}
 	if s.SecretFile == "" || faults != nil {
-		c.Secret = make([]byte, identity.MinSecret)
+		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)}
 	}
 	_, unreadable := s.TLS.Config(c.Log)
 	if err := errors.Join(malformed, faults, c.Validate(), unreadable); err != nil {
@@ -117,11 +117,11 @@ func parse(args []string) (settings, error) {
 }
 
 func (s settings) config() (gateway.Config, error) {
-	secret, err := config.Secret(s.SecretFile)
+	secrets, err := keyring.Read(s.SecretFile)
 	return gateway.Config{
 		AssetsURLs:     s.AssetsURL,
 		AuthURLs:       s.AuthURL,
-		Secret:         secret,
+		Secrets:        secrets,
 		ServerID:       s.ServerID,
 		BaseURL:        s.BaseURL,
 		MaxBody:        s.MaxBody,

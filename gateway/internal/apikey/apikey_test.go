@@ -22,6 +22,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 )
 
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
@@ -42,11 +43,15 @@ func TestHash(t *testing.T) {
 	}
 }
 
-func TestASeedTakesTheKeyTheNameAndTheSecret(t *testing.T) {
-	seed := func(authorization, name, secret string) string {
+func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
+	seed := func(authorization, name string, secrets ...string) string {
 		t.Helper()
-		got, err := Seed(http.Header{"Authorization": {authorization}}, name, []byte(secret))
-		if err != nil || len(got) != 64 {
+		var ring keyring.Ring
+		for _, secret := range secrets {
+			ring = append(ring, []byte(secret))
+		}
+		got, err := Seeds(http.Header{"Authorization": {authorization}}, name, ring)
+		if err != nil || len(got) != 65*len(secrets)-1 {
 			t.Fatalf("got %s, %v", got, err)
 		}
 		return got
@@ -70,7 +75,10 @@ func TestASeedTakesTheKeyTheNameAndTheSecret(t *testing.T) {
 			t.Errorf("with another %s it is the same", name)
 		}
 	}
-	if got, err := Seed(http.Header{}, "name", []byte("secret")); fault.KindOf(err) != fault.Unauthorized || got != "" {
+	if got, both := want+","+seed(basic("key:"), "name", "new"), seed(basic("key:"), "name", "secret", "new"); both != got {
+		t.Errorf("with two secrets: got %s, want %s", both, got)
+	}
+	if got, err := Seeds(http.Header{}, "name", keyring.Ring{[]byte("secret")}); fault.KindOf(err) != fault.Unauthorized || got != "" {
 		t.Errorf("without a key: %s, %v", got, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/keyring"
 )
 
 // maxHeader is the longest Authorization header that is looked at, in bytes.
@@ -29,20 +30,25 @@ func Hash(h http.Header) (string, error) {
 	return authapi.Hash(key), nil
 }
 
-// Seed returns what is made of the API key, a name that its holder has given,
-// and the registry's secret, in hex: nobody makes it again without all three.
-func Seed(h http.Header, name string, secret []byte) (string, error) {
+// Seeds returns what is made of the API key, a name that its holder has given,
+// and each of the registry's secrets, in hex, with commas between: nobody makes
+// one again without all three.
+func Seeds(h http.Header, name string, secrets keyring.Ring) (string, error) {
 	key, err := of(h)
 	if err != nil {
 		return "", err
 	}
-	own, err := hkdf.Key(sha256.New, []byte(key), secret, "asset-registry idempotency", sha256.Size)
-	if err != nil {
-		return "", fmt.Errorf("derive seed: %w", err)
+	seeds := make([]string, len(secrets))
+	for i, s := range secrets {
+		own, err := hkdf.Key(sha256.New, []byte(key), s, "asset-registry idempotency", sha256.Size)
+		if err != nil {
+			return "", fmt.Errorf("derive seed: %w", err)
+		}
+		mac := hmac.New(sha256.New, own)
+		mac.Write([]byte(name))
+		seeds[i] = hex.EncodeToString(mac.Sum(nil))
 	}
-	mac := hmac.New(sha256.New, own)
-	mac.Write([]byte(name))
-	return hex.EncodeToString(mac.Sum(nil)), nil
+	return strings.Join(seeds, ","), nil
 }
 
 // of returns the API key of a request: the user name of Basic authentication

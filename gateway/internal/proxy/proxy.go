@@ -66,23 +66,45 @@ func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request
 	return u.forward(w, r)
 }
 
-// Get asks for an asset in nobody's name. It returns the fault that the
-// upstream answers with, one of kind NotFound if there is no such asset.
+// Get sends a GET in nobody's name. It returns the fault that the upstream
+// answers with, one of kind NotFound if nothing is at the path.
 func (u *Upstream) Get(ctx context.Context, path string) error {
-	to := url.URL{Scheme: "http", Host: "assetsvc", Path: path}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
+	resp, err := u.send(ctx, http.MethodGet, path)
 	if err != nil {
-		return fmt.Errorf("address asset service: %w", err)
-	}
-	if err := u.prepare(r, Request{Path: path}); err != nil {
 		return err
-	}
-	resp, err := u.transport.RoundTrip(r)
-	if err != nil {
-		return unavailable(err)
 	}
 	defer resp.Body.Close()
 	return faulthttp.Read(resp)
+}
+
+// Missing returns the upstream's fault of kind NotFound if nothing is at a path,
+// else nil. The object itself does not travel: HEAD asks whether it exists. An
+// answer to HEAD has no body, so the fault is asked for with GET.
+func (u *Upstream) Missing(ctx context.Context, path string) error {
+	resp, err := u.send(ctx, http.MethodHead, path)
+	if err != nil {
+		return err
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusNotFound {
+		return err
+	}
+	return u.Get(ctx, path)
+}
+
+func (u *Upstream) send(ctx context.Context, method, path string) (*http.Response, error) {
+	to := url.URL{Scheme: "http", Host: "assetsvc", Path: path}
+	r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("address asset service: %w", err)
+	}
+	if err := u.prepare(r, Request{Path: path}); err != nil {
+		return nil, err
+	}
+	resp, err := u.transport.RoundTrip(r)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	return resp, nil
 }
 
 // unavailable is the fault of an asset service that did not answer; cause is

@@ -3,11 +3,13 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -46,7 +49,7 @@ func TestTakeToken(t *testing.T) {
 
 func newSigner(t *testing.T) *identity.Signer {
 	t.Helper()
-	signer, err := identity.NewSigner(bytes.Repeat([]byte("s"), identity.MinSecret), time.Now)
+	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +150,34 @@ func TestGetTellsWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestMissingTransfersNoAsset asks for what is there and for what is not, and
+// holds that the asset's bytes are never asked for.
+func TestMissingTransfersNoAsset(t *testing.T) {
+	var asked []string
+	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path)
+		if r.URL.Path == "/missing" {
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"status":"error","errors":[{"location":"url","name":"item_id","description":"Not Found"}]}`)
+		}
+	})) {
+		t.Run(name, func(t *testing.T) {
+			asked = nil
+			err := u.Missing(t.Context(), "/missing")
+			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.NotFound || f.Details[0].Name != "item_id" {
+				t.Errorf("missing: got %v, want the fault url/item_id", err)
+			}
+			if err := u.Missing(t.Context(), "/there"); err != nil {
+				t.Errorf("there: got %v, want none", err)
+			}
+			want := []string{"HEAD /missing", "GET /missing", "HEAD /there"}
+			if !slices.Equal(asked, want) {
+				t.Errorf("asked %q, want %q", asked, want)
+			}
+		})
+	}
+}
+
 func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
@@ -159,8 +190,10 @@ func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 	if recorder.Body.Len() > 0 {
 		t.Errorf("the answer has begun: %s", recorder.Body)
 	}
-	if err := u.Get(t.Context(), "/"); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("got %v", err)
+	for name, ask := range map[string]func(context.Context, string) error{"Get": u.Get, "Missing": u.Missing} {
+		if err := ask(t.Context(), "/"); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("%s: got %v, want kind Unavailable", name, err)
+		}
 	}
 }
 

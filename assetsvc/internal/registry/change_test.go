@@ -1,0 +1,232 @@
+package registry_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+var plainRules = asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
+
+// both meets whoever comes from either side, and fails if only one comes.
+type both chan struct{}
+
+func (b both) meet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	select {
+	case b <- struct{}{}:
+		return nil
+	case <-b:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// meetingTokens and meetingStore answer only while the other one is asked.
+type meetingTokens struct {
+	tokens
+	both both
+}
+
+func (m *meetingTokens) IssueTokens(ctx context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
+	if err := m.both.meet(ctx); err != nil {
+		return authapi.IssueTokensResponse{}, err
+	}
+	return m.tokens.IssueTokens(ctx, r)
+}
+
+type meetingStore struct {
+	registry.Store
+	both both
+}
+
+func (m *meetingStore) NextNumber(ctx context.Context, day string) (int, error) {
+	if err := m.both.meet(ctx); err != nil {
+		return 0, err
+	}
+	return m.Store.NextNumber(ctx, day)
+}
+
+func TestACreationFetchesNumberAndTokensAtTheSameTime(t *testing.T) {
+	_, kept, _, _ := open(t)
+	meeting := make(both)
+	r := registry.New(&meetingStore{kept, meeting}, &meetingTokens{both: meeting}, plainRules, time.Now)
+	created, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)})
+	if err != nil || created.Token != "token" || !strings.Contains(string(created.Body), `"assetID":"UA-AR-DGF-`) {
+		t.Errorf("got %s, %v; want a numbered asset with its token", told(created), err)
+	}
+}
+
+// counting is an auth service that notes the sealed records it is asked about.
+type counting struct {
+	handing
+	asked []string
+}
+
+func (c *counting) VerifyToken(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	c.asked = append(c.asked, r.Sealed)
+	return c.tokens.VerifyToken(ctx, r)
+}
+
+func (c *counting) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
+	c.asked = append(c.asked, r.Sealed)
+	return c.handing.ChangeOwner(ctx, r)
+}
+
+// resealing is a store in which others are faster once, and give the asset other tokens.
+type resealing struct {
+	registry.Store
+	t    *testing.T
+	done bool
+}
+
+func (s *resealing) Replace(ctx context.Context, r registry.Record) (int64, error) {
+	if !s.done {
+		s.done = true
+		others, err := s.Get(ctx, r.ID, registry.AnySize)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		others.Sealed = "other tokens"
+		if _, err := s.Store.Replace(ctx, others); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return s.Store.Replace(ctx, r)
+}
+
+// TestATokenIsVerifiedOnceForASealedRecord counts what the auth service is asked
+// while others change the asset, as often as a change is tried, or hand it over.
+func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
+	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
+	for name, change := range map[string]func(r *registry.Registry, id string) error{
+		"a change": func(r *registry.Registry, id string) error {
+			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false)
+			return err
+		},
+		"a change of a part": func(r *registry.Registry, id string) error {
+			_, _, err := r.ChangePart(t.Context(), owner, place(t, id, "decisions", ""), "token", asset.Add, registry.Input{Fields: parse(t, validDecision)})
+			return err
+		},
+		"a handover": func(r *registry.Registry, id string) error {
+			_, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, kept, _, id := open(t)
+			keys := &counting{}
+			kept.times = 15
+			if err := change(registry.New(kept, keys, plainRules, time.Now), id); err != nil {
+				t.Fatal(err)
+			}
+			if want := []string{""}; !slices.Equal(keys.asked, want) {
+				t.Errorf("with 15 changes before it, asked about %q, want %q", keys.asked, want)
+			}
+			_, kept, _, id = open(t)
+			keys = &counting{}
+			if err := change(registry.New(&resealing{Store: kept, t: t}, keys, plainRules, time.Now), id); err != nil {
+				t.Fatal(err)
+			}
+			if want := []string{"", "other tokens"}; !slices.Equal(keys.asked, want) {
+				t.Errorf("with other tokens amid it, asked about %q, want %q", keys.asked, want)
+			}
+		})
+	}
+}
+
+// handed is an auth service to which a token is good only with the record that
+// the asset was created with.
+type handed struct{ tokens }
+
+func (*handed) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	return authapi.VerifyTokenResponse{Valid: r.Sealed == ""}, nil
+}
+
+func TestATokenIsNoGoodOnceTheAssetIsHandedOverAmidTheChange(t *testing.T) {
+	_, kept, _, id := open(t)
+	r := registry.New(&resealing{Store: kept, t: t}, &handed{}, plainRules, time.Now)
+	_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false)
+	if fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("the former owner's change: got %v, want kind Forbidden", err)
+	}
+}
+
+// slow is an auth service that answers brokers when it is told to.
+type slow struct {
+	seeded
+	asked, answer chan struct{}
+}
+
+func (s slow) wait() {
+	s.asked <- struct{}{}
+	<-s.answer
+}
+
+func (s slow) VerifyToken(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
+	s.wait()
+	return s.seeded.VerifyToken(ctx, r)
+}
+
+func (s slow) IssueTokens(ctx context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
+	s.wait()
+	return s.seeded.IssueTokens(ctx, r)
+}
+
+func (s slow) ChangeOwner(context.Context, authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
+	s.wait()
+	return authapi.ChangeOwnerResponse{Owner: "new", Sealed: "new"}, nil
+}
+
+// TestNobodyWaitsForAVerification has the concierge change an asset while the
+// auth service thinks about another request for it: both have the same turn.
+func TestNobodyWaitsForAVerification(t *testing.T) {
+	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
+	for name, do := range map[string]func(r *registry.Registry, id string) error{
+		"of an owner token": func(r *registry.Registry, id string) error {
+			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false)
+			return err
+		},
+		"of a transfer token": func(r *registry.Registry, id string) error {
+			_, err := r.ChangeOwner(t.Context(), owner, id, nil, registry.Handover{Transfer: "t", Token: "x"})
+			return err
+		},
+		"for a repeated creation": func(r *registry.Registry, _ string) error {
+			_, err := r.Create(t.Context(), owner, in)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fast, _, store, now := openSeeded(t)
+			created, err := fast.Create(t.Context(), owner, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys := slow{asked: make(chan struct{}), answer: make(chan struct{})}
+			r := registry.New(store, keys, plainRules, now.read)
+			done := make(chan error, 1)
+			go func() { done <- do(r, created.ID) }()
+			<-keys.asked
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
+			if _, _, err := r.ChangePart(ctx, concierge, place(t, created.ID, "related_processes", ""), "", asset.Add, registry.Input{Fields: process}); err != nil {
+				t.Errorf("meanwhile the concierge got %v", err)
+			}
+			close(keys.answer)
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,81 @@
+package admin_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/keyring"
+)
+
+// TestTheAuditLogOutlivesItsSecret takes a log through a rotation from secret a to b.
+func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
+	store := openBolt(t)
+	a, b := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)
+	with := func(secrets ...[]byte) *admin.Service {
+		t.Helper()
+		sealer, err := admin.NewSealer(keyring.Ring(secrets))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return admin.NewService(store, sealer, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	}
+	write := func(s *admin.Service, name string) {
+		t.Helper()
+		if _, err := s.CreateBroker(t.Context(), operator, adminapi.NewBroker{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	problems := func(s *admin.Service) []string {
+		t.Helper()
+		found, err := s.Check(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Problems
+	}
+	write(with(a), "first")
+	entries, err := store.Entries(t.Context(), 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, entries[0].Seal, _ = strings.Cut(entries[0].Seal, ":") // as it was before seals had names
+	if err := store.Reseal(t.Context(), entries); err != nil {
+		t.Fatal(err)
+	}
+	write(with(a), "second")
+	write(with(b, a), "third")
+	head, err := store.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*admin.Service{"a, then b": with(a, b), "b, then a": with(b, a)} {
+		if got := problems(s); len(got) > 0 {
+			t.Errorf("with %s: got %q, want none", name, got)
+		}
+	}
+	want := []string{"entry 1 was not written by this registry", "entry 2 is sealed with a secret that is none of this registry's"}
+	if got := problems(with(b)); !slices.Equal(got, want) {
+		t.Errorf("with b, too early: got %q, want %q", got, want)
+	}
+	if n, err := with(b).Reseal(t.Context()); err == nil || n != 0 {
+		t.Errorf("sealing anew without a: got %d, %v; want a refusal", n, err)
+	}
+	for _, want := range []int{2, 0} {
+		if n, err := with(b, a).Reseal(t.Context()); err != nil || n != want {
+			t.Errorf("sealed anew: got %d, %v; want %d", n, err, want)
+		}
+	}
+	if got := problems(with(b)); len(got) > 0 {
+		t.Errorf("with b, in the end: got %q, want none", got)
+	}
+	if now, err := store.Head(t.Context()); err != nil || now != head {
+		t.Errorf("the log ends at %v, %v; want %v as before", now, err, head)
+	}
+}

@@ -1,0 +1,34 @@
+package console
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"asset-registry/shared/keyring"
+)
+
+func TestASessionOutlivesItsSecret(t *testing.T) {
+	a, b := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)
+	with := func(secrets ...[]byte) *sealer {
+		t.Helper()
+		s, err := newSealer(keyring.Ring(secrets))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	want := session{Hash: "hash", Begun: time.Unix(1, 0).UTC(), Used: time.Unix(2, 0).UTC()}
+	text, err := with(a).close(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]*sealer{"a, then b": with(a, b), "b, then a": with(b, a)} {
+		if got, ok := s.open(text); !ok || got != want {
+			t.Errorf("with %s: got %+v, %v; want %+v", name, got, ok, want)
+		}
+	}
+	if got, ok := with(b).open(text); ok {
+		t.Errorf("with b alone: got %+v, want none", got)
+	}
+}

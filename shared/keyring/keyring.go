@@ -1,0 +1,101 @@
+// Package keyring holds the secret that the services of one registry share, and
+// the former ones beside it while it is rotated.
+//
+// The first of a Ring is the current secret: it alone signs and seals. All of
+// them verify and open. So services whose rings have the same secrets in any
+// order understand each other, and a rotation is three rolling restarts: first
+// all learn the new secret as the second one, then it comes first, then the old
+// one goes. Before that, everything that is stored is sealed anew.
+package keyring
+
+import (
+	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+const (
+	// MinLength is the least length of a secret, in bytes (RFC 7518, 3.2).
+	MinLength = 32
+	// Max is how many secrets a ring may have.
+	Max = 4
+)
+
+// Ring is the secrets of a registry, the current one first. A program does not
+// change it.
+type Ring [][]byte
+
+// Read reads a ring from a file: one secret a line, the current one first. White
+// space around a secret does not count.
+func Read(file string) (Ring, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the secret: %w", err)
+	}
+	var r Ring
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			r = append(r, []byte(line))
+		}
+	}
+	if err := r.Check(); err != nil {
+		return nil, fmt.Errorf("the secret in %s: %w", file, err)
+	}
+	return r, nil
+}
+
+// Check reports everything that is wrong with the ring, and no secret.
+func (r Ring) Check() error {
+	var faults []error
+	if len(r) == 0 {
+		faults = append(faults, errors.New("there is none"))
+	}
+	if len(r) > Max {
+		faults = append(faults, fmt.Errorf("there are %d secrets, and may be at most %d: the current one first, one a line", len(r), Max))
+	}
+	for i, s := range r {
+		if len(s) < MinLength {
+			faults = append(faults, fmt.Errorf("secret %d has %d bytes, and needs at least %d", i+1, len(s), MinLength))
+		}
+		if slices.ContainsFunc(r[:i], func(before []byte) bool { return bytes.Equal(before, s) }) {
+			faults = append(faults, fmt.Errorf("secret %d stands there twice", i+1))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Current returns the secret that signs and seals.
+func (r Ring) Current() []byte { return r[0] }
+
+// Key is a key that was derived from one of the secrets.
+type Key struct {
+	Name string // tells the secret from others, and nothing of it
+	Key  []byte // 32 bytes
+}
+
+// nameSize is the length of a secret's name, in bytes.
+const nameSize = 4
+
+// Derive returns keys for a purpose, one of each secret, the current one's first
+// (RFC 5869).
+func (r Ring) Derive(purpose string) ([]Key, error) {
+	keys := make([]Key, len(r))
+	for i, s := range r {
+		key, err := hkdf.Key(sha256.New, s, nil, purpose, sha256.Size)
+		if err != nil {
+			return nil, fmt.Errorf("derive key of the %s: %w", purpose, err)
+		}
+		name, err := hkdf.Key(sha256.New, s, nil, "asset-registry name of a secret", nameSize)
+		if err != nil {
+			return nil, fmt.Errorf("derive name of a secret: %w", err)
+		}
+		keys[i] = Key{hex.EncodeToString(name), key}
+	}
+	return keys, nil
+}
