@@ -5,7 +5,7 @@ APART       := deploy/console deploy/devmongo deploy/faults deploy/k8s/check dep
 PACKAGES    := $(addsuffix /...,$(addprefix ./,$(MODULES)))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
-FUZZTIME    ?= 5s
+FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
 DATA        ?= ./data
 
@@ -44,6 +44,7 @@ test-k8s: ## the manifests for Kubernetes, without a cluster: by the API server'
 
 e2e: test-console ## scenarios on one process and on three, restarts, crashes, faults, the feed checked in short, the console
 	go test -count=1 -timeout 25m ./deploy/e2e/...
+	go test -count=1 -timeout 10m ./deploy/attack
 	go test -count=1 -timeout 25m ./deploy/feedcheck
 	cd deploy/faults && GOWORK=off go test -race -count=1 -timeout 10m .
 
@@ -66,8 +67,8 @@ model: setup ## the feed's protocol through everything that can happen, and what
 model-quick: setup ## the same in a smaller model
 	@deploy/model/check.sh quick
 
-fuzz: ## each fuzz target for FUZZTIME
-	@deploy/fuzz.sh $(FUZZTIME)
+fuzz: ## each fuzz target for FUZZCOUNT inputs
+	@deploy/fuzz.sh $(FUZZCOUNT)
 
 bench: build ## measure, beside the limits of what is measured
 	go run ./deploy/bench -bin bin
@@ -80,8 +81,9 @@ bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are b
 	cd deploy/peers/caddy && GOWORK=off go build -o ../../../bin/peers/caddy .
 	go run ./deploy/benchgateway -bin bin -peers bin/peers
 
-soak: setup build ## SOAKTIME of mixed load at 80 % of what can be borne, with something broken every half minute
+soak: setup build ## SOAKTIME of mixed load at 80 % of what can be borne, with something broken every half minute; then attacks
 	go run ./deploy/soak -bin bin -for $(SOAKTIME)
+	go test -count=1 -v -timeout 60m ./deploy/attack -long
 
 images: ## the services' images for Docker, from scratch, with a list of what is in them
 	@deploy/images/build.sh

@@ -55,7 +55,7 @@ func add[N int64 | float64](told map[string]float64, name string, points []metri
 func labels(of attribute.Set) string {
 	text, separator := "", "{"
 	for _, a := range of.ToSlice() {
-		text += separator + a.Value.Emit()
+		text += separator + a.Value.String()
 		separator = ","
 	}
 	if text != "" {
