@@ -135,6 +135,7 @@ type Server struct {
 	store   registry.Store
 	auth    *upstream.Pool // nil: in the same process
 	handler http.Handler
+	silence func() error // ends the metrics that are asked for
 }
 
 // New opens the store and returns a service that is ready to answer.
@@ -151,7 +152,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{}
+	s := &Server{silence: func() error { return nil }}
 	if s.store, err = c.openStore(ctx); err != nil {
 		return nil, err
 	}
@@ -169,6 +170,11 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := assets.Measure(c.Telemetry.Meter()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	silence, err := memory.Measure(c.Telemetry.Meter(), map[string]memory.Part{"answers": held.Answers, "work": held.Work})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.silence = silence
 	engine := httpserver.NewEngine(httpserver.Options{Name: "assetsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready, Telemetry: c.Telemetry})
 	httpapi.New(assets, c.Zone, c.MaxBody, held).Route(engine, signer)
 	s.handler = engine
@@ -183,5 +189,5 @@ func (s *Server) Close() error {
 	if s.auth != nil {
 		defer s.auth.Close()
 	}
-	return s.store.Close()
+	return errors.Join(s.silence(), s.store.Close())
 }

@@ -23,19 +23,19 @@ const compressFrom = 1400
 type edge struct {
 	next       http.Handler
 	compressed http.Handler // next, with its answers compressed
-	encoders   *memory.Budget
+	encoders   *memory.Budget // for their memory
 	proxies    clientaddr.Proxies
 	origins    []string
 }
 
-func newEdge(next http.Handler, c Config) (http.Handler, error) {
+func newEdge(next http.Handler, c Config, encoders *memory.Budget) (http.Handler, error) {
 	// A compressed answer is another representation, and so has another entity
 	// tag (RFC 9110, 8.8.3.3): the plain one with this ending.
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(compressFrom), gzhttp.ContentTypes([]string{"application/json", "application/javascript"}), gzhttp.SuffixETag(tagEnding+"gzip"))
 	if err != nil {
 		return nil, fmt.Errorf("compress answers: %w", err)
 	}
-	return edge{next, compress(next), memory.NewBudget(c.Memory / 8), c.TrustedProxies, c.Manners.CORSOrigins}, nil
+	return edge{next, compress(next), encoders, c.TrustedProxies, c.Manners.CORSOrigins}, nil
 }
 
 // encoderSize is how much memory compressing an answer takes, in bytes. Where

@@ -163,21 +163,22 @@ func (c Config) withDefaults() Config {
 
 // Server is a running gateway.
 type Server struct {
-	config  Config
-	assets  *proxy.Upstream
-	auth    *authapi.Client
-	pools   []*upstream.Pool // of the services that are not in this process
-	keys    *apikey.Cache    // in front of auth
-	usage   *apikey.Usage
-	limits  *ratelimit.Limiter
-	inside  atomic.Int64   // requests under way
-	bodies  *memory.Budget // of requests, being received and forwarded
-	healthy healthCheck
-	crowded metric.Int64Counter // requests that were too many at once
-	decided decisions           // of the limits
-	shared  *ratelimit.Shared   // what limits count in, if that is Redis
-	routes  gin.RoutesInfo
-	handler http.Handler
+	config   Config
+	assets   *proxy.Upstream
+	auth     *authapi.Client
+	pools    []*upstream.Pool // of the services that are not in this process
+	keys     *apikey.Cache    // in front of auth
+	usage    *apikey.Usage
+	limits   *ratelimit.Limiter
+	inside   atomic.Int64   // requests under way
+	bodies   *memory.Budget // of requests, being received and forwarded
+	encoders *memory.Budget // of answers
+	healthy  healthCheck
+	crowded  metric.Int64Counter // requests that were too many at once
+	decided  decisions           // of the limits
+	shared   *ratelimit.Shared   // what limits count in, if that is Redis
+	routes   gin.RoutesInfo
+	handler  http.Handler
 
 	silence func() error       // ends the metrics that are asked for
 	stop    context.CancelFunc // of what runs beside the requests
@@ -194,7 +195,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, bodies: memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)), decided: newDecisions(), silence: func() error { return nil }, stop: func() {}}
+	s := &Server{
+		config:   c,
+		bodies:   memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)),
+		encoders: memory.NewBudget(c.Memory / 8),
+		decided:  newDecisions(),
+		silence:  func() error { return nil },
+		stop:     func() {},
+	}
 	if s.assets, err = s.assetService(signer); err != nil {
 		return nil, err
 	}
@@ -216,7 +224,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.timeoutOf, Ready: s.ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
 	})
 	s.route(engine)
-	if s.handler, err = newEdge(engine, c); err != nil {
+	if s.handler, err = newEdge(engine, c, s.encoders); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -241,6 +249,11 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 		return err
 	}
 	s.silence = func() error { return errors.Join(keys(), decided()) }
+	held, err := memory.Measure(meter, map[string]memory.Part{"bodies": s.bodies, "encoders": s.encoders})
+	if err != nil {
+		return err
+	}
+	s.silence = func() error { return errors.Join(keys(), decided(), held()) }
 	return nil
 }
 

@@ -46,6 +46,8 @@ type Config struct {
 
 	TransferLifetime time.Duration `default:"2160h" help:"How long a transfer that nobody uses is kept. It holds for transfers made from then on."`
 
+	Memory int64 `help:"Bytes of memory that the process may use: parts of it bound what requests hold. 0 is GOMEMLIMIT, the control group's limit, or the machine's memory, whichever is least."`
+
 	TrustedProxies []netip.Prefix  `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
 	Limits         gateway.Limits  `embed:""`
 	Manners        gateway.Manners `embed:""`
@@ -172,6 +174,7 @@ func (c Config) assets(secrets keyring.Ring, log *slog.Logger, t *telemetry.Tele
 		CodeLists:  c.CodeLists,
 		Sandbox:    c.Sandbox,
 		MaxBody:    c.MaxBody,
+		Memory:     c.Memory,
 		Timeout:    c.Timeout,
 		Log:        log.With("service", "assetsvc"),
 		Telemetry:  t,
@@ -186,6 +189,7 @@ func (c Config) gateway(secrets keyring.Ring, log *slog.Logger, t *telemetry.Tel
 		ServerID:  c.ServerID,
 		BaseURL:   c.BaseURL,
 		MaxBody:   c.MaxBody,
+		Memory:    c.Memory,
 		Timeout:   c.Timeout,
 		Limits:    c.Limits.OrDefault(c.Sandbox),
 		Log:       log.With("service", "gateway"),

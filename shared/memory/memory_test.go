@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"asset-registry/shared/metrictest"
 )
 
 func TestLimitIsNoMoreThanGOMEMLIMIT(t *testing.T) {
@@ -145,5 +147,24 @@ func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
 	}
 	if got := len(a.shared); got != 0 {
 		t.Errorf("got %d answers remembered at the end, want 0", got)
+	}
+}
+
+func TestMemoryIsMeasured(t *testing.T) {
+	meter, b := metrictest.New(), NewBudget(100)
+	silence, err := Measure(meter, map[string]Part{"bodies": b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Hold(60)
+	b.Hold(60)
+	told := meter.Read(t)
+	for name, want := range map[string]float64{"registry.memory.used{bodies": 60, "registry.memory.size{bodies": 100, "registry.memory.refused{bodies": 1} {
+		if got := told[name+"}"]; got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	if err := silence(); err != nil {
+		t.Errorf("silence: got %v, want nil", err)
 	}
 }

@@ -44,6 +44,7 @@ type settings struct {
 	Sandbox      bool          `help:"Accept sandboxParameters."`
 	MaxBody      int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout      time.Duration `default:"10s" help:"Longest time for a request."`
+	Memory       int64         `help:"Bytes of memory that the process may use: parts of it bound what requests hold. 0 is GOMEMLIMIT, the control group's limit, or the machine's memory, whichever is least."`
 	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of the store (MongoDB)."`
 	StoreLease   time.Duration `default:"3s" help:"How long a batch of another asset service may stall before it is fenced (MongoDB)."`
 }
@@ -110,6 +111,7 @@ func (s settings) run(ctx context.Context) error {
 			Sandbox:      s.Sandbox,
 			MaxBody:      s.MaxBody,
 			Timeout:      s.Timeout,
+			Memory:       s.Memory,
 			Log:          log,
 			Telemetry:    t,
 			StoreTimeout: s.StoreTimeout,

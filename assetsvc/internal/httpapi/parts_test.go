@@ -41,6 +41,11 @@ type service struct {
 
 func newService(t *testing.T) service {
 	t.Helper()
+	return newServiceWith(t, NewMemory(1<<30))
+}
+
+func newServiceWith(t *testing.T, m Memory) service {
+	t.Helper()
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +61,7 @@ func newService(t *testing.T) service {
 	}
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute, Ready: store.Ready})
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
-	New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20, NewMemory(1<<30)).Route(engine, signer)
+	New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20, m).Route(engine, signer)
 	return service{engine, signer}
 }
 

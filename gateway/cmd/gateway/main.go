@@ -33,6 +33,7 @@ type settings struct {
 	BaseURL        string          `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
 	MaxBody        int64           `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout        time.Duration   `default:"10s" help:"Longest time for a request."`
+	Memory         int64           `help:"Bytes of memory that the process may use: parts of it bound what requests hold. 0 is GOMEMLIMIT, the control group's limit, or the machine's memory, whichever is least."`
 	KeyTTL         time.Duration   `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
 	TrustedProxies []netip.Prefix  `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
 	Limits         gateway.Limits  `embed:""`
@@ -126,6 +127,7 @@ func (s settings) config() (gateway.Config, error) {
 		BaseURL:        s.BaseURL,
 		MaxBody:        s.MaxBody,
 		Timeout:        s.Timeout,
+		Memory:         s.Memory,
 		KeyTTL:         s.KeyTTL,
 		Limits:         s.Limits.OrDefault(false),
 		TrustedProxies: s.TrustedProxies,
