@@ -1,64 +1,25 @@
 package boltfile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/disktest"
 )
-
-// disk returns a directory that is a small file system of its own.
-func disk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); err != nil {
-		t.Skipf("who runs this test may not mount a file system: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fill takes all room of a disk, and returns how to give it back.
-func fill(t *testing.T, dir string) (free func()) {
-	t.Helper()
-	path := filepath.Join(dir, "filler")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for block := bytes.Repeat([]byte("x"), 4096); ; {
-		if _, err := file.Write(block); errors.Is(err, syscall.ENOSPC) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 func put(f *File, key string, size int) error {
 	return f.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(bigBucket).Put([]byte(key), make([]byte, size)) })
 }
 
 func TestAFullDiskIsToldAndLeft(t *testing.T) {
-	dir := disk(t)
+	dir := disktest.New(t, 16)
 	f, err := Open(filepath.Join(dir, "file"), testOptions)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +29,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 		t.Fatalf("got %v, want it ready", err)
 	}
 	for round := range 3 {
-		free := fill(t, dir)
+		free := disktest.Fill(t, dir)
 		stored := map[string]bool{}
 		var refused error
 		for i := 0; refused == nil; i++ {
@@ -130,7 +91,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestAFullDiskIsNoReasonNotToOpen(t *testing.T) {
-	dir := disk(t)
+	dir := disktest.New(t, 16)
 	path := filepath.Join(dir, "file")
 	f, err := Open(path, testOptions)
 	if err != nil {
@@ -139,7 +100,7 @@ func TestAFullDiskIsNoReasonNotToOpen(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fill(t, dir)
+	disktest.Fill(t, dir)
 	if f, err = Open(path, testOptions); err != nil {
 		t.Fatal(err)
 	}

@@ -1,55 +1,16 @@
 package e2e
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"asset-registry/deploy/processes"
+	"asset-registry/shared/disktest"
 )
-
-// disk returns a directory that is a small file system of its own.
-func disk(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
-		t.Skipf("who runs this test may not mount a file system: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-// fill takes all room of a disk, and returns how to give it back.
-func fill(t *testing.T, dir string) (free func()) {
-	t.Helper()
-	path := filepath.Join(dir, "filler")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for block := bytes.Repeat([]byte("x"), 4096); ; {
-		if _, err := file.Write(block); errors.Is(err, syscall.ENOSPC) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return func() {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // probes are the questions whether changes can be stored.
 var probes = []string{"/api/2.5/health", "/readyz"}
@@ -86,7 +47,7 @@ func recovers(t *testing.T, a api) {
 }
 
 func TestFullDisk(t *testing.T) {
-	dir := disk(t)
+	dir := disktest.New(t, 24)
 	addr, output := freeAddr(t), &processes.Output{}
 	a := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, filepath.Join(dir, "data"), output)
@@ -103,7 +64,7 @@ func TestFullDisk(t *testing.T) {
 		return status
 	}
 	for range 2 {
-		free = fill(t, dir)
+		free = disktest.Fill(t, dir)
 		status := 201
 		for status == 201 {
 			status = create()
@@ -135,7 +96,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestFullDiskOfTokensAlone(t *testing.T) {
-	small, dir := disk(t), filepath.Join(t.TempDir(), "data")
+	small, dir := disktest.New(t, 24), filepath.Join(t.TempDir(), "data")
 	addr := freeAddr(t)
 	a := api{"http://" + addr, "2.5"}
 	if err := standalone(t, addr, dir, &processes.Output{}).Stop(); err != nil {
@@ -146,7 +107,7 @@ func TestFullDiskOfTokensAlone(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(moved, text, 0o600), os.Remove(tokens), os.Symlink(moved, tokens)); err != nil {
 		t.Fatal(err)
 	}
-	free := fill(t, small) // before the registry sets room aside
+	free := disktest.Fill(t, small) // before the registry sets room aside
 	registry, err := processes.StartAny(t.Context(), addr, &processes.Output{}, filepath.Join(bin, "registry"),
 		"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir)
 	if err != nil {
