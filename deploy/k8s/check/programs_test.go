@@ -55,7 +55,7 @@ func TestProgramsKnowTheirVariables(t *testing.T) {
 		s := stackFor(t, dir)
 		for _, d := range s.deployments {
 			args := []string{"--help"}
-			if d.Name == "authsvc" {
+			if d.Name != "gateway" { // these have other commands beside
 				args = []string{"serve", "--help"}
 			}
 			help, err := exec.Command(filepath.Join(bin, d.Name), args...).Output()
