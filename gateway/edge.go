@@ -22,7 +22,7 @@ const compressFrom = 1400
 // questions for permission, and compresses readings.
 type edge struct {
 	next       http.Handler
-	compressed http.Handler // next, with its answers compressed
+	compressed http.Handler   // next, with its answers compressed
 	encoders   *memory.Budget // for their memory
 	proxies    clientaddr.Proxies
 	origins    []string
