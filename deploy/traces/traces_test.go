@@ -121,8 +121,8 @@ func (r *registry) send(t *testing.T, method, path, token, body string) (int, ht
 	return resp.StatusCode, resp.Header, string(text)
 }
 
-// tree draws the spans of a trace, children under their parents, in the order
-// that they began; it waits until so many are there.
+// tree draws the spans of a trace, children under their parents, in the
+// order that they were; it waits until so many are there.
 func (r *registry) tree(t *testing.T, trace string, want int) string {
 	t.Helper()
 	var mine []tracetest.SpanStub
@@ -142,15 +142,29 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 	var b strings.Builder
 	var draw func(parent string, depth int)
 	draw = func(parent string, depth int) {
+		var children []tracetest.SpanStub
 		for _, s := range mine {
 			if s.Parent.SpanID().String() == parent {
-				fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat("  ", depth), s.SpanKind, s.Name)
-				draw(s.SpanContext.SpanID().String(), depth+1)
+				children = append(children, s)
 			}
+		}
+		slices.SortStableFunc(children, inOrder)
+		for _, s := range children {
+			fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat("  ", depth), s.SpanKind, s.Name)
+			draw(s.SpanContext.SpanID().String(), depth+1)
 		}
 	}
 	draw("0000000000000000", 0)
 	return b.String()
+}
+
+// inOrder compares spans by when they were, and by name those that were at the
+// same time.
+func inOrder(a, b tracetest.SpanStub) int {
+	if a.StartTime.Before(b.EndTime) && b.StartTime.Before(a.EndTime) {
+		return strings.Compare(a.Name, b.Name)
+	}
+	return a.StartTime.Compare(b.StartTime)
 }
 
 func (r *registry) mustDraw(t *testing.T, trace, want string) {
@@ -182,9 +196,9 @@ server POST /api/2.5/assets
     server POST /internal/v1/keys/verify
   client POST
     server POST /api/2.5/assets
-      client findAndModify numbers
       client POST
         server POST /internal/v1/tokens/issue
+      client findAndModify numbers
       internal commit
         internal write batch
           client update clock
