@@ -16,7 +16,7 @@ diff "$work/first" "$work/second"
 
 mkdir "$work/copy"
 git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -C "$work/copy" -x
-(cd "$work/copy" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o "$work/elsewhere/" ./gateway/cmd/gateway)
-CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o "$work/here/" ./gateway/cmd/gateway
+(cd "$work/copy" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags nomsgpack -ldflags "-s -w -buildid=" -o "$work/elsewhere/" ./gateway/cmd/gateway)
+CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags nomsgpack -ldflags "-s -w -buildid=" -o "$work/here/" ./gateway/cmd/gateway
 cmp "$work/elsewhere/gateway" "$work/here/gateway"
 echo "images made anew are the same"
