@@ -17,20 +17,20 @@ func TestAnOutageIsLoggedAsAState(t *testing.T) {
 	a := api{split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()}, output).URL, "2.5"}
 	c := a.publish(t, validAsset())
 	const refused = 30
-	health := func() {
+	health := func(writes int) {
 		for range refused {
-			for _, path := range []string{"/livez", "/readyz", "/api/2.4/health", "/api/0/health"} {
-				a.do(t, call{method: "GET", path: path}).must(t, 200)
+			for path, status := range map[string]int{"/livez": 200, "/readyz": 200, "/api/2.4/health": writes, "/api/0/health": writes} {
+				a.do(t, call{method: "GET", path: path}).must(t, status)
 			}
 		}
 	}
-	health()
+	health(200)
 	redis.Kill(t)
 	for range refused {
 		a.patch(t, c, fields{"description": "ні"}).fails(t, 503, "url/authorization")
 	}
 	await(t, output, `"not ready"`) // of authsvc, which is asked once a second
-	health()
+	health(503)
 	redis.Restart(t)
 	soon(t, "owners go on", 10*time.Second, func() bool { return a.patch(t, c, fields{"description": "так"}).status == 200 })
 	log := await(t, output, `"ready again"`)

@@ -12,8 +12,8 @@ const (
 	maxRest     = 16 << 20
 	restTimeout = 5 * time.Second
 
-	// strayTimeout is how long net/http waits, before it answers, for the body of
-	// a method that has none.
+	// strayTimeout is how long net/http waits, after it has answered, for the body
+	// of a method that has none.
 	strayTimeout = time.Second
 )
 
@@ -31,6 +31,10 @@ func lingering(next http.Handler) http.Handler {
 		b := &body{ReadCloser: r.Body, control: http.NewResponseController(w)}
 		switch r.Method {
 		case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
+			b.closes = b.control.EnableFullDuplex() == nil // net/http answers without it, and must not take it for a request
+			if b.closes {
+				w.Header().Set("Connection", "close")
+			}
 			_ = b.control.SetReadDeadline(time.Now().Add(strayTimeout)) // fails if the connection is gone
 		}
 		own := *r // net/http looks at what it has made itself
@@ -69,7 +73,7 @@ func unwanted(r *http.Request, answer http.Header) {
 	if b.lingers = b.control.EnableFullDuplex() == nil; !b.lingers { // else net/http answers without reading
 		return
 	}
-	if b.closes = r.ContentLength < 0 || r.ContentLength > minRest; b.closes {
+	if b.closes = b.closes || r.ContentLength < 0 || r.ContentLength > minRest; b.closes {
 		answer.Set("Connection", "close")
 	}
 }
