@@ -122,7 +122,7 @@ func attackAll(t *testing.T, r *Registry, members ...member) {
 		{"one large asset", 2 * time.Second, func(ctx context.Context) *Outcome {
 			return r.Read(ctx, 50, "", r.LargePath("2.5", 0))
 		}},
-		{"slow readers of one large asset", 14 * time.Second, func(ctx context.Context) *Outcome {
+		{"slow readers of one large asset", 20 * time.Second, func(ctx context.Context) *Outcome {
 			return r.ReadSlowly(ctx, slow, "", r.LargePath("2.5", 0))
 		}},
 		{"slow readers of all large assets, compressed", 5 * time.Second, func(ctx context.Context) *Outcome {
