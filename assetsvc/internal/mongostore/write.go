@@ -19,7 +19,7 @@ func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	if !errors.Is(err, feed.ErrRefused) {
 		return position, err
 	}
-	switch err := s.exists(ctx, r.ID); {
+	switch _, err := s.look(ctx, r.ID); {
 	case err == nil:
 		return 0, registry.ErrExists
 	case errors.Is(err, registry.ErrNotFound):
@@ -42,7 +42,7 @@ func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	case !errors.Is(err, feed.ErrRefused):
 		return position, err
 	}
-	if err := s.exists(ctx, r.ID); err != nil {
+	if _, err := s.look(ctx, r.ID); err != nil {
 		return 0, err
 	}
 	return 0, registry.ErrStale
