@@ -223,6 +223,7 @@ server PATCH /api/2.5/assets/:id
   client PATCH
     server PATCH /api/2.5/assets/:id
       client find assets
+      client find assets
       client POST
         server POST /internal/v1/tokens/verify
           client hget
