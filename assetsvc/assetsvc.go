@@ -170,7 +170,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := assets.Measure(c.Telemetry.Meter()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	silence, err := memory.Measure(c.Telemetry.Meter(), map[string]memory.Part{"answers": held.Answers, "work": held.Work})
+	silence, err := memory.Measure(c.Telemetry.Meter(), map[string]memory.Limiter{"answers": held.Answers, "work": held.Work})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -38,7 +38,7 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() {
-		served <- httpserver.Serve(ctx, c.Admin, front{engine, c.AdminProxies}, c.Log, httpserver.Serving{DrainDelay: c.AdminDrainDelay})
+		served <- httpserver.Serve(ctx, c.Admin, front{engine, c.AdminProxies}, c.Log, httpserver.ServeOptions{DrainDelay: c.AdminDrainDelay})
 	}()
 	c.Log.Info("admin API and console", "addr", c.Admin.Addr().String())
 	return func() error {
@@ -68,7 +68,7 @@ type front struct {
 }
 
 func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set(httpserver.RequestIDHeader, httpserver.FromOutside(r))
+	w.Header().Set(httpserver.RequestIDHeader, httpserver.SanitizeExternal(r))
 	if client := f.proxies.Client(r); client.IsValid() {
 		r.Header.Set(httpserver.ClientHeader, client.String()) // for the log
 		r.RemoteAddr = netip.AddrPortFrom(client, 0).String()  // for all others

@@ -50,7 +50,7 @@ var plainTags = strings.NewReplacer(tagEnding+`gzip"`, `"`, tagEnding+`zstd"`, `
 
 func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set(httpserver.RequestIDHeader, httpserver.FromOutside(r))
+	header.Set(httpserver.RequestIDHeader, httpserver.SanitizeExternal(r))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header["Vary"] = []string{"Authorization, Origin, X-Access-Token"}
 	if client := e.proxies.Client(r); client.IsValid() {

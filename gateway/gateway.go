@@ -249,7 +249,7 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 		return err
 	}
 	s.silence = func() error { return errors.Join(keys(), decided()) }
-	held, err := memory.Measure(meter, map[string]memory.Part{"bodies": s.bodies, "encoders": s.encoders})
+	held, err := memory.Measure(meter, map[string]memory.Limiter{"bodies": s.bodies, "encoders": s.encoders})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func serve(t *testing.T, s *Server) (addr string) {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- httpserver.Serve(ctx, listener, s.Handler(), slog.New(slog.DiscardHandler), httpserver.Serving{})
+		served <- httpserver.Serve(ctx, listener, s.Handler(), slog.New(slog.DiscardHandler), httpserver.ServeOptions{})
 	}()
 	t.Cleanup(func() {
 		stop()

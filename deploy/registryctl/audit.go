@@ -34,7 +34,7 @@ func (p *program) audit() *cobra.Command {
 		for _, e := range entries {
 			rows = append(rows, row{strconv.FormatInt(e.Seq, 10), stamp(&e.Time), e.Who, e.From, e.Action, e.Subject})
 		}
-		return p.print(adminapi.Answer[[]adminapi.Entry]{Data: entries}, row{"SEQ", "TIME", "WHO", "FROM", "ACTION", "SUBJECT"}, rows...)
+		return p.print(adminapi.Response[[]adminapi.Entry]{Data: entries}, row{"SEQ", "TIME", "WHO", "FROM", "ACTION", "SUBJECT"}, rows...)
 	}}
 	list.Flags().Int64Var(&after, "after", 0, "only those after this number")
 	list.Flags().IntVar(&last, "last", 0, "only the last so many")

@@ -19,7 +19,7 @@ func (p *program) brokers() *cobra.Command {
 		if err := all(cmd.Context(), p, "/brokers", url.Values{"q": {search}}, func(page []adminapi.Broker) { found = append(found, page...) }); err != nil {
 			return err
 		}
-		return p.printBrokers(adminapi.Answer[[]adminapi.Broker]{Data: found}, found...)
+		return p.printBrokers(adminapi.Response[[]adminapi.Broker]{Data: found}, found...)
 	}}
 	list.Flags().StringVar(&search, "search", "", "only those with this text in name, title or contact")
 

@@ -66,13 +66,13 @@ func send(ctx context.Context, method, address, key string, header http.Header, 
 }
 
 // call calls the admin API. The question is sent as JSON unless it is nil.
-func call[T any](ctx context.Context, p *program, method, path string, query url.Values, question any) (answer adminapi.Answer[T], err error) {
+func call[T any](ctx context.Context, p *program, method, path string, query url.Values, question any) (answer adminapi.Response[T], err error) {
 	if p.AdminKey == "" {
 		return answer, errNoKey
 	}
 	var body []byte
 	if question != nil {
-		if body, err = json.Marshal(adminapi.Question[any]{Data: question}); err != nil {
+		if body, err = json.Marshal(adminapi.Request[any]{Data: question}); err != nil {
 			return answer, fmt.Errorf("encode question: %w", err)
 		}
 	}

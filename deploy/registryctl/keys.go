@@ -22,7 +22,7 @@ func (p *program) keys() *cobra.Command {
 		if err := all(cmd.Context(), p, "/keys", url.Values{"broker": {broker}, "state": {state}, "q": {search}}, func(page []adminapi.Key) { found = append(found, page...) }); err != nil {
 			return err
 		}
-		return p.printKeys(adminapi.Answer[[]adminapi.Key]{Data: found}, found...)
+		return p.printKeys(adminapi.Response[[]adminapi.Key]{Data: found}, found...)
 	}}
 	list.Flags().StringVar(&broker, "broker", "", "only those of this broker")
 	list.Flags().StringVar(&state, "state", "", "only those that are active, expired, revoked or blocked")

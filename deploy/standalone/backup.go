@@ -92,7 +92,7 @@ func control(ctx context.Context, dir string, snapshots map[string]snapshot, mak
 	mux.HandleFunc("POST "+adminKeyPath, answerAdminKey(makeAdminKey))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- httpserver.Serve(ctx, listener, mux, log, httpserver.Serving{}) }()
+	go func() { served <- httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{}) }()
 	return func() error {
 		cancel()
 		return <-served

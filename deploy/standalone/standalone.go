@@ -127,7 +127,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	}
 	defer func() { err = errors.Join(err, stopControl()) }()
 	ready(listener.Addr().String())
-	return httpserver.Serve(ctx, listener, edge.Handler(), logger, httpserver.Serving{DrainDelay: c.DrainDelay, TLS: secure})
+	return httpserver.Serve(ctx, listener, edge.Handler(), logger, httpserver.ServeOptions{DrainDelay: c.DrainDelay, TLS: secure})
 }
 
 // validate reports everything that is wrong with the configuration, with a

@@ -96,15 +96,15 @@ type Day struct {
 	Counts map[string]int64 `json:"counts"`
 }
 
-// Answer is what every call answers with.
-type Answer[T any] struct {
+// Response is what every call answers with.
+type Response[T any] struct {
 	Data   T      `json:"data"`
 	Secret string `json:"secret,omitempty"` // a new key's, shown this once
 	Next   string `json:"next,omitempty"`   // what to send as "after" for the next page; none: this was the last
 }
 
-// Question is the body of every call that has one.
-type Question[T any] struct {
+// Request is the body of every call that has one.
+type Request[T any] struct {
 	Data T `json:"data"`
 }
 

@@ -37,9 +37,9 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 	return addr
 }
 
-// Site is the part of an address that one client is sure to have alone: all of
+// Network is the part of an address that one client is sure to have alone: all of
 // an IPv4 address, the /64 of an IPv6 one.
-func Site(addr netip.Addr) netip.Addr {
+func Network(addr netip.Addr) netip.Addr {
 	if addr.Is6() {
 		if network, err := addr.WithZone("").Prefix(64); err == nil {
 			return network.Addr()

@@ -36,11 +36,11 @@ func TestClient(t *testing.T) {
 	}
 }
 
-func TestSite(t *testing.T) {
+func TestNetwork(t *testing.T) {
 	for addr, want := range map[string]string{
 		"192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::", "2001:db8:1:2:ffff::": "2001:db8:1:2::", "2001:db8:1:3::": "2001:db8:1:3::", "fe80::1%eth0": "fe80::",
 	} {
-		if got := Site(netip.MustParseAddr(addr)); got.String() != want {
+		if got := Network(netip.MustParseAddr(addr)); got.String() != want {
 			t.Errorf("%s: got %s, want %s", addr, got, want)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
-	"asset-registry/shared/outage"
 	"asset-registry/shared/telemetry"
 )
 
@@ -87,7 +87,7 @@ func NewEngine(o Options) *gin.Engine {
 	if o.Telemetry == nil {
 		o.Telemetry = &telemetry.Telemetry{}
 	}
-	refused := outage.New(o.Log, "requests are refused")
+	refused := failurelog.New(o.Log, "requests are refused")
 	engine.Use(answerHeaders, observe(o.Name, o.Telemetry, o.Edge), accessLog(o.Log, o.LogLevel, refused), deadline(o), recoverPanic)
 	engine.NoRoute(Handle(func(*gin.Context) error {
 		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
@@ -180,7 +180,7 @@ func RequestID(ctx context.Context) string {
 	return id
 }
 
-func accessLog(log *slog.Logger, level slog.Level, refused *outage.Log) gin.HandlerFunc {
+func accessLog(log *slog.Logger, level slog.Level, refused *failurelog.Log) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, path := time.Now(), c.Request.URL.Path // handlers may forward the request elsewhere
 		client := c.GetHeader(ClientHeader)

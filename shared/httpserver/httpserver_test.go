@@ -221,7 +221,7 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	served, answered := make(chan error, 1), make(chan string, 1)
-	go func() { served <- Serve(ctx, listener, handler, slog.New(slog.DiscardHandler), Serving{}) }()
+	go func() { served <- Serve(ctx, listener, handler, slog.New(slog.DiscardHandler), ServeOptions{}) }()
 	go func() {
 		resp, err := http.Get("http://" + listener.Addr().String())
 		if err != nil {

@@ -14,8 +14,8 @@ type Pace struct {
 	All    time.Duration // for the whole answer
 }
 
-// UsualPace is that of all services: 64 KiB in 10 s, and 60 s for all.
-var UsualPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: usual.write}
+// DefaultPace is that of all services: 64 KiB in 10 s, and 60 s for all.
+var DefaultPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: usual.write}
 
 // ErrCrowdedOut is returned for an answer that took longer than its request may
 // while others needed its memory.

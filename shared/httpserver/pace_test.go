@@ -36,7 +36,7 @@ func sending(t *testing.T, pace Pace, size int, timeout time.Duration, crowded b
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), Serving{}) }()
+	go func() { served <- Serve(ctx, listener, engine, slog.New(slog.DiscardHandler), ServeOptions{}) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {

@@ -23,18 +23,18 @@ const (
 	drainTimeout   = 15 * time.Second
 )
 
-// patience is how long a listener waits for its clients.
-type patience struct {
+// timeouts is how long a listener waits for its clients.
+type timeouts struct {
 	header time.Duration // for the request's header
 	read   time.Duration // for the whole request
 	write  time.Duration // from there until the answer is taken
 	idle   time.Duration // for another request
 }
 
-var usual = patience{header: 5 * time.Second, read: 30 * time.Second, write: 60 * time.Second, idle: 2 * time.Minute}
+var usual = timeouts{header: 5 * time.Second, read: 30 * time.Second, write: 60 * time.Second, idle: 2 * time.Minute}
 
-// Serving says how a listener serves. The zero value is plain HTTP that ends at once.
-type Serving struct {
+// ServeOptions says how a listener serves. The zero value is plain HTTP that ends at once.
+type ServeOptions struct {
 	// DrainDelay is how long a server that is to end still takes requests, and
 	// says by /readyz and on each answer that it will end, so that whoever sends
 	// requests here goes elsewhere before.
@@ -45,11 +45,11 @@ type Serving struct {
 // Serve answers on listener until ctx is done and the drain's delay is over,
 // then refuses new connections, waits up to 15 seconds for requests under way,
 // and returns nil. It closes the listener.
-func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, how Serving) error {
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, how ServeOptions) error {
 	return serve(ctx, listener, handler, log, how, usual)
 }
 
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, o Serving, p patience) error {
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, o ServeOptions, p timeouts) error {
 	ending := &ending{next: handler}
 	server := &http.Server{
 		Handler:           lingering(ending),
@@ -161,7 +161,7 @@ func Run(ctx context.Context, addr string, p Process, start func(log *slog.Logge
 		defer current.onHangup(func() (Service, error) { return start(log, t) }, log)()
 	}
 	log.Info("listening", "addr", listener.Addr().String())
-	return serve(ctx, listener, current, log, Serving{DrainDelay: p.DrainDelay, TLS: secure}, usual)
+	return serve(ctx, listener, current, log, ServeOptions{DrainDelay: p.DrainDelay, TLS: secure}, usual)
 }
 
 // Observe starts the process's telemetry, and answers Prometheus until stop.
@@ -182,7 +182,7 @@ func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Te
 	mux.Handle("GET /metrics", t.Metrics())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, mux, log, Serving{}) }()
+	go func() { served <- Serve(ctx, listener, mux, log, ServeOptions{}) }()
 	return t, func() error {
 		cancel()
 		err := <-served

@@ -36,7 +36,7 @@ import (
 )
 
 // serveFor serves until the test ends, and returns the address, and how to end before.
-func serveFor(t *testing.T, handler http.Handler, how Serving, p patience) (addr string, end func()) {
+func serveFor(t *testing.T, handler http.Handler, how ServeOptions, p timeouts) (addr string, end func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,8 +67,8 @@ func connect(t *testing.T, addr string) net.Conn {
 func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 	config, pool := withTLS(t)
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
-	plain, _ := serveFor(t, served, Serving{}, usual)
-	secure, _ := serveFor(t, served, Serving{TLS: config}, usual)
+	plain, _ := serveFor(t, served, ServeOptions{}, usual)
+	secure, _ := serveFor(t, served, ServeOptions{TLS: config}, usual)
 	dials := map[string]func() (net.Conn, error){
 		"plain":    func() (net.Conn, error) { return net.Dial("tcp", plain) },
 		"with TLS": func() (net.Conn, error) { return tls.Dial("tcp", secure, &tls.Config{RootCAs: pool}) },
@@ -131,7 +131,7 @@ func refused(t *testing.T, dial func() (net.Conn, error), sent string, status in
 
 // TestSlowClientsAreShed: none of them holds a connection for longer than it may.
 func TestSlowClientsAreShed(t *testing.T) {
-	short := patience{header: time.Second, read: 1500 * time.Millisecond, write: 2 * time.Second, idle: time.Second}
+	short := timeouts{header: time.Second, read: 1500 * time.Millisecond, write: 2 * time.Second, idle: time.Second}
 	var cut atomic.Int64
 	large := make([]byte, 32<<20) // more than sockets hold
 	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +142,7 @@ func TestSlowClientsAreShed(t *testing.T) {
 		if _, err := w.Write(large); err != nil {
 			cut.Add(1)
 		}
-	}), Serving{}, short)
+	}), ServeOptions{}, short)
 	const each = 5
 	for range each {
 		for _, slow := range []string{
@@ -171,7 +171,7 @@ func TestSlowHandshakesAreShed(t *testing.T) {
 	short.header, long.header = 300*time.Millisecond, time.Hour
 	for name, c := range map[string]struct {
 		sent  string
-		p     patience
+		p     timeouts
 		ended bool
 	}{
 		"nothing is said":         {"", short, false},
@@ -180,7 +180,7 @@ func TestSlowHandshakesAreShed(t *testing.T) {
 		"it is, amid a handshake": {"\x16\x03\x01", long, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			addr, end := serveFor(t, http.NotFoundHandler(), Serving{TLS: config}, c.p)
+			addr, end := serveFor(t, http.NotFoundHandler(), ServeOptions{TLS: config}, c.p)
 			conn := connect(t, addr)
 			io.WriteString(conn, c.sent)
 			if c.ended {
@@ -194,7 +194,7 @@ func TestSlowHandshakesAreShed(t *testing.T) {
 }
 
 func TestAServerThatEndsSaysSoBefore(t *testing.T) {
-	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }), Serving{DrainDelay: time.Second}, usual)
+	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }), ServeOptions{DrainDelay: time.Second}, usual)
 	ask := func(path string) (status int, last bool) {
 		resp, err := http.Get("http://" + addr + path)
 		if err != nil {
@@ -272,7 +272,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 			t.Error("the handler does not see that there is TLS")
 		}
 		io.WriteString(w, r.Proto)
-	}), Serving{TLS: secure}, usual)
+	}), ServeOptions{TLS: secure}, usual)
 	ask := func(pool *x509.CertPool) (string, error) {
 		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
 		defer client.CloseIdleConnections()
@@ -460,7 +460,7 @@ func FuzzRefusal(f *testing.F) {
 }
 
 func TestHealthIsReadiness(t *testing.T) {
-	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), Serving{DrainDelay: 500 * time.Millisecond}, usual)
+	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), ServeOptions{DrainDelay: 500 * time.Millisecond}, usual)
 	url := "http://" + addr + "/readyz"
 	if err := Health(t.Context(), url); err != nil {
 		t.Error(err)
@@ -502,7 +502,7 @@ func TestABodyThatHasArrivedIsInTime(t *testing.T) {
 			t.Error("the request was cancelled")
 		case <-time.After(3 * short.read):
 		}
-	}), Serving{}, short)
+	}), ServeOptions{}, short)
 	conn := connect(t, addr)
 	reader := bufio.NewReader(conn)
 	for _, rest := range []string{"\r\n", "Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "\r\n"} {
@@ -526,7 +526,7 @@ func TestARefusedBodyIsTaken(t *testing.T) {
 		}
 		return refuse(c)
 	}))
-	addr, _ := serveFor(t, engine, Serving{}, usual)
+	addr, _ := serveFor(t, engine, ServeOptions{}, usual)
 	const size = 10_000_000
 	large := strings.Repeat(" ", size)
 	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, large)
@@ -576,11 +576,11 @@ func TestARefusedBodyIsTaken(t *testing.T) {
 }
 
 // serveBothWays serves without TLS and with it, and returns how to connect.
-func serveBothWays(t *testing.T, handler http.Handler, p patience) map[string]func() net.Conn {
+func serveBothWays(t *testing.T, handler http.Handler, p timeouts) map[string]func() net.Conn {
 	t.Helper()
 	config, pool := withTLS(t)
-	plain, _ := serveFor(t, handler, Serving{}, p)
-	secure, _ := serveFor(t, handler, Serving{TLS: config}, p)
+	plain, _ := serveFor(t, handler, ServeOptions{}, p)
+	secure, _ := serveFor(t, handler, ServeOptions{TLS: config}, p)
 	return map[string]func() net.Conn{
 		"plain": func() net.Conn { return connect(t, plain) },
 		"with TLS": func() net.Conn {
@@ -641,7 +641,7 @@ func TestARefusalWaitsForNoBody(t *testing.T) {
 // TestOneFramingIsEnough sends requests that only look as if they had two, in
 // pieces of each size.
 func TestOneFramingIsEnough(t *testing.T) {
-	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }), Serving{}, usual)
+	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }), ServeOptions{}, usual)
 	const (
 		length  = "POST / HTTP/1.1\r\nHost: a\r\nX-Content-Length: 9\r\nContent-Length: 32\r\n\r\n{\"Transfer-Encoding: chunked\":1}"
 		chunked = "POST / HTTP/1.1\r\nHost: a\r\nA: Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n16\r\n{\"Content-Length: 3\":1\r\n1\r\n}\r\n0\r\n\r\n"

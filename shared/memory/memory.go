@@ -6,7 +6,7 @@
 // being sent, bodies being received. It never waits. Large holders may use
 // three quarters of it, so that small ones still get through.
 //
-// A Room counts bytes that are held only while a request is worked on. Work
+// A Semaphore counts bytes that are held only while a request is worked on. Work
 // ends by itself, so requests wait for their turn there, first come, first
 // served, for a short time.
 package memory

@@ -51,14 +51,14 @@ func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 }
 
 func TestARoomLetsInWhoFitsAndThenWhoWaits(t *testing.T) {
-	r := NewRoom(100)
-	leave, err := r.Take(t.Context(), 1000) // gets all
+	r := NewSemaphore(100)
+	leave, err := r.Acquire(t.Context(), 1000) // gets all
 	if err != nil {
 		t.Fatalf("got %v for more than the whole room, want the whole room", err)
 	}
 	entered := make(chan func())
 	go func() {
-		end, err := r.Take(context.Background(), 10)
+		end, err := r.Acquire(context.Background(), 10)
 		if err != nil {
 			t.Errorf("got %v for who waits, want the room", err)
 		}
@@ -77,14 +77,14 @@ func TestARoomLetsInWhoFitsAndThenWhoWaits(t *testing.T) {
 }
 
 func TestARoomRefusesWhoLeavesAndWhoIsTooMany(t *testing.T) {
-	r := NewRoom(1)
-	leave, err := r.Take(t.Context(), 1)
+	r := NewSemaphore(1)
+	leave, err := r.Acquire(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := r.Take(gone, 1); !errors.Is(err, context.Canceled) {
+	if _, err := r.Acquire(gone, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v for who has gone, want %v", err, context.Canceled)
 	}
 	waiting, end := context.WithCancel(t.Context())
@@ -92,19 +92,19 @@ func TestARoomRefusesWhoLeavesAndWhoIsTooMany(t *testing.T) {
 	refused := make(chan error, 2*maxWaiting)
 	for range 2 * maxWaiting {
 		crowd.Go(func() {
-			_, err := r.Take(waiting, 1)
+			_, err := r.Acquire(waiting, 1)
 			refused <- err
 		})
 	}
 	for range maxWaiting {
-		if err := <-refused; !errors.Is(err, ErrNoRoom) {
-			t.Errorf("got %v for who is too many, want %v", err, ErrNoRoom)
+		if err := <-refused; !errors.Is(err, ErrFull) {
+			t.Errorf("got %v for who is too many, want %v", err, ErrFull)
 		}
 	}
 	end()
 	crowd.Wait()
 	leave()
-	if _, err := r.Take(t.Context(), 1); err != nil {
+	if _, err := r.Acquire(t.Context(), 1); err != nil {
 		t.Errorf("got %v once all had left, want the room", err)
 	}
 }
@@ -152,7 +152,7 @@ func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
 
 func TestMemoryIsMeasured(t *testing.T) {
 	meter, b := metrictest.New(), NewBudget(100)
-	silence, err := Measure(meter, map[string]Part{"bodies": b})
+	silence, err := Measure(meter, map[string]Limiter{"bodies": b})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
-	"asset-registry/shared/outage"
+	"asset-registry/shared/failurelog"
 )
 
 // scope names our instrumentation in what is exported.
@@ -65,7 +65,7 @@ func New(tracers trace.TracerProvider, meters metric.MeterProvider, share float6
 // wrong with it later is logged as a state, and harms nothing else.
 func Start(ctx context.Context, service string, log *slog.Logger) (*Telemetry, error) {
 	// The library has no other way.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(outage.New(log, "telemetry is lost").Failed))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(failurelog.New(log, "telemetry is lost").Failed))
 	described, err := resource.New(ctx, resource.WithAttributes(append(build(), semconv.ServiceName(service), semconv.ServiceInstanceID(cryptorand.Text()))...), resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("describe service: %w", err)

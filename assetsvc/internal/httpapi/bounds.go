@@ -19,15 +19,15 @@ import (
 
 // Memory is what the requests of a process may hold at once.
 type Memory struct {
-	Answers *memory.Answers // being sent
-	Work    *memory.Room    // assets that are not small, being worked on
+	Answers *memory.Answers   // being sent
+	Work    *memory.Semaphore // assets that are not small, being worked on
 }
 
 // NewMemory returns a quarter of limit, in bytes, for answers, and another one
 // for work; enough for one of the largest assets in any case.
 func NewMemory(limit int64) Memory {
 	quarter := max(limit/4, 2*registry.MaxAsset)
-	return Memory{Answers: memory.NewAnswers(quarter), Work: memory.NewRoom(quarter)}
+	return Memory{Answers: memory.NewAnswers(quarter), Work: memory.NewSemaphore(quarter)}
 }
 
 // sizes are the steps by which a request gets room to work in. It is tried with
@@ -101,8 +101,8 @@ func (a *API) upto(most int) *API {
 // enter takes room for a request that does not fit the usual, and returns the
 // API that leaves it before it sends the answer.
 func (a *API) enter(ctx context.Context, bytes int64) (inside *API, leave func(), err error) {
-	leave, err = a.memory.Work.Take(ctx, bytes)
-	if errors.Is(err, memory.ErrNoRoom) {
+	leave, err = a.memory.Work.Acquire(ctx, bytes)
+	if errors.Is(err, memory.ErrFull) {
 		return nil, nil, noMemory()
 	}
 	if err != nil {

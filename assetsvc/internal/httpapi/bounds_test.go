@@ -113,7 +113,7 @@ func TestLargeRequestsAreRefusedWhileSmallOnesGoOn(t *testing.T) {
 		}
 	})
 	t.Run("when work takes all room", func(t *testing.T) {
-		leave, err := m.Work.Take(t.Context(), m.Work.Size())
+		leave, err := m.Work.Acquire(t.Context(), m.Work.Size())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ type API struct {
 // New returns an API over r that prints times in zone, a constant offset,
 // refuses bodies of more than maxBody bytes, and holds no more than m.
 func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
-	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, pace: httpserver.UsualPace, leave: func() {}}
+	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, pace: httpserver.DefaultPace, leave: func() {}}
 }
 
 // Route adds the routes of every version to engine.

@@ -39,7 +39,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/assetsvc/internal/feed"
-	"asset-registry/shared/outage"
+	"asset-registry/shared/failurelog"
 )
 
 // Defaults of Options.
@@ -113,7 +113,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	s := &Store{
 		db:      db,
 		log:     o.Log,
-		failed:  outage.New(o.Log, "the store fails operations; they are repeated or looked into").Failed,
+		failed:  failurelog.New(o.Log, "the store fails operations; they are repeated or looked into").Failed,
 		time:    &storeTime{own: o.Now, log: o.Log},
 		metrics: counted,
 		numbers: newNumbers(db.takeNumbers),

@@ -36,7 +36,7 @@ type guessed struct {
 func (g *guesses) check(from netip.Addr, now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	was := g.from[clientaddr.Site(from)]
+	was := g.from[clientaddr.Network(from)]
 	left := guessWindow - now.Sub(was.since)
 	if was.wrong < maxGuesses || left <= 0 {
 		return nil
@@ -53,10 +53,10 @@ func (g *guesses) count(from netip.Addr, now time.Time) {
 	if g.from == nil || len(g.from) >= maxGuessers {
 		g.from = map[netip.Addr]guessed{}
 	}
-	was := g.from[clientaddr.Site(from)]
+	was := g.from[clientaddr.Network(from)]
 	if now.Sub(was.since) >= guessWindow {
 		was = guessed{since: now}
 	}
 	was.wrong++
-	g.from[clientaddr.Site(from)] = was
+	g.from[clientaddr.Network(from)] = was
 }

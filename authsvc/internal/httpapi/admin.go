@@ -109,7 +109,7 @@ func number(c *gin.Context, found *problems.List, name string, otherwise, most i
 }
 
 func answer[T any](c *gin.Context, status int, data T) error {
-	return httpserver.JSON(c, status, adminapi.Answer[T]{Data: data})
+	return httpserver.JSON(c, status, adminapi.Response[T]{Data: data})
 }
 
 func (a *Admin) listBrokers(c *gin.Context) error {
@@ -121,7 +121,7 @@ func (a *Admin) listBrokers(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.JSON(c, http.StatusOK, adminapi.Answer[[]adminapi.Broker]{Data: brokers, Next: next})
+	return httpserver.JSON(c, http.StatusOK, adminapi.Response[[]adminapi.Broker]{Data: brokers, Next: next})
 }
 
 func (a *Admin) createBroker(c *gin.Context) error {
@@ -168,7 +168,7 @@ func (a *Admin) listKeys(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.JSON(c, http.StatusOK, adminapi.Answer[[]adminapi.Key]{Data: keys, Next: next})
+	return httpserver.JSON(c, http.StatusOK, adminapi.Response[[]adminapi.Key]{Data: keys, Next: next})
 }
 
 func (a *Admin) createKey(c *gin.Context) error {
@@ -182,7 +182,7 @@ func (a *Admin) createKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.JSON(c, http.StatusCreated, adminapi.Answer[adminapi.Key]{Data: k, Secret: secret})
+	return httpserver.JSON(c, http.StatusCreated, adminapi.Response[adminapi.Key]{Data: k, Secret: secret})
 }
 
 func (a *Admin) readKey(c *gin.Context) error {
@@ -223,7 +223,7 @@ func (a *Admin) rotateKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.JSON(c, http.StatusOK, adminapi.Answer[adminapi.Key]{Data: k, Secret: secret})
+	return httpserver.JSON(c, http.StatusOK, adminapi.Response[adminapi.Key]{Data: k, Secret: secret})
 }
 
 func (a *Admin) revokeKey(c *gin.Context) error {
@@ -277,7 +277,7 @@ func (a *Admin) audit(c *gin.Context) error {
 	if len(entries) == limit {
 		next = strconv.FormatInt(entries[limit-1].Seq, 10)
 	}
-	return httpserver.JSON(c, http.StatusOK, adminapi.Answer[[]adminapi.Entry]{Data: append([]adminapi.Entry{}, entries...), Next: next})
+	return httpserver.JSON(c, http.StatusOK, adminapi.Response[[]adminapi.Entry]{Data: append([]adminapi.Entry{}, entries...), Next: next})
 }
 
 func (a *Admin) verifyAudit(c *gin.Context) error {

@@ -44,7 +44,7 @@ func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 // Remote returns an upstream that a transport leads to.
 func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	transport = telemetry.Transport(transport)
-	return &Upstream{forward: remote{transport, httpserver.UsualPace}.forward, transport: transport, signer: signer}
+	return &Upstream{forward: remote{transport, httpserver.DefaultPace}.forward, transport: transport, signer: signer}
 }
 
 // Request is what the edge has found out about a request.

@@ -197,7 +197,7 @@ func (s *scratch) fill(p *plan, client Client, body int64) {
 		key := Key{Policy: r.Name}
 		switch r.By {
 		case ByAddress:
-			key.Addr = clientaddr.Site(client.Addr)
+			key.Addr = clientaddr.Network(client.Addr)
 		case ByKey:
 			key.Name = client.Identity.KeyID
 		case ByTenant:
@@ -255,7 +255,7 @@ func (l *Limiter) Fail(ctx context.Context, answer http.Header, client netip.Add
 		}
 	}
 	if wait > 0 {
-		l.blocked.add(clientaddr.Site(client), now, now.Add(wait))
+		l.blocked.add(clientaddr.Network(client), now, now.Add(wait))
 	}
 	if v.Wait == 0 {
 		return nil
@@ -268,7 +268,7 @@ func (l *Limiter) Fail(ctx context.Context, answer http.Header, client netip.Add
 // MayTry tells whether the keys that an address sends are looked at. If it
 // has sent too many that were none, it is a fault of kind TooMany.
 func (l *Limiter) MayTry(ctx context.Context, client netip.Addr) error {
-	wait := l.blocked.wait(clientaddr.Site(client), l.now)
+	wait := l.blocked.wait(clientaddr.Network(client), l.now)
 	if wait <= 0 {
 		return nil
 	}

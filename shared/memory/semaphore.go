@@ -15,12 +15,12 @@ const (
 	maxWait    = 2 * time.Second
 )
 
-// ErrNoRoom is returned when there was no room in time, or too many wait for it.
-var ErrNoRoom = errors.New("there is no memory for this request now")
+// ErrFull is returned when there was no room in time, or too many wait for it.
+var ErrFull = errors.New("there is no memory for this request now")
 
-// Room is a number of bytes that requests may work with at once. It is safe for
+// Semaphore is a number of bytes that requests may work with at once. It is safe for
 // concurrent use.
-type Room struct {
+type Semaphore struct {
 	size    int64
 	free    *semaphore.Weighted
 	used    atomic.Int64
@@ -28,17 +28,17 @@ type Room struct {
 	refused atomic.Int64
 }
 
-// NewRoom returns a room of size bytes.
-func NewRoom(size int64) *Room {
-	return &Room{size: size, free: semaphore.NewWeighted(size)}
+// NewSemaphore returns a room of size bytes.
+func NewSemaphore(size int64) *Semaphore {
+	return &Semaphore{size: size, free: semaphore.NewWeighted(size)}
 }
 
-// Take waits for n bytes, at most 2 s, and returns how to give them back, which
+// Acquire waits for n bytes, at most 2 s, and returns how to give them back, which
 // may be called more than once. A request for more than the whole room gets the
-// whole room. It returns ErrNoRoom, or the context's error.
+// whole room. It returns ErrFull, or the context's error.
 //
 // Nobody may take twice at a time: two requests could wait for each other.
-func (r *Room) Take(ctx context.Context, n int64) (release func(), err error) {
+func (r *Semaphore) Acquire(ctx context.Context, n int64) (release func(), err error) {
 	n = min(n, r.size)
 	if !r.free.TryAcquire(n) {
 		if err := r.wait(ctx, n); err != nil {
@@ -55,11 +55,11 @@ func (r *Room) Take(ctx context.Context, n int64) (release func(), err error) {
 	}, nil
 }
 
-func (r *Room) wait(ctx context.Context, n int64) error {
+func (r *Semaphore) wait(ctx context.Context, n int64) error {
 	defer r.waiting.Add(-1)
 	if r.waiting.Add(1) > maxWaiting {
 		r.refused.Add(1)
-		return ErrNoRoom
+		return ErrFull
 	}
 	short, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
@@ -68,16 +68,16 @@ func (r *Room) wait(ctx context.Context, n int64) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return ErrNoRoom
+		return ErrFull
 	}
 	return nil
 }
 
 // Used returns how many bytes are worked with now.
-func (r *Room) Used() int64 { return r.used.Load() }
+func (r *Semaphore) Used() int64 { return r.used.Load() }
 
 // Size returns how many bytes the room has.
-func (r *Room) Size() int64 { return r.size }
+func (r *Semaphore) Size() int64 { return r.size }
 
 // Refused returns how many requests found no room.
-func (r *Room) Refused() int64 { return r.refused.Load() }
+func (r *Semaphore) Refused() int64 { return r.refused.Load() }

@@ -8,16 +8,16 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Part is a part of the process's memory that requests share: a Budget, Answers,
-// or a Room.
-type Part interface {
+// Limiter is a part of the process's memory that requests share: a Budget, Answers,
+// or a Semaphore.
+type Limiter interface {
 	Used() int64    // bytes
 	Size() int64    // bytes
 	Refused() int64 // requests that did not fit, since the start
 }
 
 // Measure tells a meter how full parts are, by their names, until silence.
-func Measure(meter metric.Meter, parts map[string]Part) (silence func() error, err error) {
+func Measure(meter metric.Meter, parts map[string]Limiter) (silence func() error, err error) {
 	used, err := meter.Int64ObservableGauge("registry.memory.used", metric.WithUnit("By"),
 		metric.WithDescription("Memory that requests hold, by the part that it is from."))
 	if err != nil {

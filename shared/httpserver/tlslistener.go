@@ -18,7 +18,7 @@ import (
 type secure struct {
 	net.Listener
 	config   *tls.Config
-	patience time.Duration // with a client that shakes hands
+	timeouts time.Duration // with a client that shakes hands
 	log      *slog.Logger
 	accepted chan accepted
 	closed   <-chan struct{}
@@ -30,9 +30,9 @@ type accepted struct {
 	err  error
 }
 
-func newSecure(l net.Listener, config *tls.Config, patience time.Duration, log *slog.Logger) *secure {
+func newSecure(l net.Listener, config *tls.Config, timeouts time.Duration, log *slog.Logger) *secure {
 	open, end := context.WithCancel(context.Background())
-	s := &secure{Listener: l, config: config, patience: patience, log: log, accepted: make(chan accepted), closed: open.Done(), close: end}
+	s := &secure{Listener: l, config: config, timeouts: timeouts, log: log, accepted: make(chan accepted), closed: open.Done(), close: end}
 	go s.listen(open)
 	return s
 }
@@ -54,7 +54,7 @@ func (s *secure) listen(open context.Context) {
 
 // shake makes a connection one with TLS, within bounds.
 func (s *secure) shake(open context.Context, plain net.Conn) {
-	ctx, cancel := context.WithTimeout(open, s.patience)
+	ctx, cancel := context.WithTimeout(open, s.timeouts)
 	defer cancel()
 	conn := tls.Server(plain, s.config)
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -1,7 +1,7 @@
-// Package outage logs a failure that repeats, such as a dependency that is
+// Package failurelog logs a failure that repeats, such as a dependency that is
 // away, as a state: when it begins, with its cause; how often it has come, from
 // time to time; and when it is over.
-package outage
+package failurelog
 
 import (
 	"log/slog"

@@ -10,10 +10,10 @@ import (
 // internalPrefix starts the names of headers that only our own services may send.
 const internalPrefix = "X-Registry-"
 
-// FromOutside makes a request that comes from outside of the registry one that
+// SanitizeExternal makes a request that comes from outside of the registry one that
 // our services may believe: without what only they may say, and under a name,
 // which it returns, that may stand in our logs.
-func FromOutside(r *http.Request) (id string) {
+func SanitizeExternal(r *http.Request) (id string) {
 	for name := range r.Header {
 		if strings.HasPrefix(name, internalPrefix) {
 			delete(r.Header, name)
