@@ -18,9 +18,9 @@ import (
 	"asset-registry/assetsvc/internal/storetest"
 )
 
-// BenchmarkPage measures a page of 100 from anywhere in the feed, and prints
-// it as a ratio to the same at 1,000 assets, with the process's own memory (not
-// the file's pages, which the system keeps and takes back as it likes).
+// BenchmarkPage measures a page of 100 entries from a random offset. It reports
+// the ratio to the same page of a store with 1,000 assets, and the memory of the
+// process without the pages of the file, which the system caches and drops.
 func BenchmarkPage(b *testing.B) {
 	var smallest float64
 	for _, assets := range []int{1_000, 100_000, 1_000_000} {
@@ -45,8 +45,8 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// filled returns a store at path with so many listed assets of 3 KB, and their
-// positions in order.
+// filled returns a store at path with the given number of listed assets of 3 KB,
+// and their positions in order.
 func filled(b *testing.B, path string, assets int) (*Store, []int64) {
 	b.Helper()
 	s, err := Open(path, Options{Now: time.Now})
@@ -73,7 +73,8 @@ func filled(b *testing.B, path string, assets int) (*Store, []int64) {
 	return s, positions
 }
 
-// ownMemory returns the process's memory that is no file's, in MB (Linux).
+// ownMemory returns the memory of the process without mapped files, in MB
+// (Linux).
 func ownMemory(b *testing.B) float64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -89,11 +90,11 @@ func ownMemory(b *testing.B) float64 {
 			return float64(kilobytes) / 1024
 		}
 	}
-	b.Fatal("the system does not tell")
+	b.Fatal("/proc/self/status has no RssAnon")
 	return 0
 }
 
-// BenchmarkCreate measures durable creations by the number of clients.
+// BenchmarkCreate measures durable creations for several numbers of clients.
 func BenchmarkCreate(b *testing.B) {
 	body := bytes.Repeat([]byte("x"), 3000)
 	for _, clients := range []int{1, 16, 64} {
@@ -124,7 +125,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen measures how long a start has to wait for a large store.
+// BenchmarkOpen measures how long opening a large store takes.
 func BenchmarkOpen(b *testing.B) {
 	for _, assets := range []int{1_000, 1_000_000} {
 		b.Run(fmt.Sprintf("assets=%d", assets), func(b *testing.B) {

@@ -1,16 +1,17 @@
 // Package boltstore keeps assets and their feed in one bbolt file.
 //
-// One goroutine writes. It takes all the writes that wait, applies them in one
-// transaction and makes that durable with one fsync, while the next writes
-// gather: a batch is as large as the load is high, and nobody waits for a
-// timer. Positions are given inside the transaction, so the order of commits
-// is the order of positions, and a reader's transaction shows a prefix of the
-// feed. That is the whole proof of F1 to F3.
+// One goroutine writes. It takes every waiting write, applies them all in one
+// transaction and makes them durable with one fsync. The next writes queue up
+// meanwhile, so batches grow with the load and no write waits for a timer.
 //
-// The feed is two buckets, of real and of test assets, from position to id.
-// bbolt is a B+tree, so a page costs a seek and its entries, however many
-// assets there are; pages are filled to the brim, since keys only ever come at
-// the end.
+// The store gives positions inside the transaction. So the order of commits is
+// the order of positions, and a read transaction shows a prefix of the feed.
+// The promises F1 to F3 of registry.Store follow from that.
+//
+// The feed is two buckets from position to id, one of real and one of test
+// assets. bbolt is a B+tree: a page of the feed costs one seek and its entries,
+// however many assets there are. New keys come only at the end of these
+// buckets, so bbolt fills their pages completely.
 package boltstore
 
 import (
@@ -28,14 +29,14 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// maxBatch is how many writes go into one transaction at most.
+// maxBatch is the most writes in one transaction.
 const maxBatch = 1024
 
-// format names what the file holds and how.
+// format names the contents of the file and their encoding.
 const format = "asset-registry assets 2"
 
-// firstFormat had no checksums of records. A version that knows no other must
-// not read records that have one.
+// firstFormat is the format before records had checksums. A program that knows
+// only this format must not read records that have one.
 const firstFormat = "asset-registry assets 1"
 
 var (
@@ -47,29 +48,29 @@ var (
 	logBucket    = []byte("log")    // id and revision -> position and change
 	censusBucket = []byte("census") // state -> number of assets
 
-	lastKey = []byte("last") // newest position, in the state
+	lastKey = []byte("last") // in stateBucket: the newest position
 )
 
-// Options of a store.
+// Options configure a store. Now is required; the zero values of the others work.
 type Options struct {
 	Now     func() time.Time // wall clock that positions follow
-	Meter   metric.Meter     // measures the store; nil: nothing does
-	Secrets [][]byte         // the file belongs to one of these, and from now on to the first; none: to any
-	Log     *slog.Logger     // nil: nothing is logged
+	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
+	Secrets [][]byte         // the file must carry one of these, and gets the first; none: any file is opened
+	Log     *slog.Logger     // nil: no log
 }
 
-// Store is a registry.Store in one file.
+// Store is a registry.Store in one file. It is safe for concurrent use.
 type Store struct {
 	file   *boltfile.File
 	now    func() time.Time
 	queue  chan *write
-	closed chan struct{} // no write is taken any more
-	done   chan struct{} // the writer has ended
+	closed chan struct{} // closed by Close: no new write is accepted
+	done   chan struct{} // closed when the writing goroutine has ended
 	once   sync.Once
-	err    error // of closing
+	err    error // result of Close
 
 	numbers numbers
-	silence func() error // ends what is measured
+	silence func() error // ends the metrics
 }
 
 func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
@@ -77,7 +78,8 @@ func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
 	return boltfile.Options{Format: format, Older: []string{firstFormat}, Buckets: buckets, Secrets: secrets, Log: log}
 }
 
-// Open opens the file at path, or makes it. It fails as boltfile.Open does.
+// Open opens the file at path and creates it if it does not exist. It returns
+// the errors of boltfile.Open.
 func Open(path string, o Options) (*Store, error) {
 	file, err := boltfile.Open(path, fileOptions(o.Secrets, o.Log))
 	if err != nil {
@@ -100,7 +102,8 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Get returns an asset, registry.ErrNotFound, or registry.ErrLarge.
+// Get returns an asset. It returns registry.ErrNotFound if there is none, and
+// registry.ErrLarge if the body has more than most bytes.
 func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
 	key, ok := keyOf(id)
 	if !ok {
@@ -120,8 +123,8 @@ func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record
 	return r, err
 }
 
-// NextNumber returns a number for an asset created on day.
-func (s *Store) NextNumber(ctx context.Context, day string) (int, error) {
+// NextNumber returns the next number of an asset created on day.
+func (s *Store) NextNumber(_ context.Context, day string) (int, error) {
 	return s.numbers.next(day, func() (number int, err error) {
 		err = s.file.View(func(tx *bbolt.Tx) error {
 			if value := tx.Bucket(numberBucket).Get([]byte(day)); value != nil {
@@ -133,10 +136,11 @@ func (s *Store) NextNumber(ctx context.Context, day string) (int, error) {
 	})
 }
 
-// Ready returns nil when a change can be stored now (boltfile.File.Ready).
+// Ready returns nil if the file can take a write now (boltfile.File.Ready).
 func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
 
-// Close finishes the writes that were taken, refuses others, and closes the file.
+// Close finishes the accepted writes, refuses later ones and closes the file.
+// Later calls return the result of the first.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		close(s.closed)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/registry"
@@ -39,11 +40,11 @@ func TestFeed(t *testing.T) {
 		t.Error(v)
 	}
 	if report.Changes < 5000 || report.Checks < report.Changes {
-		t.Errorf("too little was done to mean anything: %v", report)
+		t.Errorf("got %v, want 5000 changes and a check of each", report)
 	}
 }
 
-func TestAFileFromBeforeTheLogGoesOn(t *testing.T) {
+func TestAFileWithoutALogGetsOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	open := func() *Store {
 		t.Helper()
@@ -64,19 +65,22 @@ func TestAFileFromBeforeTheLogGoesOn(t *testing.T) {
 	defer s.Close()
 	before, err := s.Log(t.Context(), r.ID)
 	if err != nil || len(before) != 0 {
-		t.Errorf("got %v, %v", before, err)
+		t.Errorf("before a change: got %v, %v; want an empty log", before, err)
 	}
 	r.Revision, r.Change = 1, []byte("change")
-	if _, err := s.Replace(t.Context(), r); err != nil {
+	position, err := s.Replace(t.Context(), r)
+	if err != nil {
 		t.Fatal(err)
 	}
+	want := []registry.Revision{{Revision: 2, Position: position, Change: r.Change}}
 	after, err := s.Log(t.Context(), r.ID)
-	if err != nil || len(after) != 1 || after[0].Revision != 2 || string(after[0].Change) != "change" {
-		t.Errorf("got %v, %v", after, err)
+	if diff := cmp.Diff(want, after); err != nil || diff != "" {
+		t.Errorf("after a change: got %v, and a log that differs (-want +got):\n%s", err, diff)
 	}
 }
 
-// wildClock steps forth and back by seconds, and takes its time.
+// wildClock returns a clock that steps forwards and backwards by seconds and
+// takes a while to answer.
 func wildClock(seed uint64) func() time.Time {
 	random := rand.New(rand.NewPCG(seed, 0))
 	var mu sync.Mutex

@@ -14,14 +14,14 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// countedKey is, in the census, the newest position when it was written. An
-// earlier version of this program writes assets and no census.
+// countedKey is the key of the newest position that the census covers. Earlier
+// versions of the program write assets without updating the census.
 var countedKey = []byte("counted")
 
-// changes are how many more assets each state has.
+// changes holds, for each state, how many assets it gains or loses.
 type changes registry.Census
 
-// save adds the changes to the census, which then is as of position last.
+// save adds the changes to the census, which then covers positions up to last.
 func (c changes) save(census *bbolt.Bucket, last int64) error {
 	for state, more := range c {
 		if state == "" || more == 0 {
@@ -37,7 +37,8 @@ func (c changes) save(census *bbolt.Bucket, last int64) error {
 	return census.Put(countedKey, positionKey(last))
 }
 
-// stateOf returns the state that a stored asset was counted as.
+// stateOf returns the state under which the census counts a stored asset; ""
+// if the asset is not counted.
 func stateOf(id string, h header, value []byte) asset.Status {
 	if h.state != "" {
 		return h.state
@@ -49,16 +50,16 @@ func stateOf(id string, h header, value []byte) asset.Status {
 	return registry.StateOf(r.Body)
 }
 
-// recount counts all assets, unless the census is as new as they are. Then it
-// writes nothing: a full disk is no reason not to start.
+// recount counts all assets anew if the census does not cover the newest
+// position. Otherwise it writes nothing, so the store opens even on a full disk.
 func (s *Store) recount() error {
-	isNew := false
+	complete := false
 	err := s.file.View(func(tx *bbolt.Tx) error {
 		last := tx.Bucket(stateBucket).Get(lastKey)
-		isNew = last == nil || bytes.Equal(last, tx.Bucket(censusBucket).Get(countedKey))
+		complete = last == nil || bytes.Equal(last, tx.Bucket(censusBucket).Get(countedKey))
 		return nil
 	})
-	if err != nil || isNew {
+	if err != nil || complete {
 		return err
 	}
 	return s.file.Update(recount)
@@ -84,7 +85,7 @@ func recount(tx *bbolt.Tx) error {
 	return counted.save(census, positionOf(tx.Bucket(stateBucket).Get(lastKey)))
 }
 
-// census returns how many assets are in each state; nil when the file is closed.
+// census returns the number of assets in each state; nil if the file is closed.
 func (s *Store) census(context.Context) registry.Census {
 	counted := registry.Census{}
 	err := s.file.View(func(tx *bbolt.Tx) error {
@@ -101,7 +102,8 @@ func (s *Store) census(context.Context) registry.Census {
 	return counted
 }
 
-// measure tells a meter of the assets and the file until silence.
+// measure reports the census and the size of the file to meter until silence is
+// called. A nil meter gets nothing.
 func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	if meter == nil {
 		meter = noop.NewMeterProvider().Meter("")

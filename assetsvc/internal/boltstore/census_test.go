@@ -15,17 +15,20 @@ import (
 	"asset-registry/shared/metrictest"
 )
 
-// kept returns a record of an asset in a state.
-func kept(id string, state asset.Status) registry.Record {
+// inState returns a record of an asset in a state.
+func inState(id string, state asset.Status) registry.Record {
 	return registry.Record{ID: id, State: state, Sealed: "sealed", Body: fmt.Appendf(nil, `{"status":%q}`, state)}
 }
 
 func checkCensus(t *testing.T, meter metrictest.Meter, drafts, pending float64) {
 	t.Helper()
-	told := meter.Read(t)
-	for name, want := range map[string]float64{"draft": drafts, "pending": pending, "complete": 0} {
-		if got, known := told["registry.assets.stored{"+name+"}"]; !known || got != want {
-			t.Errorf("of state %s there are %v (told: %v), want %v", name, got, known, want)
+	values := meter.Read(t)
+	for _, c := range []struct {
+		state string
+		want  float64
+	}{{"draft", drafts}, {"pending", pending}, {"complete", 0}} {
+		if got, known := values["registry.assets.stored{"+c.state+"}"]; !known || got != c.want {
+			t.Errorf("assets in state %s: got %v (reported: %v), want %v", c.state, got, known, c.want)
 		}
 	}
 }
@@ -40,11 +43,11 @@ func TestTheCensusFollowsTheAssets(t *testing.T) {
 	checkCensus(t, meter, 0, 0)
 	ids := []string{storetest.NewID(), storetest.NewID(), storetest.NewID()}
 	for _, id := range ids {
-		if _, err := s.Create(t.Context(), kept(id, asset.Draft)); err != nil {
+		if _, err := s.Create(t.Context(), inState(id, asset.Draft)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	published := kept(ids[0], asset.Pending)
+	published := inState(ids[0], asset.Pending)
 	published.Revision = 1
 	if _, err := s.Replace(t.Context(), published); err != nil {
 		t.Fatal(err)
@@ -53,29 +56,30 @@ func TestTheCensusFollowsTheAssets(t *testing.T) {
 		t.Errorf("got %v, want ErrStale", err)
 	}
 	checkCensus(t, meter, 2, 1)
-	told := meter.Read(t)
-	if told["registry.store.size{assets}"] <= 0 || told["registry.store.disk.size{assets}"] <= told["registry.store.disk.free{assets}"] {
-		t.Errorf("of the file and its disk it is told %v", told)
+	values := meter.Read(t)
+	size, disk, free := values["registry.store.size{assets}"], values["registry.store.disk.size{assets}"], values["registry.store.disk.free{assets}"]
+	if size <= 0 || disk <= free {
+		t.Errorf("got a file of %v bytes on a disk of %v with %v free, want a file that takes room", size, disk, free)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if told := meter.Read(t); len(told) != 0 {
-		t.Errorf("a closed store tells %v", told)
+	if values := meter.Read(t); len(values) != 0 {
+		t.Errorf("a closed store: got metrics %v, want none", values)
 	}
 }
 
-func TestAFileFromBeforeTheCensusIsCounted(t *testing.T) {
+func TestAFileWithoutACensusIsCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "assets.db")
 	s, err := Open(path, Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := storetest.NewID()
-	old := kept(id, "") // its body alone tells the state
+	old := inState(id, "") // only its body has the state
 	old.Body = []byte(`{"id":"x","status":"pending"}`)
 	_, err1 := s.Create(t.Context(), old)
-	_, err2 := s.Create(t.Context(), kept(storetest.NewID(), asset.Draft))
+	_, err2 := s.Create(t.Context(), inState(storetest.NewID(), asset.Draft))
 	dropped := s.file.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(censusBucket) })
 	if err := errors.Join(err1, err2, dropped, s.Close()); err != nil {
 		t.Fatal(err)
@@ -86,7 +90,7 @@ func TestAFileFromBeforeTheCensusIsCounted(t *testing.T) {
 	}
 	defer s.Close()
 	checkCensus(t, meter, 1, 1)
-	back := kept(id, asset.Draft)
+	back := inState(id, asset.Draft)
 	back.Revision = 1
 	if _, err := s.Replace(t.Context(), back); err != nil {
 		t.Fatal(err)

@@ -21,12 +21,16 @@ const (
 	dayForm      = time.DateOnly
 )
 
-// maxFaults is how many faults of a store's contents Check tells.
+// maxFaults is the most faults of a store's contents that Check reports.
 const maxFaults = 20
 
-// Check returns how many assets a store has that nobody has open, and all that
-// is wrong with it. It is told how to find an asset's number ("UA-AR-DGF-2026-11-20-000001").
-func Check(path string, secrets [][]byte, number func(registry.Record) (string, error)) (assets int, faults []error) {
+// Check counts the assets of a store and reports its faults: those of
+// boltfile.Check, and up to maxFaults contradictions between the buckets. No
+// process may have the file open; Check does not change it. The function number
+// returns the number of an asset, such as "UA-AR-DGF-2026-11-20-000001".
+func Check(
+	path string, secrets [][]byte, number func(registry.Record) (string, error),
+) (assets int, faults []error) {
 	faults = boltfile.Check(path, fileOptions(secrets, nil), func(tx *bbolt.Tx) []error {
 		c := &checker{tx: tx, number: number}
 		c.check()
@@ -41,13 +45,16 @@ type checker struct {
 	tx     *bbolt.Tx
 	number func(registry.Record) (string, error)
 
-	assets, real, test int   // assets; those of them that are listed
-	last               int64 // newest position of an asset
-	faults             []error
+	assets     int   // all
+	real, test int   // listed assets in each feed
+	last       int64 // newest position of an asset
+	faults     []error
 }
 
-var errEnough = errors.New("enough was found")
+// errEnough ends a check after maxFaults faults.
+var errEnough = errors.New("too many faults")
 
+// fault records a fault. It returns errEnough after the last one to report.
 func (c *checker) fault(format string, args ...any) error {
 	c.faults = append(c.faults, fmt.Errorf("%w: %s", boltfile.ErrDamaged, fmt.Sprintf(format, args...)))
 	if len(c.faults) == maxFaults {
@@ -69,16 +76,18 @@ func (c *checker) check() {
 	}
 	value := c.tx.Bucket(stateBucket).Get(lastKey)
 	if c.last > 0 && (len(value) != positionSize || positionOf(value) < c.last) {
-		_ = c.fault("the newest position is behind that of an asset, %d", c.last)
+		_ = c.fault("the newest position is lower than an asset's position %d", c.last) // the last check
 	}
 }
 
+// asset checks that an asset can be read, that it is in its feed, and that its
+// number is not given out again.
 func (c *checker) asset(key, value []byte) error {
 	id := hex.EncodeToString(key)
 	c.assets++
 	r, err := decode(id, value, registry.AnySize)
 	if err != nil {
-		return c.fault("asset %s: it cannot be read", id)
+		return c.fault("asset %s cannot be read", id)
 	}
 	number, err := c.number(r)
 	if err != nil {
@@ -94,42 +103,43 @@ func (c *checker) asset(key, value []byte) error {
 			c.real++
 		}
 		if !bytes.Equal(c.tx.Bucket(feed).Get(positionKey(r.Position)), key) {
-			return c.fault("asset %s: it is not in the feed at its position", id)
+			return c.fault("asset %s is not in the feed at its position", id)
 		}
 	}
 	return c.isCounted(id, number)
 }
 
-// isCounted checks that a number will not be given out again.
+// isCounted checks that the numbers of the day include the asset's number.
 func (c *checker) isCounted(id, number string) error {
 	end := strings.LastIndexByte(number, '-')
 	if end < len(dayForm) {
-		return c.fault("asset %s: its number is %q", id, number)
+		return c.fault("asset %s has the malformed number %q", id, number)
 	}
 	n, err := strconv.Atoi(number[end+1:])
 	day := number[end-len(dayForm) : end]
 	stored := c.tx.Bucket(numberBucket).Get([]byte(day))
 	if err != nil || len(stored) != positionSize || positionOf(stored) < int64(n) {
-		return c.fault("asset %s: the numbers of its day are behind its own, %s", id, number)
+		return c.fault("asset %s: the newest number of its day is lower than its own, %s", id, number)
 	}
 	return nil
 }
 
-// feed checks that a feed has no more entries than assets that are right in it.
+// feed checks that a feed has no entry besides those of its listed assets.
 func (c *checker) feed(name []byte, listed int) error {
 	if entries := c.tx.Bucket(name).Stats().KeyN; entries != listed {
-		return c.fault("%s has %d entries, and %d assets belong there", name, entries, listed)
+		return c.fault("bucket %s has %d entries for %d listed assets", name, entries, listed)
 	}
 	return nil
 }
 
+// entry checks that a change in the log belongs to an asset that has its revision.
 func (c *checker) entry(key, value []byte) error {
 	if len(key) != idSize+positionSize || len(value) < positionSize {
-		return c.fault("an entry of the log is cut off")
+		return c.fault("an entry of the log is too short")
 	}
 	asset := c.tx.Bucket(assetBucket).Get(key[:idSize])
 	if h, err := decodeHeader(asset); err != nil || positionOf(key[idSize:]) > h.revision {
-		return c.fault("the log has a change of asset %x that the asset has not", key[:idSize])
+		return c.fault("the log has a change of asset %x that the asset does not have", key[:idSize])
 	}
 	return nil
 }

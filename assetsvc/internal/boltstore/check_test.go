@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/registry"
@@ -15,7 +17,8 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// twoAssets is a store of two assets, one of them listed, and where their numbers are.
+// twoAssets returns a store of a draft and a listed asset, its path, the id of the
+// listed asset, and the function that Check needs.
 func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Record) (string, error)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")
@@ -31,7 +34,8 @@ func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Re
 		}
 		id = storetest.NewID()
 		body := fmt.Appendf(nil, `{"assetID": "UA-AR-DGF-2026-11-20-%06d"}`, n)
-		if _, err := s.Create(t.Context(), registry.Record{ID: id, Listed: listed, Sealed: "sealed", Body: body, Change: []byte("c")}); err != nil {
+		r := registry.Record{ID: id, Listed: listed, Sealed: "sealed", Body: body, Change: []byte("c")}
+		if _, err := s.Create(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,38 +44,35 @@ func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Re
 	}
 }
 
-func TestCheckComparesTheBuckets(t *testing.T) {
-	for name, c := range map[string]struct {
+func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
+	for _, c := range []struct {
+		name   string
 		damage func(tx *bbolt.Tx, key []byte) error
-		says   string // "" for no fault
+		want   string // part of the fault; "": no fault
 	}{
-		"as it was written": {func(*bbolt.Tx, []byte) error { return nil }, ""},
-		"an asset out of the feed": {func(tx *bbolt.Tx, _ []byte) error {
+		{"nothing is damaged", func(*bbolt.Tx, []byte) error { return nil }, ""},
+		{"an asset is missing from the feed", func(tx *bbolt.Tx, _ []byte) error {
 			key, _ := tx.Bucket(realBucket).Cursor().First()
 			return tx.Bucket(realBucket).Delete(key)
 		}, "not in the feed"},
-		"a feed of no asset": {func(tx *bbolt.Tx, _ []byte) error {
+		{"the feed has an entry of no asset", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(realBucket).Put(positionKey(1), make([]byte, idSize))
-		}, "feed has 2 entries, and 1 assets belong there"},
-		"numbers behind": {func(tx *bbolt.Tx, _ []byte) error {
+		}, "feed has 2 entries for 1 listed assets"},
+		{"the newest number is too low", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(numberBucket).Put([]byte("2026-11-20"), positionKey(1))
 		}, "UA-AR-DGF-2026-11-20-000002"},
-		"positions behind": {func(tx *bbolt.Tx, _ []byte) error {
+		{"the newest position is too low", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(stateBucket).Put(lastKey, positionKey(1))
-		}, "newest position is behind"},
-		"an asset cut off": {func(tx *bbolt.Tx, key []byte) error {
+		}, "newest position is lower"},
+		{"an asset is cut off", func(tx *bbolt.Tx, key []byte) error {
 			return tx.Bucket(assetBucket).Put(key, tx.Bucket(assetBucket).Get(key)[:headerSize+10])
 		}, "cannot be read"},
-		"a flipped byte": {func(tx *bbolt.Tx, key []byte) error {
-			value := append([]byte(nil), tx.Bucket(assetBucket).Get(key)...)
-			value[len(value)-10] ^= 1
-			return tx.Bucket(assetBucket).Put(key, value)
-		}, "cannot be read"},
-		"a change of no asset": {func(tx *bbolt.Tx, _ []byte) error {
+		{"a bit of an asset is flipped", flipBit, "cannot be read"},
+		{"the log has a change of no asset", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(logBucket).Put(logKey(make([]byte, idSize), 1), positionKey(1))
-		}, "that the asset has not"},
+		}, "that the asset does not have"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			s, path, id, number := twoAssets(t)
 			key, _ := keyOf(id)
 			err := s.file.Update(func(tx *bbolt.Tx) error { return c.damage(tx, key) })
@@ -79,8 +80,9 @@ func TestCheckComparesTheBuckets(t *testing.T) {
 				t.Fatal(err)
 			}
 			assets, faults := Check(path, nil, number)
-			if got := errors.Join(faults...); c.says == "" && got != nil || c.says != "" && (got == nil || !strings.Contains(got.Error(), c.says)) {
-				t.Errorf("got %v, want it to say %q", got, c.says)
+			got := fmt.Sprint(errors.Join(faults...))
+			if c.want == "" && len(faults) != 0 || !strings.Contains(got, c.want) {
+				t.Errorf("got faults %s, want %q", got, c.want)
 			}
 			if assets != 2 {
 				t.Errorf("got %d assets, want 2", assets)
@@ -89,38 +91,44 @@ func TestCheckComparesTheBuckets(t *testing.T) {
 	}
 }
 
-func TestAnAssetThatIsNotWhatWasWrittenEndsWrites(t *testing.T) {
+// flipBit damages an asset.
+func flipBit(tx *bbolt.Tx, key []byte) error {
+	value := bytes.Clone(tx.Bucket(assetBucket).Get(key))
+	value[len(value)-10] ^= 1
+	return tx.Bucket(assetBucket).Put(key, value)
+}
+
+func TestADamagedAssetEndsWrites(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
 	key, _ := keyOf(id)
-	if err := s.file.Update(func(tx *bbolt.Tx) error {
-		value := append([]byte(nil), tx.Bucket(assetBucket).Get(key)...)
-		value[len(value)-10] ^= 1
-		return tx.Bucket(assetBucket).Put(key, value)
-	}); err != nil {
+	if err := s.file.Update(func(tx *bbolt.Tx) error { return flipBit(tx, key) }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
 		t.Errorf("read: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 	if err := s.Ready(t.Context()); err == nil {
-		t.Error("it says that it is ready")
+		t.Error("ready: got nil, want an error")
 	}
-	if _, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")}); !errors.Is(err, boltfile.ErrDamaged) {
+	_, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")})
+	if !errors.Is(err, boltfile.ErrDamaged) {
 		t.Errorf("write: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 }
 
 func TestRecordsOfEarlierVersionsAreRead(t *testing.T) {
-	r := registry.Record{ID: storetest.NewID(), Position: 7, Revision: 2, Listed: true, Sealed: "sealed", Origin: "origin", Body: []byte(`{}`)}
-	value := encode(r)
+	want := registry.Record{
+		ID: storetest.NewID(), Position: 7, Revision: 2, Listed: true, Sealed: "sealed", Origin: "origin", Body: []byte(`{}`),
+	}
+	value := encode(want)
 	value = value[:len(value)-sumSize]
 	value[16] &^= sumFlag
-	got, err := decode(r.ID, value, registry.AnySize)
-	if err != nil || string(got.Body) != "{}" || got.Sealed != r.Sealed || got.Origin != r.Origin {
-		t.Errorf("got %+v, %v; want %+v", got, err, r)
+	got, err := decode(want.ID, value, registry.AnySize)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("got %v, and a record that differs (-want +got):\n%s", err, diff)
 	}
 	value[len(value)-1] = 'x'
-	if _, err := decode(r.ID, value, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
+	if _, err := decode(want.ID, value, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
 		t.Errorf("with a body that is no JSON: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 }

@@ -14,15 +14,20 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// A stored asset is a header (position, revision, flags, length of the sealed
-// record; 8, 8, 1 and 2 bytes, big-endian), the sealed record, if a flag says so
-// the origin (its length in 2 bytes before it), the body, and if a flag says so
-// the checksum of all that and the id: bbolt has none.
+// A stored asset has these parts, numbers big-endian:
+//
+//   - the header: position (8 bytes), revision (8), flags (1) and length of the
+//     sealed token record (2);
+//   - the sealed token record;
+//   - with originFlag, the length of the origin (2 bytes) and the origin;
+//   - the body;
+//   - with sumFlag, a checksum (4 bytes) of all the above and the id, because
+//     bbolt has no checksums of values.
 const (
 	headerSize = 8 + 8 + 1 + 2
 	lengthSize = 2
 	sumSize    = crc32.Size
-	maxValue   = 64 << 20 // many times what an asset may have
+	maxValue   = 64 << 20 // bytes, many times the largest asset
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -31,7 +36,7 @@ func checksum(id string, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(value, castagnoli), castagnoli, []byte(id))
 }
 
-// The flags; the three bits between them are the state's place in states.
+// Bits of the flags. The three bits of stateMask are an index into states.
 const (
 	listedFlag = 1 << iota
 	testFlag
@@ -40,21 +45,24 @@ const (
 	stateShift = 3
 	stateMask  = 7 << stateShift
 
-	sumFlag = 1 << 6 // earlier versions wrote no checksum
+	sumFlag = 1 << 6 // records of earlier versions have no checksum
 )
 
-// states are those that can be stored. The first stands for assets that were
-// stored before there were any; places are never taken away.
-var states = [8]asset.Status{"", asset.Draft, asset.Pending, asset.Verification, asset.Active, asset.Complete, asset.Deleted}
+// states are the states that a header can hold. The first is of records that
+// were stored before headers had a state. Indexes must not change: files hold
+// them.
+var states = [8]asset.Status{
+	"", asset.Draft, asset.Pending, asset.Verification, asset.Active, asset.Complete, asset.Deleted,
+}
 
-var errCorrupt = fmt.Errorf("the stored asset is not what was written: %w", boltfile.ErrDamaged)
+var errCorrupt = fmt.Errorf("the stored asset differs from the one written: %w", boltfile.ErrDamaged)
 
 type header struct {
 	position, revision int64
 	listed, test       bool
 	origin, sum        bool
 	state              asset.Status
-	sealed             int // bytes
+	sealed             int // bytes of the sealed token record
 }
 
 func encode(r registry.Record) []byte {
@@ -103,8 +111,9 @@ func decodeHeader(value []byte) (header, error) {
 	return h, nil
 }
 
-// decode copies what it returns: value is bbolt's, and gone with its transaction.
-// It copies no body of more than most bytes: registry.ErrLarge.
+// decode returns a copy of a stored asset, because value is valid only within
+// its transaction. For a body of more than most bytes it copies nothing and
+// returns registry.ErrLarge.
 func decode(id string, value []byte, most int) (registry.Record, error) {
 	h, err := decodeHeader(value)
 	if err != nil {
@@ -141,27 +150,32 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 	}, nil
 }
 
-// withoutSum checks the checksum, if there is one, and returns the rest.
+// withoutSum verifies the checksum and returns value without it. A value of an
+// earlier version has none and is returned as it is.
 func withoutSum(id string, value []byte, h header) ([]byte, error) {
 	if !h.sum {
 		return value, nil
 	}
 	end := len(value) - sumSize
-	if end < headerSize+h.sealed || end > maxValue || binary.BigEndian.Uint32(value[end:]) != checksum(id, value[:end]) {
+	if end < headerSize+h.sealed || end > maxValue {
+		return nil, errCorrupt
+	}
+	if binary.BigEndian.Uint32(value[end:]) != checksum(id, value[:end]) {
 		return nil, errCorrupt
 	}
 	return value[:end], nil
 }
 
-// keyOf returns the 16 bytes that an id stands for; false when it is none.
+// keyOf returns the 16 bytes of an id; false if the id is malformed.
 func keyOf(id string) ([]byte, bool) {
 	key, err := hex.DecodeString(id)
-	return key, err == nil && len(key) == 16 && hex.EncodeToString(key) == id
+	return key, err == nil && len(key) == idSize && hex.EncodeToString(key) == id
 }
 
-// positionKey is a number as a key: in the order of numbers.
+// positionKey encodes a number so that keys sort as the numbers do.
 func positionKey(position int64) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(position))
 }
 
+// positionOf decodes the first 8 bytes of key.
 func positionOf(key []byte) int64 { return int64(binary.BigEndian.Uint64(key)) }

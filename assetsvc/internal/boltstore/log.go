@@ -10,8 +10,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// keep puts the change that made a revision into the log, and takes out the one
-// that is too old.
+// keep adds the change of a revision to the log and removes the change that is
+// now older than registry.MaxLog revisions.
 func (t *transaction) keep(key []byte, r registry.Record) error {
 	if err := t.log.Delete(logKey(key, r.Revision-registry.MaxLog)); err != nil {
 		return err
@@ -22,13 +22,14 @@ func (t *transaction) keep(key []byte, r registry.Record) error {
 	return t.log.Put(logKey(key, r.Revision), append(positionKey(r.Position), r.Change...))
 }
 
-// logKey is where the log has a revision of an asset: those of one asset
-// together, in their order.
+// logKey returns the log's key for a revision of an asset. The keys of one
+// asset are adjacent and in the order of revisions.
 func logKey(id []byte, revision int64) []byte {
 	return append(bytes.Clone(id), positionKey(revision)...)
 }
 
-// Log returns what is kept of an asset's changes, the newest first.
+// Log returns the kept changes of an asset, the newest first, or
+// registry.ErrNotFound.
 func (s *Store) Log(ctx context.Context, id string) ([]registry.Revision, error) {
 	key, ok := keyOf(id)
 	if !ok {
@@ -52,7 +53,11 @@ func readLog(tx *bbolt.Tx, id []byte) []registry.Revision {
 	var kept []registry.Revision
 	cursor := tx.Bucket(logBucket).Cursor()
 	for at, value := cursor.Seek(id); bytes.HasPrefix(at, id); at, value = cursor.Next() {
-		kept = append(kept, registry.Revision{Revision: positionOf(at[len(id):]), Position: positionOf(value), Change: bytes.Clone(value[8:])})
+		kept = append(kept, registry.Revision{
+			Revision: positionOf(at[len(id):]),
+			Position: positionOf(value),
+			Change:   bytes.Clone(value[positionSize:]),
+		})
 	}
 	slices.Reverse(kept)
 	return kept

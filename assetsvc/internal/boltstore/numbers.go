@@ -7,16 +7,17 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// numbers gives out the numbers of assets, day by day. They become durable with
-// the next write, so that no asset can be stored with a number that is not;
-// those that no asset carries yet when the process ends are given out anew.
+// numbers gives out the numbers of assets, counted for each day. A number
+// becomes durable with the next write, so a stored asset never has a number
+// that is not durable. If the process ends first, the next process gives out
+// the numbers that no asset carries again.
 type numbers struct {
 	mu    sync.Mutex
-	given map[string]int // newest number of a day, as far as not durable
+	given map[string]int // day -> newest number, only of days with numbers that are not durable
 }
 
-// next returns the number after the newest of day; stored returns the newest
-// that is durable.
+// next returns the number after the newest one of day. It calls stored for the
+// newest durable number if it knows none.
 func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -34,7 +35,8 @@ func (n *numbers) next(day string, stored func() (int, error)) (int, error) {
 	return number + 1, nil
 }
 
-// save writes what has been given out into a transaction, and returns it for forget.
+// save writes the numbers given out into a transaction. It returns them, for
+// forget.
 func (n *numbers) save(bucket *bbolt.Bucket) (map[string]int, error) {
 	n.mu.Lock()
 	saved := maps.Clone(n.given)
@@ -47,7 +49,8 @@ func (n *numbers) save(bucket *bbolt.Bucket) (map[string]int, error) {
 	return saved, nil
 }
 
-// forget lets go of the days that are durable up to their newest number.
+// forget removes the days whose newest number is saved. Call it once the
+// transaction of save is durable.
 func (n *numbers) forget(saved map[string]int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,24 +12,16 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Page returns up to q.Limit listed assets in the order q asks for.
+// Page returns up to q.Limit listed assets in the order that q asks for.
 func (s *Store) Page(ctx context.Context, q registry.Query) (entries []registry.Entry, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	err = s.file.View(func(tx *bbolt.Tx) error {
-		var feed walk
-		switch q.Mode {
-		case registry.Test:
-			feed = start(tx.Bucket(testBucket), q)
-		case registry.All:
-			feed = both(start(tx.Bucket(realBucket), q), start(tx.Bucket(testBucket), q), q.Descending)
-		default:
-			feed = start(tx.Bucket(realBucket), q)
-		}
+		next := feedOf(tx, q)
 		assets := tx.Bucket(assetBucket)
-		size, most := 0, registry.AnySize // a page has one body at least
-		for position, id := feed(); position != nil && len(entries) < q.Limit; position, id = feed() {
+		size, most := 0, registry.AnySize // the first body always fits
+		for position, id := next(); position != nil && len(entries) < q.Limit; position, id = next() {
 			e := registry.Entry{ID: hex.EncodeToString(id), Position: positionOf(position)}
 			if q.Bodies > 0 {
 				r, err := decode(e.ID, assets.Get(id), most)
@@ -50,11 +42,23 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (entries []registry.
 	return entries, err
 }
 
-// walk returns the next position and id of a feed; nil at its end.
-type walk func() (position, id []byte)
+// iterator returns the next position and id of a feed. At the end both are nil.
+type iterator func() (position, id []byte)
 
-// start walks one feed from where q starts.
-func start(feed *bbolt.Bucket, q registry.Query) walk {
+// feedOf iterates over the entries that q asks for, in its order.
+func feedOf(tx *bbolt.Tx, q registry.Query) iterator {
+	switch q.Mode {
+	case registry.Test:
+		return seek(tx.Bucket(testBucket), q)
+	case registry.All:
+		return merge(seek(tx.Bucket(realBucket), q), seek(tx.Bucket(testBucket), q), q.Descending)
+	default:
+		return seek(tx.Bucket(realBucket), q)
+	}
+}
+
+// seek iterates over one feed, starting at q.Offset.
+func seek(feed *bbolt.Bucket, q registry.Query) iterator {
 	cursor := feed.Cursor()
 	var position, id []byte
 	offset := positionKey(q.Offset)
@@ -65,7 +69,7 @@ func start(feed *bbolt.Bucket, q registry.Query) walk {
 		}
 	case q.Offset == 0:
 		position, id = cursor.Last()
-	default: // Seek goes to the offset or past it, or past the end
+	default: // Seek finds the offset, a later position, or nothing at the end
 		if position, id = cursor.Seek(offset); position == nil {
 			position, id = cursor.Last()
 		}
@@ -86,13 +90,13 @@ func start(feed *bbolt.Bucket, q registry.Query) walk {
 	}
 }
 
-// both walks two feeds as one, in the order of their positions.
-func both(a, b walk, descending bool) walk {
+// merge iterates over two feeds as one, in the order of their positions.
+func merge(a, b iterator, descending bool) iterator {
 	positionA, idA := a()
 	positionB, idB := b()
 	return func() (position, id []byte) {
-		first := positionB == nil || positionA != nil && bytes.Compare(positionA, positionB) < 0 != descending
-		if first {
+		isA := positionB == nil || positionA != nil && bytes.Compare(positionA, positionB) < 0 != descending
+		if isA {
 			position, id = positionA, idA
 			positionA, idA = a()
 		} else {

@@ -11,21 +11,21 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// write is a create or replace on its way to the file.
+// write is a Create or Replace that waits for its transaction.
 type write struct {
 	registry.Record
 	create bool
-	state  atomic.Int32 // waiting, then taken or given up
-	done   chan outcome
+	state  atomic.Int32 // waiting, then taken or abandoned
+	done   chan outcome // gets the outcome of a taken write, once
 }
 
-// The states of a write. Whoever moves it away from waiting decides: the
-// writer, who then owes it an outcome, or its caller, who then knows that it
-// will not happen.
+// The states of a write. It leaves waiting once. If the writing goroutine takes
+// it, the goroutine sends an outcome. If the caller abandons it, nothing is
+// written.
 const (
 	waiting = iota
 	taken
-	givenUp
+	abandoned
 )
 
 type outcome struct {
@@ -35,14 +35,15 @@ type outcome struct {
 
 var errClosed = errors.New("the store is closed")
 
-// Create stores a new asset, or returns registry.ErrExists. When ctx ends
-// before the write was begun, it is not done; once begun, it is waited for.
+// Create stores a new asset, or returns registry.ErrExists. If ctx ends before
+// the transaction begins, nothing is written. Otherwise Create waits for the
+// outcome.
 func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	return s.submit(ctx, &write{Record: r, create: true, done: make(chan outcome, 1)})
 }
 
 // Replace stores a new revision of an asset, or returns registry.ErrStale or
-// registry.ErrNotFound. Of ctx the same holds as with Create.
+// registry.ErrNotFound. It treats ctx as Create does.
 func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	return s.submit(ctx, &write{Record: r, done: make(chan outcome, 1)})
 }
@@ -59,11 +60,11 @@ func (s *Store) submit(ctx context.Context, w *write) (int64, error) {
 	case o := <-w.done:
 		return o.position, o.err
 	case <-ctx.Done():
-		if w.state.CompareAndSwap(waiting, givenUp) {
+		if w.state.CompareAndSwap(waiting, abandoned) {
 			return 0, ctx.Err()
 		}
-	case <-s.done: // the writer has ended, perhaps without this write
-		if w.state.CompareAndSwap(waiting, givenUp) {
+	case <-s.done: // the goroutine may have ended before it took this write
+		if w.state.CompareAndSwap(waiting, abandoned) {
 			return 0, errClosed
 		}
 	}
@@ -71,7 +72,7 @@ func (s *Store) submit(ctx context.Context, w *write) (int64, error) {
 	return o.position, o.err
 }
 
-// run commits writes, batch after batch, until the store is closed.
+// run commits batches until the store is closed and the queue is empty.
 func (s *Store) run() {
 	defer close(s.done)
 	for {
@@ -89,7 +90,7 @@ func (s *Store) run() {
 	}
 }
 
-// gather takes first and all that wait behind it.
+// gather takes first and the writes that wait behind it, up to maxBatch.
 func (s *Store) gather(first *write) []*write {
 	var batch []*write
 	for w := first; ; {
@@ -107,14 +108,14 @@ func (s *Store) gather(first *write) []*write {
 	}
 }
 
-// commit applies a batch in one transaction. A write whose guard does not hold
-// fails alone; when the transaction fails, all do.
+// commit applies a batch in one transaction. A refused write fails alone. If the
+// transaction fails, all writes of the batch fail.
 func (s *Store) commit(batch []*write) {
 	if len(batch) == 0 {
 		return
 	}
 	outcomes := make([]outcome, len(batch))
-	var numbered map[string]int
+	var numbers map[string]int
 	err := s.file.Update(func(tx *bbolt.Tx) error {
 		t := s.begin(tx)
 		for i, w := range batch {
@@ -130,11 +131,11 @@ func (s *Store) commit(batch []*write) {
 			return err
 		}
 		var err error
-		numbered, err = s.numbers.save(tx.Bucket(numberBucket))
+		numbers, err = s.numbers.save(tx.Bucket(numberBucket))
 		return err
 	})
 	if err == nil {
-		s.numbers.forget(numbered)
+		s.numbers.forget(numbers)
 	}
 	for i, w := range batch {
 		if err != nil {
@@ -144,18 +145,18 @@ func (s *Store) commit(batch []*write) {
 	}
 }
 
+// isRefusal tells whether err concerns one write and not the whole transaction.
 func isRefusal(err error) bool {
 	return errors.Is(err, registry.ErrExists) || errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrStale)
 }
 
-// transaction is one batch being applied.
+// transaction applies the writes of one batch.
 type transaction struct {
 	assets, real, test, log, state *bbolt.Bucket
 
-	last int64 // newest position given
-	now  int64 // µs since the Unix epoch
-
-	counted changes // how many more assets each state has
+	last    int64   // newest position given
+	now     int64   // µs since the Unix epoch
+	counted changes // of the census, by these writes
 }
 
 func (s *Store) begin(tx *bbolt.Tx) *transaction {
@@ -169,13 +170,15 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 
 		counted: changes{},
 	}
-	t.real.FillPercent, t.test.FillPercent = 1, 1 // keys only come at the end
+	t.real.FillPercent, t.test.FillPercent = 1, 1 // new keys come only at the end
 	if value := t.state.Get(lastKey); value != nil {
 		t.last = positionOf(value)
 	}
 	return t
 }
 
+// apply gives a write its position and puts it into the buckets. Errors of
+// isRefusal leave the buckets as they were.
 func (t *transaction) apply(w *write) (int64, error) {
 	key, ok := keyOf(w.ID)
 	if !ok {
@@ -219,6 +222,7 @@ func (t *transaction) apply(w *write) (int64, error) {
 	return w.Position, t.assets.Put(key, encode(w.Record))
 }
 
+// feed returns the feed of test assets or of real ones.
 func (t *transaction) feed(test bool) *bbolt.Bucket {
 	if test {
 		return t.test

@@ -1,0 +1,119 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// Contents counts the contents of a store, without the assets themselves.
+type Contents struct {
+	Assets  int
+	Last    int64          // newest position, 0 in an empty store
+	Numbers map[string]int // day -> newest number
+}
+
+// Contents returns the counts as they are now.
+func (s *Store) Contents() (Contents, error) {
+	c := Contents{Numbers: map[string]int{}}
+	err := s.file.View(func(tx *bbolt.Tx) error {
+		c.Assets = tx.Bucket(assetBucket).Stats().KeyN
+		if value := tx.Bucket(stateBucket).Get(lastKey); value != nil {
+			c.Last = positionOf(value)
+		}
+		return tx.Bucket(numberBucket).ForEach(func(day, value []byte) error {
+			c.Numbers[string(day)] = int(positionOf(value))
+			return nil
+		})
+	})
+	return c, err
+}
+
+// Scan returns up to limit assets with their changes, ordered by id, starting
+// after the given id. An empty id starts at the first asset.
+func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.History, error) {
+	var records []registry.History
+	err := s.scan(ctx, after, limit, func(tx *bbolt.Tx, key, value []byte) error {
+		r, err := decode(hex.EncodeToString(key), value, registry.AnySize)
+		if err != nil {
+			return err
+		}
+		records = append(records, registry.History{Record: r, Log: readLog(tx, key)})
+		return nil
+	})
+	return records, err
+}
+
+// SealedAfter returns up to limit token records, ordered by asset id, starting
+// after the given id. An empty id starts at the first asset.
+func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]registry.Sealed, error) {
+	var found []registry.Sealed
+	err := s.scan(ctx, after, limit, func(_ *bbolt.Tx, key, value []byte) error {
+		h, err := decodeHeader(value)
+		if err != nil {
+			return err
+		}
+		sealed := string(value[headerSize : headerSize+h.sealed])
+		found = append(found, registry.Sealed{ID: hex.EncodeToString(key), Sealed: sealed})
+		return nil
+	})
+	return found, err
+}
+
+// scan calls visit for up to limit stored assets, ordered by id, starting after
+// the given id. It stops at the first error of visit.
+func (s *Store) scan(
+	ctx context.Context, after string, limit int, visit func(tx *bbolt.Tx, key, value []byte) error,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.file.View(func(tx *bbolt.Tx) error {
+		cursor := tx.Bucket(assetBucket).Cursor()
+		key, value := cursor.First()
+		if start, ok := keyOf(after); ok {
+			if key, value = cursor.Seek(start); bytes.Equal(key, start) {
+				key, value = cursor.Next()
+			}
+		}
+		for n := 0; key != nil && n < limit; n++ {
+			if err := visit(tx, key, value); err != nil {
+				return fmt.Errorf("read asset %x: %w", key, err)
+			}
+			key, value = cursor.Next()
+		}
+		return nil
+	})
+}
+
+// Reseal replaces the token record of an asset if the asset still has the old
+// one. Otherwise it does nothing.
+func (s *Store) Reseal(ctx context.Context, old, anew registry.Sealed) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.file.Update(func(tx *bbolt.Tx) error {
+		key, _ := keyOf(old.ID)
+		value := tx.Bucket(assetBucket).Get(key)
+		if value == nil {
+			return nil
+		}
+		r, err := decode(old.ID, value, registry.AnySize)
+		if err != nil || r.Sealed != old.Sealed {
+			return err
+		}
+		r.Sealed = anew.Sealed
+		return tx.Bucket(assetBucket).Put(key, encode(r))
+	})
+}
+
+// Snapshot writes the store as it is at one moment (boltfile.File.Snapshot).
+func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error {
+	return s.file.Snapshot(to)
+}
