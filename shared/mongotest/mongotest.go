@@ -1,5 +1,5 @@
 // Package mongotest gives tests a server that speaks MongoDB's protocol: the
-// one that MONGODB_URI names, or else deploy/devmongo.
+// one that MONGODB_URI names, or else deploy/test/rig/devmongo.
 package mongotest
 
 import (
@@ -100,7 +100,7 @@ func Build(tb testing.TB) string {
 	_, self, _, _ := runtime.Caller(0)
 	binary := filepath.Join(tb.TempDir(), "devmongo")
 	cmd := exec.Command("go", "build", "-o", binary, ".")
-	cmd.Dir = filepath.Join(filepath.Dir(self), "..", "..", "deploy", "devmongo")
+	cmd.Dir = filepath.Join(filepath.Dir(self), "..", "..", "deploy", "test", "rig", "devmongo")
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("build MongoDB rig: %v: %s", err, text)

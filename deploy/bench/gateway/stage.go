@@ -1,0 +1,306 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+const (
+	traefikName = "Traefik, all on"
+	nginxName   = "nginx, key map and limit_req"
+)
+
+// stage is everything that runs.
+type stage struct {
+	dir, bin, peers string
+	upstream, redis string // addresses
+	collector       string // URL
+	contenders      []*contender
+	running         []*exec.Cmd
+}
+
+func (s *stage) start(ctx context.Context) error {
+	collector, err := startCollector(ctx)
+	if err != nil {
+		return err
+	}
+	s.collector = collector
+	if s.redis, err = processes.FreeAddr(); err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(s.redis)
+	if err != nil {
+		return err
+	}
+	if _, err := s.launch(ctx, s.redis, nil, "redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", s.dir); err != nil {
+		return err
+	}
+	for _, start := range []func(context.Context) error{s.startUpstream, s.startOurs, s.startTraefik, s.startCaddy, s.startNginx} {
+		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stop ends all that runs, the last first.
+func (s *stage) stop() {
+	for i := len(s.running) - 1; i >= 0; i-- {
+		_ = s.running[i].Process.Signal(syscall.SIGTERM) // nginx ends its children, then
+		time.AfterFunc(time.Second, func() { _ = s.running[i].Process.Kill() })
+		_ = s.running[i].Wait() // says that it was killed
+	}
+}
+
+// launch starts a program and waits until it listens at addr.
+func (s *stage) launch(ctx context.Context, addr string, env []string, program string, args ...string) (pid int, err error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Env = append(os.Environ(), env...)
+	cmd.WaitDelay = time.Second // a child that lives on, as nginx's do, holds nobody up
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start %s: %w", program, err)
+	}
+	s.running = append(s.running, cmd)
+	for range 1000 {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+			return cmd.Process.Pid, nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return 0, fmt.Errorf("%s does not listen: %s", program, output.String())
+}
+
+// contend starts a contender, unless its program is missing.
+func (s *stage) contend(ctx context.Context, name, addr string, env []string, program string, args ...string) error {
+	if _, err := exec.LookPath(program); err != nil {
+		fmt.Printf("%s is left out: %v\n", name, err)
+		return nil
+	}
+	pid, err := s.launch(ctx, addr, env, program, args...)
+	if err != nil {
+		return err
+	}
+	s.contenders = append(s.contenders, &contender{name: name, addr: addr, processes: []int{pid}})
+	return nil
+}
+
+// write keeps a file of settings and returns its path.
+func (s *stage) write(name, text string) (string, error) {
+	file := filepath.Join(s.dir, name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("write settings: %w", err)
+	}
+	return file, nil
+}
+
+// serveUpstream answers everything with the same bytes.
+func serveUpstream(ctx context.Context) error {
+	listener, err := net.Listen("tcp", os.Getenv("UPSTREAM_ADDR"))
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { listener.Close() })
+	body := append([]byte(`{"data":"`+strings.Repeat("x", bodySize-11)), `"}`...)
+	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body)
+	}))
+}
+
+func (s *stage) startUpstream(ctx context.Context) (err error) {
+	if s.upstream, err = processes.FreeAddr(); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find myself: %w", err)
+	}
+	return s.contend(ctx, "the upstream alone", s.upstream, []string{"UPSTREAM_ADDR=" + s.upstream}, self, "-upstream")
+}
+
+// startCollector takes traces, and does nothing with them.
+func startCollector(ctx context.Context) (url string, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	context.AfterFunc(ctx, func() { listener.Close() })
+	go http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // ends with the listener
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/x-protobuf")
+	}))
+	return "http://" + listener.Addr().String(), nil
+}
+
+// tracing is the environment of those who trace one request in a hundred.
+func (s *stage) tracing(name string) []string {
+	return []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_METRICS_EXPORTER=none", "OTEL_SERVICE_NAME=" + name,
+		"OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01",
+	}
+}
+
+func (s *stage) startOurs(ctx context.Context) error {
+	secret, err := s.write("secret", strings.Repeat("secret", 8))
+	if err != nil {
+		return err
+	}
+	auth, err := processes.FreeAddr()
+	if err != nil {
+		return err
+	}
+	if _, err := s.launch(ctx, auth, nil, filepath.Join(s.bin, "authsvc"), "--addr", auth, "--secret-file", secret, "--sandbox", "--store", "file:"+filepath.Join(s.dir, "tokens.db")); err != nil {
+		return err
+	}
+	limits, err := s.write("gateway.yaml", "limits:\n"+
+		"- {name: key, by: key, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n"+
+		"- {name: tenant, by: tenant, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n")
+	if err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		env  []string
+		args []string
+	}{
+		{"ours, all on", s.tracing("gateway"), []string{"--config", limits, "--limits-redis", "redis://" + s.redis}},
+		{"ours, the key checked", nil, []string{"--no-limits"}},
+	} {
+		addr, err := processes.FreeAddr()
+		if err != nil {
+			return err
+		}
+		args := append([]string{"--addr", addr, "--secret-file", secret, "--auth-url", "http://" + auth, "--assets-url", "http://" + s.upstream, "--log-level", "error"}, c.args...)
+		if err := s.contend(ctx, c.name, addr, c.env, filepath.Join(s.bin, "gateway"), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) startTraefik(ctx context.Context) error {
+	addr, err := processes.FreeAddr()
+	if err != nil {
+		return err
+	}
+	digest := sha1.Sum(nil) // of the empty password
+	dynamic, err := s.write("traefik-dynamic.yaml", fmt.Sprintf(`
+http:
+  routers:
+    registry: {rule: "PathPrefix(`+"`/`"+`)", service: registry, middlewares: [key, limit]}
+  middlewares:
+    key: {basicAuth: {users: ["%s:{SHA}%s"]}}
+    limit: {rateLimit: {average: 1000000, burst: 1000000, redis: {endpoints: ["%s"]}}}
+  services:
+    registry: {loadBalancer: {servers: [{url: "http://%s"}]}}
+`, key, base64.StdEncoding.EncodeToString(digest[:]), s.redis, s.upstream))
+	if err != nil {
+		return err
+	}
+	static, err := s.write("traefik.yaml", fmt.Sprintf(`
+entryPoints: {web: {address: "%s"}}
+providers: {file: {filename: "%s"}}
+tracing: {sampleRate: 0.01, otlp: {http: {endpoint: "%s/v1/traces"}}}
+log: {level: ERROR}
+global: {checkNewVersion: false, sendAnonymousUsage: false}
+`, addr, dynamic, s.collector))
+	if err != nil {
+		return err
+	}
+	return s.contend(ctx, traefikName, addr, nil, filepath.Join(s.peers, "traefik"), "--configFile="+static)
+}
+
+func (s *stage) startCaddy(ctx context.Context) error {
+	addr, err := processes.FreeAddr()
+	if err != nil {
+		return err
+	}
+	file, err := s.write("Caddyfile", fmt.Sprintf(`{
+	admin off
+	auto_https off
+	log {
+		level ERROR
+	}
+}
+http://%s {
+	@key header Authorization "Basic %s"
+	handle @key {
+		tracing {
+			span registry
+		}
+		reverse_proxy %s {
+			transport http {
+				keepalive_idle_conns_per_host 256
+			}
+		}
+	}
+	respond 401
+}
+`, strings.Replace(addr, "127.0.0.1", "", 1), base64.StdEncoding.EncodeToString([]byte(key+":")), s.upstream))
+	if err != nil {
+		return err
+	}
+	return s.contend(ctx, "Caddy, key and tracing, no limit", addr, append(s.tracing("caddy"), "XDG_DATA_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir),
+		filepath.Join(s.peers, "caddy"), "run", "--config", file, "--adapter", "caddyfile")
+}
+
+func (s *stage) startNginx(ctx context.Context) error {
+	addr, err := processes.FreeAddr()
+	if err != nil {
+		return err
+	}
+	file, err := s.write("nginx.conf", fmt.Sprintf(`
+daemon off;
+pid %[1]s/nginx.pid;
+worker_processes auto;
+error_log %[1]s/nginx.log error;
+events { worker_connections 1024; }
+http {
+	access_log off;
+	client_body_temp_path %[1]s/1; proxy_temp_path %[1]s/2; fastcgi_temp_path %[1]s/3; uwsgi_temp_path %[1]s/4; scgi_temp_path %[1]s/5;
+	map $http_authorization $known { default 0; "Basic %[2]s" 1; }
+	limit_req_zone $http_authorization zone=keys:10m rate=1000000r/s;
+	upstream registry { server %[3]s; keepalive 256; keepalive_requests 1000000000; }
+	keepalive_requests 1000000000;
+	server {
+		listen %[4]s;
+		location / {
+			if ($known = 0) { return 401; }
+			limit_req zone=keys burst=1000000 nodelay;
+			proxy_http_version 1.1;
+			proxy_set_header Connection "";
+			proxy_pass http://registry;
+		}
+	}
+}
+`, s.dir, base64.StdEncoding.EncodeToString([]byte(key+":")), s.upstream, addr))
+	if err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("nginx"); errors.Is(err, exec.ErrNotFound) {
+		fmt.Printf("%s is left out: %v\n", nginxName, err)
+		return nil
+	}
+	return s.contend(ctx, nginxName, addr, nil, "nginx", "-c", file)
+}

@@ -1,0 +1,134 @@
+// Command bench measures the standalone registry as its users meet it, beside
+// the limit of what it does in the same run on the same machine:
+//
+//   - reads and feed pages, beside a bare net/http handler in a process of its
+//     own that returns the same bytes;
+//   - durable creations, beside bare bbolt batches of the same bytes on the
+//     same disk.
+//
+// It prints a table; it judges nothing. Both sides of a pair run in turn,
+// several times; the medians and the median ratio are printed.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"asset-registry/deploy/bench/load"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+type bench struct {
+	dir      string
+	registry string // address of the standalone registry
+	bare     string // address of the bare handler
+	during   time.Duration
+	rounds   int
+	clients  int
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	bin := flags.String("bin", "bin", "directory of the programs")
+	during := flags.Duration("during", 2*time.Second, "length of one measurement")
+	rounds := flags.Int("rounds", 5, "measurements of each side of a pair")
+	clients := flags.Int("clients", 64, "connections that read")
+	bare := flags.String("bare", "", "serve the bodies in this folder at an address that is printed, and nothing else (the bench calls itself so)")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "registry-bench")
+	if err != nil {
+		return fmt.Errorf("make a place for the data: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if *bare != "" {
+		return serveBare(ctx, *bare)
+	}
+	b := bench{dir: dir, during: *during, rounds: *rounds, clients: *clients}
+	stop, err := b.startRegistry(ctx, *bin)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Printf("%d CPUs, %s, %d rounds of %v a side\n\n", runtime.NumCPU(), runtime.Version(), b.rounds, b.during)
+	if err := b.reads(ctx); err != nil {
+		return err
+	}
+	return b.creates(ctx)
+}
+
+// reads compares one asset and one page of 100 with the same bytes from nothing.
+func (b *bench) reads(ctx context.Context) error {
+	asset, err := b.fill(150)
+	if err != nil {
+		return fmt.Errorf("fill the registry: %w", err)
+	}
+	bodies := filepath.Join(b.dir, "bodies")
+	if err := os.Mkdir(bodies, 0o755); err != nil {
+		return fmt.Errorf("make a place for the bodies: %w", err)
+	}
+	paths := []struct{ name, path string }{
+		{"asset", "/api/2.5/assets/" + asset},
+		{"page", "/api/2.5/assets?limit=100"},
+	}
+	for _, p := range paths {
+		body, err := get("http://" + b.registry + p.path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(bodies, p.name), body, 0o644); err != nil {
+			return fmt.Errorf("keep a body: %w", err)
+		}
+	}
+	stop, err := b.startBare(ctx, bodies)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	fmt.Printf("%d clients reading      registry/s   bare/s   ratio   registry p50, p99\n", b.clients)
+	for _, p := range paths {
+		ours := load.Load{Addr: b.registry, Request: getRequest(p.path), Status: http.StatusOK, Clients: b.clients}
+		theirs := load.Load{Addr: b.bare, Request: getRequest("/" + p.name), Status: http.StatusOK, Clients: b.clients}
+		x, y, ratio, err := pair(ctx, b.timed(ours), b.timed(theirs), b.rounds)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", p.name, err)
+		}
+		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", p.name, x.PerSecond, y.PerSecond, ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))
+	}
+	return nil
+}
+
+func (b *bench) timed(l load.Load) func(context.Context) (load.Result, error) {
+	return func(ctx context.Context) (load.Result, error) { return l.Run(ctx, b.during) }
+}
+
+// creates compares durable creations over HTTP with bare bbolt batches.
+func (b *bench) creates(ctx context.Context) error {
+	fmt.Printf("\ndurable creations      registry/s  bbolt/s   ratio   registry p50, p99\n")
+	for _, clients := range []int{1, 16, 64} {
+		ours := load.Load{Addr: b.registry, Request: createRequest(), Status: http.StatusCreated, Clients: clients}
+		theirs := func(ctx context.Context) (load.Result, error) { return rawBatches(ctx, b.dir, clients, b.during) }
+		x, y, ratio, err := pair(ctx, b.timed(ours), theirs, b.rounds)
+		if err != nil {
+			return fmt.Errorf("create with %d Clients: %w", clients, err)
+		}
+		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", fmt.Sprintf("%d clients", clients), x.PerSecond, y.PerSecond, ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))
+	}
+	return nil
+}

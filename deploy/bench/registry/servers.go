@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// startRegistry starts the registry without rate limits.
+func (b *bench) startRegistry(ctx context.Context, bin string) (stop func(), err error) {
+	if b.registry, err = processes.FreeAddr(); err != nil {
+		return nil, err
+	}
+	registry, err := processes.Standalone(ctx, bin, b.registry, filepath.Join(b.dir, "data"), &processes.Output{Also: io.Discard})
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = registry.Kill() }, nil // its data goes too
+}
+
+// serveBare answers /name with the file of that name in dir, kept in memory.
+func serveBare(ctx context.Context, dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("read bodies: %w", err)
+	}
+	mux := http.NewServeMux()
+	for _, name := range names {
+		body, err := os.ReadFile(filepath.Join(dir, name.Name()))
+		if err != nil {
+			return fmt.Errorf("read body: %w", err)
+		}
+		mux.HandleFunc("/"+name.Name(), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+			w.Write(body)
+		})
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("find a port: %w", err)
+	}
+	fmt.Println(listener.Addr())
+	context.AfterFunc(ctx, func() { listener.Close() })
+	return http.Serve(listener, mux)
+}
+
+func (b *bench) startBare(ctx context.Context, bodies string) (stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find myself: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, self, "-bare", bodies)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("listen to the bare handler: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the bare handler: %w", err)
+	}
+	stop = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // says that it was killed
+	}
+	if _, err := fmt.Fscanln(out, &b.bare); err != nil {
+		stop()
+		return nil, fmt.Errorf("hear where the bare handler is: %w", err)
+	}
+	return stop, nil
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"asset-registry/deploy/test/rig/clients"
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// fleet is the processes under load.
+type fleet struct {
+	bin, dir string
+	gateways []string // URLs
+	members  []*member
+	output   processes.Output
+
+	mu     sync.Mutex
+	broken bool
+	mended time.Time
+}
+
+// member is one process, which can be broken.
+type member struct {
+	name    string
+	addr    string
+	metrics string // URL; "" for Redis
+	start   func(ctx context.Context) (*processes.Process, error)
+	process *processes.Process
+	killed  bool // at some time: it has lost its past
+}
+
+func (f *fleet) start(ctx context.Context) error {
+	secret := filepath.Join(f.dir, "secret")
+	if err := os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600); err != nil {
+		return err
+	}
+	limits := filepath.Join(f.dir, "gateway.yaml")
+	if err := os.WriteFile(limits, []byte("limits:\n"+
+		"- {name: key, by: key, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n"+
+		"- {name: address, by: address, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n"), 0o600); err != nil {
+		return err
+	}
+	redis, err := f.addRedis(ctx)
+	if err != nil {
+		return err
+	}
+	add := func(name, count string, args ...string) (urls string, err error) {
+		var all []string
+		for n := range len(count) {
+			addr, err1 := processes.FreeAddr()
+			metrics, err2 := processes.FreeAddr()
+			if err := errors.Join(err1, err2); err != nil {
+				return "", err
+			}
+			own := append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret, "--log-level", "error"}, args...)
+			m := &member{name: fmt.Sprint(name, " ", n+1), addr: addr, metrics: "http://" + metrics + "/metrics"}
+			m.start = func(ctx context.Context) (*processes.Process, error) {
+				return processes.Start(ctx, addr, &f.output, filepath.Join(f.bin, name), own...)
+			}
+			if m.process, err = m.start(ctx); err != nil {
+				return "", err
+			}
+			f.members = append(f.members, m)
+			all = append(all, "http://"+addr)
+		}
+		return strings.Join(all, ","), nil
+	}
+	auth, err := add("authsvc", "12", "--store", "redis://"+redis+"/0", "--sandbox")
+	if err != nil {
+		return err
+	}
+	assets, err := add("assetsvc", "1", "--store", "file:"+filepath.Join(f.dir, "assets.db"), "--sandbox", "--auth-url", auth)
+	if err != nil {
+		return err
+	}
+	gateways, err := add("gateway", "12", "--auth-url", auth, "--assets-url", assets, "--config", limits, "--limits-redis", "redis://"+redis+"/1")
+	f.gateways = strings.Split(gateways, ",")
+	return err
+}
+
+func (f *fleet) addRedis(ctx context.Context) (addr string, err error) {
+	if addr, err = processes.FreeAddr(); err != nil {
+		return "", err
+	}
+	_, port, _ := strings.Cut(addr, ":")
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", err
+	}
+	m := &member{name: "redis", addr: addr}
+	m.start = func(ctx context.Context) (*processes.Process, error) {
+		return processes.StartAny(ctx, addr, &f.output, program, "--bind", "127.0.0.1", "--port", port, "--dir", f.dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always")
+	}
+	m.process, err = m.start(ctx)
+	f.members = append(f.members, m)
+	return addr, err
+}
+
+// stop ends all, the last first.
+func (f *fleet) stop() {
+	for i := len(f.members) - 1; i >= 0; i-- {
+		_ = f.members[i].process.Thaw() // of who is gone, it fails
+		_ = f.members[i].process.Kill()
+	}
+}
+
+// fault is something that happens to a process for a while.
+type fault struct {
+	member string
+	kill   bool // or freeze
+	during time.Duration
+}
+
+var faults = []fault{
+	{"authsvc 1", true, 3 * time.Second},
+	{"gateway 1", true, 3 * time.Second},
+	{"redis", false, 2 * time.Second},
+	{"assetsvc 1", false, 2 * time.Second},
+	{"authsvc 2", false, 3 * time.Second},
+	{"redis", true, 2 * time.Second},
+	{"gateway 2", false, 2 * time.Second},
+}
+
+// breakAll breaks one process after the other, and mends it, until ctx is done.
+func (f *fleet) breakAll(ctx context.Context, c *clients.Clients) {
+	for n := 0; ; n++ {
+		select {
+		case <-time.After(faultEvery):
+		case <-ctx.Done():
+			return
+		}
+		what := faults[n%len(faults)]
+		if err := f.breakOne(ctx, what); err != nil {
+			c.Violated(fmt.Sprintf("%s could not be broken and mended: %v", what.member, err))
+			return
+		}
+	}
+}
+
+func (f *fleet) breakOne(ctx context.Context, what fault) error {
+	for _, m := range f.members {
+		if m.name != what.member {
+			continue
+		}
+		f.set(true)
+		defer f.set(false)
+		if what.kill {
+			m.killed = true
+			if err := m.process.Kill(); err != nil {
+				return err
+			}
+		} else if err := m.process.Freeze(); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(what.during):
+		case <-ctx.Done():
+		}
+		if !what.kill {
+			return m.process.Thaw()
+		}
+		var err error
+		m.process, err = m.start(context.WithoutCancel(ctx))
+		return err
+	}
+	return fmt.Errorf("there is no %s", what.member)
+}
+
+func (f *fleet) set(broken bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken, f.mended = broken, time.Now()
+}
+
+// troubled tells whether something was broken at a time or shortly before.
+func (f *fleet) troubled(since time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken || since.Before(f.mended.Add(aftermath))
+}
+
+// mend waits until the last that was broken is well.
+func (f *fleet) mend(ctx context.Context) error {
+	for _, m := range f.members {
+		if err := m.process.Thaw(); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	select {
+	case <-time.After(aftermath):
+	case <-ctx.Done():
+	}
+	return nil
+}

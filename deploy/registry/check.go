@@ -1,0 +1,78 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"asset-registry/assetsvc"
+	"asset-registry/authsvc"
+	"asset-registry/shared/boltfile"
+	"asset-registry/shared/keyring"
+)
+
+// ErrDamaged means that a data directory is not as it should be.
+var ErrDamaged = errors.New("the data is damaged")
+
+// Check reads all of a data directory, and writes for each file whether it is
+// good, or what is wrong with it. The registry must not run there; nothing is
+// changed. It returns ErrDamaged if anything is wrong.
+func Check(dir string, w io.Writer) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	var secrets [][]byte
+	damaged := false
+	for _, c := range []struct {
+		name  string
+		check func(path string) (says string, faults []error)
+	}{
+		{formatFile, checkFormat},
+		{secretFile, func(path string) (string, []error) {
+			ring, err := keyring.Read(path)
+			if err != nil {
+				return "", []error{err}
+			}
+			secrets = ring
+			return "", nil
+		}},
+		{assetsFile, func(path string) (string, []error) {
+			assets, faults := assetsvc.Check(path, secrets)
+			return fmt.Sprintf(", assets: %d", assets), faults
+		}},
+		{tokensFile, func(path string) (string, []error) {
+			records, keys, faults := authsvc.Check(path, secrets)
+			return fmt.Sprintf(", token records: %d, keys: %d", records, keys), faults
+		}},
+	} {
+		says, faults := c.check(filepath.Join(dir, c.name))
+		if len(faults) == 0 {
+			fmt.Fprintf(w, "%s: ok%s\n", c.name, says)
+		}
+		for _, fault := range faults {
+			if errors.Is(fault, boltfile.ErrInUse) {
+				return fmt.Errorf("%s: %w: stop the registry, or check what restore makes of a backup", c.name, fault)
+			}
+			damaged = true
+			fmt.Fprintf(w, "%s: %v\n", c.name, fault)
+		}
+	}
+	if damaged {
+		return ErrDamaged
+	}
+	return nil
+}
+
+func checkFormat(path string) (string, []error) {
+	found, err := os.ReadFile(path)
+	if err != nil {
+		return "", []error{err}
+	}
+	if text := strings.TrimSpace(string(found)); text != format {
+		return "", []error{fmt.Errorf("it is %q, not %q", text, format)}
+	}
+	return "", nil
+}

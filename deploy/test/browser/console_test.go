@@ -1,0 +1,226 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	permission "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/chromedp"
+)
+
+func TestSigningInAndOut(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	b.goTo("/keys")
+	if b.path() != "/sign-in?next=%2Fconsole%2Fkeys" {
+		t.Fatalf("a stranger is led to %s", b.location())
+	}
+	b.screenshot("sign-in")
+	b.fill(map[string]string{"key": "ark_guess"})
+	b.submit()
+	b.mustSay("This key does not open the console.")
+	b.screenshot("sign-in-refused")
+	key := r.operator(t)
+	b.fill(map[string]string{"key": key})
+	b.submit()
+	b.mustSay("Keys", "Ольга", "operator")
+	if b.path() != "/keys" || strings.Contains(b.cookies(), key) {
+		t.Errorf("at %s with the cookies %s", b.location(), b.cookies())
+	}
+	if readable := evaluate[string](b, "document.cookie"); readable != "" {
+		t.Errorf("scripts can read %s", readable)
+	}
+	b.click(".account button")
+	b.mustSay("You are signed out.")
+	b.goTo("/audit")
+	b.mustSay("Sign in")
+	b.mustBeContent()
+}
+
+// acme makes a broker of that name.
+func (b *browser) acme() {
+	b.t.Helper()
+	b.goTo("/new-broker")
+	b.fill(map[string]string{"name": "acme", "title": "ТОВ «Акме»", "contact": "keys@acme.example"})
+	b.submit()
+	b.mustSay("Created.", "ТОВ «Акме»")
+}
+
+func TestTheLifeOfAKey(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	b.signIn(r.operator(t))
+	b.acme()
+	b.screenshot("broker-created")
+
+	b.click(`a[href="/console/new-key?broker=acme"]`)
+	b.fill(map[string]string{"name": "production", "limit-write": "5/1s, 100/1m", "allow": "127.0.0.0/8\n2001:db8::/32"})
+	b.run(chromedp.Click(chromedp.CSS(`[name=levels][value="1"]`)), chromedp.Click(chromedp.CSS(`[name=levels][value="3"]`)))
+	b.screenshot("key-form")
+	b.submit()
+	first := b.shown()
+	b.mustSay("It is shown this once")
+	b.screenshot("secret")
+	if address := b.location(); !strings.Contains(address, "/console/keys/key-") || strings.Contains(address, first) || strings.Contains(b.cookies(), first) {
+		t.Errorf("the page of the secret is at %s, with the cookies %s", address, b.cookies())
+	}
+	id := strings.TrimPrefix(b.path(), "/keys/")
+	r.mustKnow(t, first, 200)
+
+	for _, name := range []string{"clipboard-write", "clipboard-read"} {
+		if _, err := chromedp.CallBrowser(b.ctx, permission.SetPermission, permission.SetPermissionParams{Permission: &permission.PermissionDescriptor{Name: name}, Setting: permission.PermissionSettingGranted}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.run(chromedp.Click(chromedp.CSS("[data-copy]")), chromedp.Poll[chromedp.Void](`document.getElementById("copied").textContent === "Copied."`))
+
+	b.follow(chromedp.Reload())
+	b.mustSay("Usage")
+	b.mustNotSay(first)
+	b.run(chromedp.NavigateBack())
+	b.mustNotSay(first)
+	b.goTo("/keys?q=PROD&broker=acme")
+	if rows := evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"); rows != 1 {
+		t.Errorf("there are %d keys", rows)
+	}
+	b.mustNotSay(first)
+
+	r.use(t, id)
+	b.goTo("/keys/" + id)
+	b.mustSay("production", "1, 3", "write: 5/1s, 100/1m", "127.0.0.0/8", "192.0.2.17", "requests in 30 days")
+	b.screenshot("key")
+	b.goTo("/keys/" + id + "?days=90")
+	b.run(chromedp.Click(chromedp.CSS("details summary")))
+	b.screenshot("key-90-days")
+
+	b.goTo("/keys/" + id + "/rotate")
+	b.fill(map[string]string{"grace": "1h"})
+	b.screenshot("rotate")
+	b.submit()
+	second := b.shown()
+	b.mustSay("The secret before is good until")
+	r.mustKnow(t, second, 200)
+	r.mustKnow(t, first, 200)
+	b.follow(chromedp.Reload())
+	b.mustSay("No. 2")
+	b.mustNotSay(first, second, "No. 3")
+
+	b.goTo("/keys/" + id + "/rotate")
+	b.submit()
+	third := b.shown()
+	b.click("main .button")
+	b.mustSay("No. 3")
+	b.run(chromedp.NavigateBack())
+	b.mustNotSay(third)
+	b.goTo("/keys/" + id)
+	b.mustNotSay(third, "No. 4")
+
+	b.goTo("/keys/" + id + "/edit")
+	b.fill(map[string]string{"name": "production, new", "limit-read": "fast", "allow": "nowhere"})
+	b.submit()
+	b.mustSay("Nothing was saved yet", "is not of the form 100/1m")
+	b.screenshot("key-form-refused")
+	b.fill(map[string]string{"limit-read": "50/1s", "allow": "192.0.2.0/24"})
+	b.submit()
+	b.mustSay("The changes are saved", "production, new", "read: 50/1s")
+	r.mustKnow(t, second, 403) // from here it may not be used any more
+
+	b.click(`a[href$="/revoke"]`)
+	b.mustSay("this cannot be undone")
+	b.screenshot("revoke")
+	b.submit()
+	b.mustSay("The key is revoked.")
+	b.screenshot("key-revoked")
+	r.mustKnow(t, second, 401)
+
+	b.goTo("/audit")
+	b.mustSay("broker.create", "key.create", "key.rotate", "key.change", "key.revoke", "Ольга")
+	b.mustNotSay(first, second)
+	b.run(chromedp.Click(chromedp.CSS("details summary")))
+	b.screenshot("audit")
+	b.click(`a[href="/console/audit/check"]`)
+	b.mustSay("The log is as it was written")
+	b.screenshot("audit-checked")
+	b.mustBeContent()
+}
+
+func TestWithoutScriptAReloadRepeatsNothingEither(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	b.withoutScript()
+	b.signIn(r.operator(t))
+	b.acme()
+	b.goTo("/new-key?broker=acme")
+	b.fill(map[string]string{"name": "quiet"})
+	b.submit()
+	if b.path() != "/new-key?broker=acme" {
+		t.Fatalf("script runs: at %s", b.location())
+	}
+	first := b.shown()
+	r.mustKnow(t, first, 200)
+	b.follow(chromedp.Reload()) // sends the form again
+	b.mustSay("Nothing was done again", "quiet")
+	b.mustNotSay(first, "ark_")
+	b.goTo("/keys?broker=acme")
+	if rows := evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"); rows != 1 {
+		t.Errorf("there are %d keys", rows)
+	}
+	b.click(".rows tbody a")
+	b.click(`a[href$="/revoke"]`)
+	b.submit()
+	b.mustSay("The key is revoked.")
+	r.mustKnow(t, first, 401)
+	b.mustBeContent()
+}
+
+func TestABrokerIsBlocked(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	b.signIn(r.operator(t))
+	b.acme()
+	b.goTo("/new-key?broker=acme")
+	b.fill(map[string]string{"name": "n"})
+	b.submit()
+	key := b.shown()
+	r.mustKnow(t, key, 200)
+	b.goTo("/brokers")
+	b.screenshot("brokers")
+	b.click(".rows tbody a")
+	b.click(`a[href="/console/edit-broker?name=acme"]`)
+	b.run(chromedp.Click(chromedp.CSS("[name=blocked]")))
+	b.screenshot("broker-form")
+	b.submit()
+	b.mustSay("blocked", "None of the broker's keys is good")
+	b.screenshot("broker-blocked")
+	r.mustKnow(t, key, 401)
+	b.click(`a[href="/console/edit-broker?name=acme"]`)
+	b.run(chromedp.Click(chromedp.CSS("[name=blocked]")))
+	b.submit()
+	r.mustKnow(t, key, 200)
+	b.mustBeContent()
+}
+
+func TestAnAuditorSeesNoButtons(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	b.signIn(r.operator(t))
+	b.acme()
+	b.goTo("/new-key")
+	b.fill(map[string]string{"name": "Аудитор"})
+	b.run(chromedp.Click(chromedp.CSS("[name=role][value=auditor]")))
+	b.submit()
+	key := b.shown()
+	id := strings.TrimPrefix(b.path(), "/keys/")
+	b.click(".account button")
+	b.signIn(key)
+	for _, path := range []string{"/keys", "/keys/" + id, "/brokers", "/broker?name=acme", "/audit", "/audit/check"} {
+		b.goTo(path)
+		if buttons := evaluate[int](b, "document.querySelectorAll('main form[method=post], .head .button:not([href^=\"/console/audit\"])').length"); buttons != 0 {
+			t.Errorf("%s has %d buttons", path, buttons)
+		}
+	}
+	b.goTo("/new-broker")
+	b.mustSay("Your key may read here and change nothing.")
+	b.screenshot("auditor-refused")
+	b.mustBeContent()
+}

@@ -1,0 +1,84 @@
+package browser
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+func TestTheKeyboardIsEnough(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	key := r.operator(t)
+	b.goTo("/sign-in")
+	b.mustFocus("#key") // at once
+	b.run(chromedp.KeyEvent(key))
+	b.press("\r")
+	if b.path() != "/keys" {
+		t.Fatalf("signing in leads to %s", b.location())
+	}
+	b.tabTo(".skip")
+	b.screenshot("keyboard-skip")
+	b.tabTo(`nav a[href="/console/brokers"]`)
+	b.press("\r")
+	b.tabTo(`a[href="/console/new-broker"]`)
+	b.screenshot("keyboard-focus")
+	b.press("\r")
+	b.tabTo("#name")
+	b.run(chromedp.KeyEvent("keys"))
+	b.press("\r")
+	b.mustSay("Created.")
+	b.tabTo(`a[href="/console/new-key?broker=keys"]`)
+	b.press("\r")
+	b.tabTo("#name")
+	b.run(chromedp.KeyEvent("typed"))
+	b.tabTo(`[name=levels][value="3"]`)
+	b.run(chromedp.KeyEvent(" "))
+	b.tabTo("main button[type=submit]")
+	b.press("\r")
+	secret := b.shown()
+	r.mustKnow(t, secret, 200)
+	b.tabTo("main .button")
+	b.press("\r")
+	b.mustSay("typed", "Levels\n3")
+	b.tabTo(`a[href$="/revoke"]`)
+	b.press("\r")
+	b.tabTo("main button[type=submit]")
+	b.press("\r")
+	b.mustSay("The key is revoked.")
+	r.mustKnow(t, secret, 401)
+	b.tabTo(".account button")
+	b.press("\r")
+	b.mustSay("You are signed out.")
+	b.mustBeContent()
+}
+
+// tabTo presses Tab until an element has the focus, and checks that its user
+// sees that it has.
+func (b *browser) tabTo(selector string) {
+	b.t.Helper()
+	for range 80 {
+		b.run(chromedp.KeyEvent("\t"))
+		if there := evaluate[bool](b, fmt.Sprintf("document.activeElement === document.querySelector(%q)", selector)); there {
+			b.mustFocus(selector)
+			return
+		}
+	}
+	b.t.Fatalf("Tab does not lead to %s at %s", selector, b.location())
+}
+
+func (b *browser) mustFocus(selector string) {
+	b.t.Helper()
+	there := evaluate[bool](b, fmt.Sprintf("document.activeElement === document.querySelector(%q)", selector))
+	outline := evaluate[string](b, "getComputedStyle(document.activeElement).outlineStyle")
+	if !there || outline == "none" {
+		b.t.Errorf("%s has the focus: %v, and its outline is %s", selector, there, outline)
+	}
+}
+
+// press presses a key that leads to another page.
+func (b *browser) press(key string) {
+	b.t.Helper()
+	b.follow(chromedp.KeyEvent(key))
+}

@@ -1,0 +1,133 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"asset-registry/authsvc"
+	"asset-registry/gateway"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
+)
+
+var secrets = keyring.Ring{bytes.Repeat([]byte("console!"), 4)}
+
+// registry is an auth service with its console and a gateway in front of it.
+type registry struct {
+	auth    *authsvc.Server
+	console string // "http://127.0.0.1:PORT/console"
+	port    string
+	api     string
+	client  *authapi.Client
+}
+
+func startRegistry(t *testing.T) *registry {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	r := &registry{console: "http://" + listener.Addr().String() + "/console"}
+	if _, r.port, err = net.SplitHostPort(listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	r.auth, err = authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secrets: secrets, Admin: listener, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.auth.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	edge, err := gateway.New(t.Context(), gateway.Config{Auth: httpserver.InProcess(r.auth.Handler()), Assets: http.NotFoundHandler(), Secrets: secrets, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := edge.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	server := httptest.NewServer(edge.Handler())
+	t.Cleanup(server.Close)
+	r.api = server.URL + "/api/2.5"
+	signer, err := identity.NewSigner(secrets, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.client = authapi.NewClient(httpserver.InProcess(r.auth.Handler()), signer, "console")
+	return r
+}
+
+// operator returns a new operator's key.
+func (r *registry) operator(t *testing.T) string {
+	t.Helper()
+	key, err := r.auth.AdminKey(t.Context(), "Ольга")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// known asks the gateway who has a key, and returns the answer's status.
+func (r *registry) known(t *testing.T, key string) int {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodGet, r.api+"/me", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth(key, "")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
+// mustKnow waits until the gateway answers for a key as it should: changes take
+// a moment to get there.
+func (r *registry) mustKnow(t *testing.T, key string, want int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for got := r.known(t, key); got != want; got = r.known(t, key) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the gateway answers %d for a key, want %d", got, want)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// use has a key used for some weeks.
+func (r *registry) use(t *testing.T, id string) {
+	t.Helper()
+	now := time.Now().UTC()
+	for day := range 85 {
+		report := authapi.ReportUsageRequest{Uses: []authapi.Use{{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.17"), Micros: now.UnixMicro()}}}
+		at := now.AddDate(0, 0, -day)
+		busy := int64(40 + day*37%60)
+		if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
+			busy /= 6
+		}
+		for class, share := range map[string]int64{"list": 22, "read": 9, "write": 3} {
+			report.Counts = append(report.Counts, authapi.Count{KeyID: id, Day: at.Format(time.DateOnly), Class: class, Requests: busy * share})
+		}
+		if err := r.client.ReportUsage(t.Context(), report); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package compose
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// root is the project's directory, seen from here.
+const root = "../../.."
+
+// balancers is the network of those that stand before the admin API.
+const balancers = "172.30.233.0/24"
+
+// aftermath is how long it takes until all have noticed that what was broken is
+// well.
+const aftermath = 6 * time.Second
+
+// stack is the containers of docker-compose.yml.
+type stack struct {
+	compose       []string // command
+	project       string
+	public, admin string // URLs
+	env           []string
+
+	mu      sync.Mutex
+	broken  int
+	excused time.Time // until when trouble may be felt
+}
+
+// start brings the whole registry up from nothing, as a new operator does, with
+// some settings beside those of the test; it is taken down when the test ends.
+func start(t *testing.T, settings ...string) *stack {
+	t.Helper()
+	compose := strings.Fields(os.Getenv("COMPOSE"))
+	if len(compose) == 0 {
+		t.Skip("run by make test-compose")
+	}
+	s := &stack{project: fmt.Sprint("registry-test-", os.Getpid()), env: append(os.Environ(), settings...)}
+	env := filepath.Join(t.TempDir(), "env") // as an operator's .env
+	if err := os.WriteFile(env, []byte("SECRETS="+t.TempDir()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.compose = append(compose, "--project-name", s.project, "--env-file", env, "--file", "docker-compose.yml", "--file", "deploy/test/compose/standin.yml")
+	var addrs [2]string
+	for i := range addrs {
+		addr, err := processes.FreeAddr()
+		if err != nil {
+			t.Fatal(err)
+		}
+		addrs[i] = addr
+	}
+	s.public, s.admin = "http://"+addrs[0], "http://"+addrs[1]
+	s.set("PUBLIC_ADDR", addrs[0])
+	s.set("ADMIN_ADDR", addrs[1])
+	s.set("EDGE_SUBNET", "172.30.232.0/24")
+	s.set("ADMIN_SUBNET", balancers)
+	s.set("SANDBOX", "true")
+	s.set("GATEWAY_LIMITS", `[{"name": "key", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}},
+		{"name": "address", "by": "address", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}}]`)
+	// There is no collector: nobody may mind.
+	s.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otelcol:4318")
+	s.set("OTEL_TRACES_SAMPLER", "always_on")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.run(t, "logs", "--no-color", "--tail", "40"))
+		}
+		s.run(t, "down", "--volumes", "--timeout", "5")
+	})
+	s.run(t, "up", "--detach", "--no-build", "--wait", "--wait-timeout", "120")
+	return s
+}
+
+func (s *stack) set(name, value string) { s.env = append(s.env, name+"="+value) }
+
+// run runs Docker Compose.
+func (s *stack) run(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(s.compose[0], append(slices.Clone(s.compose[1:]), args...)...)
+	cmd.Dir, cmd.Env = root, s.env
+	return output(t, cmd)
+}
+
+// script runs one of those that operators have.
+func (s *stack) script(t *testing.T, name string, args ...string) {
+	t.Helper()
+	output(t, s.command(name, args...))
+}
+
+func (s *stack) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(root, "deploy/compose", name), args...)
+	cmd.Env = append(s.env, "COMPOSE="+strings.Join(s.compose, " "))
+	return cmd
+}
+
+func docker(t *testing.T, args ...string) string {
+	t.Helper()
+	return output(t, exec.Command("docker", args...))
+}
+
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", cmd, err, stderr.String())
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// service returns what service a container is of: "gateway-1" is the first
+// gateway. Of stores and balancers there is one.
+func service(name string) (service string, n int) {
+	for _, several := range []string{"gateway", "assetsvc", "authsvc"} {
+		if number, found := strings.CutPrefix(name, several+"-"); found {
+			return several, int(number[0] - '0')
+		}
+	}
+	return name, 1
+}
+
+// container returns a container's name: "gateway-1" is the first gateway there is.
+func (s *stack) container(t *testing.T, name string) string {
+	t.Helper()
+	service, n := service(name)
+	all := strings.Fields(docker(t, "ps", "--all", "--format", "{{.Names}}",
+		"--filter", "label=com.docker.compose.project="+s.project, "--filter", "label=com.docker.compose.service="+service))
+	if len(all) < n {
+		t.Fatalf("there is no %s among %q", name, all)
+	}
+	slices.Sort(all)
+	return all[n-1]
+}
+
+// trouble has something broken until what is returned is called, with how long
+// it may be felt after that.
+func (s *stack) trouble() (over func(felt time.Duration)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken++
+	return func(felt time.Duration) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.broken--
+		s.excused = time.Now().Add(felt)
+	}
+}
+
+// troubled tells whether a request sent at a time may have felt it.
+func (s *stack) troubled(since time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken > 0 || since.Before(s.excused)
+}
+
+// crash kills a container's process as the kernel does when there is no memory,
+// and waits until the engine has started it again without a hand.
+func (s *stack) crash(t *testing.T, name string) {
+	t.Helper()
+	var pid int
+	if err := json.Unmarshal([]byte(docker(t, "inspect", "--format", "{{.State.Pid}}", s.container(t, name))), &pid); err != nil || pid < 2 {
+		t.Fatalf("the process of %s is %d: %v", name, pid, err)
+	}
+	before := docker(t, "inspect", "--format", "{{.State.StartedAt}}", s.container(t, name))
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("%s cannot be killed from here: %v", name, err)
+	}
+	await(t, name+" starts again", func() bool {
+		return docker(t, "inspect", "--format", "{{.State.StartedAt}}", s.container(t, name)) != before
+	})
+	s.awaitHealth(t, name)
+}
+
+func (s *stack) awaitHealth(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		await(t, name+" is well", func() bool {
+			return docker(t, "inspect", "--format", "{{.State.Health.Status}}", s.container(t, name)) == "healthy"
+		})
+	}
+}
+
+// cut takes a container out of a network, and puts it back when what is
+// returned is called.
+func (s *stack) cut(t *testing.T, name, network string) (mend func()) {
+	t.Helper()
+	service, _ := service(name)
+	network, container := s.project+"_"+network, s.container(t, name)
+	docker(t, "network", "disconnect", network, container)
+	return func() { docker(t, "network", "connect", "--alias", service, network, container) }
+}
+
+// await fails the test if something does not come true for a long time.
+func await(t *testing.T, what string, true func() bool) {
+	t.Helper()
+	for began := time.Now(); !true(); time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > 60*time.Second {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package compose
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// standIn is Docker Compose for the scripts of operators, without containers:
+// it runs what they run in containers on this machine. Redis is a real one;
+// MongoDB is a file, and its tools are shell scripts.
+type standIn struct {
+	dir, secrets string
+	port         string
+}
+
+// composeScript does what the scripts ask of Compose. Paths in containers become
+// paths in $DIR.
+const composeScript = `#!/bin/bash
+set -euo pipefail
+DIR=%[1]q SECRETS=%[2]q PORT=%[3]q
+export DIR PORT PATH="$DIR/bin:$PATH"
+echo "$*" | head -1 >>"$DIR/calls"
+start() {
+	redis-server --daemonize yes --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
+		--save "" --appendonly yes --appendfsync always >/dev/null
+	until REDISCLI_AUTH=secret redis-cli ping 2>/dev/null | grep -q PONG; do sleep 0.1; done
+}
+case $1 in
+config) printf 'services:\n  secrets:\n    volumes:\n      - type: bind\n        source: %%s\n        target: /secrets\n' "$SECRETS" ;;
+stop) REDISCLI_AUTH=secret redis-cli shutdown 2>/dev/null || true ;;
+up) REDISCLI_AUTH=secret redis-cli ping >/dev/null 2>&1 || start ;;
+exec | run)
+	script=${!#}
+	script=${script//\/tmp/$DIR/tmp}
+	script=${script//\/data/$DIR/data}
+	script=${script//\/run\/secrets/$DIR/run}
+	ln -sfn "$SECRETS/redis-tokens" "$DIR/run"
+	sh -euc "$script"
+	;;
+esac
+`
+
+// tools are programs of the containers, by name.
+var tools = map[string]string{
+	// The scripts call the server in the container, which has the usual port.
+	"redis-cli": `#!/bin/bash
+[ "$1" = -s ] || set -- -p "$PORT" "$@"
+PATH=${PATH#*:} exec redis-cli "$@"
+`,
+	"mongodump": `#!/bin/bash -e
+grep -q "admin:dumper@" "${!#}"
+gzip <"$DIR/mongo/registry"
+[ ! -e "$DIR/fail" ]
+`,
+	"mongorestore": `#!/bin/bash -e
+grep -q "admin:dumper@" "${!#}"
+echo half >"$DIR/mongo/registry"
+if [ -e "$DIR/die" ]; then kill -9 "$PPID"; exit 1; fi
+[ ! -e "$DIR/fail" ]
+gzip -d >"$DIR/mongo/registry"
+`,
+	"mongosh": `#!/bin/bash -e
+script=$(cat "${!#}")
+grep -q "admin:dumper@" <<<"$script"
+case $script in
+*findOne*)
+	if [ ! -e "$DIR/mongo/mark" ] && [ -e "$DIR/mongo/registry" ]; then
+		echo "MongoDB has assets"
+		exit 1
+	fi
+	touch "$DIR/mongo/mark"
+	;;
+*registry.dropDatabase*) rm -f "$DIR/mongo/registry" "$DIR/mongo/mark" ;;
+*mark.dropDatabase*) rm "$DIR/mongo/mark" ;;
+esac
+`,
+}
+
+// newStandIn starts Redis, and fills secrets and MongoDB.
+func newStandIn(t *testing.T) *standIn {
+	t.Helper()
+	addr, err := processes.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := &standIn{dir: dir, secrets: filepath.Join(dir, "its secrets"), port: addr[strings.LastIndex(addr, ":")+1:]}
+	for name, text := range map[string]string{
+		"its secrets/shared/registry":           "registry",
+		"its secrets/mongo-init/admin-password": "dumper",
+		"its secrets/redis-tokens/redis.conf":   "requirepass secret",
+		"mongo/registry":                        "assets",
+		"data/.keep":                            "",
+		"tmp/.keep":                             "",
+	} {
+		s.write(t, name, text, 0o644)
+	}
+	s.write(t, "compose", fmt.Sprintf(composeScript, dir, s.secrets, s.port), 0o755)
+	for name, text := range tools {
+		s.write(t, "bin/"+name, text, 0o755)
+	}
+	s.compose(t, "up")
+	t.Cleanup(func() { s.compose(t, "stop") })
+	return s
+}
+
+func (s *standIn) write(t *testing.T, name, text string, mode os.FileMode) {
+	t.Helper()
+	path := filepath.Join(s.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// read returns a file's text, "" if there is none.
+func (s *standIn) read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (s *standIn) remove(t *testing.T, name string) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(s.dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *standIn) compose(t *testing.T, args ...string) {
+	t.Helper()
+	output(t, exec.Command(filepath.Join(s.dir, "compose"), args...))
+}
+
+// redis asks the Redis that has the tokens.
+func (s *standIn) redis(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("redis-cli", append([]string{"-p", s.port}, args...)...)
+	cmd.Env = append(os.Environ(), "REDISCLI_AUTH=secret")
+	return output(t, cmd)
+}
+
+// script runs one of the operators' scripts, and returns what it says.
+func (s *standIn) script(name string, args ...string) (string, error) {
+	cmd := exec.Command(filepath.Join(root, "deploy/compose", name), args...)
+	cmd.Env = append(os.Environ(), "COMPOSE="+filepath.Join(s.dir, "compose"))
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}
+
+// must runs a script that is to succeed.
+func (s *standIn) must(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if text, err := s.script(name, args...); err != nil {
+		t.Fatalf("%s %q: %v: %s", name, args, err, text)
+	}
+}
+
+// mustFail runs a script that is to fail, and say why.
+func (s *standIn) mustFail(t *testing.T, why, name string, args ...string) {
+	t.Helper()
+	text, err := s.script(name, args...)
+	if err == nil {
+		t.Fatalf("%s %q succeeded, want a failure", name, args)
+	}
+	if !strings.Contains(text, why) {
+		t.Errorf("%s %q says %q, want %q in it", name, args, text, why)
+	}
+}

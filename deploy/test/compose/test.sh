@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Tests docker-compose.yml with our images and stand-ins for those of others:
+# the scenarios, and all that may fail. Where no Docker engine can run, the
+# multi-process form of the same tests does; with CI=true that is a failure.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+
+if [ "${1:-}" = within ]; then
+	deploy/images/build.sh
+	deploy/images/same.sh
+	deploy/test/compose/standin.sh
+	exec go test -count=1 -timeout 40m -v ./deploy/compose
+fi
+deploy/test/setup.sh haproxy busybox
+status=0
+deploy/test/compose/engine.sh deploy/test/compose/test.sh within || status=$?
+if [ "$status" = 69 ]; then
+	if [ "${CI:-}" = true ]; then
+		echo "CI=true: docker-compose.yml must be tested, and was not" >&2
+		exit 1
+	fi
+	echo "docker-compose.yml is NOT tested; the services are, as processes" >&2
+	exec go test -count=1 -timeout 15m -run '^(TestSplitOnMongoAndRedis|TestARollingRestartLosesNoRequest)$' ./deploy/test/e2e
+fi
+exit "$status"

@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/redistest"
+)
+
+// adminKey runs the command that makes an operator's key.
+func adminKey(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	build(t)
+	cmd := exec.Command(filepath.Join(bin, program), append([]string{"admin-key", "--name", "Оператор"}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	key, err := cmd.Output()
+	if err != nil || !strings.HasPrefix(string(key), "ark_") {
+		t.Fatalf("%s admin-key: %v, %s %s", program, err, key, stderr.String())
+	}
+	return strings.TrimSpace(string(key))
+}
+
+func checkSecrets(t *testing.T, secrets []string, where ...string) {
+	t.Helper()
+	if len(secrets) < 20 {
+		t.Errorf("only %d secrets were shown", len(secrets))
+	}
+	for _, secret := range secrets {
+		for _, text := range where {
+			if strings.Contains(text, secret) {
+				t.Errorf("the secret %s is told", secret)
+			}
+		}
+	}
+}
+
+func TestAdminStandalone(t *testing.T) {
+	addr, admin, dir, output := freeAddr(t), freeAddr(t), filepath.Join(t.TempDir(), "data"), &processes.Output{}
+	before := adminKey(t, "registry", "--data", dir) // makes the directory
+	p := standalone(t, addr, dir, output, "--admin-addr", admin, "--log-level", "debug")
+	during := adminKey(t, "registry", "--data", dir) // asks the registry that runs
+	o := &office{admin: "http://" + admin}
+	for _, key := range []string{before, during} {
+		o.askAs(t, key, "GET", "/brokers", nil).must(t, 200)
+	}
+	secrets := append(RunAdmin(t, "http://"+addr, "http://"+admin, during, filepath.Join(bin, "registryctl")), before)
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := os.ReadFile(filepath.Join(dir, "tokens.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSecrets(t, secrets, output.String(), string(stored))
+	standalone(t, addr, dir, &processes.Output{}, "--admin-addr", admin)
+	o.askAs(t, before, "GET", "/audit/verify", nil).must(t, 200)
+}
+
+func TestAdminSplitOnRedis(t *testing.T) {
+	redis, admin, dir, output := redistest.Start(t), freeAddr(t), filepath.Join(t.TempDir(), "data"), &processes.Output{}
+	t.Setenv("AUTHSVC_ADMIN_ADDR", admin)
+	s := split(t, dir, processes.Stores{Tokens: redis.URL()}, output, "--log-level", "debug")
+	key := adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file", filepath.Join(dir, "secret"))
+	secrets := RunAdmin(t, s.URL, "http://"+admin, key, filepath.Join(bin, "registryctl"))
+	checkSecrets(t, secrets, output.String())
+	t.Run("keys outlive a crash of Redis, and are not known without it", func(t *testing.T) {
+		o := &office{api: api{s.URL, "2.5"}, admin: "http://" + admin, key: key}
+		_, secret := o.issue(t, o.broker(t), nil)
+		redis.Kill(t)
+		soon(t, "a key of the store cannot be checked", 2*inForce, func() bool { return o.me(t, secret).status == 503 })
+		o.me(t, "broker").must(t, 200)
+		redis.Restart(t)
+		o.me(t, secret).must(t, 200)
+		o.ask(t, "GET", "/audit/verify", nil).must(t, 200)
+	})
+}

@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/clients"
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/mongotest"
+	"asset-registry/shared/redistest"
+)
+
+// TestACreationIsRepeatedAfterACrash kills the registry amid creations. What was
+// answered before is answered again, and what was not is created once.
+func TestACreationIsRepeatedAfterACrash(t *testing.T) {
+	const kills, clients = 6, 12
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	answered := map[string]string{} // by key; "" for no answer
+	for kill := range kills {
+		registry := standalone(t, addr, dir, &processes.Output{})
+		var mu sync.Mutex
+		var working sync.WaitGroup
+		for client := range clients {
+			working.Go(func() {
+				for i := 0; ; i++ {
+					key := fmt.Sprintf("%d-%d-%d", kill, client, i)
+					answer := a.createUnder(t, key)
+					mu.Lock()
+					answered[key] = answer
+					mu.Unlock()
+					if answer == "" {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(50+rand.IntN(300)) * time.Millisecond) // the moment of the crash is what is random here
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		working.Wait()
+	}
+	standalone(t, addr, dir, &processes.Output{})
+	lost := 0
+	for key, before := range answered {
+		first, second := a.createUnder(t, key), a.createUnder(t, key)
+		if first == "" || first != second || before != "" && before != first {
+			t.Errorf("%s: before %s\nthen %s\nthen %s", key, before, first, second)
+		}
+		if before == "" {
+			lost++
+		}
+	}
+	t.Logf("%d creations repeated, %d of them had no answer", len(answered), lost)
+	if len(answered)-lost < kills*clients || lost < kills {
+		t.Error("too little was done to mean anything")
+	}
+}
+
+// TestManyServicesKeepOneOrderOfWrites has two gateways, each with an asset service
+// of its own, take the same creations and the same guarded changes.
+func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
+	redis, mongo := redistest.Start(t), mongotest.Start(t)
+	bePatient(t, mongo)
+	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
+	dir := filepath.Join(t.TempDir(), "data") // with the secret of both
+	var apis []api
+	for range 2 {
+		apis = append(apis, api{split(t, dir, stores, &processes.Output{}).URL, "2.5"})
+	}
+	for i := range 5 {
+		answers := make([]string, 20)
+		var working sync.WaitGroup
+		for client := range answers {
+			working.Go(func() {
+				_, answers[client], _ = strings.Cut(apis[client%2].createUnder(t, fmt.Sprint("key-", i)), " ") // without its Location, which has the gateway's address
+			})
+		}
+		working.Wait()
+		for _, answer := range answers {
+			if answer == "" || answer != answers[0] {
+				t.Errorf("got %s\nand %s", answer, answers[0])
+			}
+		}
+	}
+	c := apis[0].create(t, validAsset())
+	statuses := make(chan int, 50)
+	var working sync.WaitGroup
+	for client := range cap(statuses) {
+		working.Go(func() {
+			statuses <- apis[client%2].do(t, call{
+				method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token, body: data(fields{"title": fmt.Sprint("client ", client)}),
+				header: map[string]string{"If-Match": c.header.Get("ETag")},
+			}).status
+		})
+	}
+	working.Wait()
+	close(statuses)
+	counted := map[int]int{}
+	for status := range statuses {
+		counted[status]++
+	}
+	if counted[200] != 1 || counted[412] != 49 {
+		t.Errorf("answered %v", counted)
+	}
+}
+
+// createUnder creates an asset under a key and returns the answer, "" if the
+// registry did not give one whole.
+func (a api) createUnder(t *testing.T, key string) string {
+	req, err := http.NewRequest("POST", a.base+"/api/"+a.version+"/assets", strings.NewReader(clients.Creation))
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	req.SetBasicAuth("broker", "")
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := client.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return ""
+	}
+	if resp.StatusCode != http.StatusCreated {
+		t.Errorf("%s: answered %d %s", key, resp.StatusCode, text)
+	}
+	return resp.Header.Get("Location") + " " + string(text)
+}

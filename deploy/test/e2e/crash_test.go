@@ -1,0 +1,256 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// TestKill has writers and followers at work while the registry is killed again
+// and again. After each restart all that was acknowledged must be there, and
+// nothing may come up behind what a follower was shown before the end.
+func TestKill(t *testing.T) {
+	const kills, writers = 20, 16
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	ledger := &ledger{}
+	followers := []*follower{newFollower(a, false, "2000-01-01T00:00:00+00:00"), newFollower(a, true, "2000-01-01T00:00:00+00:00")}
+	var shown atomic.Int64 // entries, to followers under load
+	for i := range kills {
+		registry := standalone(t, addr, dir, &processes.Output{})
+		ledger.check(t, a)
+		for j, f := range followers {
+			f.catchUp(t)
+			f.check(t, fmt.Sprintf("after kill %d follower %d", i, j))
+		}
+		var working sync.WaitGroup
+		for _, f := range followers {
+			working.Go(func() { shown.Add(f.chase(t)) })
+		}
+		stop := make(chan struct{})
+		for range writers {
+			working.Go(func() {
+				for work := true; work; {
+					select {
+					case <-stop:
+						return
+					default:
+						work = ledger.write(a)
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(50+rand.IntN(500)) * time.Millisecond) // the moment of the crash is what is random here
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		close(stop)
+		working.Wait()
+	}
+	standalone(t, addr, dir, &processes.Output{})
+	ledger.check(t, a)
+	ledger.checkFeed(t, followers)
+	t.Logf("%d assets, %d acknowledged writes, %d entries followed under load, %d kills", len(ledger.assets), ledger.acknowledged, shown.Load(), kills)
+	if ledger.acknowledged < kills*writers || shown.Load() < kills*writers {
+		t.Errorf("too little was done to mean anything")
+	}
+}
+
+// TestKillWhileStarting kills the registry at some moment of its very first
+// start. The next start must take what it finds.
+func TestKillWhileStarting(t *testing.T) {
+	build(t)
+	for range 15 {
+		after := time.Duration(rand.IntN(50)) * time.Millisecond
+		t.Run(after.String(), func(t *testing.T) {
+			addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "a", "data")
+			first := exec.Command(filepath.Join(bin, "registry"), "serve", "--addr", addr, "--data", dir)
+			if err := first.Start(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(after) // the moment of the crash is what is random here
+			if err := first.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			first.Wait() // it was killed, and says so
+			standalone(t, addr, dir, &processes.Output{})
+			a := api{"http://" + addr, "2.5"}
+			a.patch(t, a.publish(t, validAsset()), fields{"description": "після"}).must(t, 200)
+		})
+	}
+}
+
+// chase follows the feed until the registry answers no more, and returns how
+// many entries it was shown.
+func (f *follower) chase(t *testing.T) (shown int64) {
+	for {
+		var got struct {
+			Data     []struct{ ID, DateModified string }
+			NextPage struct{ Path string } `json:"next_page"`
+		}
+		if send(f.api, "GET", f.next, "", nil, &got) != http.StatusOK {
+			return shown
+		}
+		var entries []entry
+		for _, e := range got.Data {
+			entries = append(entries, entry{e.ID, e.DateModified})
+		}
+		f.keep(t, entries)
+		shown += int64(len(entries))
+		f.next = got.NextPage.Path
+	}
+}
+
+// ledger is what the writers know: of each asset what was acknowledged last,
+// and what was tried after that.
+type ledger struct {
+	mu           sync.Mutex
+	assets       []*promise
+	acknowledged int
+}
+
+type promise struct {
+	mu          sync.Mutex // of the one writer that changes it
+	id, token   string
+	description string   // acknowledged
+	modified    string   // with it
+	listed      bool     // acknowledged
+	tried       []string // descriptions that nobody has said anything of
+}
+
+// write makes one change, and says whether the registry still answers.
+func (l *ledger) write(a api) bool {
+	l.mu.Lock()
+	count := len(l.assets)
+	var p *promise
+	if count > 0 && rand.IntN(3) > 0 {
+		p = l.assets[rand.IntN(count)]
+	}
+	l.mu.Unlock()
+	if p == nil {
+		return l.create(a)
+	}
+	if !p.mu.TryLock() {
+		return true
+	}
+	defer p.mu.Unlock()
+	description := fmt.Sprintf("%016x", rand.Uint64())
+	change := fields{"description": description, "status": "pending"}
+	var got struct{ Data struct{ DateModified string } }
+	status := send(a, "PATCH", "/api/2.5/assets/"+p.id, p.token, data(change), &got)
+	if status != http.StatusOK {
+		p.tried = append(p.tried, description)
+		return status != 0
+	}
+	p.description, p.modified, p.listed, p.tried = description, got.Data.DateModified, true, nil
+	l.count()
+	return true
+}
+
+func (l *ledger) create(a api) bool {
+	var got struct {
+		Access struct{ Token string }
+		Data   struct{ ID, Description, DateModified string }
+	}
+	status := send(a, "POST", "/api/2.5/assets", "", data(validAsset()), &got)
+	if status != http.StatusCreated {
+		return status != 0
+	}
+	l.count()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.assets = append(l.assets, &promise{id: got.Data.ID, token: got.Access.Token, description: got.Data.Description, modified: got.Data.DateModified})
+	return true
+}
+
+func (l *ledger) count() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.acknowledged++
+}
+
+// send returns the status of an answer that came whole, and 0 for none: the
+// registry may be killed at any moment.
+func send(a api, method, path, token string, body, into any) int {
+	return sendBy(a, "broker", method, path, token, body, into)
+}
+
+// sendAs is send for whom only the status matters.
+func sendAs(a api, key, method, path string, body any) int {
+	var answer any
+	return sendBy(a, key, method, path, "", body, &answer)
+}
+
+func sendBy(a api, key, method, path, token string, body, into any) int {
+	text, err := json.Marshal(body) // of nothing it is null, which no GET minds
+	if err != nil {
+		return 0
+	}
+	req, err := http.NewRequest(method, a.base+path, bytes.NewReader(text))
+	if err != nil {
+		return 0
+	}
+	req.SetBasicAuth(key, "")
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Access-Token", token)
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || json.Unmarshal(answer, into) != nil {
+		return 0
+	}
+	return resp.StatusCode
+}
+
+// check reads every asset back. What stands there is what was acknowledged
+// last, or one of the changes that were tried after it; and its token works.
+func (l *ledger) check(t *testing.T, a api) {
+	t.Helper()
+	for i, p := range l.assets {
+		got := a.read(t, p.id).must(t, 200).data()
+		found := text(got["description"])
+		for _, tried := range p.tried {
+			if found == tried { // it was done, though nobody could say so
+				p.description, p.modified, p.listed = found, text(got["dateModified"]), true
+			}
+		}
+		if found != p.description || text(got["dateModified"]) != p.modified {
+			t.Errorf("asset %s has %q of %v, acknowledged was %q of %s", p.id, found, got["dateModified"], p.description, p.modified)
+		}
+		p.tried = nil
+		if i%20 == 0 {
+			again := a.patch(t, created{id: p.id, token: p.token}, fields{}).must(t, 200)
+			if text(again.data()["dateModified"]) != p.modified {
+				t.Errorf("asset %s moved without a change", p.id)
+			}
+		}
+	}
+}
+
+// checkFeed checks that every follower was shown each asset as it stands.
+func (l *ledger) checkFeed(t *testing.T, followers []*follower) {
+	t.Helper()
+	for i, f := range followers {
+		f.catchUp(t)
+		f.check(t, fmt.Sprint("in the end follower ", i))
+		for _, p := range l.assets {
+			if p.listed && !f.seen[entry{p.id, p.modified}] {
+				t.Errorf("follower %d has not seen asset %s of %s", i, p.id, p.modified)
+			}
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// served makes a data directory with assets, changes and tokens in it.
+func served(t *testing.T) (dir string, ids []string) {
+	t.Helper()
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	registry := standalone(t, addr, dir, &processes.Output{})
+	for i := range 40 {
+		asset := validAsset()
+		asset["description"] = strings.Repeat("опис ", 1+i%5*300)
+		c := a.publish(t, asset)
+		a.patch(t, c, fields{"title": fmt.Sprint("назва ", i)}).must(t, 200)
+		ids = append(ids, c.id)
+	}
+	if err := registry.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, ids
+}
+
+// copyOf copies a data directory, with a file of it changed.
+func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
+	t.Helper()
+	to := t.TempDir()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if e.Name() == name {
+			if text = change(text); text == nil {
+				continue
+			}
+		}
+		if err := errors.Join(err, os.WriteFile(filepath.Join(to, e.Name()), text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// isRefused checks that the registry does not start, and says why in one line.
+func isRefused(t *testing.T, dir, says string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), "serve", "--addr", freeAddr(t), "--data", dir)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if cmd.ProcessState.ExitCode() != 2 || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), says) {
+		t.Errorf("got %v and %q, want an end with 2 and one line that says %q", err, &stderr, says)
+	}
+}
+
+// check runs the command that looks for damage, and returns its exit code and
+// what it prints.
+func check(t *testing.T, dir string) (code int, says string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), "check", "--data", dir)
+	output, _ := cmd.CombinedOutput() // its end is told by the code
+	if strings.Contains(string(output), "goroutine ") {
+		t.Errorf("there is a stack trace: %s", output)
+	}
+	return cmd.ProcessState.ExitCode(), string(output)
+}
+
+func TestLostDataIsRefused(t *testing.T) {
+	dir, _ := served(t)
+	other, _ := served(t)
+	gone := func([]byte) []byte { return nil }
+	empty := func([]byte) []byte { return []byte{} }
+	for _, c := range []struct {
+		name, file string
+		change     func([]byte) []byte
+		says       string
+	}{
+		{"without assets", "assets.db", gone, "assets.db is missing"},
+		{"without tokens", "tokens.db", gone, "tokens.db is missing"},
+		{"with no bytes of assets", "assets.db", empty, "assets.db is empty"},
+		{"with no bytes of tokens", "tokens.db", empty, "tokens.db is empty"},
+		{"without the secret", "secret", gone, "no file secret"},
+		{"with half of the assets", "assets.db", func(b []byte) []byte { return b[:len(b)/8] }, "cut off"},
+		{"with half of the tokens", "tokens.db", func(b []byte) []byte { return b[:12<<10] }, "damaged"},
+		{"with the secret of another registry", "secret", func([]byte) []byte {
+			text, err := os.ReadFile(filepath.Join(other, "secret"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}, "the secret is another"},
+		{"with the assets of another registry", "assets.db", func([]byte) []byte {
+			text, err := os.ReadFile(filepath.Join(other, "assets.db"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}, "the secret is another"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			damaged := copyOf(t, dir, c.file, c.change)
+			isRefused(t, damaged, c.says)
+			if code, says := check(t, damaged); code != 1 || !strings.Contains(says, c.file+": ") {
+				t.Errorf("check: got %d and %s, want 1 and the file", code, says)
+			}
+		})
+	}
+	if code, says := check(t, dir); code != 0 || !strings.Contains(says, "assets.db: ok, assets: 40\ntokens.db: ok") {
+		t.Errorf("check of good data: got %d and %s, want 0", code, says)
+	}
+}
+
+func TestCheckKeepsOutOfARunningRegistry(t *testing.T) {
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	standalone(t, addr, dir, &processes.Output{})
+	if code, says := check(t, dir); code != 2 || !strings.Contains(says, "stop the registry") {
+		t.Errorf("got %d and %s, want 2 and to be told to stop the registry", code, says)
+	}
+}
+
+// damages are what is done to a page: all that bbolt reads of its structure,
+// and its data.
+var damages = map[string]func(page []byte){
+	"zeroed":              func(p []byte) { clear(p) },
+	"another page's id":   func(p []byte) { p[0] ^= 0xff },
+	"another kind":        func(p []byte) { p[8] ^= 0x03 },
+	"too many elements":   func(p []byte) { p[11] = 0xff },
+	"a far overflow":      func(p []byte) { p[14] = 0xff },
+	"an element far away": func(p []byte) { p[16+7] ^= 0xff },
+	"a child far away":    func(p []byte) { p[16+13] ^= 0xff },
+	"data":                func(p []byte) { p[len(p)-20] ^= 0xff; p[len(p)/2] ^= 0xff },
+}
+
+// TestDamagedDataNeverCrashes damages pages of each kind. The registry refuses
+// to start, or serves without a crash, and does not say that it is well once a
+// request has failed.
+func TestDamagedDataNeverCrashes(t *testing.T) {
+	dir, ids := served(t)
+	page := os.Getpagesize()
+	for _, name := range []string{"assets.db", "tokens.db"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := map[uint16]int{}
+		for at := 0; at < len(text); at += page {
+			kind := binary.NativeEndian.Uint16(text[at+8:])
+			limit := 1
+			if kind == 2 { // a leaf
+				limit = 4
+			}
+			if !slices.Contains([]uint16{1, 2, 4, 16}, kind) { // the rest of a page that flows over
+				continue
+			}
+			if kinds[kind]++; kinds[kind] > limit {
+				continue
+			}
+			for damage, do := range damages {
+				t.Run(fmt.Sprintf("%s, page %d of kind %d, %s", name, at/page, kind, damage), func(t *testing.T) {
+					serveDamaged(t, copyOf(t, dir, name, func(b []byte) []byte { do(b[at : at+page]); return b }), ids)
+				})
+			}
+		}
+		if len(kinds) < 4 {
+			t.Errorf("%s has pages of kinds %v, want all four", name, kinds)
+		}
+	}
+}
+
+// answers waits until a registry that listens answers, or says why it does not.
+func answers(t *testing.T, a api, output *processes.Output) bool {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		var body any
+		if send(a, "GET", "/livez", "", nil, &body) == 200 {
+			return true
+		}
+		if strings.HasPrefix(output.String(), "registry: ") {
+			return false
+		}
+	}
+	t.Fatalf("it neither answers nor ends; it printed %s", output)
+	return false
+}
+
+func serveDamaged(t *testing.T, dir string, ids []string) {
+	t.Helper()
+	addr, output := freeAddr(t), &processes.Output{}
+	a := api{"http://" + addr, "2.5"}
+	registry, err := processes.StartAny(t.Context(), addr, output, filepath.Join(bin, "registry"),
+		"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir)
+	if err != nil || !answers(t, a, output) {
+		if got := output.String(); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, "registry: ") {
+			t.Errorf("got %q, want a refusal in one line", got)
+		}
+		return
+	}
+	failed := 0
+	for _, id := range ids {
+		switch got := a.do(t, call{method: "GET", path: "/assets/" + id}); {
+		case got.status == 500:
+			t.Errorf("got %d %s, want no 500", got.status, got.text)
+		case got.status == 503:
+			failed++
+		}
+	}
+	if got := a.do(t, call{method: "GET", path: "/assets?opt_fields=title"}); got.status >= 500 {
+		failed++
+	}
+	var created any
+	if status := send(a, "POST", "/api/2.5/assets", "", data(validAsset()), &created); status != 201 {
+		failed++
+	}
+	if health := a.do(t, call{method: "GET", path: "/api/2.5/health"}); failed > 0 && health.status != 503 {
+		t.Errorf("%d requests have failed, and health is %d %s", failed, health.status, health.text)
+	}
+	if err := registry.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if got := output.String(); strings.Contains(got, "goroutine ") || strings.Contains(got, "SIG") {
+		t.Errorf("it has crashed: %s", got)
+	}
+}

@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/disktest"
+)
+
+// probes are the questions whether changes can be stored.
+var probes = []string{"/api/2.5/health", "/readyz"}
+
+// isSick checks that the registry says that it takes no changes, and why.
+func isSick(t *testing.T, a api, why string) {
+	t.Helper()
+	for _, path := range probes {
+		got := a.do(t, call{method: "GET", path: path}).must(t, 503)
+		if got.header.Get("Retry-After") == "" || !strings.Contains(got.text, why) {
+			t.Errorf("%s: got %s, want it to say %q and when to come again", path, got.text, why)
+		}
+	}
+}
+
+// recovers waits until the registry says that it takes changes.
+func recovers(t *testing.T, a api) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		well := 0
+		for _, path := range probes {
+			var body any
+			if send(a, "GET", path, "", nil, &body) == 200 {
+				well++
+			}
+		}
+		switch {
+		case well == len(probes):
+			return
+		case time.Now().After(end):
+			t.Fatalf("%d of %d probes say that changes can be stored, want all", well, len(probes))
+		}
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	dir := disktest.New(t, 24)
+	addr, output := freeAddr(t), &processes.Output{}
+	a := api{"http://" + addr, "2.5"}
+	registry := standalone(t, addr, filepath.Join(dir, "data"), output)
+	var stored []string
+	var free func()
+	create := func() int {
+		asset := validAsset()
+		asset["description"] = strings.Repeat("опис ", 10_000)
+		var got struct{ Data struct{ ID string } }
+		status := send(a, "POST", "/api/2.5/assets", "", data(asset), &got)
+		if status == 201 {
+			stored = append(stored, got.Data.ID)
+		}
+		return status
+	}
+	for range 2 {
+		free = disktest.Fill(t, dir)
+		status := 201
+		for status == 201 {
+			status = create()
+		}
+		if status != 503 {
+			t.Errorf("a creation on a full disk: got %d, want 503", status)
+		}
+		isSick(t, a, "no space left on device")
+		for _, id := range stored {
+			a.read(t, id).must(t, 200)
+		}
+		a.page(t, "")
+		free()
+		recovers(t, a)
+		if status := create(); status != 201 {
+			t.Errorf("a creation with room again: got %d, want 201", status)
+		}
+	}
+	if err := registry.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	standalone(t, addr, filepath.Join(dir, "data"), output)
+	for _, id := range stored {
+		a.read(t, id).must(t, 200)
+	}
+	if strings.Contains(output.String(), "goroutine ") {
+		t.Errorf("there is a stack trace in the log: %s", output)
+	}
+}
+
+func TestFullDiskOfTokensAlone(t *testing.T) {
+	small, dir := disktest.New(t, 24), filepath.Join(t.TempDir(), "data")
+	addr := freeAddr(t)
+	a := api{"http://" + addr, "2.5"}
+	if err := standalone(t, addr, dir, &processes.Output{}).Stop(); err != nil {
+		t.Fatal(err)
+	}
+	tokens, moved := filepath.Join(dir, "tokens.db"), filepath.Join(small, "tokens.db")
+	text, err := os.ReadFile(tokens)
+	if err := errors.Join(err, os.WriteFile(moved, text, 0o600), os.Remove(tokens), os.Symlink(moved, tokens)); err != nil {
+		t.Fatal(err)
+	}
+	free := disktest.Fill(t, small) // before the registry sets room aside
+	registry, err := processes.StartAny(t.Context(), addr, &processes.Output{}, filepath.Join(bin, "registry"),
+		"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { registry.Kill() })
+	var c created
+	for refused := false; !refused; { // a change of an asset that tokens.db does not know writes there
+		c = a.create(t, validAsset())
+		got := a.patch(t, c, fields{"description": "зміна"})
+		if refused = got.status != 200; refused {
+			got.must(t, 503)
+		}
+	}
+	isSick(t, a, "tokens.db")
+	a.read(t, c.id).must(t, 200)
+	a.create(t, validAsset())
+	free()
+	recovers(t, a)
+	a.patch(t, c, fields{"description": "зміна"}).must(t, 200)
+}

@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// TestKillDuringHandover kills the registry while an asset changes hands. The
+// same request, repeated, brings that to its end, wherever it was.
+func TestKillDuringHandover(t *testing.T) {
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	done := 0
+	for range 10 {
+		registry := standalone(t, addr, dir, &processes.Output{})
+		c, token := a.publishWithTransfer(t)
+		made := a.makeTransfer(t, "broker3")
+		answered := make(chan int, 1)
+		go func() {
+			answered <- sendAs(a, "broker3", "POST", "/api/2.5/assets/"+c.id+"/ownership", data(fields{"id": made.id, "transfer": token}))
+		}()
+		time.Sleep(rand.N(12 * time.Millisecond)) // the moment of the crash is what is random here
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if <-answered == http.StatusOK {
+			done++
+		}
+		registry = standalone(t, addr, dir, &processes.Output{})
+		a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
+		a.as(t, "broker3", created{id: c.id, token: made.token}, "PATCH", "/assets/"+c.id, fields{"description": "мій"}).must(t, 200)
+		a.patch(t, c, fields{"description": "чужий"}).fails(t, 403, "body/data")
+		if err := registry.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d of 10 were answered before the crash", done)
+}

@@ -1,0 +1,210 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/mongotest"
+	"asset-registry/shared/redistest"
+)
+
+// drill is a rotation of the secret, and what must outlive it.
+type drill struct {
+	apis   []api // of all gateways
+	before created
+	cookie string
+
+	repeat     call // a creation that was made before, to be sent again
+	repeatable any  // id of what it made; nil: it is too long ago
+}
+
+// begin creates what the old secret seals.
+func begin(t *testing.T, apis ...api) *drill {
+	t.Helper()
+	d := &drill{apis: apis}
+	d.before = apis[0].create(t, validAsset())
+	d.repeat = call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()), header: map[string]string{"Idempotency-Key": "before-the-rotation"}}
+	d.repeatable = apis[0].do(t, d.repeat).must(t, 201).data()["id"]
+	d.cookie = serverID(t, apis[0])
+	return d
+}
+
+func serverID(t *testing.T, a api) string {
+	t.Helper()
+	resp, err := http.Get(a.base + "/api/2.5/spore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for _, c := range resp.Cookies() {
+		if c.Name == "SERVER_ID" {
+			return c.Value
+		}
+	}
+	t.Fatal("there is no cookie SERVER_ID")
+	return ""
+}
+
+// holds tries, by way of each gateway, what was there before the rotation. Each
+// service is asked more often than it has processes.
+func (d *drill) holds(t *testing.T, when string) {
+	t.Helper()
+	for i, a := range d.apis {
+		for try := range 2 {
+			unchanged := a.read(t, d.before.id).must(t, 200).data()["dateModified"]
+			if got := a.patch(t, d.before, fields{}).must(t, 200).data()["dateModified"]; got != unchanged {
+				t.Errorf("%s: a change of nothing by gateway %d moved the asset from %v to %v", when, i, unchanged, got)
+			}
+			a.patch(t, d.before, fields{"title": fmt.Sprint(when, i, try)}).must(t, 200)
+			fresh := a.create(t, validAsset())
+			a.patch(t, fresh, fields{"title": "y"}).must(t, 200)
+			if d.repeatable == nil {
+				continue
+			}
+			if got := a.do(t, d.repeat).must(t, 201).data()["id"]; got != d.repeatable {
+				t.Errorf("%s: gateway %d repeats a creation as %v, want %v", when, i, got, d.repeatable)
+			}
+		}
+		if got := serverID(t, a); got != d.cookie {
+			t.Errorf("%s: gateway %d gives the cookie %s, want %s", when, i, got, d.cookie)
+		}
+	}
+}
+
+// TestTheSecretIsRotatedByRollingRestarts follows the drill of docs/operations.md.
+func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
+	redis, mongo := redistest.Start(t), mongotest.Start(t)
+	bePatient(t, mongo)
+	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
+	f := startFleet(t, stores)
+	args := f.members[0].args
+	file := args[slices.Index(args, "--secret-file")+1]
+	old, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := strings.Repeat("new!", 8)
+	keep := func(secrets ...string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(strings.Join(secrets, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	adminKey(t, "authsvc", "--store", stores.Tokens, "--secret-file", file) // an entry in the audit log
+	d := begin(t, api{f.gateways[0], "2.5"}, api{f.gateways[1], "2.5"})
+
+	keep(string(old), fresh)
+	gateway := exec.Command(filepath.Join(bin, "gateway"), append(slices.Clone(f.members[5].args), "--addr", "127.0.0.1:0")...)
+	if text, err := gateway.CombinedOutput(); err == nil || !strings.Contains(string(text), d.cookie) {
+		t.Errorf("a gateway without a server's id: %v, %s; want it to tell %s", err, text, d.cookie)
+	}
+	f.members[4].args, f.members[5].args = append(f.members[4].args, "--server-id", d.cookie), append(f.members[5].args, "--server-id", d.cookie)
+	d.roll(t, f, "both are known")
+	keep(fresh, string(old))
+	d.roll(t, f, "the new one comes first")
+	for _, want := range []string{"of which", "of which 0 were"} { // the second time nothing is left
+		assets := reseal(t, "assetsvc", "--store", stores.Assets, "--secret-file", file, "--auth-url", "http://"+f.members[0].addr)
+		entries := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file)
+		if !strings.Contains(assets, want) || !strings.Contains(entries, "The audit log is in order. ") {
+			t.Errorf("got %s and %s, want %q", assets, entries, want)
+		}
+	}
+	keep(fresh)
+	d.repeatable = nil // a day has passed
+	d.roll(t, f, "the old one is gone")
+	if got := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file); !strings.Contains(got, "in order. 0 entries") {
+		t.Errorf("without the old one: got %s, want the log in order", got)
+	}
+}
+
+// roll restarts a fleet, process by process.
+func (d *drill) roll(t *testing.T, f *fleet, when string) {
+	t.Helper()
+	for i, m := range f.members {
+		if err := m.process.Stop(); err != nil {
+			t.Errorf("%s: %s: %v", when, m.name, err)
+		}
+		f.start(t, m)
+		soon(t, "all processes are seen to be ready", 20*time.Second, func() bool {
+			return !slices.ContainsFunc(d.apis, func(a api) bool {
+				return len(list(a.readiness(t)["warnings"])) > 0
+			})
+		})
+		d.holds(t, fmt.Sprint(when, ", ", i+1, " processes restarted"))
+	}
+}
+
+// readiness is what a gateway's /readyz says.
+func (a api) readiness(t *testing.T) (said map[string]any) {
+	t.Helper()
+	resp, err := http.Get(a.base + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&said); err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+func reseal(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	text, err := exec.Command(filepath.Join(bin, program), append([]string{"reseal"}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s reseal: %v: %s", program, err, text)
+	}
+	return string(text)
+}
+
+// TestTheSecretOfADataDirectoryIsRotated follows the drill for one process.
+func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	adminKey(t, "registry", "--data", dir)
+	addr := freeAddr(t)
+	run := func() *processes.Process { return standalone(t, addr, dir, &processes.Output{}) }
+	registry := run()
+	d := begin(t, api{"http://" + addr, "2.5"})
+	mustRefuse(t, "in use", "rotate-secret", "--data", dir)
+	stop := func() {
+		t.Helper()
+		if err := registry.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	mustRefuse(t, "no rotation to finish", "rotate-secret", "--data", dir, "--finish")
+	mustRefuse(t, "is no data directory", "rotate-secret", "--data", filepath.Join(dir, "none"))
+	for _, want := range []string{"2 token records, 1 entries", "0 token records, 0 entries"} { // repeated, it makes no third secret
+		if got := mustRun(t, "rotate-secret", "--data", dir); !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	registry = run()
+	d.holds(t, "rotated")
+	stop()
+	mustRun(t, "rotate-secret", "--data", dir, "--finish")
+	if text, err := os.ReadFile(filepath.Join(dir, "secret")); err != nil || strings.Count(string(text), "\n") != 1 {
+		t.Errorf("the secret has %d lines, %v; want 1", strings.Count(string(text), "\n"), err)
+	}
+	backup, restored := filepath.Join(t.TempDir(), "backup.tar"), filepath.Join(t.TempDir(), "restored")
+	mustRun(t, "backup", "--data", dir, "--to", backup)
+	mustRun(t, "restore", "--from", backup, "--data", restored)
+	dir, d.repeatable = restored, nil // a day has passed
+	registry = run()
+	d.holds(t, "finished")
+	stop()
+	if got := reseal(t, "authsvc", "--store", "file:"+filepath.Join(dir, "tokens.db"), "--secret-file", filepath.Join(dir, "secret")); !strings.Contains(got, "in order. 0 entries") {
+		t.Errorf("got %s, want the log in order", got)
+	}
+}

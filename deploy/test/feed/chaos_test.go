@@ -1,0 +1,95 @@
+package feed
+
+import (
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// network is the way from the services to the store. Messages of MongoDB's
+// protocol stall on it, and now and then it breaks: with the command not
+// delivered, or with the answer not.
+type network struct {
+	listener net.Listener
+	store    string // address
+	calm     atomic.Bool
+	stalls   atomic.Int64
+	breaks   atomic.Int64
+}
+
+const (
+	stallEach  = 60  // messages stall, one of so many
+	breakEach  = 500 // connections break
+	longest    = 600 * time.Millisecond
+	headerSize = 4 // of a message: its length, little-endian, itself included
+)
+
+func newNetwork(t *testing.T, store string) *network {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{listener: listener, store: store}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go n.join(client)
+		}
+	}()
+	return n
+}
+
+// join connects a client with the store until either goes or the network breaks.
+func (n *network) join(client net.Conn) {
+	defer client.Close()
+	store, err := net.Dial("tcp", n.store)
+	if err != nil {
+		return
+	}
+	defer store.Close()
+	var both sync.WaitGroup
+	pass := func(to, from net.Conn) {
+		defer to.Close()
+		defer from.Close()
+		for n.pass(to, from) == nil {
+		}
+	}
+	both.Go(func() { pass(store, client) })
+	both.Go(func() { pass(client, store) })
+	both.Wait()
+}
+
+// pass passes one message on.
+func (n *network) pass(to io.Writer, from io.Reader) error {
+	var header [headerSize]byte
+	if _, err := io.ReadFull(from, header[:]); err != nil {
+		return err
+	}
+	message := make([]byte, binary.LittleEndian.Uint32(header[:]))
+	copy(message, header[:])
+	if _, err := io.ReadFull(from, message[headerSize:]); err != nil {
+		return err
+	}
+	if !n.calm.Load() {
+		if rand.IntN(stallEach) == 0 {
+			n.stalls.Add(1)
+			time.Sleep(rand.N(longest))
+		}
+		if rand.IntN(breakEach) == 0 {
+			n.breaks.Add(1)
+			return io.ErrClosedPipe
+		}
+	}
+	_, err := to.Write(message)
+	return err
+}

@@ -1,0 +1,119 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// follower is one synchroniser. It asks another service for each page, as
+// behind a balancer.
+type follower struct {
+	*history
+	seen map[place]bool
+}
+
+// page is a page of the feed.
+type page struct {
+	Data []struct{ ID, DateModified, Description string }
+	Next struct{ Path string } `json:"next_page"`
+	Prev struct{ Path string } `json:"prev_page"`
+}
+
+// get takes a page, as often as it takes to get one.
+func (f *follower) get(ctx context.Context, path string) (p page) {
+	for ctx.Err() == nil {
+		p = page{}
+		if f.services.call(ctx, "GET", path, "", nil, &p) == http.StatusOK {
+			return p
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return page{}
+}
+
+// follow follows the feed until the writers have ended and there is no more;
+// with descending from the newest on, and in the end also back from there.
+func (f *follower) follow(ctx context.Context, descending bool) {
+	next, past := fmt.Sprintf("/api/2.5/assets?mode=_all_&opt_fields=description&limit=%d", 1+rand.IntN(100)), ""
+	if descending {
+		p := f.get(ctx, next+"&descending=1")
+		f.keep(ctx, p, true)
+		if next = p.Prev.Path; len(p.Data) > 0 { // else there is no past
+			past = p.Next.Path
+		}
+	}
+	for ctx.Err() == nil {
+		last := f.finished.Load()
+		p := f.get(ctx, next)
+		f.keep(ctx, p, false)
+		next = p.Next.Path
+		if len(p.Data) == 0 {
+			if last {
+				break
+			}
+			time.Sleep(rand.N(50 * time.Millisecond))
+		}
+	}
+	for past != "" && ctx.Err() == nil {
+		p := f.get(ctx, past)
+		f.keep(ctx, p, true)
+		if past = p.Next.Path; len(p.Data) == 0 {
+			break
+		}
+	}
+	f.checkAll(ctx)
+}
+
+// keep takes in what a page shows, and checks what can be checked of it alone.
+func (f *follower) keep(ctx context.Context, p page, descending bool) {
+	now := time.Now()
+	f.report.count(1, 2*len(p.Data))
+	before := ""
+	for _, e := range p.Data {
+		at := place{e.ID, e.DateModified}
+		switch {
+		case f.seen[at]:
+			f.report.violation(&f.report.duplicated, "%v was shown twice", at)
+		case before != "" && (e.DateModified <= before) != descending:
+			f.report.violation(&f.report.outOfOrder, "%s follows %s on a page", e.DateModified, before)
+		}
+		f.seen[at], before = true, e.DateModified
+		f.mu.Lock()
+		if _, known := f.history.seen[at]; !known {
+			f.history.seen[at] = now
+		}
+		f.mu.Unlock()
+	}
+	if len(p.Data) == 0 || rand.IntN(5) > 0 {
+		return
+	}
+	e, got := p.Data[rand.IntN(len(p.Data))], answer{}
+	if f.services.call(ctx, "GET", "/api/2.5/assets/"+e.ID, "", nil, &got) == http.StatusOK && got.Data.DateModified < e.DateModified {
+		f.report.violation(&f.report.other, "the feed had %s at %s, and then it is at %s", e.ID, e.DateModified, got.Data.DateModified)
+	}
+}
+
+// checkAll reads the whole feed again: all that stands there was shown to the
+// follower, and each asset stands there once.
+func (f *follower) checkAll(ctx context.Context) {
+	ids := map[string]bool{}
+	for path := "/api/2.5/assets?mode=_all_&limit=100"; ctx.Err() == nil; {
+		p := f.get(ctx, path)
+		if len(p.Data) == 0 {
+			break
+		}
+		for _, e := range p.Data {
+			if ids[e.ID] {
+				f.report.violation(&f.report.duplicated, "%s stands twice in the feed", e.ID)
+			}
+			if ids[e.ID] = true; !f.seen[place{e.ID, e.DateModified}] {
+				f.report.violation(&f.report.lost, "%s at %s was never shown to a follower who has passed it", e.ID, e.DateModified)
+			}
+		}
+		f.report.count(1, 2*len(p.Data))
+		path = p.Next.Path
+	}
+}

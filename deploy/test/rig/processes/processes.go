@@ -1,0 +1,310 @@
+// Package processes runs the registry's programs as what they are, processes
+// with sockets and files, for tests and for trying them out on one machine.
+package processes
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	startTimeout = 20 * time.Second // until a process answers
+	stopTimeout  = 20 * time.Second // until it has ended, asked to
+	pollInterval = 10 * time.Millisecond
+)
+
+// Process is a program that runs and answers.
+type Process struct {
+	cmd    *exec.Cmd
+	exited chan struct{}
+	err    error // of the end, once exited is closed
+	output *Output
+}
+
+// Start runs a program that serves at addr, and returns once it is ready. What
+// it prints goes to output.
+func Start(ctx context.Context, addr string, output *Output, binary string, args ...string) (*Process, error) {
+	return start(ctx, output, binary, args, func(ctx context.Context) error { return askReady(ctx, addr) })
+}
+
+// StartAny runs a program that is not ours, and returns once it listens at addr.
+func StartAny(ctx context.Context, addr string, output *Output, binary string, args ...string) (*Process, error) {
+	return start(ctx, output, binary, args, func(ctx context.Context) error {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+func start(ctx context.Context, output *Output, binary string, args []string, ready func(context.Context) error) (*Process, error) {
+	p := &Process{cmd: exec.Command(binary, args...), exited: make(chan struct{}), output: output}
+	p.cmd.Stdout, p.cmd.Stderr = output, output
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", binary, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
+	if err := p.awaitReady(ctx, ready); err != nil {
+		return nil, errors.Join(fmt.Errorf("start %s: %w; it printed: %s", binary, err, output.String()), p.Kill())
+	}
+	return p, nil
+}
+
+func (p *Process) awaitReady(ctx context.Context, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for {
+		if ready(ctx) == nil {
+			return nil
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-p.exited:
+			return fmt.Errorf("it ended: %w", p.err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// askReady returns nil when the service at addr is ready.
+func askReady(ctx context.Context, addr string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s is not ready: %d", addr, resp.StatusCode)
+	}
+	return nil
+}
+
+// ID is the process's id in the system.
+func (p *Process) ID() int { return p.cmd.Process.Pid }
+
+// Stop asks the process to end, and returns how it did.
+func (p *Process) Stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop: %w", err)
+	}
+	select {
+	case <-p.exited:
+		return p.err
+	case <-time.After(stopTimeout):
+		return errors.Join(fmt.Errorf("it did not end within %v", stopTimeout), p.Kill())
+	}
+}
+
+// Kill ends the process at once, as a crash would.
+func (p *Process) Kill() error {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill: %w", err)
+	}
+	<-p.exited
+	return nil
+}
+
+// Freeze stops the process where it stands, until Thaw.
+func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() error { return p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil {
+		return fmt.Errorf("signal %v: %w", s, err)
+	}
+	return nil
+}
+
+// Output keeps what processes print, and passes it on to Also if that is set.
+// It is safe for concurrent use.
+type Output struct {
+	Also io.Writer
+
+	mu      sync.Mutex
+	text    bytes.Buffer
+	written chan struct{} // closed at the next Write; nil while nobody waits
+}
+
+// Write keeps p.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.Also != nil {
+		if _, err := o.Also.Write(p); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	if o.written != nil {
+		close(o.written)
+		o.written = nil
+	}
+	return o.text.Write(p)
+}
+
+// Await returns once text was printed: what a process prints arrives a little
+// after what it answers.
+func (o *Output) Await(ctx context.Context, text string) error {
+	for {
+		o.mu.Lock()
+		found := bytes.Contains(o.text.Bytes(), []byte(text))
+		if o.written == nil {
+			o.written = make(chan struct{})
+		}
+		written := o.written
+		o.mu.Unlock()
+		if found {
+			return nil
+		}
+		select {
+		case <-written:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %q to be printed: %w", text, ctx.Err())
+		}
+	}
+}
+
+// String returns all that was printed.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// FreeAddr returns an address of this machine that nobody listens at.
+func FreeAddr() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+// Standalone starts the registry in one process, on dir, with the sandbox keys
+// and without rate limits.
+func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args ...string) (*Process, error) {
+	args = append([]string{"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir}, args...)
+	return Start(ctx, addr, output, filepath.Join(bin, "registry"), args...)
+}
+
+// Split is the registry as three processes.
+type Split struct {
+	URL       string // of the gateway
+	processes []*Process
+}
+
+// Stores are the addresses of the services' stores; those left out are files.
+type Stores struct{ Assets, Tokens string }
+
+// StartSplit starts the three services on dir, with the sandbox keys and
+// without rate limits, the gateway at addr. Arguments after that go to all
+// services.
+func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, output *Output, args ...string) (*Split, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	secret := filepath.Join(dir, "secret")
+	if err := makeSecret(secret); err != nil {
+		return nil, err
+	}
+	auth, err := FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	assets, err := FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	stores.Assets = cmp.Or(stores.Assets, "file:"+filepath.Join(dir, "assets.db"))
+	stores.Tokens = cmp.Or(stores.Tokens, "file:"+filepath.Join(dir, "tokens.db"))
+	s := &Split{URL: "http://" + addr}
+	for _, service := range []struct {
+		name, addr string
+		args       []string
+	}{
+		{"authsvc", auth, []string{"--store", stores.Tokens, "--sandbox"}},
+		{"assetsvc", assets, []string{"--store", stores.Assets, "--sandbox", "--auth-url", "http://" + auth}},
+		{"gateway", addr, []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}},
+	} {
+		all := slices.Concat([]string{"--addr", service.addr, "--secret-file", secret}, service.args, args)
+		p, err := Start(ctx, service.addr, output, filepath.Join(bin, service.name), all...)
+		if err != nil {
+			return nil, errors.Join(err, s.Stop())
+		}
+		s.processes = append(s.processes, p)
+	}
+	return s, nil
+}
+
+// Exited is closed when one of the processes has ended.
+func (s *Split) Exited() <-chan struct{} {
+	ended := make(chan struct{})
+	var once sync.Once
+	for _, p := range s.processes {
+		go func() {
+			<-p.exited
+			once.Do(func() { close(ended) })
+		}()
+	}
+	return ended
+}
+
+// Stop asks the processes to end, the gateway first.
+func (s *Split) Stop() error {
+	var errs []error
+	for _, p := range slices.Backward(s.processes) {
+		errs = append(errs, p.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+func makeSecret(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	bits := make([]byte, 32)
+	rand.Read(bits) // never fails
+	if err := os.WriteFile(path, []byte(hex.EncodeToString(bits)+"\n"), 0o600); err != nil {
+		return fmt.Errorf("make secret: %w", err)
+	}
+	return nil
+}
+
+// Build builds all the programs into dir, with the race detector: a race found
+// is printed and makes a process that is stopped fail.
+func Build(ctx context.Context, dir string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
+		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl", "asset-registry/gateway/cmd/gateway",
+		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/authsvc/cmd/authsvc")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w: %s", err, text)
+	}
+	return nil
+}
