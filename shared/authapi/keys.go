@@ -8,11 +8,18 @@ import (
 	"time"
 
 	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
 )
 
-// Classes returns the classes of requests that keys have limits and counts for,
-// in the order in which they are told.
-func Classes() []string { return []string{"list", "read", "write"} }
+// Classes returns the names of the request classes (package routes). A key has
+// limits and counts for each of them.
+func Classes() []string {
+	var names []string
+	for _, class := range routes.Classes() {
+		names = append(names, string(class))
+	}
+	return names
+}
 
 // Limits are how much a key may be used beside what holds for all keys: class
 // of request, of Classes, to window ("1s", "1m") to requests.

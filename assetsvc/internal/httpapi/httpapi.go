@@ -19,6 +19,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
 )
 
 // API answers the requests of every version.
@@ -40,10 +41,11 @@ func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *AP
 	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, pace: httpserver.DefaultPace, leave: func() {}}
 }
 
-// Route adds the routes of every version to engine.
+// Route adds the routes of every version to engine. They are those of package
+// routes, which a test compares.
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	for _, v := range versions {
-		r := engine.Group("/api/"+v.name, httpserver.Identify(signer), caching)
+		r := engine.Group(routes.Prefix(v.name), httpserver.Identify(signer), caching)
 		list := httpserver.Handle(func(c *gin.Context) error { return a.list(c, v) })
 		read := a.bounded(v.factor(), func(a *API, c *gin.Context) error { return a.read(c, v) })
 		r.GET("/assets", list)
@@ -116,7 +118,7 @@ func (a *API) create(c *gin.Context, v version) error {
 
 // location is the address of an asset, or of a part of it, as the public knows it.
 func location(c *gin.Context, v version, steps ...string) string {
-	return c.GetHeader(httpserver.BaseURLHeader) + "/api/" + v.name + "/assets/" + strings.Join(steps, "/")
+	return c.GetHeader(httpserver.BaseURLHeader) + routes.Prefix(v.name) + "/assets/" + strings.Join(steps, "/")
 }
 
 func (a *API) change(c *gin.Context, v version, whole bool) error {

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+// TestRoutesAreThoseThatTheGatewayForwards compares the versions, parts and
+// methods of this service with the list that the gateway registers from.
+func TestRoutesAreThoseThatTheGatewayForwards(t *testing.T) {
+	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
+	New(nil, time.UTC, 1<<20, NewMemory(1<<30)).Route(engine, nil)
+	parameter := regexp.MustCompile(`:\w+`) // its name is each service's own
+	var got, want []string
+	for _, r := range engine.Routes() {
+		if strings.HasPrefix(r.Path, "/api/") {
+			got = append(got, r.Method+" "+parameter.ReplaceAllString(r.Path, ":"))
+		}
+	}
+	for _, version := range routes.Targets() {
+		for _, r := range routes.All() {
+			if !r.AtGateway {
+				want = append(want, r.Method+" "+parameter.ReplaceAllString(routes.Prefix(version)+r.Pattern, ":"))
+			}
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("routes (-want +got):\n%s", diff)
+	}
+}

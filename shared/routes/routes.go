@@ -1,0 +1,137 @@
+// Package routes lists the public API: its versions, the parts of an asset, and
+// every route with its request class (docs/contract.md, "Routes").
+//
+// The gateway registers its routes from this list. A test of the asset service
+// compares its routes with the list. To add a route, a part or a version, add a
+// row here.
+package routes
+
+import (
+	"net/http"
+	"slices"
+)
+
+// Class says what a request does. The rate limits have one price for each class.
+type Class string
+
+// The classes of requests.
+const (
+	List  Class = "list"  // returns a page of the feed
+	Read  Class = "read"  // changes nothing, and is not a List
+	Write Class = "write" // may change something
+)
+
+// Classes returns every class, in the order in which answers list them.
+func Classes() []Class { return []Class{List, Read, Write} }
+
+// Version is one version of the API.
+type Version struct {
+	Name   string // the path segment after /api/
+	Target string // the version that the gateway asks the asset service for
+}
+
+// Prefix returns the start of every path of the version: "/api/2.5".
+func (v Version) Prefix() string { return Prefix(v.Name) }
+
+// Prefix returns the start of every path of the version with this name.
+func Prefix(version string) string { return "/api/" + version }
+
+// Current is the version that clients get as version 0 (docs/contract.md, "Versions").
+const Current = "2.5"
+
+// Versions returns every version that clients may name in a path.
+func Versions() []Version {
+	return []Version{
+		{Name: "2.4", Target: "2.4"},
+		{Name: "2.5", Target: "2.5"},
+		{Name: "0", Target: Current},
+	}
+}
+
+// FindVersion returns the version with a name. ok is false if there is none.
+func FindVersion(name string) (v Version, ok bool) {
+	for _, v := range Versions() {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Version{}, false
+}
+
+// Targets returns the versions that the asset service must answer, each once.
+func Targets() []string {
+	var targets []string
+	for _, v := range Versions() {
+		if !slices.Contains(targets, v.Target) {
+			targets = append(targets, v.Target)
+		}
+	}
+	return targets
+}
+
+// Part is a list inside an asset whose elements have routes of their own
+// (docs/contract.md, "Parts").
+type Part struct {
+	Name    string   // the path segment
+	Methods []string // the methods that change or remove one element
+}
+
+// Parts returns the parts of an asset. POST adds an element to any of them.
+func Parts() []Part {
+	return []Part{
+		{Name: "items", Methods: []string{http.MethodPatch}},
+		{Name: "decisions", Methods: []string{http.MethodPatch}},
+		{Name: "documents", Methods: []string{http.MethodPatch, http.MethodPut}},
+		{Name: "related_processes", Methods: []string{http.MethodPatch, http.MethodDelete}},
+	}
+}
+
+// Route is one method of one path of the public API.
+type Route struct {
+	Method    string
+	Pattern   string // the path after the version's prefix, as gin writes it
+	Class     Class  // empty if the rate limits do not count the route
+	Key       bool   // a request without a valid API key is refused
+	AtGateway bool   // the gateway answers by itself; the asset service lacks the route
+}
+
+// Ownership is the last segment of the path that hands an asset over to a new
+// owner (docs/contract.md, "Ownership").
+const Ownership = "ownership"
+
+// All returns the routes of one version. All versions have the same ones.
+// Each GET route answers HEAD too, and has a row for both methods.
+func All() []Route {
+	all := []Route{
+		{Method: http.MethodGet, Pattern: "/me", Key: true, AtGateway: true},
+		{Method: http.MethodGet, Pattern: "/spore", Class: Read, AtGateway: true},
+		{Method: http.MethodGet, Pattern: "/health", AtGateway: true},
+		{Method: http.MethodGet, Pattern: "/assets", Class: List},
+		{Method: http.MethodPost, Pattern: "/assets", Class: Write, Key: true},
+		{Method: http.MethodGet, Pattern: "/assets/:id", Class: Read},
+		{Method: http.MethodPatch, Pattern: "/assets/:id", Class: Write, Key: true},
+		{Method: http.MethodPut, Pattern: "/assets/:id", Class: Write, Key: true},
+		{Method: http.MethodPost, Pattern: "/assets/:id/" + Ownership, Class: Write, Key: true},
+		{Method: http.MethodPost, Pattern: "/transfers", Class: Write, Key: true},
+		{Method: http.MethodGet, Pattern: "/transfers/:transfer", Class: Read},
+		{Method: http.MethodGet, Pattern: "/assets/:id/revisions", Class: Read, Key: true},
+	}
+	for _, p := range Parts() {
+		elements, element := "/assets/:id/"+p.Name, "/assets/:id/"+p.Name+"/:part"
+		all = append(all,
+			Route{Method: http.MethodGet, Pattern: elements, Class: Read},
+			Route{Method: http.MethodPost, Pattern: elements, Class: Write, Key: true},
+			Route{Method: http.MethodGet, Pattern: element, Class: Read},
+		)
+		for _, method := range p.Methods {
+			all = append(all, Route{Method: method, Pattern: element, Class: Write, Key: true})
+		}
+	}
+	for _, r := range slices.Clone(all) {
+		if r.Method == http.MethodGet {
+			r.Method = http.MethodHead
+			all = append(all, r)
+		}
+	}
+	return all
+}
