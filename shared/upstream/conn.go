@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// maxInterim bounds the interim answers (RFC 9110, 15.2) before the final one.
+// maxInterim is the number of interim answers (RFC 9110, 15.2) that may come
+// before the final one.
 const maxInterim = 5
 
-// longAgo is a deadline that ends what is under way on a connection.
+// longAgo is a deadline in the past. It ends every read and write at once.
 var longAgo = time.Unix(1, 0)
 
-// conn is a connection to a server, which one request at a time uses.
+// conn is a connection to a server. It carries one request at a time.
 type conn struct {
 	server *server
 	net    net.Conn
 	r      *bufio.Reader
 	w      *bufio.Writer
-	since  time.Time // idle since then
+	since  time.Time // when it became idle
 }
 
-// exchange sends a request and returns the answer's beginning. Without one,
-// answering tells whether the server had begun to answer.
+// exchange sends a request and returns the answer as soon as its header was
+// read. If it fails, answering reports whether a part of an answer came.
 func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, answering bool, err error) {
 	ctx := r.Context()
-	// The context's end ends reading and writing.
 	release := context.AfterFunc(ctx, func() { c.net.SetDeadline(longAgo) })
-	out := r.WithContext(ctx) // a copy: the request is its sender's
+	out := r.WithContext(ctx) // a copy, since a RoundTripper must not change its request
 	out.Host, out.Body = c.server.addr, body
 	failed := out.Write(c.w)
 	if failed == nil {
 		failed = c.w.Flush()
 	}
-	// A server may refuse a body before it has read it, and say why.
-	resp, err := c.read(out)
+	// Read even if the write failed: the server may have refused the body early.
+	resp, err := c.readFinal(out)
 	if err == nil && failed != nil {
 		resp.Close = true
 	}
@@ -56,7 +56,7 @@ func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, 
 	}
 	b := &answerBody{ReadCloser: resp.Body, conn: c, release: release, last: resp.Close}
 	if resp.ContentLength == 0 || resp.Body == http.NoBody {
-		b.end(true)
+		b.finish()
 		resp.Body = http.NoBody
 		return resp, true, nil
 	}
@@ -64,11 +64,12 @@ func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, 
 	return resp, true, nil
 }
 
-// errNoFinalAnswer is of a server that answers with interim answers only, or
-// wants to speak another protocol.
-var errNoFinalAnswer = errors.New("the server has not answered the request")
+// errNoFinalAnswer is returned for a server that sends too many interim answers
+// or switches to another protocol.
+var errNoFinalAnswer = errors.New("the server sent no final answer")
 
-func (c *conn) read(r *http.Request) (*http.Response, error) {
+// readFinal reads answers until one is final.
+func (c *conn) readFinal(r *http.Request) (*http.Response, error) {
 	for range maxInterim {
 		resp, err := http.ReadResponse(c.r, r)
 		if err != nil || resp.StatusCode >= http.StatusOK {
@@ -81,9 +82,9 @@ func (c *conn) read(r *http.Request) (*http.Response, error) {
 	return nil, errNoFinalAnswer
 }
 
-// alive tells whether an idle connection is as it was left: the server has
-// neither closed it nor said anything.
-func (c *conn) alive() bool {
+// isOpen reports whether the server has left an idle connection open and sent
+// nothing on it. It does not block.
+func (c *conn) isOpen() bool {
 	plain := c.net
 	if secure, ok := plain.(interface{ NetConn() net.Conn }); ok {
 		plain = secure.NetConn()
@@ -92,63 +93,80 @@ func (c *conn) alive() bool {
 	if err != nil {
 		return false
 	}
-	var alive bool
+	var open bool
 	err = raw.Read(func(fd uintptr) bool {
 		var one [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		alive = err == syscall.EAGAIN
+		open = err == syscall.EAGAIN
 		return true
 	})
-	return err == nil && alive
+	return err == nil && open
 }
 
-// answerBody gives the connection back when it was read to its end.
+// answerBody is the body of an answer. Its end frees the connection.
 type answerBody struct {
 	io.ReadCloser
 	conn    *conn
-	release func() bool
-	last    bool // the server closes the connection after this answer
-	timed   bool // the connection has a deadline
+	release func() bool // detaches the request's context; false if that has ended
+	last    bool        // the server closes the connection after this answer
+	timed   bool        // Outlast set a deadline on the connection
 	ended   bool
 }
 
-// Outlast lets the rest of the answer be read until end, also after the
-// deadline of the request's context.
+// Outlast replaces the deadline of the request's context by end, for the rest
+// of the body. It does nothing once the context has ended.
 func (b *answerBody) Outlast(end time.Time) {
-	if b.ended || !b.release() { // the context has ended already
+	if b.ended || !b.release() {
 		return
 	}
 	b.release, b.timed = func() bool { return true }, true
-	_ = b.conn.net.SetDeadline(end) // of a connection that is broken, reading tells
+	_ = b.conn.net.SetDeadline(end) // on a broken connection Read fails too
 }
 
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		b.end(err == io.EOF)
+	switch {
+	case err == io.EOF:
+		b.finish()
+	case err != nil:
+		b.abort()
 	}
 	return n, err
 }
 
-// Close ends an answer that may not have been read to its end.
+// Close ends the answer. Unless the body was read to its end, it closes the
+// connection.
 func (b *answerBody) Close() error {
-	b.end(false)
+	b.abort()
 	return nil
 }
 
-// end frees the connection, for others if all was read.
-func (b *answerBody) end(whole bool) {
+// finish gives back the connection of a body that was read to its end.
+func (b *answerBody) finish() {
 	if b.ended {
 		return
 	}
-	b.ended = true
-	b.conn.server.busy.Add(-1)
-	if b.timed && b.conn.net.SetDeadline(time.Time{}) != nil {
-		whole = false
-	}
-	if b.release() && whole && !b.last && b.conn.r.Buffered() == 0 {
+	if b.detach() && !b.last && b.conn.r.Buffered() == 0 {
 		b.conn.server.keep(b.conn)
 		return
 	}
 	b.conn.net.Close()
+}
+
+// abort closes the connection of a body that was not read to its end.
+func (b *answerBody) abort() {
+	if b.ended {
+		return
+	}
+	b.detach()
+	b.conn.net.Close()
+}
+
+// detach ends the answer's use of the connection. It reports whether no
+// deadline is left on it.
+func (b *answerBody) detach() bool {
+	b.ended = true
+	b.conn.server.busy.Add(-1)
+	cleared := !b.timed || b.conn.net.SetDeadline(time.Time{}) == nil
+	return b.release() && cleared
 }

@@ -8,56 +8,56 @@ import (
 )
 
 const (
-	deathTime = 10 * time.Second
-	maxDeaths = 4096 // requests that are remembered
+	crashTime  = 10 * time.Second // for which a request is remembered
+	maxCrashes = 4096             // requests that are remembered
 )
 
-// deaths remembers requests during which a server died. Such a request may have
-// been the reason, so it is repeated once, and then not again for some time:
-// it must not travel from server to server.
-type deaths struct {
+// crashes remembers requests that got no answer because the server may have
+// crashed. If such a request is the cause of the crash, a retry would crash the
+// next server.
+type crashes struct {
 	seed maphash.Seed
 	mu   sync.Mutex
-	last map[uint64]time.Time // by request
+	last map[uint64]time.Time // by the request's key
 }
 
-func newDeaths() *deaths {
-	return &deaths{seed: maphash.MakeSeed(), last: map[uint64]time.Time{}}
+func newCrashes() *crashes {
+	return &crashes{seed: maphash.MakeSeed(), last: map[uint64]time.Time{}}
 }
 
-// mayRepeat notes that a server died during a request, and reports whether the
-// request may be repeated: whether it is the first death in some time.
-func (d *deaths) mayRepeat(r *http.Request, now time.Time) bool {
-	key := d.key(r)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	last, known := d.last[key]
-	if known && now.Sub(last) < deathTime {
+// mayRepeat notes that a request got no answer. It reports whether this is the
+// request's first crash within crashTime.
+func (c *crashes) mayRepeat(r *http.Request, now time.Time) bool {
+	key := c.key(r)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, known := c.last[key]
+	if known && now.Sub(last) < crashTime {
 		return false
 	}
-	if len(d.last) >= maxDeaths {
-		d.forget(now)
+	if len(c.last) >= maxCrashes {
+		c.forget(now)
 	}
-	if len(d.last) >= maxDeaths { // so many servers do not die for nothing
+	if len(c.last) >= maxCrashes { // so many crashes have another cause, and retries would make it worse
 		return false
 	}
-	d.last[key] = now
+	c.last[key] = now
 	return true
 }
 
-// forget drops what happened too long ago.
-func (d *deaths) forget(now time.Time) {
-	for key, last := range d.last {
-		if now.Sub(last) >= deathTime {
-			delete(d.last, key)
+// forget deletes the requests that are older than crashTime.
+func (c *crashes) forget(now time.Time) {
+	for key, last := range c.last {
+		if now.Sub(last) >= crashTime {
+			delete(c.last, key)
 		}
 	}
 }
 
-// key names a request: its method, path and query, and its name if it has one.
-func (d *deaths) key(r *http.Request) uint64 {
+// key is a hash of a request's method, path, query and Idempotency-Key.
+func (c *crashes) key(r *http.Request) uint64 {
 	var h maphash.Hash
-	h.SetSeed(d.seed)
+	h.SetSeed(c.seed)
 	for _, text := range []string{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Idempotency-Key")} {
 		h.WriteString(text)
 		h.WriteByte(0)

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	dialTimeout = 500 * time.Millisecond // of a connection
-	idleTimeout = time.Minute            // of a connection that nobody uses: half of what our servers allow
-	freshTime   = 5 * time.Millisecond   // after use, for which a connection is taken to be open
-	maxIdle     = 256                    // connections kept to a server
-	bufferSize  = 8 << 10                // bytes of a connection's two buffers: an answer of an asset fits
+	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little
+	idleTimeout = time.Minute            // half of what our servers allow
+	freshTime   = 5 * time.Millisecond   // after its last use, a connection counts as open
+	maxIdle     = 256                    // connections to a server
+	bufferSize  = 8 << 10                // bytes of each of a connection's two buffers; a typical asset fits
 )
 
-// server is one of a service's servers.
+// server is one server of a service.
 type server struct {
 	pool    *Pool
 	addr    string // host and port
@@ -33,107 +33,129 @@ type server struct {
 	breaker breaker
 
 	mu      sync.Mutex
-	idle    []*conn // the last used last
-	retired bool    // no more is kept
+	idle    []*conn // the most recently used last
+	retired bool    // keep closes every connection
 }
 
+// newServer returns a server that counts as ready until a check fails.
 func newServer(p *Pool, from source, host string) *server {
 	s := &server{pool: p, addr: net.JoinHostPort(host, from.port), tls: from.tls, from: from}
-	s.ready.Store(true) // until it says otherwise
+	s.ready.Store(true)
 	return s
 }
 
-func (s *server) better(than *server) bool {
+func (s *server) isBetter(than *server) bool {
 	if ready := s.ready.Load(); ready != than.ready.Load() {
 		return ready
 	}
 	return s.busy.Load() < than.busy.Load()
 }
 
-// sent tells how far a request without an answer has come.
-type sent int
+// progress says how far a request without an answer got.
+type progress int
 
 const (
-	notSent         sent = iota
-	onOldConnection      // which the server may have closed before
-	onNewConnection
+	notSent      progress = iota
+	sentOnReused          // on a connection that the server may have closed before
+	sentOnNew
 )
 
-// exchange sends a request and returns the answer, or how far it has come
-// without one. With sure, a connection that was used before is looked at first.
-func (s *server) exchange(r *http.Request, body io.ReadCloser, sure bool) (*http.Response, sent, error) {
+// connCheck says whether an idle connection is checked before it is used.
+type connCheck bool
+
+const (
+	anyConn  connCheck = false // not checked if it was used a moment ago
+	openConn connCheck = true  // always checked
+)
+
+// exchange sends a request and returns the answer. Without an answer it returns
+// how far the request got.
+func (s *server) exchange(r *http.Request, body io.ReadCloser, check connCheck) (*http.Response, progress, error) {
 	s.busy.Add(1)
-	c, used, err := s.conn(r.Context(), sure)
+	c, reused, err := s.conn(r.Context(), check)
 	if err != nil {
 		s.busy.Add(-1)
 		return nil, notSent, err
 	}
 	resp, answering, err := c.exchange(r, body)
 	if err == nil {
-		return resp, onNewConnection, nil
+		return resp, sentOnNew, nil
 	}
 	s.busy.Add(-1)
-	if used && !answering && r.Context().Err() == nil {
-		s.drop(time.Now()) // the others are as old
-		return nil, onOldConnection, errOldConnection{err}
+	if reused && !answering && r.Context().Err() == nil {
+		s.closeIdle(time.Now()) // the other idle connections are probably stale too
+		return nil, sentOnReused, staleConnError{err}
 	}
-	return nil, onNewConnection, err
+	return nil, sentOnNew, err
 }
 
-// errOldConnection is of a connection that the server closed while it was used
-// again. It says nothing about the server.
-type errOldConnection struct{ error }
+// staleConnError wraps the error of a reused connection that the server had
+// closed. It says nothing about the server's health.
+type staleConnError struct{ error }
 
-func (e errOldConnection) Unwrap() error { return e.error }
+func (e staleConnError) Unwrap() error { return e.error }
 
-// judge tells the breaker how a request has ended. A client that left and an old
-// connection are no failures of the server.
-func (s *server) judge(ctx context.Context, err error) {
+// record tells the circuit breaker how a request ended. A client that left and
+// a stale connection are no failures of the server.
+func (s *server) record(ctx context.Context, err error) {
 	if err == nil {
 		s.breaker.succeed()
 		return
 	}
-	_, old := errors.AsType[errOldConnection](err)
-	if old || errors.Is(ctx.Err(), context.Canceled) {
+	_, stale := errors.AsType[staleConnError](err)
+	if stale || errors.Is(ctx.Err(), context.Canceled) {
 		s.breaker.abandon()
 		return
 	}
 	if s.breaker.fail(time.Now()) {
-		s.pool.opened.Add(ctx, 1, s.pool.of)
+		s.pool.opened.Add(ctx, 1, s.pool.attributes)
 		s.pool.log.Warn("a server is left out", "service", s.pool.name, "server", s.addr, "error", err)
 	}
 }
 
-// conn returns a connection, an idle one if there is one. With sure, or after
-// some time without use, it is one that the server has not closed up to now.
-func (s *server) conn(ctx context.Context, sure bool) (_ *conn, used bool, err error) {
+// conn returns an idle connection, or a new one if there is none.
+func (s *server) conn(ctx context.Context, check connCheck) (_ *conn, reused bool, err error) {
 	now := time.Now()
 	oldest, fresh := now.Add(-idleTimeout), now.Add(-freshTime)
 	for {
-		s.mu.Lock()
-		last := len(s.idle) - 1
-		if last < 0 {
-			s.mu.Unlock()
+		c := s.popIdle()
+		if c == nil {
 			break
 		}
-		c := s.idle[last]
-		s.idle[last] = nil
-		s.idle = s.idle[:last]
-		s.mu.Unlock()
-		if c.since.Before(oldest) || (sure || c.since.Before(fresh)) && !c.alive() {
+		if c.since.Before(oldest) || (check == openConn || c.since.Before(fresh)) && !c.isOpen() {
 			c.net.Close()
 			continue
 		}
 		return c, true, nil
 	}
-	plain, err := dial(ctx, s.addr, s.tls)
+	dialed, err := dial(ctx, s.addr, s.tls)
 	if err != nil {
 		return nil, false, err
 	}
-	return &conn{server: s, net: plain, r: bufio.NewReaderSize(plain, bufferSize), w: bufio.NewWriterSize(plain, bufferSize)}, false, nil
+	return &conn{
+		server: s,
+		net:    dialed,
+		r:      bufio.NewReaderSize(dialed, bufferSize),
+		w:      bufio.NewWriterSize(dialed, bufferSize),
+	}, false, nil
 }
 
-// keep takes back a connection that can be used again.
+// popIdle removes the most recently used idle connection. It returns nil if
+// there is none.
+func (s *server) popIdle() *conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	c := s.idle[last]
+	s.idle[last] = nil
+	s.idle = s.idle[:last]
+	return c
+}
+
+// keep makes a connection idle, or closes it if enough are idle.
 func (s *server) keep(c *conn) {
 	c.since = time.Now()
 	s.mu.Lock()
@@ -147,11 +169,11 @@ func (s *server) keep(c *conn) {
 	}
 }
 
-// drop closes the idle connections that have not been used since a time.
-func (s *server) drop(since time.Time) {
+// closeIdle closes the connections that are idle since before a time.
+func (s *server) closeIdle(before time.Time) {
 	s.mu.Lock()
 	n := 0
-	for n < len(s.idle) && s.idle[n].since.Before(since) {
+	for n < len(s.idle) && s.idle[n].since.Before(before) {
 		n++
 	}
 	old := append([]*conn(nil), s.idle[:n]...)
@@ -162,14 +184,15 @@ func (s *server) drop(since time.Time) {
 	}
 }
 
+// retire closes all idle connections, and keeps none from now on.
 func (s *server) retire() {
 	s.mu.Lock()
 	s.retired = true
 	s.mu.Unlock()
-	s.drop(time.Now().Add(time.Hour))
+	s.closeIdle(time.Now().Add(time.Hour))
 }
 
-// check asks the server whether it is ready.
+// check requests /readyz. It returns nil if the server is ready.
 func (s *server) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -177,57 +200,26 @@ func (s *server) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	resp, _, err := s.exchange(r, nil, true)
+	resp, _, err := s.exchange(r, nil, openConn)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, maxCheck)); err != nil {
+	if _, err := io.Copy(io.Discard, io.LimitReader(resp.Body, maxCheckBody)); err != nil {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("answered %d", resp.StatusCode)
+		return fmt.Errorf("/readyz answered %d", resp.StatusCode)
 	}
 	return nil
 }
 
-// breaker leaves out a server that has failed some times in a row.
-type breaker struct {
-	failures atomic.Int64
-	until    atomic.Int64 // Unix ns, while it is open; in the past: one may try
-	trying   atomic.Bool
-}
-
-const (
-	maxFailures = 5
-	openFor     = time.Second
-)
-
-func (b *breaker) isOpen(now time.Time) bool {
-	return b.failures.Load() >= maxFailures && (now.UnixNano() < b.until.Load() || b.trying.Load())
-}
-
-// admit tells whether a request may be sent; of those that try a server that
-// has failed, only one may.
-func (b *breaker) admit(now time.Time) bool {
-	if b.failures.Load() < maxFailures {
-		return true
+// dial connects to addr, with TLS unless secure is nil.
+func dial(ctx context.Context, addr string, secure *tls.Config) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if secure != nil {
+		return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", addr)
 	}
-	return now.UnixNano() >= b.until.Load() && b.trying.CompareAndSwap(false, true)
-}
-
-func (b *breaker) succeed() {
-	if b.failures.Load() != 0 {
-		b.failures.Store(0)
-		b.trying.Store(false)
-	}
-}
-
-func (b *breaker) abandon() { b.trying.Store(false) }
-
-// fail counts a failure, and tells whether it has opened the breaker.
-func (b *breaker) fail(now time.Time) bool {
-	b.until.Store(now.Add(openFor).UnixNano())
-	b.trying.Store(false)
-	return b.failures.Add(1) == maxFailures
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 }

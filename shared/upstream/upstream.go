@@ -1,45 +1,52 @@
-// Package upstream is how one service calls another over the network: a
-// transport to a few equal servers that picks one that is well, and leaves out
-// one that is not.
+// Package upstream sends requests from one service to another over HTTP/1.1.
 //
-// # What is repeated
+// A Pool is an http.RoundTripper for the servers of one service. Any server can
+// answer any request. The pool prefers servers that are ready and skips those
+// that fail.
 //
-// A request that has not been sent, because no connection could be made, goes
-// to the next server. One that was sent and not answered is repeated if it may
-// be: a safe method (RFC 9110, 9.2.1), or one with an Idempotency-Key, which is
-// not sent if it is empty (as net/http has it). It is repeated once. The server
-// may have died of it, so the same path and query is then not repeated for
-// 10 s. A budget bounds all repeats, so that trouble is not multiplied.
-// Everything else fails, since it may have been done.
+// # Retries
 //
-// # Whom it leaves out
+// The pool retries a request in two cases:
 //
-// Every server is asked for /readyz once a second. One that is not ready, since
-// it is about to end or cannot do its work, gets requests only if no other is
-// ready; so a service that says so for some seconds before it ends loses none.
-// Five failures in a row, between two of these questions that it answers well,
-// open a server's circuit breaker: nothing is sent for a second, then one
-// request as a trial.
+//   - No connection could be made, so the request was not sent. The request
+//     goes to the next server, whatever its method.
+//   - The request was sent, got no answer, and is repeatable. Repeatable
+//     requests are GET, HEAD and OPTIONS without a body (RFC 9110, 9.2.1), and
+//     requests with an Idempotency-Key. As in net/http, an Idempotency-Key
+//     without values marks the request and is not sent.
 //
-// # Why not net/http's transport
+// A sent request is retried once. The server may have crashed because of it, so
+// the pool does not retry the same request again for 10 s: it must not crash
+// one server after another. A budget allows one retry for ten requests, so
+// retries cannot multiply an overload. Every other failure is returned, since
+// the server may have carried the request out.
 //
-// Two goroutines for each of its connections hand over every request and every
-// answer, which is a third of what the gateway costs. Here the goroutine that
-// asks writes and reads. What is written and read is net/http's own business
-// (Request.Write, ReadResponse).
+// # Health
+//
+// The pool requests /readyz from each server once a second. A server that is
+// not ready gets requests only if no server is ready. So a service that is not
+// ready for some seconds before it stops loses no request.
+//
+// Each server has a circuit breaker. Five failures in a row open it, and a
+// successful /readyz starts the count anew. An open breaker keeps all requests
+// from the server for a second, and then lets one through as a trial.
+//
+// # Why not net/http.Transport
+//
+// Two goroutines for each connection pass on every request and every answer of
+// an http.Transport, and of a connection from Transport.NewClientConn. Here the
+// calling goroutine writes the request and reads the answer itself, with
+// net/http's Request.Write and ReadResponse. BenchmarkRoundTrip compares the
+// three. FIGURES
 package upstream
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,74 +55,79 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// ErrNoServer is returned when no server is there to be asked: all have failed
-// a moment ago.
-var ErrNoServer = errors.New("no server is there to be asked")
+// ErrNoServer is returned when the circuit breakers of all servers are open.
+var ErrNoServer = errors.New("no server is available")
 
-// Config tells whom a pool calls.
+// Config describes the service that a pool calls. All fields are required.
 type Config struct {
-	Name  string   // of the service, in logs and metrics
-	URLs  []string // of its servers, at least one; a name that has several addresses stands for all of them
+	Name  string   // of the service, for logs and metrics
+	URLs  []string // of the servers, at least one; a host name stands for all of its addresses
 	Log   *slog.Logger
 	Meter metric.Meter
 }
 
-// Check reports whether urls name the servers of one service: each a scheme,
-// http or https, and a host, and nothing else.
+// Check returns an error unless urls has at least one URL and each consists of
+// a scheme, http or https, and a host.
 func Check(urls []string) error {
 	if len(urls) == 0 {
-		return errors.New("there is no address")
+		return errors.New("no address is given")
 	}
 	for _, text := range urls {
 		u, err := url.Parse(text)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isBare(u) {
 			return fmt.Errorf("the address %q must be http:// or https:// and a host", text)
 		}
 	}
 	return nil
 }
 
-// Pool is a transport to the servers of one service; it is safe for concurrent use.
+// isBare reports whether u has nothing but a scheme and a host.
+func isBare(u *url.URL) bool {
+	return (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == "" && u.User == nil
+}
+
+// Pool sends requests to the servers of one service. It is safe for concurrent
+// use.
 type Pool struct {
 	name    string
 	log     *slog.Logger
 	sources []source
-	budget  budget
-	deaths  *deaths
-	turn    atomic.Uint64 // of whom to ask first among equals
-	stop    context.CancelFunc
-	silence func() error // of the metrics
-	done    sync.WaitGroup
-	servers atomic.Pointer[[]*server] // replaced, never changed
-	retries metric.Int64Counter
-	opened  metric.Int64Counter
-	of      metric.MeasurementOption
+	budget  retryBudget
+	crashes *crashes
+	turn    atomic.Uint64             // the server that pick starts with
+	servers atomic.Pointer[[]*server] // the slice is replaced, never changed
+
+	stopWatch context.CancelFunc
+	watching  sync.WaitGroup
+
+	retries     metric.Int64Counter
+	opened      metric.Int64Counter // circuit breakers
+	attributes  metric.MeasurementOption
+	stopMetrics func() error
 }
 
-// source is an address that a pool was given.
+// source is a configured URL.
 type source struct {
 	host, port string
-	tls        *tls.Config
+	tls        *tls.Config // nil for http
 }
 
-// New returns a pool that watches its servers until it is closed.
+// New returns a pool and starts to watch its servers. Close ends the watch.
 func New(c Config) (*Pool, error) {
 	if err := Check(c.URLs); err != nil {
 		return nil, fmt.Errorf("addresses of %s: %w", c.Name, err)
 	}
-	p := &Pool{name: c.Name, log: c.Log, deaths: newDeaths(), of: metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.upstream", c.Name)))}
+	p := &Pool{
+		name:       c.Name,
+		log:        c.Log,
+		crashes:    newCrashes(),
+		attributes: metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.upstream", c.Name))),
+	}
 	var servers []*server
 	for _, text := range c.URLs {
-		u, err := url.Parse(text)
+		from, err := parseSource(text)
 		if err != nil {
 			return nil, err
-		}
-		from := source{host: u.Hostname(), port: u.Port()}
-		if u.Scheme == "https" {
-			from.tls = &tls.Config{ServerName: from.host, MinVersion: tls.VersionTLS12}
-		}
-		if from.port == "" {
-			from.port = u.Scheme
 		}
 		p.sources = append(p.sources, from)
 		servers = append(servers, newServer(p, from, from.host))
@@ -126,42 +138,68 @@ func New(c Config) (*Pool, error) {
 		return nil, fmt.Errorf("measure %s: %w", c.Name, err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p.stop = stop
-	p.done.Go(func() { p.watch(ctx) })
+	p.stopWatch = stop
+	p.watching.Go(func() { p.watch(ctx) })
 	return p, nil
 }
 
+func parseSource(text string) (source, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return source{}, err
+	}
+	from := source{host: u.Hostname(), port: u.Port()}
+	if u.Scheme == "https" {
+		from.tls = &tls.Config{ServerName: from.host, MinVersion: tls.VersionTLS12}
+	}
+	if from.port == "" {
+		from.port = u.Scheme
+	}
+	return from, nil
+}
+
+// measure registers the pool's metrics until stopMetrics is called.
 func (p *Pool) measure(meter metric.Meter) (err error) {
-	if p.retries, err = meter.Int64Counter("registry.upstream.retries", metric.WithDescription("Requests to another service that were sent again.")); err != nil {
-		return err
-	}
-	if p.opened, err = meter.Int64Counter("registry.upstream.opened", metric.WithDescription("Times that a server of another service was left out after failures in a row.")); err != nil {
-		return err
-	}
-	p.retries.Add(context.Background(), 0, p.of) // a counter that begins at its first event hides that one
-	p.opened.Add(context.Background(), 0, p.of)
-	servers, err := meter.Int64ObservableGauge("registry.upstream.servers", metric.WithDescription("Servers of another service, by what they are good for."))
+	p.retries, err = meter.Int64Counter("registry.upstream.retries",
+		metric.WithDescription("Requests to another service that were retried."))
 	if err != nil {
 		return err
 	}
+	p.opened, err = meter.Int64Counter("registry.upstream.opened",
+		metric.WithDescription("Times that the circuit breaker of another service's server opened."))
+	if err != nil {
+		return err
+	}
+	// A counter that appears with its first event hides that event.
+	p.retries.Add(context.Background(), 0, p.attributes)
+	p.opened.Add(context.Background(), 0, p.attributes)
+	servers, err := meter.Int64ObservableGauge("registry.upstream.servers",
+		metric.WithDescription("Servers of another service, by state: ready or unready."))
+	if err != nil {
+		return err
+	}
+	state := func(name string) metric.MeasurementOption {
+		return metric.WithAttributes(
+			attribute.String("registry.upstream", p.name), attribute.String("registry.upstream.state", name))
+	}
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		ready, all := p.Ready()
-		for state, n := range map[string]int{"ready": ready, "unready": all - ready} {
-			o.ObserveInt64(servers, int64(n), metric.WithAttributes(attribute.String("registry.upstream", p.name), attribute.String("registry.upstream.state", state)))
-		}
+		o.ObserveInt64(servers, int64(ready), state("ready"))
+		o.ObserveInt64(servers, int64(all-ready), state("unready"))
 		return nil
 	}, servers)
 	if err != nil {
 		return err
 	}
-	p.silence = registration.Unregister
+	p.stopMetrics = registration.Unregister
 	return nil
 }
 
-// Name returns the service's name.
+// Name returns the name of the service.
 func (p *Pool) Name() string { return p.name }
 
-// Ready returns how many servers there are, and how many of them are ready.
+// Ready returns the number of servers that are ready, and of all servers. A
+// server with an open circuit breaker is not ready.
 func (p *Pool) Ready() (ready, all int) {
 	servers := *p.servers.Load()
 	for _, s := range servers {
@@ -172,147 +210,13 @@ func (p *Pool) Ready() (ready, all int) {
 	return ready, len(servers)
 }
 
-// Close ends the watch and frees the connections that nobody uses.
+// Close ends the watch and closes all idle connections. A connection in use is
+// closed when its answer ends.
 func (p *Pool) Close() {
-	p.stop()
-	p.done.Wait()
-	_ = p.silence() // fails for nothing that is registered
+	p.stopWatch()
+	p.watching.Wait()
+	_ = p.stopMetrics() // it fails only for callbacks that are not registered
 	for _, s := range *p.servers.Load() {
 		s.retire()
 	}
-}
-
-// RoundTrip sends a request to one of the servers, whatever host its URL names.
-// The connection is free again when the answer's body was read to its end or
-// closed. It returns ErrNoServer, the context's error, or why the last server
-// that was tried did not answer.
-func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
-	p.budget.earn()
-	may, body := repeatable(r), r.Body
-	var tried []*server
-	var failure error
-	var again *server // whose old connection was closed
-	sure := !may || body != nil && body != http.NoBody
-	repeated := false
-	for {
-		s := cmp.Or(p.pick(tried), again)
-		if s == nil {
-			closeBody(r)
-			if failure == nil {
-				failure = fmt.Errorf("%s: %w", p.name, ErrNoServer)
-			}
-			return nil, failure
-		}
-		resp, sent, err := s.exchange(r, body, sure || repeated)
-		s.judge(r.Context(), err)
-		if err == nil {
-			return resp, nil
-		}
-		failure = fmt.Errorf("%s at %s: %w", p.name, s.addr, err)
-		if r.Context().Err() != nil || sent != notSent && (repeated || !p.mayRepeat(r, may, sent)) {
-			closeBody(r)
-			return nil, failure
-		}
-		if sent != notSent {
-			repeated = true
-			if r.GetBody != nil {
-				if body, err = r.GetBody(); err != nil {
-					return nil, failure
-				}
-			}
-		}
-		p.retries.Add(r.Context(), 1, p.of)
-		tried, again = append(tried, s), nil
-		if sent == onOldConnection {
-			again = s
-		}
-	}
-}
-
-// mayRepeat reports whether a request that was sent and not answered may be
-// sent again. On an old connection that is free of charge: the server may have
-// closed it before.
-func (p *Pool) mayRepeat(r *http.Request, may bool, sent sent) bool {
-	if !may || !p.deaths.mayRepeat(r, time.Now()) {
-		return false
-	}
-	return sent == onOldConnection || p.budget.spend()
-}
-
-func closeBody(r *http.Request) {
-	if r.Body != nil {
-		r.Body.Close() // what it returns is of no use to whoever sends
-	}
-}
-
-// repeatable tells whether a request may be sent again when nobody knows
-// whether it was done.
-func repeatable(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return r.Body == nil || r.Body == http.NoBody
-	}
-	_, marked := r.Header["Idempotency-Key"]
-	return marked && r.GetBody != nil
-}
-
-// pick returns the best server that was not tried yet, nil if there is none:
-// one that is ready before one that is not, and then the one that has least to do.
-func (p *Pool) pick(tried []*server) *server {
-	servers := *p.servers.Load()
-	now := time.Now()
-	var best *server
-	start := int(p.turn.Add(1) % uint64(len(servers)))
-	for i := range servers {
-		s := servers[(start+i)%len(servers)]
-		if slices.Contains(tried, s) || s.breaker.isOpen(now) {
-			continue
-		}
-		if best == nil || s.better(best) {
-			best = s
-		}
-	}
-	if best != nil && !best.breaker.admit(now) { // others have taken the trial
-		return p.pick(append(tried, best))
-	}
-	return best
-}
-
-// budget bounds how many requests are sent again: a tenth of all, and a few
-// more at the beginning.
-type budget struct {
-	tenths atomic.Int64 // of a retry, that may be spent
-}
-
-const (
-	retryCost = 10  // tenths
-	maxBudget = 100 // tenths
-)
-
-func (b *budget) earn() {
-	if b.tenths.Load() < maxBudget {
-		b.tenths.Add(1)
-	}
-}
-
-func (b *budget) spend() bool {
-	for {
-		has := b.tenths.Load()
-		if has < retryCost {
-			return false
-		}
-		if b.tenths.CompareAndSwap(has, has-retryCost) {
-			return true
-		}
-	}
-}
-
-// dial connects within a short time, so that a server that is gone costs little.
-func dial(ctx context.Context, addr string, secure *tls.Config) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	if secure != nil {
-		return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", addr)
-	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 }

@@ -10,12 +10,12 @@ import (
 
 const (
 	checkEvery   = time.Second
-	checkTimeout = time.Second // of a question for readiness
-	maxCheck     = 64 << 10    // bytes of its answer that are read
+	checkTimeout = time.Second // of a check, and of a DNS lookup
+	maxCheckBody = 64 << 10    // bytes that are read of a check's answer
 	resolveEvery = 5           // checks
 )
 
-// watch keeps the pool's idea of its servers true until ctx is done.
+// watch resolves the servers' names and checks the servers until ctx is done.
 func (p *Pool) watch(ctx context.Context) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -32,8 +32,8 @@ func (p *Pool) watch(ctx context.Context) {
 	}
 }
 
-// resolve looks for the servers that stand behind the addresses' names. A name
-// that cannot be looked up keeps those that it had.
+// resolve looks up the host names and replaces the servers if addresses have
+// changed.
 func (p *Pool) resolve(ctx context.Context) {
 	old := *p.servers.Load()
 	var servers []*server
@@ -60,13 +60,15 @@ func (p *Pool) resolve(ctx context.Context) {
 	}
 }
 
+// lookUp returns the addresses of a source. If the lookup fails, it returns
+// those in old.
 func lookUp(ctx context.Context, from source, old []*server) []string {
 	if net.ParseIP(from.host) != nil {
 		return []string{from.host}
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	for _, family := range []string{"ip4", "ip6"} { // one of the two: they lead to the same servers
+	for _, family := range []string{"ip4", "ip6"} { // one family is enough: both lead to the same servers
 		addrs, err := net.DefaultResolver.LookupNetIP(ctx, family, from.host)
 		if err != nil || len(addrs) == 0 {
 			continue
@@ -81,35 +83,43 @@ func lookUp(ctx context.Context, from source, old []*server) []string {
 	var hosts []string
 	for _, s := range old {
 		if s.from == from {
-			host, _, _ := net.SplitHostPort(s.addr) // as JoinHostPort has made it
+			host, _, _ := net.SplitHostPort(s.addr) // JoinHostPort made it
 			hosts = append(hosts, host)
 		}
 	}
 	return hosts
 }
 
-// check asks all servers whether they are ready.
+// check requests /readyz from all servers at once.
 func (p *Pool) check(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, s := range *p.servers.Load() {
 		all.Go(func() {
-			s.drop(time.Now().Add(-idleTimeout))
+			s.closeIdle(time.Now().Add(-idleTimeout))
 			err := s.check(ctx)
 			if ctx.Err() != nil {
 				return
 			}
-			if err == nil {
-				s.breaker.succeed() // so failures count that come faster than checks
-			}
-			if err != nil { // who is about to end closes its connections: none must be in use then
-				s.drop(time.Now())
-			}
-			if was := s.ready.Swap(err == nil); was && err != nil {
-				p.log.Warn("a server is not ready", "service", p.name, "server", s.addr, "error", err)
-			} else if !was && err == nil {
-				p.log.Info("a server is ready again", "service", p.name, "server", s.addr)
-			}
+			p.noteReady(s, err)
 		})
 	}
 	all.Wait()
+}
+
+// noteReady stores the result of a check, and logs a change.
+func (p *Pool) noteReady(s *server, err error) {
+	if err == nil {
+		s.breaker.succeed()
+	} else {
+		// The server may be about to stop, and would close its idle connections
+		// just when a request is sent on them.
+		s.closeIdle(time.Now())
+	}
+	was := s.ready.Swap(err == nil)
+	switch {
+	case was && err != nil:
+		p.log.Warn("a server is not ready", "service", p.name, "server", s.addr, "error", err)
+	case !was && err == nil:
+		p.log.Info("a server is ready again", "service", p.name, "server", s.addr)
+	}
 }

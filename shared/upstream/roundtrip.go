@@ -1,0 +1,112 @@
+package upstream
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// RoundTrip sends a request to one of the servers and ignores the host of its
+// URL. The connection is free again once the answer's body was read to its end
+// or closed. RoundTrip returns ErrNoServer, the context's error, or the error
+// of the last server that it tried.
+func (p *Pool) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.budget.earn()
+	repeatable, body := isRepeatable(r), r.Body
+	// A request that cannot be repeated must not fail on a stale connection.
+	// Neither should one with a body, which would be sent twice.
+	check := connCheck(!repeatable || hasBody(r))
+	var (
+		tried    []*server
+		reusable *server // its old connection was stale, so it may be tried again
+		repeated bool
+		failure  error
+	)
+	for {
+		s := cmp.Or(p.pick(tried), reusable)
+		if s == nil {
+			closeBody(r)
+			if failure == nil {
+				failure = fmt.Errorf("%s: %w", p.name, ErrNoServer)
+			}
+			return nil, failure
+		}
+		resp, progress, err := s.exchange(r, body, check)
+		s.record(r.Context(), err)
+		if err == nil {
+			return resp, nil
+		}
+		failure = fmt.Errorf("%s at %s: %w", p.name, s.addr, err)
+		if r.Context().Err() != nil || progress != notSent && (repeated || !p.mayRepeat(r, repeatable, progress)) {
+			closeBody(r)
+			return nil, failure
+		}
+		if progress != notSent {
+			repeated, check = true, openConn
+			if r.GetBody != nil {
+				if body, err = r.GetBody(); err != nil {
+					return nil, failure
+				}
+			}
+		}
+		p.retries.Add(r.Context(), 1, p.attributes)
+		tried, reusable = append(tried, s), nil
+		if progress == sentOnReused {
+			reusable = s
+		}
+	}
+}
+
+// mayRepeat reports whether a request that was sent and not answered may be
+// sent again. A repeat after a stale connection does not use up the budget: the
+// server probably closed the connection before the request came.
+func (p *Pool) mayRepeat(r *http.Request, repeatable bool, progress progress) bool {
+	if !repeatable || !p.crashes.mayRepeat(r, time.Now()) {
+		return false
+	}
+	return progress == sentOnReused || p.budget.spend()
+}
+
+// isRepeatable reports whether a server may carry out a request twice.
+func isRepeatable(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return !hasBody(r)
+	}
+	_, marked := r.Header["Idempotency-Key"]
+	return marked && r.GetBody != nil
+}
+
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
+// closeBody does the duty of an http.RoundTripper that fails.
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close() // the request has failed anyway
+	}
+}
+
+// pick returns the best server that is not in tried, or nil if there is none.
+// A ready server is better than one that is not; then fewer requests under way
+// are better.
+func (p *Pool) pick(tried []*server) *server {
+	servers := *p.servers.Load()
+	now := time.Now()
+	var best *server
+	start := int(p.turn.Add(1) % uint64(len(servers)))
+	for i := range servers {
+		s := servers[(start+i)%len(servers)]
+		if slices.Contains(tried, s) || s.breaker.isOpen(now) {
+			continue
+		}
+		if best == nil || s.isBetter(best) {
+			best = s
+		}
+	}
+	if best != nil && !best.breaker.admit(now) { // another request took the trial
+		return p.pick(append(tried, best))
+	}
+	return best
+}
