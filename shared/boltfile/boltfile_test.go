@@ -94,15 +94,15 @@ func TestOpenRefuses(t *testing.T) {
 	if err := os.WriteFile(text, bytes.Repeat([]byte("not a database "), 1000), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct{ path, says string }{
-		"a file in use":              {used, "in use"},
-		"a file of a later format":   {later, "format 2"},
-		"a file of another program":  {other, "another program"},
-		"a file that is no database": {text, "invalid"},
-		"a folder":                   {dir, dir},
-		"a file in no folder":        {filepath.Join(dir, "none", "x"), "none"},
+	for _, c := range []struct{ name, path, says string }{
+		{"a file in use", used, "in use"},
+		{"a file of a later format", later, "format 2"},
+		{"a file of another program", other, "another program"},
+		{"a file that is no database", text, "invalid"},
+		{"a folder", dir, dir},
+		{"a file in no folder", filepath.Join(dir, "none", "x"), "none"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			before, _ := os.ReadFile(c.path) // a folder has nothing to read
 			db, err := Open(c.path, Options{Format: "format 1"})
 			if err == nil {

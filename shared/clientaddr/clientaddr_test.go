@@ -8,24 +8,25 @@ import (
 
 func TestClient(t *testing.T) {
 	trusted := Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name      string
 		peer      string
 		forwarded []string
 		want      string
 	}{
-		"nobody between":                       {"192.0.2.1:5", nil, "192.0.2.1"},
-		"a stranger's word counts for nothing": {"192.0.2.1:5", []string{"198.51.100.7"}, "192.0.2.1"},
-		"a trusted proxy":                      {"10.0.0.1:5", []string{"198.51.100.7"}, "198.51.100.7"},
-		"two of them":                          {"10.0.0.1:5", []string{"198.51.100.7, 10.0.0.2"}, "198.51.100.7"},
-		"in two headers":                       {"10.0.0.1:5", []string{"198.51.100.7", "10.0.0.2"}, "198.51.100.7"},
-		"what the client has put before":       {"10.0.0.1:5", []string{"203.0.113.9, 198.51.100.7"}, "198.51.100.7"},
-		"rubbish before the proxy":             {"10.0.0.1:5", []string{"unknown"}, "10.0.0.1"},
-		"nothing but proxies":                  {"10.0.0.1:5", []string{"10.0.0.3"}, "10.0.0.3"},
-		"version 6":                            {"[fd00::1]:5", []string{"2001:db8::1"}, "2001:db8::1"},
-		"version 4 in version 6":               {"[::ffff:192.0.2.1]:5", nil, "192.0.2.1"},
-		"no network":                           {"@", nil, "invalid IP"},
+		{"nobody between", "192.0.2.1:5", nil, "192.0.2.1"},
+		{"a stranger's word counts for nothing", "192.0.2.1:5", []string{"198.51.100.7"}, "192.0.2.1"},
+		{"a trusted proxy", "10.0.0.1:5", []string{"198.51.100.7"}, "198.51.100.7"},
+		{"two of them", "10.0.0.1:5", []string{"198.51.100.7, 10.0.0.2"}, "198.51.100.7"},
+		{"in two headers", "10.0.0.1:5", []string{"198.51.100.7", "10.0.0.2"}, "198.51.100.7"},
+		{"what the client has put before", "10.0.0.1:5", []string{"203.0.113.9, 198.51.100.7"}, "198.51.100.7"},
+		{"rubbish before the proxy", "10.0.0.1:5", []string{"unknown"}, "10.0.0.1"},
+		{"nothing but proxies", "10.0.0.1:5", []string{"10.0.0.3"}, "10.0.0.3"},
+		{"version 6", "[fd00::1]:5", []string{"2001:db8::1"}, "2001:db8::1"},
+		{"version 4 in version 6", "[::ffff:192.0.2.1]:5", nil, "192.0.2.1"},
+		{"no network", "@", nil, "invalid IP"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", nil)
 			r.RemoteAddr = c.peer
 			r.Header["X-Forwarded-For"] = c.forwarded

@@ -79,20 +79,21 @@ func TestParseRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cases := map[string]struct {
+	cases := []struct {
+		name string
 		args []string
 		says string
 	}{
-		"an unknown flag":      {[]string{"--adr=x"}, "--adr"},
-		"a value of no number": {[]string{"--max-body=many"}, "many"},
-		"an argument":          {[]string{"serve"}, "serve"},
-		"a file that is none":  {[]string{"--config", filepath.Join(dir, "none.yaml")}, "none.yaml"},
-		"unknown settings":     {[]string{"--config", filepath.Join(dir, "unknown.yaml")}, "colour"},
-		"a file of no YAML":    {[]string{"--config", filepath.Join(dir, "broken.yaml")}, "config file"},
-		"a wrong value":        {[]string{"--config", filepath.Join(dir, "wrong.yaml")}, "many"},
+		{"an unknown flag", []string{"--adr=x"}, "--adr"},
+		{"a value of no number", []string{"--max-body=many"}, "many"},
+		{"an argument", []string{"serve"}, "serve"},
+		{"a file that is none", []string{"--config", filepath.Join(dir, "none.yaml")}, "none.yaml"},
+		{"unknown settings", []string{"--config", filepath.Join(dir, "unknown.yaml")}, "colour"},
+		{"a file of no YAML", []string{"--config", filepath.Join(dir, "broken.yaml")}, "config file"},
+		{"a wrong value", []string{"--config", filepath.Join(dir, "wrong.yaml")}, "many"},
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			var got example
 			_, err := Parse(&got, "example", "", "EXAMPLE", c.args)
 			if err == nil || !strings.Contains(err.Error(), c.says) {

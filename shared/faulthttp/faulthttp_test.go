@@ -45,16 +45,17 @@ func TestWriteHidesWhatIsNoFault(t *testing.T) {
 }
 
 func TestWriteSaysHowToGoOn(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name         string
 		err          error
 		header, want string
 	}{
-		"401 names the scheme":      {fault.New(fault.Unauthorized, fault.Header, "Authorization", "x"), "WWW-Authenticate", `Basic realm="registry"`},
-		"503 says when":             {fault.New(fault.Unavailable, fault.URL, "store", "x"), "Retry-After", "1"},
-		"429 rounds the wait up":    {&fault.Error{Kind: fault.TooMany, RetryAfter: 1200 * time.Millisecond}, "Retry-After", "2"},
-		"400 has nothing to repeat": {fault.New(fault.Invalid, fault.Body, "data", "x"), "Retry-After", ""},
+		{"401 names the scheme", fault.New(fault.Unauthorized, fault.Header, "Authorization", "x"), "WWW-Authenticate", `Basic realm="registry"`},
+		{"503 says when", fault.New(fault.Unavailable, fault.URL, "store", "x"), "Retry-After", "1"},
+		{"429 rounds the wait up", &fault.Error{Kind: fault.TooMany, RetryAfter: 1200 * time.Millisecond}, "Retry-After", "2"},
+		{"400 has nothing to repeat", fault.New(fault.Invalid, fault.Body, "data", "x"), "Retry-After", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			Write(recorder, c.err)
 			if got := recorder.Header().Get(c.header); got != c.want {
@@ -65,16 +66,17 @@ func TestWriteSaysHowToGoOn(t *testing.T) {
 }
 
 func TestReadTakesNothingForAFaultThatIsNone(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		status int
 		body   string
 	}{
-		"a proxy's page":    {502, "<html>"},
-		"an empty body":     {400, ""},
-		"no errors":         {403, `{"status":"error","errors":[]}`},
-		"an internal error": {500, `{"status":"error","errors":[{"location":"url","name":"x","description":"y"}]}`},
+		{"a proxy's page", 502, "<html>"},
+		{"an empty body", 400, ""},
+		{"no errors", 403, `{"status":"error","errors":[]}`},
+		{"an internal error", 500, `{"status":"error","errors":[{"location":"url","name":"x","description":"y"}]}`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			recorder.WriteHeader(c.status)
 			if _, err := io.WriteString(recorder, c.body); err != nil {

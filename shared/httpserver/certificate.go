@@ -14,54 +14,52 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Certificate is a server's certificate in files; the tags make it flags. The
-// zero value is none.
+// Certificate names the files of a server's certificate. Its tags make flags.
+// The zero value is no certificate.
 type Certificate struct {
-	Cert string `placeholder:"FILE" help:"Certificate, with those that signed it, in PEM; with a key, the server speaks HTTPS and HTTP/2. A file that changes is read anew."`
-	Key  string `placeholder:"FILE" help:"Key of the certificate, in PEM."`
+	Cert string `placeholder:"FILE" help:"Certificate chain (PEM), for HTTPS and HTTP/2. A changed file is loaded again."`
+	Key  string `placeholder:"FILE" help:"Private key of the certificate (PEM)."`
 }
 
-// lookEvery is how often, at most, a certificate's files are looked at.
-const lookEvery = time.Second
+// checkFilesEvery is the least time between two looks at a certificate's files.
+const checkFilesEvery = time.Second
 
-// Config returns what a listener needs to use the certificate, nil for none.
+// Config returns a listener's TLS configuration, or nil without a certificate.
+// The certificate is loaded again when its files change.
 func (c Certificate) Config(log *slog.Logger) (*tls.Config, error) {
 	if c.Cert == "" && c.Key == "" {
 		return nil, nil
 	}
 	if c.Cert == "" || c.Key == "" {
-		return nil, errors.New("a certificate and its key belong together")
+		return nil, errors.New("give both the certificate and its key, or neither")
 	}
-	k := &keptCertificate{files: c, log: log}
-	if err := k.load(); err != nil {
+	r := &certReloader{files: c, log: log}
+	if err := r.load(); err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: k.get}, nil
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"},
+		GetCertificate: r.get,
+	}, nil
 }
 
-// MeasureCertificate tells a meter when the certificate that Config has made
-// config of expires, or one of those that signed it, if that is before. Of a nil
-// config it tells nothing.
+// MeasureCertificate reports when the first certificate of a chain expires.
+// config is from Certificate.Config; for nil it reports nothing.
 func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	if config == nil {
 		return nil
 	}
 	_, err := meter.Float64ObservableGauge("registry.tls.expires", metric.WithUnit("s"),
-		metric.WithDescription("When the first of the certificates that this process shows expires, since the epoch."),
+		metric.WithDescription("Unix time when the first certificate of the process's chain expires."),
 		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
 			shown, err := config.GetCertificate(nil)
 			if err != nil {
 				return err
 			}
-			var first time.Time
-			for _, der := range shown.Certificate {
-				c, err := x509.ParseCertificate(der)
-				if err != nil {
-					return fmt.Errorf("read certificate: %w", err)
-				}
-				if first.IsZero() || c.NotAfter.Before(first) {
-					first = c.NotAfter
-				}
+			first, err := firstExpiry(shown)
+			if err != nil {
+				return err
 			}
 			o.Observe(float64(first.Unix()))
 			return nil
@@ -72,36 +70,53 @@ func MeasureCertificate(meter metric.Meter, config *tls.Config) error {
 	return nil
 }
 
-// keptCertificate reads a certificate again when its files have changed, and
-// keeps the one it has when that fails.
-type keptCertificate struct {
+// firstExpiry returns when the first certificate of a chain expires.
+func firstExpiry(chain *tls.Certificate) (first time.Time, err error) {
+	for _, der := range chain.Certificate {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("read certificate: %w", err)
+		}
+		if first.IsZero() || c.NotAfter.Before(first) {
+			first = c.NotAfter
+		}
+	}
+	return first, nil
+}
+
+// certReloader loads a certificate again when its files change. If that fails,
+// it keeps the old one.
+type certReloader struct {
 	files Certificate
 	log   *slog.Logger
 
 	mu       sync.Mutex
 	current  *tls.Certificate
-	modified [2]time.Time
-	looked   time.Time
+	modified [2]time.Time // of Cert and Key
+	checked  time.Time    // when the files were last looked at
 }
 
-func (k *keptCertificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now := time.Now(); now.Sub(k.looked) >= lookEvery {
-		k.looked = now
-		if times, err := k.times(); err != nil || times != k.modified {
-			if err := k.load(); err != nil {
-				k.log.Error("the certificate cannot be read anew; the one before is kept", "error", err)
-			} else {
-				k.log.Info("the certificate was read anew")
-			}
-		}
+func (r *certReloader) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if now.Sub(r.checked) < checkFilesEvery {
+		return r.current, nil
 	}
-	return k.current, nil
+	r.checked = now
+	if times, err := r.times(); err == nil && times == r.modified {
+		return r.current, nil
+	}
+	if err := r.load(); err != nil {
+		r.log.Error("the changed certificate cannot be loaded; the old one stays in use", "error", err)
+	} else {
+		r.log.Info("the changed certificate is in use")
+	}
+	return r.current, nil
 }
 
-func (k *keptCertificate) times() (modified [2]time.Time, err error) {
-	for i, name := range []string{k.files.Cert, k.files.Key} {
+func (r *certReloader) times() (modified [2]time.Time, err error) {
+	for i, name := range []string{r.files.Cert, r.files.Key} {
 		info, err := os.Stat(name)
 		if err != nil {
 			return modified, err
@@ -111,15 +126,15 @@ func (k *keptCertificate) times() (modified [2]time.Time, err error) {
 	return modified, nil
 }
 
-func (k *keptCertificate) load() error {
-	times, err := k.times()
+func (r *certReloader) load() error {
+	times, err := r.times()
 	if err != nil {
 		return fmt.Errorf("read certificate: %w", err)
 	}
-	read, err := tls.LoadX509KeyPair(k.files.Cert, k.files.Key)
+	read, err := tls.LoadX509KeyPair(r.files.Cert, r.files.Key)
 	if err != nil {
 		return fmt.Errorf("read certificate: %w", err)
 	}
-	k.current, k.modified, k.looked = &read, times, time.Now()
+	r.current, r.modified, r.checked = &read, times, time.Now()
 	return nil
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// internalPrefix starts the names of headers that only our own services may send.
+// internalPrefix starts the names of headers that only our own services may
+// send.
 const internalPrefix = "X-Registry-"
 
-// SanitizeExternal makes a request that comes from outside of the registry one that
-// our services may believe: without what only they may say, and under a name,
-// which it returns, that may stand in our logs.
+// SanitizeExternal removes internal headers from a request that comes from
+// outside the registry. It returns the request's id: the client's X-Request-ID
+// if that is safe to log, else a new one, which it sets.
 func SanitizeExternal(r *http.Request) (id string) {
 	for name := range r.Header {
 		if strings.HasPrefix(name, internalPrefix) {
@@ -26,9 +27,9 @@ func SanitizeExternal(r *http.Request) (id string) {
 	return id
 }
 
-// isRequestID tells whether a client's name for its request may stand in our log.
+const requestIDCharacters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_."
+
+// isRequestID reports whether a client's request id is safe to log.
 func isRequestID(id string) bool {
-	return id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
-		return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.", r)
-	})
+	return id != "" && len(id) <= 64 && strings.Trim(id, requestIDCharacters) == ""
 }

@@ -5,17 +5,19 @@ import (
 	"sync/atomic"
 )
 
-// framing looks at what arrives on a connection for a header that has both
-// Content-Length and Transfer-Encoding. Two servers may see two ends of such a
-// request (RFC 9112, 11.2), and net/http tells no handler of it.
+// framing looks for headers with both Content-Length and Transfer-Encoding in
+// the bytes that a connection receives. Two servers may disagree on where such a
+// request ends, which allows request smuggling (RFC 9112, 11.2). net/http hides
+// this from handlers.
 //
-// It looks at all lines, those of bodies too, so it need not know where a body
-// ends, and nothing hides a header from it. A body that it takes for a header
-// is none that we accept: no line of JSON begins with a field's name and a colon.
+// framing checks all lines, those of bodies too. So it need not know where a
+// body ends, and no header can hide from it. A body with such lines is not one
+// that we accept: no line of JSON begins with a field's name and a colon.
 type framing struct {
-	start          []byte // of the line that is arriving, up to longestField bytes
-	length, coding bool   // the header has such a field
-	broken         atomic.Bool
+	start       []byte // of the current line, up to longestField bytes
+	hasLength   bool   // the header has Content-Length
+	hasEncoding bool   // the header has Transfer-Encoding
+	broken      atomic.Bool
 }
 
 const longestField = len("transfer-encoding:")
@@ -26,8 +28,8 @@ var (
 	colon, newline   = []byte(":"), []byte("\n")
 )
 
-// spoil overwrites the colon of the second of the two fields, so that net/http
-// refuses the request and ends the connection.
+// spoil overwrites the colon of the second of the two fields. So net/http
+// refuses the request and closes the connection.
 func (f *framing) spoil(p []byte) {
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, newline)
@@ -35,9 +37,9 @@ func (f *framing) spoil(p []byte) {
 		had := len(f.start)
 		f.start = append(f.start, line[:min(len(line), longestField-had)]...)
 		if name, _, found := bytes.Cut(f.start, colon); found && len(name) >= had { // the colon is in line
-			f.length = f.length || bytes.EqualFold(name, contentLength)
-			f.coding = f.coding || bytes.EqualFold(name, transferEncoding)
-			if f.length && f.coding {
+			f.hasLength = f.hasLength || bytes.EqualFold(name, contentLength)
+			f.hasEncoding = f.hasEncoding || bytes.EqualFold(name, transferEncoding)
+			if f.hasLength && f.hasEncoding {
 				line[len(name)-had] = 0
 				f.broken.Store(true)
 			}
@@ -46,7 +48,7 @@ func (f *framing) spoil(p []byte) {
 			return
 		}
 		if len(f.start) == 0 || f.start[0] == '\r' { // an empty line ends a header
-			f.length, f.coding = false, false
+			f.hasLength, f.hasEncoding = false, false
 		}
 		f.start = f.start[:0]
 	}

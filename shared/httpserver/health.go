@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// readiness logs when a service stops being ready, and when it is again.
+// readiness logs when a service stops being ready, and when it is ready again.
 type readiness struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
-	since time.Time // it is not ready; zero: it is
-	times int       // it has said so since then
+	since time.Time // when it stopped being ready; zero while it is ready
+	times int       // requests for readiness that failed since then
 }
 
-// tell notes what was found out for a caller with a context. One that has left
-// learns nothing of the service.
-func (r *readiness) tell(ctx context.Context, err error) {
+// note records the result of a check. It ignores an error if the caller left,
+// since that may be the error's cause.
+func (r *readiness) note(ctx context.Context, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch ready := r.since.IsZero(); {
@@ -38,11 +38,10 @@ func (r *readiness) tell(ctx context.Context, err error) {
 	}
 }
 
-// healthTimeout bounds a question for health.
 const healthTimeout = 2 * time.Second
 
-// Health asks a service for its readiness, at the whole address of that, and
-// returns nil if it is ready. It is what an image without a shell is checked with.
+// Health requests url, the address of a service's /readyz. It returns nil if the
+// service is ready. Images without a shell use it for their health checks.
 func Health(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -60,7 +59,7 @@ func Health(ctx context.Context, url string) error {
 		return err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("it is not ready: %d %s", resp.StatusCode, text)
+		return fmt.Errorf("not ready: %d %s", resp.StatusCode, text)
 	}
 	return nil
 }

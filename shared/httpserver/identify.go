@@ -9,8 +9,8 @@ import (
 
 const identityKey = "identity"
 
-// Identify returns middleware that accepts only requests with an identity
-// signed by a service of this registry, and keeps it for Caller.
+// Identify returns middleware that refuses requests without an identity that a
+// service of this registry has signed. It stores the identity for Caller.
 func Identify(signer *identity.Signer) gin.HandlerFunc {
 	return Handle(func(c *gin.Context) error {
 		caller, err := signer.Verify(c.GetHeader(identity.Header))
@@ -23,5 +23,6 @@ func Identify(signer *identity.Signer) gin.HandlerFunc {
 	})
 }
 
-// Caller returns who is calling; the request must have passed Identify.
+// Caller returns the identity of the caller. It panics unless the request passed
+// Identify.
 func Caller(c *gin.Context) identity.Identity { return c.MustGet(identityKey).(identity.Identity) }

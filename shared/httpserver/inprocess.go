@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// InProcess returns a transport that hands requests to handler instead of a
-// socket, for services that share a process. The answer is buffered whole.
+// InProcess returns a transport that calls handler directly, for services that
+// share a process. It holds the whole answer in memory.
 func InProcess(handler http.Handler) http.RoundTripper { return inProcess{handler} }
 
 type inProcess struct{ handler http.Handler }
@@ -24,7 +24,7 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	answer := &answer{header: http.Header{}, status: http.StatusOK}
 	t.handler.ServeHTTP(answer, served)
 	if req.Body != nil {
-		req.Body.Close() // a RoundTripper's duty; what it returns is of no use
+		_ = req.Body.Close() // a RoundTripper must close it; the handler has read what it needs
 	}
 	return &http.Response{
 		Status:        http.StatusText(answer.status),
@@ -39,7 +39,7 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer is an http.ResponseWriter that keeps what is written.
+// answer is an http.ResponseWriter that stores the answer.
 type answer struct {
 	header  http.Header
 	status  int

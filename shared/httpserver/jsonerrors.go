@@ -10,12 +10,11 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// inJSON is a listener on whose connections net/http's own refusals, which it
-// writes before any handler is asked, are in the form of all our answers: the
-// server has no other way to change them.
-type inJSON struct{ net.Listener }
+// jsonListener gives net/http's own refusals the error body of all our answers.
+// net/http writes them before it calls a handler, and has no setting for them.
+type jsonListener struct{ net.Listener }
 
-func (l inJSON) Accept() (net.Conn, error) {
+func (l jsonListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -23,6 +22,8 @@ func (l inJSON) Accept() (net.Conn, error) {
 	return newJSONConn(conn), nil
 }
 
+// jsonConn rewrites net/http's refusals, and lets net/http refuse a request with
+// two framings.
 type jsonConn struct {
 	net.Conn
 	framing framing
@@ -38,8 +39,8 @@ func (c *jsonConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite lets the server end its side of a connection first, so that a
-// client that still sends reads the answer before it is cut off.
+// CloseWrite closes the server's side of the connection only. So a client that
+// still sends can read the answer before it is cut off.
 func (c *jsonConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -47,7 +48,8 @@ func (c *jsonConn) CloseWrite() error {
 	return nil
 }
 
-// What net/http writes in one piece: a status line, these headers and a text.
+// net/http writes a refusal in one piece: a status line, these headers and a
+// text. Only 417 is different.
 var (
 	refusalStart = []byte("HTTP/1.1 ")
 	refusalEnd   = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
@@ -67,7 +69,8 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 	}
 	code, why := reason(line[len(refusalStart):])
 	if c.framing.broken.Load() {
-		why.Name, why.Description = "Transfer-Encoding", "The request has both Content-Length and Transfer-Encoding; send one of them."
+		why.Name = "Transfer-Encoding"
+		why.Description = "The request has both Content-Length and Transfer-Encoding; send one of them."
 	}
 	if _, err := c.Conn.Write(refusal(code, why)); err != nil {
 		return 0, err
@@ -75,9 +78,10 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason returns what to say instead of a status, "400 Bad Request: and why".
+// reason returns the code and the detail for a status such as "400 Bad Request:
+// missing required Host header".
 func reason(status []byte) (code int, f fault.Detail) {
-	_, _ = fmt.Sscan(string(status), &code) // 0 for what is no number, which it always is
+	_, _ = fmt.Sscan(string(status), &code) // a status begins with a number
 	f = fault.Detail{Location: fault.Header, Name: "request", Description: "The request cannot be understood."}
 	switch code {
 	case http.StatusRequestHeaderFieldsTooLarge:
@@ -92,7 +96,7 @@ func reason(status []byte) (code int, f fault.Detail) {
 	return code, f
 }
 
-// refusal returns an answer in one piece.
+// refusal returns a whole answer with one error.
 func refusal(code int, f fault.Detail) []byte {
 	body, err := json.Marshal(struct {
 		Status string         `json:"status"`
@@ -102,6 +106,11 @@ func refusal(code int, f fault.Detail) []byte {
 		panic(fmt.Sprintf("httpserver: %v", err))
 	}
 	body = append(body, '\n')
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\n"+
+		"Content-Type: application/json\r\n"+
+		"X-Content-Type-Options: nosniff\r\n"+
+		"Cache-Control: no-store\r\n"+
+		"Content-Length: %d\r\n"+
+		"Connection: close\r\n\r\n%s",
 		code, http.StatusText(code), len(body), body)
 }

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// The bounds of what is taken of a body that nobody wants.
+// Limits on reading the rest of a refused request's body.
 const (
-	minRest     = 256 << 10 // bytes; up to so many, the connection goes on after them
-	maxRest     = 16 << 20
+	minRest     = 256 << 10 // bytes; the connection stays open after a body of this size
+	maxRest     = 16 << 20  // bytes; more is not read
 	restTimeout = 5 * time.Second
 
-	// strayTimeout is how long net/http waits, after it has answered, for the body
-	// of a method that has none.
+	// strayTimeout limits how long net/http waits, after the answer, for the
+	// body of a method that has none.
 	strayTimeout = time.Second
 )
 
-// lingering reads what is left of a refused request's body, once next has
-// answered and holds nothing for it any more. Many clients, and balancers, look
-// for an answer only when all is sent; a connection that is closed before is
-// reset, and the answer lost with it. HTTP/2 needs no such thing (RFC 9113,
-// section 8.1).
+// lingering reads the rest of a refused request's body after next has answered
+// and no longer holds memory for it. Many clients and load balancers look for
+// the answer only after they have sent the whole body. If the server closed the
+// connection before that, they would get a reset and lose the answer. HTTP/2
+// does not need this (RFC 9113, section 8.1).
 func lingering(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 1 || r.Body == http.NoBody {
@@ -31,26 +31,31 @@ func lingering(next http.Handler) http.Handler {
 		b := &body{ReadCloser: r.Body, control: http.NewResponseController(w)}
 		switch r.Method {
 		case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
-			b.closes = b.control.EnableFullDuplex() == nil // net/http answers without it, and must not take it for a request
+			// In full duplex net/http answers without reading the body. It must
+			// then close the connection, or it would take the body for a request.
+			b.closes = b.control.EnableFullDuplex() == nil
 			if b.closes {
 				w.Header().Set("Connection", "close")
 			}
 			_ = b.control.SetReadDeadline(time.Now().Add(strayTimeout)) // fails if the connection is gone
 		}
-		own := *r // net/http looks at what it has made itself
-		own.Body = b
-		next.ServeHTTP(w, &own)
+		wrapped := *r // a copy: net/http needs the Body of its own request
+		wrapped.Body = b
+		next.ServeHTTP(w, &wrapped)
 		b.linger()
 	})
 }
 
-// body is a request's body that may be unwanted.
+// body is a request's body that may be refused.
 type body struct {
 	io.ReadCloser
-	control         *http.ResponseController
-	begun, over     bool
-	whole           bool // it was read to its end
-	lingers, closes bool // after the answer: what is left is read; the connection is closed
+	control *http.ResponseController
+
+	begun   bool // a part was read
+	over    bool // reading ended, at the end or with an error
+	whole   bool // it was read to its end
+	lingers bool // the rest is read after the answer
+	closes  bool // the connection is closed after the answer
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -60,17 +65,18 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unwanted is told before a request is refused by the answer with these headers.
-// The answer then waits for no more of the body.
-func unwanted(r *http.Request, answer http.Header) {
+// refuseBody lets a refusal be sent before the request's body has arrived. Call
+// it before the answer, whose header it may change.
+func refuseBody(r *http.Request, answer http.Header) {
 	b, ok := r.Body.(*body)
 	if !ok || b.over || r.ContentLength > maxRest {
 		return
 	}
-	if !b.begun && r.Header.Get("Expect") != "" { // who waits for a 100 (Continue) has sent nothing yet
+	if !b.begun && r.Header.Get("Expect") != "" { // a client that waits for 100 (Continue) has sent no body yet
 		return
 	}
-	if b.lingers = b.control.EnableFullDuplex() == nil; !b.lingers { // else net/http answers without reading
+	b.lingers = b.control.EnableFullDuplex() == nil
+	if !b.lingers { // net/http then answers without reading
 		return
 	}
 	if b.closes = b.closes || r.ContentLength < 0 || r.ContentLength > minRest; b.closes {
@@ -78,12 +84,13 @@ func unwanted(r *http.Request, answer http.Header) {
 	}
 }
 
+// linger sends the answer and reads the rest of a refused body.
 func (b *body) linger() {
 	if !b.lingers || b.control.Flush() != nil || b.control.SetReadDeadline(time.Now().Add(restTimeout)) != nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // body knows how it has ended
+	_, _ = io.Copy(io.Discard, io.LimitReader(b, maxRest)) // b notes how reading ended
 	if !b.whole && !b.closes {
-		panic(http.ErrAbortHandler) // else net/http takes what is left for the next request
+		panic(http.ErrAbortHandler) // else net/http takes the rest for the next request
 	}
 }

@@ -18,51 +18,52 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// TraceIDHeader tells a client the trace that its request is recorded in, if it is.
+// TraceIDHeader tells a client the id of the trace that its request is in. It is
+// absent if the request is not traced.
 const TraceIDHeader = "X-Trace-ID"
 
-// tenantKey is where SetTenant keeps the class.
+// tenantKey is where SetTenant stores the class.
 const tenantKey = "tenant class"
 
-// SetTenant says what class of tenant a request is from, for metrics: the role
+// SetTenant sets the class of tenant that metrics show for a request: the role
 // of its key.
 func SetTenant(c *gin.Context, class string) { c.Set(tenantKey, class) }
 
-// observed is what tells series of the duration's histogram apart.
-type observed struct {
+// series identifies a time series of the request duration.
+type series struct {
 	method, route, tenant string
 	status                int
 }
 
-// durations are the buckets of a request's duration, in seconds (semantic
-// conventions, HTTP metrics).
-var durations = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
+// durationBuckets are in seconds (OpenTelemetry semantic conventions, HTTP
+// metrics).
+var durationBuckets = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 
-// observe measures every request, and makes a span of those that are recorded:
-// at the edge, of a share, whatever clients say; elsewhere, of those that the
-// edge chose.
-func observe(service string, t *telemetry.Telemetry, edge bool) gin.HandlerFunc {
-	duration, err := t.Meter().Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of HTTP server requests."), metric.WithExplicitBucketBoundaries(durations...))
+// observe is middleware that measures every request and makes a span for each
+// that is traced.
+func observe(o Options) gin.HandlerFunc {
+	duration, err := o.Telemetry.Meter().Float64Histogram("http.server.request.duration", metric.WithUnit("s"),
+		metric.WithDescription("Duration of HTTP server requests."),
+		metric.WithExplicitBucketBoundaries(durationBuckets...))
 	if err != nil {
-		panic(fmt.Sprintf("httpserver: %v", err)) // a mistake in the name
+		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
 	}
-	tracer := t.Tracer()
-	var series sync.Map // observed -> metric.MeasurementOption; as many as there are routes and outcomes
+	tracer := o.Telemetry.Tracer()
+	var known sync.Map // series -> metric.MeasurementOption; bounded by routes and outcomes
 	return func(c *gin.Context) {
 		begun := time.Now()
-		span := begin(c, t, tracer, edge)
-		defer func() { // also when the request is aborted by a panic
-			o := observed{method: method(c), route: route(c), tenant: c.GetString(tenantKey), status: c.Writer.Status()}
-			option, known := series.Load(o)
-			if !known {
-				option, _ = series.LoadOrStore(o, o.attributes(service))
+		span := beginSpan(c, o, tracer)
+		defer func() { // also when a panic ends the request
+			s := series{method: method(c), route: route(c), tenant: c.GetString(tenantKey), status: c.Writer.Status()}
+			attributes, ok := known.Load(s)
+			if !ok {
+				attributes, _ = known.LoadOrStore(s, s.attributes(o.Name))
 			}
-			duration.Record(c.Request.Context(), time.Since(begun).Seconds(), option.(metric.MeasurementOption))
+			duration.Record(c.Request.Context(), time.Since(begun).Seconds(), attributes.(metric.MeasurementOption))
 			if span != nil {
-				span.SetName(o.method + " " + o.route)
-				span.SetAttributes(semconv.HTTPRoute(o.route), semconv.HTTPResponseStatusCode(o.status))
-				if o.status >= http.StatusInternalServerError {
+				span.SetName(s.method + " " + s.route)
+				span.SetAttributes(semconv.HTTPRoute(s.route), semconv.HTTPResponseStatusCode(s.status))
+				if s.status >= http.StatusInternalServerError {
 					span.SetStatus(codes.Error, "")
 				}
 				span.End()
@@ -72,15 +73,17 @@ func observe(service string, t *telemetry.Telemetry, edge bool) gin.HandlerFunc 
 	}
 }
 
-// begin puts a request that is recorded under a span; nil for one that is not.
-func begin(c *gin.Context, t *telemetry.Telemetry, tracer trace.Tracer, edge bool) trace.Span {
-	ctx, recorded := c.Request.Context(), false
-	if edge {
-		recorded = t.Sample()
+// beginSpan starts a request's span and puts it into the request's context. It
+// returns nil for a request that is not traced. The edge decides which requests
+// are traced, whatever clients say; other services follow the edge.
+func beginSpan(c *gin.Context, o Options, tracer trace.Tracer) trace.Span {
+	ctx, traced := c.Request.Context(), false
+	if o.Edge {
+		traced = o.Telemetry.Sample()
 	} else {
-		ctx, recorded = telemetry.Extract(ctx, c.Request.Header)
+		ctx, traced = telemetry.Extract(ctx, c.Request.Header)
 	}
-	if !recorded {
+	if !traced {
 		return nil
 	}
 	ctx, span := tracer.Start(ctx, c.Request.Method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
@@ -89,23 +92,25 @@ func begin(c *gin.Context, t *telemetry.Telemetry, tracer trace.Tracer, edge boo
 		attribute.String("http.request.header.x-request-id", c.GetHeader(RequestIDHeader)),
 	))
 	c.Request = c.Request.WithContext(ctx)
-	if edge {
+	if o.Edge {
 		c.Header(TraceIDHeader, telemetry.TraceID(ctx))
 	}
 	return span
 }
 
-// method returns the request's method, of which there is a bounded number.
+// method returns the request's method, or "_OTHER" for one that is not standard,
+// so that clients cannot make new series.
 func method(c *gin.Context) string {
 	switch m := c.Request.Method; m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 		return m
 	default:
 		return "_OTHER"
 	}
 }
 
-// route returns the pattern that the request's path has matched.
+// route returns the pattern of the request's route, or "unknown" without one.
 func route(c *gin.Context) string {
 	if path := c.FullPath(); path != "" {
 		return path
@@ -113,17 +118,17 @@ func route(c *gin.Context) string {
 	return "unknown"
 }
 
-func (o observed) attributes(service string) metric.MeasurementOption {
+func (s series) attributes(service string) metric.MeasurementOption {
 	attributes := []attribute.KeyValue{
 		attribute.String("registry.service", service),
-		semconv.HTTPRequestMethodKey.String(o.method),
-		semconv.HTTPRoute(o.route),
-		semconv.HTTPResponseStatusCode(o.status),
+		semconv.HTTPRequestMethodKey.String(s.method),
+		semconv.HTTPRoute(s.route),
+		semconv.HTTPResponseStatusCode(s.status),
 	}
-	if rest, versioned := strings.CutPrefix(o.route, "/api/"); versioned {
+	if rest, versioned := strings.CutPrefix(s.route, "/api/"); versioned {
 		version, _, _ := strings.Cut(rest, "/")
 		attributes = append(attributes, attribute.String("registry.api.version", version))
 	}
-	attributes = append(attributes, attribute.String("registry.tenant.class", cmp.Or(o.tenant, "anonymous")))
+	attributes = append(attributes, attribute.String("registry.tenant.class", cmp.Or(s.tenant, "anonymous")))
 	return metric.WithAttributeSet(attribute.NewSet(attributes...))
 }

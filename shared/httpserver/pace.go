@@ -7,40 +7,41 @@ import (
 	"time"
 )
 
-// Pace is how fast a client must take a large answer.
+// Pace is the least speed at which a client must read a large answer.
 type Pace struct {
-	Bytes  int           // of the answer, that must be taken
-	Within time.Duration // so long, or the client is cut off
+	Bytes  int           // that the client must read
+	Within time.Duration // for Bytes; a slower client is cut off
 	All    time.Duration // for the whole answer
 }
 
-// DefaultPace is that of all services: 64 KiB in 10 s, and 60 s for all.
-var DefaultPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: usual.write}
+// DefaultPace is 64 KiB in 10 s, and 60 s for the whole answer.
+var DefaultPace = Pace{Bytes: 64 << 10, Within: 10 * time.Second, All: defaultTimeouts.write}
 
-// ErrCrowdedOut is returned for an answer that took longer than its request may
-// while others needed its memory.
-var ErrCrowdedOut = errors.New("the answer took too long, and others need its memory")
+// errCrowdedOut is returned for an answer that was still being sent after its
+// request's deadline, when other answers needed the memory.
+var errCrowdedOut = errors.New("the answer took too long, and others need its memory")
 
-// Sender sends a large answer at the client's pace, but no slower than Pace.
+// Sender sends a large answer and cuts off a client that is slower than a Pace.
 type Sender struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	pace    Pace
-	end     time.Time // of the time for all
-	left    int       // bytes until the next deadline
+	end     time.Time // deadline of the whole answer
+	left    int       // bytes until the next deadline is set
 }
 
-// NewSender returns a sender of what is written to it.
+// NewSender returns a sender that writes to w. The time for the whole answer
+// begins now.
 func NewSender(w http.ResponseWriter, pace Pace) *Sender {
 	return &Sender{w: w, control: http.NewResponseController(w), pace: pace, end: time.Now().Add(pace.All)}
 }
 
-// Write sends a part of the answer. It returns an error when the client has
-// gone or is too slow.
+// Write sends a part of the answer. It returns an error if the client left or is
+// too slow.
 func (s *Sender) Write(p []byte) (sent int, err error) {
 	for len(p) > 0 {
 		if s.left == 0 {
-			// Nothing but a connection has deadlines; a recorder of tests needs none.
+			// Only a connection has deadlines; a test's recorder fails here.
 			_ = s.control.SetWriteDeadline(earlier(time.Now().Add(s.pace.Within), s.end))
 			s.left = s.pace.Bytes
 		}
@@ -55,8 +56,8 @@ func (s *Sender) Write(p []byte) (sent int, err error) {
 	return sent, nil
 }
 
-// SendAll sends a whole answer. Past the context's deadline it goes on only
-// while nobody else needs the memory: isCrowded reports that.
+// SendAll sends a whole answer. After ctx is done it goes on only as long as
+// isCrowded returns false: other requests do not need the memory.
 func (s *Sender) SendAll(ctx context.Context, body []byte, isCrowded func() bool) error {
 	for len(body) > 0 {
 		n, err := s.Write(body[:min(len(body), s.pace.Bytes)])
@@ -65,7 +66,7 @@ func (s *Sender) SendAll(ctx context.Context, body []byte, isCrowded func() bool
 		}
 		body = body[n:]
 		if ctx.Err() != nil && isCrowded() {
-			return ErrCrowdedOut
+			return errCrowdedOut
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func TestTheWholeAnswerHasATime(t *testing.T) {
 func TestALateAnswerGivesWayToOthers(t *testing.T) {
 	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: time.Hour, All: time.Hour}, tooMuch, time.Nanosecond, true)
 	askLarge(t, addr)
-	if err := <-ended; !errors.Is(err, ErrCrowdedOut) {
-		t.Errorf("got %v, want %v", err, ErrCrowdedOut)
+	if err := <-ended; !errors.Is(err, errCrowdedOut) {
+		t.Errorf("got %v, want %v", err, errCrowdedOut)
 	}
 }

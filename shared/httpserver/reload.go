@@ -9,24 +9,25 @@ import (
 	"syscall"
 )
 
-// replaceable is a service in place of which another can be put while requests
-// come in: each is answered whole by the one that it began with.
-type replaceable struct {
+// reloadable is a handler whose service can be replaced while it answers
+// requests. A request is answered by the service that it began with.
+type reloadable struct {
 	mu      sync.RWMutex
 	current *generation
 }
 
+// generation is a service with the requests that it answers.
 type generation struct {
 	service  Service
 	handler  http.Handler
 	requests sync.WaitGroup
 }
 
-func newReplaceable(s Service) *replaceable {
-	return &replaceable{current: &generation{service: s, handler: s.Handler()}}
+func newReloadable(s Service) *reloadable {
+	return &reloadable{current: &generation{service: s, handler: s.Handler()}}
 }
 
-func (r *replaceable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (r *reloadable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.RLock()
 	g := r.current
 	g.requests.Add(1)
@@ -35,9 +36,9 @@ func (r *replaceable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	g.handler.ServeHTTP(w, req)
 }
 
-// replace puts another service in place, and closes the one before when it has
-// answered what it began with.
-func (r *replaceable) replace(s Service) error {
+// replace sends new requests to s. It closes the old service once that has
+// answered its requests, and returns the error of closing.
+func (r *reloadable) replace(s Service) error {
 	next := &generation{service: s, handler: s.Handler()}
 	r.mu.Lock()
 	old := r.current
@@ -47,11 +48,11 @@ func (r *replaceable) replace(s Service) error {
 	return old.service.Close()
 }
 
-func (r *replaceable) close() error { return r.current.service.Close() }
+func (r *reloadable) close() error { return r.current.service.Close() }
 
-// onHangup replaces the service by a new one at every SIGHUP until stop. If
-// there is none to be had, the one that there is stays.
-func (r *replaceable) onHangup(start func() (Service, error), log *slog.Logger) (stop func()) {
+// onHangup replaces the service by a new one at every SIGHUP, until stop is
+// called. If the new service fails to start, the old one keeps running.
+func (r *reloadable) onHangup(start func() (Service, error), log *slog.Logger) (stop func()) {
 	signals, ended := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)
 	go func() {
@@ -59,13 +60,13 @@ func (r *replaceable) onHangup(start func() (Service, error), log *slog.Logger) 
 		for range signals {
 			s, err := start()
 			if err != nil {
-				log.Error("the new configuration is not used", "error", err)
+				log.Error("the new configuration failed; the old one stays in use", "error", err)
 				continue
 			}
 			err = r.replace(s)
-			log.Info("the new configuration is used")
+			log.Info("the new configuration is in use")
 			if err != nil {
-				log.Error("the service before has not ended well", "error", err)
+				log.Error("the old service failed to close", "error", err)
 			}
 		}
 	}()

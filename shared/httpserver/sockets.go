@@ -6,11 +6,11 @@ import (
 	"os"
 )
 
-// sockets is a listener whose connections hold little in the kernel: not much
-// that is unsent, and nothing after their client was cut off.
-type sockets struct{ net.Listener }
+// socketListener keeps the kernel's memory for connections small: it limits
+// unsent bytes, and drops them when a client is cut off.
+type socketListener struct{ net.Listener }
 
-func (l sockets) Accept() (net.Conn, error) {
+func (l socketListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		limitUnsent(tcp)
@@ -21,12 +21,12 @@ func (l sockets) Accept() (net.Conn, error) {
 
 type socket struct{ *net.TCPConn }
 
-// Write resets a connection whose client was too slow: the kernel must not keep
-// what the client has not taken.
+// Write makes Close reset the connection of a client that was too slow. Else the
+// kernel would keep the bytes that the client has not read.
 func (s socket) Write(p []byte) (int, error) {
 	n, err := s.TCPConn.Write(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		_ = s.SetLinger(0) // of a connection that is gone, nothing is kept
+		_ = s.SetLinger(0) // fails if the connection is gone
 	}
 	return n, err
 }

@@ -6,19 +6,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxUnsent is how many bytes the kernel takes for a connection before they can
-// be sent. Without a bound it is megabytes, which count as the process's own
-// memory in a control group.
+// maxUnsent is how many unsent bytes the kernel holds for a connection. Its
+// default is megabytes, which count as the process's memory in a control group.
 const maxUnsent = 128 << 10
 
-// limitUnsent sets the bound on a connection: a listener for Multipath TCP, which
-// Go's are, does not pass it on.
+// limitUnsent applies maxUnsent to a connection. A setting of the listener would
+// not reach it: Go listens for Multipath TCP, which does not pass it on.
 func limitUnsent(conn *net.TCPConn) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return // it is closed, which reading tells
+		return // the connection is closed; Read reports that
 	}
 	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent) // old kernels have no such bound
+		// Old kernels do not have this option.
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent)
 	})
 }

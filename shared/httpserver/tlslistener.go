@@ -12,94 +12,100 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// secure is a listener whose connections have TLS, and have shaken hands: only
-// then is it known which speak HTTP/2, whose *tls.Conn the server must see, and
-// which HTTP/1.1, where its own refusals are put into JSON.
-type secure struct {
+// tlsListener accepts TLS connections after their handshake. Only then is the
+// protocol known. For HTTP/2 the server needs the *tls.Conn itself; for HTTP/1.1
+// it gets a jsonConn.
+type tlsListener struct {
 	net.Listener
 	config   *tls.Config
-	timeouts time.Duration // with a client that shakes hands
+	timeout  time.Duration // of a handshake
 	log      *slog.Logger
 	accepted chan accepted
 	closed   <-chan struct{}
 	close    context.CancelFunc
 }
 
+// accepted is a result of Accept.
 type accepted struct {
 	conn net.Conn
 	err  error
 }
 
-func newSecure(l net.Listener, config *tls.Config, timeouts time.Duration, log *slog.Logger) *secure {
+func newTLSListener(l net.Listener, config *tls.Config, timeout time.Duration, log *slog.Logger) *tlsListener {
 	open, end := context.WithCancel(context.Background())
-	s := &secure{Listener: l, config: config, timeouts: timeouts, log: log, accepted: make(chan accepted), closed: open.Done(), close: end}
-	go s.listen(open)
-	return s
+	t := &tlsListener{
+		Listener: l, config: config, timeout: timeout, log: log,
+		accepted: make(chan accepted), closed: open.Done(), close: end,
+	}
+	go t.listen(open)
+	return t
 }
 
-func (s *secure) listen(open context.Context) {
+// listen accepts connections and starts a handshake on each, until open is done.
+func (t *tlsListener) listen(open context.Context) {
 	for {
-		conn, err := s.Listener.Accept()
+		conn, err := t.Listener.Accept()
 		if err == nil {
-			go s.shake(open, conn)
+			go t.handshake(open, conn)
 			continue
 		}
 		select {
-		case s.accepted <- accepted{err: err}: // the server knows which errors pass
-		case <-s.closed:
+		case t.accepted <- accepted{err: err}: // the server knows which errors are temporary
+		case <-t.closed:
 			return
 		}
 	}
 }
 
-// shake makes a connection one with TLS, within bounds.
-func (s *secure) shake(open context.Context, plain net.Conn) {
-	ctx, cancel := context.WithTimeout(open, s.timeouts)
+// handshake makes a TLS connection of a plain one, within the timeout.
+func (t *tlsListener) handshake(open context.Context, plain net.Conn) {
+	ctx, cancel := context.WithTimeout(open, t.timeout)
 	defer cancel()
-	conn := tls.Server(plain, s.config)
+	conn := tls.Server(plain, t.config)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		s.log.Debug("no TLS connection came about", "client", plain.RemoteAddr().String(), "error", err)
+		t.log.Debug("TLS handshake failed", "client", plain.RemoteAddr().String(), "error", err)
 		if no, ok := errors.AsType[tls.RecordHeaderError](err); ok && no.Conn != nil && looksLikeHTTP(no.RecordHeader) {
-			_, _ = plain.Write(refusal(http.StatusBadRequest, fault.Detail{Location: fault.Header, Name: "request", Description: "Only HTTPS is understood here."})) // a client that has gone is no concern of ours
+			_, _ = plain.Write(refusal(http.StatusBadRequest, fault.Detail{ // the client may have left
+				Location: fault.Header, Name: "request", Description: "Only HTTPS is understood here.",
+			}))
 		}
 		plain.Close()
 		return
 	}
 	ready := accepted{conn: conn}
 	if conn.ConnectionState().NegotiatedProtocol != "h2" {
-		ready.conn = secureConn{newJSONConn(conn), conn}
+		ready.conn = tlsJSONConn{newJSONConn(conn), conn}
 	}
 	select {
-	case s.accepted <- ready:
-	case <-s.closed:
+	case t.accepted <- ready:
+	case <-t.closed:
 		conn.Close()
 	}
 }
 
-// looksLikeHTTP tells whether what came instead of a TLS record, whose type is
-// never a letter (RFC 8446, section 5.1), begins with a method.
+// looksLikeHTTP reports whether a broken TLS record begins with a method. The
+// type of a TLS record is never a letter (RFC 8446, section 5.1).
 func looksLikeHTTP(header [5]byte) bool { return header[0] >= 'A' && header[0] <= 'Z' }
 
-func (s *secure) Accept() (net.Conn, error) {
+func (t *tlsListener) Accept() (net.Conn, error) {
 	select {
-	case a := <-s.accepted:
+	case a := <-t.accepted:
 		return a.conn, a.err
-	case <-s.closed:
+	case <-t.closed:
 		return nil, net.ErrClosed
 	}
 }
 
-// Close ends the connections, too, that still shake hands: they have asked for
-// nothing yet.
-func (s *secure) Close() error {
-	s.close()
-	return s.Listener.Close()
+// Close also ends the handshakes under way.
+func (t *tlsListener) Close() error {
+	t.close()
+	return t.Listener.Close()
 }
 
-// secureConn tells the server that it has TLS, by the method that net/http asks for.
-type secureConn struct {
+// tlsJSONConn is a jsonConn with the method by which net/http learns about TLS.
+type tlsJSONConn struct {
 	*jsonConn
 	tls *tls.Conn
 }
 
-func (c secureConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }
+func (c tlsJSONConn) ConnectionState() tls.ConnectionState { return c.tls.ConnectionState() }

@@ -46,21 +46,22 @@ func TestVerifyRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts := strings.Split(signed, ".")
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		signed string
 		secret byte
 		now    time.Time
 	}{
-		"nothing":            {"", 'a', start},
-		"rubbish":            {"x.y.z", 'a', start},
-		"another secret":     {signed, 'b', start},
-		"an old identity":    {signed, 'a', start.Add(time.Hour)},
-		"no signature":       {parts[0] + "." + parts[1] + ".", 'a', start},
-		"the algorithm none": {"eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + parts[1] + ".", 'a', start},
-		"a cut signature":    {signed[:len(signed)-4], 'a', start},
-		"exchanged contents": {parts[0] + ".eyJzdWIiOiJvdGhlciJ9." + parts[2], 'a', start},
+		{"nothing", "", 'a', start},
+		{"rubbish", "x.y.z", 'a', start},
+		{"another secret", signed, 'b', start},
+		{"an old identity", signed, 'a', start.Add(time.Hour)},
+		{"no signature", parts[0] + "." + parts[1] + ".", 'a', start},
+		{"the algorithm none", "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + parts[1] + ".", 'a', start},
+		{"a cut signature", signed[:len(signed)-4], 'a', start},
+		{"exchanged contents", parts[0] + ".eyJzdWIiOiJvdGhlciJ9." + parts[2], 'a', start},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			got, err := newSigner(t, c.secret, c.now).Verify(c.signed)
 			if !errors.Is(err, ErrUnsigned) || got != (Identity{}) {
 				t.Errorf("got %+v, %v; want ErrUnsigned", got, err)

@@ -10,20 +10,21 @@ import (
 
 func TestRead(t *testing.T) {
 	a, b := strings.Repeat("a", MinLength), strings.Repeat("b", MinLength)
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		text string
 		want []string
 		says []string // of the refusal; nil: there is none
 	}{
-		"one":                {a, []string{a}, nil},
-		"one in white space": {"\n " + a + "\r\n\n", []string{a}, nil},
-		"two, in order":      {b + "\n" + a + "\n", []string{b, a}, nil},
-		"none":               {"\n", nil, []string{"there is none"}},
-		"a short one":        {"short\n" + a, nil, []string{"secret 1 has 5 bytes, and needs at least 32"}},
-		"several faults":     {a + "\nx\n" + a, nil, []string{"secret 2 has 1 bytes", "secret 3 stands there twice"}},
-		"too many":           {strings.Repeat(a+"\n", 5), nil, []string{"there are 5 secrets"}},
+		{"one", a, []string{a}, nil},
+		{"one in white space", "\n " + a + "\r\n\n", []string{a}, nil},
+		{"two, in order", b + "\n" + a + "\n", []string{b, a}, nil},
+		{"none", "\n", nil, []string{"there is none"}},
+		{"a short one", "short\n" + a, nil, []string{"secret 1 has 5 bytes, and needs at least 32"}},
+		{"several faults", a + "\nx\n" + a, nil, []string{"secret 2 has 1 bytes", "secret 3 stands there twice"}},
+		{"too many", strings.Repeat(a+"\n", 5), nil, []string{"there are 5 secrets"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "secret")
 			if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 				t.Fatal(err)

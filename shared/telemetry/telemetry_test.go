@@ -57,20 +57,21 @@ func TestACollectorThatIsAwayIsNoError(t *testing.T) {
 }
 
 func TestTheStandardsSamplersSetTheShare(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name              string
 		sampler, argument string
 		share             float64
 		fails             bool
 	}{
-		"none named":          {"", "", 1, false},
-		"all":                 {"parentbased_always_on", "", 1, false},
-		"nothing":             {"always_off", "", 0, false},
-		"a share":             {"parentbased_traceidratio", "0.01", 0.01, false},
-		"a share of too much": {"traceidratio", "1.5", 0, true},
-		"a share of nothing":  {"traceidratio", "", 0, true},
-		"something else":      {"jaeger_remote", "", 0, true},
+		{"none named", "", "", 1, false},
+		{"all", "parentbased_always_on", "", 1, false},
+		{"nothing", "always_off", "", 0, false},
+		{"a share", "parentbased_traceidratio", "0.01", 0.01, false},
+		{"a share of too much", "traceidratio", "1.5", 0, true},
+		{"a share of nothing", "traceidratio", "", 0, true},
+		{"something else", "jaeger_remote", "", 0, true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
 			t.Setenv("OTEL_TRACES_SAMPLER_ARG", c.argument)
 			if share, err := shareFromEnvironment(); share != c.share || (err != nil) != c.fails {

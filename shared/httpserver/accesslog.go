@@ -1,0 +1,93 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/failurelog"
+	"asset-registry/shared/telemetry"
+)
+
+// quietKey is where Quiet marks a request.
+const quietKey = "quiet"
+
+// Quiet is middleware for health checks: their requests are logged at debug.
+func Quiet(c *gin.Context) { c.Set(quietKey, true) }
+
+type requestIDKey struct{}
+
+// RequestID returns the id of the request that ctx belongs to, or "" outside of
+// a request.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+// accessLog logs a line when a request ends, also if it ends by a panic. It
+// counts answers with 503 in refused.
+func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		start, path := time.Now(), c.Request.URL.Path // a handler may change the path
+		id := c.GetHeader(RequestIDHeader)
+		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestIDKey{}, id))
+		client := c.GetHeader(ClientHeader)
+		defer func() {
+			if c.Writer.Status() == http.StatusServiceUnavailable && !c.GetBool(quietKey) {
+				refused.Failed(lastError(c))
+			}
+			ctx, level := c.Request.Context(), logLevel(c, o.LogLevel)
+			if !o.Log.Enabled(ctx, level) {
+				return
+			}
+			attrs := []slog.Attr{
+				slog.String("method", c.Request.Method),
+				slog.String("path", path),
+				slog.Int("status", c.Writer.Status()),
+				slog.Int("bytes", max(c.Writer.Size(), 0)),
+				slog.Float64("ms", float64(time.Since(start).Microseconds())/1000),
+				slog.String("request_id", id),
+			}
+			if client != "" {
+				attrs = append(attrs, slog.String("client", client))
+			}
+			if trace := telemetry.TraceID(ctx); trace != "" {
+				attrs = append(attrs, slog.String("trace_id", trace))
+			}
+			if last := c.Errors.Last(); last != nil {
+				attrs = append(attrs, slog.String("error", last.Err.Error()))
+			}
+			o.Log.LogAttrs(ctx, level, "request", attrs...)
+		}()
+		c.Next()
+	}
+}
+
+// logLevel returns the level of a request's log line. A 503 is no error of this
+// line: accessLog logs it as a failure that repeats.
+func logLevel(c *gin.Context, usual slog.Level) slog.Level {
+	status := c.Writer.Status()
+	switch {
+	case c.GetBool(quietKey):
+		return slog.LevelDebug
+	case status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable:
+		return slog.LevelError
+	default:
+		return usual
+	}
+}
+
+// errElsewhere stands for an error that is only in another service's log.
+var errElsewhere = errors.New("another service refused the request; see its log")
+
+// lastError returns the error that a request ended with.
+func lastError(c *gin.Context) error {
+	if last := c.Errors.Last(); last != nil {
+		return last.Err
+	}
+	return errElsewhere
+}

@@ -1,0 +1,139 @@
+package httpserver
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"asset-registry/shared/metrictest"
+)
+
+// certify writes a certificate for 127.0.0.1 with a number.
+func certify(t *testing.T, dir string, number int64) (Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Certificate{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	for file, block := range map[string]*pem.Block{c.Cert: {Type: "CERTIFICATE", Bytes: signed}, c.Key: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AddCert(parsed)
+	return c, pool
+}
+
+// withTLS returns what a server needs for TLS, and whom its clients trust.
+func withTLS(t *testing.T) (*tls.Config, *x509.CertPool) {
+	t.Helper()
+	c, pool := certify(t, t.TempDir(), 1)
+	config, err := c.Config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config, pool
+}
+
+func TestACertificateIsReadAnew(t *testing.T) {
+	dir := t.TempDir()
+	c, pool := certify(t, dir, 1)
+	secure, err := c.Config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || !r.TLS.HandshakeComplete {
+			t.Error("the handler does not see that there is TLS")
+		}
+		io.WriteString(w, r.Proto)
+	}), ServeOptions{TLS: secure}, defaultTimeouts)
+	ask := func(pool *x509.CertPool) (string, error) {
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
+		defer client.CloseIdleConnections()
+		resp, err := client.Get("https://" + addr)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return fmt.Sprintf("%s, certificate %d", text, resp.TLS.PeerCertificates[0].SerialNumber), err
+	}
+	if got, err := ask(pool); err != nil || got != "HTTP/2.0, certificate 1" {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	if err := os.WriteFile(c.Cert, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(checkFilesEvery)
+	if got, err := ask(pool); err != nil || got != "HTTP/2.0, certificate 1" {
+		t.Fatalf("with a broken file: got %q, %v", got, err)
+	}
+	_, pool = certify(t, dir, 2)
+	for {
+		if got, err := ask(pool); err == nil && got == "HTTP/2.0, certificate 2" {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	old := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}} // without HTTP/2
+	defer old.CloseIdleConnections()
+	resp, err := old.Get("https://" + addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || string(text) != "HTTP/1.1" {
+		t.Errorf("got %s, %v", text, err)
+	}
+	for _, wrong := range []Certificate{{Cert: c.Cert}, {Key: c.Key}, {Cert: "nowhere", Key: "nowhere"}} {
+		if _, err := wrong.Config(slog.New(slog.DiscardHandler)); err == nil {
+			t.Errorf("%+v will do", wrong)
+		}
+	}
+}
+
+func TestTheEndOfACertificateIsTold(t *testing.T) {
+	dir, meter := t.TempDir(), metrictest.New()
+	c, _ := certify(t, dir, 1)
+	secure, err := c.Config(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(MeasureCertificate(meter, nil), MeasureCertificate(meter, secure)); err != nil {
+		t.Fatal(err)
+	}
+	got := time.Unix(int64(meter.Read(t)["registry.tls.expires"]), 0)
+	if left := time.Until(got); left < 50*time.Minute || left > time.Hour {
+		t.Errorf("the certificate is told to expire in %v, want an hour", left)
+	}
+}

@@ -1,0 +1,66 @@
+package httpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+)
+
+// StatusClientGone is the status in the log of a request whose client left
+// before the answer. No standard has such a status; the number is nginx's.
+const StatusClientGone = 499
+
+// Handle makes a gin handler of a handler that returns an error. The error
+// becomes the answer and ends the pipeline. All handlers and middleware use
+// Handle, so it is the one place where a service turns errors into answers.
+func Handle(handler func(*gin.Context) error) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		err := handler(c)
+		if err == nil {
+			return
+		}
+		c.Abort()
+		_ = c.Error(err) // adds err to the log line; the result is err again
+		switch ended := c.Request.Context().Err(); {
+		case errors.Is(ended, context.Canceled): // the client left: nobody reads an answer
+			c.Status(StatusClientGone)
+			return
+		case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
+			err = fault.New(fault.Unavailable, fault.URL, "timeout",
+				"The registry could not answer in time; repeat the request.")
+		}
+		if !c.Writer.Written() {
+			refuseBody(c.Request, c.Writer.Header())
+			faulthttp.Write(c.Writer, err)
+		}
+	}
+}
+
+// NoMethod handles a request whose path has a route, but not for this method.
+// Gin has set Allow to the methods of the path.
+func NoMethod(c *gin.Context) error {
+	if c.Request.Method == http.MethodOptions {
+		c.Header("Allow", c.Writer.Header().Get("Allow")+", OPTIONS")
+		c.Status(http.StatusNoContent)
+		return nil
+	}
+	return fault.New(fault.NotFound, fault.URL, "method_not_allowed", "Method Not Allowed")
+}
+
+// JSON answers with value as JSON. The content type has no charset, which gin's
+// own JSON would add (docs/contract.md, "Requests and answers").
+func JSON(c *gin.Context, status int, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	c.Data(status, "application/json", append(body, '\n'))
+	return nil
+}

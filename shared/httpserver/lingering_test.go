@@ -1,0 +1,169 @@
+package httpserver
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/fault"
+)
+
+// TestABodyThatHasArrivedIsInTime: what comes after it may take longer, and the
+// connection is as good as new.
+func TestABodyThatHasArrivedIsInTime(t *testing.T) {
+	short := defaultTimeouts
+	short.read = 100 * time.Millisecond
+	addr, _ := serveFor(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-r.Context().Done():
+			t.Error("the request was cancelled")
+		case <-time.After(3 * short.read):
+		}
+	}), ServeOptions{}, short)
+	conn := connect(t, addr)
+	reader := bufio.NewReader(conn)
+	for _, rest := range []string{"\r\n", "Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "\r\n"} {
+		io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\n"+rest)
+		resp, err := http.ReadResponse(reader, nil)
+		if err != nil || resp.StatusCode != 200 || resp.Close {
+			t.Fatalf("answered %v, %v", resp, err)
+		}
+	}
+}
+
+// TestARefusedBodyIsTaken: a client that sends all before it reads is told why
+// it was refused.
+func TestARefusedBodyIsTaken(t *testing.T) {
+	engine := newEngine(io.Discard, nil)
+	refuse := func(c *gin.Context) error { return fault.New(fault.TooLarge, fault.Body, "data", "no") }
+	engine.POST("/unread", Handle(refuse))
+	engine.POST("/begun", Handle(func(c *gin.Context) error {
+		if _, err := io.ReadFull(c.Request.Body, make([]byte, 9)); err != nil {
+			return err
+		}
+		return refuse(c)
+	}))
+	addr, _ := serveFor(t, engine, ServeOptions{}, defaultTimeouts)
+	const size = 10_000_000
+	large := strings.Repeat(" ", size)
+	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, large)
+	for _, c := range []struct {
+		name               string
+		path, header, body string
+		goesOn             bool // with the connection
+	}{
+		{"of a length", "/unread", fmt.Sprintf("Content-Length: %d", size), large, false},
+		{"in chunks", "/unread", "Transfer-Encoding: chunked", chunks, false},
+		{"in chunks, begun", "/begun", "Transfer-Encoding: chunked", chunks, false},
+		{"that was asked for", "/begun", "Expect: 100-continue\r\nTransfer-Encoding: chunked", chunks, false},
+		{"that is small", "/unread", "Content-Length: 5", "12345", true},
+		{"that breaks", "/unread", "Transfer-Encoding: chunked", "x\r\n", false},
+		{"that never comes", "/unread", fmt.Sprintf("Content-Length: %d", size), "", false},
+		{"that waits for a yes", "/unread", fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d", size), "", false},
+		{"that is much too large", "/unread", fmt.Sprintf("Content-Length: %d", maxRest+1), "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			conn := connect(t, addr)
+			if _, err := io.WriteString(conn, "POST "+c.path+" HTTP/1.1\r\nHost: a\r\n"+c.header+"\r\n\r\n"+c.body); err != nil {
+				t.Fatal(err)
+			}
+			reader := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(reader, nil)
+			if err == nil && resp.StatusCode == http.StatusContinue {
+				resp, err = http.ReadResponse(reader, nil)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 413 || resp.Close == c.goesOn {
+				t.Fatalf("answered %d with %v: %v", resp.StatusCode, resp.Header, err)
+			}
+			if !c.goesOn {
+				if more, err := io.ReadAll(reader); len(more) > 0 || err != nil {
+					t.Errorf("then came %q, %v", more, err)
+				}
+				return
+			}
+			io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+			if next, err := http.ReadResponse(reader, nil); err != nil || next.StatusCode != 200 {
+				t.Errorf("the next request: %v, %v", next, err)
+			}
+		})
+	}
+}
+
+// serveBothWays serves without TLS and with it, and returns how to connect.
+func serveBothWays(t *testing.T, handler http.Handler, p timeouts) map[string]func() net.Conn {
+	t.Helper()
+	config, pool := withTLS(t)
+	plain, _ := serveFor(t, handler, ServeOptions{}, p)
+	secure, _ := serveFor(t, handler, ServeOptions{TLS: config}, p)
+	return map[string]func() net.Conn{
+		"plain": func() net.Conn { return connect(t, plain) },
+		"with TLS": func() net.Conn {
+			conn := tls.Client(connect(t, secure), &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"})
+			t.Cleanup(func() { conn.Close() })
+			return conn
+		},
+	}
+}
+
+// TestARefusalWaitsForNoBody: the server would wait an hour for each of these
+// bodies, the client only for its answer.
+func TestARefusalWaitsForNoBody(t *testing.T) {
+	engine := newEngine(io.Discard, nil)
+	engine.POST("/fault", Handle(func(*gin.Context) error { return fault.New(fault.Unauthorized, fault.Header, "Authorization", "no") }))
+	engine.GET("/large", func(c *gin.Context) { c.String(http.StatusOK, strings.Repeat("x", 1<<20)) })
+	endless := defaultTimeouts
+	endless.read = time.Hour
+	const next = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+	for way, dial := range serveBothWays(t, engine, endless) {
+		for _, c := range []struct {
+			name    string
+			request string
+			status  int
+			then    string // is sent after the answer
+			goesOn  bool   // there is a second answer
+		}{
+			{"a route", "POST /fault", 401, "", false},
+			{"no route", "PATCH /nowhere", 404, "", false},
+			{"a method that has no body", "GET /fault", 403, "", false},
+			{"a reading", "GET /livez", 200, "", false},
+			{"a large reading", "GET /large", 200, "", false},
+			{"the body comes late", "POST /fault", 401, strings.Repeat("x", 100) + next, true},
+			{"a request instead of a body", "POST /fault", 401, next, false},
+		} {
+			t.Run(c.name+"/"+way, func(t *testing.T) {
+				t.Parallel()
+				conn := dial()
+				conn.SetDeadline(time.Now().Add(time.Minute)) // so that the test ends, too
+				io.WriteString(conn, c.request+" HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n")
+				reader := bufio.NewReader(conn)
+				resp, err := http.ReadResponse(reader, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != c.status {
+					t.Fatalf("got %d, %v, want %d", resp.StatusCode, err, c.status)
+				}
+				io.WriteString(conn, c.then)
+				second, err := http.ReadResponse(reader, nil)
+				if goesOn := err == nil && second.StatusCode == http.StatusOK; goesOn != c.goesOn {
+					t.Errorf("a second answer: got %v, %v, want one: %v", second, err, c.goesOn)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"asset-registry/shared/memory"
+	"asset-registry/shared/telemetry"
+)
+
+// Service is what a process runs. It answers requests until it is closed.
+type Service interface {
+	Handler() http.Handler
+	Close() error
+}
+
+// Process configures the process of one service. Its tags make flags.
+type Process struct {
+	Name        string        `kong:"-"`
+	MetricsAddr string        `help:"Address on which /metrics answers Prometheus; by default none."`
+	LogLevel    slog.Level    `default:"info" help:"Lowest level that is logged: debug, info, warn or error."`
+	DrainDelay  time.Duration `default:"0s" help:"How long to serve after SIGTERM, while /readyz says 503."`
+
+	Certificate Certificate `kong:"-"` // the zero value serves plain HTTP
+	Reloads     bool        `kong:"-"` // SIGHUP replaces the service by a new one
+}
+
+// Run runs a process with one service. It listens on addr, calls start, and
+// answers until ctx is done. Then it finishes the requests under way and closes
+// the service. The log goes to standard error as JSON.
+func Run(
+	ctx context.Context, addr string, p Process, start func(*slog.Logger, *telemetry.Telemetry) (Service, error),
+) (err error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: p.LogLevel}))
+	memory.RespectLimit(log)
+	config, err := p.Certificate.Config(log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	t, stop, err := p.Observe(ctx, log)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := MeasureCertificate(t.Meter(), config); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	service, err := start(log, t)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	current := newReloadable(service)
+	defer func() { err = errors.Join(err, current.close()) }()
+	if p.Reloads {
+		defer current.onHangup(func() (Service, error) { return start(log, t) }, log)()
+	}
+	log.Info("listening", "addr", listener.Addr().String())
+	return Serve(ctx, listener, current, log, ServeOptions{DrainDelay: p.DrainDelay, TLS: config})
+}
+
+// Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,
+// if that is set, until stop is called.
+func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Telemetry, stop func() error, err error) {
+	t, err = telemetry.Start(ctx, p.Name, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.MetricsAddr == "" {
+		return t, func() error { t.Close(); return nil }, nil
+	}
+	listener, err := net.Listen("tcp", p.MetricsAddr)
+	if err != nil {
+		t.Close()
+		return nil, nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", t.Metrics())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- Serve(ctx, listener, mux, log, ServeOptions{}) }()
+	return t, func() error {
+		cancel()
+		err := <-served
+		t.Close()
+		return err
+	}, nil
+}
