@@ -19,41 +19,48 @@ import (
 )
 
 const (
-	censusLook    = 15 * time.Second // between readings of the census
-	censusAge     = time.Minute      // of a census that is taken anew
-	censusShare   = 50               // a census may take a 50th of the time until the next
-	censusTimeout = time.Minute      // for counting
-	indexTimeout  = time.Hour        // for the index that the counting needs
+	censusLook    = 15 * time.Second // between two reads of the census
+	censusAge     = time.Minute      // of a census that is due again
+	censusShare   = 50               // counting takes at most a 50th of the time until the next census
+	censusTimeout = time.Minute      // of counting
+	indexTimeout  = time.Hour        // of creating the index for counting
 	censusID      = "states"
+	fillInBatch   = 1000 // assets that get their state at one census
 )
 
-// censusDocument is what the asset services share: one of them takes the census,
-// all tell it. It is the only document of its collection.
+// censusDocument is the census that the asset services share. One of them counts,
+// all report the counts. It is the only document of its collection.
 type censusDocument struct {
-	Due    time.Time `bson:"due"` // when it is to be taken anew
+	Due    time.Time `bson:"due"` // time of the next census
 	Counts []struct {
 		State asset.Status `bson:"state"`
 		Count int64        `bson:"count"`
 	} `bson:"counts"`
 	Size     int64 `bson:"size"` // bytes of data and indexes
 	DiskFree int64 `bson:"diskFree"`
-	DiskSize int64 `bson:"diskSize"` // 0: the server does not tell
+	DiskSize int64 `bson:"diskSize"` // 0: the server does not report it
 }
 
-// census counts the assets by state, and asks for the room that they take. Its
-// reads go to a secondary where there is one, and wait for nothing.
+// census counts the assets in each state and reads the size of the database. It
+// counts on a secondary if there is one, outside of any session.
 type census struct {
 	assets, shared *mongo.Collection
 	now            func() time.Time
-	last           atomic.Pointer[censusDocument] // nil: not known yet
+	last           atomic.Pointer[censusDocument] // nil: unknown
 }
 
 func newCensus(db *database, now func() time.Time) *census {
-	apart := db.client.Database(db.assets.Database().Name(), options.Database().SetReadPreference(readpref.SecondaryPreferred()))
-	return &census{assets: apart.Collection("assets"), shared: db.assets.Database().Collection("census"), now: now}
+	name := db.assets.Database().Name()
+	secondary := db.client.Database(name, options.Database().SetReadPreference(readpref.SecondaryPreferred()))
+	return &census{
+		assets: secondary.Collection("assets"),
+		shared: db.assets.Database().Collection("census"),
+		now:    now,
+	}
 }
 
-// keep keeps the census until ctx is done.
+// keep updates the census until ctx is done. After an error, which it passes to
+// failed, the census is unknown until the next success.
 func (c *census) keep(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(censusLook)
 	defer tick.Stop()
@@ -78,18 +85,20 @@ func (c *census) keep(ctx context.Context, failed func(error)) {
 	}
 }
 
-// index makes the index of states. Of a large collection that takes minutes, in
-// which the service works, so it is not a part of prepare.
+// index creates the index of states. In a large collection that takes minutes, so
+// it is not a part of prepare and the service works meanwhile.
 func (c *census) index(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
 	defer cancel()
-	if _, err := c.assets.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: bson.D{{Key: "state", Value: 1}}}); err != nil {
-		return fmt.Errorf("make index of states: %w", err)
+	states := mongo.IndexModel{Keys: bson.D{{Key: "state", Value: 1}}}
+	if _, err := c.assets.Indexes().CreateOne(ctx, states); err != nil {
+		return fmt.Errorf("create index of states: %w", err)
 	}
 	return nil
 }
 
-// look takes the census if it is due and nobody else does, or reads it.
+// look takes the census if it is due and no other process takes it. Then it reads
+// the census.
 func (c *census) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, censusTimeout)
 	defer cancel()
@@ -101,20 +110,21 @@ func (c *census) look(ctx context.Context) error {
 		return err
 	}
 	var found censusDocument
-	if err := c.shared.FindOne(ctx, bson.D{{Key: "_id", Value: censusID}}).Decode(&found); err != nil {
+	if err := c.shared.FindOne(ctx, withID(censusID)).Decode(&found); err != nil {
 		return fmt.Errorf("read census: %w", err)
 	}
-	if found.Counts != nil { // the first is taken at another process
+	if found.Counts != nil { // nil while another process takes the first census
 		c.last.Store(&found)
 	}
 	return nil
 }
 
-// claim tells whether the census is this process's to take: it is due, and who
-// claims it first puts that off.
+// claim tells whether this process takes the census: it is due, and this process
+// is the first to set the next due time.
 func (c *census) claim(ctx context.Context) (mine bool, err error) {
 	now := c.now()
-	_, err = c.shared.InsertOne(ctx, bson.D{{Key: "_id", Value: censusID}, {Key: "due", Value: now.Add(censusAge)}})
+	next := bson.E{Key: "due", Value: now.Add(censusAge)}
+	_, err = c.shared.InsertOne(ctx, append(withID(censusID), next))
 	if err == nil {
 		return true, nil
 	}
@@ -122,22 +132,21 @@ func (c *census) claim(ctx context.Context) (mine bool, err error) {
 		return false, fmt.Errorf("claim first census: %w", err)
 	}
 	result, err := c.shared.UpdateOne(ctx,
-		bson.D{{Key: "_id", Value: censusID}, {Key: "due", Value: bson.D{{Key: "$lte", Value: now}}}},
-		bson.D{{Key: "$set", Value: bson.D{{Key: "due", Value: now.Add(censusAge)}}}})
+		append(withID(censusID), bson.E{Key: "due", Value: bson.D{{Key: "$lte", Value: now}}}), set(next))
 	if err != nil {
 		return false, fmt.Errorf("claim census: %w", err)
 	}
 	return result.ModifiedCount == 1, nil
 }
 
-// take counts, and tells all asset services.
+// take counts and stores the result for all asset services.
 func (c *census) take(ctx context.Context) error {
 	begun := c.now()
 	if err := c.fillIn(ctx); err != nil {
 		return err
 	}
 	var counts bson.A
-	for _, state := range asset.Statuses { // each a count on the index
+	for _, state := range asset.Statuses { // each count reads only the index
 		count, err := c.assets.CountDocuments(ctx, bson.D{{Key: "state", Value: state}})
 		if err != nil {
 			return fmt.Errorf("count assets: %w", err)
@@ -150,36 +159,40 @@ func (c *census) take(ctx context.Context) error {
 	}
 	use := useOf(reply)
 	ended := c.now()
-	_, err = c.shared.UpdateOne(ctx, bson.D{{Key: "_id", Value: censusID}}, bson.D{{Key: "$set", Value: bson.D{
-		{Key: "due", Value: ended.Add(max(censusAge, censusShare*ended.Sub(begun)))},
-		{Key: "counts", Value: counts},
-		{Key: "size", Value: use.Size}, {Key: "diskFree", Value: use.DiskFree}, {Key: "diskSize", Value: use.DiskSize},
-	}}})
+	_, err = c.shared.UpdateOne(ctx, withID(censusID), set(
+		bson.E{Key: "due", Value: ended.Add(max(censusAge, censusShare*ended.Sub(begun)))},
+		bson.E{Key: "counts", Value: counts},
+		bson.E{Key: "size", Value: use.Size},
+		bson.E{Key: "diskFree", Value: use.DiskFree},
+		bson.E{Key: "diskSize", Value: use.DiskSize},
+	))
 	if err != nil {
 		return fmt.Errorf("write census: %w", err)
 	}
 	return nil
 }
 
-// fillIn gives assets a state that were written before there were any. A guard
-// keeps it from those that change meanwhile, which get one by that.
+// fillIn adds the state to documents of earlier versions, up to fillInBatch of
+// them. The revision in the filter leaves out assets that change meanwhile; their
+// change stores the state.
 func (c *census) fillIn(ctx context.Context) error {
-	cursor, err := c.assets.Find(ctx, bson.D{{Key: "state", Value: nil}, {Key: "revision", Value: bson.D{{Key: "$gt", Value: 0}}}},
-		options.Find().SetProjection(bson.D{{Key: "revision", Value: 1}, {Key: "body", Value: 1}}).SetLimit(1000).SetBatchSize(10))
+	stateless := bson.D{{Key: "state", Value: nil}, {Key: "revision", Value: bson.D{{Key: "$gt", Value: 0}}}}
+	cursor, err := c.assets.Find(ctx, stateless,
+		options.Find().SetProjection(only("revision", "body")).SetLimit(fillInBatch).SetBatchSize(10))
 	if err != nil {
 		return fmt.Errorf("look for assets without a state: %w", err)
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	var models []mongo.WriteModel
-	for cursor.Next(ctx) { // one body at a time
+	for cursor.Next(ctx) { // decodes one body at a time
 		var d document
 		if err := cursor.Decode(&d); err != nil {
 			return fmt.Errorf("look for assets without a state: %w", err)
 		}
 		if state := registry.StateOf(d.Body); state != "" {
 			models = append(models, mongo.NewUpdateOneModel().
-				SetFilter(bson.D{{Key: "_id", Value: d.ID}, {Key: "revision", Value: d.Revision}}).
-				SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "state", Value: state}}}}))
+				SetFilter(append(withID(d.ID), bson.E{Key: "revision", Value: d.Revision})).
+				SetUpdate(set(bson.E{Key: "state", Value: state})))
 		}
 	}
 	if err := cursor.Err(); err != nil {
@@ -189,12 +202,13 @@ func (c *census) fillIn(ctx context.Context) error {
 		return nil
 	}
 	if _, err := c.assets.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
-		return fmt.Errorf("give assets their states: %w", err)
+		return fmt.Errorf("add states to assets: %w", err)
 	}
 	return nil
 }
 
-// useOf reads what dbStats answers. Members of a replica set tell of their own disk.
+// useOf reads the answer of dbStats. Each member of a replica set reports its own
+// disk.
 func useOf(reply bson.Raw) telemetry.StoreUse {
 	number := func(name string) int64 {
 		value, err := reply.LookupErr(name)
@@ -212,20 +226,20 @@ func useOf(reply bson.Raw) telemetry.StoreUse {
 	return use
 }
 
-// counted returns the last census; nil while it is not known.
+// counted returns the last census; nil if it is unknown.
 func (c *census) counted(context.Context) registry.Census {
 	last := c.last.Load()
 	if last == nil {
 		return nil
 	}
 	counted := registry.Census{}
-	for _, of := range last.Counts {
-		counted[of.State] = of.Count
+	for _, c := range last.Counts {
+		counted[c.State] = c.Count
 	}
 	return counted
 }
 
-// use returns how much room the assets take.
+// use returns the size of the database and its disk; zero if unknown.
 func (c *census) use(context.Context) telemetry.StoreUse {
 	last := c.last.Load()
 	if last == nil {
@@ -234,7 +248,7 @@ func (c *census) use(context.Context) telemetry.StoreUse {
 	return telemetry.StoreUse{Size: last.Size, DiskFree: last.DiskFree, DiskSize: last.DiskSize}
 }
 
-// measure tells a meter of the census until silence.
+// measure reports the census to meter until silence is called.
 func (c *census) measure(meter metric.Meter) (silence func() error, err error) {
 	assets, err := registry.MeasureCensus(meter, c.counted)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
@@ -20,7 +21,7 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// commands counts commands to the database by what they do.
+// commands counts the writing commands to the database.
 type commands struct{ opens, closes, inserts, updates atomic.Int64 }
 
 func (c *commands) monitor() *event.CommandMonitor {
@@ -43,8 +44,8 @@ func (c *commands) total() int64 {
 	return c.opens.Load() + c.closes.Load() + c.inserts.Load() + c.updates.Load()
 }
 
-// TestWritesShareRoundTrips has many clients write at once: what one of them
-// waits for carries the others.
+// TestWritesShareRoundTrips lets many clients write at once. Their writes must
+// share batches.
 func TestWritesShareRoundTrips(t *testing.T) {
 	var counted commands
 	s := openWith(t, mongotest.Start(t).URI(t, "tshared"), Options{Monitor: counted.monitor()})
@@ -64,8 +65,10 @@ func TestWritesShareRoundTrips(t *testing.T) {
 	const changes = 2 * clients * each
 	opens := counted.opens.Load()
 	t.Logf("%d changes in %d batches, %d commands", changes, opens, counted.total())
-	if opens > changes/4 || counted.inserts.Load() > opens || counted.updates.Load() > opens || counted.closes.Load() > opens {
-		t.Errorf("%d changes took %d opens, %d inserts, %d updates, %d closes", changes, opens, counted.inserts.Load(), counted.updates.Load(), counted.closes.Load())
+	inserts, updates, closes := counted.inserts.Load(), counted.updates.Load(), counted.closes.Load()
+	if opens > changes/4 || inserts > opens || updates > opens || closes > opens {
+		t.Errorf("%d changes: got %d opens, %d inserts, %d updates, %d closes, want at most %d opens and no more of the others",
+			changes, opens, inserts, updates, closes, changes/4)
 	}
 }
 
@@ -92,9 +95,9 @@ func openWith(tb testing.TB, uri string, o Options) *Store {
 	return s
 }
 
-// BenchmarkCreate measures creations by the number of clients, with the round
-// trips that each took, beside the same documents inserted by the bare driver,
-// each by itself, with the same write concern.
+// BenchmarkCreate measures creations for several numbers of clients. It reports
+// the round trips of a creation, and the ratio to inserting the same documents
+// one by one with the driver alone and the same write concern.
 func BenchmarkCreate(b *testing.B) {
 	server := mongotest.Start(b)
 	for _, clients := range []int{1, 16, 64} {
@@ -109,7 +112,10 @@ func BenchmarkCreate(b *testing.B) {
 			b.StopTimer()
 			raw := s.db.client.Database(s.db.assets.Database().Name()).Collection("raw")
 			bare := share(b, clients, func() {
-				d := document{ID: storetest.NewID(), Position: time.Now().UnixMicro(), Revision: 1, Listed: true, Sealed: "sealed", Body: body, Trail: map[string]int64{"1": 1}}
+				d := document{
+					ID: storetest.NewID(), Position: time.Now().UnixMicro(), Revision: 1, Listed: true,
+					Sealed: "sealed", Body: body, Trail: map[string]int64{"1": 1},
+				}
 				if _, err := raw.InsertOne(b.Context(), d); err != nil {
 					b.Error(err)
 				}
@@ -122,8 +128,8 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// share does something b.N times by so many clients, and returns the time that
-// each took on average.
+// share lets clients call do b.N times together, and returns the average time of
+// a call.
 func share(b *testing.B, clients int, do func()) time.Duration {
 	b.Helper()
 	var taken atomic.Int64
@@ -140,14 +146,15 @@ func share(b *testing.B, clients int, do func()) time.Duration {
 	return time.Since(begun) / time.Duration(b.N)
 }
 
-// nameOf names the server that was measured.
+// nameOf names the measured server.
 func nameOf(b *testing.B, s *Store) string {
 	b.Helper()
 	var info struct {
 		Version string `bson:"version"`
 		Rig     string `bson:"ferretdbVersion"`
 	}
-	if err := s.db.clocks.Database().RunCommand(b.Context(), bson.D{{Key: "buildInfo", Value: 1}}).Decode(&info); err != nil {
+	command := bson.D{{Key: "buildInfo", Value: 1}}
+	if err := s.db.clocks.Database().RunCommand(b.Context(), command).Decode(&info); err != nil {
 		b.Fatal(err)
 	}
 	if info.Rig != "" {
@@ -156,29 +163,31 @@ func nameOf(b *testing.B, s *Store) string {
 	return "MongoDB-" + info.Version
 }
 
-// TestAFencedIDIsVoid creates an asset under an id that a fence was faster to take.
+// TestAFencedIDIsVoid creates an asset under an id that was fenced before.
 func TestAFencedIDIsVoid(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tvoid"), Options{})
 	r := registry.Record{ID: storetest.NewID(), Body: body}
-	if err := (order{s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
+	if err := (feedStore{s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		if _, err := s.Create(t.Context(), r); !errors.Is(err, registry.ErrVoid) {
-			t.Errorf("got %v, want ErrVoid", err)
+			t.Errorf("create: got %v, want ErrVoid", err)
 		}
 	}
-	if _, err := s.Get(t.Context(), r.ID, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
-		t.Errorf("got %v, want ErrNotFound", err)
+	for _, most := range []int{registry.AnySize, registry.MaxAsset} {
+		if _, err := s.Get(t.Context(), r.ID, most); !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("get up to %d bytes: got %v, want ErrNotFound", most, err)
+		}
 	}
 	if _, err := s.Log(t.Context(), r.ID); !errors.Is(err, registry.ErrNotFound) {
-		t.Errorf("got %v, want ErrNotFound", err)
+		t.Errorf("log: got %v, want ErrNotFound", err)
 	}
 }
 
-// TestTheLogLeavesOutWhatAFenceHasSkipped raises a revision between changes: the
-// log has what was changed, and nothing older than that of its slot.
-func TestTheLogLeavesOutWhatAFenceHasSkipped(t *testing.T) {
+// TestTheLogSkipsRevisionsOfFences raises the revision by fences between changes.
+// The log must have the changes of the newest revisions and no older ones.
+func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tskip"), Options{})
 	r := registry.Record{ID: storetest.NewID(), Body: body, Change: []byte("1")}
 	if _, err := s.Create(t.Context(), r); err != nil {
@@ -187,7 +196,7 @@ func TestTheLogLeavesOutWhatAFenceHasSkipped(t *testing.T) {
 	r.Revision = 1
 	for r.Revision < registry.MaxLog+3 {
 		if r.Revision == 3 || r.Revision == registry.MaxLog {
-			if err := (order{s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
+			if err := (feedStore{s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
 				t.Fatal(err)
 			}
 			r.Revision++
@@ -211,7 +220,7 @@ func TestTheLogLeavesOutWhatAFenceHasSkipped(t *testing.T) {
 			want = append(want, fmt.Sprintf("%d %d", revision, revision))
 		}
 	}
-	if strings.Join(got, ", ") != strings.Join(want, ", ") {
-		t.Errorf("got  %v\nwant %v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the log differs (-want +got):\n%s", diff)
 	}
 }

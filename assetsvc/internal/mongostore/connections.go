@@ -17,15 +17,15 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// connections is what the driver tells of its connections to each server, and
-// of which server takes writes.
+// connections collects the driver's events about its connections to each server
+// and about the primary, the server that takes writes.
 type connections struct {
 	mu        sync.Mutex
-	pools     map[string]*telemetry.Pool // by server; Idle is counted when it is asked for
+	pools     map[string]*telemetry.Pool // by server; poolStates fills Idle in
 	open      map[string]int64           // connections, by server
-	primary   string                     // the server that takes writes; empty: there is none
-	last      string                     // the last one that did
-	failovers int64                      // times that another one took over
+	primary   string                     // "": no primary is known
+	last      string                     // the last known primary
+	failovers int64                      // times that another server became primary
 	members   map[string]member          // by server
 }
 
@@ -33,8 +33,8 @@ func newConnections() *connections {
 	return &connections{pools: map[string]*telemetry.Pool{}, open: map[string]int64{}, members: map[string]member{}}
 }
 
-// pooled takes what happens to a connection.
-func (c *connections) pooled(e *event.PoolEvent) {
+// poolEvent records an event of a connection pool.
+func (c *connections) poolEvent(e *event.PoolEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.pools[e.Address]
@@ -69,8 +69,8 @@ func (c *connections) pooled(e *event.PoolEvent) {
 	}
 }
 
-// changed takes what has become of the servers.
-func (c *connections) changed(e *event.TopologyDescriptionChangedEvent) {
+// topologyChanged records the current servers and the primary.
+func (c *connections) topologyChanged(e *event.TopologyDescriptionChangedEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.primary = ""
@@ -90,8 +90,8 @@ func (c *connections) changed(e *event.TopologyDescriptionChangedEvent) {
 	c.last = c.primary
 }
 
-// told returns the pools, in the order of their servers.
-func (c *connections) told() []telemetry.Pool {
+// poolStates returns the pools, ordered by server.
+func (c *connections) poolStates() []telemetry.Pool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var pools []telemetry.Pool
@@ -103,7 +103,8 @@ func (c *connections) told() []telemetry.Pool {
 	return pools
 }
 
-// measure tells a meter of them, when it asks, until silence.
+// measure reports the connections and the primary to meter until silence is
+// called.
 func (c *connections) measure(meter metric.Meter) (silence func() error, err error) {
 	away, err1 := meter.Int64ObservableGauge("registry.store.away",
 		metric.WithDescription("1 while no server of the store is known that takes writes."))
@@ -127,7 +128,7 @@ func (c *connections) measure(meter metric.Meter) (silence func() error, err err
 	if err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
-	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameMongoDB, c.told)
+	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameMongoDB, c.poolStates)
 	if err != nil {
 		return nil, errors.Join(err, own.Unregister())
 	}

@@ -27,31 +27,41 @@ func TestMetricsFollowConnectionsAndThePrimary(t *testing.T) {
 	servers := func(kinds ...string) {
 		e := &event.TopologyDescriptionChangedEvent{}
 		for i, kind := range kinds {
-			e.NewDescription.Servers = append(e.NewDescription.Servers, event.ServerDescription{Addr: address.Address(fmt.Sprint("s", i)), Kind: kind})
+			server := event.ServerDescription{Addr: address.Address(fmt.Sprint("s", i)), Kind: kind}
+			e.NewDescription.Servers = append(e.NewDescription.Servers, server)
 		}
-		m.connections.changed(e)
+		m.connections.topologyChanged(e)
 	}
 	pool := func(types ...string) {
 		for _, kind := range types {
-			m.connections.pooled(&event.PoolEvent{Type: kind, Address: "s0", PoolOptions: &event.MonitorPoolOptions{MaxPoolSize: 7}, Reason: event.ReasonTimedOut})
+			m.connections.poolEvent(&event.PoolEvent{
+				Type: kind, Address: "s0", Reason: event.ReasonTimedOut,
+				PoolOptions: &event.MonitorPoolOptions{MaxPoolSize: 7},
+			})
 		}
 	}
+	const stable = " store.away=0 store.failovers=1"
 	must("store.away=1 store.failovers=0")
 	servers("RSPrimary", "RSSecondary")
 	must("store.away=0 store.failovers=0")
 	servers("Unknown", "RSSecondary")
 	must("store.away=1 store.failovers=0")
-	servers("RSPrimary", "RSSecondary") // the same is back
+	servers("RSPrimary", "RSSecondary") // the same primary again
 	must("store.away=0 store.failovers=0")
 	servers("Unknown", "RSPrimary")
 	must("store.away=0 store.failovers=1")
 
-	pool(event.ConnectionPoolCreated, event.ConnectionCheckOutStarted, event.ConnectionCheckOutStarted, event.ConnectionCheckOutStarted, event.ConnectionCreated, event.ConnectionCreated, event.ConnectionCheckedOut)
-	must("connection.count/idle=1 connection.count/used=1 connection.max=7 connection.pending_requests=2 connection.timeouts=0 store.away=0 store.failovers=1")
+	pool(event.ConnectionPoolCreated)
+	pool(event.ConnectionCheckOutStarted, event.ConnectionCheckOutStarted, event.ConnectionCheckOutStarted)
+	pool(event.ConnectionCreated, event.ConnectionCreated, event.ConnectionCheckedOut)
+	must("connection.count/idle=1 connection.count/used=1 connection.max=7 " +
+		"connection.pending_requests=2 connection.timeouts=0" + stable)
 	pool(event.ConnectionCheckOutFailed, event.ConnectionCheckedOut, event.ConnectionCheckedIn)
-	must("connection.count/idle=1 connection.count/used=1 connection.max=7 connection.pending_requests=0 connection.timeouts=1 store.away=0 store.failovers=1")
+	must("connection.count/idle=1 connection.count/used=1 connection.max=7 " +
+		"connection.pending_requests=0 connection.timeouts=1" + stable)
 	pool(event.ConnectionCheckedIn, event.ConnectionClosed, event.ConnectionClosed)
-	must("connection.count/idle=0 connection.count/used=0 connection.max=7 connection.pending_requests=0 connection.timeouts=1 store.away=0 store.failovers=1")
+	must("connection.count/idle=0 connection.count/used=0 connection.max=7 " +
+		"connection.pending_requests=0 connection.timeouts=1" + stable)
 	pool(event.ConnectionPoolClosed)
 	must("store.away=0 store.failovers=1")
 	if err := m.silence(); err != nil {
@@ -60,14 +70,14 @@ func TestMetricsFollowConnectionsAndThePrimary(t *testing.T) {
 	must("")
 }
 
-// collect returns all values that are told, sorted.
+// collect returns all reported values, sorted.
 func collect(t *testing.T, reader sdkmetric.Reader) string {
 	t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var values []string
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			var points []metricdata.DataPoint[int64]
@@ -82,10 +92,10 @@ func collect(t *testing.T, reader sdkmetric.Reader) string {
 				if state, ok := p.Attributes.Value("db.client.connection.state"); ok {
 					name += "/" + state.AsString()
 				}
-				told = append(told, fmt.Sprint(name, "=", p.Value))
+				values = append(values, fmt.Sprint(name, "=", p.Value))
 			}
 		}
 	}
-	slices.Sort(told)
-	return strings.Join(told, " ")
+	slices.Sort(values)
+	return strings.Join(values, " ")
 }

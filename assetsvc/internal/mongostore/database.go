@@ -16,7 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 )
 
-// database is the collections, and the sessions in which they are used.
+// database holds the collections and creates the sessions that use them.
 type database struct {
 	client  *mongo.Client
 	assets  *mongo.Collection
@@ -31,12 +31,12 @@ const (
 	defaultDatabase = "assetregistry"
 )
 
-// connect returns the database that uri names ("assetregistry" if it names
-// none). It does not wait for it to answer.
+// connect returns the database that uri names, or "assetregistry" if uri names
+// none. It does not wait for an answer.
 func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) (*database, error) {
 	parsed, err := connstring.ParseAndValidate(uri)
 	if err != nil {
-		return nil, errors.New("the address of the MongoDB store is malformed") // the error may quote a password
+		return nil, errors.New("the address of the MongoDB store is malformed") // err may quote a password
 	}
 	name := parsed.Database
 	if name == "" {
@@ -66,8 +66,17 @@ func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) 
 	}, nil
 }
 
-// do runs operations of the database in a session that comes after everything
-// this process has seen, with a deadline for them together.
+func (d *database) disconnect() error {
+	ctx, cancel := context.WithTimeout(context.Background(), d.timeout)
+	defer cancel()
+	if err := d.client.Disconnect(ctx); err != nil {
+		return fmt.Errorf("disconnect from MongoDB: %w", err)
+	}
+	return nil
+}
+
+// do runs operations in one session, with one deadline for all of them. The
+// session sees everything that this process has seen before.
 func (d *database) do(ctx context.Context, operations func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
@@ -82,11 +91,12 @@ func (d *database) do(ctx context.Context, operations func(context.Context) erro
 		}
 	}
 	err = operations(mongo.NewSessionContext(ctx, session))
-	d.saw(session.OperationTime())
+	d.advance(session.OperationTime())
 	return err
 }
 
-func (d *database) saw(t *bson.Timestamp) {
+// advance moves seen forward to t. A nil t changes nothing.
+func (d *database) advance(t *bson.Timestamp) {
 	for t != nil {
 		seen := d.seen.Load()
 		if seen != nil && seen.Compare(*t) >= 0 || d.seen.CompareAndSwap(seen, t) {
@@ -95,51 +105,51 @@ func (d *database) saw(t *bson.Timestamp) {
 	}
 }
 
-// errForeign: the database holds something else.
+// errForeign is returned for a database that holds other data than assets.
 var errForeign = errors.New("the MongoDB database holds data of another format")
 
-// indexes are those of the feed, by mode and of all.
+// indexes are the indexes of the feed: of one mode, and of all modes.
 var indexes = []bson.D{
 	{{Key: "listed", Value: 1}, {Key: "test", Value: 1}, {Key: "position", Value: 1}},
 	{{Key: "listed", Value: 1}, {Key: "position", Value: 1}},
 }
 
-// prepare makes the indexes and the clock where they are missing. It may be
-// repeated, and done by several processes at once.
+// prepare creates the indexes and the clock if they are missing. It may be
+// repeated, and several processes may run it at once.
 func (d *database) prepare(ctx context.Context) error {
 	return d.do(ctx, func(ctx context.Context) error {
 		if _, err := d.clocks.InsertOne(ctx, newClock()); err != nil && !mongo.IsDuplicateKeyError(err) {
-			return fmt.Errorf("make clock: %w", err)
+			return fmt.Errorf("create clock: %w", err)
 		}
-		now, err := d.readClock(ctx, bson.D{{Key: "format", Value: 1}})
+		now, err := d.readClock(ctx, only("format"))
 		if err != nil {
 			return err
 		}
 		if now.Format != format {
 			return fmt.Errorf("%w: %q, not %q", errForeign, now.Format, format)
 		}
-		return d.makeIndexes(ctx)
+		return d.createIndexes(ctx)
 	})
 }
 
-// makeIndexes makes them one by one: the rig cannot make two at once that are there.
-func (d *database) makeIndexes(ctx context.Context) error {
+// createIndexes creates one index at a time: the MongoDB server of the tests
+// fails to create several at once if they exist.
+func (d *database) createIndexes(ctx context.Context) error {
 	for _, fields := range indexes {
 		if _, err := d.assets.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: fields}); err != nil {
-			return fmt.Errorf("make index: %w", err)
+			return fmt.Errorf("create index: %w", err)
 		}
 	}
 	return nil
 }
 
-// takeNumbers takes count numbers of a day and returns the first.
+// takeNumbers reserves count numbers of a day and returns the first.
 func (d *database) takeNumbers(ctx context.Context, day string, count int) (first int, err error) {
 	var after struct {
 		Last int64 `bson:"last"`
 	}
 	err = d.do(ctx, func(ctx context.Context) error {
-		return d.days.FindOneAndUpdate(ctx,
-			bson.D{{Key: "_id", Value: day}},
+		return d.days.FindOneAndUpdate(ctx, withID(day),
 			bson.D{{Key: "$inc", Value: bson.D{{Key: "last", Value: int64(count)}}}},
 			options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After),
 		).Decode(&after)

@@ -11,43 +11,43 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// document is an asset as it is stored. A void has an id and a negative
-// revision, and nothing else: so no guard matches it, and no page has it.
+// document is a stored asset, or a void. A void has only an id and a negative
+// revision, so no guard matches it and no page shows it.
 type document struct {
 	ID       string       `bson:"_id"`
 	Position int64        `bson:"position"` // µs since the Unix epoch
 	Revision int64        `bson:"revision"`
 	Listed   bool         `bson:"listed"`
 	Test     bool         `bson:"test"`
-	State    asset.Status `bson:"state,omitempty"` // none: of a void, and of what was written before there were any
+	State    asset.Status `bson:"state,omitempty"` // voids and documents of earlier versions have none
 	Sealed   string       `bson:"sealed"`
 	Origin   string       `bson:"origin,omitempty"`
 	Body     []byte       `bson:"body"`
-	// Size is the length of Body, so that it is known before Body is read. Nil:
-	// a version wrote the document that did not know it (addSizes).
+	// Size is the length of Body, to select documents without reading Body.
+	// Documents of earlier versions have none until addSizes adds it.
 	Size *int64 `bson:"size,omitempty"`
-	// Trail has the position that made a revision, at the revision's slot,
-	// for the newest of each slot. Revisions that a fence made have none.
+	// Trail maps a slot to the position of the newest change in that slot. The
+	// slot follows from the revision. Revisions made by fences are not in it.
 	Trail map[string]int64 `bson:"trail"`
-	// Log has the change that made a revision, at the revision's slot, as the trail.
+	// Log maps a slot to the newest change in that slot (newLog).
 	Log map[string][]byte `bson:"log,omitempty"`
 }
 
-// voidRevision is so low that no number of fences raises it to a real one.
+// voidRevision is the revision of a new void. It is so low that fences, which
+// raise it by one each, never make it a real revision.
 const voidRevision = math.MinInt64 / 2
 
 func (d document) isVoid() bool { return d.Revision < 0 }
 
-// trailSlots is how many of its newest changes a document remembers. A writer
-// looks its changes up within seconds of writing them.
+// trailSlots is the number of newest changes in a trail. A writer looks its
+// changes up within seconds of writing them.
 const trailSlots = 16
 
-// slotOf returns where the trail has the change that a write makes.
+// slotOf returns the slot of the trail for the change that a write makes.
 func slotOf(w feed.Write) string { return fmt.Sprint((w.Revision + 1) % trailSlots) }
 
-// landed tells by its trail whether a write was applied to d. Positions in a
-// slot only ever rise, and it takes as many revisions as there are slots until
-// one is used again.
+// landed tells from the trail of d whether a write was applied. Positions in a
+// slot only rise, and a slot is used again only after trailSlots revisions.
 func (d document) landed(w feed.Write) feed.Answer {
 	switch at := d.Trail[slotOf(w)]; {
 	case at == w.Position:
@@ -59,7 +59,7 @@ func (d document) landed(w feed.Write) feed.Answer {
 	}
 }
 
-// newDocument is what a write that creates an asset inserts.
+// newDocument returns the document that creates an asset.
 func newDocument(w feed.Write, r registry.Record) document {
 	return document{
 		ID:       w.ID,
@@ -77,9 +77,9 @@ func newDocument(w feed.Write, r registry.Record) document {
 	}
 }
 
-// update is what a write that changes an asset sets.
+// update returns the update that changes an asset.
 func update(w feed.Write, r registry.Record) bson.D {
-	set := bson.D{
+	fields := bson.D{
 		{Key: "position", Value: w.Position},
 		{Key: "revision", Value: w.Revision + 1},
 		{Key: "listed", Value: r.Listed},
@@ -91,10 +91,10 @@ func update(w feed.Write, r registry.Record) bson.D {
 		{Key: "size", Value: sizeOf(r)},
 		{Key: "trail." + slotOf(w), Value: w.Position},
 	}
-	for slot, kept := range newLog(registry.Revision{Revision: w.Revision + 1, Position: w.Position, Change: r.Change}) {
-		set = append(set, bson.E{Key: "log." + slot, Value: kept})
+	for slot, entry := range newLog(registry.Revision{Revision: w.Revision + 1, Position: w.Position, Change: r.Change}) {
+		fields = append(fields, bson.E{Key: "log." + slot, Value: entry})
 	}
-	return bson.D{{Key: "$set", Value: set}}
+	return set(fields...)
 }
 
 func sizeOf(r registry.Record) *int64 {

@@ -15,21 +15,24 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// importing is the format of a database into which assets are being moved. No
-// asset service takes it for its own until Finish.
+// importing is the format of a database during an import. Asset services refuse
+// it until Finish.
 const importing = "asset-registry assets 1, being moved in"
 
-// importTimeout is how long one operation of a move may take.
+// importTimeout is the timeout of one operation of an import.
 const importTimeout = time.Minute
 
-// ErrInUse: assets can only be moved into a database that has none of its own.
+// ErrInUse is returned for a database that already has assets: an import needs
+// an empty one.
 var ErrInUse = errors.New("the MongoDB database holds assets already; name another one")
 
-// Import moves assets in, with the positions and revisions that they have.
-// Each step may be repeated.
+// Import copies assets into a new database, with their positions and revisions.
+// Call Put for all assets, then Check for all, Numbers, Finish and Close. Each
+// step may be repeated.
 type Import struct{ db *database }
 
-// OpenImport begins a move, or goes on with one that was interrupted.
+// OpenImport begins an import into the database that uri names, or continues an
+// interrupted one. It returns ErrInUse if the database has assets of its own.
 func OpenImport(ctx context.Context, uri string) (*Import, error) {
 	db, err := connect(uri, importTimeout)
 	if err != nil {
@@ -46,16 +49,16 @@ func (i *Import) begin(ctx context.Context) error {
 	fresh := newClock()
 	fresh.Format = importing
 	if _, err := i.db.clocks.InsertOne(ctx, fresh); err != nil && !mongo.IsDuplicateKeyError(err) {
-		return fmt.Errorf("make clock: %w", err)
+		return fmt.Errorf("create clock: %w", err)
 	}
-	// A database that an asset service has only prepared is as good as a new one.
+	// Without a position the database is empty: an asset service has only prepared it.
 	_, err := i.db.clocks.UpdateOne(ctx,
-		bson.D{{Key: "_id", Value: clockID}, {Key: "format", Value: format}, {Key: "last", Value: int64(0)}},
-		bson.D{{Key: "$set", Value: bson.D{{Key: "format", Value: importing}}}})
+		append(withID(clockID), bson.E{Key: "format", Value: format}, bson.E{Key: "last", Value: int64(0)}),
+		set(bson.E{Key: "format", Value: importing}))
 	if err != nil {
 		return fmt.Errorf("take database: %w", err)
 	}
-	now, err := i.db.readClock(ctx, bson.D{{Key: "format", Value: 1}})
+	now, err := i.db.readClock(ctx, only("format"))
 	switch {
 	case err != nil:
 		return err
@@ -64,29 +67,31 @@ func (i *Import) begin(ctx context.Context) error {
 	case now.Format != importing:
 		return fmt.Errorf("%w: %q", errForeign, now.Format)
 	}
-	return i.db.makeIndexes(ctx)
+	return i.db.createIndexes(ctx)
 }
 
-// Put stores assets as they are, where they are not there yet.
+// Put stores assets. It replaces those that an earlier attempt stored and that
+// have changed at the source since.
 func (i *Import) Put(ctx context.Context, records []registry.History) error {
 	there, err := i.read(ctx, records)
 	if err != nil {
 		return err
 	}
 	var missing []any
-	var different []mongo.WriteModel // what was moved before, and changed at its source since
+	var different []mongo.WriteModel
 	for _, r := range records {
 		switch found, known := there[r.ID]; {
 		case !known:
-			missing = append(missing, moved(r))
+			missing = append(missing, imported(r))
 		case !same(found, r):
-			different = append(different, mongo.NewReplaceOneModel().SetFilter(bson.D{{Key: "_id", Value: r.ID}}).SetReplacement(moved(r)))
+			replace := mongo.NewReplaceOneModel().SetFilter(withID(r.ID)).SetReplacement(imported(r))
+			different = append(different, replace)
 		}
 	}
 	return i.db.do(ctx, func(ctx context.Context) error {
 		if len(missing) > 0 {
 			_, err := i.db.assets.InsertMany(ctx, missing, options.InsertMany().SetOrdered(false))
-			if err != nil && !onlyDuplicates(err) { // those come from an attempt before, late; Check sees to them
+			if err != nil && !onlyDuplicates(err) { // a late write of an earlier attempt; Check compares it
 				return fmt.Errorf("store assets: %w", err)
 			}
 		}
@@ -99,20 +104,31 @@ func (i *Import) Put(ctx context.Context, records []registry.History) error {
 	})
 }
 
-// moved is a document that was written elsewhere: it has no trail.
-func moved(r registry.History) document {
+// imported returns the document of an asset. Its trail is empty, because no writer
+// of this database made its revisions.
+func imported(r registry.History) document {
 	return document{
-		ID: r.ID, Position: r.Position, Revision: r.Revision, Listed: r.Listed, Test: r.Test, State: r.State,
-		Sealed: r.Sealed, Origin: r.Origin, Body: r.Body, Size: sizeOf(r.Record),
-		Trail: map[string]int64{}, Log: newLog(r.Log...),
+		ID:       r.ID,
+		Position: r.Position,
+		Revision: r.Revision,
+		Listed:   r.Listed,
+		Test:     r.Test,
+		State:    r.State,
+		Sealed:   r.Sealed,
+		Origin:   r.Origin,
+		Body:     r.Body,
+		Size:     sizeOf(r.Record),
+		Trail:    map[string]int64{},
+		Log:      newLog(r.Log...),
 	}
 }
 
-// Numbers stores the newest number of each day.
+// Numbers stores the newest number of each day. It lowers none.
 func (i *Import) Numbers(ctx context.Context, days map[string]int) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		for day, number := range days {
-			_, err := i.db.days.UpdateOne(ctx, bson.D{{Key: "_id", Value: day}}, bson.D{{Key: "$max", Value: bson.D{{Key: "last", Value: int64(number)}}}}, options.UpdateOne().SetUpsert(true))
+			raise := bson.D{{Key: "$max", Value: bson.D{{Key: "last", Value: int64(number)}}}}
+			_, err := i.db.days.UpdateOne(ctx, withID(day), raise, options.UpdateOne().SetUpsert(true))
 			if err != nil {
 				return fmt.Errorf("store numbers of %s: %w", day, err)
 			}
@@ -121,8 +137,8 @@ func (i *Import) Numbers(ctx context.Context, days map[string]int) error {
 	})
 }
 
-// Check compares what is there with records, and returns an error for the first
-// that differs.
+// Check compares the stored assets with records and returns an error for the
+// first that differs.
 func (i *Import) Check(ctx context.Context, records []registry.History) error {
 	there, err := i.read(ctx, records)
 	if err != nil {
@@ -130,25 +146,22 @@ func (i *Import) Check(ctx context.Context, records []registry.History) error {
 	}
 	for _, want := range records {
 		if found, known := there[want.ID]; !known || !same(found, want) {
-			return fmt.Errorf("asset %s is not there as it was", want.ID)
+			return fmt.Errorf("asset %s differs from its source after the import", want.ID)
 		}
 	}
 	return nil
 }
 
-// read returns what is there under the ids of records.
+// read returns the stored assets with the ids of records, by id.
 func (i *Import) read(ctx context.Context, records []registry.History) (map[string]registry.History, error) {
 	ids := make([]string, len(records))
 	for at, r := range records {
 		ids[at] = r.ID
 	}
 	var found []document
-	err := i.db.do(ctx, func(ctx context.Context) error {
-		cursor, err := i.db.assets.Find(ctx, withIDs(ids))
-		if err != nil {
-			return err
-		}
-		return cursor.All(ctx, &found)
+	err := i.db.do(ctx, func(ctx context.Context) (err error) {
+		found, err = i.db.page(ctx, withIDs(ids), options.Find())
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read assets back: %w", err)
@@ -165,15 +178,16 @@ func (i *Import) read(ctx context.Context, records []registry.History) (map[stri
 }
 
 func same(a, b registry.History) bool {
-	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Listed == b.Listed && a.Test == b.Test &&
+	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision &&
+		a.Listed == b.Listed && a.Test == b.Test &&
 		a.Sealed == b.Sealed && a.Origin == b.Origin && bytes.Equal(a.Body, b.Body) &&
 		slices.EqualFunc(a.Log, b.Log, func(x, y registry.Revision) bool {
 			return x.Revision == y.Revision && x.Position == y.Position && bytes.Equal(x.Change, y.Change)
 		})
 }
 
-// Finish hands the database over to asset services, if it has so many assets
-// and nothing else. Positions given from then on are above last.
+// Finish lets asset services use the database if it has exactly the given number
+// of assets. Later positions are above last.
 func (i *Import) Finish(ctx context.Context, assets int, last int64) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		count, err := i.db.assets.CountDocuments(ctx, bson.D{})
@@ -181,24 +195,20 @@ func (i *Import) Finish(ctx context.Context, assets int, last int64) error {
 			return fmt.Errorf("count assets: %w", err)
 		}
 		if count != int64(assets) {
-			return fmt.Errorf("there are %d assets, not %d", count, assets)
+			return fmt.Errorf("the database has %d assets, not %d", count, assets)
 		}
 		result, err := i.db.clocks.UpdateOne(ctx,
-			bson.D{{Key: "_id", Value: clockID}, {Key: "format", Value: importing}},
-			bson.D{{Key: "$set", Value: bson.D{{Key: "format", Value: format}, {Key: "last", Value: last}}}})
+			append(withID(clockID), bson.E{Key: "format", Value: importing}),
+			set(bson.E{Key: "format", Value: format}, bson.E{Key: "last", Value: last}))
 		if err != nil {
-			return fmt.Errorf("hand database over: %w", err)
+			return fmt.Errorf("finish import: %w", err)
 		}
 		if result.MatchedCount != 1 {
-			return errors.New("the database was taken by somebody else meanwhile")
+			return errors.New("another process has changed the database during the import")
 		}
 		return nil
 	})
 }
 
 // Close disconnects.
-func (i *Import) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), importTimeout)
-	defer cancel()
-	return i.db.client.Disconnect(ctx)
-}
+func (i *Import) Close() error { return i.db.disconnect() }

@@ -15,24 +15,25 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// metrics are what operators watch the feed and the store by.
+// metrics are the metrics of the feed and the store.
 type metrics struct {
-	batch  metric.Int64Histogram // changes written together
-	open   metric.Int64Gauge     // batches in flight, of all asset services
+	batch  metric.Int64Histogram // changes in a batch
+	open   metric.Int64Gauge     // open batches of all asset services
 	lag    metric.Float64Gauge   // s from the horizon to the newest position
 	fences metric.Int64Counter   // stalled batches that this process has fenced
 	lead   metric.Float64Gauge   // s that this machine's clock is ahead of the store's
 
 	operations  *telemetry.Operations
 	connections *connections
-	silence     func() error // ends what is told of the connections
+	silence     func() error // ends the metrics of the connections
 }
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{connections: newConnections()}
 	var errs [6]error
 	m.batch, errs[0] = meter.Int64Histogram("registry.feed.batch.size", metric.WithUnit("{change}"),
-		metric.WithDescription("Changes written together."), metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
+		metric.WithDescription("Changes written together."),
+		metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
 	m.open, errs[1] = meter.Int64Gauge("registry.feed.batches.open", metric.WithUnit("{batch}"),
 		metric.WithDescription("Batches in flight, of all asset services."))
 	m.lag, errs[2] = meter.Float64Gauge("registry.feed.horizon.lag", metric.WithUnit("s"),
@@ -50,20 +51,21 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	return m, err
 }
 
-// looked records what the watcher saw.
-func (m *metrics) looked(ctx context.Context, now feed.Clock, fenced int) {
+// recordClock records a look of the watcher: the clock and the fenced batches.
+func (m *metrics) recordClock(ctx context.Context, now feed.Clock, fenced int) {
 	m.open.Record(ctx, int64(len(now.Open)))
 	m.lag.Record(ctx, (time.Duration(now.Last-now.Horizon()) * time.Microsecond).Seconds())
 	m.fences.Add(ctx, int64(fenced))
 }
 
-// monitors is what the driver tells of itself to; commands it tells also others of.
+// monitors returns the client options that report the driver's commands and
+// connections to m. Commands are reported to also as well, unless it is nil.
 func (m *metrics) monitors(also *event.CommandMonitor) *options.ClientOptions {
 	return options.Client().
 		SetMonitor(tracing(m.operations, also)).
-		SetPoolMonitor(&event.PoolMonitor{Event: m.connections.pooled}).
+		SetPoolMonitor(&event.PoolMonitor{Event: m.connections.poolEvent}).
 		SetServerMonitor(&event.ServerMonitor{
-			TopologyDescriptionChanged: m.connections.changed,
-			ServerHeartbeatSucceeded:   m.connections.beaten,
+			TopologyDescriptionChanged: m.connections.topologyChanged,
+			ServerHeartbeatSucceeded:   m.connections.heartbeat,
 		})
 }

@@ -1,28 +1,33 @@
 // Package mongostore keeps assets and their feed in MongoDB, for any number of
 // asset services at once.
 //
-// The order of changes is the business of package feed; here are the few
-// operations on single documents that it is made of (order.go), and the
-// reads. What is written is acknowledged by a majority of the replica set, with
-// its journal, and read back as of a majority, in sessions that are causally
-// consistent with all that this process has seen; so neither a change of the
-// primary nor a crash of a member takes an acknowledged write back. There are
-// no transactions, pipeline updates or expressions: whatever speaks MongoDB's
-// protocol and keeps a document's operations atomic will do.
+// Package feed orders the changes. This package implements the operations on
+// single documents that the feed needs (feedstore.go), and the reads.
+//
+// Durability: a majority of the replica set acknowledges each write, with its
+// journal. Reads use the majority read concern, in sessions that are causally
+// consistent with everything this process has seen. So an acknowledged write
+// survives a change of the primary and the crash of a member.
+//
+// The package uses no transactions, pipeline updates or expressions. Any server
+// works that speaks MongoDB's protocol and updates a document atomically.
 //
 // Collections:
 //
 //   - assets: one document for each asset (document.go).
-//   - clock: one document, the clock: the newest position, and for each writer
-//     the first position of its batch in flight, under open, and the ids in
-//     it, under ids. They are apart because readers need only the former.
+//   - clock: one document. It has the newest position, under open the first
+//     position of each writer's open batch, and under ids the documents of
+//     that batch. They are separate fields because readers need only open.
 //   - numbers: for each day the newest number given to an asset.
-//   - census: one document, how many assets are in each state (census.go).
+//   - census: one document with the number of assets in each state (census.go).
 //
-// A page is a range of an index and needs no sort. `db.assets.find({listed:
-// true, test: false, position: {$gt: 0, $lte: NumberLong("9000000000000000")}})
-// .sort({position: 1}).limit(100).explain()` has IXSCAN and FETCH under LIMIT,
-// and no SORT.
+// A page is a range of an index and needs no sort. In mongosh,
+//
+//	db.assets.find({listed: true, test: false,
+//	  position: {$gt: 0, $lte: NumberLong("9000000000000000")}})
+//	  .sort({position: 1}).limit(100).explain()
+//
+// shows IXSCAN and FETCH under LIMIT, and no SORT.
 package mongostore
 
 import (
@@ -31,6 +36,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,50 +55,24 @@ const (
 )
 
 const (
-	maxBatch      = 256                   // changes written together at most
-	pause         = 50 * time.Millisecond // before a failed operation of the writer is repeated
-	beginInterval = time.Second           // between attempts to begin with a store that does not answer
-	looksPerLease = 6                     // of the watcher
+	maxBatch        = 256                   // most changes in one batch
+	writerPause     = 50 * time.Millisecond // before the writer repeats a failed operation
+	prepareInterval = time.Second           // between attempts to prepare a store that does not answer
+	looksPerLease   = 6                     // of the watcher
 )
 
-// Options of a store. Fields that say so may be left zero.
+// Options configure a store. Now and Log are required; the zero values of the
+// others work.
 type Options struct {
 	Now     func() time.Time // wall clock that positions follow
 	Log     *slog.Logger
-	Timeout time.Duration         // longest time for one operation of the database; 0: 2 s
-	Lease   time.Duration         // how long another process's batch may stall before it is fenced; 0: 3 s
-	Meter   metric.Meter          // measures feed and store; nil: nothing does
-	Monitor *event.CommandMonitor // is told of each command to the database; nil: nobody is
+	Timeout time.Duration         // of one operation of the database; 0: 2 s
+	Lease   time.Duration         // a batch that stays open longer is fenced; 0: 3 s
+	Meter   metric.Meter          // gets the metrics of the feed and the store; nil: no metrics
+	Monitor *event.CommandMonitor // hears of each command to the database; nil: nobody does
 }
 
-// Store is a registry.Store in a MongoDB database.
-type Store struct {
-	db      *database
-	log     *slog.Logger
-	failed  func(error) // logs what the store fails, as a state
-	time    *storeTime
-	metrics *metrics
-	writer  *feed.Writer
-	numbers *numbers
-	census  *census
-	silence func() error // ends what is told of the census
-
-	stop    context.CancelFunc // of what runs in the background
-	running sync.WaitGroup
-	once    sync.Once
-	err     error // of closing
-
-	mu     sync.RWMutex // held for reading by each write under way
-	closed bool
-}
-
-var errClosed = errors.New("the store is closed")
-
-// Open returns a store in the database that uri names ("assetregistry" if it
-// names none), and makes its indexes where they are missing. A database that
-// does not answer is no error: the store goes on trying, and answers with
-// errors until it does. One whose data is not ours is.
-func Open(ctx context.Context, uri string, o Options) (*Store, error) {
+func (o Options) withDefaults() Options {
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
@@ -102,54 +82,104 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	if o.Meter == nil {
 		o.Meter = noop.NewMeterProvider().Meter("")
 	}
-	counted, err := newMetrics(o.Meter)
+	return o
+}
+
+// Store is a registry.Store in a MongoDB database. It is safe for concurrent use.
+type Store struct {
+	db      *database
+	log     *slog.Logger
+	failed  func(error) // logs failed operations, as one lasting state
+	time    *storeTime
+	metrics *metrics
+	writer  *feed.Writer
+	numbers *numbers
+	census  *census
+
+	stop    context.CancelFunc // ends the background work
+	running sync.WaitGroup     // the background work
+	closers []func() error     // release what newStore opened; run in reverse
+	once    sync.Once
+	err     error // result of Close
+
+	mu     sync.RWMutex // each write under way holds it for reading
+	closed bool
+}
+
+var errClosed = errors.New("the store is closed")
+
+// Open returns a store in the database that uri names, or in "assetregistry" if
+// uri names none. It creates missing indexes. It returns errForeign if the
+// database holds other data. If the database does not answer, Open succeeds: the
+// store keeps trying, and its methods return errors until it gets through.
+func Open(ctx context.Context, uri string, o Options) (*Store, error) {
+	o = o.withDefaults()
+	s, err := newStore(uri, o)
 	if err != nil {
 		return nil, err
 	}
-	db, err := connect(uri, o.Timeout, counted.monitors(o.Monitor))
-	if err != nil {
-		return nil, errors.Join(err, counted.silence())
+	prepared := s.prepare(ctx)
+	if errors.Is(prepared, errForeign) {
+		return nil, errors.Join(prepared, s.release())
 	}
+	s.start(ctx, o.Lease, prepared)
+	return s, nil
+}
+
+// newStore returns a store that has sent nothing to the database yet.
+func newStore(uri string, o Options) (_ *Store, err error) {
 	s := &Store{
-		db:      db,
-		log:     o.Log,
-		failed:  failurelog.New(o.Log, "the store fails operations; they are repeated or looked into").Failed,
-		time:    &storeTime{own: o.Now, log: o.Log},
-		metrics: counted,
-		numbers: newNumbers(db.takeNumbers),
+		log:    o.Log,
+		failed: failurelog.New(o.Log, "operations of the store fail; they are retried or fenced").Failed,
+		time:   &storeTime{own: o.Now, log: o.Log},
 	}
-	s.census = newCensus(db, s.time.own)
-	if s.silence, err = s.census.measure(o.Meter); err != nil {
-		return nil, errors.Join(err, db.client.Disconnect(context.WithoutCancel(ctx)), counted.silence())
+	if s.metrics, err = newMetrics(o.Meter); err != nil {
+		return nil, err
 	}
-	s.writer = feed.NewWriter(order{db}, feed.Options{
-		Name: "w" + rand.Text(), Now: s.time.now, MaxBatch: maxBatch, Timeout: o.Timeout, Pause: pause,
-		Batch:  s.beginBatch,
-		Failed: s.failed,
-	})
-	begun := s.begin(ctx)
-	if errors.Is(begun, errForeign) {
-		return nil, errors.Join(begun, db.client.Disconnect(context.WithoutCancel(ctx)), counted.silence(), s.silence())
+	s.closers = append(s.closers, s.metrics.silence)
+	if s.db, err = connect(uri, o.Timeout, s.metrics.monitors(o.Monitor)); err != nil {
+		return nil, errors.Join(err, s.release())
 	}
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s.stop = stop
-	s.running.Go(func() {
-		if begun != nil {
-			o.Log.Warn("the store does not answer yet", "error", begun)
-			s.keepBeginning(background)
-		}
-		s.writer.Run(background)
-	})
-	s.running.Go(func() { s.addSizes(background) })
-	s.running.Go(func() { s.watch(background, o.Lease) })
-	s.running.Go(func() {
-		s.census.keep(background, func(err error) { o.Log.Warn("the assets could not be counted", "error", err) })
+	s.closers = append(s.closers, s.db.disconnect)
+	s.numbers = newNumbers(s.db.takeNumbers)
+	s.census = newCensus(s.db, s.time.own)
+	silence, err := s.census.measure(o.Meter)
+	if err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	s.closers = append(s.closers, silence)
+	s.writer = feed.NewWriter(feedStore{s.db}, feed.Options{
+		Name:     "w" + rand.Text(),
+		Now:      s.time.now,
+		MaxBatch: maxBatch,
+		Timeout:  o.Timeout,
+		Pause:    writerPause,
+		Batch:    s.beginBatch,
+		Failed:   s.failed,
 	})
 	return s, nil
 }
 
-// begin does what has to be done before anything is written.
-func (s *Store) begin(ctx context.Context) error {
+// start starts the background work. The writer begins once the database is
+// prepared; prepared is the result of the first attempt.
+func (s *Store) start(ctx context.Context, lease time.Duration, prepared error) {
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.running.Go(func() {
+		if prepared != nil {
+			s.log.Warn("the store does not answer yet", "error", prepared)
+			s.keepPreparing(ctx)
+		}
+		s.writer.Run(ctx)
+	})
+	s.running.Go(func() { s.addSizes(ctx) })
+	s.running.Go(func() { s.watch(ctx, lease) })
+	s.running.Go(func() {
+		s.census.keep(ctx, func(err error) { s.log.Warn("counting the assets failed", "error", err) })
+	})
+}
+
+// prepare does what must be done before the first write.
+func (s *Store) prepare(ctx context.Context) error {
 	if err := s.db.prepare(ctx); err != nil {
 		return err
 	}
@@ -157,9 +187,9 @@ func (s *Store) begin(ctx context.Context) error {
 	return err
 }
 
-// keepBeginning repeats begin until it succeeds or ctx is done.
-func (s *Store) keepBeginning(ctx context.Context) {
-	tick := time.NewTicker(beginInterval)
+// keepPreparing repeats prepare until it succeeds or ctx is done.
+func (s *Store) keepPreparing(ctx context.Context) {
+	tick := time.NewTicker(prepareInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -167,7 +197,7 @@ func (s *Store) keepBeginning(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		switch err := s.begin(ctx); {
+		switch err := s.prepare(ctx); {
 		case err == nil:
 			s.log.Info("the store answers now")
 			return
@@ -177,7 +207,7 @@ func (s *Store) keepBeginning(ctx context.Context) {
 	}
 }
 
-// Ready returns nil when the database answers and is prepared.
+// Ready returns nil if the database answers and is prepared.
 func (s *Store) Ready(ctx context.Context) error {
 	return s.db.do(ctx, func(ctx context.Context) error {
 		_, err := s.db.readClock(ctx, horizonFields)
@@ -185,7 +215,8 @@ func (s *Store) Ready(ctx context.Context) error {
 	})
 }
 
-// Close waits for the writes under way, refuses others, and disconnects.
+// Close waits for the writes under way, refuses later ones and disconnects.
+// Later calls return the result of the first.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.mu.Lock()
@@ -193,20 +224,23 @@ func (s *Store) Close() error {
 		s.mu.Unlock()
 		s.stop()
 		s.running.Wait()
-		ctx, cancel := context.WithTimeout(context.Background(), s.db.timeout)
-		defer cancel()
-		if err := s.db.client.Disconnect(ctx); err != nil {
-			s.err = fmt.Errorf("disconnect from MongoDB: %w", err)
-		}
-		s.err = errors.Join(s.err, s.metrics.silence(), s.silence())
+		s.err = s.release()
 	})
 	return s.err
 }
 
-// watch fences batches that stall, and keeps an eye on the store's clock, until
-// ctx is done.
+func (s *Store) release() error {
+	var errs []error
+	for _, release := range slices.Backward(s.closers) {
+		errs = append(errs, release())
+	}
+	return errors.Join(errs...)
+}
+
+// watch fences stalled batches and compares this machine's clock with the
+// store's, until ctx is done.
 func (s *Store) watch(ctx context.Context, lease time.Duration) {
-	watcher := feed.NewWatcher(order{s.db}, lease, time.Now)
+	watcher := feed.NewWatcher(feedStore{s.db}, lease, time.Now)
 	tick := time.NewTicker(lease / looksPerLease)
 	defer tick.Stop()
 	for {
@@ -222,10 +256,10 @@ func (s *Store) watch(ctx context.Context, lease time.Duration) {
 		case err != nil:
 			s.failed(fmt.Errorf("look for stalled batches: %w", err))
 		case fenced > 0:
-			s.log.Warn("fenced batches of writers that stalled", "batches", fenced)
+			s.log.Warn("fenced stalled batches", "batches", fenced)
 		}
 		if err == nil {
-			s.metrics.looked(ctx, now, fenced)
+			s.metrics.recordClock(ctx, now, fenced)
 		}
 		lead, err := s.time.measure(ctx, s.db)
 		if err != nil {

@@ -1,21 +1,26 @@
 package mongostore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"regexp"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/mongotest"
 )
 
-// rigTimeout suits the rig, which takes its time.
+// rigTimeout suits the slow MongoDB server of the tests.
 const rigTimeout = 20 * time.Second
 
 func opener(server *mongotest.Server) storetest.Opener {
@@ -32,7 +37,8 @@ func open(t *testing.T, server *mongotest.Server, name string, now func() time.T
 	t.Helper()
 	database := "t" + notInNames.ReplaceAllString(t.Name(), "")
 	database = database[max(0, len(database)-40):] + name
-	s, err := Open(t.Context(), server.URI(t, database), Options{Now: now, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Timeout: rigTimeout})
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	s, err := Open(t.Context(), server.URI(t, database), Options{Now: now, Log: log, Timeout: rigTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +61,15 @@ func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Position = position
+		r.Position, r.Revision = position, 1
 		there = append(there, r)
 	}
-	err := s.db.do(t.Context(), func(ctx context.Context) error { // as the version before left it
-		if _, err := s.db.clocks.UpdateOne(ctx, bson.D{{Key: "_id", Value: clockID}}, bson.D{{Key: "$unset", Value: bson.D{{Key: "sized", Value: ""}}}}); err != nil {
+	unset := func(field string) bson.D { return bson.D{{Key: "$unset", Value: bson.D{{Key: field, Value: ""}}}} }
+	err := s.db.do(t.Context(), func(ctx context.Context) error { // a database of an earlier version
+		if _, err := s.db.clocks.UpdateOne(ctx, withID(clockID), unset("sized")); err != nil {
 			return err
 		}
-		_, err := s.db.assets.UpdateMany(ctx, bson.D{}, bson.D{{Key: "$unset", Value: bson.D{{Key: "size", Value: ""}}}})
+		_, err := s.db.assets.UpdateMany(ctx, bson.D{}, unset("size"))
 		return err
 	})
 	if err != nil {
@@ -71,16 +78,60 @@ func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 	if _, err := s.Get(t.Context(), there[0].ID, 100); !errors.Is(err, registry.ErrLarge) {
 		t.Errorf("an asset of unknown size: got %v, want ErrLarge", err)
 	}
-	if page, err := s.Page(t.Context(), registry.Query{Limit: 100, Bodies: registry.MaxAsset}); err != nil || len(page) != 1 {
+	bodies := registry.Query{Limit: 100, Bodies: registry.MaxAsset}
+	if page, err := s.Page(t.Context(), bodies); err != nil || len(page) != 1 {
 		t.Errorf("a page of assets of unknown size: got %d entries, %v, want 1", len(page), err)
 	}
 	s.addSizes(t.Context())
-	for _, r := range there {
-		if got, err := s.Get(t.Context(), r.ID, len(r.Body)); err != nil || got.Position != r.Position || got.Revision != 1 {
-			t.Errorf("after the upgrade: got %+v, %v, want %+v", got, err, r)
+	for _, want := range there {
+		got, err := s.Get(t.Context(), want.ID, len(want.Body))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("after the upgrade: got %v, and an asset that differs (-want +got):\n%s", err, diff)
 		}
 	}
-	if page, err := s.Page(t.Context(), registry.Query{Limit: 100, Bodies: registry.MaxAsset}); err != nil || len(page) != len(there) {
+	if page, err := s.Page(t.Context(), bodies); err != nil || len(page) != len(there) {
 		t.Errorf("a page after the upgrade: got %d entries, %v, want %d", len(page), err, len(there))
+	}
+}
+
+// TestABoundedReadTakesOneRoundTrip counts the commands of reads with a limit.
+// Only an asset that is too large, or that does not exist, needs a second one.
+func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
+	var mu sync.Mutex
+	var reading string // id
+	var reads []string // commands that name the id; the census counts meanwhile
+	monitor := &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		mu.Lock()
+		defer mu.Unlock()
+		if reading != "" && strings.Contains(e.Command.String(), reading) {
+			reads = append(reads, e.CommandName)
+		}
+	}}
+	s := openWith(t, mongotest.Start(t).URI(t, "ttrips"), Options{Monitor: monitor})
+	r := mustCreate(t, s)
+	for _, c := range []struct {
+		name string
+		id   string
+		most int
+		want error
+		then []string // commands
+	}{
+		{"an asset that fits", r.ID, len(r.Body), nil, []string{"aggregate"}},
+		{"an asset of any size", r.ID, registry.AnySize, nil, []string{"find"}},
+		{"an asset that is too large", r.ID, len(r.Body) - 1, registry.ErrLarge, []string{"aggregate", "find"}},
+		{"no asset", storetest.NewID(), len(r.Body), registry.ErrNotFound, []string{"aggregate", "find"}},
+	} {
+		mu.Lock()
+		reading, reads = c.id, nil
+		mu.Unlock()
+		got, err := s.Get(t.Context(), c.id, c.most)
+		if !errors.Is(err, c.want) || err == nil && !bytes.Equal(got.Body, r.Body) {
+			t.Errorf("%s: got %v and a body of %d bytes, want %v", c.name, err, len(got.Body), c.want)
+		}
+		mu.Lock()
+		if diff := cmp.Diff(c.then, reads); diff != "" {
+			t.Errorf("%s: the commands differ (-want +got):\n%s", c.name, diff)
+		}
+		mu.Unlock()
 	}
 }

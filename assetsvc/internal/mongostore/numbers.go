@@ -3,26 +3,26 @@ package mongostore
 import "context"
 
 const (
-	// maxNumbers is how many numbers a process takes at a time at most. Those
-	// that it has not used when it ends are left out.
+	// maxNumbers is the most numbers that a process reserves at once. The
+	// numbers left when it ends are never used.
 	maxNumbers = 64
-	// maxDays is of how many days it holds numbers.
+	// maxDays is the most days for which it holds numbers.
 	maxDays = 7
 )
 
-// numbers gives out the numbers of assets. It takes twice as many from the
-// store each time, so that a busy day costs few round trips, and a process that
-// creates few assets leaves few numbers out.
+// numbers gives out the numbers of assets. Each time it runs out it reserves
+// twice as many as before. So a busy day costs few round trips, and a process
+// that creates few assets skips few numbers.
 type numbers struct {
 	take func(ctx context.Context, day string, count int) (first int, err error)
-	turn chan struct{} // held by who looks at the rest
+	turn chan struct{} // a lock of have that ends waiting with a context
 	have map[string]stock
 }
 
-// stock is the numbers that a process has of a day.
+// stock is the numbers that a process holds for a day.
 type stock struct {
 	next, left int
-	taken      int // the last time
+	taken      int // reserved the last time
 }
 
 func newNumbers(take func(ctx context.Context, day string, count int) (int, error)) *numbers {

@@ -12,12 +12,22 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Get returns an asset, registry.ErrNotFound, or registry.ErrLarge. It asks for
-// the size first, by the id alone: the test rig looks through all assets for
-// any other filter.
+// withoutHistory excludes the fields of a document that a registry.Record lacks.
+var withoutHistory = bson.D{{Key: "trail", Value: 0}, {Key: "log", Value: 0}}
+
+// Get returns an asset. It returns registry.ErrNotFound if there is none, and
+// registry.ErrLarge if its body has more than most bytes or an unknown size.
 func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, error) {
-	if most != registry.AnySize {
-		size, err := s.look(ctx, id)
+	if most == registry.AnySize {
+		found, err := s.find(ctx, id, withoutHistory)
+		return found.record(), err
+	}
+	for { // once, and again if the asset has changed between the two reads
+		found, fits, err := s.findUpTo(ctx, id, most)
+		if err != nil || fits {
+			return found.record(), err
+		}
+		size, err := s.size(ctx, id)
 		if err != nil {
 			return registry.Record{}, err
 		}
@@ -25,24 +35,47 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 			return registry.Record{}, registry.ErrLarge
 		}
 	}
-	found, err := s.find(ctx, id, bson.D{{Key: "trail", Value: 0}, {Key: "log", Value: 0}})
-	if err != nil {
-		return registry.Record{}, err
-	}
-	return found.record(), nil
 }
 
-// look returns the size of an asset, nil if it is not known, or
-// registry.ErrNotFound.
-func (s *Store) look(ctx context.Context, id string) (size *int64, err error) {
-	found, err := s.find(ctx, id, bson.D{{Key: "revision", Value: 1}, {Key: "size", Value: 1}})
+// findUpTo returns an asset, and whether its body has at most most bytes. If not,
+// or if there is no asset, no body is read. The size has a stage of its own: the
+// MongoDB server of the tests uses its index only for a stage that has nothing
+// but the id. MongoDB joins the two stages and uses the index as well.
+func (s *Store) findUpTo(ctx context.Context, id string, most int) (_ document, fits bool, err error) {
+	var found []document
+	err = s.db.do(ctx, func(ctx context.Context) error {
+		cursor, err := s.db.assets.Aggregate(ctx, bson.A{
+			bson.D{{Key: "$match", Value: withID(id)}},
+			bson.D{{Key: "$match", Value: bson.D{{Key: "size", Value: bson.D{{Key: "$lte", Value: most}}}}}},
+			bson.D{{Key: "$project", Value: withoutHistory}},
+		})
+		if err != nil {
+			return err
+		}
+		return cursor.All(ctx, &found)
+	})
+	switch {
+	case err != nil:
+		return document{}, false, fmt.Errorf("get asset: %w", err)
+	case len(found) == 0:
+		return document{}, false, nil
+	default:
+		return found[0], true, nil
+	}
+}
+
+// size returns the bytes of an asset's body, or registry.ErrNotFound. The size
+// is nil if the document has none yet (addSizes).
+func (s *Store) size(ctx context.Context, id string) (*int64, error) {
+	found, err := s.find(ctx, id, only("revision", "size"))
 	return found.Size, err
 }
 
-// find returns some fields of an asset, or registry.ErrNotFound.
+// find returns some fields of an asset, or registry.ErrNotFound. The fields must
+// include the revision.
 func (s *Store) find(ctx context.Context, id string, fields bson.D) (found document, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
-		return s.db.assets.FindOne(ctx, bson.D{{Key: "_id", Value: id}}, options.FindOne().SetProjection(fields)).Decode(&found)
+		return s.db.assets.FindOne(ctx, withID(id), options.FindOne().SetProjection(fields)).Decode(&found)
 	})
 	switch {
 	case errors.Is(err, mongo.ErrNoDocuments) || err == nil && found.isVoid():
@@ -53,11 +86,11 @@ func (s *Store) find(ctx context.Context, id string, fields bson.D) (found docum
 	return found, nil
 }
 
-// horizonFields are what the horizon is made of.
-var horizonFields = bson.D{{Key: "last", Value: 1}, {Key: "open", Value: 1}}
+// horizonFields are the fields of the clock that determine the horizon.
+var horizonFields = only("last", "open")
 
-// Page returns listed assets up to the horizon, which it reads first: what is
-// below it is all there (package feed).
+// Page returns listed assets up to the horizon. It reads the horizon first,
+// because every change up to it is already stored (package feed).
 func (s *Store) Page(ctx context.Context, q registry.Query) ([]registry.Entry, error) {
 	var found []document
 	err := s.db.do(ctx, func(ctx context.Context) error {
@@ -66,7 +99,8 @@ func (s *Store) Page(ctx context.Context, q registry.Query) ([]registry.Entry, e
 			return err
 		}
 		filter := pageFilter(q, now.batches().Horizon())
-		if found, err = s.db.page(ctx, filter, pageOptions(q, "position", "size")); err != nil || q.Bodies == 0 {
+		found, err = s.db.page(ctx, filter, pageOptions(q, "position", "size"))
+		if err != nil || q.Bodies == 0 {
 			return err
 		}
 		found, err = s.db.bodies(ctx, filter, q, found)
@@ -82,7 +116,9 @@ func (s *Store) Page(ctx context.Context, q registry.Query) ([]registry.Entry, e
 	return entries, nil
 }
 
-func (d *database) page(ctx context.Context, filter bson.D, how *options.FindOptionsBuilder) (found []document, err error) {
+func (d *database) page(
+	ctx context.Context, filter bson.D, how *options.FindOptionsBuilder,
+) (found []document, err error) {
 	cursor, err := d.assets.Find(ctx, filter, how)
 	if err != nil {
 		return nil, err
@@ -91,9 +127,12 @@ func (d *database) page(ctx context.Context, filter bson.D, how *options.FindOpt
 	return found, err
 }
 
-// bodies reads the bodies of the entries that fit on a page. An asset that has
-// changed since is further on in the feed, and not on this page any more.
-func (d *database) bodies(ctx context.Context, filter bson.D, q registry.Query, entries []document) ([]document, error) {
+// bodies reads the entries again, with bodies, as far as these fit on the page.
+// An asset that has changed meanwhile has moved on in the feed, so it drops out
+// of this page.
+func (d *database) bodies(
+	ctx context.Context, filter bson.D, q registry.Query, entries []document,
+) ([]document, error) {
 	for len(entries) > 0 {
 		fit := fitting(entries, q.Bodies)
 		until := bson.D{{Key: "$lte", Value: entries[fit-1].Position}}
@@ -105,13 +144,13 @@ func (d *database) bodies(ctx context.Context, filter bson.D, q registry.Query, 
 		if err != nil || len(found) > 0 {
 			return found, err
 		}
-		entries = entries[fit:] // these have all changed
+		entries = entries[fit:] // all before have changed
 	}
 	return nil, nil
 }
 
-// fitting returns how many of the first entries have bodies that fit into so
-// many bytes: one at least. A body of unknown size may be as large as any.
+// fitting returns how many of the first entries have bodies of at most most
+// bytes together, and at least 1. An unknown size counts as registry.MaxAsset.
 func fitting(entries []document, most int) int {
 	sum := 0
 	for i, e := range entries {
@@ -138,7 +177,8 @@ func pageFilter(q registry.Query, horizon int64) bson.D {
 	if q.Mode != registry.All {
 		filter = append(filter, bson.E{Key: "test", Value: q.Mode == registry.Test})
 	}
-	return append(filter, bson.E{Key: "position", Value: bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}})
+	within := bson.D{{Key: "$gt", Value: after}, {Key: "$lte", Value: upto}}
+	return append(filter, bson.E{Key: "position", Value: within})
 }
 
 func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder {
@@ -146,13 +186,9 @@ func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder 
 	if q.Descending {
 		direction = -1
 	}
-	fields := bson.D{}
-	for _, name := range names {
-		fields = append(fields, bson.E{Key: name, Value: 1})
-	}
 	return options.Find().
 		SetSort(bson.D{{Key: "position", Value: direction}}).
 		SetLimit(int64(q.Limit)).
-		SetBatchSize(int32(q.Limit)). // all in one answer
-		SetProjection(fields)
+		SetBatchSize(int32(q.Limit)). // all entries in one answer
+		SetProjection(only(names...))
 }

@@ -6,15 +6,15 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 )
 
-// member is how far a server of a replica set was when it was last heard of. The
-// driver hears of each every ten seconds, and no privilege is needed for that.
+// member is the replication state of a server of the replica set. The driver
+// learns it from each server every ten seconds, without any privilege.
 type member struct {
-	wrote time.Time // newest write that it has
-	heard time.Time // when it said so
+	wrote time.Time // newest write that the server has
+	heard time.Time // when the server reported it
 }
 
-// beaten takes what a server says of itself.
-func (c *connections) beaten(e *event.ServerHeartbeatSucceededEvent) {
+// heartbeat records the state that a server reports.
+func (c *connections) heartbeat(e *event.ServerHeartbeatSucceededEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if wrote := e.Reply.LastWriteTime; !wrote.IsZero() {
@@ -22,8 +22,8 @@ func (c *connections) beaten(e *event.ServerHeartbeatSucceededEvent) {
 	}
 }
 
-// keepMembers forgets those that are no servers of the store any more. One that
-// is down still is one.
+// keepMembers forgets servers that have left the replica set. A server that is
+// down has not left it.
 func (c *connections) keepMembers(servers []event.ServerDescription) {
 	kept := map[string]member{}
 	for _, s := range servers {
@@ -34,19 +34,18 @@ func (c *connections) keepMembers(servers []event.ServerDescription) {
 	c.members = kept
 }
 
-// silentAfter is how long nothing may be heard of a server that is up.
+// silentAfter is the longest time between two reports of a server that is up.
 const silentAfter = 30 * time.Second
 
-// lags returns how far each server is behind the one that takes writes. A server
-// that is silent falls behind as time goes by. While none takes writes, nothing
-// is told.
+// lags returns how far each server is behind the primary. The lag of a silent
+// server grows with time. Without a primary it returns nil.
 func (c *connections) lags(now time.Time) map[string]time.Duration {
 	if c.primary == "" {
 		return nil
 	}
 	behind := map[string]time.Duration{c.primary: 0}
 	primary, known := c.members[c.primary]
-	if !known { // it is no replica set
+	if !known { // not a replica set
 		return behind
 	}
 	for server, m := range c.members {
@@ -57,7 +56,7 @@ func (c *connections) lags(now time.Time) map[string]time.Duration {
 		if now.Sub(heard) > silentAfter {
 			heard = now
 		}
-		// Each is compared with its own time of hearing: they are heard at different times.
+		// Servers report at different times, so each age is taken at its own report.
 		behind[server] = max(0, heard.Sub(m.wrote)-primary.heard.Sub(primary.wrote))
 	}
 	return behind

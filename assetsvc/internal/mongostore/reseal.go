@@ -10,17 +10,17 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// SealedAfter returns up to limit token records, from the first after an id.
+// SealedAfter returns up to limit token records, ordered by asset id, starting
+// after the given id. An empty id starts at the first asset.
 func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]registry.Sealed, error) {
+	filter := bson.D{afterID(after), {Key: "revision", Value: bson.D{{Key: "$gte", Value: 0}}}} // no voids
 	var found []document
-	err := s.db.do(ctx, func(ctx context.Context) error {
-		cursor, err := s.db.assets.Find(ctx,
-			bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}, {Key: "revision", Value: bson.D{{Key: "$gte", Value: 0}}}}, // none that is void
-			options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).SetProjection(bson.D{{Key: "sealed", Value: 1}}))
-		if err != nil {
-			return err
-		}
-		return cursor.All(ctx, &found)
+	err := s.db.do(ctx, func(ctx context.Context) (err error) {
+		found, err = s.db.page(ctx, filter, options.Find().
+			SetSort(bson.D{{Key: "_id", Value: 1}}).
+			SetLimit(int64(limit)).
+			SetProjection(only("sealed")))
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read token records: %w", err)
@@ -32,13 +32,13 @@ func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]reg
 	return sealed, nil
 }
 
-// Reseal puts a token record in the place of one that is still the asset's. No
-// batch notices: they go by positions and revisions, which stay.
+// Reseal replaces the token record of an asset if the asset still has the old
+// one. It disturbs no batch: the position and the revision stay.
 func (s *Store) Reseal(ctx context.Context, old, anew registry.Sealed) error {
 	return s.db.do(ctx, func(ctx context.Context) error {
 		_, err := s.db.assets.UpdateOne(ctx,
-			bson.D{{Key: "_id", Value: old.ID}, {Key: "sealed", Value: old.Sealed}},
-			bson.D{{Key: "$set", Value: bson.D{{Key: "sealed", Value: anew.Sealed}}}})
+			append(withID(old.ID), bson.E{Key: "sealed", Value: old.Sealed}),
+			set(bson.E{Key: "sealed", Value: anew.Sealed}))
 		return err
 	})
 }

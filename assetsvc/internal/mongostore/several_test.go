@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"asset-registry/assetsvc/internal/feed"
@@ -18,8 +19,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// several is stores on one database, as different processes have them: each
-// call goes to any of them.
+// several is several stores on one database, as several processes have. Each call
+// goes to a random one.
 type several []registry.Store
 
 func (s several) any() registry.Store { return s[rand.IntN(len(s))] }
@@ -59,13 +60,15 @@ func TestTheFeedOfSeveralStores(t *testing.T) {
 		drift := time.Duration(random.IntN(6000)-3000) * time.Millisecond
 		stores = append(stores, open(t, server, "several", func() time.Time { return time.Now().Add(drift) }))
 	}
-	report := storetest.CheckFeed(t, stores, storetest.Load{Seed: seed, Writers: 12, Followers: 6, Changes: 500, Assets: 60, Patience: rigTimeout})
+	report := storetest.CheckFeed(t, stores, storetest.Load{
+		Seed: seed, Writers: 12, Followers: 6, Changes: 500, Assets: 60, Patience: rigTimeout,
+	})
 	t.Logf("seed %d: %v", seed, report)
 	for _, v := range report.Violations {
 		t.Error(v)
 	}
 	if report.Changes < 500 || report.Checks < report.Changes {
-		t.Errorf("too little was done to mean anything: %v", report)
+		t.Errorf("got %v, want 500 changes and a check of each", report)
 	}
 }
 
@@ -79,7 +82,7 @@ func TestSeveralStoresGiveNoNumberTwice(t *testing.T) {
 			for range 20 {
 				n, err := stores.NextNumber(t.Context(), "2026-11-21")
 				if _, twice := seen.LoadOrStore(n, true); twice || err != nil {
-					t.Errorf("number %d was given twice, or %v", n, err)
+					t.Errorf("got number %d (given before: %v), %v; want a new number", n, twice, err)
 				}
 			}
 		})
@@ -88,12 +91,12 @@ func TestSeveralStoresGiveNoNumberTwice(t *testing.T) {
 }
 
 // TestABatchOfADeadWriterIsFenced opens a batch in the name of a process that
-// dies then, leaving its writes on the wire.
+// dies. The writes of the batch arrive late, after the fence.
 func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	uri := mongotest.Start(t).URI(t, "fenced")
 	s := openWith(t, uri, Options{Lease: lease})
-	there, dead := mustCreate(t, s), order{s.db}
+	there, dead := mustCreate(t, s), feedStore{s.db}
 	newID := storetest.NewID()
 	batch := feed.Batch{First: time.Now().UnixMicro() + 1000, IDs: []string{there.ID, newID}}
 	if _, opened, err := dead.Open(t.Context(), "dead", batch); err != nil || !opened {
@@ -113,58 +116,65 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("the dead writer holds the feed back for ever: %v", entries)
+			t.Fatalf("got page %v, want the assets without the dead writer's batch", entries)
 		}
 	}
 	if applied, err := dead.Write(t.Context(), late); err != nil || applied != 0 {
-		t.Errorf("late writes: %d were applied, %v", applied, err)
+		t.Errorf("late writes: got %d applied, %v; want 0", applied, err)
 	}
-	if answers, err := dead.Landed(t.Context(), late); err != nil || answers[0] != feed.No || answers[1] != feed.No {
-		t.Errorf("late writes landed: %v, %v", answers, err)
+	answers, err := dead.Landed(t.Context(), late)
+	if diff := cmp.Diff([]feed.Answer{feed.No, feed.No}, answers); err != nil || diff != "" {
+		t.Errorf("landed: got %v, and answers that differ (-want +got):\n%s", err, diff)
 	}
 	if _, err := s.Get(t.Context(), newID, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
-		t.Errorf("a void is shown: %v", err)
+		t.Errorf("get a void: got %v, want ErrNotFound", err)
 	}
-	if _, err := s.Create(t.Context(), registry.Record{ID: newID, Body: body}); err == nil || errors.Is(err, registry.ErrExists) {
-		t.Errorf("a void is used: %v", err)
+	if _, err := s.Create(t.Context(), registry.Record{ID: newID, Body: body}); !errors.Is(err, registry.ErrVoid) {
+		t.Errorf("create under the id of a void: got %v, want ErrVoid", err)
 	}
 	if _, err := s.Replace(t.Context(), there); !errors.Is(err, registry.ErrStale) {
-		t.Errorf("a change of what was fenced: got %v, want ErrStale", err)
+		t.Errorf("change the revision before the fence: got %v, want ErrStale", err)
 	}
 	current, err := s.Get(t.Context(), there.ID, registry.AnySize)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Replace(t.Context(), current); err != nil {
-		t.Errorf("a change that knows of the fence: %v", err)
+		t.Errorf("change the revision after the fence: got %v, want nil", err)
 	}
 }
 
-func TestLandedIsToldByTheTrail(t *testing.T) {
+func TestTheTrailTellsWhetherAWriteLanded(t *testing.T) {
 	write := feed.Write{Revision: 4, Position: 500}
 	slot := slotOf(write)
-	for name, c := range map[string]struct {
-		d    document
-		want feed.Answer
+	for _, c := range []struct {
+		name     string
+		revision int64
+		position int64 // in the write's slot of the trail; 0: none
+		want     feed.Answer
 	}{
-		"no document":                             {document{}, feed.No},
-		"before it":                               {document{Revision: 4, Trail: map[string]int64{}}, feed.No},
-		"with it":                                 {document{Revision: 5, Trail: map[string]int64{slot: 500}}, feed.Yes},
-		"with it, and fenced":                     {document{Revision: 7, Trail: map[string]int64{slot: 500}}, feed.Yes},
-		"with another's in its place":             {document{Revision: 5, Trail: map[string]int64{slot: 501}}, feed.No},
-		"with an older one in its slot, fenced":   {document{Revision: 25, Trail: map[string]int64{slot: 400}}, feed.No},
-		"so much later that nobody knows":         {document{Revision: 4 + 1 + trailSlots, Trail: map[string]int64{slot: 900}}, feed.Maybe},
-		"almost so much later, another's":         {document{Revision: 4 + trailSlots, Trail: map[string]int64{slot: 501}}, feed.No},
-		"a void":                                  {document{Revision: voidRevision + 3}, feed.No},
-		"so much later, and it is still in sight": {document{Revision: 300, Trail: map[string]int64{slot: 500}}, feed.Yes},
+		{"no document", 0, 0, feed.No},
+		{"a void", voidRevision + 3, 0, feed.No},
+		{"the document before the write", 4, 0, feed.No},
+		{"the write", 5, 500, feed.Yes},
+		{"the write, then fences", 7, 500, feed.Yes},
+		{"the write, much later", 300, 500, feed.Yes},
+		{"another write of the same revision", 5, 501, feed.No},
+		{"an older write in the slot, then fences", 25, 400, feed.No},
+		{"a later write, before the slot is used again", 4 + trailSlots, 501, feed.No},
+		{"a later write, after the slot is used again", 4 + 1 + trailSlots, 900, feed.Maybe},
 	} {
-		if got := c.d.landed(write); got != c.want {
-			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		d := document{Revision: c.revision, Trail: map[string]int64{}}
+		if c.position != 0 {
+			d.Trail[slot] = c.position
+		}
+		if got := d.landed(write); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 }
 
-func TestAClockThatIsAheadIsNotUsed(t *testing.T) {
+func TestPositionsFollowTheStoreIfTheClockIsAhead(t *testing.T) {
 	server := mongotest.Start(t)
 	s := open(t, server, "ahead", func() time.Time { return time.Now().Add(24 * time.Hour) })
 	r := registry.Record{ID: storetest.NewID(), Listed: true, Body: body}
@@ -173,32 +183,35 @@ func TestAClockThatIsAheadIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lead := time.Until(time.UnixMicro(position)); lead > time.Minute {
-		t.Errorf("a position is %v ahead", lead)
+		t.Errorf("got a position %v ahead of now, want at most a minute", lead)
 	}
 	behind := open(t, server, "ahead", func() time.Time { return time.Now().Add(-24 * time.Hour) })
 	r.ID = storetest.NewID()
 	if next, err := behind.Create(t.Context(), r); err != nil || next <= position {
-		t.Errorf("%d follows %d, %v", next, position, err)
+		t.Errorf("got position %d after %d, %v; want a higher one", next, position, err)
 	}
 }
 
-func TestADatabaseOfSomethingElseIsLeftAlone(t *testing.T) {
+func TestADatabaseOfAnotherFormatIsRefused(t *testing.T) {
 	uri := mongotest.Start(t).URI(t, "foreign")
 	db, err := connect(uri, rigTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.client.Disconnect(t.Context())
-	if _, err := db.clocks.InsertOne(t.Context(), bson.D{{Key: "_id", Value: clockID}, {Key: "format", Value: "something else"}}); err != nil {
+	foreign := append(withID(clockID), bson.E{Key: "format", Value: "something else"})
+	if _, err := db.clocks.InsertOne(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), uri, Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Timeout: rigTimeout}); !errors.Is(err, errForeign) {
-		t.Errorf("got %v", err)
+	o := Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Timeout: rigTimeout}
+	if _, err := Open(t.Context(), uri, o); !errors.Is(err, errForeign) {
+		t.Errorf("open: got %v, want errForeign", err)
 	}
 	if _, err := OpenImport(t.Context(), uri); !errors.Is(err, errForeign) {
-		t.Errorf("a move: got %v", err)
+		t.Errorf("import: got %v, want errForeign", err)
 	}
-	if _, err := Open(t.Context(), "mongodb://user:hunter2@/", Options{}); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a malformed address: got %v", err)
+	_, err = Open(t.Context(), "mongodb://user:hunter2@/", o)
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("a malformed address: got %v, want an error without the password", err)
 	}
 }

@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	sizeBatch    = 4 // documents with their bodies, of 4 MiB at most
+	sizeBatch    = 4 // documents read at once, with bodies of up to 4 MiB each
 	sizeProgress = 10 * time.Second
 	sizePause    = time.Second // after a failure
 )
 
-// addSizes upgrades a database of a version whose documents have no size: it
-// adds the size to each, in the background. Until that is done, pages with
-// bodies are short. It may be interrupted, and done by several processes at
-// once. A change made meanwhile brings its own size.
+// addSizes upgrades a database of an earlier version in the background: it adds
+// the missing size to each document. Until then, pages with bodies have fewer
+// entries. It may be interrupted, and several processes may run it at once. A
+// change of an asset stores its own size.
 func (s *Store) addSizes(ctx context.Context) {
 	started, done, after := time.Now(), 0, ""
-	told := started
+	logged := started
 	for ctx.Err() == nil {
 		n, last, err := s.db.addSizes(ctx, after)
 		if err != nil {
-			s.log.Warn("upgrade of the store is interrupted; it goes on", "error", err)
+			s.log.Warn("upgrade of the store failed; it is retried", "error", err)
 			wait(ctx, sizePause)
 			continue
 		}
@@ -37,26 +37,29 @@ func (s *Store) addSizes(ctx context.Context) {
 			return
 		}
 		done, after = done+n, last
-		if time.Since(told) > sizeProgress {
-			told = time.Now()
-			s.log.Info("upgrade of the store: sizes are added", "assets", done)
+		if time.Since(logged) > sizeProgress {
+			logged = time.Now()
+			s.log.Info("upgrade of the store is under way", "assets", done)
 		}
 	}
 }
 
-// addSizes adds the sizes of some documents after an id, and returns how many
-// there were, and the last one's id. None is left when it returns 0: it notes
-// that in the clock.
+// hasNoSize matches documents without a size.
+var hasNoSize = bson.E{Key: "size", Value: bson.D{{Key: "$exists", Value: false}}}
+
+// addSizes adds the sizes of some documents after an id. It returns the number of
+// documents and the id of the last. When none is left it notes that in the
+// clock and returns 0.
 func (d *database) addSizes(ctx context.Context, after string) (n int, last string, err error) {
 	err = d.do(ctx, func(ctx context.Context) error {
-		now, err := d.readClock(ctx, bson.D{{Key: "sized", Value: 1}})
+		now, err := d.readClock(ctx, only("sized"))
 		if err != nil || now.Sized {
 			return err
 		}
-		found, err := d.page(ctx,
-			bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}, {Key: "size", Value: bson.D{{Key: "$exists", Value: false}}}},
-			options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(sizeBatch).
-				SetProjection(bson.D{{Key: "revision", Value: 1}, {Key: "body", Value: 1}}))
+		found, err := d.page(ctx, bson.D{afterID(after), hasNoSize}, options.Find().
+			SetSort(bson.D{{Key: "_id", Value: 1}}).
+			SetLimit(sizeBatch).
+			SetProjection(only("revision", "body")))
 		if err != nil {
 			return fmt.Errorf("find assets without size: %w", err)
 		}
@@ -67,8 +70,8 @@ func (d *database) addSizes(ctx context.Context, after string) (n int, last stri
 		updates := make([]mongo.WriteModel, n)
 		for i, doc := range found {
 			updates[i] = mongo.NewUpdateOneModel().
-				SetFilter(bson.D{{Key: "_id", Value: doc.ID}, {Key: "revision", Value: doc.Revision}, {Key: "size", Value: bson.D{{Key: "$exists", Value: false}}}}).
-				SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "size", Value: int64(len(doc.Body))}}}})
+				SetFilter(append(withID(doc.ID), bson.E{Key: "revision", Value: doc.Revision}, hasNoSize)).
+				SetUpdate(set(bson.E{Key: "size", Value: int64(len(doc.Body))}))
 		}
 		if _, err := d.assets.BulkWrite(ctx, updates, options.BulkWrite().SetOrdered(false)); err != nil {
 			return fmt.Errorf("add sizes: %w", err)
@@ -79,14 +82,14 @@ func (d *database) addSizes(ctx context.Context, after string) (n int, last stri
 }
 
 func (d *database) noteSized(ctx context.Context) error {
-	_, err := d.clocks.UpdateOne(ctx, bson.D{{Key: "_id", Value: clockID}}, bson.D{{Key: "$set", Value: bson.D{{Key: "sized", Value: true}}}})
+	_, err := d.clocks.UpdateOne(ctx, withID(clockID), set(bson.E{Key: "sized", Value: true}))
 	if err != nil {
 		return fmt.Errorf("note that all assets have a size: %w", err)
 	}
 	return nil
 }
 
-// wait returns after a time, or when ctx is done.
+// wait returns after pause, or once ctx is done.
 func wait(ctx context.Context, pause time.Duration) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

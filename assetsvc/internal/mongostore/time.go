@@ -9,24 +9,24 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// maxAhead is how far this process's clock may be ahead of the store's.
+// maxAhead is how far this machine's clock may be ahead of the store's clock.
 const maxAhead = time.Second
 
-// storeTime is this process's clock, held back by the store's: positions never
-// step back, so one clock that is a day ahead would take all the registry's
-// positions there.
+// storeTime is this machine's clock, limited by the store's clock. Positions
+// never step back, so a clock one day ahead would move all later positions of the
+// registry a day ahead.
 type storeTime struct {
 	own func() time.Time
 	log *slog.Logger
 
 	mu    sync.Mutex
-	store time.Time // what the store's clock showed
-	at    time.Time // when, of the steady clock
+	store time.Time // the store's clock when it was read
+	at    time.Time // when it was read, on this process's monotonic clock
 	ahead bool
 }
 
-// now, which is not called before measure, returns what this process's clock shows, or, if that is ahead, what the
-// store's does.
+// now returns this machine's time, or the store's time if this machine's is more
+// than maxAhead ahead. Call measure first.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -37,8 +37,8 @@ func (t *storeTime) now() time.Time {
 	return own
 }
 
-// measure reads the store's clock, and returns how far this process's is ahead.
-// It logs when that gets too much, or falls in again.
+// measure reads the store's clock and returns how far this machine's clock is
+// ahead of it. It logs when the lead exceeds maxAhead, and when it no longer does.
 func (t *storeTime) measure(ctx context.Context, d *database) (lead time.Duration, err error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`
@@ -56,9 +56,9 @@ func (t *storeTime) measure(ctx context.Context, d *database) (lead time.Duratio
 	lead = t.own().Sub(t.store.Add(time.Since(t.at)))
 	switch ahead := lead > maxAhead; {
 	case ahead && !t.ahead:
-		t.log.Warn("this machine's clock is ahead of the store's, which is used instead", "lead", lead)
+		t.log.Warn("this machine's clock is ahead of the store's clock; positions follow the store's", "lead", lead)
 	case !ahead && t.ahead:
-		t.log.Info("this machine's clock has fallen in with the store's")
+		t.log.Info("this machine's clock agrees with the store's clock again")
 	}
 	t.ahead = lead > maxAhead
 	return lead, nil

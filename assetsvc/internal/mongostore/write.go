@@ -12,18 +12,18 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Create stores a new asset, or returns registry.ErrExists, or registry.ErrVoid
-// for an id whose creation failed: it is never used.
+// Create stores a new asset. It returns registry.ErrExists if the id is taken, and
+// registry.ErrVoid if a fence has made the id unusable.
 func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 	position, err := s.commit(ctx, r, 0)
 	if !errors.Is(err, feed.ErrRefused) {
 		return position, err
 	}
-	switch _, err := s.look(ctx, r.ID); {
+	switch _, err := s.size(ctx, r.ID); {
 	case err == nil:
 		return 0, registry.ErrExists
 	case errors.Is(err, registry.ErrNotFound):
-		return 0, registry.ErrVoid // a batch with it was fenced
+		return 0, registry.ErrVoid // a void of a fenced batch
 	default:
 		return 0, err
 	}
@@ -38,16 +38,18 @@ func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	position, err := s.commit(ctx, r, r.Revision)
 	switch {
 	case errors.Is(err, feed.ErrNotDone) && ctx.Err() == nil:
-		return 0, registry.ErrStale // fenced: its revision was raised
+		return 0, registry.ErrStale // the batch was fenced, which raised the revision
 	case !errors.Is(err, feed.ErrRefused):
 		return position, err
 	}
-	if _, err := s.look(ctx, r.ID); err != nil {
+	if _, err := s.size(ctx, r.ID); err != nil {
 		return 0, err
 	}
 	return 0, registry.ErrStale
 }
 
+// commit hands a write to the feed. The error is one of feed.Writer.Commit,
+// joined with the reason if ctx has ended.
 func (s *Store) commit(ctx context.Context, r registry.Record, revision int64) (int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -57,7 +59,7 @@ func (s *Store) commit(ctx context.Context, r registry.Record, revision int64) (
 	ctx, span := telemetry.Child(ctx, trace.SpanKindInternal, "commit")
 	position, err := s.writer.Commit(ctx, r.ID, revision, r)
 	telemetry.End(span, err)
-	if err != nil && ctx.Err() != nil { // the caller has gone, or his time is over
+	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", err, context.Cause(ctx))
 	}
 	return position, err

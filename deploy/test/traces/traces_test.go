@@ -222,8 +222,7 @@ server PATCH /api/2.5/assets/:id
     server POST /internal/v1/keys/verify
   client PATCH
     server PATCH /api/2.5/assets/:id
-      client find assets
-      client find assets
+      client aggregate assets
       client POST
         server POST /internal/v1/tokens/verify
           client hget

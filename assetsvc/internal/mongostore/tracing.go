@@ -12,14 +12,14 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// errCommand is all that a span says of a command that failed.
+// errCommand is the only error text in spans: the server's text may quote data.
 var errCommand = errors.New("the command failed")
 
-// tracing makes a span of each command within a recorded trace: what it does
-// and to which collection, and never with which documents. Each is measured, and
-// others are told of it too.
+// tracing returns a monitor that measures each command and, in a recorded trace,
+// makes a span of it. The span names the command and the collection, but no
+// content of documents. The monitor also reports to another one, unless it is nil.
 func tracing(operations *telemetry.Operations, also *event.CommandMonitor) *event.CommandMonitor {
-	var spans sync.Map // request id -> trace.Span, of commands under way
+	var spans sync.Map // request id -> trace.Span of a command under way
 	end := func(ctx context.Context, e event.CommandFinishedEvent, err error) {
 		operations.Took(ctx, e.CommandName, e.Duration, err != nil)
 		if span, recorded := spans.LoadAndDelete(e.RequestID); recorded {
@@ -36,18 +36,24 @@ func tracing(operations *telemetry.Operations, also *event.CommandMonitor) *even
 			}
 			collection, _ := e.Command.Lookup(e.CommandName).StringValueOK()
 			_, span := telemetry.Child(ctx, trace.SpanKindClient, e.CommandName+" "+collection,
-				semconv.DBSystemNameMongoDB, semconv.DBOperationName(e.CommandName), semconv.DBCollectionName(collection), semconv.DBNamespace(e.DatabaseName))
+				semconv.DBSystemNameMongoDB,
+				semconv.DBOperationName(e.CommandName),
+				semconv.DBCollectionName(collection),
+				semconv.DBNamespace(e.DatabaseName))
 			spans.Store(e.RequestID, span)
 		},
-		Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) { end(ctx, e.CommandFinishedEvent, nil) },
+		Succeeded: func(ctx context.Context, e *event.CommandSucceededEvent) {
+			end(ctx, e.CommandFinishedEvent, nil)
+		},
 		Failed: func(ctx context.Context, e *event.CommandFailedEvent) {
 			end(ctx, e.CommandFinishedEvent, errCommand)
 		},
 	}
 }
 
-// beginBatch counts a batch, and puts what the writer does for a batch into the trace of the first
-// of its callers whose request is recorded, linked to those of the others.
+// beginBatch records the size of a batch and starts its span (feed.Options). The
+// span belongs to the trace of the first caller whose request is recorded, and
+// links to the traces of the others.
 func (s *Store) beginBatch(ctx context.Context, callers []context.Context) (context.Context, func()) {
 	s.metrics.batch.Record(ctx, int64(len(callers)))
 	var links []trace.Link
@@ -64,7 +70,8 @@ func (s *Store) beginBatch(ctx context.Context, callers []context.Context) (cont
 	if first == nil {
 		return ctx, func() {}
 	}
-	ctx, span := telemetry.Child(trace.ContextWithSpan(ctx, first), trace.SpanKindInternal, "write batch", semconv.DBOperationBatchSize(len(callers)))
+	ctx, span := telemetry.Child(trace.ContextWithSpan(ctx, first), trace.SpanKindInternal, "write batch",
+		semconv.DBOperationBatchSize(len(callers)))
 	for _, link := range links {
 		span.AddLink(link)
 	}

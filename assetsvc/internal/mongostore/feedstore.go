@@ -1,0 +1,201 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/assetsvc/internal/registry"
+)
+
+const (
+	clockID = "clock"                   // id of the only document in its collection
+	format  = "asset-registry assets 1" // names the contents of the database and their encoding
+)
+
+// clock is the document that orders all changes (feed.Clock).
+type clock struct {
+	ID     string              `bson:"_id"`
+	Format string              `bson:"format"`
+	Last   int64               `bson:"last"`  // newest position given out
+	Open   map[string]int64    `bson:"open"`  // writer -> first position of its open batch
+	IDs    map[string][]string `bson:"ids"`   // writer -> documents of its open batch
+	Sized  bool                `bson:"sized"` // every document has a size (addSizes)
+}
+
+func newClock() clock {
+	return clock{ID: clockID, Format: format, Open: map[string]int64{}, IDs: map[string][]string{}, Sized: true}
+}
+
+func (c clock) batches() feed.Clock {
+	open := make(map[string]feed.Batch, len(c.Open))
+	for writer, first := range c.Open {
+		open[writer] = feed.Batch{First: first, IDs: c.IDs[writer]}
+	}
+	return feed.Clock{Last: c.Last, Open: open}
+}
+
+// errNoClock is returned for a database that has lost its clock, and with it the
+// order of changes. The store reads and writes nothing until the clock is back.
+var errNoClock = errors.New("the store has no clock")
+
+// readClock reads some fields of the clock in the session of ctx. An empty
+// projection reads all.
+func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) {
+	var now clock
+	err := d.clocks.FindOne(ctx, withID(clockID), options.FindOne().SetProjection(fields)).Decode(&now)
+	switch {
+	case errors.Is(err, mongo.ErrNoDocuments):
+		return clock{}, errNoClock
+	case err != nil:
+		return clock{}, fmt.Errorf("read clock: %w", err)
+	}
+	return now, nil
+}
+
+// feedStore is the database as a feed.Store.
+type feedStore struct{ *database }
+
+// Open implements feed.Store. The clock that it returns has Last and the batch of
+// this writer, without ids.
+func (f feedStore) Open(
+	ctx context.Context, writer string, b feed.Batch,
+) (now feed.Clock, opened bool, err error) {
+	err = f.do(ctx, func(ctx context.Context) error {
+		result, err := f.clocks.UpdateOne(ctx,
+			append(withID(clockID), bson.E{Key: "last", Value: bson.D{{Key: "$lt", Value: b.First}}}),
+			set(
+				bson.E{Key: "last", Value: b.Last()},
+				bson.E{Key: "open." + writer, Value: b.First},
+				bson.E{Key: "ids." + writer, Value: b.IDs},
+			))
+		if err != nil {
+			return err
+		}
+		if opened = result.MatchedCount == 1; opened {
+			now = feed.Clock{Last: b.Last(), Open: map[string]feed.Batch{writer: b}}
+			return nil
+		}
+		current, err := f.readClock(ctx, only("last", "open."+writer))
+		now = current.batches()
+		return err
+	})
+	return now, opened, err
+}
+
+// Close implements feed.Store.
+func (f feedStore) Close(ctx context.Context, writer string, first int64) error {
+	batch := bson.D{{Key: "open." + writer, Value: ""}, {Key: "ids." + writer, Value: ""}}
+	return f.do(ctx, func(ctx context.Context) error {
+		_, err := f.clocks.UpdateOne(ctx,
+			append(withID(clockID), bson.E{Key: "open." + writer, Value: first}),
+			bson.D{{Key: "$unset", Value: batch}})
+		return err
+	})
+}
+
+// Clock implements feed.Store.
+func (f feedStore) Clock(ctx context.Context) (feed.Clock, error) {
+	var now clock
+	err := f.do(ctx, func(ctx context.Context) (err error) {
+		now, err = f.readClock(ctx, bson.D{})
+		return err
+	})
+	return now.batches(), err
+}
+
+// Write implements feed.Store. The documents of the writes are registry.Records.
+// It takes one round trip for all creations and one for all changes.
+func (f feedStore) Write(ctx context.Context, writes []feed.Write) (applied int, err error) {
+	models := make([]mongo.WriteModel, len(writes))
+	for i, w := range writes {
+		r := w.Document.(registry.Record)
+		if w.Revision == 0 {
+			models[i] = mongo.NewInsertOneModel().SetDocument(newDocument(w, r))
+			continue
+		}
+		models[i] = mongo.NewUpdateOneModel().
+			SetFilter(append(withID(w.ID), bson.E{Key: "revision", Value: w.Revision})).
+			SetUpdate(update(w, r))
+	}
+	err = f.do(ctx, func(ctx context.Context) error {
+		result, err := f.assets.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+		if result != nil {
+			applied = int(result.InsertedCount + result.MatchedCount)
+		}
+		if onlyDuplicates(err) {
+			return nil // creations whose guard did not hold: the document exists
+		}
+		return err
+	})
+	return applied, err
+}
+
+// Landed implements feed.Store.
+func (f feedStore) Landed(ctx context.Context, writes []feed.Write) ([]feed.Answer, error) {
+	ids := make([]string, len(writes))
+	for i, w := range writes {
+		ids[i] = w.ID
+	}
+	var found []document
+	err := f.do(ctx, func(ctx context.Context) (err error) {
+		found, err = f.page(ctx, withIDs(ids), options.Find().SetProjection(only("trail", "revision")))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]document, len(found))
+	for _, d := range found {
+		byID[d.ID] = d
+	}
+	answers := make([]feed.Answer, len(writes))
+	for i, w := range writes {
+		answers[i] = byID[w.ID].landed(w)
+	}
+	return answers, nil
+}
+
+// Fence implements feed.Store. It inserts the voids first, so that every id has a
+// document whose revision it can raise.
+func (f feedStore) Fence(ctx context.Context, ids []string) error {
+	voids := make([]any, len(ids))
+	for i, id := range ids {
+		voids[i] = bson.D{{Key: "_id", Value: id}, {Key: "revision", Value: int64(voidRevision)}}
+	}
+	return f.do(ctx, func(ctx context.Context) error {
+		_, err := f.assets.InsertMany(ctx, voids, options.InsertMany().SetOrdered(false))
+		if err != nil && !onlyDuplicates(err) {
+			return fmt.Errorf("insert voids: %w", err)
+		}
+		raise := bson.D{{Key: "$inc", Value: bson.D{{Key: "revision", Value: int64(1)}}}}
+		_, err = f.assets.UpdateMany(ctx, withIDs(ids), raise)
+		if err != nil {
+			return fmt.Errorf("raise revisions: %w", err)
+		}
+		return nil
+	})
+}
+
+// duplicateKey is MongoDB's error code for an insert with an id that exists.
+const duplicateKey = 11000
+
+// onlyDuplicates tells whether a bulk write failed only with duplicate ids. Its
+// other writes are then done.
+func onlyDuplicates(err error) bool {
+	var bulk mongo.BulkWriteException
+	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil {
+		return false
+	}
+	for _, e := range bulk.WriteErrors {
+		if e.Code != duplicateKey {
+			return false
+		}
+	}
+	return len(bulk.WriteErrors) > 0
+}
