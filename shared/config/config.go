@@ -26,6 +26,7 @@ import (
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`
+		Print  printSettings   `name:"print-settings" hidden:"" help:"Print every setting as JSON and exit."`
 	}
 	read := &settings{}
 	parser, err := kong.New(dst,
@@ -66,7 +67,7 @@ func (s *settings) Validate(*kong.Application) error { return nil }
 func (s *settings) unknown(app *kong.Application) (faults []error) {
 	known := map[string]bool{}
 	err := kong.Visit(app, func(node kong.Visitable, next kong.Next) error {
-		if flag, ok := node.(*kong.Flag); ok {
+		if flag, ok := node.(*kong.Flag); ok && !flag.Hidden {
 			known[flag.Name] = true
 		}
 		return next(nil)

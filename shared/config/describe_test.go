@@ -1,0 +1,43 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+)
+
+// TestPrintSettingsEndsTheProcess runs this test again as a program, since the flag
+// ends the process.
+func TestPrintSettingsEndsTheProcess(t *testing.T) {
+	if os.Getenv("CONFIG_TEST_PROGRAM") != "" {
+		var c struct {
+			Serve struct {
+				Store string `required:"" help:"Where things are."`
+				Level string `default:"info" enum:"info,warn" help:"Least level."`
+			} `cmd:"" help:"Run it."`
+		}
+		_, err := Parse(&c, "example", "An example.", "EXAMPLE", []string{"serve", "--print-settings"})
+		t.Fatalf("the process goes on, with %v", err)
+	}
+	program := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
+	program.Env = append(os.Environ(), "CONFIG_TEST_PROGRAM=1")
+	text, err := program.Output()
+	if err != nil {
+		t.Fatalf("got %v, %s", err, text)
+	}
+	var got Program
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&got); err != nil {
+		t.Fatalf("got %s, want JSON: %v", text, err)
+	}
+	want := []Setting{
+		{Name: "store", Env: "EXAMPLE_STORE", Type: "string", Required: true, Help: "Where things are."},
+		{Name: "level", Env: "EXAMPLE_LEVEL", Type: "string", Default: "info", Enum: "info,warn", Help: "Least level."},
+	}
+	at := slices.IndexFunc(got.Commands, func(c Command) bool { return c.Name == "serve" })
+	if got.Name != "example" || at < 0 || !slices.Equal(got.Commands[at].Settings, want) {
+		t.Errorf("got %+v, want the settings %+v of serve", got, want)
+	}
+}
