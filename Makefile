@@ -10,7 +10,7 @@ SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit test-k8s e2e test-console test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose test-observability vuln clean
+.PHONY: help setup build run run-split test check unit test-docs test-k8s e2e test-console test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose test-observability vuln clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -27,7 +27,7 @@ run: build ## run the whole registry as one process, with sandbox keys
 run-split: build ## run the three services as processes of their own
 	bin/split
 
-test: setup build check vuln unit model-quick e2e test-compose test-observability fuzz ## check everything
+test: setup build check vuln unit test-docs model-quick e2e test-compose test-observability fuzz ## check everything
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -38,6 +38,9 @@ check: ## format, vet, staticcheck, and each module on its own
 
 unit: test-k8s ## unit and conformance tests, with the race detector
 	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/compose ./deploy/images/... ./deploy/registry/registryctl/... ./deploy/registry/... ./deploy/test/traces/...
+
+test-docs: build ## the documents: settings, examples, links, paths and citations
+	go test -count=1 ./deploy/test/docs -bin $(CURDIR)/bin
 
 test-k8s: ## the manifests for Kubernetes, without a cluster: by the API server's code, and with the programs
 	cd deploy/test/k8s && GOWORK=off go test -count=1 -timeout 10m .

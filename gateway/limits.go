@@ -16,7 +16,7 @@ import (
 // Limits say how much of the registry each client may use. The tags make them
 // settings of a command; the zero value lets everything in.
 type Limits struct {
-	Table    ratelimit.Table `name:"limits" placeholder:"NAME" help:"Policies: production, sandbox, or in the YAML file a table of your own (README.md)."`
+	Table    ratelimit.Table `name:"limits" placeholder:"NAME" help:"Policies: production, sandbox, or in the YAML file a table of your own (docs/operations.md)."`
 	Redis    string          `name:"limits-redis" placeholder:"URL" help:"Redis that all gateways count in: redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB; by default each counts in its memory."`
 	Away     ratelimit.Away  `name:"limits-away" default:"local" enum:"local,open,closed" help:"What to do while that Redis does not answer: count alone (local), let everything in (open) or nothing (closed)."`
 	Gateways int64           `name:"limits-gateways" default:"0" help:"The most gateways that count in that Redis, the same setting for all: each then keeps a share of the limits, which saves it questions, and has its share while it counts alone. 0: not known."`

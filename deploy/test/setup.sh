@@ -13,7 +13,7 @@ for command; do
 done
 PATH=$PATH:/usr/sbin
 missing=
-for command in go gcc curl column redis-server spin "$@"; do
+for command in go gcc curl jq column redis-server spin "$@"; do
 	command -v "$command" >/dev/null || missing="$missing $command"
 done
 [ -z "$missing" ] && exit 0
@@ -28,4 +28,4 @@ fi
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 $sudo apt-get update -qq
-$sudo apt-get install -y -qq gcc libc6-dev curl bsdextrautils redis-server spin $packages
+$sudo apt-get install -y -qq gcc libc6-dev curl jq bsdextrautils redis-server spin $packages

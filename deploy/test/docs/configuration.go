@@ -1,0 +1,208 @@
+// Package docs keeps the documents true: it generates docs/configuration.md from
+// the programs' own declarations, runs the examples of README.md and docs, and
+// checks links, paths and citations.
+package docs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"asset-registry/deploy/registry/registryctl"
+	"asset-registry/shared/config"
+)
+
+// introduction is the beginning of the generated document.
+const introduction = `# Configuration
+
+This page is generated from the programs' own declarations. Do not edit it: change the declaration, then run
+` + "`go test ./deploy/test/docs -run Configuration -update`" + `.
+
+A setting is a flag, an environment variable or a key of a YAML file (` + "`--config FILE`" + `), named like the flag. A flag wins over the
+environment, the environment over the file, the file over the default. Unknown keys of a file are errors. The values of a list are
+separated by commas. A duration is written like ` + "`90s`, `10m` or `24h`" + `.
+
+All programs also obey the standard variables of OpenTelemetry (` + "`OTEL_*`" + `, see [operations.md](operations.md#metrics-and-traces)) and of
+Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
+`
+
+// programs are the programs in the order of the document.
+var programs = []string{"registry", "gateway", "assetsvc", "authsvc"}
+
+// Configuration returns the text of docs/configuration.md for the programs in the
+// directory bin.
+func Configuration(ctx context.Context, bin string) (string, error) {
+	var b strings.Builder
+	b.WriteString(introduction)
+	for _, name := range programs {
+		text, err := exec.CommandContext(ctx, filepath.Join(bin, name), "--print-settings").Output()
+		if err != nil {
+			return "", fmt.Errorf("ask %s for its settings: %w", name, err)
+		}
+		var p config.Program
+		if err := json.Unmarshal(text, &p); err != nil {
+			return "", fmt.Errorf("read the settings of %s: %w", name, err)
+		}
+		write(&b, p)
+	}
+	tool, err := ofRegistryctl()
+	if err != nil {
+		return "", err
+	}
+	write(&b, tool)
+	return b.String(), nil
+}
+
+func write(b *strings.Builder, p config.Program) {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n", p.Name, fold("", "", p.Help))
+	for _, c := range p.Commands {
+		switch {
+		case c.Name != "":
+			fmt.Fprintf(b, "\n### %s %s\n\n%s\n\n", p.Name, c.Name, fold("", "", c.Help))
+		case len(p.Commands) > 1:
+			fmt.Fprintf(b, "\n### %s, all commands\n\n", p.Name)
+		default:
+			b.WriteString("\n")
+		}
+		for _, s := range c.Settings {
+			b.WriteString(fold("- ", "  ", describe(s)) + "\n")
+		}
+		if len(c.Settings) == 0 {
+			b.WriteString("It has no settings of its own.\n")
+		}
+	}
+}
+
+// describe returns a setting in one paragraph.
+func describe(s config.Setting) string {
+	facts := []string{unit(s)}
+	if s.Env != "" {
+		facts = append([]string{"`" + s.Env + "`"}, facts...)
+	}
+	switch {
+	case s.Required:
+		facts = append(facts, "required")
+	case s.Default != "":
+		facts = append(facts, "default `"+s.Default+"`")
+	case s.Type == "bool":
+		facts = append(facts, "default off")
+	default:
+		facts = append(facts, "no default")
+	}
+	return fmt.Sprintf("**`--%s`** (%s). %s", s.Name, strings.Join(facts, ", "), sentence(s.Help))
+}
+
+// unit returns the form of a setting's value, and its unit if it has one.
+func unit(s config.Setting) string {
+	switch {
+	case s.Enum != "":
+		return "one of `" + strings.ReplaceAll(s.Enum, ",", "`, `") + "`"
+	case strings.HasPrefix(s.Type, "int") && strings.Contains(strings.ToLower(s.Help), "bytes"):
+		return "bytes"
+	case strings.HasPrefix(s.Type, "int") && strings.Contains(s.Help, " a second "):
+		return "requests a second"
+	}
+	if form, known := forms[s.Type]; known {
+		return form
+	}
+	return "text"
+}
+
+// forms are the forms of values by their Go types.
+var forms = map[string]string{
+	"bool": "switch", "int": "number", "int64": "number", "time.Duration": "duration", "duration": "duration",
+	"kong.ConfigFlag": "file", "slog.Level": "level", "[]string": "list", "strings": "list", "[]netip.Prefix": "list of networks",
+	"ratelimit.Table": "name or table", "map[string]string": "list of `VERSION=DATE`",
+}
+
+// sentence returns a help text as a sentence. A value that it begins with keeps its
+// case.
+func sentence(help string) string {
+	if first, _, _ := strings.Cut(help, " "); !strings.HasSuffix(first, ":") {
+		help = strings.ToUpper(help[:1]) + help[1:]
+	}
+	if strings.HasSuffix(help, ".") {
+		return help
+	}
+	return help + "."
+}
+
+// width is the longest line of the document, in characters.
+const width = 136
+
+// fold breaks a text into lines that begin with first, then with next.
+func fold(first, next, text string) string {
+	var lines []string
+	line := first
+	for _, word := range strings.Fields(text) {
+		if len([]rune(line))+1+len([]rune(word)) > width {
+			lines = append(lines, strings.TrimRight(line, " "))
+			line = next
+		}
+		if line != first && line != next {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// ofRegistryctl describes registryctl, whose flags are cobra's.
+func ofRegistryctl() (config.Program, error) {
+	asked := map[string]bool{}
+	root := registryctl.New(strings.NewReader(""), io.Discard, func(name string) string {
+		asked[name] = true
+		return ""
+	})
+	empty, err := os.CreateTemp("", "registryctl")
+	if err != nil {
+		return config.Program{}, fmt.Errorf("make a file for registryctl: %w", err)
+	}
+	defer os.Remove(empty.Name())
+	if err := errors.Join(empty.Close(), root.PersistentFlags().Set("config", empty.Name()), root.PersistentPreRunE(root, nil)); err != nil {
+		return config.Program{}, fmt.Errorf("have registryctl read its environment: %w", err)
+	}
+	p := config.Program{Name: root.Name(), Help: root.Short + "."}
+	p.Commands = append(p.Commands, config.Command{Settings: settingsOf(root.PersistentFlags(), asked)})
+	p.Commands = append(p.Commands, commandsOf(root, "")...)
+	return p, nil
+}
+
+// commandsOf returns the commands below a command that do something.
+func commandsOf(of *cobra.Command, path string) (all []config.Command) {
+	for _, c := range of.Commands() {
+		name := strings.TrimSpace(path + " " + c.Name())
+		if c.HasSubCommands() {
+			all = append(all, commandsOf(c, name)...)
+			continue
+		}
+		all = append(all, config.Command{Name: name, Help: sentence(c.Short), Settings: settingsOf(c.LocalNonPersistentFlags(), nil)})
+	}
+	return all
+}
+
+// settingsOf returns flags as settings. Asked has the environment variables that
+// the program reads.
+func settingsOf(flags *pflag.FlagSet, asked map[string]bool) (all []config.Setting) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		s := config.Setting{Name: f.Name, Type: f.Value.Type(), Default: f.DefValue, Help: f.Usage}
+		if slices.Contains([]string{"[]", "false", "0", "0s"}, s.Default) {
+			s.Default = ""
+		}
+		if env := "REGISTRYCTL_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")); asked[env] {
+			s.Env = env
+		}
+		all = append(all, s)
+	})
+	return all
+}

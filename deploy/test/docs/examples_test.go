@@ -1,0 +1,123 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// shellTimeout bounds one run of examples.
+const shellTimeout = time.Minute
+
+// examples returns the shell blocks of a document's section, in their order.
+func examples(t *testing.T, document, section string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
+	if !found {
+		t.Fatalf("got no section %q in %s, want one", section, document)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	var blocks []string
+	for _, match := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(rest, -1) {
+		blocks = append(blocks, match[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("got no example in %s, %q, want some", document, section)
+	}
+	return blocks
+}
+
+// place is a directory with a registry that answers at addresses of its own.
+type place struct{ dir, addr, admin string }
+
+// newPlace starts a registry as `make run` does. It ends with the test.
+func newPlace(t *testing.T) place {
+	t.Helper()
+	p := place{dir: t.TempDir()}
+	for _, addr := range []*string{&p.addr, &p.admin} {
+		free, err := processes.FreeAddr()
+		if err != nil {
+			t.Fatal(err)
+		}
+		*addr = free
+	}
+	programs := build(t)
+	if err := os.Symlink(programs, filepath.Join(p.dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	output := &processes.Output{}
+	process, err := processes.Start(t.Context(), p.addr, output, filepath.Join(programs, "registry"),
+		"serve", "--sandbox", "--data", filepath.Join(p.dir, "data"), "--addr", p.addr, "--admin-addr", p.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := process.Stop(); err != nil {
+			t.Errorf("stop the registry: %v; it printed: %s", err, output)
+		}
+	})
+	return p
+}
+
+// run runs examples in one shell, word for word but for the addresses, and returns
+// what they print. An answer with a status of 400 or more fails.
+func (p place) run(t *testing.T, blocks []string) string {
+	t.Helper()
+	script := "set -euo pipefail\ncurl() { command curl --fail-with-body --show-error \"$@\"; }\n" + strings.Join(blocks, "\n")
+	script = strings.NewReplacer("127.0.0.1:8080", p.addr, "127.0.0.1:8079", p.admin).Replace(script)
+	ctx, cancel := context.WithTimeout(t.Context(), shellTimeout)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-c", script)
+	shell.Dir = p.dir
+	text, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("got %v, want success; it printed:\n%s", err, text)
+	}
+	return string(text)
+}
+
+func TestFirstRequestsOfTheReadmeWork(t *testing.T) {
+	p := newPlace(t)
+	blocks := append(examples(t, "README.md", "First requests"), `echo "ID=$ID"`)
+	text := p.run(t, blocks)
+	id := regexp.MustCompile(`ID=([0-9a-f]{32})`).FindStringSubmatch(text)
+	if id == nil {
+		t.Fatalf("got no id, want one in:\n%s", text)
+	}
+	for _, want := range []string{
+		`"description": "Перший поверх, два входи"`,
+		`"owner": "broker3"`,
+		fmt.Sprintf(`{"id":%q,"dateModified":`, id[1]), // its entry in the feed
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got no %s, want it in:\n%s", want, text)
+		}
+	}
+}
+
+func TestExamplesOfAdministrationWork(t *testing.T) {
+	const guide = "docs/operations.md"
+	text := newPlace(t).run(t, append(examples(t, guide, "Brokers and keys"), examples(t, guide, "registryctl")...))
+	for _, want := range []string{
+		`"name": "acme"`,
+		`"accreditations": "13"`,
+		`"action": "key.revoke"`,
+		"production  broker    13      revoked", // in registryctl's table
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got no %s, want it in:\n%s", want, text)
+		}
+	}
+}
