@@ -1,21 +1,27 @@
-# Everything that is done with this project. `make help` lists it.
+# Everything that one does with this project. `make help` lists it.
 
 MODULES     := assetsvc authsvc deploy gateway shared
-APART       := deploy/test/browser deploy/test/rig/devmongo deploy/test/faults deploy/test/k8s deploy/test/alerts deploy/test/alerts/collector # modules outside of the workspace, for what only they need
-PACKAGES    := $(addsuffix /...,$(addprefix ./,$(MODULES)))
+APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s # test modules outside of the workspace, for their dependencies
+TOOLS       := deploy/test/alerts/collector deploy/test/alerts/promtool deploy/test/compose/composectl deploy/test/k8s/kubeapi deploy/test/rig/devmongo # programs that only tests need, see deploy/test/tool.sh
+SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./shared/...
+PACKAGES    := $(SERVICES) ./deploy/...
+SLOW        := mongostore|deploy/bench|deploy/test # test-rest runs these
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+SCENARIOS   := ^(TestStandalone|TestSplit|TestRestartKeepsEverything)$$ # the short end-to-end tests
 FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
 DATA        ?= ./data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split test check unit test-docs test-k8s e2e test-console test-mongo feedcheck model model-quick fuzz bench bench-gateway soak images test-compose test-observability vuln clean
+.PHONY: help setup build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
+	test-docs test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-alerts test-compose \
+	test-mongo feed-long model model-quick fuzz vuln bench bench-gateway soak images clean
 
-help: ## list what can be made
+help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
 
-setup: ## install what building and testing need and is missing
+setup: ## install what building and testing need
 	@deploy/test/setup.sh
 
 build: ## build the programs into ./bin
@@ -27,55 +33,111 @@ run: build ## run the whole registry as one process, with sandbox keys
 run-split: build ## run the three services as processes of their own
 	bin/split
 
-test: setup build check vuln unit test-docs model-quick e2e test-compose test-observability fuzz ## check everything
+# Three loops. quick: after each change. test: before each commit. test-all: before
+# a release; it is the landing gate.
+
+quick: ## the shortest loop: vet and the unit tests, without the race detector
+	go vet $(SERVICES)
+	go test $$(go list $(SERVICES) | grep -vE '$(SLOW)')
+
+test: setup build check unit e2e attack fuzz-short ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
+
+test-all: ## everything, in stages that say their name, time and result
+	@deploy/test/stages.sh test vuln check-apart test-docs test-traces model-quick test-stores test-k8s test-alerts test-browser test-faults test-feed test-attack fuzz test-crash test-compose
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
 	go vet $(PACKAGES)
 	go run $(STATICCHECK) $(PACKAGES)
-	@for m in $(APART); do echo "module $$m"; (cd $$m && GOWORK=off go vet ./... && GOWORK=off go run $(STATICCHECK) ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 	@for m in $(MODULES); do echo "module $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 
-unit: test-k8s ## unit and conformance tests, with the race detector
-	go test -race ./assetsvc/... ./authsvc/... ./gateway/... ./shared/... ./deploy/compose ./deploy/images/... ./deploy/registry/registryctl/... ./deploy/registry/... ./deploy/test/traces/...
+check-apart: ## the same for the modules that only tests need
+	@for m in $(APART); do echo "module $$m"; (cd $$m && GOWORK=off go vet ./... && GOWORK=off go run $(STATICCHECK) ./... && GOWORK=off go mod tidy -diff) || exit 1; done
+	@for m in $(TOOLS); do echo "module $$m"; (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
+
+unit: ## unit and conformance tests with the race detector
+	go test -race $$(go list $(PACKAGES) | grep -vE '$(SLOW)')
+
+e2e: ## the scenarios on one process and on three, and a restart
+	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e
+
+attack: ## hostile clients against one process with 256 MiB of memory
+	go test -count=1 -timeout 10m -run '^TestStandaloneLives$$' ./deploy/test/attack
+
+fuzz-short: ## each fuzz target for 1,000 inputs
+	@deploy/test/fuzz.sh 1000
+
+# The stages of test-all.
 
 test-docs: build ## the documents: settings, examples, links, paths and citations
 	go test -count=1 ./deploy/test/docs -bin $(CURDIR)/bin
 
-test-k8s: ## the manifests for Kubernetes, without a cluster: by the API server's code, and with the programs
+test-traces: ## traces, metrics and logs of all services; the scripts of compose
+	go test -race -count=1 ./deploy/test/traces ./deploy/test/compose
+
+test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI names
+	@deploy/test/tool.sh devmongo
+	go test -race -count=1 -timeout 20m ./assetsvc/internal/mongostore
+
+test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
+	go test -count=1 -timeout 30m -skip '$(SCENARIOS)' ./deploy/test/e2e
+
+test-attack: ## hostile clients against the services as processes
+	go test -count=1 -timeout 10m -skip '^TestStandaloneLives$$' ./deploy/test/attack
+
+test-k8s: ## the manifests for Kubernetes: with the API server's code and with the programs, without a cluster
+	@deploy/test/tool.sh kubeapi
 	cd deploy/test/k8s && GOWORK=off go test -count=1 -timeout 10m .
 
-e2e: test-console ## scenarios on one process and on three, restarts, crashes, faults, the feed checked in short, the console
-	go test -count=1 -timeout 25m ./deploy/test/e2e/...
-	go test -count=1 -timeout 10m ./deploy/test/attack
-	go test -count=1 -timeout 25m ./deploy/test/feed
+test-faults: ## faults between the services and their stores
+	@deploy/test/tool.sh devmongo
 	cd deploy/test/faults && GOWORK=off go test -race -count=1 -timeout 10m .
 
-test-console: ## the admin console in a browser; what it looks like is left in bin/screenshots
+test-feed: ## what the feed promises, with several writers and crashes
+	@deploy/test/tool.sh devmongo
+	go test -count=1 -timeout 25m ./deploy/test/feed
+
+test-browser: ## the admin console in a browser; the screenshots stay in bin/screenshots
 	@deploy/test/setup.sh chromium
 	cd deploy/test/browser && GOWORK=off go test -count=1 -timeout 10m .
+
+test-alerts: setup ## rules, alerts, dashboards and the collector's configuration, against what the services send
+	@deploy/test/tool.sh collector
+	promtool=$$(deploy/test/tool.sh promtool) && \
+	$$promtool check config deploy/observability/prometheus.yaml && \
+	$$promtool check rules --lint=all --lint-fatal deploy/observability/rules/*.yaml && \
+	$$promtool test rules deploy/test/alerts/tests/*.yaml
+	cd deploy/test/alerts && GOWORK=off go test -count=1 -timeout 10m .
+
+test-compose: ## docker-compose.yml with containers killed and cut off under load, where a Docker engine can run
+	@deploy/test/compose/test.sh
+
+fuzz: ## each fuzz target for FUZZCOUNT inputs
+	@deploy/test/fuzz.sh $(FUZZCOUNT)
+
+vuln: ## known vulnerabilities, where their database can be reached
+	@deploy/test/vuln.sh $(GOVULNCHECK) $(MODULES)
+
+# Longer than test-all.
 
 test-mongo: ## the suites of the MongoDB store, and the large feed check, on the server that MONGODB_URI names
 	@test -n "$(MONGODB_URI)" || { echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2; exit 2; }
 	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -race -timeout 30m ./assetsvc/internal/mongostore
 	MONGODB_URI="$(MONGODB_URI)" go test -count=1 -v -timeout 90m ./deploy/test/feed -services 1,2,4 -changes 7000
 
-feedcheck: ## the feed through millions of simulated changes, and through 21,000 real ones with all going wrong
+feed-long: ## the feed through millions of simulated changes, and through 21,000 real ones with faults of all kinds
 	go test -count=1 -v -timeout 30m -run Simulation ./assetsvc/internal/feed -feed.changes 4000000
 	go test -count=1 -v -timeout 90m ./deploy/test/feed -services 1,2,4 -changes 7000
 
-model: setup ## the feed's protocol through everything that can happen, and what it needs to hold
+model: setup ## the model of the feed's protocol, searched whole, and with each guard left out
 	@deploy/test/model/check.sh
 
 model-quick: setup ## the same in a smaller model
 	@deploy/test/model/check.sh quick
 
-fuzz: ## each fuzz target for FUZZCOUNT inputs
-	@deploy/test/fuzz.sh $(FUZZCOUNT)
-
-bench: build ## measure, beside the limits of what is measured
+bench: build ## measure the registry beside the limits of what it does
 	go run ./deploy/bench/registry -bin bin
-	go test -run '^$$' -bench . -benchtime 2s ./assetsvc/... ./gateway/...
+	go test -run '^$$' -bench . -benchtime 2s ./assetsvc/... ./gateway/... ./shared/...
 
 bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are built or installed
 	@deploy/test/setup.sh nginx
@@ -84,25 +146,12 @@ bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are b
 	cd deploy/bench/peers/caddy && GOWORK=off go build -o ../../../../bin/peers/caddy .
 	go run ./deploy/bench/gateway -bin bin -peers bin/peers
 
-soak: setup build ## SOAKTIME of mixed load at 80 % of what can be borne, with something broken every half minute; then attacks
+soak: setup build ## SOAKTIME of mixed load at 80 % of capacity, with a fault every half minute; then long attacks
 	go run ./deploy/bench/soak -bin bin -for $(SOAKTIME)
 	go test -count=1 -v -timeout 60m ./deploy/test/attack -long
 
-images: ## the services' images for Docker, from scratch, with a list of what is in them
+images: ## the services' images for Docker, from scratch, with a list of their contents
 	@deploy/images/build.sh
-
-test-compose: ## docker-compose.yml with everything killed and cut off under load, where a Docker engine can run
-	@deploy/test/compose/test.sh
-
-test-observability: setup ## rules, alerts, dashboards and the collector's configuration, against what the services really tell
-	cd deploy/test/alerts && GOWORK=off go build -tags remove_all_sd,enable_dns_sd -o ../../../bin/promtool github.com/prometheus/prometheus/cmd/promtool
-	bin/promtool check config deploy/observability/prometheus.yaml
-	bin/promtool check rules --lint=all --lint-fatal deploy/observability/rules/*.yaml
-	bin/promtool test rules deploy/test/alerts/tests/*.yaml
-	cd deploy/test/alerts && GOWORK=off go test -count=1 -timeout 10m .
-
-vuln: ## known vulnerabilities, where their database can be reached
-	@deploy/test/vuln.sh $(GOVULNCHECK) $(MODULES)
 
 clean: ## remove what was built, not data
 	rm -rf bin

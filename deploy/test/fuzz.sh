@@ -1,14 +1,20 @@
 #!/bin/sh
-# Run every fuzz target of every module for so many inputs: fuzz.sh COUNT
+# Run every fuzz target of every module for a number of inputs: fuzz.sh COUNT
 #
-# The bound is a count: a timed run may end with "context deadline exceeded" and
-# no failing input (golang/go#75804). An interesting input is made smaller for
-# few tries, so that the count bounds the time, too.
+# The bound is a count, because a timed run may end with "context deadline
+# exceeded" and no failing input (golang/go#75804). The search for a smaller
+# input is bounded, too. An input that fails is left in testdata/fuzz of its
+# package.
 set -eu
 count=$1
-for file in $(grep -rlE '^func Fuzz' --include='*_test.go' .); do
-	for target in $(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$file"); do
-		echo "$(dirname "$file") $target"
-		go test -run '^$' -fuzz "^$target\$" -fuzztime "${count}x" -fuzzminimizetime 100x "$(dirname "$file")"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cache=$(go env GOCACHE)/fuzz-corpus
+for package in $(grep -rlE '^func Fuzz' --include='*_test.go' assetsvc authsvc gateway shared | xargs -n1 dirname | sort -u); do
+	go test -c -fuzz=. -o "$work/fuzz.test" "./$package"
+	for target in $(cat "$package"/*_test.go | sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p'); do
+		echo "$package $target"
+		(cd "$package" && "$work/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "${count}x" \
+			-test.fuzzminimizetime 100x -test.fuzzcachedir "$cache/$package")
 	done
 done

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -93,17 +94,17 @@ func (s *Server) Kill(tb testing.TB) {
 	_ = s.cmd.Wait() // says that it was killed
 }
 
-// Build builds the rig and returns its path. It is a module of its own, and not
-// in the workspace, whose dependencies it would drag along.
+// Build returns the path of the rig's program, which it builds where it is
+// missing. The rig is a module of its own, outside of the workspace, because it
+// has hundreds of dependencies (deploy/test/tool.sh).
 func Build(tb testing.TB) string {
 	tb.Helper()
 	_, self, _, _ := runtime.Caller(0)
-	binary := filepath.Join(tb.TempDir(), "devmongo")
-	cmd := exec.Command("go", "build", "-o", binary, ".")
-	cmd.Dir = filepath.Join(filepath.Dir(self), "..", "..", "deploy", "test", "rig", "devmongo")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("build MongoDB rig: %v: %s", err, text)
+	cmd := exec.Command(filepath.Join(filepath.Dir(self), "..", "..", "deploy", "test", "tool.sh"), "devmongo")
+	cmd.Stderr = os.Stderr
+	path, err := cmd.Output()
+	if err != nil {
+		tb.Fatalf("build MongoDB rig: %v", err)
 	}
-	return binary
+	return strings.TrimSpace(string(path))
 }

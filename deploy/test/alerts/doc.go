@@ -4,5 +4,5 @@
 // through the collector, by starting all of them.
 //
 // It is a module of its own for what only it needs: Prometheus's parser, and
-// promtool (make test-observability).
+// promtool (make test-alerts).
 package alerts

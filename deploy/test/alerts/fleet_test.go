@@ -42,13 +42,28 @@ type fleet struct {
 }
 
 // build builds programs of a module into dir.
-func build(t *testing.T, dir, module string, env string, packages ...string) {
+func build(t *testing.T, dir string, packages ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build", "-trimpath", "-o", dir + string(filepath.Separator)}, packages...)...)
-	cmd.Dir = module
-	cmd.Env = append(os.Environ(), env)
+	args := append([]string{"build", "-trimpath", "-o", dir + string(filepath.Separator)}, packages...)
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = "../../.."
+	cmd.Env = append(os.Environ(), "GOWORK=")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %v: %v: %s", packages, err, text)
+	}
+}
+
+// buildCollector puts the OpenTelemetry Collector beside the programs.
+func buildCollector(t *testing.T, dir string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "../tool.sh", "collector")
+	cmd.Stderr = os.Stderr
+	path, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("build the collector: %v", err)
+	}
+	if err := os.Symlink(strings.TrimSpace(string(path)), filepath.Join(dir, "collector")); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -66,8 +81,8 @@ func start(t *testing.T) *fleet {
 	t.Helper()
 	t.Setenv("MONGODB_URI", "") // one that can be killed
 	bin, dir := t.TempDir(), t.TempDir()
-	build(t, bin, "../../..", "GOWORK=", "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./authsvc/cmd/authsvc")
-	build(t, bin, "collector", "GOWORK=off", ".")
+	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./authsvc/cmd/authsvc")
+	buildCollector(t, bin)
 	f := &fleet{metrics: map[string]string{}, more: map[string]string{}, mongo: mongotest.Start(t), jaeger: startJaeger(t)}
 	tokens, limits := redistest.Start(t, "--maxmemory", "100mb").URL(), redistest.Start(t, "--appendonly", "no").URL()
 	secret := filepath.Join(dir, "secret")

@@ -65,11 +65,10 @@ if ! docker info >/dev/null 2>&1; then
 	start overlay2 || start vfs || nothing "$(cat "$work/why")"
 fi
 
-COMPOSE=bin/tools/docker-compose
 if docker compose version >/dev/null 2>&1; then
 	COMPOSE="docker compose"
-elif [ ! -x "$COMPOSE" ]; then
-	(cd deploy/test/compose/tool && GOWORK=off go build -o "../../../../$COMPOSE" github.com/docker/compose/v2/cmd)
+else
+	COMPOSE=$(deploy/test/tool.sh composectl)
 fi
 export COMPOSE
 "$@"

@@ -33,7 +33,7 @@ import() {
 		docker import --change 'ENV PATH=/usr/bin:/bin' - "asset-registry-standin/$1" >/dev/null
 }
 
-(cd deploy/test/rig/devmongo && CGO_ENABLED=0 GOWORK=off go build -trimpath -ldflags "-s -w" -o "$work/devmongo" .)
+cp "$(deploy/test/tool.sh devmongo)" "$work/devmongo"
 root mongo "$work/devmongo"
 import mongo 999:999 /data/db
 root redis "$(command -v redis-server)" "$(command -v redis-cli)" "$(command -v redis-check-rdb)"

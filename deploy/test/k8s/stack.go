@@ -55,7 +55,7 @@ type stack struct {
 func stackOf(manifests []manifest) (*stack, error) {
 	s := &stack{}
 	for _, m := range manifests {
-		object, err := read(m.text)
+		object, _, err := decoder.Decode(m.text, nil, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}

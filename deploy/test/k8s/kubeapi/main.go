@@ -1,18 +1,28 @@
-package k8s
+// Command kubeapi says what a Kubernetes API server would answer to a request
+// that creates an object. It runs the server's own code, without a cluster.
+//
+// It reads a JSON array of manifests (YAML texts) from standard input, and
+// writes a JSON array of answers: for each manifest the reason of the refusal
+// or the warning, or "" if the server takes the manifest silently.
+//
+// It is a program and a module of its own because the server's code takes
+// minutes to compile: deploy/test/tool.sh keeps the program.
+package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	_ "k8s.io/kubernetes/pkg/apis/apps/install" // what the server knows, its defaults with it
+	_ "k8s.io/kubernetes/pkg/apis/apps/install" // the kinds of the server, with their defaults
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
@@ -27,18 +37,37 @@ import (
 	"k8s.io/kubernetes/pkg/registry/networking/ingress"
 	"k8s.io/kubernetes/pkg/registry/networking/networkpolicy"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
-	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
 )
 
-// read decodes an object, and refuses fields that there are none of.
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "kubeapi:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var manifests []string
+	if err := json.NewDecoder(os.Stdin).Decode(&manifests); err != nil {
+		return fmt.Errorf("read manifests: %w", err)
+	}
+	answers := make([]string, len(manifests))
+	for i, text := range manifests {
+		if err := create([]byte(text)); err != nil {
+			answers[i] = err.Error()
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(answers)
+}
+
+// read decodes an object. It refuses fields that the kind does not have.
 func read(text []byte) (runtime.Object, error) {
 	codecs := serializer.NewCodecFactory(legacyscheme.Scheme, serializer.EnableStrict)
 	object, _, err := codecs.UniversalDeserializer().Decode(text, nil, nil)
 	return object, err
 }
 
-// strategyOf returns what the server does with a new object of a kind.
+// strategyOf returns the server's rules for new objects of a kind.
 func strategyOf(kind string) (rest.RESTCreateStrategy, error) {
 	switch kind {
 	case "ConfigMap":
@@ -60,11 +89,11 @@ func strategyOf(kind string) (rest.RESTCreateStrategy, error) {
 	case "ServiceAccount":
 		return serviceaccount.Strategy, nil
 	}
-	return nil, fmt.Errorf("nothing is known of a %s", kind)
+	return nil, fmt.Errorf("kubeapi does not know the kind %s", kind)
 }
 
-// create returns why the server would refuse to create an object, or what it
-// would warn of.
+// create returns the reason why the server refuses to create an object, or its
+// warning. It returns nil if the server takes the object silently.
 func create(text []byte) error {
 	object, err := read(text)
 	if err != nil {
@@ -85,7 +114,7 @@ func create(text []byte) error {
 	}
 	rest.FillObjectMetaSystemFields(about)
 	if s, ok := internal.(*core.Service); ok && s.Spec.ClusterIP != "" {
-		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP} // which the server does where it gives addresses out
+		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP} // the server does this where it assigns addresses
 	}
 	kind := object.GetObjectKind().GroupVersionKind()
 	ctx := request.WithNamespace(context.Background(), about.GetNamespace())
@@ -95,21 +124,6 @@ func create(text []byte) error {
 	}
 	if warnings := strategy.WarningsOnCreate(ctx, internal); len(warnings) > 0 {
 		return fmt.Errorf("the server warns: %s", strings.Join(warnings, "; "))
-	}
-	return nil
-}
-
-// contained returns what the strictest standard for pods has against those of a
-// deployment.
-func contained(d *appsv1.Deployment) error {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
-	if err != nil {
-		return err
-	}
-	strictest := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
-	result := policy.AggregateCheckResults(evaluator.EvaluatePod(strictest, &d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec))
-	if !result.Allowed {
-		return fmt.Errorf("%s: %s", result.ForbiddenReason(), result.ForbiddenDetail())
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Module tool has Docker Compose for where there is none, to test with.
-module asset-registry/deploy/test/compose/tool
+// Module composectl has Docker Compose for where there is none, to test with.
+module asset-registry/deploy/test/compose/composectl
 
 go 1.26.0
 
