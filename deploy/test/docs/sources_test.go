@@ -1,0 +1,94 @@
+package docs
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNamedTargetsCanBeMade checks that the Makefile has each target that a document
+// names.
+func TestNamedTargetsCanBeMade(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var targets []string
+	for _, match := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(string(text), -1) {
+		targets = append(targets, match[1])
+	}
+	named := regexp.MustCompile("(?m)(?:`|^)make ([a-z0-9-]+)")
+	count := 0
+	for _, d := range documents(t) {
+		for _, match := range named.FindAllStringSubmatch(d.text, -1) {
+			count++
+			if !slices.Contains(targets, match[1]) {
+				t.Errorf("%s: got `make %s`, want a target of the Makefile", d.path, match[1])
+			}
+		}
+	}
+	if count == 0 {
+		t.Error("got no target in any document, want some")
+	}
+}
+
+// TestEveryDependencyIsJustified checks that architecture.md has a row for each
+// direct requirement of every module.
+func TestEveryDependencyIsJustified(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "\n## Dependencies\n")
+	if !found {
+		t.Fatal("got no section Dependencies, want one")
+	}
+	var names []string
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \|`).FindAllStringSubmatch(table, -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			names = append(names, strings.TrimSuffix(name[1], "*"))
+		}
+	}
+	for _, file := range modules(t) {
+		listed, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", file).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var module struct {
+			Require []struct {
+				Path     string
+				Indirect bool
+			}
+		}
+		if err := json.Unmarshal(listed, &module); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range module.Require {
+			justified := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(r.Path, name) })
+			if !r.Indirect && !justified && !strings.HasPrefix(r.Path, "asset-registry/") {
+				t.Errorf("%s: got the requirement %s, want a row for it in docs/architecture.md", file, r.Path)
+			}
+		}
+	}
+}
+
+// modules returns the go.mod files of the repository.
+func modules(t *testing.T) (files []string) {
+	t.Helper()
+	for _, pattern := range []string{"*", "deploy/*/*", "deploy/*/*/*"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) < 10 {
+		t.Fatalf("got %d modules, want more", len(files))
+	}
+	return files
+}
