@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/shared/adminapi"
@@ -20,25 +20,52 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// serveAdmin answers the admin API and its console until stop, if they are to
-// be answered anywhere.
-func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier *admin.Verifier, ready func(context.Context) error) (stop func() error, err error) {
+// administration is everything that operators do with brokers and keys.
+type administration struct {
+	*admin.Service
+	*audit.Checker
+	operators *admin.Authenticator
+}
+
+func (c Config) administer(s store, verifier *apikey.Verifier) (administration, error) {
+	sealer, err := audit.NewSealer(c.Secrets)
+	if err != nil {
+		return administration{}, err
+	}
+	checker := audit.NewChecker(s, admin.Records(s), sealer, c.Now)
+	if err := checker.Measure(c.Telemetry.Meter()); err != nil {
+		return administration{}, err
+	}
+	return administration{
+		Service:   admin.NewService(s, sealer, c.Log, c.Now),
+		Checker:   checker,
+		operators: admin.NewAuthenticator(verifier, s, c.Log, c.Now),
+	}, nil
+}
+
+// serveAdmin serves the admin API and its console until stop, if there is a
+// listener for them.
+func (c Config) serveAdmin(
+	ctx context.Context, a administration, ready func(context.Context) error,
+) (stop func() error, err error) {
 	if c.Admin == nil {
 		return func() error { return nil }, nil
 	}
-	pages, err := console.New(c.Secrets, service, verifier, c.Log, c.Now)
+	pages, err := console.New(c.Secrets, a, a.operators, c.Log, c.Now)
 	if err != nil {
 		return nil, err
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready, Telemetry: c.Telemetry, Edge: true, TimeoutOf: c.adminTimeout,
+		Name: "authsvc-admin", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, Ready: ready,
+		Telemetry: c.Telemetry, Edge: true, TimeoutOf: c.adminTimeout,
 	})
-	httpapi.NewAdmin(service, verifier).Route(engine)
+	httpapi.NewAdmin(a.Service, a.Checker, a.operators).Route(engine)
 	pages.Route(engine)
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() {
-		served <- httpserver.Serve(ctx, c.Admin, front{engine, c.AdminProxies}, c.Log, httpserver.ServeOptions{DrainDelay: c.AdminDrainDelay})
+		serving := httpserver.ServeOptions{DrainDelay: c.AdminDrainDelay}
+		served <- httpserver.Serve(ctx, c.Admin, edge{engine, c.AdminProxies}, c.Log, serving)
 	}()
 	c.Log.Info("admin API and console", "addr", c.Admin.Addr().String())
 	return func() error {
@@ -47,11 +74,10 @@ func (c Config) serveAdmin(ctx context.Context, service *admin.Service, verifier
 	}, nil
 }
 
-// checkTimeout is how long the check of the audit log may take: it reads all of it.
+// checkTimeout is the longest time for a check of the audit log, which reads all of it.
 const checkTimeout = 50 * time.Second
 
-// adminTimeout returns the longest time for a request by its route; 0: as others
-// have.
+// adminTimeout returns the longest time for a request; 0: the usual one.
 func (c Config) adminTimeout(r *gin.Context) time.Duration {
 	switch r.Request.URL.Path {
 	case adminapi.Prefix + "/audit/verify", "/console/audit/check":
@@ -60,88 +86,77 @@ func (c Config) adminTimeout(r *gin.Context) time.Duration {
 	return 0
 }
 
-// front is what stands before the admin API: like the gateway it meets people,
-// takes away what only our own services may say, and finds out who they are.
-type front struct {
+// edge receives the requests of the admin API. Like the gateway, it replaces the
+// headers that only the registry's own services may set.
+type edge struct {
 	next    http.Handler
 	proxies clientaddr.Proxies
 }
 
-func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(httpserver.RequestIDHeader, httpserver.SanitizeExternal(r))
-	if client := f.proxies.Client(r); client.IsValid() {
+	if client := e.proxies.Client(r); client.IsValid() {
 		r.Header.Set(httpserver.ClientHeader, client.String()) // for the log
-		r.RemoteAddr = netip.AddrPortFrom(client, 0).String()  // for all others
+		r.RemoteAddr = netip.AddrPortFrom(client, 0).String()  // for everything else
 	}
-	f.next.ServeHTTP(w, r)
+	e.next.ServeHTTP(w, r)
 }
 
-func (c Config) administer(s store) (*admin.Service, error) {
-	sealer, err := admin.NewSealer(c.Secrets)
-	if err != nil {
-		return nil, err
-	}
-	service := admin.NewService(s, sealer, c.Log, c.Now)
-	return service, service.Measure(c.Telemetry.Meter())
-}
-
-// Reseal seals the audit log anew with the current secret, in a store that no
-// service has open, or which several may: Redis. It returns how many entries a
-// former secret had sealed.
+// Reseal seals the audit log with the current secret and returns the number of
+// entries that a former secret had sealed. No service may have a file open; services
+// may use Redis meanwhile.
 func Reseal(ctx context.Context, c Config) (entries int, err error) {
-	if err := c.Validate(); err != nil {
-		return 0, err
-	}
-	c = c.withDefaults()
-	s, _, err := c.open()
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	service, err := c.administer(s)
-	if err != nil {
-		return 0, err
-	}
-	return service.Reseal(ctx)
+	err = c.withAdministration(func(a administration) error {
+		entries, err = a.Reseal(ctx)
+		return err
+	})
+	return entries, err
 }
 
 // Reseal does the same in the store of a running service.
 func (s *Server) Reseal(ctx context.Context) (entries int, err error) { return s.admin.Reseal(ctx) }
 
-// commandTimeout is how long a command may take that works on the store itself.
+// commandTimeout is the longest time for a command that works on the store.
 const commandTimeout = 10 * time.Second
 
-// AdminKey makes a key for the admin API and returns it, to be shown to its
-// holder and nobody else: the first one, or one more for who has lost theirs.
+// AdminKey creates a key of the admin API and returns it: the first key of a
+// registry, or another one. Show it to its holder only.
 func (s *Server) AdminKey(ctx context.Context, name string) (secret string, err error) {
-	return adminKey(ctx, s.admin, name)
+	return adminKey(ctx, s.admin.Service, name)
 }
 
-// AdminKey does the same in a store that no service has open, or which several
-// may: Redis. It needs no more of c than the store, the secret and the log.
+// AdminKey does the same in the store of c. No service may have a file open;
+// services may use Redis meanwhile. AdminKey uses c.Store, c.Secrets and c.Log.
 func AdminKey(ctx context.Context, c Config, name string) (secret string, err error) {
+	err = c.withAdministration(func(a administration) error {
+		secret, err = adminKey(ctx, a.Service, name)
+		return err
+	})
+	return secret, err
+}
+
+// withAdministration opens the store, runs do, and closes the store.
+func (c Config) withAdministration(do func(administration) error) error {
 	if err := c.Validate(); err != nil {
-		return "", err
+		return err
 	}
 	c = c.withDefaults()
-	s, _, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	service, err := c.administer(s)
-	if err != nil {
-		return "", err
-	}
-	return adminKey(ctx, service, name)
+	return c.withStore(func(s store) error {
+		a, err := c.administer(s, apikey.NewVerifier(nil, s, c.Now))
+		if err != nil {
+			return err
+		}
+		return do(a)
+	})
 }
 
 func adminKey(ctx context.Context, service *admin.Service, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	_, secret, err := service.CreateKey(ctx, admin.OfCommand("admin-key"), adminapi.NewKey{KeySettings: adminapi.KeySettings{Name: name, Role: string(apikey.Operator)}})
+	settings := adminapi.KeySettings{Name: name, Role: string(apikey.Operator)}
+	_, secret, err := service.CreateKey(ctx, admin.OfCommand("admin-key"), adminapi.NewKey{KeySettings: settings})
 	if err != nil {
-		return "", fmt.Errorf("make a key for the admin API: %w", err)
+		return "", fmt.Errorf("create a key of the admin API: %w", err)
 	}
 	return secret, nil
 }

@@ -176,7 +176,7 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 		"limits": {"write": {"1ms": 1, "1m": "many", "1h": 0}, "read": 7, "dance": {}}, "allow": ["192.0.2.1", "nowhere", 8]`
 	told := []string{
 		"body/allow.1: \"nowhere\" is neither", "body/allow.2: This must be a string.", "body/colour: Rogue field", "body/expires: This must be a time",
-		"body/levels: The levels", "body/limits.dance: Requests are of class", "body/limits.read: This must be an object.", "body/limits.write.1h: A limit must be",
+		"body/levels: The levels", "body/limits.dance: The class of requests", "body/limits.read: This must be an object.", "body/limits.write.1h: A limit must be",
 		"body/limits.write.1m: This must be a whole number.", "body/limits.write.1ms: \"1ms\" is no length", "body/name: This must be a string.",
 		"body/role: The role must be", "body/size: Rogue field", "body/test: This must be true or false.",
 	}
@@ -193,10 +193,10 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 		{"a rotation too long", "POST", of + "/rotate", `{"data": {"grace": "9999h", "colour": 1}}`, 400, []string{"body/colour: ", "body/grace: The grace must be"}},
 		{"a revocation", "POST", of + "/revoke", `{"data": {"colour": 1}}`, 400, []string{"body/colour: Rogue field: this call takes no fields."}},
 		{"a new broker", "POST", "/brokers", `{"data": {"title": [], "contact": " x", "colour": 1}, "size": 2}`, 400,
-			[]string{"body/colour: Rogue field", "body/contact: Only characters", "body/name: This field is required.", "body/size: Rogue field", "body/title: This must be a string."}},
+			[]string{"body/colour: Rogue field", "body/contact: Only printable", "body/name: This field is required.", "body/size: Rogue field", "body/title: This must be a string."}},
 		{"a broker twice, and more", "POST", "/brokers", `{"data": {"name": "b", "blocked": 1}}`, 400, []string{"body/blocked: This must be true", "body/name: There is a broker"}},
 		{"a broker", "PATCH", "/brokers/b", `{"data": {"title": 1, "contact": "\u0007", "name": "c"}}`, 400,
-			[]string{"body/contact: Only characters", "body/name: Rogue field: this call takes title, contact, blocked.", "body/title: This must be a string."}},
+			[]string{"body/contact: Only printable", "body/name: Rogue field: this call takes title, contact, blocked.", "body/title: This must be a string."}},
 		{"names in capitals", "POST", "/brokers", `{"data": {"Name": "c"}}`, 400, []string{"body/Name: Rogue field", "body/name: This field is required."}},
 		{"no data", "POST", "/brokers", `{"name": "c"}`, 400, []string{"body/data: Data not available"}},
 		{"data of another type", "PATCH", "/brokers/b", `{"data": [1]}`, 400, []string{"body/data: Data not available"}},

@@ -177,7 +177,7 @@ func TestValidateTellsEveryFault(t *testing.T) {
 		t.Errorf("%s: got %v, want it good", good.Store, err)
 	}
 	err := Config{Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1, TransferLifetime: -1}.Validate()
-	for _, says := range []string{"the store", "secret", "time-out", "log", "keys.yaml", "lifetime"} {
+	for _, says := range []string{"the store", "secret", "timeout", "log", "keys.yaml", "lifetime"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)
 		}
@@ -193,4 +193,38 @@ func call(t *testing.T, url string) *upstream.Pool {
 	}
 	t.Cleanup(pool.Close)
 	return pool
+}
+
+func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
+	c := Config{
+		Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
+	}
+	if _, err := AdminKey(t.Context(), c, "n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := AddKey(t.Context(), c.Store, authapi.Hash("x"), identity.Identity{KeyID: "acme-1", Broker: "b", Role: identity.Broker}); err != nil {
+		t.Fatal(err)
+	}
+	var operators string
+	err := c.withStore(func(s store) error {
+		keys, err := s.Keys(t.Context(), "acme-1", 10) // ids of operators' keys start with "key-"
+		if err == nil {
+			operators = keys[0].ID
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct{ id, says string }{
+		{operators, "operators administer this key"},
+		{"none", "there is no such key"},
+		{"acme-1", ""},
+		{"acme-1", "there is no such key"},
+	} {
+		err := RevokeKey(t.Context(), c.Store, r.id)
+		if (err == nil) != (r.says == "") || err != nil && !strings.Contains(err.Error(), r.says) {
+			t.Errorf("%s: got %v, want %q", r.id, err, r.says)
+		}
+	}
 }

@@ -8,14 +8,13 @@ import (
 	"asset-registry/authsvc/internal/token"
 )
 
-// How long to wait until transfers are swept again, after a sweep and after one
-// that failed.
+// The intervals between sweeps of transfers.
 const (
 	sweepEvery = 6 * time.Hour
-	sweepAgain = time.Minute
+	sweepAgain = time.Minute // after a sweep that failed
 )
 
-// sweep sweeps transfers at once and then from time to time, until stop.
+// sweep removes expired transfers at once and then regularly, until stop.
 func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now func() time.Time) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -24,7 +23,7 @@ func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now fun
 		for {
 			wait := sweepEvery
 			if err := tokens.Sweep(ctx, now()); err != nil && ctx.Err() == nil {
-				log.Warn("expired transfers are not removed; a sweep follows in a minute", "error", err)
+				log.Warn("remove expired transfers", "error", err, "retry_in", sweepAgain.String())
 				wait = sweepAgain
 			}
 			select {

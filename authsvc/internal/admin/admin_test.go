@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
@@ -21,7 +20,9 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/boltstore"
+	"asset-registry/authsvc/internal/storetest"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
@@ -31,15 +32,16 @@ import (
 
 // world is a service on a store whose answers a test may falsify, and count.
 type world struct {
-	admin.Store
-	service  *admin.Service
-	verifier *admin.Verifier
-	log      bytes.Buffer
-	metrics  *sdkmetric.ManualReader
-	now      time.Time
-	bolt     *boltstore.Store
-	found    int // looks for a key
-	stale    int // commits that are to fail
+	storetest.Store
+	service   *admin.Service
+	checker   *audit.Checker
+	verifier  *apikey.Verifier
+	operators *admin.Authenticator
+	log       bytes.Buffer
+	metrics   *sdkmetric.ManualReader
+	now       time.Time
+	found     int // calls of FindSecret
+	stale     int // commits that are to fail
 
 	entries func([]adminapi.Entry) []adminapi.Entry
 	keys    func([]apikey.Key) []apikey.Key
@@ -79,11 +81,6 @@ func (w *world) Head(ctx context.Context) (adminapi.Head, error) {
 	return head, err
 }
 
-func (w *world) FindKey(ctx context.Context, hash string) (identity.Identity, error) {
-	w.found++
-	return w.bolt.FindKey(ctx, hash)
-}
-
 func (w *world) FindSecret(ctx context.Context, hash string) (apikey.Key, apikey.Broker, error) {
 	w.found++
 	return w.Store.FindSecret(ctx, hash)
@@ -109,22 +106,32 @@ func openBolt(t *testing.T) *boltstore.Store {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	bolt := openBolt(t)
-	w := &world{Store: bolt, bolt: bolt, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
-	sealer, err := admin.NewSealer(keyring.Ring{bytes.Repeat([]byte("s"), 32)})
+	w := onStore(t, openBolt(t))
+	w.metrics = sdkmetric.NewManualReader()
+	if err := w.checker.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.metrics)).Meter("test")); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// onStore returns a world on a store.
+func onStore(t *testing.T, store storetest.Store) *world {
+	t.Helper()
+	w := &world{Store: store, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	sealer, err := audit.NewSealer(keyring.Ring{bytes.Repeat([]byte("s"), 32)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewJSONHandler(&w.log, nil))
 	clock := func() time.Time { return w.now }
 	w.service = admin.NewService(w, sealer, log, clock)
-	w.metrics = sdkmetric.NewManualReader()
-	if err := w.service.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(w.metrics)).Meter("test")); err != nil {
-		t.Fatal(err)
-	}
-	w.verifier = admin.NewVerifier(apikey.Sandbox(), w, w, log, clock)
+	w.checker = audit.NewChecker(w, admin.Records(w), sealer, clock)
+	w.verifier = apikey.NewVerifier(apikey.Sandbox(), w, clock)
+	w.operators = admin.NewAuthenticator(w.verifier, w, log, clock)
 	return w
 }
+
+var local = netip.MustParseAddr("192.0.2.1")
 
 var operator = admin.Actor{Name: "key-1 Ольга", Role: apikey.Operator, From: "192.0.2.1", RequestID: "r"}
 
@@ -185,14 +192,14 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		}, []string{"entry 3 follows entry 1"}},
 		"the whole is made anew":     {func(w *world) { w.entries = remade }, []string{"entry 1 was not written", "entry 4 was not written", "the log ends"}},
 		"the tail is cut off":        {func(w *world) { w.entries = drop(3) }, []string{"the log ends with entry 3, and should with 4"}},
-		"and the head put back":      {cutOff, []string{"is not as entry 3"}},
-		"a key is no longer revoked": {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Revoked = time.Time{} }) }, []string{"is not as entry 4"}},
-		"a key has another secret":   {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Secrets[0].Hash = authapi.Hash("mine") }) }, []string{"is not as entry 4"}},
+		"and the head put back":      {cutOff, []string{"does not match entry 3"}},
+		"a key is no longer revoked": {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Revoked = time.Time{} }) }, []string{"does not match entry 4"}},
+		"a key has another secret":   {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Secrets[0].Hash = authapi.Hash("mine") }) }, []string{"does not match entry 4"}},
 		"a key was put in": {func(w *world) {
 			w.keys = func(all []apikey.Key) []apikey.Key { return append(all, apikey.Key{ID: "key-z"}) }
-		}, []string{"no entry tells of key key-z"}},
-		"a key was taken out":         {func(w *world) { w.keys = func([]apikey.Key) []apikey.Key { return nil } }, []string{"that entry 4 tells of, is gone"}},
-		"a key is of another broker ": {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Broker = "rich" }) }, []string{"is not as entry 4"}},
+		}, []string{"no entry describes key key-z"}},
+		"a key was taken out":         {func(w *world) { w.keys = func([]apikey.Key) []apikey.Key { return nil } }, []string{"described by entry 4, is gone"}},
+		"a key is of another broker ": {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Broker = "rich" }) }, []string{"does not match entry 4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -205,7 +212,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.tamper(w)
-			got, err := w.service.Check(t.Context())
+			got, err := w.checker.Check(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -355,7 +362,7 @@ func TestEveryBadKeyCostsAndReadsTheSame(t *testing.T) {
 	for name, secret := range map[string]string{"unknown": apikey.New(), "mistyped": "ark_x", "expired": expired, "revoked": revoked, "rotated": rotated, "blocked": blocked, "an operator's": operators} {
 		w.found = 0
 		_, err := w.verifier.Verify(t.Context(), authapi.Hash(secret))
-		if fault.KindOf(err) != fault.Unauthorized || w.found != 2 {
+		if fault.KindOf(err) != fault.Unauthorized || w.found != 1 {
 			t.Errorf("%s: %v, after %d looks", name, err, w.found)
 			continue
 		}
@@ -369,26 +376,20 @@ func TestEveryBadKeyCostsAndReadsTheSame(t *testing.T) {
 	if got, err := w.verifier.Verify(t.Context(), authapi.Hash(good)); err != nil || got.Broker != "b" || got.Levels != "13" {
 		t.Errorf("a good key: %+v, %v", got, err)
 	}
-	if err := w.bolt.AddKey(t.Context(), authapi.Hash("plain"), identity.Identity{KeyID: "p", Broker: "b", Role: identity.Broker}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := w.verifier.Verify(t.Context(), authapi.Hash("plain")); err != nil || got.KeyID != "p" || got.GoodFor <= 0 || got.GoodFor >= time.Second {
-		t.Errorf("a plain key, whose removal nobody is told of: %+v, %v", got, err)
-	}
 	from := netip.MustParseAddr("192.0.2.1")
-	for name, secret := range map[string]string{"a broker's": good, "a plain one": "plain", "the sandbox's": "administrator", "unknown": "x"} {
-		if _, err := w.verifier.Operator(t.Context(), authapi.Hash(secret), from); err == nil || err.Error() != want {
+	for name, secret := range map[string]string{"a broker's": good, "the sandbox's": "administrator", "unknown": "x"} {
+		if _, err := w.operators.Operator(t.Context(), authapi.Hash(secret), from); err == nil || err.Error() != want {
 			t.Errorf("as an operator %s: %v", name, err)
 		}
 	}
-	if by, err := w.verifier.Operator(t.Context(), authapi.Hash(operators), from); err != nil || by.Role != apikey.Operator {
+	if by, err := w.operators.Operator(t.Context(), authapi.Hash(operators), from); err != nil || by.Role != apikey.Operator {
 		t.Errorf("an operator: %+v, %v", by, err)
 	}
 }
 
 func TestWatchTellsWhatHasChanged(t *testing.T) {
 	w := newWorld(t)
-	watch := admin.NewWatch(w)
+	watch := apikey.NewWatch(w)
 	await := func(since string) authapi.WatchKeysResponse {
 		t.Helper()
 		got, err := watch.Await(t.Context(), since, 0)
@@ -430,7 +431,7 @@ func TestWatchTellsWhatHasChanged(t *testing.T) {
 
 func TestWatchTellsManyLongNamesAsAll(t *testing.T) {
 	w := newWorld(t)
-	watch := admin.NewWatch(w)
+	watch := apikey.NewWatch(w)
 	await := func(since string) authapi.WatchKeysResponse {
 		t.Helper()
 		got, err := watch.Await(t.Context(), since, 0)
@@ -494,10 +495,10 @@ func TestTheLogIsCheckedOnceAtATime(t *testing.T) {
 		}
 		done := make(chan error, 3)
 		impatient, leave := context.WithCancel(t.Context())
-		go func() { _, err := w.service.Check(t.Context()); done <- err }()
+		go func() { _, err := w.checker.Check(t.Context()); done <- err }()
 		synctest.Wait()
 		for _, ctx := range []context.Context{impatient, t.Context()} {
-			go func() { _, err := w.service.Check(ctx); done <- err }()
+			go func() { _, err := w.checker.Check(ctx); done <- err }()
 		}
 		synctest.Wait()
 		if got := begun.Load(); got != 1 {
@@ -523,7 +524,7 @@ func TestTheLogHoldsWhateverAnActorIsCalled(t *testing.T) {
 	if _, err := w.service.CreateBroker(t.Context(), by, adminapi.NewBroker{Name: "b"}); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := w.service.Check(t.Context()); err != nil || found.Entries != 1 || len(found.Problems) > 0 {
+	if found, err := w.checker.Check(t.Context()); err != nil || found.Entries != 1 || len(found.Problems) > 0 {
 		t.Errorf("got %+v, %v", found, err)
 	}
 }
@@ -549,7 +550,7 @@ func TestATimeThatIsNoneIsNoEndOfAKey(t *testing.T) {
 }
 
 func TestMeterRefusesWhatIsNoReport(t *testing.T) {
-	meter := admin.NewMeter(openBolt(t))
+	meter := apikey.NewMeter(openBolt(t))
 	use := authapi.Use{KeyID: "k", Addr: netip.MustParseAddr("192.0.2.1")}
 	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}
 	if err := meter.Report(t.Context(), authapi.ReportUsageRequest{Uses: []authapi.Use{use}, Counts: []authapi.Count{count}}); err != nil {
@@ -584,17 +585,11 @@ func TestKeysAreCopiedWithAllThatIsKnownOfThem(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	there := &world{Store: to, now: w.now}
-	sealer, err := admin.NewSealer(keyring.Ring{bytes.Repeat([]byte("s"), 32)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	there.service = admin.NewService(there, sealer, slog.New(slog.NewTextHandler(io.Discard, nil)), func() time.Time { return w.now })
-	if found, err := there.service.Check(t.Context()); err != nil || found.Entries != 2 || len(found.Problems) > 0 {
+	there := onStore(t, to)
+	if found, err := there.checker.Check(t.Context()); err != nil || found.Entries != 2 || len(found.Problems) > 0 {
 		t.Errorf("got %+v, %v", found, err)
 	}
-	verifier := admin.NewVerifier(nil, to, to, slog.New(slog.DiscardHandler), func() time.Time { return w.now })
-	if got, err := verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil || got.Role != identity.Broker {
+	if got, err := there.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil || got.Role != identity.Broker {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	shown, err := there.service.Key(t.Context(), id)

@@ -12,66 +12,58 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// ErrOtherKeys is returned for a store whose audit log is another than the one
-// to be copied into it.
-var ErrOtherKeys = errors.New("it has API keys of another registry, or some were changed there since")
+// ErrOtherKeys is the error of a Copy into a store whose audit log differs from
+// the source's.
+var ErrOtherKeys = errors.New("the target has API keys of another registry, or keys that changed there")
 
-// Copy copies brokers, keys, the audit log and the usage of keys from one store
-// to another, which nobody else uses. It may be repeated.
-func Copy(ctx context.Context, from, to Store, now time.Time) error {
+// Source is a store to copy from.
+type Source interface {
+	brokerLister
+	keyLister
+	entryLister
+	UsageReader
+}
+
+// Target is a store to copy to.
+type Target interface {
+	apikey.Recorder
+	// Head returns the end of the audit log.
+	Head(ctx context.Context) (adminapi.Head, error)
+	// Restore stores a part of a change that another store has: a broker, a key with
+	// the hashes of all its secrets, or an entry. It may be repeated. The audit log
+	// then ends at the last restored entry.
+	Restore(ctx context.Context, c Change, hashes []string) error
+	// Counts returns a key's counts of days, without the days that have none.
+	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
+}
+
+// Copy copies brokers, keys, the audit log and the usage of keys from one store to
+// another. Nothing else may use the stores meanwhile. Copy may be repeated. It
+// returns ErrOtherKeys if the target's log is not the beginning of the source's.
+func Copy(ctx context.Context, from Source, to Target, now time.Time) error {
 	if err := copyable(ctx, from, to); err != nil {
 		return err
 	}
-	// The log last, from its beginning: its end is what says that all is there.
-	for after := ""; ; {
-		brokers, err := from.Brokers(ctx, after, scanPage)
-		if err != nil {
-			return err
-		}
-		for _, b := range brokers {
-			after = b.Name
-			if err := to.Restore(ctx, Change{Broker: &b}, nil); err != nil {
-				return err
-			}
-		}
-		if len(brokers) < scanPage {
-			break
-		}
+	if err := eachBroker(ctx, from, "", func(b apikey.Broker) error {
+		return to.Restore(ctx, Change{Broker: &b}, nil)
+	}); err != nil {
+		return err
 	}
-	for after := ""; ; {
-		keys, err := from.Keys(ctx, after, scanPage)
-		if err != nil {
-			return err
+	if err := eachKey(ctx, from, "", func(k apikey.Key) error {
+		if err := copyKey(ctx, from, to, k, now); err != nil {
+			return fmt.Errorf("copy key %s: %w", k.ID, err)
 		}
-		for _, k := range keys {
-			after = k.ID
-			if err := copyKey(ctx, from, to, k, now); err != nil {
-				return fmt.Errorf("copy key %s: %w", k.ID, err)
-			}
-		}
-		if len(keys) < scanPage {
-			break
-		}
+		return nil
+	}); err != nil {
+		return err
 	}
-	for after := int64(0); ; {
-		entries, err := from.Entries(ctx, after, scanPage)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			after = e.Seq
-			if err := to.Restore(ctx, Change{Entry: e}, nil); err != nil {
-				return err
-			}
-		}
-		if len(entries) < scanPage {
-			return nil
-		}
-	}
+	// The log comes last, and in order: its end says that the copy is complete.
+	return eachEntry(ctx, from, 0, func(e adminapi.Entry) error {
+		return to.Restore(ctx, Change{Entry: e}, nil)
+	})
 }
 
-// copyable tells whether the log of the one store goes on that of the other.
-func copyable(ctx context.Context, from, to Store) error {
+func copyable(ctx context.Context, from Source, to Target) error {
 	there, err := to.Head(ctx)
 	if err != nil || there.Seq == 0 {
 		return err
@@ -86,7 +78,7 @@ func copyable(ctx context.Context, from, to Store) error {
 	return nil
 }
 
-func copyKey(ctx context.Context, from, to Store, k apikey.Key, now time.Time) error {
+func copyKey(ctx context.Context, from Source, to Target, k apikey.Key, now time.Time) error {
 	var hashes []string
 	for _, secret := range k.Secrets {
 		hashes = append(hashes, secret.Hash)
@@ -94,28 +86,46 @@ func copyKey(ctx context.Context, from, to Store, k apikey.Key, now time.Time) e
 	if err := to.Restore(ctx, Change{Key: &k}, hashes); err != nil {
 		return err
 	}
-	all, err := from.Uses(ctx, []string{k.ID})
+	uses, err := usesOf(ctx, from, k.ID)
 	if err != nil {
 		return err
 	}
+	counts, err := missingCounts(ctx, from, to, k.ID, now)
+	if err != nil {
+		return err
+	}
+	return to.AddUsage(ctx, uses, counts)
+}
+
+func usesOf(ctx context.Context, from Source, id string) ([]authapi.Use, error) {
+	all, err := from.Uses(ctx, []string{id})
+	if err != nil {
+		return nil, err
+	}
 	var uses []authapi.Use
-	for secret, of := range all[k.ID] {
+	for secret, of := range all[id] {
 		for _, use := range of {
 			addr, err := netip.ParseAddr(use.From)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			uses = append(uses, authapi.Use{KeyID: k.ID, Secret: secret, Addr: addr, Micros: use.Time.UnixMicro()})
+			uses = append(uses, authapi.Use{KeyID: id, Secret: secret, Addr: addr, Micros: use.Time.UnixMicro()})
 		}
 	}
-	days := lastDays(now, UsageDays)
-	counted, err := from.Counts(ctx, k.ID, days)
+	return uses, nil
+}
+
+// missingCounts returns what the counts of a key in the target lack. A repeated
+// copy so counts nothing twice.
+func missingCounts(ctx context.Context, from Source, to Target, id string, now time.Time) ([]authapi.Count, error) {
+	days := lastDays(now, apikey.UsageDays)
+	counted, err := from.Counts(ctx, id, days)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	before, err := to.Counts(ctx, k.ID, days)
+	before, err := to.Counts(ctx, id, days)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	there := map[string]map[string]int64{}
 	for _, day := range before {
@@ -125,9 +135,9 @@ func copyKey(ctx context.Context, from, to Store, k apikey.Key, now time.Time) e
 	for _, day := range counted {
 		for class, requests := range day.Counts {
 			if more := requests - there[day.Day][class]; more > 0 {
-				counts = append(counts, authapi.Count{KeyID: k.ID, Day: day.Day, Class: class, Requests: more})
+				counts = append(counts, authapi.Count{KeyID: id, Day: day.Day, Class: class, Requests: more})
 			}
 		}
 	}
-	return to.AddUsage(ctx, uses, counts)
+	return counts, nil
 }

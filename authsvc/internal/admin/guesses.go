@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	maxGuesses  = 30 // wrong keys from one address within guessWindow
+	maxGuesses  = 30 // wrong keys from one network within guessWindow
 	guessWindow = time.Minute
-	maxGuessers = 10_000 // addresses that are remembered
+	maxGuessers = 10_000 // networks in memory
 )
 
-// noKey is what a request without a key has in its place: no guess.
+// noKey is the hash of a request without a key. Such a request is not a guess.
 var noKey = authapi.Hash("")
 
-// guesses bounds how many wrong keys for the admin API an address may send. No
-// key can be guessed; this is for who tries nonetheless, so that the store need
-// not answer them all. Each auth service counts by itself.
+// guesses bounds the wrong keys that an address may send to the admin API. Nobody
+// can guess a key; the bound keeps the load of attempts away from the store. Each
+// auth service counts on its own.
 type guesses struct {
 	mu   sync.Mutex
-	from map[netip.Addr]guessed // by site
+	from map[netip.Addr]guessed // by clientaddr.Network
 }
 
 type guessed struct {
@@ -32,7 +32,8 @@ type guessed struct {
 	wrong int
 }
 
-// check refuses an address for the rest of its window, once it has used it up.
+// check returns a fault of kind TooMany for an address that sent maxGuesses wrong
+// keys in its current window.
 func (g *guesses) check(from netip.Addr, now time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,7 +43,8 @@ func (g *guesses) check(from netip.Addr, now time.Time) error {
 		return nil
 	}
 	seconds := (left + time.Second - 1) / time.Second
-	refused := fault.New(fault.TooMany, fault.Header, "Authorization", "Too many wrong keys came from your address; wait %d s.", seconds)
+	refused := fault.New(fault.TooMany, fault.Header, "Authorization",
+		"Too many wrong keys came from your address; wait %d s.", seconds)
 	refused.RetryAfter = left
 	return refused
 }

@@ -65,7 +65,7 @@ func TestAnAddressMaySendSoManyWrongKeys(t *testing.T) {
 	w := newWorld(t)
 	_, good := w.key(t, "", func(n *adminapi.NewKey) { n.Role, n.Levels = "operator", "" })
 	try := func(key, from string) fault.Kind {
-		_, err := w.verifier.Operator(t.Context(), authapi.Hash(key), netip.MustParseAddr(from))
+		_, err := w.operators.Operator(t.Context(), authapi.Hash(key), netip.MustParseAddr(from))
 		if err == nil {
 			return -1
 		}
@@ -95,7 +95,7 @@ func TestAnAddressMaySendSoManyWrongKeys(t *testing.T) {
 		t.Errorf("the store is asked all the same: %v", got)
 	}
 	w.now = w.now.Add(12500 * time.Millisecond)
-	_, err := w.verifier.Operator(t.Context(), authapi.Hash(good), netip.MustParseAddr("2001:db8::1"))
+	_, err := w.operators.Operator(t.Context(), authapi.Hash(good), netip.MustParseAddr("2001:db8::1"))
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.RetryAfter != 47500*time.Millisecond || !strings.Contains(f.Error(), "wait 48 s") {
 		t.Fatalf("12.5 s later: got %v, want it to tell 47.5 s", err)

@@ -1,6 +1,3 @@
-// Package admin administers brokers and their API keys: who may use the
-// registry, how much and from where, and who has changed that. It also tells
-// the gateways whose a key is, and what they must no longer believe.
 package admin
 
 import (
@@ -9,66 +6,127 @@ import (
 
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/shared/adminapi"
-	"asset-registry/shared/authapi"
 )
 
-// What a Store returns instead of doing what it is asked.
-var (
-	ErrNotFound = errors.New("there is no such key or broker")
-	ErrStale    = errors.New("something else was changed meanwhile")
-)
+// ErrStale is the error of a Commit that came after another change.
+var ErrStale = errors.New("another change came first")
 
-// Change is one change with its entry in the audit log.
+// Change is a change of one broker or one key, with its entry in the audit log.
 type Change struct {
-	Broker  *apikey.Broker // the broker as it is to be, or
-	Key     *apikey.Key    // the key
-	NewHash string         // hash of a secret that the key did not have before; "" if none
+	Broker  *apikey.Broker // the broker after the change; nil: a key changes
+	Key     *apikey.Key    // the key after the change; nil: a broker changes
+	NewHash string         // hash of a secret that the change adds to the key; "": none
 	Entry   adminapi.Entry
 }
 
-// Store keeps brokers, keys, the audit log and usage, several processes' at
-// the same time. It is safe for concurrent use. Any error but ErrNotFound and
-// ErrStale means that it could not answer, or that a change may or may not have
-// been made.
+// Store keeps brokers, keys, their usage and the audit log. Several processes use
+// it at the same time. It is safe for concurrent use. apikey.ErrNotFound and
+// ErrStale mean that nothing was done. Any other error means that the store could
+// not answer, or that nobody knows whether it made a change.
 type Store interface {
-	// Head returns where the audit log ends. It sees every Commit that has returned.
-	Head(ctx context.Context) (adminapi.Head, error)
-	// Commit makes a change and appends its entry, durably, both or neither, if
-	// the log still ends at head; otherwise it returns ErrStale. Who read the
-	// head before all else has then changed what was there.
-	Commit(ctx context.Context, head adminapi.Head, c Change) error
-	// Entries returns up to limit entries that follow number after, in order.
-	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
-
-	// Broker returns a broker, or ErrNotFound.
-	Broker(ctx context.Context, name string) (apikey.Broker, error)
-	// Brokers returns up to limit brokers whose names follow after, in order.
-	Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error)
-	// Key returns a key, or ErrNotFound.
-	Key(ctx context.Context, id string) (apikey.Key, error)
-	// Keys returns up to limit keys whose ids follow after, in order.
-	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
-	// FindSecret returns the key that has, or had, a secret of this hash, with its
-	// broker, the zero one for a key of none; or ErrNotFound.
-	FindSecret(ctx context.Context, hash string) (apikey.Key, apikey.Broker, error)
-
-	// AddUsage adds to the counts, and keeps uses if they are among the newest
-	// MaxUses of their secret, one for each address.
-	AddUsage(ctx context.Context, uses []authapi.Use, counts []authapi.Count) error
-	// Uses returns the last uses of each key by number of its secret, the newest first.
-	Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error)
-	// Counts returns a key's counts of given days, those that have any.
-	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
-
-	// Reseal stores entries of the log again, durably, with other seals. The log
-	// ends where it did.
-	Reseal(ctx context.Context, entries []adminapi.Entry) error
-	// Restore stores what Commit has stored elsewhere. It may be repeated.
-	Restore(ctx context.Context, c Change, hashes []string) error
+	Directory
+	Log
+	UsageReader
 }
 
-// MaxUses is how many last uses of a secret are kept.
-const MaxUses = 8
+// Directory reads brokers and keys.
+type Directory interface {
+	// Broker returns a broker, or apikey.ErrNotFound.
+	Broker(ctx context.Context, name string) (apikey.Broker, error)
+	// Brokers returns up to limit brokers with names after a name, in order.
+	Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error)
+	// Key returns a key, or apikey.ErrNotFound.
+	Key(ctx context.Context, id string) (apikey.Key, error)
+	// Keys returns up to limit keys with ids after an id, in order.
+	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
+}
 
-// UsageDays is how long counts are kept at least.
-const UsageDays = 400
+// Log makes changes and reads the audit log.
+type Log interface {
+	apikey.Log
+	// Commit durably makes a change and appends its entry, both or neither. It
+	// returns ErrStale if the log does not end at head, or if the entry describes a
+	// change of a record that is gone. So a caller that reads the head before all
+	// else never overwrites a change that it has not seen.
+	Commit(ctx context.Context, head adminapi.Head, c Change) error
+}
+
+// UsageReader reads the use of keys.
+type UsageReader interface {
+	// Uses returns the last uses of each key by the number of its secret, newest first.
+	Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error)
+	// Counts returns a key's counts of days, without the days that have none.
+	Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error)
+}
+
+const page = 200 // records or entries read at a time
+
+// eachKey calls visit with every key, in order, until visit returns an error.
+func eachKey(ctx context.Context, store keyLister, after string, visit func(apikey.Key) error) error {
+	for {
+		keys, err := store.Keys(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			after = k.ID
+			if err := visit(k); err != nil {
+				return err
+			}
+		}
+		if len(keys) < page {
+			return nil
+		}
+	}
+}
+
+// eachBroker calls visit with every broker, in order, until visit returns an error.
+func eachBroker(ctx context.Context, store brokerLister, after string, visit func(apikey.Broker) error) error {
+	for {
+		brokers, err := store.Brokers(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for _, b := range brokers {
+			after = b.Name
+			if err := visit(b); err != nil {
+				return err
+			}
+		}
+		if len(brokers) < page {
+			return nil
+		}
+	}
+}
+
+// eachEntry calls visit with every audit entry after a number, in order, until
+// visit returns an error.
+func eachEntry(ctx context.Context, log entryLister, after int64, visit func(adminapi.Entry) error) error {
+	for {
+		entries, err := log.Entries(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			after = e.Seq
+			if err := visit(e); err != nil {
+				return err
+			}
+		}
+		if len(entries) < page {
+			return nil
+		}
+	}
+}
+
+type keyLister interface {
+	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
+}
+
+type brokerLister interface {
+	Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error)
+}
+
+type entryLister interface {
+	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
+}

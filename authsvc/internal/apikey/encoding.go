@@ -12,19 +12,20 @@ import (
 
 // encodedKey is a key as stores keep it.
 type encodedKey struct {
-	ID       string          `json:"id"`
-	Broker   string          `json:"broker"`
-	Name     string          `json:"name"`
-	Role     identity.Role   `json:"role"`
-	Levels   string          `json:"levels,omitempty"`
-	Test     bool            `json:"test,omitempty"`
-	Expires  time.Time       `json:"expires,omitzero"`
-	Limits   authapi.Limits  `json:"limits,omitempty"`
-	Allow    []netip.Prefix  `json:"allow,omitempty"`
-	Created  time.Time       `json:"created"`
-	Modified time.Time       `json:"modified"`
-	Revoked  time.Time       `json:"revoked,omitzero"`
-	Secrets  []encodedSecret `json:"secrets"`
+	ID        string          `json:"id"`
+	Broker    string          `json:"broker"`
+	Name      string          `json:"name"`
+	Role      identity.Role   `json:"role"`
+	Levels    string          `json:"levels,omitempty"`
+	Test      bool            `json:"test,omitempty"`
+	Expires   time.Time       `json:"expires,omitzero"`
+	Limits    authapi.Limits  `json:"limits,omitempty"`
+	Allow     []netip.Prefix  `json:"allow,omitempty"`
+	Created   time.Time       `json:"created"`
+	Modified  time.Time       `json:"modified"`
+	Revoked   time.Time       `json:"revoked,omitzero"`
+	Secrets   []encodedSecret `json:"secrets"`
+	Unaudited bool            `json:"unaudited,omitempty"`
 }
 
 type encodedSecret struct {
@@ -44,10 +45,14 @@ type encodedBroker struct {
 	Modified time.Time `json:"modified"`
 }
 
-// Encode returns the key as text for a store.
+// Encode returns the key as JSON for a store.
 func (k Key) Encode() ([]byte, error) {
 	s := k.Settings
-	e := encodedKey{k.ID, k.Broker, s.Name, s.Role, s.Levels, s.Test, s.Expires, s.Limits, s.Allow, k.Created, k.Modified, k.Revoked, nil}
+	e := encodedKey{
+		ID: k.ID, Broker: k.Broker, Name: s.Name, Role: s.Role, Levels: s.Levels, Test: s.Test, Expires: s.Expires,
+		Limits: s.Limits, Allow: s.Allow, Created: k.Created, Modified: k.Modified, Revoked: k.Revoked,
+		Unaudited: k.Unaudited,
+	}
 	for _, secret := range k.Secrets {
 		e.Secrets = append(e.Secrets, encodedSecret(secret))
 	}
@@ -58,14 +63,14 @@ func (k Key) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeKey returns the key that Encode made the text of.
+// DecodeKey returns the key from the text that Encode returned.
 func DecodeKey(text []byte) (Key, error) {
 	var e encodedKey
 	if err := json.Unmarshal(text, &e); err != nil {
 		return Key{}, fmt.Errorf("decode key: %w", err)
 	}
 	k := Key{
-		ID: e.ID, Broker: e.Broker, Created: e.Created, Modified: e.Modified, Revoked: e.Revoked,
+		ID: e.ID, Broker: e.Broker, Created: e.Created, Modified: e.Modified, Revoked: e.Revoked, Unaudited: e.Unaudited,
 		Settings: Settings{e.Name, e.Role, e.Levels, e.Test, e.Expires, e.Limits, e.Allow},
 	}
 	for _, secret := range e.Secrets {
@@ -74,7 +79,7 @@ func DecodeKey(text []byte) (Key, error) {
 	return k, nil
 }
 
-// Encode returns the broker as text for a store.
+// Encode returns the broker as JSON for a store.
 func (b Broker) Encode() ([]byte, error) {
 	text, err := json.Marshal(encodedBroker(b))
 	if err != nil {
@@ -83,7 +88,7 @@ func (b Broker) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeBroker returns the broker that Encode made the text of.
+// DecodeBroker returns the broker from the text that Encode returned.
 func DecodeBroker(text []byte) (Broker, error) {
 	var e encodedBroker
 	if err := json.Unmarshal(text, &e); err != nil {

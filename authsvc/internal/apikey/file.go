@@ -16,15 +16,15 @@ import (
 // entry is one key of a keys file.
 type entry struct {
 	ID     string        `yaml:"id"`     // names the key in logs
-	Broker string        `yaml:"broker"` // whose it is
+	Broker string        `yaml:"broker"` // owner of the key
 	Role   identity.Role `yaml:"role"`   // broker, concierge or administrator
 	Levels string        `yaml:"levels"` // accreditation levels, as "1234"
-	SHA256 string        `yaml:"sha256"` // of the key, 64 hex characters
+	SHA256 string        `yaml:"sha256"` // hash of the key, 64 hex characters
 }
 
-// ReadFile returns the keys that a YAML file lists. It reports every fault of
-// the file at once; unknown fields are faults.
-func ReadFile(path string) (Keys, error) {
+// ReadFile returns the keys of a YAML file. The error lists every fault of the
+// file; an unknown field is a fault.
+func ReadFile(path string) (Fixed, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
@@ -37,12 +37,13 @@ func ReadFile(path string) (Keys, error) {
 	return keys, nil
 }
 
-func read(r io.Reader) (Keys, error) {
+func read(r io.Reader) (Fixed, error) {
 	var entries []entry
-	if err := yaml.NewDecoder(r, yaml.DisallowUnknownField()).Decode(&entries); err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
+	err := yaml.NewDecoder(r, yaml.DisallowUnknownField()).Decode(&entries)
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
 		return nil, errors.New(yaml.FormatError(err, false, false))
 	}
-	keys, ids := Keys{}, map[string]bool{}
+	keys, ids := Fixed{}, map[string]bool{}
 	var faults []error
 	for i, e := range entries {
 		hash := strings.ToLower(e.SHA256)
@@ -50,7 +51,7 @@ func read(r io.Reader) (Keys, error) {
 			faults = append(faults, fmt.Errorf("key %d: %w", i+1, err))
 		}
 		if _, twice := keys[hash]; twice || ids[e.ID] {
-			faults = append(faults, fmt.Errorf("key %d: the same key or id stands before", i+1))
+			faults = append(faults, fmt.Errorf("key %d: the file has the same key or id before", i+1))
 		}
 		ids[e.ID] = true
 		keys[hash] = identity.Identity{Broker: e.Broker, KeyID: e.ID, Role: e.Role, Levels: e.Levels}
@@ -75,13 +76,13 @@ func (e entry) check() error {
 	switch e.Role {
 	case identity.Broker, identity.Concierge, identity.Administrator:
 	default:
-		faults = append(faults, fmt.Errorf("role %q is none of broker, concierge, administrator", e.Role))
+		faults = append(faults, fmt.Errorf("role %q must be broker, concierge or administrator", e.Role))
 	}
 	if strings.Trim(e.Levels, "01234t") != "" {
-		faults = append(faults, fmt.Errorf("levels %q are not of 0, 1, 2, 3, 4 and t", e.Levels))
+		faults = append(faults, fmt.Errorf("levels %q must consist of 0, 1, 2, 3, 4 and t", e.Levels))
 	}
 	if sum, err := hex.DecodeString(e.SHA256); err != nil || len(sum) != 32 {
-		faults = append(faults, errors.New("sha256 is not 64 hex characters"))
+		faults = append(faults, errors.New("sha256 must have 64 hex characters"))
 	}
 	return errors.Join(faults...)
 }

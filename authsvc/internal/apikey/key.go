@@ -1,84 +1,112 @@
+// Package apikey holds the rules of API keys and answers the gateways: it
+// verifies keys (Verifier), reports changed keys (Watch) and counts their use
+// (Meter).
+//
+// The registry stores only hashes of keys (authapi.Hash), never a key itself.
 package apikey
 
 import (
 	"crypto/subtle"
-	"fmt"
-	"maps"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
-	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 )
 
-// The roles of those who administer the registry. Their keys open the admin
-// API and nothing else; no other key opens it.
+// The roles of the admin API. A key with one of them opens the admin API and
+// nothing else. No other key opens it.
 const (
-	Operator identity.Role = "operator" // may do everything there
-	Auditor  identity.Role = "auditor"  // may read everything there
+	Operator identity.Role = "operator" // may change everything
+	Auditor  identity.Role = "auditor"  // may read everything
 )
 
-// Administers tells whether a role is for the admin API.
+// Administers reports whether r is a role of the admin API.
 func Administers(r identity.Role) bool { return r == Operator || r == Auditor }
 
-// Broker is a tenant.
+// IsID reports whether id can be the id of a key. Stores use ids as parts of
+// record names.
+func IsID(id string) bool {
+	return id != "" && len(id) <= 200 && utf8.ValidString(id) && !strings.ContainsAny(id, "\x00{}")
+}
+
+// ErrID is the error for a text that IsID refuses.
+var ErrID = errors.New("the id of a key must have 1 to 200 bytes, without braces and NUL")
+
+// Broker is a tenant of the registry.
 type Broker struct {
 	Name     string // never changes: assets name it as their owner
 	Title    string
 	Contact  string
-	Blocked  bool // none of its keys is good
+	Blocked  bool // the registry refuses all keys of the broker
 	Created  time.Time
 	Modified time.Time
 }
 
-// Settings are what an operator says of a key.
+// Settings are the properties of a key that operators set.
 type Settings struct {
 	Name    string
 	Role    identity.Role
-	Levels  string // accreditation levels, of 0 to 4
-	Test    bool   // for test assets only
-	Expires time.Time
-	Limits  authapi.Limits
-	Allow   []netip.Prefix
+	Levels  string         // accreditation levels, digits from 0 to 4
+	Test    bool           // for test assets only
+	Expires time.Time      // zero: never
+	Limits  authapi.Limits // nil: none beside the gateway's
+	Allow   []netip.Prefix // networks that may use the key; none: all
 }
 
-// Key is an API key that is kept in a store, by the hashes of its secrets.
+// Key is a stored API key.
 type Key struct {
 	ID       string
-	Broker   string // "" for one of those who administer
+	Broker   string // "" for a key of the admin API
 	Settings Settings
 	Created  time.Time
 	Modified time.Time
-	Revoked  time.Time
-	Secrets  []Secret // the newest first
+	Revoked  time.Time // zero: not revoked
+	Secrets  []Secret  // newest first
+
+	// Unaudited marks a key that a command stored without the registry's secret.
+	// The audit log does not mention it until an operator changes it.
+	Unaudited bool
 }
 
-// Secret is one of a key's secrets, all of which have the same rights.
+// Secret is one of the secrets of a key. All secrets of a key give the same
+// rights.
 type Secret struct {
-	Number  int
-	Hash    string // authapi.Hash
+	Number  int    // 1 for the first
+	Hash    string // authapi.Hash of the secret
 	Created time.Time
-	Until   time.Time // end of its grace; zero: it lasts as long as the key
+	Until   time.Time // end of the grace period; zero: the secret lasts as long as the key
 }
 
-// Fingerprint tells a secret from others, and nothing of it.
+// Fingerprint identifies the secret without revealing it or its hash.
 func (s Secret) Fingerprint() string { return authapi.Hash(s.Hash)[:16] }
 
-// MaxSecrets is the most secrets of a key that are kept, and so the most that
-// are good at the same time.
+// MaxSecrets is the number of secrets that a key can have at the same time.
 const MaxSecrets = 5
 
-// MaxGrace is the longest that a secret stays good after its rotation.
+// MaxGrace is the longest grace period of a rotated secret.
 const MaxGrace = 90 * 24 * time.Hour
 
-// State tells whether a key is good at a time, in the words of adminapi.
+// NewUnaudited returns a key for a command that does not know the registry's
+// secret. Level t of the holder becomes Settings.Test.
+func NewUnaudited(hash string, holder identity.Identity, now time.Time) Key {
+	return Key{
+		ID: holder.KeyID, Broker: holder.Broker, Created: now, Modified: now, Unaudited: true,
+		Settings: Settings{
+			Name: holder.KeyID, Role: holder.Role, Test: holder.TestOnly(),
+			Levels: strings.ReplaceAll(holder.Levels, "t", ""),
+		},
+		Secrets: []Secret{{Number: 1, Hash: hash, Created: now}},
+	}
+}
+
+// State returns the state of the key at a time: one of adminapi.States.
 func (k Key) State(broker Broker, now time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
@@ -93,11 +121,19 @@ func (k Key) State(broker Broker, now time.Time) string {
 
 func ended(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
-// Admit returns what a secret with a hash makes its bearer at a time, if it is
-// good.
+// unauditedFor is how long a gateway may trust an unaudited key. Gateways learn
+// of changes from the audit log, which does not mention these keys.
+const unauditedFor = 800 * time.Millisecond
+
+// Admit returns the rights that the secret with a hash gives at a time. It
+// returns false if the secret gives none: it is not the key's, its grace period
+// is over, or the key is not active. An unaudited key never opens the admin API.
 func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool) {
-	at := slices.IndexFunc(k.Secrets, func(s Secret) bool { return subtle.ConstantTimeCompare([]byte(s.Hash), []byte(hash)) == 1 })
-	if at < 0 || k.State(broker, now) != adminapi.Active || ended(k.Secrets[at].Until, now) {
+	at := slices.IndexFunc(k.Secrets, func(s Secret) bool {
+		return subtle.ConstantTimeCompare([]byte(s.Hash), []byte(hash)) == 1
+	})
+	if at < 0 || k.State(broker, now) != adminapi.Active || ended(k.Secrets[at].Until, now) ||
+		k.Unaudited && Administers(k.Settings.Role) {
 		return authapi.Key{}, false
 	}
 	levels := k.Settings.Levels
@@ -110,6 +146,9 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 		Allow:    k.Settings.Allow,
 		Limits:   k.Settings.Limits,
 	}
+	if k.Unaudited {
+		admitted.GoodFor = unauditedFor
+	}
 	for _, end := range []time.Time{k.Settings.Expires, k.Secrets[at].Until} {
 		if left := end.Sub(now); !end.IsZero() && (admitted.GoodFor == 0 || left < admitted.GoodFor) {
 			admitted.GoodFor = left
@@ -118,8 +157,9 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 	return admitted, true
 }
 
-// Rotate gives the key a new secret. The one before stays good for a time of
-// grace, unless its end was nearer already.
+// Rotate returns the key with a new secret. The previous secret stays valid for
+// the grace period, or until its own end if that comes first. Rotate returns a
+// fault of kind Conflict if the key is revoked or has MaxSecrets valid secrets.
 func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err
@@ -133,142 +173,35 @@ func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error
 	}
 	if len(k.Secrets) >= MaxSecrets {
 		if last := k.Secrets[len(k.Secrets)-1]; !ended(last.Until, now) {
-			return k, fault.New(fault.Conflict, fault.Body, "grace", "The key has %d secrets that are still good; the next may be made when the grace of the oldest ends, at %s.", len(k.Secrets), last.Until.Format(time.RFC3339))
+			return k, fault.New(fault.Conflict, fault.Body, "grace",
+				"The key has %d valid secrets, the most it can have. Rotate it after the oldest ends, at %s.",
+				len(k.Secrets), last.Until.Format(time.RFC3339))
 		}
 		k.Secrets = k.Secrets[:MaxSecrets-1]
 	}
 	k.Secrets = append([]Secret{{Number: k.Secrets[0].Number + 1, Hash: hash, Created: now}}, k.Secrets...)
-	k.Modified = now
-	return k, nil
+	return k.changed(now), nil
 }
 
-// Revoke ends the key, at once and for good.
+// Revoke returns the key, ended at once and for ever.
 func (k Key) Revoke(now time.Time) (Key, error) {
 	if !k.Revoked.IsZero() {
-		return k, fault.New(fault.Conflict, fault.URL, "key", "The key is revoked already.")
+		return k, fault.New(fault.Conflict, fault.URL, "key", "The key is already revoked.")
 	}
-	k.Revoked, k.Modified = now, now
-	return k, nil
-}
-
-// Set changes what is said of the key, and reports everything that is wrong with
-// it. What it administers, or that it does not, stays.
-func (k Key) Set(s Settings, now time.Time) (Key, error) {
-	if err := k.changeable(); err != nil {
-		return k, err
-	}
-	var found problems.List
-	if slices.Contains(roles(), s.Role) && Administers(s.Role) != Administers(k.Settings.Role) {
-		found.Add("role", "A key of a broker cannot become one that administers, nor the other way round: make another.")
-		s.Role = k.Settings.Role // by which the rest is judged
-	}
-	k.Settings, k.Modified = s, now
-	return k, found.With(k.Check())
+	k.Revoked = now
+	return k.changed(now), nil
 }
 
 func (k Key) changeable() error {
 	if !k.Revoked.IsZero() {
-		return fault.New(fault.Conflict, fault.URL, "key", "The key is revoked: make another.")
+		return fault.New(fault.Conflict, fault.URL, "key", "The key is revoked. Create another one.")
 	}
 	return nil
 }
 
-// What bounds a key, so that an answer about it, which gateways read no more
-// than so much of, always has room for all of it.
-const (
-	maxText    = 200 // characters of a name, title or contact
-	maxAllow   = 100
-	maxWindows = 8 // of a class of requests
-)
-
-// Check reports everything that is wrong with a key.
-func (k Key) Check() error {
-	var found problems.List
-	s := k.Settings
-	checkText(&found, "name", s.Name, true)
-	k.checkRole(&found)
-	levels := []byte(s.Levels)
-	slices.Sort(levels)
-	if strings.Trim(s.Levels, "01234") != "" || len(slices.Compact(levels)) < len(s.Levels) {
-		found.Add("levels", "The levels must be of 0, 1, 2, 3 and 4, each once.")
-	}
-	if len(s.Allow) > maxAllow {
-		found.Add("allow", "At most %d addresses and networks.", maxAllow)
-	}
-	checkLimits(&found, s.Limits)
-	return found.Err()
-}
-
-// roles are all that a key may have.
-func roles() []identity.Role {
-	return []identity.Role{identity.Broker, identity.Concierge, identity.Administrator, Operator, Auditor}
-}
-
-func (k Key) checkRole(found *problems.List) {
-	s := k.Settings
-	switch {
-	case !slices.Contains(roles(), s.Role):
-		found.Add("role", "The role must be one of broker, concierge, administrator, operator, auditor.")
-	case !Administers(s.Role):
-		if k.Broker == "" {
-			found.Add("broker", "A key of this role needs a broker.")
-		}
-	default:
-		if k.Broker != "" {
-			found.Add("broker", "Who administers the registry belongs to no broker.")
-		}
-		if s.Levels != "" || s.Test || len(s.Limits) > 0 {
-			found.Add("role", "A key that administers has neither levels, test mode nor limits.")
-		}
-	}
-}
-
-// checkLimits notes what is wrong with limits by its place in them:
-// "limits.write.1m".
-func checkLimits(found *problems.List, limits authapi.Limits) {
-	for _, class := range slices.Sorted(maps.Keys(limits)) {
-		if !slices.Contains(authapi.Classes(), class) {
-			found.Add("limits."+class, "Requests are of class list, read or write, not %.50q.", class)
-		}
-		if len(limits[class]) > maxWindows {
-			found.Add("limits."+class, "At most %d limits of a class.", maxWindows)
-			continue
-		}
-		for _, window := range slices.Sorted(maps.Keys(limits[class])) {
-			var wrong []string
-			length, err := time.ParseDuration(window)
-			if err != nil || len(window) > maxText || length < time.Second || length > 24*time.Hour || length%time.Second != 0 {
-				wrong = append(wrong, fmt.Sprintf("%.50q is no length of a window: whole seconds, up to 24h.", window))
-			}
-			if n := limits[class][window]; n < 1 || n > 1<<40 {
-				wrong = append(wrong, fmt.Sprintf("A limit must be above nought, and at most %d.", int64(1)<<40))
-			}
-			if wrong != nil {
-				found.Add("limits."+class+"."+window, "%s", strings.Join(wrong, " "))
-			}
-		}
-	}
-}
-
-// Check reports everything that is wrong with a broker.
-func (b Broker) Check() error {
-	var found problems.List
-	checkText(&found, "name", b.Name, true)
-	if strings.Contains(b.Name, "/") {
-		found.Add("name", "No slash: the name stands in paths.")
-	}
-	checkText(&found, "title", b.Title, false)
-	checkText(&found, "contact", b.Contact, false)
-	return found.Err()
-}
-
-func checkText(found *problems.List, name, text string, needed bool) {
-	switch {
-	case text == "" && needed:
-		found.Add(name, "This field is required.")
-	case len([]rune(text)) > maxText:
-		found.Add(name, "At most %d characters.", maxText)
-	case !utf8.ValidString(text) || strings.TrimSpace(text) != text || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
-		found.Add(name, "Only characters that print, and no blanks around them.")
-	}
+// changed returns the key after a change by an operator, which the audit log
+// mentions.
+func (k Key) changed(now time.Time) Key {
+	k.Modified, k.Unaudited = now, false
+	return k
 }

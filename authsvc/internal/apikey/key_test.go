@@ -131,7 +131,7 @@ func TestKeysAndBrokersAreStoredAsTheyAre(t *testing.T) {
 func TestCheckTellsEveryFault(t *testing.T) {
 	k := Key{Settings: Settings{Name: strings.Repeat("я", maxText+1), Role: "king", Levels: "5", Limits: authapi.Limits{"dance": {"1ms": 0}}}}
 	err := k.Check()
-	for _, says := range []string{"body/name", "body/role", "body/levels", `"dance"`, `"1ms"`, "above nought"} {
+	for _, says := range []string{"body/name", "body/role", "body/levels", `"dance"`, `"1ms"`, "A limit must be between 1"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)
 		}

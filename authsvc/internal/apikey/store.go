@@ -2,53 +2,46 @@ package apikey
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
-	"asset-registry/shared/identity"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
 )
 
-// Errors of a Store that callers act on.
+// The errors of stores that callers act on. Any other error of a store means
+// that it could not answer, or that nobody knows whether it made a change.
 var (
-	ErrNotFound = errors.New("there is no such key")
-	ErrExists   = errors.New("there is a key of this name, or this key, already")
+	ErrNotFound = errors.New("there is no such key or broker")
+	ErrExists   = errors.New("a key with this id, or this key, exists already")
+	ErrAudited  = errors.New("operators administer this key: revoke it with the admin API")
 )
 
-// Store keeps keys that come and go while the service works. It is safe for
-// concurrent use.
-type Store interface {
-	// AddKey durably stores a key by its hash. It returns ErrExists if there is
-	// one with the same KeyID.
-	AddKey(ctx context.Context, hash string, i identity.Identity) error
-	// FindKey returns whose key has a hash, or ErrNotFound.
-	FindKey(ctx context.Context, hash string) (identity.Identity, error)
-	// RemoveKey durably removes the key with a KeyID, or returns ErrNotFound.
-	RemoveKey(ctx context.Context, keyID string) error
+// Finder finds keys by their secrets.
+type Finder interface {
+	// FindSecret returns the key that has a secret with this hash, and the key's
+	// broker. The broker is zero if the store does not have it. FindSecret returns
+	// ErrNotFound if no key has the secret. It makes one round trip to the store and
+	// does the same work whether it finds the key or not.
+	FindSecret(ctx context.Context, hash string) (Key, Broker, error)
 }
 
-// stored is a key as stores keep it, under its hash.
-type stored struct {
-	KeyID  string        `json:"id"`
-	Broker string        `json:"broker"`
-	Role   identity.Role `json:"role"`
-	Levels string        `json:"levels,omitempty"`
+// Log is the audit log. Each change of a broker or key has an entry.
+type Log interface {
+	// Head returns the end of the log. It sees every change that has returned.
+	Head(ctx context.Context) (adminapi.Head, error)
+	// Entries returns up to limit entries after number after, in order.
+	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 }
 
-// Encode returns whose a key is as text for a store to keep.
-func Encode(i identity.Identity) ([]byte, error) {
-	text, err := json.Marshal(stored{i.KeyID, i.Broker, i.Role, i.Levels})
-	if err != nil {
-		return nil, fmt.Errorf("encode key %s: %w", i.KeyID, err)
-	}
-	return text, nil
+// Recorder stores the use of keys.
+type Recorder interface {
+	// AddUsage adds to the counts. It keeps a use if it is among the MaxUses newest
+	// of its secret; it keeps one use for each address.
+	AddUsage(ctx context.Context, uses []authapi.Use, counts []authapi.Count) error
 }
 
-// Decode returns what Encode made the text of.
-func Decode(text []byte) (identity.Identity, error) {
-	var s stored
-	if err := json.Unmarshal(text, &s); err != nil {
-		return identity.Identity{}, fmt.Errorf("decode key: %w", err)
-	}
-	return identity.Identity{KeyID: s.KeyID, Broker: s.Broker, Role: s.Role, Levels: s.Levels}, nil
-}
+// MaxUses is how many uses of a secret a store keeps.
+const MaxUses = 8
+
+// UsageDays is how many days a store keeps counts, at least.
+const UsageDays = 400

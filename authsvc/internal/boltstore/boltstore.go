@@ -1,55 +1,63 @@
-// Package boltstore keeps token records, transfers and API keys in one bbolt file.
+// Package boltstore keeps token records, transfers, API keys and the audit log in
+// one bbolt file.
 package boltstore
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"time"
 
 	"go.etcd.io/bbolt"
 	"go.opentelemetry.io/otel/metric"
 
-	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/boltfile"
 )
 
-// format names what the file holds and how.
-const format = "asset-registry tokens 1"
-
-var (
-	recordBucket   = []byte("records")   // asset id -> record
-	transferBucket = []byte("transfers") // id -> transfer
+// The format of the file. Version 1 kept the keys of commands in buckets of their
+// own, which upgrade empties.
+const (
+	format      = "asset-registry tokens 2"
+	firstFormat = "asset-registry tokens 1"
 )
 
-// Store is a token.Store in one file.
+// Store is the store of the auth service in one file. It is safe for concurrent use.
 type Store struct {
 	file    *boltfile.File
-	silence func() error // ends what is measured
+	silence func() error // removes the metrics
 }
 
-// Options of a store. The zero value will do.
+// Options of a store. All fields may be zero.
 type Options struct {
-	Secrets [][]byte     // the file belongs to one of these, and from now on to the first; none: to any
+	Secrets [][]byte     // the file must belong to one of them, and then belongs to the first; nil: not checked
 	Log     *slog.Logger // nil: nothing is logged
 }
 
 func (o Options) file() boltfile.Options {
-	buckets := append(adminBuckets(), recordBucket, transferBucket, keyBucket, keyIDBucket)
-	return boltfile.Options{Format: format, Buckets: buckets, Secrets: o.Secrets, Log: o.Log}
+	buckets := [][]byte{
+		recordBucket, transferBucket, brokerBucket, keyBucket, hashBucket, auditBucket, countBucket, useBucket,
+	}
+	return boltfile.Options{
+		Format: format, Older: []string{firstFormat}, Buckets: buckets, Secrets: o.Secrets, Log: o.Log,
+	}
 }
 
-// Open opens the file at path, or makes it. It fails as boltfile.Open does.
+// Open opens the file at path, or creates it. It upgrades a file of an older
+// version in place. It fails as boltfile.Open does.
 func Open(path string, o Options) (*Store, error) {
 	file, err := boltfile.Open(path, o.file())
 	if err != nil {
 		return nil, err
 	}
-	return &Store{file, func() error { return nil }}, nil
+	s := &Store{file, func() error { return nil }}
+	if err := s.upgrade(); err != nil {
+		return nil, errors.Join(fmt.Errorf("upgrade %s: %w", path, err), s.Close())
+	}
+	return s, nil
 }
 
-// Measure tells a meter of the file until Close.
+// Measure adds the metrics of the file to a meter, until Close.
 func (s *Store) Measure(meter metric.Meter) error {
 	silence, err := s.file.Measure(meter, "tokens")
 	if err == nil {
@@ -58,27 +66,39 @@ func (s *Store) Measure(meter metric.Meter) error {
 	return err
 }
 
-// Load returns an asset's record, or token.ErrNotFound.
-func (s *Store) Load(ctx context.Context, assetID string) (r token.Record, err error) {
+// Snapshot writes a consistent copy of the file (boltfile.File.Snapshot).
+func (s *Store) Snapshot(to func(size int64) (io.Writer, error)) error { return s.file.Snapshot(to) }
+
+// Ready returns nil if the store can make a change now (boltfile.File.Ready).
+func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
+
+// Close waits for writes in progress and closes the file.
+func (s *Store) Close() error { return errors.Join(s.silence(), s.file.Close()) }
+
+func (s *Store) view(ctx context.Context, read func(*bbolt.Tx) error) error {
 	if err := ctx.Err(); err != nil {
-		return r, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
-		r, err = load(tx, assetID)
 		return err
-	})
-	return r, err
-}
-
-func load(tx *bbolt.Tx, assetID string) (token.Record, error) {
-	text := tx.Bucket(recordBucket).Get([]byte(assetID))
-	if text == nil {
-		return token.Record{}, token.ErrNotFound
 	}
-	return decoded(token.Decode(assetID, text))
+	return s.file.View(read)
 }
 
-// decoded passes on what was decoded; what could not be is damage of the file.
+func (s *Store) update(ctx context.Context, change func(*bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.file.Update(change)
+}
+
+// batch shares its transaction with other changes. change may run more than once.
+func (s *Store) batch(ctx context.Context, change func(*bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.file.Batch(change)
+}
+
+// decoded returns its arguments. A value that cannot be decoded is damage of the
+// file.
 func decoded[T any](value T, err error) (T, error) {
 	if err != nil {
 		err = fmt.Errorf("%w: %w", boltfile.ErrDamaged, err)
@@ -86,146 +106,30 @@ func decoded[T any](value T, err error) (T, error) {
 	return value, err
 }
 
-// Save stores r durably unless there is a record of the same or a newer
-// generation, and returns the one that stands afterwards.
-func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return token.Record{}, err
+// get decodes the value of a key, or returns missing.
+func get[T any](tx *bbolt.Tx, bucket []byte, key string, decode func([]byte) (T, error), missing error) (T, error) {
+	text := tx.Bucket(bucket).Get([]byte(key))
+	if text == nil {
+		var none T
+		return none, missing
 	}
-	text, err := r.Encode()
-	if err != nil {
-		return token.Record{}, err
-	}
-	var standing token.Record
-	err = s.file.Batch(func(tx *bbolt.Tx) error {
-		var err error
-		standing, err = load(tx, r.AssetID)
-		if err == nil && standing.Generation >= r.Generation {
-			return nil
-		}
-		if err != nil && !errors.Is(err, token.ErrNotFound) {
-			return err
-		}
-		standing = r
-		return tx.Bucket(recordBucket).Put([]byte(r.AssetID), text)
-	})
-	if err != nil {
-		return token.Record{}, fmt.Errorf("save tokens of asset %s: %w", r.AssetID, err)
-	}
-	return standing, nil
+	return decoded(decode(text))
 }
 
-// CreateTransfer stores a new transfer durably.
-func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return s.file.Batch(func(tx *bbolt.Tx) error { return putTransfer(tx, t) })
-}
-
-// LoadTransfer returns a transfer, or token.ErrNotFound.
-func (s *Store) LoadTransfer(ctx context.Context, id string) (t token.Transfer, err error) {
-	if err := ctx.Err(); err != nil {
-		return t, err
-	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
-		t, err = getTransfer(tx, id)
-		return err
-	})
-	return t, err
-}
-
-// ClaimTransfer durably sets a transfer's asset and date, unless it has an
-// asset, and returns it as it stands afterwards, or token.ErrNotFound.
-func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int64) (t token.Transfer, err error) {
-	if err := ctx.Err(); err != nil {
-		return t, err
-	}
-	err = s.file.Batch(func(tx *bbolt.Tx) error {
-		var err error
-		if t, err = getTransfer(tx, id); err != nil || t.AssetID != "" {
-			return err
-		}
-		t.AssetID, t.Date, t.Expires = assetID, date, 0
-		return putTransfer(tx, t)
-	})
-	return t, err
-}
-
-// sweepStep is how many transfers a sweep looks at in one transaction.
-const sweepStep = 500
-
-// SweepTransfers looks at the transfers that follow the id in cursor, removes
-// those that have expired, and sets the end of unclaimed ones that have none. It
-// returns the last id, "" if none follow.
-func (s *Store) SweepTransfers(ctx context.Context, cursor string, now, end time.Time) (next string, err error) {
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	var due []string
-	err = s.file.View(func(tx *bbolt.Tx) error {
-		seen, c := 0, tx.Bucket(transferBucket).Cursor()
-		for id, text := c.Seek([]byte(cursor)); id != nil && seen < sweepStep; id, text = c.Next() {
-			if string(id) == cursor {
-				continue
-			}
-			t, err := token.DecodeTransfer(string(id), text)
+// scan decodes up to limit values of a bucket, from a key on.
+func scan[T any](
+	ctx context.Context, s *Store, bucket, from []byte, limit int, decode func([]byte) (T, error),
+) (found []T, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		cursor := tx.Bucket(bucket).Cursor()
+		for key, text := cursor.Seek(from); key != nil && len(found) < limit; key, text = cursor.Next() {
+			value, err := decoded(decode(text))
 			if err != nil {
-				return err
+				return fmt.Errorf("read %s: %w", bucket, err)
 			}
-			if t.Expired(now) || t.AssetID == "" && t.Expires == 0 {
-				due = append(due, t.ID)
-			}
-			if seen++; seen == sweepStep {
-				next = t.ID
-			}
+			found = append(found, value)
 		}
 		return nil
 	})
-	if err != nil || len(due) == 0 { // else there is nothing to write
-		return next, err
-	}
-	return next, s.file.Update(func(tx *bbolt.Tx) error { return sweep(tx, due, now, end) })
+	return found, err
 }
-
-// sweep removes or dates transfers that were due when they were looked at.
-func sweep(tx *bbolt.Tx, due []string, now, end time.Time) error {
-	for _, id := range due {
-		t, err := getTransfer(tx, id)
-		switch {
-		case errors.Is(err, token.ErrNotFound) || err == nil && t.AssetID != "":
-			continue // somebody has claimed it meanwhile
-		case err == nil && t.Expired(now):
-			err = tx.Bucket(transferBucket).Delete([]byte(id))
-		case err == nil && t.Expires == 0:
-			t.Expires = end.UnixMicro()
-			err = putTransfer(tx, t)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func getTransfer(tx *bbolt.Tx, id string) (token.Transfer, error) {
-	text := tx.Bucket(transferBucket).Get([]byte(id))
-	if text == nil {
-		return token.Transfer{}, token.ErrNotFound
-	}
-	return decoded(token.DecodeTransfer(id, text))
-}
-
-func putTransfer(tx *bbolt.Tx, t token.Transfer) error {
-	text, err := t.Encode()
-	if err != nil {
-		return err
-	}
-	return tx.Bucket(transferBucket).Put([]byte(t.ID), text)
-}
-
-// Ready returns nil when a change can be stored now (boltfile.File.Ready).
-func (s *Store) Ready(ctx context.Context) error { return s.file.Ready(ctx) }
-
-// Close waits for writes under way and closes the file.
-func (s *Store) Close() error { return errors.Join(s.silence(), s.file.Close()) }

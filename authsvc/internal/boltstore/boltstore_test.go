@@ -1,27 +1,21 @@
 package boltstore
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/storetest"
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/boltfile"
 )
-
-func TestAdminConformance(t *testing.T) {
-	dir := t.TempDir()
-	storetest.RunAdmin(t, func(t *testing.T, name string) storetest.AdminStore {
-		t.Helper()
-		s, err := Open(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+name), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		return s
-	})
-}
 
 // A file of an earlier version holds transfers without an end.
 func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
@@ -61,4 +55,67 @@ func TestConformance(t *testing.T) {
 		t.Cleanup(func() { s.Close() })
 		return s
 	})
+}
+
+// Version 1 of the file kept the keys of commands in buckets of their own.
+func TestKeysOfVersion1AreUpgraded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.db")
+	writeVersion1(t, path)
+	if records, keys, faults := Check(path, nil); records != 0 || keys != 3 || len(faults) > 0 {
+		t.Errorf("before the upgrade: got %d records, %d keys, %v; want 0, 3 and no fault", records, keys, faults)
+	}
+	for range 2 { // the second time there is nothing to upgrade
+		s, err := Open(path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			secret string
+			want   apikey.Key
+		}{
+			{"one", apikey.Key{ID: "acme-1", Broker: "Акме", Settings: apikey.Settings{Name: "acme-1", Role: "broker", Levels: "13", Test: true}, Unaudited: true}},
+			{"two", apikey.Key{ID: "key-1" + apikey.RenameSuffix, Broker: "b", Settings: apikey.Settings{Name: "key-1", Role: "concierge"}, Unaudited: true}},
+		} {
+			got, _, err := s.FindSecret(t.Context(), authapi.Hash(c.secret))
+			if err != nil || len(got.Secrets) != 1 || got.Secrets[0].Hash != authapi.Hash(c.secret) {
+				t.Errorf("%s: got %+v, %v; want the key with its secret", c.secret, got, err)
+			}
+			got.Created, got.Modified, got.Secrets = time.Time{}, time.Time{}, nil
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: got the lines with +, want those with -:\n%s", c.secret, diff)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, keys, faults := Check(path, nil); keys != 3 || len(faults) > 0 {
+			t.Errorf("after the upgrade: got %d keys, %v; want 3 and no fault", keys, faults)
+		}
+	}
+}
+
+// writeVersion1 writes a file of version 1 with two keys of commands, and a third key
+// that has the id of one of them.
+func writeVersion1(t *testing.T, path string) {
+	t.Helper()
+	o := Options{}.file()
+	o.Format, o.Older = firstFormat, nil
+	o.Buckets = append(o.Buckets, firstKeyBucket, firstKeyIDBucket)
+	file, err := boltfile.Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	administered := apikey.Key{ID: "key-1", Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("three")}}}
+	err = file.Update(func(tx *bbolt.Tx) error {
+		return errors.Join(
+			putKey(tx, administered, authapi.Hash("three")),
+			tx.Bucket(firstKeyBucket).Put([]byte(authapi.Hash("one")), []byte(`{"id":"acme-1","broker":"Акме","role":"broker","levels":"13t"}`)),
+			tx.Bucket(firstKeyIDBucket).Put([]byte("acme-1"), []byte(authapi.Hash("one"))),
+			tx.Bucket(firstKeyBucket).Put([]byte(authapi.Hash("two")), []byte(`{"id":"key-1","broker":"b","role":"concierge"}`)),
+			tx.Bucket(firstKeyIDBucket).Put([]byte("key-1"), []byte(authapi.Hash("two"))),
+		)
+	})
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(err)
+	}
 }

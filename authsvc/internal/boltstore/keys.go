@@ -1,83 +1,124 @@
 package boltstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 
 	"go.etcd.io/bbolt"
 
 	"asset-registry/authsvc/internal/apikey"
-	"asset-registry/shared/identity"
 )
 
 var (
-	keyBucket   = []byte("keys")      // hash -> whose it is
-	keyIDBucket = []byte("key-names") // KeyID -> hash
+	brokerBucket = []byte("brokers")    // name -> broker
+	keyBucket    = []byte("admin-keys") // id -> key
+	hashBucket   = []byte("key-hashes") // hash of a secret -> id of its key
 )
 
-// AddKey durably stores a key, or returns apikey.ErrExists.
-func (s *Store) AddKey(ctx context.Context, hash string, i identity.Identity) error {
-	text, err := apikey.Encode(i)
+// Broker returns a broker, or apikey.ErrNotFound.
+func (s *Store) Broker(ctx context.Context, name string) (b apikey.Broker, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		b, err = get(tx, brokerBucket, name, apikey.DecodeBroker, apikey.ErrNotFound)
+		return err
+	})
+	return b, err
+}
+
+// Brokers returns up to limit brokers with names after a name, in order.
+func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
+	return scan(ctx, s, brokerBucket, []byte(after+"\x00"), limit, apikey.DecodeBroker)
+}
+
+// Key returns a key, or apikey.ErrNotFound.
+func (s *Store) Key(ctx context.Context, id string) (k apikey.Key, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		k, err = get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
+		return err
+	})
+	return k, err
+}
+
+// Keys returns up to limit keys with ids after an id, in order.
+func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
+	return scan(ctx, s, keyBucket, []byte(after+"\x00"), limit, apikey.DecodeKey)
+}
+
+// FindSecret returns the key that has a secret with this hash, and the key's
+// broker, or apikey.ErrNotFound. It reads the hash, the key and the broker in any
+// case.
+func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		id := string(tx.Bucket(hashBucket).Get([]byte(hash)))
+		var missing error
+		k, missing = get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
+		b, err = get(tx, brokerBucket, k.Broker, apikey.DecodeBroker, apikey.ErrNotFound)
+		if errors.Is(err, apikey.ErrNotFound) { // keys of the admin API have no broker
+			err = nil
+		}
+		return cmp.Or(missing, err)
+	})
+	return k, b, err
+}
+
+// AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store
+// has a key with the same id or secret.
+func (s *Store) AddKey(ctx context.Context, k apikey.Key) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error { return addKey(tx, k) })
+}
+
+func addKey(tx *bbolt.Tx, k apikey.Key) error {
+	hash := k.Secrets[0].Hash
+	if tx.Bucket(keyBucket).Get([]byte(k.ID)) != nil || tx.Bucket(hashBucket).Get([]byte(hash)) != nil {
+		return apikey.ErrExists
+	}
+	return putKey(tx, k, hash)
+}
+
+// RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if
+// there is no such key, and apikey.ErrAudited if operators administer it.
+func (s *Store) RemoveKey(ctx context.Context, id string) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		k, err := get(tx, keyBucket, id, apikey.DecodeKey, apikey.ErrNotFound)
+		if err != nil {
+			return err
+		}
+		if !k.Unaudited {
+			return apikey.ErrAudited
+		}
+		for _, secret := range k.Secrets {
+			if err := tx.Bucket(hashBucket).Delete([]byte(secret.Hash)); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(keyBucket).Delete([]byte(id))
+	})
+}
+
+// putKey stores a key, and the hashes of secrets that the store may not have.
+func putKey(tx *bbolt.Tx, k apikey.Key, hashes ...string) error {
+	text, err := k.Encode()
 	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := tx.Bucket(keyBucket).Put([]byte(k.ID), text); err != nil {
 		return err
 	}
-	return s.file.Update(func(tx *bbolt.Tx) error {
-		names, keys := tx.Bucket(keyIDBucket), tx.Bucket(keyBucket)
-		if names.Get([]byte(i.KeyID)) != nil || keys.Get([]byte(hash)) != nil {
-			return apikey.ErrExists
+	for _, hash := range hashes {
+		if hash == "" {
+			continue
 		}
-		if err := names.Put([]byte(i.KeyID), []byte(hash)); err != nil {
+		if err := tx.Bucket(hashBucket).Put([]byte(hash), []byte(k.ID)); err != nil {
 			return err
 		}
-		return keys.Put([]byte(hash), text)
-	})
-}
-
-// FindKey returns whose key has a hash, or apikey.ErrNotFound.
-func (s *Store) FindKey(ctx context.Context, hash string) (i identity.Identity, err error) {
-	if err := ctx.Err(); err != nil {
-		return i, err
 	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
-		text := tx.Bucket(keyBucket).Get([]byte(hash))
-		if text == nil {
-			return apikey.ErrNotFound
-		}
-		i, err = decoded(apikey.Decode(text))
-		return err
-	})
-	return i, err
+	return nil
 }
 
-// RemoveKey durably removes a key, or returns apikey.ErrNotFound.
-func (s *Store) RemoveKey(ctx context.Context, keyID string) error {
-	if err := ctx.Err(); err != nil {
+func putBroker(tx *bbolt.Tx, b apikey.Broker) error {
+	text, err := b.Encode()
+	if err != nil {
 		return err
 	}
-	return s.file.Update(func(tx *bbolt.Tx) error {
-		names := tx.Bucket(keyIDBucket)
-		hash := names.Get([]byte(keyID))
-		if hash == nil {
-			return apikey.ErrNotFound
-		}
-		if err := tx.Bucket(keyBucket).Delete(hash); err != nil {
-			return err
-		}
-		return names.Delete([]byte(keyID))
-	})
-}
-
-// EachKey calls visit with every key, until it returns an error.
-func (s *Store) EachKey(visit func(hash string, i identity.Identity) error) error {
-	return s.file.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(keyBucket).ForEach(func(hash, text []byte) error {
-			i, err := decoded(apikey.Decode(text))
-			if err != nil {
-				return err
-			}
-			return visit(string(hash), i)
-		})
-	})
+	return tx.Bucket(brokerBucket).Put([]byte(b.Name), text)
 }

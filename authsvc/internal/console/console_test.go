@@ -189,7 +189,7 @@ func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
 		"a limit of no form":  {"limit-read", "5 a second", "limit-read", "is not of the form 100/1m"},
 		"a limit twice":       {"limit-read", "5/1s, 6/1s", "limit-read", "two limits for 1s"},
 		"no time":             {"expires", "soon", "expires", "A time is needed"},
-		"a time that is over": {"expires", "2020-01-01T00:00", "expires", "over already"},
+		"a time that is over": {"expires", "2020-01-01T00:00", "expires", "in the past"},
 		"no level":            {"levels", "7", "levels", "The levels must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
 			}
 		})
 	}
-	b.submit("/console/new-broker", url.Values{"name": {"b"}}).must(t, 422, "There is a broker of this name already.")
+	b.submit("/console/new-broker", url.Values{"name": {"b"}}).must(t, 422, "There is a broker with this name already.")
 	b.post("/console/new-broker", url.Values{"name": {"x"}}).must(t, 400, "The form is not complete")
 	b.post("/console/new-broker", url.Values{"name": {strings.Repeat("x", 100_000)}}).must(t, 413)
 }
@@ -223,7 +223,7 @@ func TestEveryFaultyFieldOfAFormIsMarkedAtOnce(t *testing.T) {
 	key := url.Values{"name": {long}, "role": {"king"}, "levels": {"3", "7"}, "limit-list": {"0/1s"}, "limit-read": {"fast, 5/1s, soon"}, "limit-write": {"5/1ms"},
 		"expires": {"soon"}, "allow": {"nowhere 192.0.2.1 elsewhere"}, "colour": {"blue"}}
 	marked := map[string][]string{
-		"name": {"At most 200 characters."}, "role": {"The role must be one of"}, "levels": {"The levels must be"}, "limit-list": {"above nought"},
+		"name": {"At most 200 characters."}, "role": {"The role must be one of"}, "levels": {"The levels must be"}, "limit-list": {"A limit must be between 1"},
 		"limit-read": {"&#34;fast&#34; is not", "&#34;soon&#34; is not"}, "limit-write": {"no length of a window"}, "expires": {"A time is needed"}, "allow": {"&#34;nowhere&#34;", "&#34;elsewhere&#34;"},
 	}
 	kept := []string{`value="` + long + `"`, `value="3" checked`, `value="0/1s"`, `value="fast, 5/1s, soon"`, `value="5/1ms"`, `value="soon"`, ">nowhere 192.0.2.1 elsewhere</textarea>"}
@@ -243,7 +243,7 @@ func TestEveryFaultyFieldOfAFormIsMarkedAtOnce(t *testing.T) {
 		{"a key", "/console/keys/" + k.ID + "/edit", maps.Clone(key), marked, append(kept, unknown)},
 		{"a rotation", "/console/keys/" + k.ID + "/rotate", url.Values{"grace": {"9999h"}, "colour": {"blue"}}, map[string][]string{"grace": {"The grace must be"}}, []string{unknown}},
 		{"a new broker", "/console/new-broker", url.Values{"name": {"a/b"}, "title": {long}, "contact": {long}, "colour": {"blue"}},
-			map[string][]string{"name": {"No slash"}, "title": {"At most 200"}, "contact": {"At most 200"}}, []string{unknown, `value="a/b"`, `value="` + long + `"`}},
+			map[string][]string{"name": {"must not contain a slash"}, "title": {"At most 200"}, "contact": {"At most 200"}}, []string{unknown, `value="a/b"`, `value="` + long + `"`}},
 		{"a broker", "/console/edit-broker?name=b", url.Values{"title": {long}, "contact": {long}, "colour": {"blue"}},
 			map[string][]string{"title": {"At most 200"}, "contact": {"At most 200"}}, []string{unknown, `value="` + long + `"`}},
 	} {
@@ -273,10 +273,10 @@ func TestNoBytesOfAFormBreakTheAuditLog(t *testing.T) {
 	for _, id := range []string{strings.Repeat("\xff", 26), strings.Repeat("я", 13), strings.Repeat("a", 26), strings.Repeat(".", 26)} {
 		b.post("/console/new-broker", url.Values{"once": {"0." + id}, "name": {"x"}}).must(t, 400, "The form is not complete")
 	}
-	b.submit("/console/new-broker", url.Values{"name": {"x"}, "title": {"a\xffb"}}).must(t, 422, "Only characters that print")
+	b.submit("/console/new-broker", url.Values{"name": {"x"}, "title": {"a\xffb"}}).must(t, 422, "Only printable characters")
 	b.submit("/console/new-broker", url.Values{"name": {"b"}}).must(t, 200)
 	fields := url.Values{"broker": {"b"}, "name": {"a\xff"}, "role": {"broker"}}
-	b.submit("/console/new-key", fields).must(t, 422, "Only characters that print")
+	b.submit("/console/new-key", fields).must(t, 422, "Only printable characters")
 	b.get("/console/audit/check").must(t, 200, "The log is as it was written")
 }
 
@@ -305,7 +305,7 @@ func TestSettingsAreEdited(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	b.post(path, stale).must(t, 422, "Somebody else has changed this")
-	b.submit(path, url.Values{"name": {"m"}, "role": {"operator"}}).must(t, 422, "cannot become one that administers")
+	b.submit(path, url.Values{"name": {"m"}, "role": {"operator"}}).must(t, 422, "cannot become a key of the admin API")
 
 	edit := "/console/edit-broker?name=b"
 	b.submit(edit, url.Values{"title": {"B"}, "contact": {"b@example"}, "blocked": {"yes"}}).must(t, 200, "The changes are saved", "b@example", `<span class="state blocked">`)
@@ -377,7 +377,7 @@ func (broken) Head(context.Context) (adminapi.Head, error) {
 func TestAFailureIsAPageThatTellsNothing(t *testing.T) {
 	d := newDesk(t)
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
-	c, err := console.New(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, broken{d.service}, d.verifier, slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now })
+	c, err := console.New(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, broken{d.service}, d.operators, slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/boltstore"
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/shared/adminapi"
@@ -24,11 +25,18 @@ import (
 
 // desk is a console on a store of its own.
 type desk struct {
-	service  *admin.Service
-	verifier *admin.Verifier
-	consoles []*httptest.Server // on the same store, as of several auth services
-	now      time.Time
-	log      bytes.Buffer
+	service   administration
+	verifier  *apikey.Verifier
+	operators *admin.Authenticator
+	consoles  []*httptest.Server // on the same store, as of several auth services
+	now       time.Time
+	log       bytes.Buffer
+}
+
+// administration is the service of the console.
+type administration struct {
+	*admin.Service
+	*audit.Checker
 }
 
 var root = admin.OfCommand("test")
@@ -41,17 +49,20 @@ func newDesk(t *testing.T) *desk {
 	}
 	t.Cleanup(func() { store.Close() })
 	secrets := keyring.Ring{bytes.Repeat([]byte("s"), 32)}
-	sealer, err := admin.NewSealer(secrets)
+	sealer, err := audit.NewSealer(secrets)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &desk{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return d.now }
 	log := slog.New(slog.NewJSONHandler(&d.log, nil))
-	d.service = admin.NewService(store, sealer, log, clock)
-	d.verifier = admin.NewVerifier(apikey.Keys{}, store, store, log, clock)
+	d.service = administration{
+		admin.NewService(store, sealer, log, clock), audit.NewChecker(store, admin.Records(store), sealer, clock),
+	}
+	d.verifier = apikey.NewVerifier(nil, store, clock)
+	d.operators = admin.NewAuthenticator(d.verifier, store, log, clock)
 	for range 2 {
-		c, err := console.New(secrets, d.service, d.verifier, log, clock)
+		c, err := console.New(secrets, d.service, d.operators, log, clock)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
@@ -18,17 +20,19 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// Admin answers those who administer the registry, on a listener of its own.
+// Admin serves the admin API, on a listener of its own.
 type Admin struct {
-	service *admin.Service
-	keys    *admin.Verifier
+	service   *admin.Service
+	log       *audit.Checker
+	operators *admin.Authenticator
 }
 
-// NewAdmin returns the admin API over service; keys tell who may use it.
-func NewAdmin(service *admin.Service, keys *admin.Verifier) *Admin { return &Admin{service, keys} }
+// NewAdmin returns the admin API of a service and its audit log, for operators.
+func NewAdmin(service *admin.Service, log *audit.Checker, operators *admin.Authenticator) *Admin {
+	return &Admin{service, log, operators}
+}
 
-// Route adds the routes to engine. What a call may do depends on the key, and
-// is the service's to say.
+// Route adds the routes to engine. The service decides what the caller may do.
 func (a *Admin) Route(engine *gin.Engine) {
 	r := engine.Group(adminapi.Prefix, httpserver.Handle(a.identify), httpserver.Handle(needJSON))
 	r.GET("/brokers", httpserver.Handle(a.listBrokers))
@@ -59,7 +63,7 @@ func (a *Admin) identify(c *gin.Context) error {
 	if err != nil {
 		return fault.New(fault.Forbidden, fault.URL, "permission", "Forbidden")
 	}
-	by, err := a.keys.Operator(c.Request.Context(), authapi.Hash(key), from.Addr().Unmap())
+	by, err := a.operators.Operator(c.Request.Context(), authapi.Hash(key), from.Addr().Unmap())
 	if err != nil {
 		return err
 	}
@@ -245,7 +249,7 @@ func (a *Admin) revokeKey(c *gin.Context) error {
 
 func (a *Admin) usage(c *gin.Context) error {
 	var found problems.List
-	days := number(c, &found, "days", 30, admin.UsageDays)
+	days := number(c, &found, "days", 30, apikey.UsageDays)
 	if err := found.Err(); err != nil {
 		return err
 	}
@@ -281,7 +285,7 @@ func (a *Admin) audit(c *gin.Context) error {
 }
 
 func (a *Admin) verifyAudit(c *gin.Context) error {
-	found, err := a.service.Check(c.Request.Context())
+	found, err := a.log.Check(c.Request.Context())
 	if err != nil {
 		return err
 	}

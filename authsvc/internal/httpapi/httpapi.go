@@ -13,7 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
@@ -31,11 +31,11 @@ type API struct {
 	now    func() time.Time
 }
 
-// Keys are what the API knows of API keys.
+// Keys answers the calls about API keys.
 type Keys struct {
-	*admin.Verifier
-	*admin.Watch
-	*admin.Meter
+	*apikey.Verifier
+	*apikey.Watch
+	*apikey.Meter
 }
 
 // New returns an API over keys and tokens.

@@ -2,66 +2,212 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
 	"asset-registry/authsvc/internal/apikey"
-	"asset-registry/shared/identity"
 )
 
-// A key is two entries, each with a hash tag of its own: what there is under
-// its hash, and under its name that hash. The name comes first and goes last,
-// so that there is no key that cannot be removed by its name.
-func keyKey(hash string) string   { return "registry:key:{" + hash + "}" }
-func keyName(keyID string) string { return "registry:key-name:{" + keyID + "}" }
+// Brokers, keys and the audit log share one hash tag. So one script can change a
+// key and append to the log, in a cluster too. They are few and gateways cache
+// them, so one node can serve them all.
+const (
+	brokersKey = "registry:{admin}:brokers"      // name -> broker
+	namesKey   = "registry:{admin}:broker-names" // index: all names, in order
+	keysKey    = "registry:{admin}:keys"         // id -> key
+	idsKey     = "registry:{admin}:key-ids"      // index: all ids, in order
+	hashesKey  = "registry:{admin}:key-hashes"   // hash of a secret -> id of its key
+)
 
-// AddKey durably stores a key, or returns apikey.ErrExists.
-func (s *Store) AddKey(ctx context.Context, hash string, i identity.Identity) error {
-	text, err := apikey.Encode(i)
+// Broker returns a broker, or apikey.ErrNotFound.
+func (s *Store) Broker(ctx context.Context, name string) (apikey.Broker, error) {
+	return one(ctx, s, brokersKey, name, apikey.DecodeBroker)
+}
+
+// Brokers returns up to limit brokers with names after a name, in order.
+func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error) {
+	names, err := s.follow(ctx, namesKey, after, limit)
 	if err != nil {
+		return nil, err
+	}
+	return load(ctx, s, brokersKey, names, apikey.DecodeBroker)
+}
+
+// Key returns a key, or apikey.ErrNotFound.
+func (s *Store) Key(ctx context.Context, id string) (apikey.Key, error) {
+	if err := s.upgrade.run(ctx, s.client); err != nil {
+		return apikey.Key{}, err
+	}
+	return one(ctx, s, keysKey, id, apikey.DecodeKey)
+}
+
+// Keys returns up to limit keys with ids after an id, in order.
+func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
+	if err := s.upgrade.run(ctx, s.client); err != nil {
+		return nil, err
+	}
+	ids, err := s.follow(ctx, idsKey, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
+}
+
+// follow returns up to limit names of an index after a name, in order.
+func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]string, error) {
+	names, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: index, Start: "(" + after, Stop: "+", ByLex: true, Count: int64(limit),
+	}).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", index, err)
+	}
+	return names, nil
+}
+
+// load decodes the fields of a hash. It leaves out fields that the hash lacks.
+func load[T any](
+	ctx context.Context, s *Store, key string, fields []string, decode func([]byte) (T, error),
+) (found []T, err error) {
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	texts, err := s.client.HMGet(ctx, key, fields...).Result()
+	if err != nil {
+		return nil, fmt.Errorf("load from %s: %w", key, err)
+	}
+	for _, text := range texts {
+		if text, there := text.(string); there {
+			value, err := decode([]byte(text))
+			if err != nil {
+				return nil, fmt.Errorf("load from %s: %w", key, err)
+			}
+			found = append(found, value)
+		}
+	}
+	return found, nil
+}
+
+func one[T any](
+	ctx context.Context, s *Store, key, field string, decode func([]byte) (T, error),
+) (value T, err error) {
+	found, err := load(ctx, s, key, []string{field}, decode)
+	if err != nil {
+		return value, err
+	}
+	if len(found) == 0 {
+		return value, apikey.ErrNotFound
+	}
+	return found[0], nil
+}
+
+// find returns the key of a secret's hash, and the key's broker. It reads the hash,
+// the key and the broker in any case. A key without its place in the index is
+// missing: lists and the check of the audit log would not show it. KEYS: hashes,
+// keys, brokers, index of ids.
+var find = redis.NewScript(`
+local id = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+local key = redis.call('HGET', KEYS[2], id)
+local broker = redis.call('HGET', KEYS[3], cjson.decode(key or '{}').broker or '')
+if redis.call('ZSCORE', KEYS[4], id) ~= '0' then return {false, broker} end
+return {key, broker}
+`)
+
+// FindSecret returns the key that has a secret with this hash, and the key's
+// broker, or apikey.ErrNotFound. It makes one round trip.
+func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
+	if err := s.upgrade.run(ctx, s.client); err != nil {
+		return k, b, err
+	}
+	texts, err := find.Run(ctx, s.client, []string{hashesKey, keysKey, brokersKey, idsKey}, hash).Slice()
+	if err != nil {
+		return k, b, fmt.Errorf("find key: %w", err)
+	}
+	text, there := texts[0].(string)
+	if !there {
+		return k, b, apikey.ErrNotFound
+	}
+	if k, err = apikey.DecodeKey([]byte(text)); err != nil {
+		return k, b, err
+	}
+	if text, there := texts[1].(string); there {
+		b, err = apikey.DecodeBroker([]byte(text))
+	}
+	return k, b, err
+}
+
+// add stores a new key: ARGV[1] is its id, ARGV[2] its text, ARGV[3] the hash of
+// its secret. It returns 0 if the id exists, and -1 if the hash exists. It runs
+// without free memory too: an upgrade must not fail. KEYS: keys, index of ids, hashes.
+var add = redis.NewScript(`#!lua flags=allow-oom
+if redis.call('HEXISTS', KEYS[3], ARGV[3]) == 1 then return -1 end
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[2], 0, ARGV[1])
+redis.call('HSET', KEYS[3], ARGV[3], ARGV[1])
+return 1
+`)
+
+// The answers of add.
+const (
+	added      = 1
+	idExists   = 0
+	hashExists = -1
+)
+
+func addKey(ctx context.Context, client *redis.Client, k apikey.Key) (answer int, err error) {
+	text, err := k.Encode()
+	if err != nil {
+		return 0, err
+	}
+	answer, err = add.Run(ctx, client, []string{keysKey, idsKey, hashesKey}, k.ID, text, k.Secrets[0].Hash).Int()
+	if err != nil {
+		return 0, fmt.Errorf("add key %s: %w", k.ID, err)
+	}
+	return answer, nil
+}
+
+// AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store
+// has a key with the same id or secret.
+func (s *Store) AddKey(ctx context.Context, k apikey.Key) error {
+	if err := s.upgrade.run(ctx, s.client); err != nil {
 		return err
 	}
-	named, err := s.client.SetNX(ctx, keyName(i.KeyID), hash, 0).Result()
-	if err != nil {
-		return fmt.Errorf("name key %s: %w", i.KeyID, err)
+	answer, err := addKey(ctx, s.client, k)
+	if err == nil && answer != added {
+		err = apikey.ErrExists
 	}
-	if !named {
-		return apikey.ErrExists
-	}
-	if err := s.client.Set(ctx, keyKey(hash), text, 0).Err(); err != nil {
-		return fmt.Errorf("save key %s: %w", i.KeyID, err)
-	}
-	return nil
+	return err
 }
 
-// FindKey returns whose key has a hash, or apikey.ErrNotFound.
-func (s *Store) FindKey(ctx context.Context, hash string) (identity.Identity, error) {
-	text, err := s.client.Get(ctx, keyKey(hash)).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return identity.Identity{}, apikey.ErrNotFound
-	}
-	if err != nil {
-		return identity.Identity{}, fmt.Errorf("find key: %w", err)
-	}
-	return apikey.Decode(text)
-}
+// remove removes the key with the id in ARGV[1] and the hashes of its secrets. It
+// returns 0 if there is none, and -1 if the key is not unaudited. KEYS: keys, index
+// of ids, hashes.
+var remove = redis.NewScript(`
+local text = redis.call('HGET', KEYS[1], ARGV[1])
+if not text then return 0 end
+local key = cjson.decode(text)
+if not key.unaudited then return -1 end
+for _, secret in ipairs(key.secrets) do redis.call('HDEL', KEYS[3], secret.sha256) end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+return 1
+`)
 
-// RemoveKey durably removes a key, or returns apikey.ErrNotFound.
-func (s *Store) RemoveKey(ctx context.Context, keyID string) error {
-	hash, err := s.client.Get(ctx, keyName(keyID)).Result()
-	if errors.Is(err, redis.Nil) {
+// RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if
+// there is no such key, and apikey.ErrAudited if operators administer it.
+func (s *Store) RemoveKey(ctx context.Context, id string) error {
+	if err := s.upgrade.run(ctx, s.client); err != nil {
+		return err
+	}
+	answer, err := remove.Run(ctx, s.client, []string{keysKey, idsKey, hashesKey}, id).Int()
+	switch {
+	case err != nil:
+		return fmt.Errorf("remove key %s: %w", id, err)
+	case answer == 0:
 		return apikey.ErrNotFound
-	}
-	if err == nil {
-		err = s.client.Del(ctx, keyKey(hash)).Err()
-	}
-	if err == nil {
-		err = s.client.Del(ctx, keyName(keyID)).Err()
-	}
-	if err != nil {
-		return fmt.Errorf("remove key %s: %w", keyID, err)
+	case answer < 0:
+		return apikey.ErrAudited
 	}
 	return nil
 }

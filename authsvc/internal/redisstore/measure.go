@@ -13,22 +13,22 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// backupKey holds when the last whole backup was finished, in seconds since the
-// epoch. Whoever makes backups sets it (deploy/compose/backup.sh).
+// backupKey holds the end of the last complete backup, in seconds since the Unix
+// epoch. The backup script sets it.
 const backupKey = "registry:backup"
 
-// askTimeout is how long a reading of the metrics may wait for Redis.
+// askTimeout bounds the wait for Redis when metrics are read.
 const askTimeout = 500 * time.Millisecond
 
-// measure tells a meter of the server's memory and of the last backup, when it
-// asks, until silence. Of a server that does not answer nothing is told.
+// measure adds metrics of the server's memory and of the last backup to a meter,
+// until silence. While the server does not answer, the metrics are missing.
 func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	memory, err := telemetry.MeasureStore(meter, "tokens", s.memory)
 	if err != nil {
 		return nil, err
 	}
 	finished, err := meter.Float64ObservableGauge("registry.backup.finished", metric.WithUnit("s"),
-		metric.WithDescription("When the last whole backup was finished, since the epoch; 0: never."))
+		metric.WithDescription("End of the last complete backup, since the Unix epoch; 0: there is none."))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make metrics: %w", err), memory())
 	}
@@ -44,7 +44,8 @@ func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 	return func() error { return errors.Join(memory(), backups.Unregister()) }, nil
 }
 
-// memory asks Redis for the memory that it uses and may use.
+// memory returns the memory that Redis uses and may use. It returns zeros if Redis
+// does not answer.
 func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -64,12 +65,12 @@ func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 	return telemetry.StoreUse{MemoryUsed: number("used_memory"), MemoryMax: number("maxmemory")}
 }
 
-// lastBackup returns when the last backup was finished, in seconds since the
-// epoch: 0 if none was. It is not known while Redis does not answer.
+// lastBackup returns the end of the last complete backup, in seconds since the Unix
+// epoch; 0 if there is none. known is false if Redis does not answer.
 func (s *Store) lastBackup(ctx context.Context) (at float64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	text, err := s.client.MGet(ctx, backupKey).Result() // which has no error for a key that is not there
+	text, err := s.client.MGet(ctx, backupKey).Result() // MGET returns no error for a missing key
 	if err != nil || len(text) != 1 {
 		return 0, false
 	}

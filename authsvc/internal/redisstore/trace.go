@@ -16,46 +16,54 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// watching measures each command, and makes a span of those within a recorded
-// trace: its name, and never its arguments.
+// watching is a hook that measures each command. A command of a recorded trace gets
+// a span with its name, never its arguments.
 type watching struct{ operations *telemetry.Operations }
 
+// DialHook returns next.
 func (watching) DialHook(next redis.DialHook) redis.DialHook { return next }
 
+// ProcessHook measures a command.
 func (w watching) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		begun := time.Now()
-		ctx, span := telemetry.Child(ctx, trace.SpanKindClient, cmd.Name(), semconv.DBSystemNameRedis, semconv.DBOperationName(cmd.Name()))
+		ctx, span := telemetry.Child(ctx, trace.SpanKindClient, cmd.Name(),
+			semconv.DBSystemNameRedis, semconv.DBOperationName(cmd.Name()))
 		err := next(ctx, cmd)
 		w.operations.Took(ctx, cmd.Name(), time.Since(begun), failure(err) != nil)
 		telemetry.End(span, failure(err))
-		return away(err)
+		return unavailable(err)
 	}
 }
 
+// pipeline is the name of a pipeline in metrics and traces.
+const pipeline = "PIPELINE"
+
+// ProcessPipelineHook measures a pipeline.
 func (w watching) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		begun := time.Now()
-		ctx, span := telemetry.Child(ctx, trace.SpanKindClient, "PIPELINE", semconv.DBSystemNameRedis, semconv.DBOperationName("PIPELINE"), semconv.DBOperationBatchSize(len(cmds)))
+		ctx, span := telemetry.Child(ctx, trace.SpanKindClient, pipeline,
+			semconv.DBSystemNameRedis, semconv.DBOperationName(pipeline), semconv.DBOperationBatchSize(len(cmds)))
 		err := next(ctx, cmds)
-		w.operations.Took(ctx, "PIPELINE", time.Since(begun), failure(err) != nil)
+		w.operations.Took(ctx, pipeline, time.Since(begun), failure(err) != nil)
 		telemetry.End(span, failure(err))
-		return away(err)
+		return unavailable(err)
 	}
 }
 
-// states are how errors begin that a Redis answers with while it cannot do its
-// work.
+// states are the prefixes of errors that Redis returns while it cannot work.
 var states = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MISCONF", "NOREPLICAS", "OOM"}
 
-// away makes err a fault of kind Unavailable if Redis did not answer, or cannot
-// do its work now.
-func away(err error) error {
+// unavailable wraps err in a fault of kind Unavailable if Redis did not answer or
+// cannot work now. It returns any other error as it is.
+func unavailable(err error) error {
 	if err == nil {
 		return nil
 	}
 	answered, is := errors.AsType[redis.Error](err)
-	if is && !slices.ContainsFunc(states, func(state string) bool { return strings.HasPrefix(answered.Error(), state) }) {
+	inState := func(state string) bool { return strings.HasPrefix(answered.Error(), state) }
+	if is && !slices.ContainsFunc(states, inState) {
 		return err
 	}
 	f := fault.New(fault.Unavailable, fault.URL, "authorization",
@@ -63,7 +71,7 @@ func away(err error) error {
 	return fmt.Errorf("%w: %w", f, err)
 }
 
-// failure returns err if it is one: that something is not there is an answer.
+// failure returns err, or nil for redis.Nil: a missing value is an answer.
 func failure(err error) error {
 	if errors.Is(err, redis.Nil) {
 		return nil

@@ -1,43 +1,43 @@
-package admin
+package apikey
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 )
 
 const (
-	watchTick  = 100 * time.Millisecond // how often the store is looked at while somebody waits
-	watchFresh = 50 * time.Millisecond  // how old a look at it may be, to be shared
-	maxChanges = 500                    // more are told as "all",
-	maxNames   = 32 << 10               // as are those whose names take more bytes: gateways read no answer that is too long
+	watchTick  = 100 * time.Millisecond // interval between reads of the log while a caller waits
+	watchFresh = 50 * time.Millisecond  // callers share a read that is not older
+	maxChanges = 500                    // an answer with more changes says "all"
+	maxNames   = 32 << 10               // bytes; so does a longer answer, which gateways would not read
 )
 
-// Watch tells gateways which keys have changed. The audit log is where it
-// learns that: every change has an entry, in the store that all auth services
-// share.
+// Watch tells gateways which keys changed. It reads that from the audit log in the
+// store that all auth services share. It is safe for concurrent use.
 type Watch struct {
-	store Store
+	log Log
 
 	mu   sync.Mutex
-	at   time.Time // when the last look began
+	at   time.Time // when the last read began
 	head adminapi.Head
 }
 
-// NewWatch returns a watch of store.
-func NewWatch(store Store) *Watch { return &Watch{store: store} }
+// NewWatch returns a watch of an audit log.
+func NewWatch(log Log) *Watch { return &Watch{log: log} }
 
-// Await returns what has changed since an answer before, once something has or
-// the time is over. The answer holds as of a moment after the call.
+// Await returns the changes since a previous answer. It returns once there is a
+// change, or with no changes after wait. The answer is true as of some moment
+// after the call.
 func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error) {
 	asked := time.Now()
-	head, err := w.look(ctx, asked)
+	head, err := w.read(ctx, asked)
 	if err != nil {
 		return authapi.WatchKeysResponse{}, err
 	}
@@ -52,22 +52,22 @@ func (w *Watch) Await(ctx context.Context, since string, wait time.Duration) (au
 		case <-ctx.Done():
 			return authapi.WatchKeysResponse{}, ctx.Err()
 		}
-		if head, err = w.look(ctx, time.Now().Add(-watchFresh)); err != nil {
+		if head, err = w.read(ctx, time.Now().Add(-watchFresh)); err != nil {
 			return authapi.WatchKeysResponse{}, err
 		}
 	}
 	return w.changes(ctx, since, head)
 }
 
-// look returns the log's head as it was at a time or later. Many who wait share one look.
-func (w *Watch) look(ctx context.Context, notBefore time.Time) (adminapi.Head, error) {
+// read returns the log's head as of notBefore or later. Callers share reads.
+func (w *Watch) read(ctx context.Context, notBefore time.Time) (adminapi.Head, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.at.Before(notBefore) {
 		return w.head, nil
 	}
 	began := time.Now()
-	head, err := w.store.Head(ctx)
+	head, err := w.log.Head(ctx)
 	if err == nil {
 		w.at, w.head = began, head
 	}
@@ -80,13 +80,13 @@ func (w *Watch) changes(ctx context.Context, since string, head adminapi.Head) (
 	if err != nil || from.Seq > head.Seq {
 		return all, nil
 	}
-	entries, err := w.store.Entries(ctx, max(0, from.Seq-1), maxChanges+1)
+	entries, err := w.log.Entries(ctx, max(0, from.Seq-1), maxChanges+1)
 	if err != nil {
 		return authapi.WatchKeysResponse{}, err
 	}
 	if from.Seq > 0 {
-		if len(entries) == 0 || entries[0].Seq != from.Seq || entries[0].Hash != from.Hash { // another history: an older store was put in place
-			return all, nil
+		if len(entries) == 0 || entries[0].Seq != from.Seq || entries[0].Hash != from.Hash {
+			return all, nil // the log is another one: a backup was restored
 		}
 		entries = entries[1:]
 	}
@@ -96,10 +96,10 @@ func (w *Watch) changes(ctx context.Context, since string, head adminapi.Head) (
 	last := entries[len(entries)-1]
 	answer := authapi.WatchKeysResponse{At: adminapi.Head{Seq: last.Seq, Hash: last.Hash}.String()}
 	for _, e := range entries {
-		if id, ok := strings.CutPrefix(e.Subject, ofKey); ok {
+		if id, ok := audit.KeyOf(e.Subject); ok {
 			answer.Keys = append(answer.Keys, id)
 		}
-		if name, ok := strings.CutPrefix(e.Subject, ofBroker); ok {
+		if name, ok := audit.BrokerOf(e.Subject); ok {
 			answer.Brokers = append(answer.Brokers, name)
 		}
 	}

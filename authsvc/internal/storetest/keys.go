@@ -17,37 +17,9 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// AdminOpener opens a store on what it kept under a name before, or anew. It
-// closes it when the test ends, if the test has not.
-type AdminOpener func(t *testing.T, name string) AdminStore
-
-// AdminStore is an admin.Store that can be closed.
-type AdminStore interface {
-	admin.Store
-	Close() error
-}
-
-// RunAdmin tests every promise of admin.Store.
-func RunAdmin(t *testing.T, open AdminOpener) {
-	for name, test := range map[string]func(*testing.T, AdminOpener){
-		"an empty store has nothing":                 testAdminEmpty,
-		"a change is made with its entry or not":     testCommit,
-		"records are found and come in pages":        testRecords,
-		"a key is found by every secret it has":      testFindKey,
-		"entries get other seals":                    testReseal,
-		"of many changes at once each has its place": testManyCommits,
-		"uses are the newest, one for an address":    testUses,
-		"counts add up":                              testCounts,
-		"all of it is there after opening again":     testAdminReopen,
-		"what is restored is as it was committed":    testRestore,
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open) })
-	}
-}
-
 var made = time.Date(2026, 11, 21, 10, 0, 0, 123_456_000, time.UTC)
 
-func adminKey(id, broker string) apikey.Key {
+func newKey(id, broker string) apikey.Key {
 	return apikey.Key{
 		ID: id, Broker: broker, Created: made, Modified: made.Add(time.Second),
 		Settings: apikey.Settings{
@@ -64,7 +36,7 @@ func entry(head adminapi.Head, about string) adminapi.Entry {
 
 func headOf(e adminapi.Entry) adminapi.Head { return adminapi.Head{Seq: e.Seq, Hash: e.Hash} }
 
-func commitChange(t *testing.T, s admin.Store, c admin.Change) admin.Change {
+func commitChange(t *testing.T, s Store, c admin.Change) admin.Change {
 	t.Helper()
 	head, err := s.Head(t.Context())
 	if err != nil {
@@ -82,28 +54,21 @@ func commitChange(t *testing.T, s admin.Store, c admin.Change) admin.Change {
 	return c
 }
 
-func checkHead(t *testing.T, s admin.Store, want adminapi.Head) {
+func checkHead(t *testing.T, s Store, want adminapi.Head) {
 	t.Helper()
 	if got, err := s.Head(t.Context()); err != nil || got != want {
 		t.Errorf("head: got %v, %v; want %v", got, err, want)
 	}
 }
 
-func equal[T any](t *testing.T, got T, err error, want T) {
-	t.Helper()
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
-	}
-}
-
 func missing(t *testing.T, err error) {
 	t.Helper()
-	if !errors.Is(err, admin.ErrNotFound) {
+	if !errors.Is(err, apikey.ErrNotFound) {
 		t.Errorf("got %v, want ErrNotFound", err)
 	}
 }
 
-func testAdminEmpty(t *testing.T, open AdminOpener) {
+func testEmpty(t *testing.T, open Opener) {
 	s := open(t, "a")
 	checkHead(t, s, adminapi.Head{})
 	_, err := s.Key(t.Context(), "none")
@@ -124,12 +89,12 @@ func testAdminEmpty(t *testing.T, open AdminOpener) {
 	equal(t, len(uses["none"]), err, 0)
 }
 
-func testCommit(t *testing.T, open AdminOpener) {
+func testCommit(t *testing.T, open Opener) {
 	s := open(t, "a")
-	k := adminKey("k1", "b")
+	k := newKey("k1", "b")
 	first := commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
 	for _, head := range []adminapi.Head{{}, {Seq: 1, Hash: authapi.Hash("another")}, {Seq: 2, Hash: first.Entry.Hash}} {
-		late := adminKey("k2", "b")
+		late := newKey("k2", "b")
 		if err := s.Commit(t.Context(), head, admin.Change{Key: &late, NewHash: late.Secrets[0].Hash, Entry: entry(head, "late")}); !errors.Is(err, admin.ErrStale) {
 			t.Errorf("at head %v: got %v, want ErrStale", head, err)
 		}
@@ -151,11 +116,11 @@ func testCommit(t *testing.T, open AdminOpener) {
 	equal(t, entries, err, []adminapi.Entry{second.Entry})
 }
 
-func testRecords(t *testing.T, open AdminOpener) {
+func testRecords(t *testing.T, open Opener) {
 	s := open(t, "a")
 	var want []apikey.Key
 	for i := range 7 {
-		k := adminKey(fmt.Sprint("key-", i), "b")
+		k := newKey(fmt.Sprint("key-", i), "b")
 		commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
 		b := apikey.Broker{Name: fmt.Sprint("b", i, " І"), Created: made, Modified: made}
 		commitChange(t, s, admin.Change{Broker: &b})
@@ -183,11 +148,11 @@ func testRecords(t *testing.T, open AdminOpener) {
 	equal(t, keys, err, want)
 }
 
-func testFindKey(t *testing.T, open AdminOpener) {
+func testFindKey(t *testing.T, open Opener) {
 	s := open(t, "a")
 	b := apikey.Broker{Name: "b", Blocked: true, Created: made, Modified: made}
 	commitChange(t, s, admin.Change{Broker: &b})
-	k, operator := adminKey("k1", "b"), adminKey("k2", "")
+	k, operator := newKey("k1", "b"), newKey("k2", "")
 	commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
 	commitChange(t, s, admin.Change{Key: &operator, NewHash: operator.Secrets[0].Hash})
 	second := apikey.Secret{Number: 2, Hash: authapi.Hash("second"), Created: made}
@@ -203,7 +168,7 @@ func testFindKey(t *testing.T, open AdminOpener) {
 	equal(t, broker, err, apikey.Broker{})
 }
 
-func testManyCommits(t *testing.T, open AdminOpener) {
+func testManyCommits(t *testing.T, open Opener) {
 	s := open(t, "a")
 	const writers, each = 6, 5
 	var wg sync.WaitGroup
@@ -215,7 +180,7 @@ func testManyCommits(t *testing.T, open AdminOpener) {
 					t.Error(err)
 					return
 				}
-				k := adminKey(fmt.Sprint("k", w, "-", done), "b")
+				k := newKey(fmt.Sprint("k", w, "-", done), "b")
 				err = s.Commit(t.Context(), head, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash, Entry: entry(head, k.ID)})
 				switch {
 				case err == nil:
@@ -241,52 +206,9 @@ func testManyCommits(t *testing.T, open AdminOpener) {
 	equal(t, len(keys), err, writers*each)
 }
 
-func testUses(t *testing.T, open AdminOpener) {
+func testKeysReopen(t *testing.T, open Opener) {
 	s := open(t, "a")
-	k := adminKey("k1", "b")
-	k.Secrets = append(k.Secrets, apikey.Secret{Number: 2, Hash: authapi.Hash("2"), Created: made})
-	commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
-	var uses []authapi.Use
-	for i := range admin.MaxUses + 3 {
-		uses = append(uses, authapi.Use{KeyID: "k1", Secret: 1, Addr: netip.MustParseAddr(fmt.Sprint("192.0.2.", i)), Micros: made.UnixMicro() + int64(i)})
-	}
-	again, late := uses[5], uses[6]
-	again.Micros, late.Micros = made.UnixMicro()+100, made.UnixMicro()-100
-	other := authapi.Use{KeyID: "k1", Secret: 2, Addr: netip.MustParseAddr("2001:db8::1"), Micros: made.UnixMicro()}
-	for _, batch := range [][]authapi.Use{uses, {again, late, other}, nil} {
-		if err := s.AddUsage(t.Context(), batch, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := s.Uses(t.Context(), []string{"k1", "none"})
-	if err != nil || len(got["k1"][1]) != admin.MaxUses {
-		t.Fatalf("got %v, %v", got, err)
-	}
-	equal(t, got["k1"][1][0], nil, adminapi.Use{Time: made.Add(100 * time.Microsecond), From: "192.0.2.5"})
-	equal(t, got["k1"][1][1].From, nil, "192.0.2.10")
-	equal(t, got["k1"][1][admin.MaxUses-1].From, nil, "192.0.2.3")
-	equal(t, got["k1"][2], nil, []adminapi.Use{{Time: made, From: "2001:db8::1"}})
-}
-
-func testCounts(t *testing.T, open AdminOpener) {
-	s := open(t, "a")
-	count := func(id, day, class string, n int64) authapi.Count {
-		return authapi.Count{KeyID: id, Day: day, Class: class, Requests: n}
-	}
-	for range 3 {
-		if err := s.AddUsage(t.Context(), nil, []authapi.Count{
-			count("k1", "2026-11-20", "read", 1), count("k1", "2026-11-21", "read", 10), count("k1", "2026-11-21", "write", 100), count("k12", "2026-11-21", "read", 1000),
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	days, err := s.Counts(t.Context(), "k1", []string{"2026-11-19", "2026-11-20", "2026-11-21"})
-	equal(t, days, err, []adminapi.Day{{Day: "2026-11-20", Counts: map[string]int64{"read": 3}}, {Day: "2026-11-21", Counts: map[string]int64{"read": 30, "write": 300}}})
-}
-
-func testAdminReopen(t *testing.T, open AdminOpener) {
-	s := open(t, "a")
-	k := adminKey("k1", "b")
+	k := newKey("k1", "b")
 	c := commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
 	if err := s.AddUsage(t.Context(), nil, []authapi.Count{{KeyID: "k1", Day: "2026-11-21", Class: "read", Requests: 1}}); err != nil {
 		t.Fatal(err)
@@ -302,9 +224,9 @@ func testAdminReopen(t *testing.T, open AdminOpener) {
 	equal(t, len(days), err, 1)
 }
 
-func testRestore(t *testing.T, open AdminOpener) {
+func testRestore(t *testing.T, open Opener) {
 	s := open(t, "a")
-	k := adminKey("k1", "b")
+	k := newKey("k1", "b")
 	k.Secrets = append(k.Secrets, apikey.Secret{Number: 2, Hash: authapi.Hash("2"), Created: made})
 	b := apikey.Broker{Name: "b", Created: made, Modified: made}
 	first := entry(adminapi.Head{}, "x")
@@ -326,7 +248,7 @@ func testRestore(t *testing.T, open AdminOpener) {
 	}
 }
 
-func testReseal(t *testing.T, open AdminOpener) {
+func testReseal(t *testing.T, open Opener) {
 	s := open(t, "a")
 	for i := range 3 {
 		b := apikey.Broker{Name: fmt.Sprint("b", i), Created: made, Modified: made}
@@ -353,4 +275,73 @@ func testReseal(t *testing.T, open AdminOpener) {
 	if now, err := s.Head(t.Context()); err != nil || now != head {
 		t.Errorf("the log ends at %v, %v; want %v as before", now, err, head)
 	}
+}
+
+func testCommitMissing(t *testing.T, open Opener) {
+	s := open(t, "a")
+	k, b := newKey("k1", "b"), apikey.Broker{Name: "b", Created: made, Modified: made}
+	for _, c := range []admin.Change{{Key: &k}, {Broker: &b}} {
+		c.Entry = entry(adminapi.Head{}, "x")
+		c.Entry.Before = []byte(`{}`)
+		if err := s.Commit(t.Context(), adminapi.Head{}, c); !errors.Is(err, admin.ErrStale) {
+			t.Errorf("got %v, want ErrStale", err)
+		}
+	}
+	checkHead(t, s, adminapi.Head{})
+	_, err := s.Key(t.Context(), k.ID)
+	missing(t, err)
+}
+
+func testUnaudited(t *testing.T, open Opener) {
+	s := open(t, "a")
+	holder := identity.Identity{KeyID: "ключ 1", Broker: "б", Role: identity.Broker, Levels: "13t"}
+	one := apikey.NewUnaudited(authapi.Hash("one"), holder, made)
+	sameID := apikey.NewUnaudited(authapi.Hash("two"), holder, made)
+	sameSecret := one
+	sameSecret.ID = "k2"
+	for _, c := range []struct {
+		name string
+		key  apikey.Key
+		want error
+	}{
+		{"a new key", one, nil},
+		{"the same id", sameID, apikey.ErrExists},
+		{"the same secret", sameSecret, apikey.ErrExists},
+	} {
+		if err := s.AddKey(t.Context(), c.key); !errors.Is(err, c.want) {
+			t.Errorf("add %s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, "a")
+	got, _, err := s.FindSecret(t.Context(), authapi.Hash("one"))
+	equal(t, got, err, one)
+	keys, err := s.Keys(t.Context(), "", 10)
+	equal(t, keys, err, []apikey.Key{one})
+	_, _, err = s.FindSecret(t.Context(), authapi.Hash("two"))
+	missing(t, err)
+	checkHead(t, s, adminapi.Head{})
+	for _, want := range []error{nil, apikey.ErrNotFound} {
+		if err := s.RemoveKey(t.Context(), one.ID); !errors.Is(err, want) {
+			t.Errorf("remove: got %v, want %v", err, want)
+		}
+	}
+	_, _, err = s.FindSecret(t.Context(), authapi.Hash("one"))
+	missing(t, err)
+	if err := s.AddKey(t.Context(), sameID); err != nil {
+		t.Errorf("add a removed id: got %v, want no error", err)
+	}
+}
+
+func testAudited(t *testing.T, open Opener) {
+	s := open(t, "a")
+	k := newKey("k1", "b")
+	commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
+	if err := s.RemoveKey(t.Context(), k.ID); !errors.Is(err, apikey.ErrAudited) {
+		t.Errorf("got %v, want ErrAudited", err)
+	}
+	got, _, err := s.FindSecret(t.Context(), k.Secrets[0].Hash)
+	equal(t, got, err, k)
 }

@@ -1,0 +1,105 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
+	"asset-registry/authsvc/internal/problems"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/fault"
+)
+
+// Broker returns a broker, or a fault of kind NotFound.
+func (s *Service) Broker(ctx context.Context, name string) (adminapi.Broker, error) {
+	b, err := s.broker(ctx, name)
+	return b.View(), err
+}
+
+func (s *Service) broker(ctx context.Context, name string) (apikey.Broker, error) {
+	b, err := s.store.Broker(ctx, name)
+	if errors.Is(err, apikey.ErrNotFound) {
+		return b, fault.New(fault.NotFound, fault.URL, "broker", "Not Found")
+	}
+	return b, err
+}
+
+// CreateBroker creates a broker. Its fault lists everything wrong with n, and the
+// details in unread: the fields of the request that could not be read.
+func (s *Service) CreateBroker(
+	ctx context.Context, by Actor, n adminapi.NewBroker, unread ...fault.Detail,
+) (adminapi.Broker, error) {
+	var made apikey.Broker
+	err := s.change(ctx, by, "broker.create", func(now time.Time) (Change, error) {
+		made = apikey.Broker{
+			Name: n.Name, Title: n.Title, Contact: n.Contact, Blocked: n.Blocked, Created: now, Modified: now,
+		}
+		found := problems.Of(unread...)
+		if err := found.Take(made.Check()); err != nil {
+			return Change{}, err
+		}
+		switch _, err := s.store.Broker(ctx, n.Name); {
+		case err == nil:
+			taken := fault.New(fault.Conflict, fault.Body, "name", "There is a broker with this name already.")
+			return Change{}, found.With(taken)
+		case !errors.Is(err, apikey.ErrNotFound):
+			return Change{}, err
+		}
+		if err := found.Err(); err != nil {
+			return Change{}, err
+		}
+		return brokerChange(nil, &made)
+	})
+	return made.View(), err
+}
+
+// ChangeBroker changes the settings of a broker. patch changes the current
+// settings, and returns a fault of kind Invalid for fields that it cannot read.
+// ChangeBroker then checks the other fields as well, and returns one fault.
+func (s *Service) ChangeBroker(
+	ctx context.Context, by Actor, name string, patch func(*adminapi.BrokerSettings) error,
+) (adminapi.Broker, error) {
+	var made apikey.Broker
+	err := s.change(ctx, by, "broker.change", func(now time.Time) (Change, error) {
+		before, err := s.broker(ctx, name)
+		if err != nil {
+			return Change{}, err
+		}
+		settings := adminapi.BrokerSettings{Title: before.Title, Contact: before.Contact, Blocked: before.Blocked}
+		found, err := patched(patch(&settings))
+		if err != nil {
+			return Change{}, err
+		}
+		made = before
+		made.Title, made.Contact, made.Blocked, made.Modified = settings.Title, settings.Contact, settings.Blocked, now
+		if err := found.With(made.Check()); err != nil {
+			return Change{}, err
+		}
+		return brokerChange(&before, &made)
+	})
+	return made.View(), err
+}
+
+// patched returns the problems of a patch that could not read every field. It
+// returns any other error of a patch as it is.
+func patched(err error) (*problems.List, error) {
+	found := &problems.List{}
+	if fault.KindOf(err) == fault.Conflict {
+		return found, err
+	}
+	return found, found.Take(err)
+}
+
+// brokerChange describes a change from before, nil for a new broker, to after.
+func brokerChange(before, after *apikey.Broker) (c Change, err error) {
+	c.Broker, c.Entry.Subject = after, audit.OfBroker(after.Name)
+	if before != nil {
+		if c.Entry.Before, err = audit.Encode(before.View()); err != nil {
+			return c, err
+		}
+	}
+	c.Entry.After, err = audit.Encode(after.View())
+	return c, err
+}

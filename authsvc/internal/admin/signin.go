@@ -1,0 +1,100 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+)
+
+// Authenticator identifies the callers of the admin API and the console by their
+// keys. It is safe for concurrent use.
+type Authenticator struct {
+	keys *apikey.Verifier
+	uses apikey.Recorder
+	log  *slog.Logger
+	now  func() time.Time
+
+	guesses guesses
+
+	mu   sync.Mutex
+	seen map[string]time.Time // when a use was last stored
+}
+
+// NewAuthenticator returns an authenticator. It stores the use of operators' keys
+// in uses.
+func NewAuthenticator(
+	keys *apikey.Verifier, uses apikey.Recorder, log *slog.Logger, now func() time.Time,
+) *Authenticator {
+	return &Authenticator{keys: keys, uses: uses, log: log, now: now, seen: map[string]time.Time{}}
+}
+
+// Operator identifies the caller who sent a key with a hash from an address. It
+// returns a fault of kind Unauthorized for a key that does not open the admin API,
+// and of kind Forbidden for a key that may not be used from the address. An address
+// that sent too many wrong keys gets faults of kind TooMany for a while.
+func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
+	if err := a.guesses.check(from, a.now()); err != nil {
+		return Actor{}, err
+	}
+	by, err := a.SignedIn(ctx, hash, from)
+	if fault.KindOf(err) == fault.Unauthorized && hash != noKey {
+		a.guesses.count(from, a.now())
+	}
+	return by, err
+}
+
+// SignedIn does the same for a hash from a session that this registry sealed. Such
+// a hash is never a guess, and other callers at the address do not block it.
+func (a *Authenticator) SignedIn(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
+	k, admitted, err := a.keys.Find(ctx, hash)
+	if err == nil && !apikey.Administers(admitted.Role) {
+		err = apikey.Refusal()
+	}
+	if err != nil {
+		return Actor{}, err
+	}
+	if !admitted.Allows(from) {
+		return Actor{}, fault.New(fault.Forbidden, fault.Header, "Authorization",
+			"This key may not be used from the address %s.", from)
+	}
+	a.recordUse(ctx, admitted, from)
+	return Actor{Name: k.ID + " " + k.Settings.Name, Role: admitted.Role, From: from.String()}, nil
+}
+
+const (
+	recordEvery = time.Minute // least time between two stored uses of a key from an address
+	maxSeen     = 10_000
+)
+
+// recordUse stores the use of an operator's key. A failure is only logged: it is no
+// reason to refuse the operator.
+func (a *Authenticator) recordUse(ctx context.Context, k authapi.Key, from netip.Addr) {
+	now := a.now()
+	if !a.due(fmt.Sprint(k.KeyID, " ", k.Secret, " ", from), now) {
+		return
+	}
+	use := authapi.Use{KeyID: k.KeyID, Secret: k.Secret, Addr: from, Micros: now.UnixMicro()}
+	if err := a.uses.AddUsage(ctx, []authapi.Use{use}, nil); err != nil {
+		a.log.Warn("store the use of an operator's key", "key", k.KeyID, "error", err)
+	}
+}
+
+func (a *Authenticator) due(use string, now time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now.Sub(a.seen[use]) < recordEvery {
+		return false
+	}
+	if len(a.seen) >= maxSeen {
+		clear(a.seen)
+	}
+	a.seen[use] = now
+	return true
+}

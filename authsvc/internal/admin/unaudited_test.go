@@ -1,0 +1,96 @@
+package admin_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// commandKey stores the key that a command made, with its id as secret.
+func (w *world) commandKey(t *testing.T, id string, role identity.Role) {
+	t.Helper()
+	holder := identity.Identity{KeyID: id, Broker: "b", Role: role, Levels: "13t"}
+	if err := w.AddKey(t.Context(), apikey.NewUnaudited(authapi.Hash(id), holder, w.now)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) problems(t *testing.T) []string {
+	t.Helper()
+	found, err := w.checker.Check(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Problems
+}
+
+func TestAKeyOfACommandIsValidAndNeedsNoEntry(t *testing.T) {
+	w := newWorld(t)
+	w.commandKey(t, "acme-1", identity.Broker)
+	got, err := w.verifier.Verify(t.Context(), authapi.Hash("acme-1"))
+	want := identity.Identity{Broker: "b", KeyID: "acme-1", Role: identity.Broker, Levels: "13t"}
+	if err != nil || got.Identity != want {
+		t.Errorf("got %+v, %v; want %+v", got.Identity, err, want)
+	}
+	if got.GoodFor <= 0 || got.GoodFor >= time.Second { // no gateway hears that the key is removed
+		t.Errorf("valid for %v, want less than a second", got.GoodFor)
+	}
+	if got := w.problems(t); len(got) > 0 {
+		t.Errorf("got problems %q, want none", got)
+	}
+}
+
+func TestAnOperatorsChangeOfACommandsKeyIsAudited(t *testing.T) {
+	w := newWorld(t)
+	w.commandKey(t, "acme-1", identity.Broker)
+	_, second, err := w.service.RotateKey(t.Context(), operator, "acme-1", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"acme-1", second} {
+		if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil {
+			t.Errorf("after the rotation: got %v, want the secret valid", err)
+		}
+	}
+	if err := w.RemoveKey(t.Context(), "acme-1"); err == nil {
+		t.Error("a command removed a key that operators administer")
+	}
+	if got := w.problems(t); len(got) > 0 {
+		t.Errorf("got problems %q, want none", got)
+	}
+	w.keys = onKeys(func(k *apikey.Key) { k.Unaudited, k.Settings.Levels = true, "1234" })
+	if got := strings.Join(w.problems(t), "; "); !strings.Contains(got, "key acme-1 does not match entry 1") {
+		t.Errorf("got problems %q, want the key that does not match its entry", got)
+	}
+}
+
+func TestAChangeOfAKeyThatACommandRemovesMeanwhileFails(t *testing.T) {
+	w := newWorld(t)
+	w.commandKey(t, "acme-1", identity.Broker)
+	_, err := w.service.ChangeKey(t.Context(), operator, "acme-1", func(*adminapi.KeySettings) error {
+		return w.RemoveKey(t.Context(), "acme-1")
+	})
+	if fault.KindOf(err) != fault.NotFound {
+		t.Errorf("got %v, want a fault of kind NotFound", err)
+	}
+	if _, err := w.verifier.Verify(t.Context(), authapi.Hash("acme-1")); fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("got %v, want the removed key refused", err)
+	}
+}
+
+func TestAPlantedKeyNeverOpensTheAdminAPI(t *testing.T) {
+	w := newWorld(t)
+	w.commandKey(t, "planted", apikey.Operator)
+	if _, err := w.operators.SignedIn(t.Context(), authapi.Hash("planted"), local); fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	if got := strings.Join(w.problems(t), "; "); got != "no entry describes key planted" {
+		t.Errorf("got problems %q, want the planted key", got)
+	}
+}

@@ -1,0 +1,145 @@
+package apikey
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"asset-registry/authsvc/internal/problems"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/identity"
+)
+
+// The bounds of a key. Gateways read only a bounded answer, and the answer about
+// a key must always fit.
+const (
+	maxText    = 200 // characters of a name, title or contact
+	maxAllow   = 100
+	maxWindows = 8       // limits of one class of requests
+	maxLimit   = 1 << 40 // requests
+)
+
+// Set returns the key with other settings. The error lists every fault of the
+// settings. A key of a broker cannot become a key of the admin API, nor the
+// reverse.
+func (k Key) Set(s Settings, now time.Time) (Key, error) {
+	if err := k.changeable(); err != nil {
+		return k, err
+	}
+	var found problems.List
+	if slices.Contains(roles(), s.Role) && Administers(s.Role) != Administers(k.Settings.Role) {
+		found.Add("role", "A key of a broker cannot become a key of the admin API, nor the reverse. Create another key.")
+		s.Role = k.Settings.Role // the other checks use this role
+	}
+	k.Settings = s
+	return k.changed(now), found.With(k.Check())
+}
+
+// Check returns a fault that lists everything wrong with the key.
+func (k Key) Check() error {
+	var found problems.List
+	s := k.Settings
+	checkRequired(&found, "name", s.Name)
+	k.checkRole(&found)
+	levels := []byte(s.Levels)
+	slices.Sort(levels)
+	if strings.Trim(s.Levels, "01234") != "" || len(slices.Compact(levels)) < len(s.Levels) {
+		found.Add("levels", "The levels must be some of 0, 1, 2, 3 and 4, each once.")
+	}
+	if len(s.Allow) > maxAllow {
+		found.Add("allow", "At most %d addresses and networks.", maxAllow)
+	}
+	checkLimits(&found, s.Limits)
+	return found.Err()
+}
+
+// roles returns every role that a key can have.
+func roles() []identity.Role {
+	return []identity.Role{identity.Broker, identity.Concierge, identity.Administrator, Operator, Auditor}
+}
+
+func (k Key) checkRole(found *problems.List) {
+	s := k.Settings
+	switch {
+	case !slices.Contains(roles(), s.Role):
+		found.Add("role", "The role must be one of broker, concierge, administrator, operator, auditor.")
+	case !Administers(s.Role):
+		if k.Broker == "" {
+			found.Add("broker", "A key with this role needs a broker.")
+		}
+	default:
+		if k.Broker != "" {
+			found.Add("broker", "A key of the admin API has no broker.")
+		}
+		if s.Levels != "" || s.Test || len(s.Limits) > 0 {
+			found.Add("role", "A key of the admin API has no levels, no test mode and no limits.")
+		}
+	}
+}
+
+// checkLimits adds the faults of limits to found, named by their place:
+// "limits.write.1m".
+func checkLimits(found *problems.List, limits authapi.Limits) {
+	for _, class := range slices.Sorted(maps.Keys(limits)) {
+		name := "limits." + class
+		if !slices.Contains(authapi.Classes(), class) {
+			found.Add(name, "The class of requests must be list, read or write, not %.50q.", class)
+		}
+		if len(limits[class]) > maxWindows {
+			found.Add(name, "At most %d limits of a class.", maxWindows)
+			continue
+		}
+		for _, window := range slices.Sorted(maps.Keys(limits[class])) {
+			checkLimit(found, name+"."+window, window, limits[class][window])
+		}
+	}
+}
+
+func checkLimit(found *problems.List, name, window string, requests int64) {
+	var wrong []string
+	length, err := time.ParseDuration(window)
+	if err != nil || len(window) > maxText ||
+		length < time.Second || length > 24*time.Hour || length%time.Second != 0 {
+		wrong = append(wrong, fmt.Sprintf("%.50q is no length of a window. Use whole seconds, up to 24h.", window))
+	}
+	if requests < 1 || requests > maxLimit {
+		wrong = append(wrong, fmt.Sprintf("A limit must be between 1 and %d.", int64(maxLimit)))
+	}
+	if wrong != nil {
+		found.Add(name, "%s", strings.Join(wrong, " "))
+	}
+}
+
+// Check returns a fault that lists everything wrong with the broker.
+func (b Broker) Check() error {
+	var found problems.List
+	checkRequired(&found, "name", b.Name)
+	if strings.Contains(b.Name, "/") {
+		found.Add("name", "The name must not contain a slash: it is part of paths.")
+	}
+	checkText(&found, "title", b.Title)
+	checkText(&found, "contact", b.Contact)
+	return found.Err()
+}
+
+func checkRequired(found *problems.List, name, text string) {
+	if text == "" {
+		found.Add(name, "This field is required.")
+	}
+	checkText(found, name, text)
+}
+
+// checkText accepts the empty text.
+func checkText(found *problems.List, name, text string) {
+	notPrintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	switch {
+	case len([]rune(text)) > maxText:
+		found.Add(name, "At most %d characters.", maxText)
+	case !utf8.ValidString(text), strings.TrimSpace(text) != text, strings.ContainsFunc(text, notPrintable):
+		found.Add(name, "Only printable characters, and no blanks around them.")
+	}
+}

@@ -1,0 +1,36 @@
+package apikey
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+)
+
+// Meter stores the gateways' reports about the use of keys.
+type Meter struct{ uses Recorder }
+
+// NewMeter returns a meter that adds to a store.
+func NewMeter(uses Recorder) *Meter { return &Meter{uses} }
+
+// Report adds a gateway's report. A gateway repeats a report whose answer it did
+// not get, and Report then counts it twice: usage is informative, not a bill. A
+// malformed report is a fault of kind Invalid.
+func (m *Meter) Report(ctx context.Context, r authapi.ReportUsageRequest) error {
+	if len(r.Uses) > authapi.MaxReport || len(r.Counts) > authapi.MaxReport ||
+		slices.ContainsFunc(r.Uses, malformedUse) || slices.ContainsFunc(r.Counts, malformedCount) {
+		return fault.New(fault.Invalid, fault.Body, "data", "This is not a report about the use of keys.")
+	}
+	return m.uses.AddUsage(ctx, r.Uses, r.Counts)
+}
+
+func malformedUse(u authapi.Use) bool {
+	return !IsID(u.KeyID) || !u.Addr.IsValid() || u.Addr.Zone() != ""
+}
+
+func malformedCount(c authapi.Count) bool {
+	_, err := time.Parse(time.DateOnly, c.Day)
+	return err != nil || !IsID(c.KeyID) || c.Requests < 0 || !slices.Contains(authapi.Classes(), c.Class)
+}

@@ -1,0 +1,68 @@
+package apikey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/fault"
+)
+
+// Verifier finds the holder of a key: a fixed key or a stored one. It is safe for
+// concurrent use.
+type Verifier struct {
+	fixed Fixed
+	keys  Finder
+	now   func() time.Time
+}
+
+// NewVerifier returns a verifier of fixed keys, which may be nil, and of the keys
+// in a store.
+func NewVerifier(fixed Fixed, keys Finder, now func() time.Time) *Verifier {
+	return &Verifier{fixed: fixed, keys: keys, now: now}
+}
+
+// Verify returns the rights that the key with a hash gives in the registry. A key
+// that is unknown, expired, revoked, or for the admin API only is a fault of kind
+// Unauthorized. All of these get the same answer after the same work. A stored
+// key costs one round trip to the store, a fixed key none.
+func (v *Verifier) Verify(ctx context.Context, hash string) (authapi.Key, error) {
+	if holder, known := v.fixed[hash]; known {
+		return authapi.Key{Identity: holder}, nil
+	}
+	_, admitted, err := v.Find(ctx, hash)
+	if err == nil && Administers(admitted.Role) {
+		return authapi.Key{}, Refusal()
+	}
+	return admitted, err
+}
+
+// decoy is judged in place of an unknown key, so that the answer takes as long.
+var decoy = Key{Secrets: make([]Secret, 1)}
+
+// Find returns the stored key that has a secret with this hash, and the rights
+// that the secret gives, those of the admin API included. It returns the fault of
+// Refusal if the secret gives none.
+func (v *Verifier) Find(ctx context.Context, hash string) (Key, authapi.Key, error) {
+	k, broker, err := v.keys.FindSecret(ctx, hash)
+	if errors.Is(err, ErrNotFound) {
+		k, err = decoy, nil
+	}
+	if err != nil {
+		return Key{}, authapi.Key{}, fmt.Errorf("look up key: %w", err)
+	}
+	admitted, ok := k.Admit(hash, broker, v.now())
+	if !ok || k.ID == "" {
+		return Key{}, authapi.Key{}, Refusal()
+	}
+	return k, admitted, nil
+}
+
+// Refusal returns the fault for every key that gives no rights. It does not reveal
+// whether the key ever existed.
+func Refusal() error {
+	return fault.New(fault.Unauthorized, fault.Header, "Authorization",
+		"A valid API key is needed: send it as the user name of HTTP Basic authentication, with an empty password.")
+}

@@ -1,0 +1,52 @@
+// Package audit writes and checks the audit log: a chain of sealed entries, one
+// for each change of a broker or key. adminapi.Chain checks the same chain on the
+// client's side.
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"asset-registry/shared/adminapi"
+)
+
+// Log is the stored audit log. It is safe for concurrent use.
+type Log interface {
+	// Head returns the end of the log. It sees every change that has returned.
+	Head(ctx context.Context) (adminapi.Head, error)
+	// Entries returns up to limit entries after number after, in order.
+	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
+	// Reseal durably replaces entries by copies with other seals. The head stays.
+	Reseal(ctx context.Context, entries []adminapi.Entry) error
+}
+
+const (
+	keySubject    = "key "
+	brokerSubject = "broker "
+)
+
+// OfKey returns the subject of entries about the key with an id.
+func OfKey(id string) string { return keySubject + id }
+
+// OfBroker returns the subject of entries about the broker with a name.
+func OfBroker(name string) string { return brokerSubject + name }
+
+// KeyOf returns the id of the key that a subject names; false if it names no key.
+func KeyOf(subject string) (id string, ok bool) { return strings.CutPrefix(subject, keySubject) }
+
+// BrokerOf returns the name of the broker that a subject names; false if it names
+// no broker.
+func BrokerOf(subject string) (name string, ok bool) {
+	return strings.CutPrefix(subject, brokerSubject)
+}
+
+// Encode returns a value as the log stores it, before or after a change.
+func Encode(value any) (json.RawMessage, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode for the audit log: %w", err)
+	}
+	return text, nil
+}

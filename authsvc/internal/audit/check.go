@@ -1,0 +1,165 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"asset-registry/shared/adminapi"
+)
+
+const (
+	page     = 500 // entries read at a time
+	attempts = 20  // repetitions of a check that changes keep disturbing
+)
+
+// Record is a stored broker or key, as the log shows it.
+type Record struct {
+	Subject   string
+	Text      []byte // as Encode returns it
+	Unaudited bool   // the record needs no entry
+}
+
+// Records calls visit with each stored broker and key, until visit returns an error.
+type Records func(ctx context.Context, visit func(Record) error) error
+
+// Checker checks the audit log. It is safe for concurrent use.
+type Checker struct {
+	log     Log
+	records Records
+	sealer  *Sealer
+	now     func() time.Time
+	result  *result // nil: not measured
+
+	checking chan struct{} // holds one element while a check runs
+}
+
+// NewChecker returns a checker of a log and of the records that the log describes.
+func NewChecker(log Log, records Records, sealer *Sealer, now func() time.Time) *Checker {
+	return &Checker{log: log, records: records, sealer: sealer, now: now, checking: make(chan struct{}, 1)}
+}
+
+// Check reads the whole log. Each entry must follow from the previous one and have
+// a seal of this registry. Each broker and key must match the last entry about it.
+// So Check finds a change that somebody made directly in the store.
+//
+// Check does not find a log whose tail was cut off together with the changes in
+// the tail. For that, a client keeps the last head it saw (adminapi.Follow).
+//
+// A process runs one check at a time; other calls wait.
+func (c *Checker) Check(ctx context.Context) (adminapi.Verification, error) {
+	select {
+	case c.checking <- struct{}{}:
+		defer func() { <-c.checking }()
+	case <-ctx.Done():
+		return adminapi.Verification{}, fmt.Errorf("check audit log: %w", ctx.Err())
+	}
+	for try := 0; ; try++ {
+		found, err := c.check(ctx)
+		if err != nil {
+			return found, fmt.Errorf("check audit log: %w", err)
+		}
+		head, err := c.log.Head(ctx)
+		if err != nil {
+			return found, fmt.Errorf("check audit log: %w", err)
+		}
+		// A change during the check looks like a problem. Check again.
+		if len(found.Problems) == 0 || head.Seq == found.Entries || try == attempts {
+			c.result.record(ctx, len(found.Problems), c.now())
+			return found, nil
+		}
+	}
+}
+
+// lastEntry is the last entry about a subject. A log can be long, so the check
+// keeps a hash of the entry's text.
+type lastEntry struct {
+	seq   int64
+	after [sha256.Size]byte
+}
+
+// findings collects the problems of one check.
+type findings struct {
+	problems []string
+	last     map[string]lastEntry // by subject
+}
+
+func (f *findings) add(format string, args ...any) {
+	f.problems = append(f.problems, fmt.Sprintf(format, args...))
+}
+
+func (c *Checker) check(ctx context.Context) (adminapi.Verification, error) {
+	f := &findings{problems: []string{}, last: map[string]lastEntry{}}
+	head, err := c.checkEntries(ctx, f)
+	if err != nil {
+		return adminapi.Verification{}, err
+	}
+	if err := c.records(ctx, f.compare); err != nil {
+		return adminapi.Verification{}, err
+	}
+	for _, subject := range slices.Sorted(maps.Keys(f.last)) {
+		f.add("%s, described by entry %d, is gone", subject, f.last[subject].seq)
+	}
+	return adminapi.Verification{Entries: head.Seq, Head: head.Hash, Problems: f.problems}, nil
+}
+
+// checkEntries follows the chain and returns the head that it leads to.
+func (c *Checker) checkEntries(ctx context.Context, f *findings) (adminapi.Head, error) {
+	chain := adminapi.Follow(adminapi.Head{})
+	err := each(ctx, c.log, 0, func(e adminapi.Entry) error {
+		chain.Add(e)
+		if fault := c.sealer.fault(e); fault != "" {
+			f.add("entry %d %s", e.Seq, fault)
+		}
+		f.last[e.Subject] = lastEntry{e.Seq, sha256.Sum256(e.After)}
+		return nil
+	})
+	if err != nil {
+		return chain.Head, err
+	}
+	f.problems = append(f.problems, chain.End()...)
+	head, err := c.log.Head(ctx)
+	if err != nil {
+		return chain.Head, err
+	}
+	if head != chain.Head {
+		f.add("the log ends with entry %d, and should with %d", chain.Head.Seq, head.Seq)
+	}
+	return chain.Head, nil
+}
+
+// compare checks a stored record against the last entry about it.
+func (f *findings) compare(r Record) error {
+	e, there := f.last[r.Subject]
+	delete(f.last, r.Subject)
+	switch {
+	case !there && !r.Unaudited:
+		f.add("no entry describes %s", r.Subject)
+	case there && sha256.Sum256(r.Text) != e.after:
+		f.add("%s does not match entry %d, the last about it", r.Subject, e.seq)
+	}
+	return nil
+}
+
+// each calls visit with every entry after a number, in order, until visit returns
+// an error.
+func each(ctx context.Context, log Log, after int64, visit func(adminapi.Entry) error) error {
+	for {
+		entries, err := log.Entries(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			after = e.Seq
+			if err := visit(e); err != nil {
+				return err
+			}
+		}
+		if len(entries) < page {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package boltstore
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/boltfile"
+)
+
+var auditBucket = []byte("audit") // number -> entry
+
+// Head returns the end of the audit log.
+func (s *Store) Head(ctx context.Context) (h adminapi.Head, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		h, err = head(tx)
+		return err
+	})
+	return h, err
+}
+
+func head(tx *bbolt.Tx) (adminapi.Head, error) {
+	_, text := tx.Bucket(auditBucket).Cursor().Last()
+	if text == nil {
+		return adminapi.Head{}, nil
+	}
+	var e adminapi.Entry
+	if err := json.Unmarshal(text, &e); err != nil {
+		return adminapi.Head{}, fmt.Errorf("%w: decode last audit entry: %w", boltfile.ErrDamaged, err)
+	}
+	return adminapi.Head{Seq: e.Seq, Hash: e.Hash}, nil
+}
+
+// Entries returns up to limit audit entries after number after, in order.
+func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
+	return scan(ctx, s, auditBucket, number(after+1), limit, func(text []byte) (e adminapi.Entry, err error) {
+		return e, json.Unmarshal(text, &e)
+	})
+}
+
+// Commit durably makes a change and appends its entry, or returns admin.ErrStale.
+func (s *Store) Commit(ctx context.Context, want adminapi.Head, c admin.Change) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		now, err := head(tx)
+		if err != nil {
+			return err
+		}
+		if now != want || c.Entry.Before != nil && !exists(tx, c) {
+			return admin.ErrStale
+		}
+		return put(tx, c, c.NewHash)
+	})
+}
+
+// exists reports whether the store has the record that a change changes.
+func exists(tx *bbolt.Tx, c admin.Change) bool {
+	if c.Broker != nil {
+		return tx.Bucket(brokerBucket).Get([]byte(c.Broker.Name)) != nil
+	}
+	return tx.Bucket(keyBucket).Get([]byte(c.Key.ID)) != nil
+}
+
+// Restore stores a part of a change that another store has (admin.Target).
+func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) error {
+	return s.update(ctx, func(tx *bbolt.Tx) error { return put(tx, c, hashes...) })
+}
+
+// put stores what a change has of a broker, a key with hashes, and an entry.
+func put(tx *bbolt.Tx, c admin.Change, hashes ...string) error {
+	if c.Broker != nil {
+		if err := putBroker(tx, *c.Broker); err != nil {
+			return err
+		}
+	}
+	if c.Key != nil {
+		if err := putKey(tx, *c.Key, hashes...); err != nil {
+			return err
+		}
+	}
+	if c.Entry.Seq == 0 {
+		return nil
+	}
+	return putEntry(tx, c.Entry)
+}
+
+func putEntry(tx *bbolt.Tx, e adminapi.Entry) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encode audit entry: %w", err)
+	}
+	return tx.Bucket(auditBucket).Put(number(e.Seq), text)
+}
+
+func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+
+// Reseal durably replaces audit entries by copies with other seals.
+func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
+	if len(entries) == 0 {
+		return ctx.Err()
+	}
+	return s.update(ctx, func(tx *bbolt.Tx) error {
+		for _, e := range entries {
+			if err := putEntry(tx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

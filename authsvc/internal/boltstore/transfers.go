@@ -1,0 +1,125 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/authsvc/internal/token"
+)
+
+var transferBucket = []byte("transfers") // id -> transfer
+
+// CreateTransfer durably stores a new transfer.
+func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
+	return s.batch(ctx, func(tx *bbolt.Tx) error { return putTransfer(tx, t) })
+}
+
+// LoadTransfer returns a transfer, or token.ErrNotFound.
+func (s *Store) LoadTransfer(ctx context.Context, id string) (t token.Transfer, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		t, err = getTransfer(tx, id)
+		return err
+	})
+	return t, err
+}
+
+// ClaimTransfer durably sets the asset and the date of a transfer that has no
+// asset. It returns the transfer that the store then has, or token.ErrNotFound.
+func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int64) (t token.Transfer, err error) {
+	err = s.batch(ctx, func(tx *bbolt.Tx) error {
+		var err error
+		if t, err = getTransfer(tx, id); err != nil || t.AssetID != "" {
+			return err
+		}
+		t.AssetID, t.Date, t.Expires = assetID, date, 0
+		return putTransfer(tx, t)
+	})
+	return t, err
+}
+
+// sweepStep is how many transfers a call of SweepTransfers reads.
+const sweepStep = 500
+
+// SweepTransfers removes expired transfers after the id in cursor. It sets the
+// expiry of unclaimed transfers that have none. It returns the cursor of the next
+// call; "" if there are no more transfers.
+func (s *Store) SweepTransfers(ctx context.Context, cursor string, now, end time.Time) (next string, err error) {
+	var due []string
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		due, next, err = dueTransfers(tx, cursor, now)
+		return err
+	})
+	if err != nil || len(due) == 0 { // a transaction without changes would still cost a write
+		return next, err
+	}
+	return next, s.update(ctx, func(tx *bbolt.Tx) error { return sweep(tx, due, now, end) })
+}
+
+func dueTransfers(tx *bbolt.Tx, cursor string, now time.Time) (due []string, next string, err error) {
+	seen, c := 0, tx.Bucket(transferBucket).Cursor()
+	for id, text := c.Seek([]byte(cursor)); id != nil && seen < sweepStep; id, text = c.Next() {
+		if string(id) == cursor {
+			continue
+		}
+		t, err := token.DecodeTransfer(string(id), text)
+		if err != nil {
+			return nil, "", err
+		}
+		if t.Expired(now) || t.AssetID == "" && t.Expires == 0 {
+			due = append(due, t.ID)
+		}
+		if seen++; seen == sweepStep {
+			next = t.ID
+		}
+	}
+	return due, next, nil
+}
+
+// sweep reads the due transfers again: a caller may have claimed one since.
+func sweep(tx *bbolt.Tx, due []string, now, end time.Time) error {
+	for _, id := range due {
+		t, err := getTransfer(tx, id)
+		switch {
+		case errors.Is(err, token.ErrNotFound) || err == nil && t.AssetID != "":
+			continue
+		case err == nil && t.Expired(now):
+			err = tx.Bucket(transferBucket).Delete([]byte(id))
+		case err == nil && t.Expires == 0:
+			t.Expires = end.UnixMicro()
+			err = putTransfer(tx, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func getTransfer(tx *bbolt.Tx, id string) (token.Transfer, error) {
+	decode := func(text []byte) (token.Transfer, error) { return token.DecodeTransfer(id, text) }
+	return get(tx, transferBucket, id, decode, token.ErrNotFound)
+}
+
+func putTransfer(tx *bbolt.Tx, t token.Transfer) error {
+	text, err := t.Encode()
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(transferBucket).Put([]byte(t.ID), text)
+}
+
+// EachTransfer calls visit with every transfer until visit returns an error.
+func (s *Store) EachTransfer(visit func(token.Transfer) error) error {
+	return s.file.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(transferBucket).ForEach(func(id, text []byte) error {
+			t, err := decoded(token.DecodeTransfer(string(id), text))
+			if err != nil {
+				return err
+			}
+			return visit(t)
+		})
+	})
+}

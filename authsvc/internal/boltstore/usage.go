@@ -1,0 +1,162 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/boltfile"
+)
+
+var (
+	countBucket = []byte("key-counts") // countKey -> requests
+	useBucket   = []byte("key-uses")   // id of a key -> uses
+)
+
+func countKey(id, day, class string) []byte { return []byte(id + "\x00" + day + "\x00" + class) }
+
+// AddUsage adds to the counts of keys, and keeps the newest uses of their secrets.
+func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []authapi.Count) error {
+	return s.batch(ctx, func(tx *bbolt.Tx) error {
+		for _, c := range counts {
+			if err := addCount(tx.Bucket(countBucket), c); err != nil {
+				return err
+			}
+		}
+		for _, u := range uses {
+			if err := keepUse(tx, u); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func addCount(bucket *bbolt.Bucket, c authapi.Count) error {
+	key := countKey(c.KeyID, c.Day, c.Class)
+	var sum uint64
+	if old := bucket.Get(key); old != nil {
+		sum = binary.BigEndian.Uint64(old)
+	}
+	if err := bucket.Put(key, binary.BigEndian.AppendUint64(nil, sum+uint64(c.Requests))); err != nil {
+		return err
+	}
+	return removeOld(bucket, c)
+}
+
+// removeOld removes the counts of a key that are older than apikey.UsageDays
+// before a new count.
+func removeOld(bucket *bbolt.Bucket, c authapi.Count) error {
+	day, err := time.Parse(time.DateOnly, c.Day)
+	if err != nil {
+		return fmt.Errorf("usage of key %s: %w", c.KeyID, err)
+	}
+	oldest := day.AddDate(0, 0, -apikey.UsageDays).Format(time.DateOnly)
+	prefix, end := []byte(c.KeyID+"\x00"), countKey(c.KeyID, oldest, "")
+	cursor := bucket.Cursor()
+	for key, _ := cursor.Seek(prefix); key != nil && bytes.Compare(key, end) < 0; key, _ = cursor.Seek(prefix) {
+		if err := cursor.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// uses maps the number of a secret to addresses and the time of their last use, in
+// µs since the Unix epoch.
+type uses map[int]map[netip.Addr]int64
+
+func loadUses(tx *bbolt.Tx, id string) (uses, error) {
+	found := uses{}
+	if text := tx.Bucket(useBucket).Get([]byte(id)); text != nil {
+		if err := json.Unmarshal(text, &found); err != nil {
+			return nil, fmt.Errorf("%w: decode uses of key %s: %w", boltfile.ErrDamaged, id, err)
+		}
+	}
+	return found, nil
+}
+
+func keepUse(tx *bbolt.Tx, u authapi.Use) error {
+	all, err := loadUses(tx, u.KeyID)
+	if err != nil {
+		return err
+	}
+	of := all[u.Secret]
+	if of == nil {
+		of = map[netip.Addr]int64{}
+		all[u.Secret] = of
+	}
+	of[u.Addr] = max(of[u.Addr], u.Micros)
+	if len(of) > apikey.MaxUses {
+		oldest := u.Addr
+		for addr, micros := range of {
+			if micros < of[oldest] {
+				oldest = addr
+			}
+		}
+		delete(of, oldest)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return fmt.Errorf("encode uses of key %s: %w", u.KeyID, err)
+	}
+	return tx.Bucket(useBucket).Put([]byte(u.KeyID), text)
+}
+
+// Uses returns the last uses of each key by the number of its secret, newest first.
+func (s *Store) Uses(ctx context.Context, ids []string) (map[string]map[int][]adminapi.Use, error) {
+	found := map[string]map[int][]adminapi.Use{}
+	err := s.view(ctx, func(tx *bbolt.Tx) error {
+		for _, id := range ids {
+			all, err := loadUses(tx, id)
+			if err != nil {
+				return err
+			}
+			found[id] = map[int][]adminapi.Use{}
+			for secret, of := range all {
+				found[id][secret] = newestFirst(of)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func newestFirst(of map[netip.Addr]int64) []adminapi.Use {
+	var sorted []adminapi.Use
+	for addr, micros := range of {
+		sorted = append(sorted, adminapi.Use{Time: time.UnixMicro(micros).UTC(), From: addr.String()})
+	}
+	slices.SortFunc(sorted, func(a, b adminapi.Use) int { return b.Time.Compare(a.Time) })
+	return sorted
+}
+
+// Counts returns a key's counts of days, without the days that have none.
+func (s *Store) Counts(ctx context.Context, id string, days []string) ([]adminapi.Day, error) {
+	found := []adminapi.Day{}
+	err := s.view(ctx, func(tx *bbolt.Tx) error {
+		cursor := tx.Bucket(countBucket).Cursor()
+		for _, day := range days {
+			prefix := countKey(id, day, "")
+			counts := map[string]int64{}
+			for key, sum := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, sum = cursor.Next() {
+				counts[string(key[len(prefix):])] = int64(binary.BigEndian.Uint64(sum))
+			}
+			if len(counts) > 0 {
+				found = append(found, adminapi.Day{Day: day, Counts: counts})
+			}
+		}
+		return nil
+	})
+	return found, err
+}

@@ -1,0 +1,157 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/shared/adminapi"
+)
+
+const (
+	headKey  = "registry:{admin}:head"  // SEQ:HASH of the last entry
+	auditKey = "registry:{admin}:audit" // number -> entry
+)
+
+// Head returns the end of the audit log.
+func (s *Store) Head(ctx context.Context) (adminapi.Head, error) {
+	text, err := s.client.Get(ctx, headKey).Result()
+	if errors.Is(err, redis.Nil) {
+		return adminapi.Head{}, nil
+	}
+	if err != nil {
+		return adminapi.Head{}, fmt.Errorf("load head of audit log: %w", err)
+	}
+	return adminapi.ParseHead(text)
+}
+
+// Entries returns up to limit audit entries after number after, in order. It leaves
+// out an entry that is missing.
+func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error) {
+	head, err := s.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var numbers []string
+	for n := after + 1; n <= head.Seq && len(numbers) < limit; n++ {
+		numbers = append(numbers, strconv.FormatInt(n, 10))
+	}
+	return load(ctx, s, auditKey, numbers, func(text []byte) (e adminapi.Entry, err error) {
+		return e, json.Unmarshal(text, &e)
+	})
+}
+
+// commit makes a change if the log ends at ARGV[1] and, if ARGV[8] is 1, the record
+// exists. KEYS: head, audit, records, index of their names, hashes. ARGV: head
+// before, head after, number and text of the entry, name and text of the record,
+// hash. It runs without free memory too: operators must always be able to revoke a
+// key.
+var commit = redis.NewScript(`#!lua flags=allow-oom
+if (redis.call('GET', KEYS[1]) or '0:') ~= ARGV[1] then return 0 end
+if ARGV[8] == '1' and redis.call('HEXISTS', KEYS[3], ARGV[5]) == 0 then return 0 end
+redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
+redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
+redis.call('ZADD', KEYS[4], 0, ARGV[5])
+if ARGV[7] ~= '' then redis.call('HSET', KEYS[5], ARGV[7], ARGV[5]) end
+redis.call('SET', KEYS[1], ARGV[2])
+return 1
+`)
+
+// target is the broker or key of a change, and the place where Redis keeps it.
+type target struct {
+	records, index string // Redis keys
+	name           string
+	text           []byte
+}
+
+func targetOf(c admin.Change) (r target, err error) {
+	if c.Broker != nil {
+		r = target{records: brokersKey, index: namesKey, name: c.Broker.Name}
+		r.text, err = c.Broker.Encode()
+		return r, err
+	}
+	r = target{records: keysKey, index: idsKey, name: c.Key.ID}
+	r.text, err = c.Key.Encode()
+	return r, err
+}
+
+// Commit durably makes a change and appends its entry, or returns admin.ErrStale.
+func (s *Store) Commit(ctx context.Context, head adminapi.Head, c admin.Change) error {
+	r, err := targetOf(c)
+	if err != nil {
+		return err
+	}
+	entry, err := json.Marshal(c.Entry)
+	if err != nil {
+		return fmt.Errorf("encode audit entry: %w", err)
+	}
+	after := adminapi.Head{Seq: c.Entry.Seq, Hash: c.Entry.Hash}
+	exists := 0
+	if c.Entry.Before != nil {
+		exists = 1
+	}
+	done, err := commit.Run(ctx, s.client, []string{headKey, auditKey, r.records, r.index, hashesKey},
+		head.String(), after.String(), c.Entry.Seq, entry, r.name, r.text, c.NewHash, exists).Int()
+	if err != nil {
+		return fmt.Errorf("commit change: %w", err)
+	}
+	if done == 0 {
+		return admin.ErrStale
+	}
+	return nil
+}
+
+// Reseal durably replaces audit entries by copies with other seals.
+func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	fields := make([]any, 0, 2*len(entries))
+	for _, e := range entries {
+		text, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("encode audit entry: %w", err)
+		}
+		fields = append(fields, strconv.FormatInt(e.Seq, 10), text)
+	}
+	if err := s.client.HSet(ctx, auditKey, fields...).Err(); err != nil {
+		return fmt.Errorf("reseal audit log: %w", err)
+	}
+	return nil
+}
+
+// Restore stores a part of a change that another store has (admin.Target). The log
+// then ends at the last restored entry.
+func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) error {
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		if c.Broker != nil || c.Key != nil {
+			r, err := targetOf(c)
+			if err != nil {
+				return err
+			}
+			p.HSet(ctx, r.records, r.name, r.text)
+			p.ZAdd(ctx, r.index, redis.Z{Member: r.name})
+			for _, hash := range hashes {
+				p.HSet(ctx, hashesKey, hash, r.name)
+			}
+		}
+		if c.Entry.Seq > 0 {
+			entry, err := json.Marshal(c.Entry)
+			if err != nil {
+				return err
+			}
+			p.HSet(ctx, auditKey, strconv.FormatInt(c.Entry.Seq, 10), entry)
+			p.Set(ctx, headKey, adminapi.Head{Seq: c.Entry.Seq, Hash: c.Entry.Hash}.String(), 0)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("restore keys: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"asset-registry/authsvc/internal/token"
+)
+
+// recordKey has the asset's id as hash tag (Redis Cluster, key distribution).
+func recordKey(assetID string) string { return "registry:tokens:{" + assetID + "}" }
+
+// recordField is the field of a record's hash with its text. The field
+// "generation" is for save.
+const recordField = "record"
+
+// save keeps the newer one of the stored record and ARGV, and returns it.
+var save = redis.NewScript(`
+local generation = redis.call('HGET', KEYS[1], 'generation')
+if generation and tonumber(generation) >= tonumber(ARGV[1]) then
+	return redis.call('HGET', KEYS[1], 'record')
+end
+redis.call('HSET', KEYS[1], 'generation', ARGV[1], 'record', ARGV[2])
+return ARGV[2]
+`)
+
+// Load returns the token record of an asset, or token.ErrNotFound.
+func (s *Store) Load(ctx context.Context, assetID string) (token.Record, error) {
+	text, err := s.client.HGet(ctx, recordKey(assetID), recordField).Result()
+	if errors.Is(err, redis.Nil) {
+		return token.Record{}, token.ErrNotFound
+	}
+	if err != nil {
+		return token.Record{}, fmt.Errorf("load tokens of asset %s: %w", assetID, err)
+	}
+	return token.Decode(assetID, []byte(text))
+}
+
+// Save durably stores r unless Redis has a record of the same or a newer
+// generation. It returns the record that Redis then has.
+func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) {
+	text, err := r.Encode()
+	if err != nil {
+		return token.Record{}, err
+	}
+	standing, err := save.Run(ctx, s.client, []string{recordKey(r.AssetID)}, r.Generation, text).Text()
+	if err != nil {
+		return token.Record{}, fmt.Errorf("save tokens of asset %s: %w", r.AssetID, err)
+	}
+	return token.Decode(r.AssetID, []byte(standing))
+}

@@ -1,0 +1,159 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
+	"asset-registry/authsvc/internal/boltstore"
+	"asset-registry/authsvc/internal/redisstore"
+	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/identity"
+)
+
+// store is everything that the service needs of a store.
+type store interface {
+	token.Store
+	apikey.Finder
+	apikey.Recorder
+	admin.Store
+	audit.Log
+	// AddKey durably stores an unaudited key, or returns apikey.ErrExists.
+	AddKey(ctx context.Context, k apikey.Key) error
+	// RemoveKey durably removes an unaudited key, or returns apikey.ErrNotFound or
+	// apikey.ErrAudited.
+	RemoveKey(ctx context.Context, id string) error
+}
+
+// open opens the store. warnings asks it why it may lose data.
+func (c Config) open() (s store, warnings func(context.Context) []string, err error) {
+	if c.onRedis() {
+		store, err := redisstore.Open(c.Store, c.Telemetry.Meter())
+		if err != nil {
+			return nil, nil, err
+		}
+		return store, store.Warnings, nil
+	}
+	// AddKey and RevokeKey know no secret. Then the file's secret is not checked.
+	options := boltstore.Options{Secrets: c.Secrets, Log: c.Log}
+	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := store.Measure(c.Telemetry.Meter()); err != nil {
+		return nil, nil, errors.Join(err, store.Close())
+	}
+	return store, func(context.Context) []string { return nil }, nil
+}
+
+// withStore opens the store, runs do, and closes the store.
+func (c Config) withStore(do func(store) error) (err error) {
+	s, _, err := c.withDefaults().open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return do(s)
+}
+
+// NewKey returns a new API key and its hash. Show the key to its holder only. A
+// keys file lists the hash, and AddKey stores it.
+func NewKey() (key, hash string) {
+	key = apikey.New()
+	return key, authapi.Hash(key)
+}
+
+// AddKey adds the key with a hash to the store at an address. Services on the store
+// accept the key at once. The audit log does not mention the key until an operator
+// changes it: AddKey does not know the registry's secret.
+func AddKey(ctx context.Context, address, hash string, holder identity.Identity) error {
+	if !apikey.IsID(holder.KeyID) {
+		return apikey.ErrID
+	}
+	return Config{Store: address}.withStore(func(s store) error {
+		return s.AddKey(ctx, apikey.NewUnaudited(hash, holder, time.Now().UTC().Truncate(time.Microsecond)))
+	})
+}
+
+// RevokeKey removes a key of AddKey from the store at an address. Gateways accept
+// the key for less than a second longer. A key that an operator created or changed
+// is an error: revoke it with the admin API.
+func RevokeKey(ctx context.Context, address, keyID string) error {
+	return Config{Store: address}.withStore(func(s store) error {
+		err := s.RemoveKey(ctx, keyID)
+		if errors.Is(err, apikey.ErrNotFound) {
+			return fmt.Errorf("there is no such key: %q", keyID)
+		}
+		return err
+	})
+}
+
+// Check returns the number of token records and keys in the file of an embedded
+// store, and everything wrong with the file. No service may have the file open.
+// Check leaves the file as it is.
+func Check(file string, secrets [][]byte) (records, keys int, faults []error) {
+	return boltstore.Check(file, secrets)
+}
+
+// Snapshot writes a consistent copy of the embedded store while the service runs.
+// The copy can replace the store's file. to gets the size of the copy in bytes and
+// returns the place to write to. Snapshot fails if the store is in Redis.
+func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
+	store, embedded := s.store.(*boltstore.Store)
+	if !embedded {
+		return errors.New("the store is in Redis, not in a file: back it up with the tools of Redis")
+	}
+	return store.Snapshot(to)
+}
+
+// Move copies the embedded store in a file to a Redis server and returns the number
+// of token records. A newer record in Redis stays. The audit log in Redis must be
+// empty or the beginning of the file's. No service may have the file open. Move may
+// be repeated, and leaves the contents of the file as they are.
+func Move(ctx context.Context, file, url string) (records int, err error) {
+	if _, err := os.Stat(file); err != nil {
+		return 0, err
+	}
+	from, err := boltstore.Open(file, boltstore.Options{})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	to, err := redisstore.Open(url, noop.NewMeterProvider().Meter(""))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if records, err = moveRecords(ctx, from, to); err != nil {
+		return records, err
+	}
+	if err := from.EachTransfer(func(t token.Transfer) error { return to.RestoreTransfer(ctx, t) }); err != nil {
+		return records, err
+	}
+	return records, admin.Copy(ctx, from, to, time.Now())
+}
+
+func moveRecords(ctx context.Context, from *boltstore.Store, to *redisstore.Store) (records int, err error) {
+	err = from.EachRecord(func(r token.Record) error {
+		if _, err := to.Save(ctx, r); err != nil {
+			return err
+		}
+		standing, err := to.Load(ctx, r.AssetID)
+		if err == nil && standing.Generation < r.Generation {
+			err = fmt.Errorf("Redis did not keep the token record of asset %s", r.AssetID)
+		}
+		records++
+		return err
+	})
+	return records, err
+}
