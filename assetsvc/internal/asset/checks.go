@@ -7,45 +7,48 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// tooCoarse is how the codes of divisions and groups go on after their start.
-const tooCoarse = "00000-"
-
+// checkClassification checks the id of an item's classification: it must be a
+// code of the scheme, and at least that of a class (docs/contract.md, "Codes").
 func checkClassification(w *walk, path string, o record.Object) {
-	path = record.Join(path, "id")
-	scheme, id := o.Text("scheme"), o.Text("id")
-	list, fine := w.rules.codes(scheme)
-	switch {
-	case list != nil && !list.has(id):
-		w.refuse(path, id, fine)
-	case !classificationSchemes.fit(scheme, id):
-		w.unfit(path, classificationSchemes, scheme)
-	case isCoarse(id):
-		closest := ""
-		if list != nil {
-			closest = w.nearest(id, fine)
-		}
-		w.breaks(path, "At least %s classification class (XXXX0000-Y) should be specified more precisely%s", scheme, closest)
+	if !w.isCode(path, o, classificationSchemes) || !isCoarse(o.Text("id")) {
+		return
 	}
+	nearest := ""
+	if all, accepted := w.rules.codes(o.Text("scheme")); all != nil {
+		nearest = w.nearest(o.Text("id"), accepted)
+	}
+	const coarse = "At least %s classification class (XXXX0000-Y) should be specified more precisely%s"
+	w.breaks(record.Join(path, "id"), coarse, o.Text("scheme"), nearest)
 }
+
+// coarseEnd is how the codes of divisions and groups end, before their check
+// digit.
+const coarseEnd = "00000-"
 
 // isCoarse tells whether a code is that of a division or a group.
-func isCoarse(code string) bool { return strings.LastIndex(code, tooCoarse) > 0 }
+func isCoarse(code string) bool { return strings.LastIndex(code, coarseEnd) > 0 }
 
+// checkAdditionalClassification checks that the id is a code of the scheme.
 func checkAdditionalClassification(w *walk, path string, o record.Object) {
-	path = record.Join(path, "id")
-	scheme, id := o.Text("scheme"), o.Text("id")
-	list, fine := w.rules.codes(scheme)
-	switch {
-	case list != nil && !list.has(id):
-		w.refuse(path, id, fine)
-	case !additionalSchemes.fit(scheme, id):
-		w.unfit(path, additionalSchemes, scheme)
-	}
+	w.isCode(path, o, additionalSchemes)
 }
 
-// unfit notes an id that does not have the form of its scheme.
-func (w *walk) unfit(path string, schemes schemeList, scheme string) {
-	w.breaks(path, "%s An id of %s has the form %s.", noMatch, scheme, schemes.forms[scheme])
+// isCode tells whether the id of a classification is a code of its scheme, and
+// reports it if it is not. The code must be in the list of the scheme, if there is
+// one, and have the form of the scheme's codes.
+func (w *walk) isCode(path string, o record.Object, schemes schemeList) bool {
+	scheme, id := o.Text("scheme"), o.Text("id")
+	path = record.Join(path, "id")
+	all, accepted := w.rules.codes(scheme)
+	switch {
+	case all != nil && !all.has(id):
+		w.refuse(path, id, accepted)
+		return false
+	case !schemes.fit(scheme, id):
+		w.breaks(path, "%s An id of %s has the form %s.", noMatch, scheme, schemes.forms[scheme])
+		return false
+	}
+	return true
 }
 
 func checkRegistration(w *walk, path string, o record.Object) {
@@ -68,13 +71,17 @@ func checkContact(w *walk, path string, o record.Object) {
 func checkPeriod(w *walk, path string, o record.Object) {
 	start, startErr := ParseTime(o.Text("startDate"), w.rules.Zone)
 	end, endErr := ParseTime(o.Text("endDate"), w.rules.Zone)
-	if startErr == nil && endErr == nil && end.Before(start) { // an error: there is none, or a fault has been found
+	if startErr != nil || endErr != nil {
+		return // the date is absent: a malformed one would have been reported already
+	}
+	if end.Before(start) {
 		w.breaks(record.Join(path, "startDate"), "period should begin before its end")
 	}
 }
 
-// checkDocument judges what depends on the type: documents to be seen somewhere
-// say where, all others have a url (contract, section 1.4).
+// checkDocument checks the fields that depend on the type of a document. One that
+// describes where to see the asset has accessDetails; all others have a url
+// (docs/contract.md, "Document").
 func checkDocument(w *walk, path string, o record.Object) {
 	if o.Text("documentType") != familiarization {
 		if o.Text("url") == "" {
@@ -92,15 +99,17 @@ func checkDocument(w *walk, path string, o record.Object) {
 	}
 }
 
-// firstInforms refuses a first document of another type (contract, section 1.1).
+// firstInforms checks the type of an asset's first document (docs/contract.md,
+// "Document"). The missing blank in the text is part of the contract.
 func firstInforms(w *walk, path string, l record.List) {
 	if first, _ := l[0].(record.Object); first.Text("documentType") != informationDetails {
-		w.breaks(path, "First document should be document with %sdocumentType", informationDetails) // the blank is missing there, too
+		w.breaks(path, "First document should be document with %sdocumentType", informationDetails)
 	}
 }
 
-// uniqueIDs refuses lists in which an id stands twice (contract, decision 10).
-func uniqueIDs(otherwise string) func(*walk, string, record.List) {
+// uniqueIDs returns a check that no two elements have the same id
+// (docs/contract.md, "Identifiers"). Otherwise is the fault.
+func uniqueIDs(otherwise string) listCheck {
 	return func(w *walk, path string, l record.List) {
 		seen := make(map[string]bool, len(l))
 		for _, element := range l {
@@ -126,15 +135,17 @@ func atMostOne(w *walk, path string, l record.List) {
 	}
 }
 
-// hasLot tells whether an asset has the related lot that active ones need
-// (contract, section 1.1).
-func hasLot(o record.Object) bool { return anyOf(o.List("relatedProcesses"), "type", relatedLot) }
+// hasLot tells whether an asset has a related lot, which an active asset needs
+// (docs/contract.md, "Related process").
+func hasLot(o record.Object) bool { return anyOf(o.List(processesField), "type", relatedLot) }
 
-// hasCancellation tells whether an asset may be deleted (contract, section 2.2, step 10).
+// hasCancellation tells whether an asset has a document that cancels it, which
+// its deletion needs (docs/contract.md, "Change").
 func hasCancellation(o record.Object) bool {
 	return anyOf(o.List("documents"), "documentType", cancellationDetails)
 }
 
+// anyOf tells whether an object of a list has a value in the named field.
 func anyOf(l record.List, name, value string) bool {
 	return slices.ContainsFunc(l, func(element record.Value) bool {
 		object, _ := element.(record.Object)

@@ -1,23 +1,35 @@
 package asset
 
-// writers says who may write a field of the asset (contract, sections 1.1 and 2.4).
+// writers is a set of occasions on which a client writes a field of the asset
+// (docs/contract.md, "Writable fields").
 type writers uint
 
 const (
-	atCreation writers = 1 << iota // the broker that creates the asset
+	atCreation writers = 1 << iota // the broker creates the asset
 	byOwner
 	byConcierge
 	byAdministrator
-	byOwnerPublishing // the owner in the step from draft to pending (contract, decision 7)
+	byOwnerPublishing // the owner takes the asset from draft to pending
 )
 
-// assetModel is the field model of contract section 1.1. Fields without
-// writers are made by the service; clients may send them, to no effect.
+// Names of fields that rules outside the table use.
+const (
+	sandboxField   = "sandboxParameters"
+	processesField = "relatedProcesses"
+	periodField    = "rectificationPeriod"
+)
+
+// assetModel is the field table of an asset (docs/contract.md, "Asset"). The
+// service sets the fields without writers. Clients may send those fields; the
+// service checks the types and ignores the values.
 var assetModel = model{name: "Asset", fields: []field{
 	{name: "id", of: text},
 	{name: "assetID", of: text},
 	{name: "assetType", of: registeredType, required: true, writers: atCreation},
-	{name: "status", of: oneOf(statuses...), required: true, writers: atCreation | byOwner | byConcierge | byAdministrator},
+	{
+		name: "status", of: oneOf(statusNames()...), required: true, keeps: true,
+		writers: atCreation | byOwner | byConcierge | byAdministrator,
+	},
 	{name: "mode", of: oneOf(testMode), writers: atCreation | byAdministrator},
 	{name: "title", of: text, required: true, writers: atCreation | byOwner},
 	{name: "title_en", of: text, writers: atCreation | byOwner},
@@ -25,62 +37,65 @@ var assetModel = model{name: "Asset", fields: []field{
 	{name: "description", of: text, required: true, writers: atCreation | byOwner},
 	{name: "description_en", of: text, writers: atCreation | byOwner},
 	{name: "description_ru", of: text, writers: atCreation | byOwner},
-	{name: "items", of: listOf(itemModel.convert, uniqueItems), writers: atCreation | byOwner},
-	{name: "decisions", of: listOf(decisionModel.convert, uniqueDecisions), writers: atCreation | byOwnerPublishing},
-	{name: "documents", of: listOf(documentModel.convert)},
-	{name: "relatedProcesses", of: listOf(relatedProcessModel.convert, atMostOne), writers: atCreation | byOwner},
-	{name: "assetCustodian", of: custodianModel.convert, required: true, writers: atCreation | byOwner},
-	{name: "assetHolder", of: holderModel.convert, writers: atCreation | byOwner},
+	{name: "items", of: listOf(&itemModel, uniqueItems), writers: atCreation | byOwner},
+	{name: "decisions", of: listOf(&decisionModel, uniqueDecisions), writers: atCreation | byOwnerPublishing},
+	{name: "documents", of: listOf(&documentModel)},
+	{name: processesField, of: listOf(&relatedProcessModel, atMostOne), writers: atCreation | byOwner},
+	{name: "assetCustodian", of: &custodianModel, required: true, writers: atCreation | byOwner},
+	{name: "assetHolder", of: &holderModel, writers: atCreation | byOwner},
 	{name: "owner", of: text},
-	{name: "rectificationPeriod", of: periodModel.convert, writers: byAdministrator},
-	{name: sandboxField, of: text, writers: atCreation | byOwner},
+	{name: periodField, since: "2.5", of: &periodModel, writers: byAdministrator},
+	{name: sandboxField, of: text, sandboxOnly: true, writers: atCreation | byOwner},
 	{name: "date", of: timestamp},
 	{name: "dateModified", of: timestamp},
-	{name: "owner_token", of: dropped(secret), unasked: true},
-	{name: "transfer_token", of: dropped(secret), unasked: true},
-	{name: "revisions", of: dropped(listOf(anything)), unasked: true},
+	{name: "owner_token", of: dropped{secret}, unsuggested: true},
+	{name: "transfer_token", of: dropped{secret}, unsuggested: true},
+	{name: "revisions", of: dropped{listOf(anything)}, unsuggested: true},
 }}
-
-var statuses = []string{
-	string(Draft), string(Pending), string(Verification), string(Active), string(Complete), string(Deleted),
-}
 
 // testMode is the one value of mode.
 const testMode = "test"
 
-// itemModel is contract section 1.2.
+// itemModel is the field table of an item (docs/contract.md, "Item").
 var itemModel = model{name: "Item", fields: []field{
 	{name: "id", of: ownID, absent: newID},
 	{name: "description", of: text, required: true},
 	{name: "description_en", of: text},
 	{name: "description_ru", of: text},
-	{name: "classification", of: classificationModel.convert, required: true},
-	{name: "additionalClassifications", of: listOf(additionalClassificationModel.convert)},
-	{name: "unit", of: unitModel.convert, required: true},
+	{name: "classification", of: &classificationModel, required: true},
+	{name: "additionalClassifications", of: listOf(&additionalClassificationModel)},
+	{name: "unit", of: &unitModel, required: true},
 	{name: "quantity", of: quantity, required: true},
-	{name: "address", of: addressModel.convert, required: true},
-	{name: "location", of: locationModel.convert},
-	{name: "registrationDetails", of: registrationModel.convert, required: true},
+	{name: "address", of: &addressModel, required: true},
+	{name: "location", of: &locationModel},
+	{name: "registrationDetails", of: &registrationModel, required: true},
 	{name: "schema_properties", of: disabled},
 }}
 
-var classificationModel = model{name: "Classification", check: checkClassification, fields: []field{
-	{name: "scheme", of: oneOfCodes(classificationSchemes.names), absent: constant(cavPS)},
-	{name: "id", of: text, required: true},
-	{name: "description", of: text, required: true},
-	{name: "description_en", of: text},
-	{name: "description_ru", of: text},
-	{name: "uri", of: webAddress},
-}}
+var classificationModel = model{
+	name:  "Classification",
+	check: checkClassification,
+	fields: append([]field{
+		{name: "scheme", of: oneOfCodes(classificationSchemes.names), absent: constant(cavPS)},
+	}, classificationFields...),
+}
 
-var additionalClassificationModel = model{name: "AdditionalClassification", check: checkAdditionalClassification, fields: []field{
-	{name: "scheme", of: oneOfCodes(additionalSchemes.names), absent: constant("UA-EDR")},
+var additionalClassificationModel = model{
+	name:  "AdditionalClassification",
+	check: checkAdditionalClassification,
+	fields: append([]field{
+		{name: "scheme", of: oneOfCodes(additionalSchemes.names), absent: constant("UA-EDR")},
+	}, classificationFields...),
+}
+
+// classificationFields are the fields of both kinds of classifications.
+var classificationFields = []field{
 	{name: "id", of: text, required: true},
 	{name: "description", of: text, required: true},
 	{name: "description_en", of: text},
 	{name: "description_ru", of: text},
 	{name: "uri", of: webAddress},
-}}
+}
 
 var unitModel = model{name: "Unit", fields: []field{
 	{name: "code", of: text, required: true},
@@ -99,8 +114,8 @@ var addressModel = model{name: "Address", fields: []field{
 	{name: "countryName_ru", of: text},
 }}
 
-// locationModel holds coordinates as they were sent: to round one would move the
-// place (contract, decision 21).
+// locationModel keeps coordinates as the client sent them: rounding would move
+// the place (docs/contract.md, "Numbers").
 var locationModel = model{name: "Location", fields: []field{
 	{name: "latitude", of: coordinate, required: true},
 	{name: "longitude", of: coordinate, required: true},
@@ -115,7 +130,7 @@ var registrationModel = model{name: "RegistrationDetails", check: checkRegistrat
 
 const registrationComplete = "complete"
 
-// decisionModel is contract section 1.3.
+// decisionModel is the field table of a decision (docs/contract.md, "Decision").
 var decisionModel = model{name: "Decision", fields: []field{
 	{name: "id", of: ownID, absent: newID},
 	{name: "title", of: text},
@@ -123,12 +138,13 @@ var decisionModel = model{name: "Decision", fields: []field{
 	{name: "title_ru", of: text},
 	{name: "decisionDate", of: timestamp, required: true},
 	{name: "decisionID", of: text, required: true},
-	{name: "decisionOf", of: dropped(text), absent: constant("asset")},
-	{name: "relatedItem", of: dropped(text)},
+	{name: "decisionOf", of: dropped{text}, absent: constant("asset")},
+	{name: "relatedItem", of: dropped{text}},
 }}
 
-// documentModel is contract section 1.4. Documents that are sent with an asset
-// are ignored: they have addresses of their own.
+// documentModel is the field table of a document (docs/contract.md, "Document").
+// The service ignores documents that arrive within an asset: documents have
+// paths of their own.
 var documentModel = model{name: "Document", check: checkDocument, fields: []field{
 	{name: "id", of: reference},
 	{name: "documentType", of: oneOf(documentTypes...), required: true},
@@ -156,33 +172,35 @@ var documentTypes = []string{
 	familiarization, "evaluationCriteria", "clarifications",
 }
 
-// The types of documents that rules are about.
+// Document types that rules depend on.
 const (
-	informationDetails  = "informationDetails"        // the first document of every asset
-	cancellationDetails = "cancellationDetails"       // without one no asset is deleted
-	familiarization     = "x_dgfAssetFamiliarization" // is to be seen somewhere, and has no url
+	informationDetails  = "informationDetails"        // the first document of every asset has this type
+	cancellationDetails = "cancellationDetails"       // an asset needs a document of this type to be deleted
+	familiarization     = "x_dgfAssetFamiliarization" // describes where to see the asset; has no url
 )
 
-// custodianModel is contract section 1.5.
+// custodianModel is the field table of an organisation (docs/contract.md,
+// "Organisation").
 var custodianModel = model{name: "Organization", fields: append(organisationFields,
-	field{name: "address", of: addressModel.convert, required: true},
-	field{name: "contactPoint", of: contactModel.convert, required: true},
+	field{name: "address", of: &addressModel, required: true},
+	field{name: "contactPoint", of: &contactModel, required: true},
 )}
 
-// holderModel is that of a custodian whose address and contact point may be left out.
+// holderModel is custodianModel with an optional address and contact point.
 var holderModel = model{name: "Organization", fields: append(organisationFields,
-	field{name: "address", of: addressModel.convert},
-	field{name: "contactPoint", of: contactModel.convert},
+	field{name: "address", of: &addressModel},
+	field{name: "contactPoint", of: &contactModel},
 )}
 
+// organisationFields has no spare capacity, so each append to it copies.
 var organisationFields = []field{
 	{name: "name", of: text, required: true},
 	{name: "name_en", of: text},
 	{name: "name_ru", of: text},
 	{name: "kind", of: oneOf("general", "special", "other")},
-	{name: "identifier", of: identifierModel.convert, required: true},
-	{name: "additionalIdentifiers", of: listOf(identifierModel.convert)},
-	{name: "additionalContactPoints", of: listOf(contactModel.convert)},
+	{name: "identifier", of: &identifierModel, required: true},
+	{name: "additionalIdentifiers", of: listOf(&identifierModel)},
+	{name: "additionalContactPoints", since: "2.5", of: listOf(&contactModel)},
 }
 
 var identifierModel = model{name: "Identifier", fields: []field{
@@ -204,13 +222,15 @@ var contactModel = model{name: "ContactPoint", check: checkContact, fields: []fi
 	{name: "url", of: webAddress},
 }}
 
-// periodModel is contract section 1.6.
+// periodModel is the field table of a rectification period (docs/contract.md,
+// "Rectification period").
 var periodModel = model{name: "Period", check: checkPeriod, fields: []field{
 	{name: "startDate", of: timestamp},
 	{name: "endDate", of: timestamp},
 }}
 
-// relatedProcessModel is contract section 1.7.
+// relatedProcessModel is the field table of a related process (docs/contract.md,
+// "Related process").
 var relatedProcessModel = model{name: "RelatedProcess", fields: []field{
 	{name: "id", of: serverID, absent: givenID},
 	{name: "type", of: oneOf("asset", "auction", relatedLot)},
@@ -220,3 +240,10 @@ var relatedProcessModel = model{name: "RelatedProcess", fields: []field{
 }}
 
 const relatedLot = "lot"
+
+// accessModel is the access block in the answer to a creation (docs/contract.md,
+// "Create"). No client writes it.
+var accessModel = model{name: "Access", fields: []field{
+	{name: "token", of: secret},
+	{name: "transfer", since: "2.5", of: secret},
+}}

@@ -2,29 +2,31 @@ package asset
 
 import "asset-registry/assetsvc/internal/record"
 
-// handoverModel holds the fields by which a broker takes an asset over.
+// handoverModel is the body by which a broker takes over an asset
+// (docs/contract.md, "Ownership").
 var handoverModel = model{name: "Ownership", fields: []field{
 	{name: "id", of: text, required: true},
 	{name: "transfer", of: secret, required: true},
 }}
 
-// transferModel holds the fields of a transfer. A client may send them back; the
-// service ignores them.
+// transferModel is a transfer (docs/contract.md, "Transfers"). Clients may send
+// its fields back; the service ignores their values.
 var transferModel = model{name: "Transfer", fields: []field{
-	{name: "id", of: dropped(text)},
-	{name: "date", of: dropped(text)},
-	{name: "usedFor", of: dropped(text)},
+	{name: "id", of: dropped{text}},
+	{name: "date", of: dropped{text}},
+	{name: "usedFor", of: dropped{text}},
 }}
 
-// ParseHandover returns the id of a transfer and the transfer token of an asset,
-// or a fault of kind Invalid that tells everything wrong with what was sent.
+// ParseHandover returns the id of a transfer and the transfer token of an asset.
+// It returns a fault of kind Invalid with all that is wrong with sent.
 func ParseHandover(sent record.Object) (transfer, token string, err error) {
 	w := &walk{}
 	h, _ := handoverModel.convert(w, "", nil, sent).(record.Object)
 	return h.Text("id"), h.Text("transfer"), w.fault()
 }
 
-// CheckTransfer returns a fault of kind Invalid for fields that a transfer does not have.
+// CheckTransfer returns a fault of kind Invalid if sent has a field that a
+// transfer does not have, or a field of the wrong type.
 func CheckTransfer(sent record.Object) error {
 	w := &walk{}
 	transferModel.convert(w, "", nil, sent)

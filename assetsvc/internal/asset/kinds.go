@@ -11,8 +11,16 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// text is the kind of strings; integers and booleans are cast (contract, section 1).
-func text(w *walk, path string, _, sent record.Value) record.Value {
+const (
+	notText         = "Couldn't interpret '%s' as string."
+	noMatch         = "String value did not match validation regex."
+	wrongHashLength = "Hash value is wrong length."
+	notHex          = "Hash value is not hexadecimal."
+)
+
+// text accepts strings, and integers and booleans, which become strings
+// (docs/contract.md, "Field rules").
+var text plain = func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, notText, quote(sent))
@@ -21,10 +29,8 @@ func text(w *walk, path string, _, sent record.Value) record.Value {
 	return s
 }
 
-const notText = "Couldn't interpret '%s' as string."
-
-// secret is the kind of texts that no error quotes.
-func secret(w *walk, path string, _, sent record.Value) record.Value {
+// secret is text that no error quotes.
+var secret plain = func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, "This must be a string.")
@@ -39,15 +45,17 @@ func cast(sent record.Value) (string, bool) {
 	case string:
 		return v, true
 	case bool:
-		return string(record.Append(nil, v)), true
+		return strconv.FormatBool(v), true
 	case record.Number:
 		return string(v), !strings.ContainsAny(string(v), ".eE")
+	default:
+		return "", false
 	}
-	return "", false
 }
 
-// textThat is the kind of strings that pass a test, or are empty.
-func textThat(test func(string) bool, otherwise string) kind {
+// textThat returns a kind of text that accepts the empty string and strings that
+// pass test. Other strings get the fault otherwise.
+func textThat(test func(string) bool, otherwise string) plain {
 	return func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text(w, path, old, sent)
 		if s, ok := value.(string); ok && s != "" && !test(s) {
@@ -57,8 +65,8 @@ func textThat(test func(string) bool, otherwise string) kind {
 	}
 }
 
-// oneOf is the kind of strings of a list.
-func oneOf(choices ...string) kind {
+// oneOf returns a kind of text that accepts the choices.
+func oneOf(choices ...string) plain {
 	return func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text(w, path, old, sent)
 		if s, ok := value.(string); ok && !slices.Contains(choices, s) {
@@ -68,12 +76,12 @@ func oneOf(choices ...string) kind {
 	}
 }
 
-// oneOfCodes is the kind of strings of a code list.
-func oneOfCodes(list codeList) kind {
+// oneOfCodes returns a kind of text that accepts the codes of a list.
+func oneOfCodes(codes codeList) plain {
 	return func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text(w, path, old, sent)
-		if s, ok := value.(string); ok && !list.has(s) {
-			w.refuse(path, s, list)
+		if s, ok := value.(string); ok && !codes.has(s) {
+			w.refuse(path, s, codes)
 		}
 		return value
 	}
@@ -85,23 +93,24 @@ func notOneOf(choices []string) string {
 
 func quoted(values []string) string { return "'" + strings.Join(values, "', '") + "'" }
 
-// maxTold is how many values of a list an error tells; of a longer one it tells
-// the nearest.
-const maxTold = 10
+// maxChoices is the length of the longest list that an error shows in full. For a
+// longer list the error names the nearest value.
+const maxChoices = 10
 
-// refuse notes a value that a list does not have.
-func (w *walk) refuse(path, sent string, list codeList) {
+// refuse reports a value that is not in a list.
+func (w *walk) refuse(path, sent string, accepted codeList) {
 	switch {
-	case w.typesOnly: // what is ignored needs no suggestion
-	case len(list) <= maxTold:
-		w.wrong(path, "%s", notOneOf(list))
+	case w.typesOnly: // do not search for the nearest value in vain
+	case len(accepted) <= maxChoices:
+		w.wrong(path, "%s", notOneOf(accepted))
 	default:
-		w.wrong(path, "Value must be one of %d values%s.", len(list), w.nearest(sent, list))
+		w.wrong(path, "Value must be one of %d values%s.", len(accepted), w.nearest(sent, accepted))
 	}
 }
 
-// registeredType is the kind of assetType (contract, decision 3).
-func registeredType(w *walk, path string, old, sent record.Value) record.Value {
+// registeredType accepts the asset types of the operator (docs/contract.md,
+// "Asset").
+var registeredType plain = func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" && !slices.Contains(w.rules.Types, s) {
 		w.breaks(path, "Not implemented: the types are %s", quoted(w.rules.Types))
@@ -109,8 +118,9 @@ func registeredType(w *walk, path string, old, sent record.Value) record.Value {
 	return value
 }
 
-// timestamp keeps the offset that was sent.
-func timestamp(w *walk, path string, _, sent record.Value) record.Value {
+// timestamp accepts ISO 8601 timestamps and keeps their offset (docs/contract.md,
+// "Timestamps").
+var timestamp plain = func(w *walk, path string, _, sent record.Value) record.Value {
 	written, _ := sent.(string)
 	t, err := ParseTime(written, w.rules.Zone)
 	switch {
@@ -124,8 +134,9 @@ func timestamp(w *walk, path string, _, sent record.Value) record.Value {
 	return FormatTime(t, t.Location())
 }
 
-// quantity is the kind of decimals that are rounded (contract, decision 11).
-func quantity(w *walk, path string, _, sent record.Value) record.Value {
+// quantity accepts decimals, as numbers or strings, and rounds them
+// (docs/contract.md, "Numbers").
+var quantity plain = func(w *walk, path string, _, sent record.Value) record.Value {
 	var written string
 	switch v := sent.(type) {
 	case string:
@@ -141,12 +152,14 @@ func quantity(w *walk, path string, _, sent record.Value) record.Value {
 	return number
 }
 
-// identifierNumber is an integer that every JSON decoder takes, and keeps exact.
-var identifierNumber = regexp.MustCompile(`^-?[0-9]{1,15}$`)
+// identifierDigits is how many digits of an integer every JSON decoder keeps.
+const identifierDigits = 15
 
-// identifierID is the kind of ids of organisations: strings, and integers that
-// are kept as sent (contract, decision 21).
-func identifierID(w *walk, path string, _, sent record.Value) record.Value {
+var identifierNumber = regexp.MustCompile(fmt.Sprintf(`^-?[0-9]{1,%d}$`, identifierDigits))
+
+// identifierID accepts strings and integers, and keeps them as sent
+// (docs/contract.md, "Numbers").
+var identifierID plain = func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -155,16 +168,17 @@ func identifierID(w *walk, path string, _, sent record.Value) record.Value {
 			return v
 		}
 	}
-	w.wrong(path, notText+" Send a string, or an integer of at most 15 digits.", quote(sent))
+	const accepted = " Send a string, or an integer of at most %d digits."
+	w.wrong(path, notText+accepted, quote(sent), identifierDigits)
 	return nil
 }
 
 const coordinateLength = 40 // characters of a number
 
-// coordinate is the kind of strings and numbers that are kept as sent (contract,
-// decision 21). Numbers are those that common JSON decoders take: short ones
-// that a float64 can hold.
-func coordinate(w *walk, path string, _, sent record.Value) record.Value {
+// coordinate accepts strings and numbers, and keeps them as sent
+// (docs/contract.md, "Numbers"). It refuses numbers that common JSON decoders
+// refuse: long ones, and those that no float64 holds.
+var coordinate plain = func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -183,8 +197,8 @@ func coordinate(w *walk, path string, _, sent record.Value) record.Value {
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
-// integer is the kind of whole numbers of up to 18 digits.
-func integer(w *walk, path string, _, sent record.Value) record.Value {
+// integer accepts whole numbers of up to 18 digits, as numbers or strings.
+var integer plain = func(w *walk, path string, _, sent record.Value) record.Value {
 	written := fmt.Sprint(sent)
 	switch sent.(type) {
 	case string, record.Number:
@@ -196,24 +210,17 @@ func integer(w *walk, path string, _, sent record.Value) record.Value {
 	return nil
 }
 
-// anything is the kind of values that are kept as sent.
-func anything(_ *walk, _ string, _, sent record.Value) record.Value { return sent }
+// anything accepts every value and keeps it as sent.
+var anything plain = func(_ *walk, _ string, _, sent record.Value) record.Value { return sent }
 
-// dropped is the kind of values that are judged as of another kind, and not kept.
-func dropped(of kind) kind {
-	return func(w *walk, path string, old, sent record.Value) record.Value {
-		of(w, path, old, sent)
-		return nil
-	}
-}
-
-// constant returns what a field is when it was not sent.
+// constant returns a function for field.absent that gives the field a fixed value.
 func constant(value string) func(*walk, record.Value) record.Value {
 	return func(*walk, record.Value) record.Value { return value }
 }
 
-// disabled is the kind of schema_properties, which must be empty (contract, section 1.2).
-func disabled(w *walk, path string, _, sent record.Value) record.Value {
+// disabled accepts empty objects and empty lists only: it is the kind of
+// schema_properties (docs/contract.md, "Item").
+var disabled plain = func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case record.Object:
 		if len(v) == 0 {
@@ -228,22 +235,25 @@ func disabled(w *walk, path string, _, sent record.Value) record.Value {
 	return nil
 }
 
+const idLength = 32 // hex characters of an id
+
 var (
-	idForm  = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	idForm  = regexp.MustCompile(fmt.Sprintf(`^[0-9a-f]{%d}$`, idLength))
 	hexForm = regexp.MustCompile(`^[0-9a-fA-F]*$`)
 )
 
-// ownID is the kind of ids that clients may choose: a well-formed one is kept,
-// anything else is a placeholder (contract, decision 10).
-func ownID(w *walk, path string, old, sent record.Value) record.Value {
+// ownID is the kind of ids that clients may choose. It keeps a well-formed id and
+// replaces anything else, which is a placeholder (docs/contract.md,
+// "Identifiers").
+var ownID plain = func(w *walk, path string, old, sent record.Value) record.Value {
 	if s, ok := text(w, path, nil, sent).(string); ok && idForm.MatchString(s) {
 		return s
 	}
 	return newID(w, old)
 }
 
-// newID returns the id of what has none. Within a merge it is the one that is
-// there, so that a repeated PATCH changes nothing.
+// newID returns a new id, or in a merge the old one, so that a repeated PATCH
+// changes nothing.
 func newID(w *walk, old record.Value) record.Value {
 	if old != nil && !w.whole {
 		return old
@@ -251,13 +261,14 @@ func newID(w *walk, old record.Value) record.Value {
 	return w.newID()
 }
 
-// serverID is the kind of ids that the service gives; what is sent is ignored.
-func serverID(w *walk, path string, old, sent record.Value) record.Value {
+// serverID is the kind of ids that the service chooses. It ignores what a client
+// sends.
+var serverID plain = func(w *walk, path string, old, sent record.Value) record.Value {
 	text(w, path, nil, sent)
 	return givenID(w, old)
 }
 
-// givenID returns the id that the service gives, once.
+// givenID returns the old id, or a new one if there is none.
 func givenID(w *walk, old record.Value) record.Value {
 	if old != nil {
 		return old
@@ -265,65 +276,38 @@ func givenID(w *walk, old record.Value) record.Value {
 	return w.newID()
 }
 
-// reference is the kind of ids of objects elsewhere.
-func reference(w *walk, path string, old, sent record.Value) record.Value {
+// reference accepts ids of objects outside the asset.
+var reference plain = func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" {
-		switch {
-		case len(s) != 32:
-			w.breaks(path, "Hash value is wrong length.")
-		case !hexForm.MatchString(s):
-			w.breaks(path, "Hash value is not hexadecimal.")
-		}
+		w.checkHex(path, s, idLength)
 	}
 	return value
 }
 
-// digestLengths are how many hex characters the hashes of each algorithm have.
+// checkHex reports a text that does not consist of exactly length hex characters.
+func (w *walk) checkHex(path, s string, length int) {
+	switch {
+	case len(s) != length:
+		w.breaks(path, wrongHashLength)
+	case !hexForm.MatchString(s):
+		w.breaks(path, notHex)
+	}
+}
+
+// digestLengths has the number of hex characters in a hash of each algorithm.
 var digestLengths = map[string]int{"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
 
-// digest is the kind of hashes: the name of an algorithm, a colon, hex characters.
-func digest(w *walk, path string, old, sent record.Value) record.Value {
+// digest accepts hashes: the name of an algorithm, a colon, hex characters.
+var digest plain = func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" {
 		algorithm, sum, _ := strings.Cut(s, ":")
-		switch length := digestLengths[algorithm]; {
-		case length == 0:
+		if length := digestLengths[algorithm]; length == 0 {
 			w.breaks(path, "Hash type is not supported.")
-		case len(sum) != length:
-			w.breaks(path, "Hash value is wrong length.")
-		case !hexForm.MatchString(sum):
-			w.breaks(path, "Hash value is not hexadecimal.")
+		} else {
+			w.checkHex(path, sum, length)
 		}
 	}
 	return value
 }
-
-// The forms of web addresses, e-mail addresses and media types. Names of hosts
-// may have letters of any script.
-var (
-	urlForm      = regexp.MustCompile(`^(?i:https?)://(?:` + publicHost + `)` + afterHost + `$`)
-	documentForm = regexp.MustCompile(`^(?i:https?)://(?:` + publicHost + `|` + innerHost + `)` + afterHost + `$`)
-
-	emailForm = regexp.MustCompile(`^[^@\s\pC]{1,64}@(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL][\pL\pN-]{0,61}[\pL\pN]$`)
-	mediaForm = regexp.MustCompile(`^[a-zA-Z0-9!#$&^_.+-]+/[a-zA-Z0-9!#$&^_.+-]+$`)
-)
-
-// The parts of web addresses. An inner host is one of a network of its own: a
-// name without a dot, or an IPv6 address.
-const (
-	publicHost = `(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL][\pL\pN-]{0,61}[\pL\pN]\.?` +
-		`|(?i:localhost)` +
-		`|(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)`
-	innerHost = `(?:\pN[\pL\pN_-]{0,31})?\pL(?:[\pL\pN_-]{0,61}[\pL\pN])?|\[[0-9a-fA-F:.]{2,45}\]`
-	afterHost = `(?::\d{1,5})?(?:[/?#][^\s\pC]*)?`
-)
-
-const noMatch = "String value did not match validation regex."
-
-var (
-	webAddress      = textThat(urlForm.MatchString, "Not a well formed URL.")
-	documentAddress = textThat(documentForm.MatchString, "Not a well formed URL.")
-	emailAddress    = textThat(emailForm.MatchString, "Not a well formed email address.")
-	mediaType       = textThat(mediaForm.MatchString, noMatch)
-)

@@ -45,17 +45,17 @@ func TestMerge(t *testing.T) {
 
 func TestWholeReplaces(t *testing.T) {
 	a := valid(t, `{"title_en":"premises","assetCustodian":{"additionalContactPoints":[{"name":"x","email":"a@b.ua"}]}}`)
-	put := func(text string, hidden ...string) (Asset, bool, error) {
-		return rules.Change(a, Change{Fields: parse(t, text), Whole: true, Caller: Caller{Role: Owner}, Hidden: hidden, Now: evening, NewID: ids()})
+	put := func(text string, v Version) (Asset, bool, error) {
+		return rules.Change(a, Change{Fields: parse(t, text), Whole: true, Caller: Caller{Role: Owner}, Version: v, Now: evening, NewID: ids()})
 	}
-	next, differs, err := put(validText)
+	next, differs, err := put(validText, "2.5")
 	if err != nil || !differs || next.fields.Get("title_en") != nil || next.fields.Object("assetCustodian").Get("additionalContactPoints") != nil || next.Status() != Draft {
 		t.Errorf("got %v, %v", next.fields, err)
 	}
-	if next, _, err = put(validText, "assetCustodian.additionalContactPoints"); err != nil || next.fields.Object("assetCustodian").Get("additionalContactPoints") == nil {
+	if next, _, err = put(validText, "2.4"); err != nil || next.fields.Object("assetCustodian").Get("additionalContactPoints") == nil {
 		t.Errorf("what a version does not have was cleared by it: %v, %v", next.fields, err)
 	}
-	if _, _, err := put(`{"title":"x"}`); fault.KindOf(err) != fault.Invalid || places(err) != "description assetCustodian" {
+	if _, _, err := put(`{"title":"x"}`, "2.5"); fault.KindOf(err) != fault.Invalid || places(err) != "description assetCustodian" {
 		t.Errorf("what is required was left out: %v", err)
 	}
 }
@@ -63,7 +63,7 @@ func TestWholeReplaces(t *testing.T) {
 func TestHiddenFieldsAreRogue(t *testing.T) {
 	const hidden = "assetCustodian.additionalContactPoints"
 	o := origin()
-	o.Hidden = []string{hidden, "rectificationPeriod"}
+	o.Version = "2.4"
 	sent := parse(t, strings.Replace(validText, `"contactPoint"`, `"additionalContactPoints": [], "contactPoint"`, 1)).With("rectificationPeriod", record.Object{})
 	if _, err := rules.Create(sent, o); places(err) != hidden+" rectificationPeriod" {
 		t.Errorf("got %v", err)
@@ -87,7 +87,7 @@ func FuzzMergePatch(f *testing.F) {
 		if err != nil || !ok {
 			return
 		}
-		before := in(t, Status(statuses[int(status)%len(statuses)]))
+		before := in(t, Statuses[int(status)%len(Statuses)])
 		kept := string(before.Encode())
 		c := Change{Fields: patch, Whole: whole, Caller: Caller{Role: allRoles[int(role)%len(allRoles)]}, Now: evening, NewID: ids()}
 		next, differs, err := rules.Change(before, c)

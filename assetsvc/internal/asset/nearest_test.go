@@ -68,7 +68,7 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sent := put(parse(t, validText), c.path, parse(t, `{"x":`+c.sent+`}`).Get("x")).(record.Object)
 			o := origin()
-			o.Hidden = []string{"rectificationPeriod"}
+			o.Version = "2.4"
 			_, err := rules.Create(sent, o)
 			if err == nil || !strings.HasSuffix(err.Error(), ": "+c.want) {
 				t.Errorf("got %v, want %s", err, c.want)

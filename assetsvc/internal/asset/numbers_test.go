@@ -71,7 +71,7 @@ func FuzzNumbers(f *testing.F) {
 		if err != nil || !ok {
 			return
 		}
-		for _, of := range []kind{identifierID, coordinate} {
+		for _, of := range []plain{identifierID, coordinate} {
 			kept := of(&walk{rules: rules}, "x", nil, number)
 			if kept == nil {
 				continue

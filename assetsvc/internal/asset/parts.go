@@ -10,82 +10,93 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Verb is what can be asked of a part.
+// Verb is what a request does to a part.
 type Verb int
 
 // The verbs.
 const (
-	Add     Verb = iota // one more
-	Merge               // what is sent into what is there
-	Replace             // a version by a newer one
+	Add     Verb = iota
+	Merge        // merge what is sent into the part
+	Replace      // add a newer version of the part
 	Remove
 )
 
-// Part is a kind of objects within an asset that have addresses of their own.
+// Part is a kind of objects within an asset that have paths of their own, such as
+// items (docs/contract.md, "Parts").
 type Part struct {
-	Path  string // in addresses
-	ID    string // what a refusal calls the id in an address
-	Verbs []Verb // what can be asked of it
+	Path  string // the segment of the path: items
+	ID    string // the name of the id in an error: item_id
+	Verbs []Verb // the verbs that clients may use
 
-	field    string // of the asset: the list of them
+	field    string // the field of the asset that lists the parts
 	model    *model
-	writer   Role     // who may change them
-	while    []Status // the asset is in one of these states; nil: in any
-	refusal  string   // in another state
-	given    []string // fields that the service gives
-	fixed    []string // fields that stay as they were added
-	renewed  []string // fields that a newer version does not take over from the one before
-	check    func(w *walk, path string, l record.List)
-	checks   string // the field that the check is about
-	required string // what it is called in an asset that is not published for want of it
+	writer   Role     // the role that may change the parts
+	while    []Status // the states of the asset in which it may; nil: all
+	refusal  string   // the error in other states; %s is the state
+	given    []string // fields that the service sets
+	fixed    []string // fields that never change after the part was added
+	renewed  []string // fields that a new version does not inherit from the one before
+	check    listCheck
+	checked  string // the field that a failed check names
+	required string // what an error calls the part, if an asset needs one to be published; "": it needs none
 }
 
-// parts is the table of contract section 3.
+// parts is the table of all kinds of parts.
 var parts = []Part{
 	{
 		Path: "items", ID: "item_id", Verbs: []Verb{Add, Merge},
 		field: "items", model: &itemModel,
-		writer: Owner, while: []Status{Draft, Pending}, refusal: "Can't update or create item in current (%s) asset status",
-		fixed: []string{"id"},
-		check: uniqueItems, checks: "id", required: "item",
+		writer: Owner, while: []Status{Draft, Pending},
+		refusal: "Can't update or create item in current (%s) asset status",
+		fixed:   []string{"id"},
+		check:   uniqueItems, checked: "id", required: "item",
 	},
 	{
 		Path: "decisions", ID: "decision_id", Verbs: []Verb{Add, Merge},
 		field: "decisions", model: &decisionModel,
-		writer: Owner, while: []Status{Draft, Pending}, refusal: "Can't update decisions in current (%s) asset status",
-		fixed: []string{"id"},
-		check: uniqueDecisions, checks: "id", required: "decision",
+		writer: Owner, while: []Status{Draft, Pending},
+		refusal: "Can't update decisions in current (%s) asset status",
+		fixed:   []string{"id"},
+		check:   uniqueDecisions, checked: "id", required: "decision",
 	},
 	{
 		Path: "documents", ID: "document_id", Verbs: []Verb{Add, Merge, Replace},
 		field: "documents", model: &documentModel,
-		writer: Owner, while: []Status{Pending}, refusal: "Can't update document in current (%s) asset status",
+		writer: Owner, while: []Status{Pending},
+		refusal: "Can't update document in current (%s) asset status",
 		given:   []string{"id", "author", "datePublished", "dateModified"},
 		fixed:   []string{"url", "hash"},
 		renewed: []string{"documentType", "title", "format", "url", "hash", "dateModified"},
-		check:   firstInforms, checks: "documentType",
+		check:   firstInforms, checked: "documentType",
 	},
 	{
 		Path: "related_processes", ID: "relatedProcess_id", Verbs: []Verb{Add, Merge, Remove},
-		field: "relatedProcesses", model: &relatedProcessModel,
+		field: processesField, model: &relatedProcessModel,
 		writer: Concierge,
 		given:  []string{"id"},
-		check:  atMostOne, checks: "relatedProcesses",
+		check:  atMostOne, checked: processesField,
 	},
 }
 
-// Parts returns the kinds of parts.
+// Parts returns all kinds of parts.
 func Parts() []Part { return slices.Clone(parts) }
 
-// Versioned tells whether a part keeps its former versions.
+// Versioned tells whether parts of this kind keep their former versions.
 func (p Part) Versioned() bool { return slices.Contains(p.Verbs, Replace) }
 
-// Parts returns the parts of a kind. Of what has versions it returns the newest
-// of each, in the order of their changes, or all versions in the order they
-// came in.
-func (a Asset) Parts(p Part, all bool) record.List {
+// Scope selects versions of parts. Parts that are not Versioned have one version.
+type Scope int
+
+// The scopes.
+const (
+	Newest      Scope = iota // the newest version of each part, in the order of their last changes
+	AllVersions              // all versions, in the order in which they were added
+)
+
+// Parts returns the asset's parts of one kind.
+func (a Asset) Parts(p Part, s Scope) record.List {
 	list := a.fields.List(p.field)
-	if all || !p.Versioned() {
+	if s == AllVersions || !p.Versioned() {
 		return slices.Clone(list)
 	}
 	newest := make(record.List, 0, len(list))
@@ -101,9 +112,12 @@ func (a Asset) Parts(p Part, all bool) record.List {
 	return newest
 }
 
-// Part returns one part, or a fault of kind NotFound. Of what has versions it
-// is the newest one, with the others of another url as previousVersions
-// (contract, section 3).
+// previousVersions is a field of versioned parts that only their own path shows.
+const previousVersions = "previousVersions"
+
+// Part returns one part, or a fault of kind NotFound. For versioned parts it
+// returns the newest version, with the versions that have another url in
+// previousVersions (docs/contract.md, "Document versions").
 func (a Asset) Part(p Part, id string) (record.Object, error) {
 	at := a.find(p, id)
 	if at < 0 {
@@ -116,29 +130,31 @@ func (a Asset) Part(p Part, id string) (record.Object, error) {
 	}
 	previous := record.List{}
 	for _, element := range list {
-		if version, _ := element.(record.Object); version.Text("id") == id && version.Text("url") != part.Text("url") {
+		version, _ := element.(record.Object)
+		if version.Text("id") == id && version.Text("url") != part.Text("url") {
 			previous = append(previous, version)
 		}
 	}
-	return part.With("previousVersions", previous), nil
+	return part.With(previousVersions, previous), nil
 }
 
-// Download returns the url of the newest version of a part that has key in its
-// url, or a fault of kind NotFound.
+// Download returns the url of the newest version of a part whose url contains
+// key, or a fault of kind NotFound.
 func (a Asset) Download(p Part, id, key string) (string, error) {
 	if a.find(p, id) < 0 {
 		return "", p.missing()
 	}
 	for _, element := range slices.Backward(a.fields.List(p.field)) {
-		if version, _ := element.(record.Object); version.Text("id") == id && strings.Contains(version.Text("url"), key) {
-			return version.Text("url"), nil
+		version, _ := element.(record.Object)
+		if url := version.Text("url"); version.Text("id") == id && strings.Contains(url, key) {
+			return url, nil
 		}
 	}
 	return "", fault.New(fault.NotFound, fault.URL, "download", "Not Found")
 }
 
-// find returns where in its list a part stands, its newest version if it has
-// several; -1 if nowhere.
+// find returns the index of the newest version of a part in its list, -1 if the
+// part does not exist.
 func (a Asset) find(p Part, id string) int {
 	for i, element := range slices.Backward(a.fields.List(p.field)) {
 		if idOf(element) == id {
@@ -148,9 +164,9 @@ func (a Asset) find(p Part, id string) int {
 	return -1
 }
 
-// Admit refuses whoever may not change a part of this asset at all, and a part
-// that does not exist; id is "" for a new one. What it refuses comes before
-// anything that is wrong with a body (contract, section 7).
+// Admit refuses callers who may not change a part of this asset in any state, and
+// parts that do not exist. The id is "" for a new part. These refusals come before
+// all faults of the body (docs/contract.md, "Order of checks").
 func (a Asset) Admit(by Caller, p Part, id string) error {
 	if id != "" && a.find(p, id) < 0 {
 		return p.missing()
@@ -167,35 +183,35 @@ func (a Asset) Admit(by Caller, p Part, id string) error {
 
 func (p Part) missing() error { return fault.New(fault.NotFound, fault.URL, p.ID, "Not Found") }
 
-// PartChange is what somebody asks to be changed of a part.
+// PartChange is a request to change a part.
 type PartChange struct {
 	Part   Part
 	ID     string // "" with Add
 	Verb   Verb
-	Fields record.Object // what was sent; nothing with Remove
+	Fields record.Object // what the client sent; nil with Remove
 	Caller
-	Now   time.Time
-	NewID func() string // makes ids: 32 lowercase hex characters
+	Version Version // of the API that the caller uses
+	Now     time.Time
+	NewID   func() string // returns a new id: 32 lowercase hex characters
 }
 
-// ChangePart returns the asset after the change, which is the same if nothing
-// differs, and the part, which is nil if it is removed. What is wrong with the
-// fields comes before the state of the asset (contract, section 7).
+// ChangePart returns the asset and the part after the change. The asset is equal
+// to a if nothing differs, and to a with an error, which is a fault. The part is
+// nil after Remove and with an error. Faults of the fields come before a state
+// that forbids the change (docs/contract.md, "Order of checks").
 func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	p := c.Part
 	if err := a.Admit(c.Caller, p, c.ID); err != nil {
 		return a, nil, err
 	}
-	w := r.walk(nil, c.NewID)
+	w := &walk{rules: r, version: c.Version, newID: c.NewID}
 	list, part := w.part(a.fields.List(p.field), a.find(p, c.ID), c)
 	fields := a.fields.With(p.field, list)
 	if len(list) == 0 {
 		fields = fields.Without(p.field)
 	}
 	if len(w.details) == 0 {
-		if p.check != nil {
-			p.check(w, p.checks, list)
-		}
+		p.check(w, p.checked, list)
 		w.keepsLot(a.Status(), fields)
 	}
 	if err := w.fault(); err != nil {
@@ -207,8 +223,8 @@ func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	return finish(fields), part, nil
 }
 
-// part returns a list of parts after a change of the one that stands at, and
-// that one.
+// part returns the list after a change, and the changed part. At is the index of
+// the part; Add ignores it.
 func (w *walk) part(list record.List, at int, c PartChange) (record.List, record.Object) {
 	list = slices.Clone(list)
 	var old record.Object
@@ -244,14 +260,14 @@ func (w *walk) fill(p Part, into, sent record.Object) record.Object {
 	return part
 }
 
-// drop returns what was sent without the fields that the service gives and
-// those that are fixed; of these only the types are judged.
+// drop returns what was sent without the fields that the service sets and the
+// fixed ones. It checks the types of the dropped fields.
 func (w *walk) drop(p Part, fixed []string, sent record.Object) record.Object {
 	for _, f := range p.model.fields {
 		if !slices.Contains(p.given, f.name) && !slices.Contains(fixed, f.name) {
 			continue
 		}
-		if in, there := sent.Lookup(f.name); there {
+		if in, isSent := sent.Lookup(f.name); isSent {
 			w.ignored(f, in)
 			sent = sent.Without(f.name)
 		}
@@ -259,7 +275,7 @@ func (w *walk) drop(p Part, fixed []string, sent record.Object) record.Object {
 	return sent
 }
 
-// new returns what the service gives a new part.
+// new returns the fields that the service sets in a new part.
 func (p Part) new(id, now string) record.Object {
 	values := map[string]string{"id": id, "author": "asset_owner", "datePublished": now, "dateModified": now}
 	part := make(record.Object, 0, len(p.given))
@@ -274,11 +290,12 @@ func idOf(element record.Value) string {
 	return part.Text("id")
 }
 
-// modified returns when a part was last changed.
+// modified returns the time of a part's last change, and the zero time for a part
+// without one, which the service never stores.
 func modified(element record.Value) time.Time {
 	part, _ := element.(record.Object)
 	t, err := ParseTime(part.Text("dateModified"), time.UTC)
-	if err != nil { // no part of ours is without
+	if err != nil {
 		return time.Time{}
 	}
 	return t

@@ -2,6 +2,7 @@ package asset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func ask(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (A
 // first returns the id of an asset's first part of a kind.
 func first(t testing.TB, a Asset, path string) string {
 	t.Helper()
-	list := a.Parts(part(t, path), true)
+	list := a.Parts(part(t, path), AllVersions)
 	if len(list) == 0 {
 		t.Fatalf("the asset has no %s", path)
 	}
@@ -92,17 +93,17 @@ func TestWhoChangesParts(t *testing.T) {
 		if got := fmt.Sprint(part(t, path).Verbs); got != fmt.Sprint(allowed.verbs) {
 			t.Errorf("%s: verbs are %s", path, got)
 		}
-		for _, status := range statuses {
+		for _, status := range Statuses {
 			for _, by := range allRoles {
 				for _, verb := range allowed.verbs {
 					t.Run(fmt.Sprintf("%s, %s in %s: verb %d", path, by, status, verb), func(t *testing.T) {
-						a := in(t, Status(status))
+						a := in(t, status)
 						sent := validPart[path]
 						switch {
 						case verb == Merge:
 							sent = allowed.merge
 						case path == "related_processes" && verb == Add:
-							a = lotless(t, Status(status))
+							a = lotless(t, status)
 						}
 						next, _, err := ask(t, a, by, path, verb, sent)
 						if by != allowed.by {
@@ -111,13 +112,13 @@ func TestWhoChangesParts(t *testing.T) {
 							}
 							return
 						}
-						open := strings.Contains(fmt.Sprint(allowed.in), status)
+						open := slices.Contains(allowed.in, status)
 						switch {
 						case !open:
 							if fault.KindOf(err) != fault.Forbidden || err.Error() != "body/data: "+fmt.Sprintf(allowed.refusal, status) || !next.Equal(a) {
 								t.Errorf("got %v, want it refused", err)
 							}
-						case verb == Remove && status == "active":
+						case verb == Remove && status == Active:
 							if fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
 								t.Errorf("an active asset lost its lot: %v", err)
 							}
@@ -293,10 +294,10 @@ func TestDocuments(t *testing.T) {
 	if merged.Text("url") != "https://docs.example/2" || merged.Get("description") != nil || merged.Text("documentOf") != "item" || merged.Text("dateModified") != FormatTime(last, time.UTC) {
 		t.Errorf("merged %v", merged)
 	}
-	if got := a.Parts(documents, true); len(got) != 4 || !record.Equal(got[3], merged) || !record.Equal(got[2], added) {
+	if got := a.Parts(documents, AllVersions); len(got) != 4 || !record.Equal(got[3], merged) || !record.Equal(got[2], added) {
 		t.Errorf("all versions: %v", got)
 	}
-	if got := a.Parts(documents, false); len(got) != 3 || idOf(got[2]) != id || !record.Equal(got[2], merged) {
+	if got := a.Parts(documents, Newest); len(got) != 3 || idOf(got[2]) != id || !record.Equal(got[2], merged) {
 		t.Errorf("newest versions: %v", got)
 	}
 	read, err := a.Part(documents, id)
@@ -322,7 +323,7 @@ func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 	}
 	titles := func() string {
 		var got []string
-		for _, document := range a.Parts(part(t, "documents"), false) {
+		for _, document := range a.Parts(part(t, "documents"), Newest) {
 			got = append(got, document.(record.Object).Text("title"))
 		}
 		return strings.Join(got[1:], " ")
@@ -330,7 +331,7 @@ func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 	if got := titles(); got != "one two three" {
 		t.Errorf("in the order they came in: %s", got)
 	}
-	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), true)[1]), Verb: Merge, Fields: parse(t, `{"index":1}`), Caller: Caller{Role: Owner}, Now: night.Add(time.Second), NewID: ids()}
+	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), AllVersions)[1]), Verb: Merge, Fields: parse(t, `{"index":1}`), Caller: Caller{Role: Owner}, Now: night.Add(time.Second), NewID: ids()}
 	var err error
 	if a, _, err = rules.ChangePart(a, c); err != nil || titles() != "two three one" {
 		t.Errorf("after a change of the first: %s, %v", titles(), err)
@@ -375,7 +376,7 @@ func FuzzPart(f *testing.F) {
 		if err != nil || !ok {
 			return
 		}
-		before := in(t, Status(statuses[int(status)%len(statuses)]))
+		before := in(t, Statuses[int(status)%len(Statuses)])
 		kept, p := string(before.Encode()), parts[int(kind)%len(parts)]
 		c := PartChange{Part: p, Verb: p.Verbs[int(verb)%len(p.Verbs)], Fields: sent, Caller: Caller{Role: p.writer}, Now: night, NewID: ids()}
 		if c.Verb != Add {

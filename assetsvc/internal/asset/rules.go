@@ -2,7 +2,6 @@ package asset
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,26 +9,27 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Origin is what the service knows of a new asset.
+// Origin is what the service knows about a new asset.
 type Origin struct {
 	ID       string        // of the new asset
 	Owner    string        // the broker that creates it
-	Barred   string        // why the broker's accreditation permits no creation; "" if it does (contract, section 6.2)
+	Barred   string        // why the broker may not create assets, "" if it may (docs/contract.md, "Accreditation")
 	TestOnly bool          // the broker may create assets in test mode only
-	Hidden   []string      // dotted paths of fields that the caller's API version does not have
-	Now      time.Time     // when it is created
-	NewID    func() string // makes ids of parts: 32 lowercase hex characters
+	Version  Version       // of the API that the broker uses
+	Now      time.Time     // the time of creation
+	NewID    func() string // returns a new id for a part: 32 lowercase hex characters
 }
 
-// Create returns the asset that a broker's fields make: a draft, without its
-// readable identifier (Numbered). It returns faults of kind Invalid for the
-// fields, all of them at once, and Forbidden for the accreditation. An unknown
-// assetType comes before accreditation, and that before other fields (contract,
-// section 7).
+// Create returns the asset that a broker's fields make: a draft without a
+// human-readable identifier, which Numbered adds.
+//
+// The error is a fault. An unknown assetType comes first, then the accreditation
+// (kind Forbidden), then all other faults of the fields together (kind Invalid;
+// docs/contract.md, "Order of checks").
 func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
-	w := r.walk(o.Hidden, o.NewID)
+	w := &walk{rules: r, version: o.Version, newID: o.NewID}
 	draft := record.Object{{Name: "status", Value: string(Draft)}}
-	fields := w.asset(draft, in, func(f field, _ bool) bool { return f.writers&atCreation != 0 })
+	fields := w.asset(draft, in, atCreation)
 	err := w.fault()
 	switch {
 	case err != nil && w.found("assetType"):
@@ -47,15 +47,7 @@ func (r Rules) Create(in record.Object, o Origin) (Asset, error) {
 		With("status", string(Draft)).
 		With("owner", o.Owner).
 		With("date", now).
-		With("documents", record.List{record.Object{ // contract, section 1.4
-			{Name: "id", Value: o.NewID()},
-			{Name: "documentType", Value: informationDetails},
-			{Name: "title", Value: "Інформація про оприлюднення інформаційного повідомлення"},
-			{Name: "url", Value: "https://prozorro.sale/info/ssp_details"},
-			{Name: "documentOf", Value: "asset"},
-			{Name: "datePublished", Value: now},
-			{Name: "dateModified", Value: now},
-		}})
+		With("documents", record.List{firstDocument(o.NewID(), now)})
 	return finish(fields), nil
 }
 
@@ -64,46 +56,49 @@ const (
 	testOnly        = "the API key is test-only (level t), so mode must be 'test'"
 )
 
+// firstDocument returns the document that every new asset gets (docs/contract.md,
+// "Document").
+func firstDocument(id, now string) record.Object {
+	return record.Object{
+		{Name: "id", Value: id},
+		{Name: "documentType", Value: informationDetails},
+		{Name: "title", Value: "Інформація про оприлюднення інформаційного повідомлення"},
+		{Name: "url", Value: "https://prozorro.sale/info/ssp_details"},
+		{Name: "documentOf", Value: "asset"},
+		{Name: "datePublished", Value: now},
+		{Name: "dateModified", Value: now},
+	}
+}
+
 // Caller is who asks for a change of an asset.
 type Caller struct {
 	Role     Role   // for this asset
-	NotOwner string // with Other: why it is not Owner, and what to do, for a refusal
+	NotOwner string // with Other: why the caller is not Owner, and what to do; a refusal says so
 }
 
-// Change is what somebody asks to be changed of an asset.
+// Change is a request to change an asset.
 type Change struct {
-	Fields record.Object // what was sent
-	Whole  bool          // Fields replace rather than merge (PUT; contract, decision 17)
+	Fields record.Object // what the client sent
+	Whole  bool          // Fields replace the asset's fields (PUT) rather than merge into them (PATCH)
 	Caller
-	Hidden []string // dotted paths of fields that the caller's API version does not have
-	Now    time.Time
-	NewID  func() string // makes ids of parts: 32 lowercase hex characters
+	Version Version // of the API that the caller uses
+	Now     time.Time
+	NewID   func() string // returns a new id for a part: 32 lowercase hex characters
 }
 
-// Change returns the asset after the change, and whether it differs. The checks
-// and their order are those of contract section 2.2, steps 6 to 11.
+// Change returns the asset after the change, and whether it differs. With an
+// error, a fault, it returns the asset as it was. The checks are in the order of
+// docs/contract.md, "Change".
 func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	from, to := a.Status(), a.Status()
 	if sent, ok := c.Fields.Get("status").(string); ok {
 		to = Status(sent)
 	}
-	switch {
-	case !from.mayChange(c.Role):
-		if !from.mayChange(Owner) { // to be the owner would be of no use
-			c.NotOwner = ""
-		}
-		return a, false, notIn(from, c.NotOwner)
-	case to == Draft && from != Draft:
-		return a, false, forbidden("data", "Can't switch asset to draft status")
-	case !from.mayBecome(to, c.Role):
-		return a, false, notIn(from, "")
+	if err := checkStep(from, to, c.Caller); err != nil {
+		return a, false, err
 	}
-	w := r.walk(c.Hidden, c.NewID)
-	w.whole = c.Whole
-	mine := c.Role.writes(from, to)
-	fields := w.asset(a.fields, c.Fields, func(f field, sent bool) bool {
-		return f.writers&mine != 0 && (sent || f.name != "status") // what is left out of a PUT is cleared, but for the status
-	})
+	w := &walk{rules: r, version: c.Version, newID: c.NewID, whole: c.Whole}
+	fields := w.asset(a.fields, c.Fields, c.Role.writes(from, to))
 	w.keepsLot(to, fields)
 	if from == Pending {
 		w.keepsParts(a.fields, fields)
@@ -112,7 +107,7 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 		return a, false, err
 	}
 	if to == Deleted && !hasCancellation(fields) {
-		return a, false, forbidden("mode", "You can set deleted status only when asset have at least one document with 'cancellationDetails' documentType")
+		return a, false, forbidden("mode", noCancellation)
 	}
 	if from == Draft && to == Pending {
 		if err := publishable(fields); err != nil {
@@ -126,8 +121,27 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	return next, !record.Equal(next.fields, a.fields), nil
 }
 
-// writes returns which fields a role may write in a step from one state to
-// another, or staying in one (contract, section 2.4).
+const noCancellation = "You can set deleted status only when asset have at least one document " +
+	"with '" + cancellationDetails + "' documentType"
+
+// checkStep refuses callers who may not change an asset in the state from, or may
+// not move it to the state to.
+func checkStep(from, to Status, by Caller) error {
+	switch {
+	case !from.mayChange(by.Role) && !from.mayChange(Owner):
+		return notIn(from, "") // being the owner would not help
+	case !from.mayChange(by.Role):
+		return notIn(from, by.NotOwner)
+	case to == Draft && from != Draft:
+		return forbidden("data", "Can't switch asset to draft status")
+	case !from.mayBecome(to, by.Role):
+		return notIn(from, "")
+	}
+	return nil
+}
+
+// writes returns the fields that a role may write while it moves an asset from
+// one state to another, or leaves it there (docs/contract.md, "Writable fields").
 func (r Role) writes(from, to Status) writers {
 	switch r {
 	case Owner:
@@ -144,39 +158,43 @@ func (r Role) writes(from, to Status) writers {
 	}
 }
 
-// publishable refuses what lacks items or decisions (contract, section 2.2, step 11).
+// publishable refuses assets without items or decisions (docs/contract.md,
+// "Change").
 func publishable(fields record.Object) error {
+	const missing = "You cannot switch the asset status from draft to pending unless at least one %s has been added."
 	for _, p := range parts {
 		if p.required != "" && len(fields.List(p.field)) == 0 {
-			return fault.New(fault.Invalid, fault.Body, "data",
-				"You cannot switch the asset status from draft to pending unless at least one %s has been added.", p.required)
+			return fault.New(fault.Invalid, fault.Body, "data", missing, p.required)
 		}
 	}
 	return nil
 }
 
-// keepsParts refuses to empty the lists of what is published (contract, decision 7).
+// keepsParts reports a change that empties the items or decisions of a published
+// asset (docs/contract.md, "Change").
 func (w *walk) keepsParts(before, after record.Object) {
 	for _, p := range parts {
-		if p.required != "" && len(before.List(p.field)) > 0 && len(after.List(p.field)) == 0 && !w.found(p.field) {
-			w.breaks(p.field, "A published asset has at least one %s.", p.required)
+		if p.required == "" || len(before.List(p.field)) == 0 || len(after.List(p.field)) > 0 || w.found(p.field) {
+			continue
 		}
+		w.breaks(p.field, "A published asset has at least one %s.", p.required)
 	}
 }
 
-// keepsLot refuses an active asset without a related lot (contract, section 1.1).
+// keepsLot reports an active asset without a related lot (docs/contract.md,
+// "Related process").
 func (w *walk) keepsLot(s Status, fields record.Object) {
 	if s == Active && !hasLot(fields) {
-		w.breaks("relatedProcesses", "Asset must have related lot to become active.")
+		w.breaks(processesField, "Asset must have related lot to become active.")
 	}
 }
 
-// move returns what a step from one state to another does to the fields
-// (contract, section 2.3).
+// move returns the fields with the dates that a step from one state to another
+// sets (docs/contract.md, "States").
 func move(fields record.Object, from, to Status, now string) record.Object {
-	const name, start, end = "rectificationPeriod", "startDate", "endDate"
+	const start, end = "startDate", "endDate"
 	fields = fields.With("date", now)
-	period := fields.Object(name)
+	period := fields.Object(periodField)
 	switch {
 	case from == Active && to == Pending:
 		period = period.Without(end)
@@ -186,32 +204,28 @@ func move(fields record.Object, from, to Status, now string) record.Object {
 		period = period.With(end, now)
 	}
 	if len(period) == 0 {
-		return fields.Without(name)
+		return fields.Without(periodField)
 	}
-	return fields.With(name, period)
+	return fields.With(periodField, period)
 }
 
-// testTitles are what titles of assets in test mode start with (contract, section 1.1).
-var testTitles = map[string]string{"title": "[ТЕСТУВАННЯ] ", "title_en": "[TESTING] ", "title_ru": "[ТЕСТИРОВАНИЕ] "}
+// testTitles has the prefixes of the titles of assets in test mode
+// (docs/contract.md, "Asset").
+var testTitles = map[string]string{
+	"title": "[ТЕСТУВАННЯ] ", "title_en": "[TESTING] ", "title_ru": "[ТЕСТИРОВАНИЕ] ",
+}
 
-// finish returns the asset of fields, in the order of the field model.
+// finish returns the asset with the given fields, in the order of the field table
+// and, in test mode, with prefixed titles.
 func finish(fields record.Object) Asset {
 	if fields.Text("mode") == testMode {
-		for name, start := range testTitles {
-			if title := fields.Text(name); fields.Get(name) != nil && !strings.HasPrefix(title, start) {
-				fields = fields.With(name, start+title)
+		for name, prefix := range testTitles {
+			if title := fields.Text(name); fields.Get(name) != nil && !strings.HasPrefix(title, prefix) {
+				fields = fields.With(name, prefix+title)
 			}
 		}
 	}
 	return Asset{assetModel.ordered(fields)}
-}
-
-// walk returns a walk over the field model as the operator has it.
-func (r Rules) walk(hidden []string, newID func() string) *walk {
-	if !r.Sandbox {
-		hidden = append(slices.Clone(hidden), sandboxField)
-	}
-	return &walk{rules: r, hidden: hidden, newID: newID}
 }
 
 func forbidden(name, description string) error {
@@ -222,7 +236,7 @@ func notIn(s Status, reason string) error {
 	return forbidden("data", fmt.Sprintf("Can't update asset in current (%s) status", s)+because(reason))
 }
 
-// because returns a reason as it follows a refusal; "" for none.
+// because returns a reason in the form in which it follows a refusal, "" for none.
 func because(reason string) string {
 	if reason == "" {
 		return ""

@@ -2,13 +2,40 @@ package asset
 
 import "slices"
 
-// state says who may change an asset in it at all, and who may take it where.
+// Status is the state of an asset (docs/contract.md, "States").
+type Status string
+
+// The states.
+const (
+	Draft        Status = "draft"
+	Pending      Status = "pending"
+	Verification Status = "verification"
+	Active       Status = "active"
+	Complete     Status = "complete"
+	Deleted      Status = "deleted"
+)
+
+// Statuses lists all states in the order of an asset's life.
+var Statuses = []Status{Draft, Pending, Verification, Active, Complete, Deleted}
+
+// statusNames returns Statuses as strings.
+func statusNames() []string {
+	names := make([]string, len(Statuses))
+	for i, s := range Statuses {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// state lists the roles that may change an asset in one state, and for each next
+// state the roles that may move the asset there.
 type state struct {
 	writers []Role
 	to      map[Status][]Role
 }
 
-// states is the table of contract section 2.1. Nobody changes what is not in it.
+// states is the table of docs/contract.md, "States". An asset in a state without
+// a row never changes.
 var states = map[Status]state{
 	Draft: {
 		writers: []Role{Owner, Administrator},
@@ -31,8 +58,8 @@ var states = map[Status]state{
 // mayChange tells whether a role may change an asset in this state.
 func (s Status) mayChange(by Role) bool { return slices.Contains(states[s].writers, by) }
 
-// mayBecome tells whether a role may take an asset to another state; to stay
-// is no step.
+// mayBecome tells whether a role may move an asset from this state to another.
+// Staying in the same state is always allowed.
 func (s Status) mayBecome(to Status, by Role) bool {
 	return s == to || slices.Contains(states[s].to[to], by)
 }

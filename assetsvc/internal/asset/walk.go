@@ -11,56 +11,93 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// A kind is a type of values. It returns what is kept when sent takes the
-// place of old or, for objects and lists, is merged into it; nil when nothing
-// is kept. Neither value is nil for "null": members that are null never get
-// here, elements of lists do. Faults go to w.
-type kind func(w *walk, path string, old, sent record.Value) record.Value
-
-// field is one row of a field model.
-type field struct {
-	name     string
-	of       kind
-	required bool
-	absent   func(w *walk, old record.Value) record.Value // what it is when nobody gave it a value; nil: nothing
-	writers  writers                                      // of fields of the asset itself; within it they are those of what they lie in
-	unasked  bool                                         // taken, but suggested to nobody
+// kind is a type of values. The kinds are plain kinds (kinds.go), objects
+// (*model), lists (list) and dropped values (dropped).
+type kind interface {
+	// convert returns the value to store when a client sends one: sent replaces
+	// old or, in objects and lists, merges into it. It returns nil to store
+	// nothing. Faults go to w. Old is nil if there is no value yet. Sent is nil
+	// only for a null element of a list: members that are null never get here.
+	convert(w *walk, path string, old, sent record.Value) record.Value
 }
 
-// model is an object with its fields, in the order they are shown in.
+// plain is a kind of values without fields of their own.
+type plain func(w *walk, path string, old, sent record.Value) record.Value
+
+func (k plain) convert(w *walk, path string, old, sent record.Value) record.Value {
+	return k(w, path, old, sent)
+}
+
+// dropped is a kind of values that are checked and never stored.
+type dropped struct{ of kind }
+
+func (k dropped) convert(w *walk, path string, old, sent record.Value) record.Value {
+	k.of.convert(w, path, old, sent)
+	return nil
+}
+
+// field is one row of a field table.
+type field struct {
+	name        string
+	since       Version // the first version of the API that has the field; "": all have it
+	of          kind
+	required    bool
+	keeps       bool                                         // a PUT without the field leaves its value as it is
+	sandboxOnly bool                                         // the field exists only in a sandbox
+	unsuggested bool                                         // clients may send the field, and no error names it as the nearest
+	absent      func(w *walk, old record.Value) record.Value // the value of a field without one; nil: it gets none
+	writers     writers                                      // for fields of the asset itself; fields below it have the same
+}
+
+// model is the field table of one type of objects. Its fields are in the order
+// in which they are shown.
 type model struct {
 	name   string
 	fields []field
-	check  func(w *walk, path string, o record.Object) // rules over several fields; runs when each has passed on its own
+	check  func(w *walk, path string, o record.Object) // compares fields; runs if every field is valid on its own
 }
 
-// walk goes through what a client sent, along the field model, and collects
-// every fault (contract, decision 20).
+// modelOf returns the model of the objects that values of a kind are, or hold;
+// nil for values without fields.
+func modelOf(k kind) *model {
+	switch k := k.(type) {
+	case *model:
+		return k
+	case list:
+		return modelOf(k.of)
+	default:
+		return nil
+	}
+}
+
+// walk converts one request along the field table and collects all its faults
+// (docs/contract.md, "Field rules").
 type walk struct {
-	rules  Rules
-	hidden []string // dotted paths of fields that are rogue in what was sent
-	newID  func() string
-	whole  bool // what is sent replaces what is there; hidden fields stay
+	rules   Rules
+	version Version // of the request
+	newID   func() string
+	whole   bool // the request replaces the fields it can write (PUT)
 
-	typesOnly bool // of values that will be ignored only the types are judged
+	typesOnly bool // the value is going to be ignored: check its type only
 	details   []fault.Detail
-	compared  int // values that the nearest was looked for
+	compared  int // searches for a nearest value so far
 }
 
-// maxFaults bounds how many faults are told, and so the size of the answer: a
-// body of 1 MiB can hold millions.
+// maxFaults bounds the faults of one answer, and so its size: a body of 1 MiB can
+// hold millions of faults.
 const maxFaults = 500
 
 func (w *walk) full() bool { return len(w.details) >= maxFaults }
 
-// wrong notes a value of the wrong type.
+// wrong reports a value that cannot be stored, such as one of the wrong type.
 func (w *walk) wrong(path, format string, args ...any) {
 	if !w.full() {
-		w.details = append(w.details, fault.Detail{Location: fault.Body, Name: path, Description: fmt.Sprintf(format, args...)})
+		d := fault.Detail{Location: fault.Body, Name: path, Description: fmt.Sprintf(format, args...)}
+		w.details = append(w.details, d)
 	}
 }
 
-// breaks notes a value that has its type but breaks a rule.
+// breaks reports a value that has the right type and breaks a rule.
 func (w *walk) breaks(path, format string, args ...any) {
 	if !w.typesOnly {
 		w.wrong(path, format, args...)
@@ -72,10 +109,6 @@ const (
 	required = "This field is required."
 )
 
-// sandboxField exists only in a sandbox.
-const sandboxField = "sandboxParameters"
-
-// convert is the kind of objects of the model.
 func (m *model) convert(w *walk, path string, old, sent record.Value) record.Value {
 	in, ok := sent.(record.Object)
 	if !ok {
@@ -86,7 +119,7 @@ func (m *model) convert(w *walk, path string, old, sent record.Value) record.Val
 	faults := len(w.details)
 	out := make(record.Object, 0, len(m.fields))
 	for _, f := range m.fields {
-		if value := w.member(f, record.Join(path, f.name), stored, in); value != nil {
+		if value := w.member(f, path, stored, in); value != nil {
 			out = append(out, record.Member{Name: f.name, Value: value})
 		}
 	}
@@ -100,8 +133,8 @@ func (m *model) convert(w *walk, path string, old, sent record.Value) record.Val
 	return out
 }
 
-// ordered returns the members of an object that are fields of the model and
-// have a value, in the model's order.
+// ordered returns the members of o that are fields of the model and have a
+// value, in the model's order.
 func (m *model) ordered(o record.Object) record.Object {
 	out := make(record.Object, 0, len(o))
 	for _, f := range m.fields {
@@ -112,113 +145,125 @@ func (m *model) ordered(o record.Object) record.Object {
 	return out
 }
 
-// member returns the value that a field of an object gets.
-func (w *walk) member(f field, path string, old, sent record.Object) record.Value {
+// member returns the value that a field of the object at parent gets.
+func (w *walk) member(f field, parent string, old, sent record.Object) record.Value {
 	stored := old.Get(f.name)
-	in, there := sent.Lookup(f.name)
-	hidden := slices.Contains(w.hidden, path)
-	if there && hidden {
-		w.unavailable(path)
+	in, isSent := sent.Lookup(f.name)
+	reason := w.missing(f)
+	switch {
+	case isSent && reason != "":
+		w.wrong(record.Join(parent, f.name), "%s: %s", rogue, reason)
 		return nil
-	}
-	if !there && stored != nil && (hidden || !w.whole) {
+	case !isSent && stored != nil && (reason != "" || f.keeps || !w.whole):
 		return stored
 	}
 	var value record.Value
 	faults := len(w.details)
 	if in != nil {
-		value = f.of(w, path, stored, in)
+		value = f.of.convert(w, record.Join(parent, f.name), stored, in)
 	}
 	if value == nil && f.absent != nil {
 		value = f.absent(w, stored)
 	}
-	if f.required && len(w.details) == faults && (value == nil || value == "") {
-		w.breaks(path, required)
+	if f.required && reason == "" && len(w.details) == faults && (value == nil || value == "") {
+		w.breaks(record.Join(parent, f.name), required)
 	}
 	return value
 }
 
-// unavailable notes a hidden field, and why it is hidden.
-func (w *walk) unavailable(path string) {
-	reason := "this version of the API does not have it"
-	if path == sandboxField {
-		reason = "only a sandbox has it"
+// missing returns why the client has no such field, "" if it has it.
+func (w *walk) missing(f field) string {
+	switch {
+	case f.sandboxOnly && !w.rules.Sandbox:
+		return "only a sandbox has it"
+	case w.version.before(f.since):
+		return "this version of the API does not have it"
+	default:
+		return ""
 	}
-	w.wrong(path, "%s: %s", rogue, reason)
 }
 
-// rogues notes the members of sent that the model does not have.
+// rogues reports the members of sent that the model does not have.
 func (w *walk) rogues(m *model, path string, sent record.Object) {
 	for _, member := range sent {
 		if w.full() {
 			return
 		}
 		if !slices.ContainsFunc(m.fields, func(f field) bool { return f.name == member.Name }) {
-			w.wrong(record.Join(path, excerpt(member.Name)), "%s%s", rogue, w.nearest(member.Name, w.offered(m, path)))
+			nearest := w.nearest(member.Name, w.suggestions(m))
+			w.wrong(record.Join(path, excerpt(member.Name)), "%s%s", rogue, nearest)
 		}
 	}
 }
 
-// offered returns the names of the fields that a client may be told to send.
-func (w *walk) offered(m *model, path string) []string {
+// suggestions returns the names of the fields that an error may suggest.
+func (w *walk) suggestions(m *model) []string {
 	names := make([]string, 0, len(m.fields))
 	for _, f := range m.fields {
-		if !f.unasked && !slices.Contains(w.hidden, record.Join(path, f.name)) {
+		if !f.unsuggested && w.missing(f) == "" {
 			names = append(names, f.name)
 		}
 	}
 	return names
 }
 
-// listOf is the kind of lists. They merge by index: a shorter one truncates,
-// a longer one appends (contract, section 4). A value that is no list counts
-// as a list of one.
-func listOf(of kind, checks ...func(w *walk, path string, l record.List)) kind {
-	return func(w *walk, path string, old, sent record.Value) record.Value {
-		in, ok := sent.(record.List)
-		if _, object := sent.(record.Object); object {
-			w.wrong(path, "Please use a list for this field.")
-			return nil
-		}
-		if !ok {
-			in = record.List{sent}
-		}
-		stored, _ := old.(record.List)
-		faults := len(w.details)
-		out := make(record.List, 0, len(in))
-		for i, element := range in {
-			if w.full() {
-				break
-			}
-			var before record.Value
-			if i < len(stored) {
-				before = stored[i]
-			}
-			out = append(out, of(w, record.Join(path, strconv.Itoa(i)), before, element))
-		}
-		for _, check := range checks {
-			if len(w.details) == faults {
-				check(w, path, out)
-			}
-		}
-		if len(out) == 0 {
-			return nil
-		}
-		return out
-	}
+// list is the kind of lists. Lists merge by index: a shorter list truncates, a
+// longer one appends (docs/contract.md, "Merge"). A single value counts as a list
+// of one element.
+type list struct {
+	of     kind
+	checks []listCheck
 }
 
-// asset returns stored with what was sent in it, as far as the writer may
-// write it; of the rest only the types are judged (contract, section 2.4).
-func (w *walk) asset(stored, sent record.Object, mayWrite func(f field, sent bool) bool) record.Object {
+// listCheck is a rule over the elements of a list. It runs if every element is
+// valid on its own.
+type listCheck func(w *walk, path string, l record.List)
+
+func listOf(of kind, checks ...listCheck) list { return list{of, checks} }
+
+func (k list) convert(w *walk, path string, old, sent record.Value) record.Value {
+	in, isList := sent.(record.List)
+	if _, isObject := sent.(record.Object); isObject {
+		w.wrong(path, "Please use a list for this field.")
+		return nil
+	}
+	if !isList {
+		in = record.List{sent}
+	}
+	stored, _ := old.(record.List)
+	faults := len(w.details)
+	out := make(record.List, 0, len(in))
+	for i, element := range in {
+		if w.full() {
+			break
+		}
+		var before record.Value
+		if i < len(stored) {
+			before = stored[i]
+		}
+		out = append(out, k.of.convert(w, record.Join(path, strconv.Itoa(i)), before, element))
+	}
+	for _, check := range k.checks {
+		if len(w.details) == faults {
+			check(w, path, out)
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// asset returns stored, changed by what the client sent in the fields that by may
+// write. It checks the types of all other fields and ignores their values
+// (docs/contract.md, "Writable fields").
+func (w *walk) asset(stored, sent record.Object, by writers) record.Object {
 	out := make(record.Object, 0, len(assetModel.fields))
 	for _, f := range assetModel.fields {
 		value := stored.Get(f.name)
-		in, there := sent.Lookup(f.name)
-		switch {
-		case mayWrite(f, there):
-			value = w.member(f, f.name, stored, sent)
-		case there:
+		if f.writers&by != 0 {
+			value = w.member(f, "", stored, sent)
+		} else if in, isSent := sent.Lookup(f.name); isSent {
 			w.ignored(f, in)
 		}
 		if value != nil {
@@ -229,21 +274,22 @@ func (w *walk) asset(stored, sent record.Object, mayWrite func(f field, sent boo
 	return out
 }
 
-// ignored judges a value that will be ignored.
+// ignored checks the type of a value that is not going to be stored.
 func (w *walk) ignored(f field, sent record.Value) {
 	w.typesOnly = true
-	w.member(f, f.name, nil, record.Object{{Name: f.name, Value: sent}})
+	w.member(f, "", nil, record.Object{{Name: f.name, Value: sent}})
 	w.typesOnly = false
 }
 
-// found tells whether there is a fault at a path or below it.
+// found tells whether a fault was reported at a path or below it.
 func (w *walk) found(path string) bool {
 	return slices.ContainsFunc(w.details, func(d fault.Detail) bool {
 		return d.Name == path || strings.HasPrefix(d.Name, path+".")
 	})
 }
 
-// fault returns what was found, nil when nothing is wrong.
+// fault returns the reported faults as one error of kind Invalid, nil if there
+// are none.
 func (w *walk) fault() error {
 	if len(w.details) == 0 {
 		return nil
@@ -251,7 +297,7 @@ func (w *walk) fault() error {
 	return &fault.Error{Kind: fault.Invalid, Details: w.details}
 }
 
-// typeOf names the type of a JSON value.
+// typeOf returns the name of the type of a JSON value.
 func typeOf(v record.Value) string {
 	switch v.(type) {
 	case nil:
@@ -269,7 +315,7 @@ func typeOf(v record.Value) string {
 	}
 }
 
-// quote shows a value in an error, shortened.
+// quote returns a value as an error quotes it: shortened.
 func quote(v record.Value) string {
 	if text, ok := v.(string); ok {
 		return excerpt(text)

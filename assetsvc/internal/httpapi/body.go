@@ -13,26 +13,33 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// tokenHeader carries the owner token (interface document, Authentication).
+// tokenHeader carries the owner token (docs/contract.md, "Owner tokens").
 const tokenHeader = "X-Access-Token"
 
-// request is a body as the interface document has it: data, and beside it
-// access.token and options. Other members beside data are ignored: clients
-// send back what they were given.
+// request is what a write sends: the data, access.token and options of its body,
+// and its headers. Other members of the body are ignored, because clients send
+// back what they received.
 type request struct {
 	data   record.Object
 	token  string
 	pretty bool
-	guard  registry.Guard // of the header
+	guard  registry.Guard // the conditions of the headers
 }
 
-// parse reads the conditions of a write, and its body if it has one. The owner
-// token of the header wins over that of the body, without falling back on it
-// (contract, section 6.3); it is there also when the body is faulty.
-func (a *API) parse(c *gin.Context, body bool) (r request, err error) {
-	if body {
-		r, err = a.readBody(c)
-	}
+// parse reads a write with a body. The token and pretty are set also with an
+// error.
+func (a *API) parse(c *gin.Context) (request, error) {
+	r, err := a.readBody(c)
+	return r.withHeaders(c, err)
+}
+
+// parseBodiless reads a write without a body.
+func parseBodiless(c *gin.Context) (request, error) { return request{}.withHeaders(c, nil) }
+
+// withHeaders adds what headers and query say. The error is err, that of the
+// body, or of the conditions. The owner token of the header wins over that of the
+// body, even if it is wrong (docs/contract.md, "Owner tokens").
+func (r request) withHeaders(c *gin.Context, err error) (request, error) {
 	if token := c.GetHeader(tokenHeader); token != "" {
 		r.token = token
 	}
@@ -45,13 +52,14 @@ func (a *API) parse(c *gin.Context, body bool) (r request, err error) {
 	return r, err
 }
 
+// readBody reads the body, and keeps it for a second run of the handler.
 func (a *API) readBody(c *gin.Context) (request, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, a.maxBody))
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return request{}, fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", tooLarge.Limit)
+		return request{}, bodyFault(fault.TooLarge, "data", "The body has more than %d bytes.", tooLarge.Limit)
 	}
 	if err != nil {
-		return request{}, fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
+		return request{}, bodyFault(fault.Invalid, "data", "The body ended before it was complete.")
 	}
 	c.Request.Body = repeatable{bytes.NewReader(text)}
 	return parseBody(text)
@@ -66,7 +74,7 @@ func parseBody(text []byte) (request, error) {
 	token, err := accessToken(body)
 	data, ok := body.Get("data").(record.Object)
 	if !ok {
-		return request{token: token}, fault.New(fault.Invalid, fault.Body, "data", "Data not available")
+		return request{token: token}, bodyFault(fault.Invalid, "data", "Data not available")
 	}
 	if err != nil {
 		return request{}, err
@@ -75,14 +83,19 @@ func parseBody(text []byte) (request, error) {
 	return request{data: data, token: token, pretty: pretty}, nil
 }
 
+// accessToken returns the owner token of a body, "" if there is none.
 func accessToken(body record.Object) (string, error) {
 	access, ok := body.Get("access").(record.Object)
 	if !ok && body.Get("access") != nil {
-		return "", fault.New(fault.Invalid, fault.Body, "access", "This must be an object that holds the owner token.")
+		return "", bodyFault(fault.Invalid, "access", "This must be an object that holds the owner token.")
 	}
 	token, ok := access.Get("token").(string)
 	if !ok && access.Get("token") != nil {
-		return "", fault.New(fault.Invalid, fault.Body, "access.token", "The owner token must be a string.")
+		return "", bodyFault(fault.Invalid, "access.token", "The owner token must be a string.")
 	}
 	return token, nil
+}
+
+func bodyFault(kind fault.Kind, name, format string, args ...any) error {
+	return fault.New(kind, fault.Body, name, format, args...)
 }

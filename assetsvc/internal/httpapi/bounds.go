@@ -17,44 +17,47 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// Memory is what the requests of a process may hold at once.
+// Memory bounds the bytes that the requests of a process hold at once
+// (docs/contract.md, "Overload").
 type Memory struct {
-	Answers *memory.Answers   // being sent
-	Work    *memory.Semaphore // assets that are not small, being worked on
+	Answers *memory.Answers   // bytes of answers that are being sent
+	Work    *memory.Semaphore // bytes that requests for assets over memory.Small work with
 }
 
-// NewMemory returns a quarter of limit, in bytes, for answers, and another one
-// for work; enough for one of the largest assets in any case.
+// NewMemory returns a Memory with a quarter of limit, in bytes, for answers and
+// another quarter for work. Either holds at least one of the largest assets.
 func NewMemory(limit int64) Memory {
 	quarter := max(limit/4, 2*registry.MaxAsset)
 	return Memory{Answers: memory.NewAnswers(quarter), Work: memory.NewSemaphore(quarter)}
 }
 
-// sizes are the steps by which a request gets room to work in. It is tried with
-// a small asset first, which needs none; the store tells when it is larger.
+// sizes lists the asset sizes, in bytes, that a request tries in turn. The first
+// needs no reserved memory. The store reports an asset that is larger than the
+// tried size, and the request runs again with the next one.
 var sizes = []int{memory.Small, 512 << 10, registry.AnySize}
 
-// How many bytes a request works with for each byte of an asset or body.
+// The number of bytes that a request works with, for each byte of an asset or
+// body.
 const (
-	copies = 3  // as the store has read it, as it is decoded, and the answer
-	trees  = 20 // parsed, changed, printed and compared
+	copies = 3  // the stored body, the decoded body, and the answer
+	trees  = 20 // the asset is parsed, changed, printed and compared
 )
 
-// bounded returns a handler that runs h with as much room as its asset and body
-// need: factor bytes for each of theirs. h may run again with more room, so it
-// must return registry.ErrLarge before it has changed anything.
-func (a *API) bounded(factor int, h func(a *API, c *gin.Context) error) gin.HandlerFunc {
+// bounded returns a gin handler that reserves memory for h: factor bytes for each
+// byte of the asset and the body. It runs h again with more memory if h returns
+// registry.ErrLarge, so h must return that error before it changes anything.
+func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		factor := factor
-		if strings.Contains(c.Request.URL.RawQuery, "opt_") { // indented, or wrapped
+		if strings.Contains(c.Request.URL.RawQuery, "opt_") { // the answer is indented or wrapped
 			factor = trees
 		}
-		for _, most := range sizes {
-			if int64(most) < c.Request.ContentLength {
+		for _, size := range sizes {
+			if int64(size) < c.Request.ContentLength {
 				continue
 			}
 			body := c.Request.Body
-			err := a.within(c, most, factor, h)
+			err := a.within(c, v, size, factor, h)
 			if !errors.Is(err, registry.ErrLarge) {
 				return err
 			}
@@ -64,46 +67,48 @@ func (a *API) bounded(factor int, h func(a *API, c *gin.Context) error) gin.Hand
 				}
 			}
 		}
-		return fmt.Errorf("bound %s: %w", c.FullPath(), registry.ErrLarge) // nothing is larger than any size
+		// Only a defect leads here: no asset is larger than the last size.
+		return fmt.Errorf("bound %s: %w", c.FullPath(), registry.ErrLarge)
 	})
 }
 
-// within runs h for assets of at most most bytes.
-func (a *API) within(c *gin.Context, most, factor int, h func(a *API, c *gin.Context) error) error {
-	if most == memory.Small {
-		return h(a.upto(most), c)
+// within runs h for assets of at most size bytes.
+func (a *API) within(c *gin.Context, v version, size, factor int, h handler) error {
+	if size == memory.Small {
+		return h(a.upto(size), c, v)
 	}
-	bytes := int64(min(most, registry.MaxAsset))
+	bytes := int64(min(size, registry.MaxAsset))
 	larger, leave, err := a.enter(c.Request.Context(), bytes*int64(factor))
 	if err != nil {
 		return err
 	}
 	defer leave()
-	larger = larger.upto(most)
+	larger = larger.upto(size)
 	if isReading(c) {
-		return h(larger, c)
+		return h(larger, c, v)
 	}
-	// The answer to a write must not be refused once the write is done.
+	// Reserve the answer to a write now: it must not be refused once the write is done.
 	if !a.memory.Answers.Hold(bytes) {
-		return noMemory()
+		return overloaded()
 	}
 	defer a.memory.Answers.Release(bytes)
 	larger.reserved = true
-	return h(larger, c)
+	return h(larger, c, v)
 }
 
-func (a *API) upto(most int) *API {
+// upto returns an API that reads no asset of more than size bytes.
+func (a *API) upto(size int) *API {
 	bounded := *a
-	bounded.registry = a.registry.Upto(most)
+	bounded.registry = a.registry.Upto(size)
 	return &bounded
 }
 
-// enter takes room for a request that does not fit the usual, and returns the
-// API that leaves it before it sends the answer.
+// enter reserves memory for a request, and returns an API that frees it before it
+// sends the answer. The caller must call leave too; a second call does nothing.
 func (a *API) enter(ctx context.Context, bytes int64) (inside *API, leave func(), err error) {
 	leave, err = a.memory.Work.Acquire(ctx, bytes)
 	if errors.Is(err, memory.ErrFull) {
-		return nil, nil, noMemory()
+		return nil, nil, overloaded()
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("wait for memory: %w", err)
@@ -113,23 +118,24 @@ func (a *API) enter(ctx context.Context, bytes int64) (inside *API, leave func()
 	return &entered, leave, nil
 }
 
-func noMemory() error {
-	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many large requests now; repeat this one.")
+func overloaded() error {
+	const says = "There are too many large requests now; repeat this one."
+	return fault.New(fault.Unavailable, fault.URL, "registry", says)
 }
 
 func isReading(c *gin.Context) bool {
 	return c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead
 }
 
-// send sends a JSON answer. The memory that it holds is bounded, and so is the
-// time that the client takes.
+// send sends a body. It bounds the memory of the answer, and the time that the
+// client takes to read it.
 func (a *API) send(c *gin.Context, status int, body []byte) error {
 	kept, release := body, func() {}
 	if isReading(c) && !a.reserved {
 		var ok bool
 		if kept, release, ok = a.memory.Answers.Keep(body); !ok {
 			c.Writer.Header().Del("ETag")
-			return noMemory()
+			return overloaded()
 		}
 	}
 	defer release()
@@ -142,13 +148,13 @@ func (a *API) send(c *gin.Context, status int, body []byte) error {
 		err = httpserver.NewSender(c.Writer, a.pace).SendAll(c.Request.Context(), kept, a.memory.Answers.IsCrowded)
 	}
 	if err != nil {
-		_ = c.Error(fmt.Errorf("send answer: %w", err)) // for the log only
-		panic(http.ErrAbortHandler)                     // a compressed answer must not look whole
+		_ = c.Error(fmt.Errorf("send answer: %w", err)) // only the log shows it
+		panic(http.ErrAbortHandler)                     // cut the connection: a compressed answer could look complete
 	}
 	return nil
 }
 
-// repeatable is a body that was read and can be read again.
+// repeatable is a body that can be read again.
 type repeatable struct{ *bytes.Reader }
 
 func (repeatable) Close() error { return nil }

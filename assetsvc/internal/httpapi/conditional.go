@@ -12,15 +12,12 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// An entity tag (RFC 9110, 8.8.3) is the position of the asset, the version that
-// shows it, and how it is printed when that was asked for: "1763640000123456-2.5",
-// "1763640000123456-2.5-pretty". It is a strong one. Parts have the tag of their
-// asset. A write with If-Match is about the asset, however it was shown: there
-// only the position counts.
-
-// tag returns the entity tag of what is shown of an asset at a position.
+// tag returns the entity tag of an answer (RFC 9110, 8.8.3; docs/contract.md,
+// "Conditional requests"): the position of the asset, the version, and the
+// options that change the bytes, such as "1763640000123456-2.5-pretty". It is a
+// strong tag. Parts have the tag of their asset.
 func tag(position int64, v version, o options) string {
-	text := strconv.FormatInt(position, 10) + "-" + v.name
+	text := strconv.FormatInt(position, 10) + "-" + string(v.name)
 	if o.pretty {
 		text += "-pretty"
 	}
@@ -30,16 +27,22 @@ func tag(position int64, v version, o options) string {
 	return `"` + text + `"`
 }
 
-// conditions are the preconditions of a request (RFC 9110, 13.1).
-type conditions struct {
-	match, noneMatch *tags // nil: not sent
+// hasPosition tells whether a tag is one of an asset at a position, in whatever
+// version and with whatever options.
+func hasPosition(tag string, position int64) bool {
+	return strings.HasPrefix(tag, `"`+strconv.FormatInt(position, 10)+"-")
 }
 
-// tags is what a condition names.
+// conditions are the preconditions of a request (RFC 9110, 13.1).
+type conditions struct {
+	match, noneMatch *tags // nil: the header is absent
+}
+
+// tags is the value of If-Match or If-None-Match.
 type tags struct {
 	any    bool     // "*"
 	strong []string // with their quotes
-	weak   []string // the same, without the W/
+	weak   []string // with their quotes, without W/
 }
 
 func parseConditions(h http.Header) (c conditions, err error) {
@@ -50,6 +53,7 @@ func parseConditions(h http.Header) (c conditions, err error) {
 	return c, err
 }
 
+// parseTags returns the tags of a header, nil if it is absent.
 func parseTags(h http.Header, name string) (*tags, error) {
 	values := h.Values(name)
 	if len(values) == 0 {
@@ -66,9 +70,10 @@ func parseTags(h http.Header, name string) (*tags, error) {
 			return t, nil
 		}
 		rest, weak := strings.CutPrefix(text, "W/")
-		end := strings.IndexByte(strings.TrimPrefix(rest, `"`), '"') + 2
-		if !strings.HasPrefix(rest, `"`) || end < 2 || strings.IndexFunc(rest[1:end-1], notInTags) >= 0 {
-			return nil, fault.New(fault.Invalid, fault.Header, name, "The header must be * or entity tags, each in double quotes, between commas.")
+		end := tagEnd(rest)
+		if end < 0 {
+			const says = "The header must be * or entity tags, each in double quotes, between commas."
+			return nil, fault.New(fault.Invalid, fault.Header, name, says)
 		}
 		if weak {
 			t.weak = append(t.weak, rest[:end])
@@ -81,36 +86,44 @@ func parseTags(h http.Header, name string) (*tags, error) {
 	}
 }
 
-func notInTags(r rune) bool { return r <= ' ' || r == 0x7f }
-
-// positioned tells whether a tag is of an asset at a position.
-func positioned(tag string, position int64) bool {
-	return strings.HasPrefix(tag, `"`+strconv.FormatInt(position, 10)+"-")
+// tagEnd returns the length of the quoted tag that text starts with, -1 if there
+// is none.
+func tagEnd(text string) int {
+	inner, ok := strings.CutPrefix(text, `"`)
+	length := strings.IndexByte(inner, '"')
+	if !ok || length < 0 || strings.ContainsFunc(inner[:length], notInTags) {
+		return -1
+	}
+	return length + len(`""`)
 }
 
-// guard returns what a write is let through by, nil when anything will do.
+func notInTags(r rune) bool { return r <= ' ' || r == 0x7f }
+
+// guard returns the condition on a write, nil if there is none. A write is about
+// the asset, however the client read it, so only the position counts.
 func (c conditions) guard() registry.Guard {
 	if c.match == nil && c.noneMatch == nil {
 		return nil
 	}
 	return func(position int64) bool {
-		is := func(tag string) bool { return positioned(tag, position) }
-		if c.match != nil && !c.match.any && !slices.ContainsFunc(c.match.strong, is) {
+		is := func(tag string) bool { return hasPosition(tag, position) }
+		if m := c.match; m != nil && !m.any && !slices.ContainsFunc(m.strong, is) {
 			return false
 		}
-		return c.noneMatch == nil || !c.noneMatch.any && !slices.ContainsFunc(c.noneMatch.strong, is) && !slices.ContainsFunc(c.noneMatch.weak, is)
+		n := c.noneMatch
+		return n == nil || !n.any && !slices.ContainsFunc(n.strong, is) && !slices.ContainsFunc(n.weak, is)
 	}
 }
 
-// unchanged gives a reading answer its tag, and tells whether the reader has it
-// already, which is then all that is answered.
+// unchanged checks the conditions of a read and sets its ETag. If the client
+// already has the answer, unchanged sends 304 and returns true.
 func unchanged(c *gin.Context, tag string) (bool, error) {
 	conditions, err := parseConditions(c.Request.Header)
 	if err != nil {
 		return false, err
 	}
 	if m := conditions.match; m != nil && !m.any && !slices.Contains(m.strong, tag) {
-		return false, fault.New(fault.Precondition, fault.URL, "precondition", "Precondition Failed")
+		return false, registry.PreconditionFailed()
 	}
 	c.Header("ETag", tag)
 	n := conditions.noneMatch

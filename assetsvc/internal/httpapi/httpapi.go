@@ -1,9 +1,10 @@
 // Package httpapi is the HTTP side of the asset service: it turns requests into
-// use cases and what they return into the answers of the interface document.
+// calls of package registry, and their results into answers (docs/contract.md).
 //
-// It stands behind the gateway, which has checked version, content type and
-// API key, has moved an owner token from the query to the X-Access-Token
-// header, and says in headers who is calling and how the public knows us.
+// The gateway calls this API. It has already checked the version, the content
+// type and the API key of a request, and has moved an owner token from the query
+// to the X-Access-Token header. Other headers carry the identity of the caller and
+// the public address of the registry.
 package httpapi
 
 import (
@@ -19,10 +20,9 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/routes"
 )
 
-// API answers the requests of every version.
+// API answers the requests of every version. Each request uses a copy.
 type API struct {
 	registry *registry.Registry
 	zone     *time.Location
@@ -30,34 +30,32 @@ type API struct {
 	memory   Memory
 	pace     httpserver.Pace
 
-	// Of one request:
-	leave    func() // the room that it works in
-	reserved bool   // its answer has its memory already
+	// Fields of one request:
+	leave    func() // frees the memory that the request works with
+	reserved bool   // the memory for the answer is already reserved
 }
 
-// New returns an API over r that prints times in zone, a constant offset,
-// refuses bodies of more than maxBody bytes, and holds no more than m.
+// New returns an API over r. It prints times in zone, a constant offset, refuses
+// bodies of more than maxBody bytes, and holds at most the bytes of m.
 func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
 	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, pace: httpserver.DefaultPace, leave: func() {}}
 }
 
-// Route adds the routes of every version to engine. They are those of package
-// routes, which a test compares.
+// handler answers a request of one version. An error becomes the answer.
+type handler func(a *API, c *gin.Context, v version) error
+
+// Route adds the routes of every version to engine. A test compares them with
+// package routes.
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
-	for _, v := range versions {
-		r := engine.Group(routes.Prefix(v.name), httpserver.Identify(signer), caching)
+	for _, v := range versions() {
+		r := engine.Group(v.prefix(), httpserver.Identify(signer), caching)
 		list := httpserver.Handle(func(c *gin.Context) error { return a.list(c, v) })
-		read := a.bounded(v.factor(), func(a *API, c *gin.Context) error { return a.read(c, v) })
-		r.GET("/assets", list)
-		r.HEAD("/assets", list)
-		r.POST("/assets", a.bounded(trees, func(a *API, c *gin.Context) error { return a.create(c, v) }))
-		r.GET("/assets/:id", read)
-		r.HEAD("/assets/:id", read)
-		revisions := a.bounded(trees, func(a *API, c *gin.Context) error { return a.revisions(c, v) })
-		r.GET("/assets/:id/revisions", revisions)
-		r.HEAD("/assets/:id/revisions", revisions)
-		r.PATCH("/assets/:id", a.bounded(trees, func(a *API, c *gin.Context) error { return a.change(c, v, false) }))
-		r.PUT("/assets/:id", a.bounded(trees, func(a *API, c *gin.Context) error { return a.change(c, v, true) }))
+		routeRead(r, "/assets", list)
+		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), (*API).read))
+		routeRead(r, "/assets/:id/revisions", a.bounded(v, trees, (*API).revisions))
+		r.POST("/assets", a.bounded(v, trees, (*API).create))
+		r.PATCH("/assets/:id", a.bounded(v, trees, (*API).change))
+		r.PUT("/assets/:id", a.bounded(v, trees, (*API).change))
 		for _, p := range asset.Parts() {
 			a.routePart(r, v, p)
 		}
@@ -65,10 +63,17 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 	}
 }
 
-// caching says what others may keep (RFC 9111): a reading, to ask whether it is
-// still so; of a write, whose answer may hold tokens, nothing.
+// routeRead adds the GET and HEAD routes of a path.
+func routeRead(r gin.IRoutes, path string, h gin.HandlerFunc) {
+	r.GET(path, h)
+	r.HEAD(path, h)
+}
+
+// caching sets Cache-Control (RFC 9111). Caches may keep the answer to a read if
+// they revalidate it. They must not keep the answer to a write: it may hold
+// tokens.
 func caching(c *gin.Context) {
-	if c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead {
+	if isReading(c) {
 		c.Header("Cache-Control", "no-cache")
 		return
 	}
@@ -91,7 +96,7 @@ func (a *API) read(c *gin.Context, v version) error {
 }
 
 func (a *API) create(c *gin.Context, v version) error {
-	in, err := a.parse(c, true)
+	in, err := a.parse(c)
 	if err != nil {
 		return err
 	}
@@ -99,7 +104,7 @@ func (a *API) create(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	sent := registry.Input{Fields: in.data, Hidden: v.hidden}
+	sent := registry.Input{Fields: in.data, Version: v.name}
 	if len(seeds) > 0 {
 		sent.Seed, sent.Others = seeds[0], seeds[1:]
 	}
@@ -109,37 +114,52 @@ func (a *API) create(c *gin.Context, v version) error {
 	}
 	c.Header("ETag", tag(created.Position, v, options{}))
 	c.Header("Location", location(c, v, created.ID))
-	access := record.Object{{Name: "token", Value: created.Token}}
-	if v.transfer {
-		access = append(access, record.Member{Name: "transfer", Value: created.Transfer})
-	}
+	access := v.view.Access(record.Object{
+		{Name: "token", Value: created.Token},
+		{Name: "transfer", Value: created.Transfer},
+	})
 	return a.answer(c, v, http.StatusCreated, created.Record, options{pretty: in.pretty, access: access})
 }
 
-// location is the address of an asset, or of a part of it, as the public knows it.
+// location returns the public URL of an asset, or of a part of it.
 func location(c *gin.Context, v version, steps ...string) string {
-	return c.GetHeader(httpserver.BaseURLHeader) + routes.Prefix(v.name) + "/assets/" + strings.Join(steps, "/")
+	return c.GetHeader(httpserver.BaseURLHeader) + v.prefix() + "/assets/" + strings.Join(steps, "/")
 }
 
-func (a *API) change(c *gin.Context, v version, whole bool) error {
+// change answers PATCH and PUT of an asset.
+func (a *API) change(c *gin.Context, v version) error {
 	ctx, id := c.Request.Context(), c.Param("id")
-	in, err := a.parse(c, true)
+	in, err := a.parse(c)
 	if err != nil {
-		// An asset that does not exist is the first thing to say of any request (contract, section 7).
-		if _, missing := a.registry.Read(ctx, id); missing != nil {
-			return missing
-		}
+		return a.missingFirst(c, err)
+	}
+	sent := registry.Input{
+		Fields: in.data, Version: v.name, Guard: in.guard, Whole: c.Request.Method == http.MethodPut,
+	}
+	stored, err := a.registry.Change(ctx, httpserver.Caller(c), id, in.token, sent)
+	if err != nil {
 		return err
 	}
-	stored, err := a.registry.Change(ctx, httpserver.Caller(c), id, in.token, registry.Input{Fields: in.data, Hidden: v.hidden, Guard: in.guard}, whole)
-	if err != nil {
-		return err
+	return a.answerChange(c, v, stored, in)
+}
+
+// missingFirst returns the fault of an asset that does not exist, or err if it
+// does: a missing asset is reported before any fault of the request
+// (docs/contract.md, "Order of checks").
+func (a *API) missingFirst(c *gin.Context, err error) error {
+	if _, missing := a.registry.Read(c.Request.Context(), c.Param("id")); missing != nil {
+		return missing
 	}
+	return err
+}
+
+// answerChange writes a changed asset with its new tag.
+func (a *API) answerChange(c *gin.Context, v version, stored registry.Record, in request) error {
 	c.Header("ETag", tag(stored.Position, v, options{pretty: c.Query("opt_pretty") != ""}))
 	return a.answer(c, v, http.StatusOK, stored, options{pretty: in.pretty})
 }
 
-// answer writes an asset in the shape of a version.
+// answer writes an asset as a version shows it.
 func (a *API) answer(c *gin.Context, v version, status int, stored registry.Record, o options) error {
 	body := make([]byte, 0, len(stored.Body)+256)
 	body = append(body, '{')

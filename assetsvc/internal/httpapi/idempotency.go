@@ -14,31 +14,38 @@ import (
 )
 
 // idempotencyHeader carries a client's name for one creation
-// (draft-ietf-httpapi-idempotency-key-header).
+// (draft-ietf-httpapi-idempotency-key-header; docs/contract.md, "Idempotency").
 const idempotencyHeader = "Idempotency-Key"
 
-const maxIdempotencyKey = 255 // characters
+const (
+	maxIdempotencyKey = 255         // characters
+	maxSeeds          = keyring.Max // one for each of the registry's secrets
+)
 
-// maxSeeds is one for each of the registry's secrets.
-const maxSeeds = keyring.Max
-
-// seedsOf returns the seeds of a creation that may be repeated, none for any
-// other: that of the current secret first.
+// seedsOf returns the seeds of a creation with an idempotency key, none for a
+// creation without one. The seed of the current secret comes first.
 func seedsOf(c *gin.Context) ([]registry.Seed, error) {
 	keys := c.Request.Header.Values(idempotencyHeader)
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	if len(keys) > 1 || len(keys[0]) == 0 || len(keys[0]) > maxIdempotencyKey || strings.ContainsFunc(keys[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fault.New(fault.Invalid, fault.Header, idempotencyHeader, "The key must be 1 to %d visible ASCII characters.", maxIdempotencyKey)
+	if len(keys) > 1 || !isIdempotencyKey(keys[0]) {
+		const says = "The key must be 1 to %d visible ASCII characters."
+		return nil, fault.New(fault.Invalid, fault.Header, idempotencyHeader, says, maxIdempotencyKey)
 	}
 	var seeds []registry.Seed
 	for text := range strings.SplitSeq(c.GetHeader(httpserver.SeedHeader), ",") {
 		seed, err := hex.DecodeString(text)
-		if err != nil || len(seed) == 0 || len(seeds) == maxSeeds { // nor is it logged
-			return nil, errors.New("the gateway has made no seed of the idempotency key")
+		if err != nil || len(seed) == 0 || len(seeds) == maxSeeds {
+			// The error does not quote the header: seeds are secret.
+			return nil, errors.New("the gateway sent no valid seed for the idempotency key")
 		}
 		seeds = append(seeds, seed)
 	}
 	return seeds, nil
+}
+
+func isIdempotencyKey(key string) bool {
+	invisible := func(r rune) bool { return r <= ' ' || r > '~' }
+	return key != "" && len(key) <= maxIdempotencyKey && !strings.ContainsFunc(key, invisible)
 }

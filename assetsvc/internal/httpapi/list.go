@@ -19,13 +19,11 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// The size of a page: by default (interface document, Limits) and at most
-// (contract, decision 5), in entries; and how many bytes of assets are read for
-// a page that shows their fields (contract, decision 27).
+// The size of a page (docs/contract.md, "Pages").
 const (
-	defaultLimit = 100
-	maxLimit     = 1000
-	maxPage      = registry.MaxAsset
+	defaultLimit = 100               // entries
+	maxLimit     = 1000              // entries
+	maxPage      = registry.MaxAsset // bytes of assets that a page with fields is made of
 )
 
 func (a *API) list(c *gin.Context, v version) error {
@@ -62,19 +60,22 @@ func (a *API) list(c *gin.Context, v version) error {
 	}
 	body = append(body, ']')
 	next, prev := a.offsets(params, entries)
-	links := links{base: c.GetHeader(httpserver.BaseURLHeader), path: "/api/" + v.name + "/assets", params: params}
-	body = record.Append(append(body, `,"next_page":`...), links.page(next, q.Descending))
+	l := links{
+		base: c.GetHeader(httpserver.BaseURLHeader), path: v.prefix() + "/assets", params: params, descending: q.Descending,
+	}
+	body = record.Append(append(body, `,"next_page":`...), l.next(next))
 	if q.Descending || params.Get("offset") != "" {
-		body = record.Append(append(body, `,"prev_page":`...), links.page(prev, !q.Descending))
+		body = record.Append(append(body, `,"prev_page":`...), l.prev(prev))
 	}
 	return a.write(c, http.StatusOK, append(body, '}'), o)
 }
 
-// needsBody reports whether a field is not known from the feed alone.
+// needsBody tells whether the value of a field comes from the body of an asset.
+// The feed alone has the others.
 func needsBody(name string) bool { return name != "" && name != "id" && name != "dateModified" }
 
-// parseListing understands the parameters of a listing (contract, section 5.1
-// and decision 5). Unknown parameters are ignored.
+// parseListing returns the query of a listing. It ignores unknown parameters. With
+// an error, the query has the parameters before the faulty one.
 func parseListing(params url.Values) (registry.Query, error) {
 	q := registry.Query{Limit: defaultLimit, Descending: params.Get("descending") != ""}
 	switch params.Get("mode") {
@@ -96,16 +97,18 @@ func parseListing(params url.Values) (registry.Query, error) {
 			limit, err = maxLimit, nil
 		}
 		if err != nil || limit < 1 {
-			return q, fault.New(fault.Invalid, fault.Query, "limit", "The limit must be a whole number from 1 to %d.", maxLimit)
+			const says = "The limit must be a whole number from 1 to %d."
+			return q, fault.New(fault.Invalid, fault.Query, "limit", says, maxLimit)
 		}
 		q.Limit = min(limit, maxLimit)
 	}
 	return q, nil
 }
 
-// parseOffset reads a position as a listing prints it, or any ISO 8601 time.
-// One without a zone is UTC, and a blank in the zone's place is a '+' that was
-// not escaped (contract, section 5.3).
+// parseOffset returns the position that a page starts after. An offset is a
+// timestamp as listings print it, or any ISO 8601 timestamp; without a zone it is
+// in UTC. A blank before the zone is a '+' that the client did not escape
+// (docs/contract.md, "Offsets").
 func parseOffset(text string) (int64, error) {
 	repaired := text
 	if date := len("2006-01-02T"); len(text) > date {
@@ -115,11 +118,11 @@ func parseOffset(text string) (int64, error) {
 	if err != nil {
 		return 0, fault.New(fault.NotFound, fault.Query, "offset", "Invalid offset provided: %s", text)
 	}
-	return max(t.UnixMicro(), 1), nil // 0 would stand for no offset at all
+	return max(t.UnixMicro(), 1), nil // 0 means that there is no offset
 }
 
-// offsets returns where the next and the previous page start: at the last and
-// the first entry, or where this page started when it is empty.
+// offsets returns the offsets of the next and the previous page: the positions of
+// the last and the first entry. For an empty page both are its own offset.
 func (a *API) offsets(params url.Values, entries []registry.Entry) (next, prev string) {
 	if len(entries) == 0 {
 		return params.Get("offset"), params.Get("offset")
@@ -127,23 +130,33 @@ func (a *API) offsets(params url.Values, entries []registry.Entry) (next, prev s
 	return printPosition(entries[len(entries)-1].Position, a.zone), printPosition(entries[0].Position, a.zone)
 }
 
-// links makes the page pointers of a listing (interface document, Page pointer).
+// links makes the links from a page to its neighbours (docs/contract.md, "Pages").
 type links struct {
 	base, path string
 	params     url.Values // of the request
+	descending bool       // the direction of the page
 }
 
-// kept are the parameters that a link takes over from the request.
+// kept lists the parameters that links take over from the request.
 var kept = []string{"feed", "limit", "mode", "opt_fields"}
 
-func (l links) page(offset string, descending bool) record.Object {
+// next returns the link to the page that follows in the same direction.
+func (l links) next(offset string) record.Object { return l.to(offset) }
+
+// prev returns the link to the page that follows in the other direction.
+func (l links) prev(offset string) record.Object {
+	l.descending = !l.descending
+	return l.to(offset)
+}
+
+func (l links) to(offset string) record.Object {
 	params := url.Values{"offset": {offset}}
 	for _, name := range kept {
 		if value := l.params.Get(name); value != "" {
 			params.Set(name, value)
 		}
 	}
-	if descending {
+	if l.descending {
 		params.Set("descending", "1")
 	}
 	path := l.path + "?" + params.Encode()

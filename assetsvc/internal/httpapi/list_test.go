@@ -84,10 +84,10 @@ func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := links{base: "https://registry.example", path: "/api/2.5/assets", params: params}
+	l := links{base: "https://registry.example", path: "/api/2.5/assets", params: params, descending: true}
 	offset := "2025-11-20T12:00:00.000000+00:00"
 	path := "/api/2.5/assets?descending=1&feed=changes&limit=5&mode=_all_&offset=2025-11-20T12%3A00%3A00.000000%2B00%3A00&opt_fields=status%2Ctitle"
-	got := l.page(offset, true)
+	got := l.next(offset)
 	want := record.Object{{Name: "offset", Value: offset}, {Name: "path", Value: path}, {Name: "uri", Value: "https://registry.example" + path}}
 	if !record.Equal(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)

@@ -10,20 +10,19 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
 )
 
-// routeOwnership adds the routes by which assets change hands (contract,
-// section 6.4).
+// routeOwnership adds the routes that hand an asset over to another broker
+// (docs/contract.md, "Ownership" and "Transfers").
 func (a *API) routeOwnership(r gin.IRoutes, v version) {
-	read := httpserver.Handle(a.readTransfer)
-	r.POST("/transfers", a.bounded(trees, (*API).createTransfer))
-	r.GET("/transfers/:id", read)
-	r.HEAD("/transfers/:id", read)
-	r.POST("/assets/:id/ownership", a.bounded(trees, func(a *API, c *gin.Context) error { return a.changeOwner(c, v) }))
+	r.POST("/transfers", a.bounded(v, trees, (*API).createTransfer))
+	routeRead(r, "/transfers/:id", httpserver.Handle(a.readTransfer))
+	r.POST("/assets/:id/"+routes.Ownership, a.bounded(v, trees, (*API).changeOwner))
 }
 
-func (a *API) createTransfer(c *gin.Context) error {
-	in, err := a.parse(c, true)
+func (a *API) createTransfer(c *gin.Context, _ version) error {
+	in, err := a.parse(c)
 	if err != nil {
 		return err
 	}
@@ -31,8 +30,9 @@ func (a *API) createTransfer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	access := record.Object{{Name: "token", Value: created.Token}, {Name: "transfer", Value: created.Transfer}}
 	return a.write(c, http.StatusCreated, record.Append(nil, record.Object{
-		{Name: "access", Value: record.Object{{Name: "token", Value: created.Token}, {Name: "transfer", Value: created.Transfer}}},
+		{Name: "access", Value: access},
 		{Name: "data", Value: a.transfer(created.TransferResponse)},
 	}), options{pretty: in.pretty})
 }
@@ -49,7 +49,7 @@ func (a *API) readTransfer(c *gin.Context) error {
 	return a.writeData(c, http.StatusOK, a.transfer(found), o)
 }
 
-// transfer is a transfer as the public sees it.
+// transfer returns a transfer as everybody may see it.
 func (a *API) transfer(t authapi.TransferResponse) record.Object {
 	shown := record.Object{{Name: "id", Value: t.ID}, {Name: "date", Value: printPosition(t.Date, a.zone)}}
 	if t.AssetID != "" {
@@ -59,22 +59,17 @@ func (a *API) transfer(t authapi.TransferResponse) record.Object {
 }
 
 func (a *API) changeOwner(c *gin.Context, v version) error {
-	ctx, id := c.Request.Context(), c.Param("id")
-	in, err := a.parse(c, true)
-	if err == nil {
-		var h registry.Handover
-		if h.Transfer, h.Token, err = asset.ParseHandover(in.data); err == nil {
-			stored, err := a.registry.ChangeOwner(ctx, httpserver.Caller(c), id, in.guard, h)
-			if err != nil {
-				return err
-			}
-			c.Header("ETag", tag(stored.Position, v, options{pretty: c.Query("opt_pretty") != ""}))
-			return a.answer(c, v, http.StatusOK, stored, options{pretty: in.pretty})
-		}
+	in, err := a.parse(c)
+	if err != nil {
+		return a.missingFirst(c, err)
 	}
-	// An asset that does not exist is the first thing to say of any request (contract, section 7).
-	if _, missing := a.registry.Read(ctx, id); missing != nil {
-		return missing
+	var h registry.Handover
+	if h.Transfer, h.Token, err = asset.ParseHandover(in.data); err != nil {
+		return a.missingFirst(c, err)
 	}
-	return err
+	stored, err := a.registry.ChangeOwner(c.Request.Context(), httpserver.Caller(c), c.Param("id"), in.guard, h)
+	if err != nil {
+		return err
+	}
+	return a.answerChange(c, v, stored, in)
 }

@@ -11,35 +11,34 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// partID is the parameter of a path that holds the id of a part.
+// partID is the path parameter with the id of a part.
 const partID = "part"
 
-// methods are how verbs are asked for.
+// methods has the HTTP method of each verb.
 var methods = map[asset.Verb]string{
-	asset.Add: http.MethodPost, asset.Merge: http.MethodPatch, asset.Replace: http.MethodPut, asset.Remove: http.MethodDelete,
+	asset.Add:     http.MethodPost,
+	asset.Merge:   http.MethodPatch,
+	asset.Replace: http.MethodPut,
+	asset.Remove:  http.MethodDelete,
 }
 
-// routePart adds the routes of one kind of parts (contract, section 3). Parts
-// are the same in every version: no version hides a field of any.
+// routePart adds the routes of one kind of parts (docs/contract.md, "Parts").
 func (a *API) routePart(r gin.IRoutes, v version, p asset.Part) {
 	all := "/assets/:id/" + p.Path
 	one := all + "/:" + partID
-	list := a.bounded(trees, func(a *API, c *gin.Context) error { return a.listParts(c, v, p) })
-	read := a.bounded(trees, func(a *API, c *gin.Context) error { return a.readPart(c, v, p) })
-	r.GET(all, list)
-	r.HEAD(all, list)
-	r.GET(one, read)
-	r.HEAD(one, read)
+	routeRead(r, all, a.bounded(v, trees, func(a *API, c *gin.Context, v version) error { return a.listParts(c, v, p) }))
+	routeRead(r, one, a.bounded(v, trees, func(a *API, c *gin.Context, v version) error { return a.readPart(c, v, p) }))
 	for _, verb := range p.Verbs {
 		path := one
 		if verb == asset.Add {
 			path = all
 		}
-		r.Handle(methods[verb], path, a.bounded(trees, func(a *API, c *gin.Context) error { return a.changePart(c, v, p, verb) }))
+		change := func(a *API, c *gin.Context, v version) error { return a.changePart(c, v, p, verb) }
+		r.Handle(methods[verb], path, a.bounded(v, trees, change))
 	}
 }
 
-// place is where the path of a request leads.
+// place returns the asset and the part that the path of a request names.
 func place(c *gin.Context, p asset.Part) registry.Place {
 	return registry.Place{Asset: c.Param("id"), Part: p, ID: c.Param(partID)}
 }
@@ -49,14 +48,18 @@ func (a *API) listParts(c *gin.Context, v version, p asset.Part) error {
 	if err != nil {
 		return err
 	}
-	list, position, err := a.registry.ReadParts(c.Request.Context(), place(c, p), query.Get("all") != "")
+	scope := asset.Newest
+	if query.Get("all") != "" {
+		scope = asset.AllVersions
+	}
+	list, position, err := a.registry.ReadParts(c.Request.Context(), place(c, p), scope)
 	if err != nil {
 		return err
 	}
 	if done, err := unchanged(c, tag(position, v, o)); done || err != nil {
 		return err
 	}
-	return a.writeData(c, http.StatusOK, list, o)
+	return a.writeData(c, http.StatusOK, v.view.Parts(p, list), o)
 }
 
 func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
@@ -68,6 +71,7 @@ func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
 	if err != nil {
 		return err
 	}
+	part = v.view.Part(p, part)
 	if key := query.Get("download"); key != "" && p.Versioned() {
 		to, err := a.registry.Download(c.Request.Context(), place(c, p), key)
 		if err != nil {
@@ -82,37 +86,42 @@ func (a *API) readPart(c *gin.Context, v version, p asset.Part) error {
 	return a.writeData(c, http.StatusOK, part, o)
 }
 
-// changePart reads no body of a DELETE: clients send a content type with it,
-// and nothing else (contract, section 10).
+// changePart answers every write of a part. It reads no body of a DELETE: clients
+// send a content type with it and no body.
 func (a *API) changePart(c *gin.Context, v version, p asset.Part, verb asset.Verb) error {
 	ctx, by, at := c.Request.Context(), httpserver.Caller(c), place(c, p)
-	in, err := a.parse(c, verb != asset.Remove)
+	parse := a.parse
+	if verb == asset.Remove {
+		parse = parseBodiless
+	}
+	in, err := parse(c)
 	if err != nil {
-		// Whom we do not let in hears nothing of the body (contract, section 7).
+		// A caller who may not change the part learns nothing about the body
+		// (docs/contract.md, "Order of checks").
 		if refusal := a.registry.Admit(ctx, by, at, in.token); refusal != nil {
 			return refusal
 		}
 		return err
 	}
-	part, position, err := a.registry.ChangePart(ctx, by, at, in.token, verb, registry.Input{Fields: in.data, Guard: in.guard})
+	sent := registry.Input{Fields: in.data, Version: v.name, Guard: in.guard}
+	part, position, err := a.registry.ChangePart(ctx, by, at, in.token, verb, sent)
 	if err != nil {
 		return err
 	}
-	status, o := http.StatusOK, options{pretty: in.pretty}
-	if verb != asset.Remove { // nothing is left there to have a tag
-		c.Header("ETag", tag(position, v, options{pretty: verb != asset.Add && c.Query("opt_pretty") != ""}))
+	o := options{pretty: in.pretty}
+	if verb == asset.Remove { // a removed part has no tag
+		return a.writeData(c, http.StatusOK, nil, o)
 	}
-	switch verb {
-	case asset.Remove:
-		return a.writeData(c, status, nil, o)
-	case asset.Add:
+	c.Header("ETag", tag(position, v, options{pretty: verb != asset.Add && c.Query("opt_pretty") != ""}))
+	status := http.StatusOK
+	if verb == asset.Add {
 		c.Header("Location", location(c, v, at.Asset, p.Path, part.Text("id")))
 		status = http.StatusCreated
 	}
-	return a.writeData(c, status, part, o)
+	return a.writeData(c, status, v.view.Part(p, part), o)
 }
 
-// writeData answers with a value as data.
+// writeData writes an answer with a value in data.
 func (a *API) writeData(c *gin.Context, status int, data record.Value, o options) error {
 	return a.write(c, status, record.Append(nil, record.Object{{Name: "data", Value: data}}), o)
 }

@@ -2,55 +2,54 @@ package httpapi
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"asset-registry/assetsvc/internal/asset"
-	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/routes"
 )
 
-// version is how one version of the API sees the stored assets (interface
-// document, Versioning; contract, decision 12).
+// version is one version of the API (docs/contract.md, "Versions").
 type version struct {
-	name     string
-	hidden   []string // dotted paths of fields that it neither accepts nor shows
-	transfer bool     // shows access.transfer on creation
+	name asset.Version
+	view *asset.View
 }
 
-// versions is the table of them all. The edge maps version 0 to the current one.
-var versions = []version{
-	{name: "2.4", hidden: []string{
-		"rectificationPeriod",
-		"assetCustodian.additionalContactPoints",
-		"assetHolder.additionalContactPoints",
-	}},
-	{name: "2.5", transfer: true},
-}
-
-// factor returns how many bytes a reading in this version works with for each
-// byte of an asset.
-func (v version) factor() int {
-	if len(v.hidden) > 0 {
-		return trees
+// versions returns the versions that the gateway forwards.
+func versions() []version {
+	var all []version
+	for _, target := range routes.Targets() {
+		name := asset.Version(target)
+		all = append(all, version{name: name, view: asset.NewView(name)})
 	}
-	return copies
+	return all
 }
 
-// show appends an asset as this version shows it. What is stored is what the
-// newest version shows, short of dateModified, so that most reads copy bytes.
-func (v version) show(dst []byte, body []byte, position int64, zone *time.Location) ([]byte, error) {
-	if v.hides(body) {
+// prefix returns the start of every path of the version: "/api/2.5".
+func (v version) prefix() string { return routes.Prefix(string(v.name)) }
+
+// factor returns the number of bytes that a read in this version works with, for
+// each byte of an asset.
+func (v version) factor() int {
+	if v.view.IsWhole() {
+		return copies
+	}
+	return trees
+}
+
+// show appends an asset as this version shows it. A stored body is what the newest
+// version shows, without dateModified, so most reads only copy bytes.
+func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]byte, error) {
+	if v.view.MayHide(body) {
 		dst = append(dst, '{')
 		start := len(dst)
 		var err error
-		if dst, err = v.members(dst, body, func(string) bool { return true }); err != nil {
+		if dst, err = v.view.AppendMembers(dst, body, func(string) bool { return true }); err != nil {
 			return nil, err
 		}
 		if len(dst) > start {
-			dst = append(dst[:start], dst[start+1:]...) // the first comma
+			dst = slices.Delete(dst, start, start+1) // the comma before the first member
 		}
 	} else {
 		dst = append(dst, bytes.TrimSuffix(body, []byte{'}'})...)
@@ -60,57 +59,9 @@ func (v version) show(dst []byte, body []byte, position int64, zone *time.Locati
 	return append(dst, `"}`...), nil
 }
 
-// hides tells whether body may hold a field that is hidden; a false alarm
-// costs time only.
-func (v version) hides(body []byte) bool {
-	return slices.ContainsFunc(v.hidden, func(path string) bool {
-		name := path[strings.LastIndexByte(path, '.')+1:]
-		return bytes.Contains(body, []byte(`"`+name+`"`))
-	})
-}
-
-// members appends the members of a stored asset that are wanted and that this
-// version shows, each after a comma. Most are copied as they are stored.
-func (v version) members(dst []byte, body []byte, wanted func(name string) bool) ([]byte, error) {
-	for name, value := range record.Members(body) {
-		if value == nil {
-			return nil, fmt.Errorf("the stored asset is damaged after field %q", name)
-		}
-		if !wanted(name) || slices.Contains(v.hidden, name) {
-			continue
-		}
-		dst = append(record.AppendString(append(dst, ','), name), ':')
-		var hidden []string // in it
-		for _, path := range v.hidden {
-			if within, ok := strings.CutPrefix(path, name+"."); ok {
-				hidden = append(hidden, within)
-			}
-		}
-		if hidden == nil {
-			dst = append(dst, value...)
-			continue
-		}
-		parsed, err := record.Parse(value)
-		if err != nil {
-			return nil, err
-		}
-		fields, _ := parsed.(record.Object)
-		for _, path := range hidden {
-			fields = without(fields, path)
-		}
-		dst = record.Append(dst, fields)
-	}
-	return dst, nil
-}
-
-// printPosition prints a position as the timestamp that it is.
-func printPosition(position int64, zone *time.Location) string {
-	return asset.FormatTime(time.UnixMicro(position), zone)
-}
-
-// listed appends an asset as a listing shows it: id and dateModified, and of
-// its other fields those that the client named, all for "*" (contract, section
-// 5.1, opt_fields). Names of no field are ignored.
+// listed appends an asset as a listing shows it: its id, its dateModified, and
+// the fields that the client named, all for "*" (docs/contract.md, "Pages"). It
+// ignores unknown names.
 func (v version) listed(dst []byte, e registry.Entry, names []string, zone *time.Location) ([]byte, error) {
 	dst = append(dst, `{"id":"`...)
 	dst = append(dst, e.ID...)
@@ -119,11 +70,16 @@ func (v version) listed(dst []byte, e registry.Entry, names []string, zone *time
 	dst = append(dst, '"')
 	if e.Body != nil {
 		all := slices.Contains(names, "*")
+		wanted := func(name string) bool { return name != "id" && (all || slices.Contains(names, name)) }
 		var err error
-		dst, err = v.members(dst, e.Body, func(name string) bool { return name != "id" && (all || slices.Contains(names, name)) })
-		if err != nil {
+		if dst, err = v.view.AppendMembers(dst, e.Body, wanted); err != nil {
 			return nil, err
 		}
 	}
 	return append(dst, '}'), nil
+}
+
+// printPosition returns a position as a timestamp.
+func printPosition(position int64, zone *time.Location) string {
+	return asset.FormatTime(time.UnixMicro(position), zone)
 }

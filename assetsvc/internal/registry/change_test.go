@@ -111,7 +111,7 @@ func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
 	for name, change := range map[string]func(r *registry.Registry, id string) error{
 		"a change": func(r *registry.Registry, id string) error {
-			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false)
+			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)})
 			return err
 		},
 		"a change of a part": func(r *registry.Registry, id string) error {
@@ -156,7 +156,7 @@ func (*handed) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (aut
 func TestATokenIsNoGoodOnceTheAssetIsHandedOverAmidTheChange(t *testing.T) {
 	_, kept, _, id := open(t)
 	r := registry.New(&resealing{Store: kept, t: t}, &handed{}, plainRules, time.Now)
-	_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false)
+	_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)})
 	if fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("the former owner's change: got %v, want kind Forbidden", err)
 	}
@@ -194,7 +194,7 @@ func TestNobodyWaitsForAVerification(t *testing.T) {
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
 	for name, do := range map[string]func(r *registry.Registry, id string) error{
 		"of an owner token": func(r *registry.Registry, id string) error {
-			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false)
+			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)})
 			return err
 		},
 		"of a transfer token": func(r *registry.Registry, id string) error {

@@ -75,10 +75,11 @@ func (s Seed) id(number int) string {
 }
 
 // fingerprint tells requests under one seed apart: by what was sent, and by the
-// version, since the answers differ.
+// fields that the version hides, since the answers differ. Records keep
+// fingerprints for a day, so a new release must make the same ones.
 func (s Seed) fingerprint(in Input) string {
 	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
-	mac.Write([]byte(strings.Join(in.Hidden, ",")))
+	mac.Write([]byte(strings.Join(asset.NewView(in.Version).Hidden(), ",")))
 	mac.Write(record.Append([]byte{0}, in.Fields))
 	return hex.EncodeToString(mac.Sum(nil))
 }
@@ -230,7 +231,7 @@ func (r *Registry) repeat(ctx context.Context, by identity.Identity, in Input, b
 			return Created{}, err
 		}
 		a, err := r.rules.Create(in.Fields, asset.Origin{
-			ID: b.id, Owner: by.Broker, Hidden: in.Hidden, Now: b.now, NewID: b.newID,
+			ID: b.id, Owner: by.Broker, Version: in.Version, Now: b.now, NewID: b.newID,
 		})
 		if err != nil {
 			return Created{}, fmt.Errorf("make asset %s again: %w", b.id, err)

@@ -93,7 +93,7 @@ func told(c registry.Created) string {
 func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 	change := func(t *testing.T, r *registry.Registry, id, text string) {
 		t.Helper()
-		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, text)}, false); err != nil {
+		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, text)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestWhatIsNoRepeat(t *testing.T) {
 		refuse string // place; "": another asset is created
 	}{
 		"another body":         {owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed}, "header/Idempotency-Key"},
-		"another version":      {owner, registry.Input{Fields: fields, Hidden: []string{"rectificationPeriod"}, Seed: in.Seed}, "header/Idempotency-Key"},
+		"another version":      {owner, registry.Input{Fields: fields, Version: "2.4", Seed: in.Seed}, "header/Idempotency-Key"},
 		"a body that is wrong": {owner, registry.Input{Fields: fields.Without("title"), Seed: in.Seed}, "header/Idempotency-Key"},
 		"another seed":         {owner, registry.Input{Fields: fields, Seed: registry.Seed("another")}, ""},
 		"no seed":              {owner, registry.Input{Fields: fields}, ""},

@@ -22,7 +22,7 @@ func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 		t.Error("an asset of nothing was created")
 	}
 	for _, change := range []string{`{"title":"x"}`, `{"status":"pending"}`, `{"title":"y"}`} {
-		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, change)}, false); err != nil {
+		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, change)}); err != nil {
 			t.Fatal(err)
 		}
 	}

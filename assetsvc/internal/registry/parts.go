@@ -26,14 +26,14 @@ func (r *Registry) ReadPart(ctx context.Context, at Place) (record.Object, int64
 	return part, position, err
 }
 
-// ReadParts returns all parts of a kind that an asset has, with all the former
-// versions of theirs or without, and the asset's position.
-func (r *Registry) ReadParts(ctx context.Context, at Place, versions bool) (record.List, int64, error) {
+// ReadParts returns the parts of a kind that an asset has, and the asset's
+// position.
+func (r *Registry) ReadParts(ctx context.Context, at Place, s asset.Scope) (record.List, int64, error) {
 	a, position, err := r.load(ctx, at.Asset)
 	if err != nil {
 		return nil, 0, err
 	}
-	return a.Parts(at.Part, versions), position, nil
+	return a.Parts(at.Part, s), position, nil
 }
 
 // Download returns the url of the version of a part that key names.
@@ -52,13 +52,14 @@ func (r *Registry) ChangePart(ctx context.Context, by identity.Identity, at Plac
 	var part record.Object
 	decide := func(current asset.Asset, as asset.Caller) (next asset.Asset, err error) {
 		next, part, err = r.rules.ChangePart(current, asset.PartChange{
-			Part:   at.Part,
-			ID:     at.ID,
-			Verb:   verb,
-			Fields: in.Fields,
-			Caller: as,
-			Now:    r.now(),
-			NewID:  newID,
+			Part:    at.Part,
+			ID:      at.ID,
+			Verb:    verb,
+			Fields:  in.Fields,
+			Caller:  as,
+			Version: in.Version,
+			Now:     r.now(),
+			NewID:   newID,
 		})
 		return next, err
 	}

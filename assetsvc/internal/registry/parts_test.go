@@ -119,7 +119,7 @@ func TestAPartIsDecidedAnewWhenOthersWereFaster(t *testing.T) {
 		t.Run(fmt.Sprint(times), func(t *testing.T) {
 			store.times = times
 			at := place(t, id, "decisions", "")
-			before, _, err := r.ReadParts(t.Context(), at, false)
+			before, _, err := r.ReadParts(t.Context(), at, asset.Newest)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestAPartIsDecidedAnewWhenOthersWereFaster(t *testing.T) {
 				}
 				return
 			}
-			after, _, readErr := r.ReadParts(t.Context(), at, false)
+			after, _, readErr := r.ReadParts(t.Context(), at, asset.Newest)
 			if err != nil || readErr != nil || len(after) != len(before)+1 || !record.Equal(after[len(before)], added) {
 				t.Errorf("added %v, %v; there are %v, %v", added, err, after, readErr)
 			}
@@ -264,17 +264,17 @@ func TestAnAssetThatWasSetBackIsRepaired(t *testing.T) {
 	_, store, _, id := open(t)
 	r := registry.New(store, &moved{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
-	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false); err == nil {
+	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}); err == nil {
 		t.Error("the former owner has the asset back")
 	}
-	if _, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}, false); err != nil {
+	if _, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
 	if err != nil || stored.Sealed != "newer" || !strings.Contains(string(stored.Body), `"owner":"stranger"`) {
 		t.Errorf("stored: %+v, %v", stored, err)
 	}
-	if again, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}, false); err != nil || again.Revision != stored.Revision {
+	if again, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil || again.Revision != stored.Revision {
 		t.Errorf("what is repaired is saved again: %+v, %v", again, err)
 	}
 }

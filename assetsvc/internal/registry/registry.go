@@ -71,11 +71,12 @@ type Created struct {
 
 // Input is what a client sends of an asset.
 type Input struct {
-	Fields record.Object
-	Hidden []string // dotted paths of fields that the client's API version does not have
-	Guard  Guard    // of a change: which asset it is meant for
-	Seed   Seed     // of a creation that may be repeated
-	Others []Seed   // under which it may have been made as well, while the registry's secret is rotated
+	Fields  record.Object
+	Version asset.Version // of the API that the client uses
+	Whole   bool          // of a change: Fields replace the asset's (PUT) rather than merge into them (PATCH)
+	Guard   Guard         // of a change: which asset it is meant for
+	Seed    Seed          // of a creation that may be repeated
+	Others  []Seed        // under which it may have been made as well, while the registry's secret is rotated
 }
 
 // Create makes an asset of what a broker sent. It is a draft, and not in the
@@ -96,7 +97,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 		Owner:    by.Broker,
 		Barred:   barred(by),
 		TestOnly: by.TestOnly(),
-		Hidden:   in.Hidden,
+		Version:  in.Version,
 		Now:      b.now,
 		NewID:    b.newID,
 	})
@@ -163,18 +164,20 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 	return stored, nil
 }
 
-// Change merges what a caller sent into an asset (PATCH), or with whole puts
-// it in its place (PUT; contract, decision 17). Token is the owner token, ""
-// for none. A change that changes nothing is not saved.
-func (r *Registry) Change(ctx context.Context, by identity.Identity, id, token string, in Input, whole bool) (Record, error) {
+// Change merges what a caller sent into an asset, or with in.Whole replaces it
+// (docs/contract.md, "Change" and "Replace"). Token is the owner token, "" for
+// none. A change that changes nothing is not saved.
+func (r *Registry) Change(
+	ctx context.Context, by identity.Identity, id, token string, in Input,
+) (Record, error) {
 	return r.change(ctx, by, id, token, in.Guard, func(current asset.Asset, as asset.Caller) (asset.Asset, error) {
 		next, _, err := r.rules.Change(current, asset.Change{
-			Fields: in.Fields,
-			Whole:  whole,
-			Caller: as,
-			Hidden: in.Hidden,
-			Now:    r.now(),
-			NewID:  newID,
+			Fields:  in.Fields,
+			Whole:   in.Whole,
+			Caller:  as,
+			Version: in.Version,
+			Now:     r.now(),
+			NewID:   newID,
 		})
 		return next, err
 	})

@@ -178,5 +178,10 @@ func (g Guard) check(stored Record, refusal error) error {
 	if g == nil || g(stored.Position) || refusal != nil && fault.KindOf(refusal) != fault.Invalid {
 		return refusal
 	}
+	return PreconditionFailed()
+}
+
+// PreconditionFailed returns the fault of a request whose conditions do not hold.
+func PreconditionFailed() error {
 	return fault.New(fault.Precondition, fault.URL, "precondition", "Precondition Failed")
 }

@@ -27,11 +27,11 @@ func TestEveryChangeIsKept(t *testing.T) {
 	r, _, _, id := open(t)
 	keyed := owner
 	keyed.KeyID = "key-1"
-	changed, err := r.Change(t.Context(), keyed, id, "token", registry.Input{Fields: parse(t, `{"title":"y","status":"pending"}`)}, false)
+	changed, err := r.Change(t.Context(), keyed, id, "token", registry.Input{Fields: parse(t, `{"title":"y","status":"pending"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Change(t.Context(), keyed, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}, false); err != nil { // changes nothing
+	if _, err := r.Change(t.Context(), keyed, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}); err != nil { // changes nothing
 		t.Fatal(err)
 	}
 	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
@@ -80,7 +80,7 @@ func TestALargePatchIsNotKept(t *testing.T) {
 		size int
 		kept bool
 	}{{30 << 10, true}, {33 << 10, false}} {
-		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: record.Object{{Name: "description", Value: strings.Repeat("x", c.size)}}}, false); err != nil {
+		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: record.Object{{Name: "description", Value: strings.Repeat("x", c.size)}}}); err != nil {
 			t.Fatal(err)
 		}
 		if newest := history(t, r, id)[0]; newest.Patch != nil != c.kept || newest.Size < c.size || newest.By.Broker != "broker" {
@@ -111,7 +111,7 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	if got := history(t, r, old.ID); len(got) != 1 || got[0].Patch == nil {
 		t.Errorf("got %v, want one change with its patch", got)
 	}
-	if _, err := r.Change(t.Context(), owner, old.ID, "token", registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":"1"}}}`)}, false); err != nil {
+	if _, err := r.Change(t.Context(), owner, old.ID, "token", registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":"1"}}}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := history(t, r, old.ID); len(got) != 2 {
@@ -173,13 +173,13 @@ func TestAGuardLetsThroughWhatItWasMadeFor(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.stale {
-				if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"z"}`)}, false); err != nil {
+				if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"z"}`)}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			store.times = c.faster
 			guard := func(position int64) bool { return position == seen.Position }
-			_, err = r.Change(t.Context(), c.by, id, "token", registry.Input{Fields: parse(t, c.patch), Guard: guard}, false)
+			_, err = r.Change(t.Context(), c.by, id, "token", registry.Input{Fields: parse(t, c.patch), Guard: guard})
 			if kind := fault.KindOf(err); kind != c.want || c.want == 0 && err != nil {
 				t.Errorf("got %v", err)
 			}
@@ -199,7 +199,7 @@ func TestOfFiftyWithOneGuardOneWins(t *testing.T) {
 	for i := range cap(won) {
 		wg.Go(func() {
 			in := registry.Input{Fields: parse(t, fmt.Sprintf(`{"title":"%d"}`, i)), Guard: guard}
-			switch _, err := r.Change(t.Context(), owner, id, "token", in, false); {
+			switch _, err := r.Change(t.Context(), owner, id, "token", in); {
 			case err == nil:
 				won <- i
 			case fault.KindOf(err) != fault.Precondition:

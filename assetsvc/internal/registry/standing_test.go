@@ -35,7 +35,7 @@ func TestRefusalsTellWhy(t *testing.T) {
 		"one who is no broker at all": {concierge, "", change, part + ": only the owner changes decisions", part + ": only the owner and the administrator read revisions"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := r.Change(t.Context(), c.by, id, c.token, registry.Input{Fields: parse(t, `{"colour":1}`)}, false)
+			_, err := r.Change(t.Context(), c.by, id, c.token, registry.Input{Fields: parse(t, `{"colour":1}`)})
 			tells(t, err, c.change)
 			_, _, err = r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, registry.Input{Fields: parse(t, validDecision)})
 			tells(t, err, c.part)
@@ -43,13 +43,13 @@ func TestRefusalsTellWhy(t *testing.T) {
 			tells(t, err, c.revision)
 		})
 	}
-	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"status":"pending"}`)}, false); err != nil {
+	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"status":"pending"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Change(t.Context(), concierge, id, "", registry.Input{Fields: parse(t, `{"status":"verification"}`)}, false); err != nil {
+	if _, err := r.Change(t.Context(), concierge, id, "", registry.Input{Fields: parse(t, `{"status":"verification"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := r.Change(t.Context(), owner, id, "", registry.Input{Fields: parse(t, `{}`)}, false)
+	_, err := r.Change(t.Context(), owner, id, "", registry.Input{Fields: parse(t, `{}`)})
 	tells(t, err, "body/data: Can't update asset in current (verification) status") // which the token would not help
 }
 
@@ -94,11 +94,14 @@ func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := func(by identity.Identity, sent string, whole bool) func(string) error {
+	send := func(by identity.Identity, in registry.Input) func(string) error {
 		return func(id string) error {
-			_, err := r.Change(t.Context(), by, id, "token", registry.Input{Fields: parse(t, sent)}, whole)
+			_, err := r.Change(t.Context(), by, id, "token", in)
 			return err
 		}
+	}
+	change := func(by identity.Identity, sent string) func(string) error {
+		return send(by, registry.Input{Fields: parse(t, sent)})
 	}
 	part := func(by identity.Identity, path, partID string, verb asset.Verb, sent string) func(string) error {
 		return func(id string) error {
@@ -110,14 +113,14 @@ func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 		name string
 		do   func(id string) error
 	}{
-		{"PATCH", change(tester, `{"title":"y"}`, false)},
-		{"PATCH of nothing", change(tester, `{}`, false)},
-		{"PUT", change(tester, validAsset, true)},
+		{"PATCH", change(tester, `{"title":"y"}`)},
+		{"PATCH of nothing", change(tester, `{}`)},
+		{"PUT", send(tester, registry.Input{Fields: parse(t, validAsset), Whole: true})},
 		{"a decision is added", part(tester, "decisions", "", asset.Add, validDecision)},
 		{"a process is added", part(testConcierge, "related_processes", "", asset.Add, `{"relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)},
-		{"it is published", change(tester, `{"status":"pending"}`, false)},
-		{"it is verified", change(testConcierge, `{"status":"verification"}`, false)},
-		{"it is sent back", change(testAdmin, `{"status":"pending"}`, false)},
+		{"it is published", change(tester, `{"status":"pending"}`)},
+		{"it is verified", change(testConcierge, `{"status":"verification"}`)},
+		{"it is sent back", change(testAdmin, `{"status":"pending"}`)},
 		{"a document is added", part(tester, "documents", "", asset.Add, `{"documentType":"notice","title":"x","url":"http://docs/1"}`)},
 		{"who may change it at all", func(id string) error { return r.Admit(t.Context(), tester, place(t, id, "items", ""), "") }},
 	} {
@@ -128,7 +131,7 @@ func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 			t.Errorf("%s: got %v for a real asset, want %s", c.name, err, refused)
 		}
 	}
-	tells(t, change(testAdmin, `{"mode":null}`, false)(created.ID), refused) // which would make it a real one
+	tells(t, change(testAdmin, `{"mode":null}`)(created.ID), refused) // which would make it a real one
 	if err := part(tester, "items", "none", asset.Merge, `{}`)(genuine); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("got %v for an item that does not exist, want that told", err)
 	}

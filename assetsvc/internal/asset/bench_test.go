@@ -1,0 +1,28 @@
+package asset
+
+import "testing"
+
+// BenchmarkCreate makes an asset of a body with every part that a broker usually sends.
+func BenchmarkCreate(b *testing.B) {
+	sent, o := parse(b, validText), origin()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := rules.Create(sent, o); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkChange merges a PATCH of two fields, one of them within an item.
+func BenchmarkChange(b *testing.B) {
+	a := valid(b, `{}`)
+	c := Change{
+		Fields: parse(b, `{"title":"x","items":[{"quantity":2}]}`), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := rules.Change(a, c); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package asset
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"asset-registry/assetsvc/internal/record"
+)
+
+// View shows assets as one version of the API has them: without the fields of
+// later versions, at any depth (docs/contract.md, "Versions"). It is derived from
+// the field table. A View is immutable and safe for concurrent use.
+type View struct {
+	asset  *hiding
+	access *hiding  // of the access block of a creation
+	marks  [][]byte // the names of all hidden fields of the asset, as JSON strings
+}
+
+// hiding lists the fields that a version lacks in the objects of one model. Nil
+// means that it lacks none.
+type hiding struct {
+	fields map[string]bool
+	within map[string]*hiding // fields whose values have hidden fields
+}
+
+// NewView returns the view of a version.
+func NewView(v Version) *View {
+	view := &View{asset: assetModel.hiding(v), access: accessModel.hiding(v)}
+	for _, path := range view.Hidden() {
+		name := path[strings.LastIndexByte(path, '.')+1:]
+		view.marks = append(view.marks, record.AppendString(nil, name))
+	}
+	return view
+}
+
+// hiding returns the fields of a model, and within it, that a version lacks.
+func (m *model) hiding(v Version) *hiding {
+	h := &hiding{fields: map[string]bool{}, within: map[string]*hiding{}}
+	for _, f := range m.fields {
+		if v.before(f.since) {
+			h.fields[f.name] = true
+		} else if inner := modelOf(f.of); inner != nil {
+			if below := inner.hiding(v); below != nil {
+				h.within[f.name] = below
+			}
+		}
+	}
+	if len(h.fields)+len(h.within) == 0 {
+		return nil
+	}
+	return h
+}
+
+// Hidden returns the dotted paths of the hidden fields, without the indexes of
+// lists. Fields of the asset itself come first, then those one level below, and
+// so on; paths of one level are sorted.
+func (v *View) Hidden() []string {
+	paths := v.asset.paths("", nil)
+	slices.SortFunc(paths, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "."), strings.Count(b, ".")), cmp.Compare(a, b))
+	})
+	return paths
+}
+
+// paths appends the paths of the hidden fields within parent to paths.
+func (h *hiding) paths(parent string, paths []string) []string {
+	if h == nil {
+		return paths
+	}
+	for name := range h.fields {
+		paths = append(paths, record.Join(parent, name))
+	}
+	for name, below := range h.within {
+		paths = below.paths(record.Join(parent, name), paths)
+	}
+	return paths
+}
+
+// IsWhole tells whether the version has every field of an asset.
+func (v *View) IsWhole() bool { return v.asset == nil }
+
+// MayHide tells whether an encoded asset or field may have a hidden field. False
+// is certain; true may be a false alarm, which only costs time.
+func (v *View) MayHide(encoded []byte) bool {
+	return slices.ContainsFunc(v.marks, func(mark []byte) bool { return bytes.Contains(encoded, mark) })
+}
+
+// AppendMembers appends the wanted and visible members of an encoded asset, each
+// after a comma. It copies the bytes of members that hide nothing.
+func (v *View) AppendMembers(dst, encoded []byte, wanted func(name string) bool) ([]byte, error) {
+	for name, value := range record.Members(encoded) {
+		if value == nil {
+			return nil, fmt.Errorf("the stored asset is damaged after field %q", name)
+		}
+		if !wanted(name) || v.asset.hides(name) {
+			continue
+		}
+		dst = append(record.AppendString(append(dst, ','), name), ':')
+		below := v.asset.below(name)
+		if below == nil || !v.MayHide(value) {
+			dst = append(dst, value...)
+			continue
+		}
+		parsed, err := record.Parse(value)
+		if err != nil {
+			return nil, err
+		}
+		dst = record.Append(dst, below.prune(parsed))
+	}
+	return dst, nil
+}
+
+// Access returns the access block of a creation as the version shows it.
+func (v *View) Access(access record.Object) record.Object {
+	shown, _ := v.access.prune(access).(record.Object)
+	return shown
+}
+
+// Part returns a part, as Asset.Part or Rules.ChangePart returned it, as the
+// version shows it.
+func (v *View) Part(p Part, part record.Object) record.Object {
+	below := v.asset.below(p.field)
+	if below == nil || part == nil {
+		return part
+	}
+	shown, _ := below.prune(part).(record.Object)
+	if previous, there := part.Lookup(previousVersions); there {
+		shown = shown.With(previousVersions, below.prune(previous))
+	}
+	return shown
+}
+
+// Parts returns a list of parts as the version shows them.
+func (v *View) Parts(p Part, parts record.List) record.List {
+	shown, _ := v.asset.below(p.field).prune(parts).(record.List)
+	return shown
+}
+
+// Patch returns a JSON Patch of an asset (RFC 6902) without the hidden fields.
+func (v *View) Patch(patch record.List) record.List {
+	if v.IsWhole() {
+		return patch
+	}
+	shown := make(record.List, 0, len(patch))
+	for _, element := range patch {
+		operation, _ := element.(record.Object)
+		at, visible := v.asset.follow(operation.Text("path"))
+		if !visible {
+			continue
+		}
+		if value, there := operation.Lookup("value"); there && at != nil {
+			operation = operation.With("value", at.prune(value))
+		}
+		shown = append(shown, operation)
+	}
+	return shown
+}
+
+// follow returns what is hidden within the value at a JSON Pointer (RFC 6901),
+// and whether the value itself is visible.
+func (h *hiding) follow(pointer string) (below *hiding, visible bool) {
+	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if step == "" || isIndex(step) {
+			continue
+		}
+		if h.hides(step) {
+			return nil, false
+		}
+		h = h.below(step)
+	}
+	return h, true
+}
+
+// isIndex tells whether a step of a pointer is the index of a list. No field has
+// a number for a name.
+func isIndex(step string) bool { return strings.Trim(step, "0123456789") == "" }
+
+func (h *hiding) hides(name string) bool { return h != nil && h.fields[name] }
+
+// below returns what is hidden within the value of a field.
+func (h *hiding) below(name string) *hiding {
+	if h == nil {
+		return nil
+	}
+	return h.within[name]
+}
+
+// prune returns an object, or every object of a list, without the hidden fields.
+func (h *hiding) prune(value record.Value) record.Value {
+	if h == nil {
+		return value
+	}
+	switch v := value.(type) {
+	case record.List:
+		shown := make(record.List, len(v))
+		for i, element := range v {
+			shown[i] = h.prune(element)
+		}
+		return shown
+	case record.Object:
+		shown := make(record.Object, 0, len(v))
+		for _, m := range v {
+			if !h.fields[m.Name] {
+				shown = append(shown, record.Member{Name: m.Name, Value: h.within[m.Name].prune(m.Value)})
+			}
+		}
+		return shown
+	default:
+		return value
+	}
+}
