@@ -92,3 +92,32 @@ func modules(t *testing.T) (files []string) {
 	}
 	return files
 }
+
+// TestQuotedMessagesExist checks that the programs or the dashboards have each text
+// of several words that the operations guide quotes: operators search for them.
+func TestQuotedMessagesExist(t *testing.T) {
+	at := slices.IndexFunc(documents(t), func(d document) bool { return d.path == "docs/operations.md" })
+	guide := strings.Join(strings.Fields(documents(t)[at].prose), " ")
+	all := &strings.Builder{}
+	sources(t, func(_, text string) { all.WriteString(strings.ToLower(text)) })
+	dashboards, err := filepath.Glob(filepath.Join(root, "deploy/observability/grafana/dashboards/*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range dashboards {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(strings.ToLower(string(text)))
+	}
+	quoted := regexp.MustCompile(`[ (]"([^" ]+ [^"]+)"`).FindAllStringSubmatch(guide, -1)
+	for _, match := range quoted {
+		if !strings.Contains(all.String(), strings.ToLower(match[1])) {
+			t.Errorf("docs/operations.md: got the message %q, want one that a program logs or a dashboard shows", match[1])
+		}
+	}
+	if len(quoted) == 0 {
+		t.Error("got no quoted message in docs/operations.md, want some")
+	}
+}
