@@ -26,7 +26,7 @@ import (
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`
-		Print  printSettings   `name:"print-settings" hidden:"" help:"Print every setting as JSON and exit."`
+		Print  PrintSettings   `name:"print-settings" hidden:"" help:"Print every setting as JSON and exit."`
 	}
 	read := &settings{}
 	parser, err := kong.New(dst,

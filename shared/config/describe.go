@@ -35,12 +35,14 @@ type Setting struct {
 	Help     string `json:"help"`
 }
 
-// printSettings is the flag that prints the Program and ends the process.
-type printSettings bool
+// PrintSettings is the type of a flag that prints the Program as JSON and ends the
+// process. Parse declares such a flag; a program that uses kong itself declares its
+// own.
+type PrintSettings bool
 
 // BeforeReset prints the settings before any of them is read, so that required
 // ones may be missing. Kong calls it.
-func (printSettings) BeforeReset(app *kong.Kong) error {
+func (PrintSettings) BeforeReset(app *kong.Kong) error {
 	text, err := json.MarshalIndent(describe(app.Model), "", "  ")
 	if err != nil {
 		return fmt.Errorf("print settings: %w", err)
@@ -55,10 +57,24 @@ func describe(app *kong.Application) Program {
 	if shared := settingsOf(app.Node); len(shared) > 0 {
 		p.Commands = append(p.Commands, Command{Settings: shared})
 	}
-	for _, command := range app.Children {
-		p.Commands = append(p.Commands, Command{Name: command.Name, Help: command.Help, Settings: settingsOf(command)})
-	}
+	p.Commands = append(p.Commands, commandsOf(app.Node, "")...)
 	return p
+}
+
+// commandsOf returns the commands below a node that have no commands themselves.
+// prefix is the node's own name with a blank, "" for the program.
+func commandsOf(n *kong.Node, prefix string) (all []Command) {
+	for _, command := range n.Children {
+		name := prefix + command.Name
+		switch {
+		case command.Hidden:
+		case len(command.Children) > 0:
+			all = append(all, commandsOf(command, name+" ")...)
+		default:
+			all = append(all, Command{Name: name, Help: command.Help, Settings: settingsOf(command)})
+		}
+	}
+	return all
 }
 
 // settingsOf returns the settings that a node declares itself.

@@ -11,13 +11,18 @@ import (
 	"os"
 	"strconv"
 	"strings"
-
-	"github.com/spf13/cobra"
 )
 
 const assetsPath = "/api/2.5/assets"
 
-// asset is what tables show of one.
+type assetCommands struct {
+	List   listAssets  `cmd:"" help:"List one page of the feed of changes."`
+	Get    getAsset    `cmd:"" help:"Show an asset."`
+	Create createAsset `cmd:"" help:"Create an asset and print its tokens, which cannot be shown again."`
+	Patch  patchAsset  `cmd:"" help:"Change an asset."`
+}
+
+// asset holds the fields that tables show.
 type asset struct {
 	ID           string `json:"id"`
 	AssetID      string `json:"assetID"`
@@ -27,66 +32,90 @@ type asset struct {
 	DateModified string `json:"dateModified"`
 }
 
-func (p *program) assets() *cobra.Command {
-	group := newGroup("assets", "Assets of the registry")
-
-	get := &cobra.Command{Use: "get ID", Short: "Show an asset", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		return p.oneAsset(cmd.Context(), http.MethodGet, assetsPath+"/"+url.PathEscape(args[0]), "", nil)
-	}}
-
-	var limit int
-	var offset, mode string
-	var descending bool
-	list := &cobra.Command{Use: "list", Short: "List a page of the feed of changes", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		query := url.Values{"limit": {strconv.Itoa(limit)}}
-		for name, value := range map[string]string{"offset": offset, "mode": mode} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
-		if descending {
-			query.Set("descending", "1")
-		}
-		return p.listAssets(cmd.Context(), query)
-	}}
-	list.Flags().IntVar(&limit, "limit", 100, "the most assets")
-	list.Flags().StringVar(&offset, "offset", "", "where the page begins, as a page before has said")
-	list.Flags().StringVar(&mode, "mode", "", "test: test assets; _all_: these too")
-	list.Flags().BoolVar(&descending, "descending", false, "the newest first")
-
-	var created, changed string
-	create := &cobra.Command{Use: "create", Short: "Create an asset, and print its tokens, this once", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		body, err := p.body(created)
-		if err != nil {
-			return err
-		}
-		return p.oneAsset(cmd.Context(), http.MethodPost, assetsPath, "", body)
-	}}
-	create.Flags().StringVarP(&created, "file", "f", "", "JSON of the asset, with or without {\"data\": ...} around it; - is the standard input")
-	var token string
-	patch := &cobra.Command{Use: "patch ID", Short: "Change an asset", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		body, err := p.body(changed)
-		if err != nil {
-			return err
-		}
-		if token == "" {
-			token = p.env("REGISTRYCTL_TOKEN")
-		}
-		return p.oneAsset(cmd.Context(), http.MethodPatch, assetsPath+"/"+url.PathEscape(args[0]), token, body)
-	}}
-	patch.Flags().StringVarP(&changed, "file", "f", "", "JSON of what is to be another, with or without {\"data\": ...} around it; - is the standard input")
-	patch.Flags().StringVar(&token, "token", "", "owner token; better in the environment, as REGISTRYCTL_TOKEN")
-	for _, cmd := range []*cobra.Command{create, patch} {
-		if err := cmd.MarkFlagRequired("file"); err != nil {
-			panic(err) // there is no such flag: a mistake in the name
-		}
-	}
-
-	group.AddCommand(get, list, create, patch)
-	return group
+// assetID is the argument of commands about one asset.
+type assetID struct {
+	ID string `arg:"" help:"Id of the asset."`
 }
 
-// body reads the data of an asset and wraps it as the registry wants it.
+func (a assetID) path() string { return assetsPath + "/" + url.PathEscape(a.ID) }
+
+type getAsset struct {
+	assetID `embed:""`
+}
+
+// Run shows an asset.
+func (g getAsset) Run(ctx context.Context, p *program) error {
+	return p.oneAsset(ctx, assetRequest{method: http.MethodGet, path: g.path()})
+}
+
+type listAssets struct {
+	Limit      int    `default:"100" help:"Largest number of assets."`
+	Offset     string `help:"Start of the page, as printed after the previous page."`
+	Mode       string `help:"'test' lists test assets only, '_all_' adds them. By default they are left out."`
+	Descending bool   `help:"List the newest change first."`
+}
+
+// Run lists a page of the feed and prints the next page's offset.
+func (l listAssets) Run(ctx context.Context, p *program) error {
+	query := url.Values{"limit": {strconv.Itoa(l.Limit)}, "opt_fields": {"status,title,owner,assetID"}}
+	if l.Offset != "" {
+		query.Set("offset", l.Offset)
+	}
+	if l.Mode != "" {
+		query.Set("mode", l.Mode)
+	}
+	if l.Descending {
+		query.Set("descending", "1")
+	}
+	text, err := p.sendAsset(ctx, assetRequest{method: http.MethodGet, path: assetsPath + "?" + query.Encode()})
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Data     []asset `json:"data"`
+		NextPage struct {
+			Offset string `json:"offset"`
+		} `json:"next_page"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return errNotRegistry
+	}
+	if err := p.printAssets(text, answer.Data...); err != nil {
+		return err
+	}
+	return p.note("\nThe next page: --offset '%s'", plain(answer.NextPage.Offset))
+}
+
+type createAsset struct {
+	File string `short:"f" required:"" help:"JSON of the asset, {\"data\": ...} or its content. - is the standard input."`
+}
+
+// Run creates an asset.
+func (c createAsset) Run(ctx context.Context, p *program) error {
+	body, err := p.body(c.File)
+	if err != nil {
+		return err
+	}
+	return p.oneAsset(ctx, assetRequest{method: http.MethodPost, path: assetsPath, body: body})
+}
+
+type patchAsset struct {
+	assetID `embed:""`
+	File    string `short:"f" required:"" help:"JSON of the fields to change, as for create. - is the standard input."`
+	Token   string `env:"REGISTRYCTL_TOKEN" help:"Owner token. The process list shows flags: set the variable."`
+}
+
+// Run changes the fields of an asset.
+func (c patchAsset) Run(ctx context.Context, p *program) error {
+	body, err := p.body(c.File)
+	if err != nil {
+		return err
+	}
+	return p.oneAsset(ctx, assetRequest{method: http.MethodPatch, path: c.path(), token: c.Token, body: body})
+}
+
+// body reads JSON from a file, or from the standard input for "-". It adds the
+// {"data": ...} around the JSON if it is missing.
 func (p *program) body(file string) ([]byte, error) {
 	var text []byte
 	var err error
@@ -100,7 +129,7 @@ func (p *program) body(file string) ([]byte, error) {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, fmt.Errorf("%s is no JSON object: %w", file, err)
+		return nil, fmt.Errorf("%s is not a JSON object: %w", file, err)
 	}
 	if _, wrapped := fields["data"]; wrapped {
 		return text, nil
@@ -108,19 +137,32 @@ func (p *program) body(file string) ([]byte, error) {
 	return json.Marshal(map[string]json.RawMessage{"data": text})
 }
 
-func (p *program) sendAsset(ctx context.Context, method, path, token string, body []byte) ([]byte, error) {
-	if body != nil && p.Key == "" {
+// assetRequest is a request of the public API. token is an owner token, "" for
+// none; body is nil for a read.
+type assetRequest struct {
+	method, path, token string
+	body                []byte
+}
+
+// sendAsset sends the request and returns the body of the answer.
+func (p *program) sendAsset(ctx context.Context, r assetRequest) ([]byte, error) {
+	if r.body != nil && p.Key == "" {
 		return nil, errNoKey
 	}
 	header := http.Header{}
-	if token != "" {
-		header.Set("X-Access-Token", token)
+	if r.token != "" {
+		header.Set("X-Access-Token", r.token)
 	}
-	return send(ctx, method, strings.TrimSuffix(p.URL, "/")+path, p.Key, header, body)
+	return send(ctx, r.method, strings.TrimSuffix(p.URL, "/")+r.path, p.Key, header, r.body)
 }
 
-func (p *program) oneAsset(ctx context.Context, method, path, token string, body []byte) error {
-	text, err := p.sendAsset(ctx, method, path, token, body)
+// errNotRegistry is returned for an answer that is not the public API's JSON.
+var errNotRegistry = errors.New("the answer is not the registry's")
+
+// oneAsset sends a request that returns an asset. It prints the asset, and its
+// tokens if the answer holds them.
+func (p *program) oneAsset(ctx context.Context, r assetRequest) error {
+	text, err := p.sendAsset(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -132,35 +174,16 @@ func (p *program) oneAsset(ctx context.Context, method, path, token string, body
 		} `json:"access"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return errors.New("the answer is not the registry's")
+		return errNotRegistry
 	}
 	if answer.Access.Token != "" {
-		if err := p.note("The owner token, which is shown this once:\n\n  %s\n\nThe transfer token, likewise:\n\n  %s\n", answer.Access.Token, answer.Access.Transfer); err != nil {
+		err := p.note("The owner token, which cannot be shown again:\n\n  %s\n\nThe transfer token, likewise:\n\n  %s\n",
+			answer.Access.Token, answer.Access.Transfer)
+		if err != nil {
 			return err
 		}
 	}
 	return p.printAssets(text, answer.Data)
-}
-
-func (p *program) listAssets(ctx context.Context, query url.Values) error {
-	query.Set("opt_fields", "status,title,owner,assetID")
-	text, err := p.sendAsset(ctx, http.MethodGet, assetsPath+"?"+query.Encode(), "", nil)
-	if err != nil {
-		return err
-	}
-	var answer struct {
-		Data     []asset `json:"data"`
-		NextPage struct {
-			Offset string `json:"offset"`
-		} `json:"next_page"`
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return errors.New("the answer is not the registry's")
-	}
-	if err := p.printAssets(text, answer.Data...); err != nil {
-		return err
-	}
-	return p.note("\nThe next page: --offset '%s'", plain(answer.NextPage.Offset))
 }
 
 func (p *program) printAssets(text []byte, assets ...asset) error {

@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,60 +12,125 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"asset-registry/shared/adminapi"
 )
 
-func (p *program) audit() *cobra.Command {
-	group := newGroup("audit", "Who changed brokers and keys, when and from where")
+const auditPage = "1000" // entries in a page, the most that the admin API sends
 
-	var after int64
-	var last int
-	list := &cobra.Command{Use: "list", Short: "List changes, the oldest first", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		entries := []adminapi.Entry{}
-		query := url.Values{"limit": {"1000"}, "after": {strconv.FormatInt(after, 10)}}
-		if err := all(cmd.Context(), p, "/audit", query, func(page []adminapi.Entry) { entries = append(entries, page...) }); err != nil {
-			return err
-		}
-		if last > 0 && len(entries) > last {
-			entries = entries[len(entries)-last:]
-		}
-		var rows []row
-		for _, e := range entries {
-			rows = append(rows, row{strconv.FormatInt(e.Seq, 10), stamp(&e.Time), e.Who, e.From, e.Action, e.Subject})
-		}
-		return p.print(adminapi.Response[[]adminapi.Entry]{Data: entries}, row{"SEQ", "TIME", "WHO", "FROM", "ACTION", "SUBJECT"}, rows...)
-	}}
-	list.Flags().Int64Var(&after, "after", 0, "only those after this number")
-	list.Flags().IntVar(&last, "last", 0, "only the last so many")
-
-	var known, remember string
-	verify := &cobra.Command{
-		Use: "verify", Short: "Check that nothing was changed, taken out or cut off", Args: cobra.NoArgs,
-		Long: `Check that nothing was changed, taken out or cut off.
-
-The whole log is fetched and its chain of hashes worked out anew; the server checks
-the seals, and that keys and brokers are as the log says. Whoever can write into the
-store and knows the registry's secret could still make the log end earlier, or make
-another: so the head found is remembered, and the next check must come past it.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if remember == "" {
-				var err error
-				if remember, err = p.headFile(); err != nil {
-					return err
-				}
-			}
-			return p.verify(cmd, known, remember)
-		},
-	}
-	verify.Flags().StringVar(&known, "head", "", "a head known from before, SEQ:HASH (default: the remembered one)")
-	verify.Flags().StringVar(&remember, "remember", "", "file to remember the head in (default: one for each address, in your configuration directory)")
-	group.AddCommand(list, verify)
-	return group
+type auditCommands struct {
+	List   listAudit   `cmd:"" help:"List changes, the oldest first."`
+	Verify verifyAudit `cmd:"" help:"Check that no entry was changed, removed or cut off."`
 }
 
-// headFile is where the head of a registry's log is remembered.
+type listAudit struct {
+	After int64 `help:"List only entries with a higher number."`
+	Last  int   `help:"List only this many of the newest entries. 0 lists all."`
+}
+
+// Run lists the entries of the audit log.
+func (l listAudit) Run(ctx context.Context, p *program) error {
+	entries := []adminapi.Entry{}
+	query := url.Values{"limit": {auditPage}, "after": {strconv.FormatInt(l.After, 10)}}
+	err := all(ctx, p, "/audit", query, func(page []adminapi.Entry) { entries = append(entries, page...) })
+	if err != nil {
+		return err
+	}
+	if l.Last > 0 && len(entries) > l.Last {
+		entries = entries[len(entries)-l.Last:]
+	}
+	var rows []row
+	for _, e := range entries {
+		rows = append(rows, row{strconv.FormatInt(e.Seq, 10), stamp(&e.Time), e.Who, e.From, e.Action, e.Subject})
+	}
+	answer := adminapi.Response[[]adminapi.Entry]{Data: entries}
+	return p.print(answer, row{"SEQ", "TIME", "WHO", "FROM", "ACTION", "SUBJECT"}, rows...)
+}
+
+type verifyAudit struct {
+	Head     string `placeholder:"SEQ:HASH" help:"Head that the log must contain. By default the remembered one."`
+	Remember string `placeholder:"FILE" help:"File that remembers the head. By default one file for each address."`
+}
+
+// Help returns the long help of the command.
+func (verifyAudit) Help() string {
+	return `The command fetches the whole log and computes its chain of hashes again. The server
+checks the seals, and compares keys and brokers with the log.
+
+An attacker who can write to the store and knows the registry's secret can still shorten or replace the log.
+So the command remembers the last head, and the next check must find that head in the log.
+By default it does so in your configuration directory.`
+}
+
+// Run checks the audit log and remembers its head.
+func (v verifyAudit) Run(ctx context.Context, p *program) error {
+	file := v.Remember
+	if file == "" {
+		var err error
+		if file, err = p.headFile(); err != nil {
+			return err
+		}
+	}
+	known, err := knownHead(v.Head, file)
+	if err != nil {
+		return err
+	}
+	head, problems, err := checkAudit(ctx, p, known)
+	if err != nil {
+		return err
+	}
+	report := adminapi.Verification{Entries: head.Seq, Head: head.Hash, Problems: problems}
+	if len(problems) > 0 {
+		var rows []row
+		for _, problem := range problems {
+			rows = append(rows, row{problem})
+		}
+		if err := p.print(report, row{"PROBLEM"}, rows...); err != nil {
+			return err
+		}
+		return fmt.Errorf("the audit log has been tampered with or damaged: %d problems", len(problems))
+	}
+	if err := rememberHead(file, head); err != nil {
+		return err
+	}
+	since := "no earlier head is known"
+	if known.Seq > 0 {
+		since = fmt.Sprintf("it continues from entry %d, known before", known.Seq)
+	}
+	summary := fmt.Sprintf("The audit log is whole: %d entries; %s.", head.Seq, since)
+	return p.print(report, row{summary}, row{"Head: " + head.String()})
+}
+
+// checkAudit follows the whole log and returns its head and its problems. known
+// is a head that the log must contain; the zero value requires none. problems is
+// empty, not nil, for a sound log.
+func checkAudit(ctx context.Context, p *program, known adminapi.Head) (
+	head adminapi.Head, problems []string, err error,
+) {
+	found, err := call[adminapi.Verification](ctx, p, http.MethodGet, "/audit/verify", nil, nil)
+	if err != nil {
+		return head, nil, err
+	}
+	chain, met := adminapi.Follow(known), false
+	server := adminapi.Head{Seq: found.Data.Entries, Hash: found.Data.Head}
+	err = all(ctx, p, "/audit", url.Values{"limit": {auditPage}}, func(page []adminapi.Entry) {
+		for _, e := range page {
+			chain.Add(e)
+			met = met || chain.Head == server
+		}
+	})
+	if err != nil {
+		return head, nil, err
+	}
+	problems = append(append([]string{}, chain.End()...), found.Data.Problems...)
+	if !met && server.Seq > 0 {
+		problem := fmt.Sprintf("the server checked a log that ends with entry %d and sent another one", server.Seq)
+		problems = append(problems, problem)
+	}
+	return chain.Head, problems, nil
+}
+
+// headFile returns the default file that remembers the head of the registry's
+// audit log.
 func (p *program) headFile() (string, error) {
 	dir, err := configDir()
 	if err != nil {
@@ -72,69 +138,30 @@ func (p *program) headFile() (string, error) {
 	}
 	address, err := url.Parse(p.AdminURL)
 	if err != nil {
-		return "", fmt.Errorf("the address %q is none", p.AdminURL)
+		return "", fmt.Errorf("%q is not a valid address", p.AdminURL)
 	}
-	return filepath.Join(dir, "audit-head-"+strings.NewReplacer(":", "_", "/", "_").Replace(address.Host)), nil
+	host := strings.NewReplacer(":", "_", "/", "_").Replace(address.Host)
+	return filepath.Join(dir, "audit-head-"+host), nil
 }
 
-func (p *program) verify(cmd *cobra.Command, known, file string) error {
-	if known == "" {
-		text, err := os.ReadFile(file)
+// knownHead parses text, or the head remembered in file if text is empty. It
+// returns the zero value if no head is remembered.
+func knownHead(text, file string) (adminapi.Head, error) {
+	if text == "" {
+		remembered, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("read the remembered head: %w", err)
+			return adminapi.Head{}, fmt.Errorf("read the remembered head: %w", err)
 		}
-		known = strings.TrimSpace(string(text))
+		text = strings.TrimSpace(string(remembered))
 	}
-	var from adminapi.Head
-	if known != "" {
-		var err error
-		if from, err = adminapi.ParseHead(known); err != nil {
-			return err
-		}
+	if text == "" {
+		return adminapi.Head{}, nil
 	}
-	found, err := call[adminapi.Verification](cmd.Context(), p, http.MethodGet, "/audit/verify", nil, nil)
-	if err != nil {
-		return err
-	}
-	chain, met := adminapi.Follow(from), false
-	server := adminapi.Head{Seq: found.Data.Entries, Hash: found.Data.Head}
-	err = all(cmd.Context(), p, "/audit", url.Values{"limit": {"1000"}}, func(page []adminapi.Entry) {
-		for _, e := range page {
-			chain.Add(e)
-			met = met || chain.Head == server
-		}
-	})
-	if err != nil {
-		return err
-	}
-	problems := append(chain.End(), found.Data.Problems...)
-	if !met && server.Seq > 0 {
-		problems = append(problems, fmt.Sprintf("the server has checked a log that ends with entry %d, and sends another", server.Seq))
-	}
-	rows := []row{}
-	for _, problem := range problems {
-		rows = append(rows, row{problem})
-	}
-	if len(problems) > 0 {
-		report := adminapi.Verification{Entries: chain.Head.Seq, Head: chain.Head.Hash, Problems: problems}
-		if err := p.print(report, row{"PROBLEM"}, rows...); err != nil {
-			return err
-		}
-		return fmt.Errorf("the audit log is not as it was written: %d problems", len(problems))
-	}
-	if err := keep(file, chain.Head.String()); err != nil {
-		return err
-	}
-	since := "none was known before"
-	if known != "" {
-		since = "it goes on from entry " + strconv.FormatInt(from.Seq, 10) + ", known before"
-	}
-	return p.print(adminapi.Verification{Entries: chain.Head.Seq, Head: chain.Head.Hash, Problems: []string{}},
-		row{fmt.Sprintf("The audit log is whole: %d entries; %s.", chain.Head.Seq, since)}, row{"Head: " + chain.Head.String()})
+	return adminapi.ParseHead(text)
 }
 
-// keep writes a line into a file, whole or not at all.
-func keep(file, line string) error {
+// rememberHead replaces the file's content with the head, completely or not at all.
+func rememberHead(file string, head adminapi.Head) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
@@ -142,7 +169,7 @@ func keep(file, line string) error {
 	if err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
-	_, err = w.WriteString(line + "\n")
+	_, err = w.WriteString(head.String() + "\n")
 	if err := errors.Join(err, w.Sync(), w.Close(), os.Rename(w.Name(), file)); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}

@@ -1,57 +1,91 @@
 package registryctl
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
 
-	"github.com/spf13/cobra"
-
 	"asset-registry/shared/adminapi"
 )
 
-func (p *program) brokers() *cobra.Command {
-	group := newGroup("brokers", "Tenants of the registry, each with any number of keys")
-
-	var search string
-	list := &cobra.Command{Use: "list", Short: "List brokers", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		found := []adminapi.Broker{}
-		if err := all(cmd.Context(), p, "/brokers", url.Values{"q": {search}}, func(page []adminapi.Broker) { found = append(found, page...) }); err != nil {
-			return err
-		}
-		return p.printBrokers(adminapi.Response[[]adminapi.Broker]{Data: found}, found...)
-	}}
-	list.Flags().StringVar(&search, "search", "", "only those with this text in name, title or contact")
-
-	get := &cobra.Command{Use: "get NAME", Short: "Show a broker", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		return p.oneBroker(cmd, http.MethodGet, "/brokers/"+url.PathEscape(args[0]), nil)
-	}}
-
-	var settings adminapi.BrokerSettings
-	create := &cobra.Command{Use: "create NAME", Short: "Make a broker; assets will have the name as their owner", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		return p.oneBroker(cmd, http.MethodPost, "/brokers", adminapi.NewBroker{Name: args[0], BrokerSettings: settings})
-	}}
-	change := &cobra.Command{Use: "change NAME", Short: "Change what is said of a broker, or block it with all its keys", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		patch := map[string]any{}
-		for name, value := range map[string]any{"title": settings.Title, "contact": settings.Contact, "blocked": settings.Blocked} {
-			if cmd.Flags().Changed(name) {
-				patch[name] = value
-			}
-		}
-		return p.oneBroker(cmd, http.MethodPatch, "/brokers/"+url.PathEscape(args[0]), patch)
-	}}
-	for _, cmd := range []*cobra.Command{create, change} {
-		cmd.Flags().StringVar(&settings.Title, "title", "", "full name")
-		cmd.Flags().StringVar(&settings.Contact, "contact", "", "whom to ask")
-	}
-	change.Flags().BoolVar(&settings.Blocked, "blocked", false, "none of its keys is good while it is blocked (--blocked=false: they are again)")
-
-	group.AddCommand(list, get, create, change)
-	return group
+type brokerCommands struct {
+	List   listBrokers  `cmd:"" help:"List brokers."`
+	Get    getBroker    `cmd:"" help:"Show a broker."`
+	Create createBroker `cmd:"" help:"Create a broker. Its name becomes the owner of its assets and cannot change."`
+	Change changeBroker `cmd:"" help:"Change a broker, block it, or unblock it."`
 }
 
-func (p *program) oneBroker(cmd *cobra.Command, method, path string, question any) error {
-	answer, err := call[adminapi.Broker](cmd.Context(), p, method, path, nil, question)
+// brokerName is the argument of commands about one broker.
+type brokerName struct {
+	Name string `arg:"" help:"Name of the broker."`
+}
+
+func (b brokerName) path() string { return "/brokers/" + url.PathEscape(b.Name) }
+
+type listBrokers struct {
+	Search string `help:"List only brokers with this text in name, title or contact."`
+}
+
+// Run lists brokers.
+func (l listBrokers) Run(ctx context.Context, p *program) error {
+	found := []adminapi.Broker{}
+	err := all(ctx, p, "/brokers", url.Values{"q": {l.Search}}, func(page []adminapi.Broker) {
+		found = append(found, page...)
+	})
+	if err != nil {
+		return err
+	}
+	return p.printBrokers(adminapi.Response[[]adminapi.Broker]{Data: found}, found...)
+}
+
+type getBroker struct {
+	brokerName `embed:""`
+}
+
+// Run shows a broker.
+func (g getBroker) Run(ctx context.Context, p *program) error {
+	return p.oneBroker(ctx, http.MethodGet, g.path(), nil)
+}
+
+type createBroker struct {
+	brokerName `embed:""`
+	Title      string `help:"Full name."`
+	Contact    string `help:"Person or address to contact."`
+}
+
+// Run creates a broker.
+func (c createBroker) Run(ctx context.Context, p *program) error {
+	settings := adminapi.BrokerSettings{Title: c.Title, Contact: c.Contact}
+	return p.oneBroker(ctx, http.MethodPost, "/brokers", adminapi.NewBroker{Name: c.Name, BrokerSettings: settings})
+}
+
+// changeBroker has a nil field for each flag that is not given.
+type changeBroker struct {
+	brokerName `embed:""`
+	Title      *string `help:"Full name."`
+	Contact    *string `help:"Person or address to contact."`
+	Blocked    *bool   `help:"Refuse all keys of the broker. --blocked=false accepts them again."`
+}
+
+// Run changes the fields that are given.
+func (c changeBroker) Run(ctx context.Context, p *program) error {
+	patch := map[string]any{}
+	if c.Title != nil {
+		patch["title"] = *c.Title
+	}
+	if c.Contact != nil {
+		patch["contact"] = *c.Contact
+	}
+	if c.Blocked != nil {
+		patch["blocked"] = *c.Blocked
+	}
+	return p.oneBroker(ctx, http.MethodPatch, c.path(), patch)
+}
+
+// oneBroker makes a call that returns a broker, and prints the broker.
+func (p *program) oneBroker(ctx context.Context, method, path string, body any) error {
+	answer, err := call[adminapi.Broker](ctx, p, method, path, nil, body)
 	if err != nil {
 		return err
 	}

@@ -21,17 +21,18 @@ const (
 	maxAnswer   = 64 << 20 // bytes
 )
 
-// errNoKey is returned by calls that need a key, when there is none.
-var errNoKey = errors.New("no API key: give one in the config file, in the environment or as a flag (registryctl --help)")
+// errNoKey is returned for a request that needs an API key when none is set.
+var errNoKey = errors.New("no API key: set one in the config file, the environment or a flag (registryctl --help)")
 
-// send makes a request and returns the body of the answer, or as an error what
-// the registry says is wrong.
+// send makes a request and returns the body of the answer. For a status of 400
+// or more, the error holds the registry's description. key may be empty, header
+// and body nil.
 func send(ctx context.Context, method, address, key string, header http.Header, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("the address %q is none", address)
+		return nil, fmt.Errorf("%q is not a valid address", address)
 	}
 	for name, values := range header {
 		req.Header[name] = values
@@ -49,34 +50,42 @@ func send(ctx context.Context, method, address, key string, header http.Header, 
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("the answer broke off: %w", err)
+		return nil, fmt.Errorf("the answer ended early: %w", err)
 	}
 	if resp.StatusCode < http.StatusBadRequest {
 		return text, nil
 	}
-	var failure struct{ Errors []fault.Detail }
-	if err := json.Unmarshal(text, &failure); err != nil || len(failure.Errors) == 0 {
-		return nil, fmt.Errorf("answered %s, by something that is not the registry", resp.Status)
-	}
-	said := make([]string, len(failure.Errors))
-	for i, d := range failure.Errors {
-		said[i] = fmt.Sprintf("%s %s: %s", d.Location, d.Name, d.Description)
-	}
-	return nil, fmt.Errorf("%s: %s", resp.Status, strings.Join(said, "; "))
+	return nil, refusal(resp.Status, text)
 }
 
-// call calls the admin API. The question is sent as JSON unless it is nil.
-func call[T any](ctx context.Context, p *program, method, path string, query url.Values, question any) (answer adminapi.Response[T], err error) {
+// refusal describes an answer with an error status.
+func refusal(status string, text []byte) error {
+	var answer struct{ Errors []fault.Detail }
+	if err := json.Unmarshal(text, &answer); err != nil || len(answer.Errors) == 0 {
+		return fmt.Errorf("the server answers %s and is not the registry: check the address", status)
+	}
+	details := make([]string, len(answer.Errors))
+	for i, d := range answer.Errors {
+		details[i] = fmt.Sprintf("%s %s: %s", d.Location, d.Name, d.Description)
+	}
+	return fmt.Errorf("%s: %s", status, strings.Join(details, "; "))
+}
+
+// call calls the admin API. body is sent as JSON; nil sends no body.
+func call[T any](ctx context.Context, p *program, method, path string, query url.Values, body any) (
+	answer adminapi.Response[T], err error,
+) {
 	if p.AdminKey == "" {
 		return answer, errNoKey
 	}
-	var body []byte
-	if question != nil {
-		if body, err = json.Marshal(adminapi.Request[any]{Data: question}); err != nil {
-			return answer, fmt.Errorf("encode question: %w", err)
+	var encoded []byte
+	if body != nil {
+		if encoded, err = json.Marshal(adminapi.Request[any]{Data: body}); err != nil {
+			return answer, fmt.Errorf("encode request: %w", err)
 		}
 	}
-	text, err := send(ctx, method, strings.TrimSuffix(p.AdminURL, "/")+adminapi.Prefix+path+"?"+query.Encode(), p.AdminKey, nil, body)
+	address := strings.TrimSuffix(p.AdminURL, "/") + adminapi.Prefix + path + "?" + query.Encode()
+	text, err := send(ctx, method, address, p.AdminKey, nil, encoded)
 	if err != nil {
 		return answer, err
 	}
@@ -86,7 +95,8 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 	return answer, nil
 }
 
-// all calls for every page of a list.
+// all reads a list page by page, from the first page to the last, and calls visit
+// for each page. It sets "after" in query.
 func all[T any](ctx context.Context, p *program, path string, query url.Values, visit func([]T)) error {
 	for {
 		page, err := call[[]T](ctx, p, http.MethodGet, path, query, nil)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// row is a line of a table.
+// row is one line of a table.
 type row []string
 
-// print prints an answer as JSON, or as a table.
+// print prints an answer as JSON, or the rows as a table.
 func (p *program) print(answer any, header row, rows ...row) error {
 	if p.output == asJSON {
 		encoder := json.NewEncoder(p.out)
@@ -33,7 +33,7 @@ func (p *program) print(answer any, header row, rows ...row) error {
 	return w.Flush()
 }
 
-// plain is a text without what a terminal would take for a command.
+// plain replaces control characters, so that a terminal does not interpret them.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -43,7 +43,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// note prints a line to a person; there is none in JSON.
+// note prints a line with a table. JSON output has no notes.
 func (p *program) note(format string, args ...any) error {
 	if p.output == asJSON {
 		return nil
@@ -52,6 +52,7 @@ func (p *program) note(format string, args ...any) error {
 	return err
 }
 
+// stamp formats a time in UTC, "" for nil and the zero time.
 func stamp(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return ""

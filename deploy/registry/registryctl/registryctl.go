@@ -1,142 +1,138 @@
-// Package registryctl is the command line of those who administer the registry,
-// and of brokers: a client of the admin API and of the public one.
+// Package registryctl is the command-line client of the registry. Operators use
+// it to call the admin API, brokers to read and write assets. Its commands print
+// tables or JSON.
 package registryctl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"strings"
 
-	"github.com/goccy/go-yaml"
-	"github.com/spf13/cobra"
+	"github.com/alecthomas/kong"
+
+	"asset-registry/shared/config"
 )
 
-// settings are what every command needs; the later of these win: defaults, the
-// config file, the environment, flags.
-type settings struct {
-	URL      string `yaml:"url"`
-	Key      string `yaml:"key"`
-	AdminURL string `yaml:"admin-url"`
-	AdminKey string `yaml:"admin-key"`
-}
-
-// program is what the commands share.
+// program holds the resolved settings and the streams that commands use.
 type program struct {
 	in     io.Reader
 	out    io.Writer
-	env    func(string) string
 	config string
 	output string
-	flags  settings
 	settings
 }
 
-// The formats of output.
+// The output formats.
 const (
 	asTable = "table"
 	asJSON  = "json"
 )
 
-// New returns the command with all its subcommands.
-func New(in io.Reader, out io.Writer, env func(string) string) *cobra.Command {
-	p := &program{in: in, out: out, env: env}
-	root := &cobra.Command{
-		Use:   "registryctl",
-		Short: "Administer the asset registry, and work with its assets",
-		Long: `Administer the asset registry, and work with its assets.
+// commands declares the flags and commands. Config and Output are valid with
+// every command.
+type commands struct {
+	Config string `placeholder:"FILE" help:"YAML file with addresses and keys, of mode 0600."`
+	Output string `short:"o" default:"table" complete:"table,json" help:"Output format: table or json."`
 
-Addresses and API keys come from flags, from the environment (REGISTRYCTL_URL,
-REGISTRYCTL_KEY, REGISTRYCTL_ADMIN_URL, REGISTRYCTL_ADMIN_KEY) or from a YAML file
-with url, key, admin-url and admin-key that nobody else may read. Who lists
-processes sees flags: keys are better kept in the file.`,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return p.load() },
-	}
-	root.SetOut(out)
-	flags := root.PersistentFlags()
-	flags.StringVar(&p.config, "config", "", "YAML file with addresses and keys, of mode 0600 (default: registryctl/config.yaml in your configuration directory)")
-	flags.StringVarP(&p.output, "output", "o", asTable, "how to print: table or json")
-	flags.StringVar(&p.flags.URL, "url", "", "address of the registry (default http://127.0.0.1:8080)")
-	flags.StringVar(&p.flags.Key, "key", "", "API key for assets")
-	flags.StringVar(&p.flags.AdminURL, "admin-url", "", "address of the admin API (default http://127.0.0.1:8079)")
-	flags.StringVar(&p.flags.AdminKey, "admin-key", "", "API key for the admin API")
-	if err := root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{asTable, asJSON}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // there is no such flag: a mistake in the name
-	}
-	root.AddCommand(p.brokers(), p.keys(), p.audit(), p.assets())
-	return root
+	Settings settings             `embed:""`
+	Print    config.PrintSettings `name:"print-settings" hidden:"" help:"Print every setting as JSON and exit."`
+
+	Assets     assetCommands    `cmd:"" help:"Read and write assets."`
+	Audit      auditCommands    `cmd:"" help:"Read and check the audit log of brokers and keys."`
+	Brokers    brokerCommands   `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
+	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
+	Completion completionScript `cmd:"" help:"Print a completion script for your shell."`
+	Help       help             `cmd:"" passthrough:"" help:"Print the help of a command."`
+	Complete   complete         `cmd:"" passthrough:"" hidden:"" name:"__complete"`
 }
 
-// newGroup is a command that has others, and does nothing by itself.
-func newGroup(name, short string) *cobra.Command {
-	return &cobra.Command{Use: name, Short: short, RunE: func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("there is no command %q of %s (registryctl %s --help)", args[0], name, name)
-		}
-		return cmd.Help()
-	}}
-}
+const description = `Administer the asset registry, and read and write its assets.
 
-// load finds out where to call and as whom.
-func (p *program) load() error {
-	if p.output != asTable && p.output != asJSON {
-		return fmt.Errorf("--output is %s or %s, not %q", asTable, asJSON, p.output)
-	}
-	p.settings = settings{URL: "http://127.0.0.1:8080", AdminURL: "http://127.0.0.1:8079"}
-	file, err := p.readConfig()
+Addresses and API keys come from flags, from the environment (REGISTRYCTL_URL, REGISTRYCTL_KEY,
+REGISTRYCTL_ADMIN_URL, REGISTRYCTL_ADMIN_KEY), or from a YAML file with url, key, admin-url and admin-key.
+Flags override the environment, and the environment overrides the file. The default file is
+registryctl/config.yaml in your configuration directory. Only you may have access to it.
+Keep keys in the file: every user of the machine can see flags in the process list.`
+
+// Run parses args, which exclude the program's name, and runs the command. Without
+// a command, or with the name of a group only, it prints help. --help prints help
+// and exits the process with 0.
+func Run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	var c commands
+	parser, err := newParser(&c, out)
 	if err != nil {
 		return err
 	}
-	environment := settings{p.env("REGISTRYCTL_URL"), p.env("REGISTRYCTL_KEY"), p.env("REGISTRYCTL_ADMIN_URL"), p.env("REGISTRYCTL_ADMIN_KEY")}
-	for _, more := range []settings{file, environment, p.flags} {
-		for _, s := range []struct{ to, from *string }{{&p.URL, &more.URL}, {&p.Key, &more.Key}, {&p.AdminURL, &more.AdminURL}, {&p.AdminKey, &more.AdminKey}} {
-			if *s.from != "" {
-				*s.to = *s.from
-			}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return explain(err)
+	}
+	if err := missingValue(parsed, args); err != nil {
+		return err
+	}
+	p := &program{in: in, out: out}
+	if err := p.load(c); err != nil {
+		return err
+	}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	return parsed.Run(p)
+}
+
+func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
+	parser, err := kong.New(c,
+		kong.Name("registryctl"),
+		kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, NoAppDescFormat: true}),
+		kong.WithHyphenPrefixedParameters(true), // an offset or a token may start with a hyphen
+		kong.Writers(out, out),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("declare commands: %w", err)
+	}
+	return parser, nil
+}
+
+// explain handles a parser's error. If the command line names a group without a
+// command, explain prints the group's help and returns nil. If a command lacks
+// its argument, the error names the argument.
+func explain(err error) error {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) || parse.Context.Error != nil { // Context.Error: a word is wrong, none is missing
+		return err
+	}
+	node := parse.Context.Selected()
+	if node == nil || len(node.Children) > 0 {
+		return parse.Context.PrintUsage(false)
+	}
+	for _, argument := range node.Positional {
+		if argument.Required && !argument.Set {
+			return fmt.Errorf("%s takes 1 argument: %s", parse.Context.Command(), strings.ToUpper(argument.Name))
 		}
+	}
+	return err
+}
+
+// missingValue returns an error if the last word is a flag that lacks its value.
+// Kong takes the value as "", because values may start with a hyphen.
+func missingValue(parsed *kong.Context, args []string) error {
+	flag := parsed.Path[len(parsed.Path)-1].Flag
+	if flag == nil || flag.IsBool() {
+		return nil
+	}
+	if last := args[len(args)-1]; last == "--"+flag.Name || last == "-"+string(flag.Short) {
+		return fmt.Errorf("%s needs a value", last)
 	}
 	return nil
 }
 
-// configDir is where files of ours are, unless they are named.
-func configDir() (string, error) {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", fmt.Errorf("find your configuration directory: %w", err)
-	}
-	return filepath.Join(dir, "registryctl"), nil
+type help struct {
+	Command []string `arg:"" optional:"" help:"The command."`
 }
 
-func (p *program) readConfig() (s settings, err error) {
-	path := p.config
-	if path == "" {
-		dir, err := configDir()
-		if err != nil {
-			return s, nil // there is no such directory for who has no home: nothing is configured
-		}
-		path = filepath.Join(dir, "config.yaml")
-	}
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) && p.config == "" {
-		return s, nil
-	}
-	if err != nil {
-		return s, fmt.Errorf("read config file: %w", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return s, fmt.Errorf("read config file: %w", err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return s, fmt.Errorf("config file %s may be used by others (mode %04o), and holds keys: chmod 600 %s", path, mode, path)
-	}
-	if err := yaml.NewDecoder(file, yaml.DisallowUnknownField()).Decode(&s); err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
-		return s, fmt.Errorf("config file %s: it may hold url, key, admin-url and admin-key, and nothing else", path) // the error would quote the file
-	}
-	return s, nil
+// Run prints the help and exits the process.
+func (h help) Run(parsed *kong.Context) error {
+	_, err := parsed.Kong.Parse(append(h.Command, "--help"))
+	return err
 }

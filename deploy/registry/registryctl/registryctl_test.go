@@ -1,64 +1,86 @@
 package registryctl
 
 import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheLaterOfFileEnvironmentAndFlagsWins(t *testing.T) {
+func TestFlagsOverrideTheEnvironmentAndTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("url: http://file\nkey: file\nadmin-url: http://file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	environment := map[string]string{"REGISTRYCTL_KEY": "environment", "REGISTRYCTL_ADMIN_URL": "http://environment"}
-	p := &program{config: file, output: asTable, env: func(name string) string { return environment[name] }, flags: settings{AdminURL: "http://flag"}}
-	if err := p.load(); err != nil {
+	t.Setenv("REGISTRYCTL_KEY", "environment")
+	t.Setenv("REGISTRYCTL_ADMIN_URL", "http://environment")
+	var c commands
+	parser, err := newParser(&c, io.Discard)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (settings{URL: "http://file", Key: "environment", AdminURL: "http://flag"}); p.settings != want {
-		t.Errorf("got %+v, want %+v", p.settings, want)
+	if _, err := parser.Parse([]string{"--config", file, "--admin-url", "http://flag", "keys", "list"}); err != nil {
+		t.Fatal(err)
+	}
+	p := &program{}
+	if err := p.load(c); err != nil {
+		t.Fatal(err)
+	}
+	want := settings{URL: "http://file", Key: "environment", AdminURL: "http://flag"}
+	if diff := cmp.Diff(want, p.settings); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
 	}
 }
 
 func TestParseLimits(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name  string
 		texts []string
-		want  map[string]map[string]int64 // nil: it is refused
+		want  map[string]map[string]int64 // nil: an error
 	}{
-		"two of a class": {[]string{"write:1s=5", "write:1m=100"}, map[string]map[string]int64{"write": {"1s": 5, "1m": 100}}},
-		"none":           {[]string{"none"}, map[string]map[string]int64{}},
-		"no number":      {[]string{"write:1s=many"}, nil},
-		"no window":      {[]string{"write=5"}, nil},
-		"nothing":        {[]string{""}, nil},
+		{"two of a class", []string{"write:1s=5", "write:1m=100"},
+			map[string]map[string]int64{"write": {"1s": 5, "1m": 100}}},
+		{"none", []string{"none"}, map[string]map[string]int64{}},
+		{"no number", []string{"write:1s=many"}, nil},
+		{"no window", []string{"write=5"}, nil},
+		{"an empty text", []string{""}, nil},
 	} {
-		if got, err := parseLimits(c.texts); (err == nil) != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: got %v, %v", name, got, err)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, err := parseLimits(c.texts)
+			if (err != nil) != (c.want == nil) {
+				t.Errorf("got error %v, want one: %v", err, c.want == nil)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("limits (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
 func TestParseEnd(t *testing.T) {
-	for text, want := range map[string]time.Time{"2027-01-31T02:00:00+02:00": time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)} {
-		if got, err := parseEnd(text); err != nil || got != want {
-			t.Errorf("%s: got %v, %v", text, got, err)
-		}
+	want := time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)
+	if got, err := parseEnd("2027-01-31T02:00:00+02:00"); err != nil || got != want {
+		t.Errorf("a time: got %v, %v, want %v", got, err, want)
 	}
 	if got, err := parseEnd("never"); got != nil || err != nil {
-		t.Errorf("never: got %v, %v", got, err)
+		t.Errorf("never: got %v, %v, want nil", got, err)
 	}
 	if got, err := parseEnd("1h"); err != nil || time.Until(got.(time.Time)).Round(time.Minute) != time.Hour {
-		t.Errorf("in an hour: got %v, %v", got, err)
+		t.Errorf("1h: got %v, %v, want an hour from now", got, err)
 	}
-	if _, err := parseEnd("tomorrow"); err == nil {
-		t.Error("tomorrow was taken")
+	if got, err := parseEnd("tomorrow"); err == nil {
+		t.Errorf("tomorrow: got %v, want an error", got)
 	}
 }
 
-func TestATerminalIsNotTold(t *testing.T) {
+func TestPrintReplacesControlCharacters(t *testing.T) {
 	var out strings.Builder
 	p := &program{out: &out, output: asTable}
 	if err := p.print(nil, row{"NAME"}, row{"\x1b[31mred\tТОВ\u009b"}, row{""}); err != nil {
@@ -66,5 +88,132 @@ func TestATerminalIsNotTold(t *testing.T) {
 	}
 	if got, want := out.String(), "NAME\n?[31mred?ТОВ?\n-\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// adminAPI answers every request with text and returns the flags to call it.
+func adminAPI(t *testing.T, text string) (flags []string, requests *[]string) {
+	requests = &[]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		*requests = append(*requests, r.Method+" "+r.URL.Path+" "+string(body))
+		io.WriteString(w, text)
+	}))
+	t.Cleanup(server.Close)
+	return []string{"--admin-url", server.URL, "--admin-key", "secret"}, requests
+}
+
+// run runs a command line without an environment and without a config file.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	var out strings.Builder
+	err := Run(context.Background(), args, strings.NewReader(""), &out)
+	return out.String(), err
+}
+
+func TestAnUnfinishedCommandLinePrintsHelp(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no command", nil, "keys <command>"},
+		{"a group", []string{"keys"}, "keys rotate <id>"},
+		{"a group and a flag", []string{"keys", "--url", "http://x"}, "keys rotate <id>"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := run(t, c.args...); err != nil || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, %v, want it to contain %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no argument", []string{"keys", "get"}, "keys get takes 1 argument: ID"},
+		{"two arguments", []string{"keys", "get", "a", "b"}, "unexpected argument b"},
+		{"an unknown command", []string{"keys", "dance"}, "dance"},
+		{"an unknown flag", []string{"keys", "list", "--dance"}, "--dance"},
+		{"a flag without a value", []string{"keys", "list", "--search"}, "--search needs a value"},
+		{"a short flag without a value", []string{"keys", "list", "-o"}, "-o needs a value"},
+		{"an unknown output format", []string{"keys", "list", "-o", "xml"}, "table or json"},
+		{"a missing flag", []string{"assets", "create"}, "--file"},
+		{"no admin key", []string{"keys", "list"}, "no API key"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := run(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %q, %v, want an error with %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+func TestCommandsSendOnlyTheGivenFlags(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"a new key has defaults", []string{"keys", "create", "--broker", "acme"},
+			`POST /admin/v1/keys {"data":{"broker":"acme","levels":"1234","name":"","role":"broker"}}`},
+		{"a new operator has no levels", []string{"keys", "create", "--role", "operator", "--name", "-n"},
+			`POST /admin/v1/keys {"data":{"broker":"","name":"-n","role":"operator"}}`},
+		{"a change of lists", []string{"keys", "change", "k/1", "--limit", "none", "--allow", "any", "--expires", "never"},
+			`PATCH /admin/v1/keys/k/1 {"data":{"allow":null,"expires":null,"limits":{}}}`},
+		{"a change to an empty text", []string{"keys", "change", "k", "--name", "", "--test=false"},
+			`PATCH /admin/v1/keys/k {"data":{"name":"","test":false}}`},
+		{"repeated flags with commas", []string{"keys", "change", "k", "--allow", "a,b", "--allow", "c"},
+			`PATCH /admin/v1/keys/k {"data":{"allow":["a,b","c"]}}`},
+		{"an unblocked broker", []string{"brokers", "change", "acme", "--blocked=false", "--contact", ""},
+			`PATCH /admin/v1/brokers/acme {"data":{"blocked":false,"contact":""}}`},
+		{"a rotation", []string{"keys", "rotate", "k", "--grace", "24h"},
+			`POST /admin/v1/keys/k/rotate {"data":{"grace":"24h0m0s"}}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			flags, requests := adminAPI(t, `{"data":{}}`)
+			if _, err := run(t, append(flags, c.args...)...); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{c.want}, *requests); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestComplete(t *testing.T) {
+	flags, _ := adminAPI(t, `{"data":[{"id":"key-1","broker":"acme","name":"first"},{"id":"$(rm)"},{"id":"other"}]}`)
+	for _, c := range []struct {
+		name  string
+		words []string
+		want  string
+	}{
+		{"commands", []string{"k"}, "keys\tManage API keys.\n"},
+		{"subcommands", []string{"keys", "ro"},
+			"rotate\tGive a key a new secret and print it. The secret cannot be shown again.\n"},
+		{"flags", []string{"keys", "list", "--st"},
+			"--state\tList only keys in this state: active, expired, revoked or blocked.\n"},
+		{"values of a flag", []string{"-o", ""}, "table\t\njson\t\n"},
+		{"key ids that need no quotes", append(flags, "keys", "get", ""), "key-1\tacme first\nother\t \n"},
+		{"key ids by their beginning", append(flags, "keys", "get", "key"), "key-1\tacme first\n"},
+		{"no second key id", append(flags, "keys", "get", "key-1", ""), ""},
+		{"no value of a free flag", []string{"keys", "list", "--search", ""}, ""},
+		{"nothing after a mistake", []string{"dance", ""}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := run(t, append([]string{"__complete"}, c.words...)...)
+			if err != nil || got != c.want {
+				t.Errorf("got %q, %v, want %q", got, err, c.want)
+			}
+		})
 	}
 }

@@ -6,19 +6,11 @@ package docs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
-	"asset-registry/deploy/registry/registryctl"
 	"asset-registry/shared/config"
 )
 
@@ -37,7 +29,7 @@ Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
 `
 
 // programs are the programs in the order of the document.
-var programs = []string{"registry", "gateway", "assetsvc", "authsvc"}
+var programs = []string{"registry", "gateway", "assetsvc", "authsvc", "registryctl"}
 
 // Configuration returns the text of docs/configuration.md for the programs in the
 // directory bin.
@@ -55,11 +47,6 @@ func Configuration(ctx context.Context, bin string) (string, error) {
 		}
 		write(&b, p)
 	}
-	tool, err := ofRegistryctl()
-	if err != nil {
-		return "", err
-	}
-	write(&b, tool)
 	return b.String(), nil
 }
 
@@ -155,54 +142,4 @@ func fold(first, next, text string) string {
 		line += word
 	}
 	return strings.Join(append(lines, line), "\n")
-}
-
-// ofRegistryctl describes registryctl, whose flags are cobra's.
-func ofRegistryctl() (config.Program, error) {
-	asked := map[string]bool{}
-	root := registryctl.New(strings.NewReader(""), io.Discard, func(name string) string {
-		asked[name] = true
-		return ""
-	})
-	empty, err := os.CreateTemp("", "registryctl")
-	if err != nil {
-		return config.Program{}, fmt.Errorf("make a file for registryctl: %w", err)
-	}
-	defer os.Remove(empty.Name())
-	if err := errors.Join(empty.Close(), root.PersistentFlags().Set("config", empty.Name()), root.PersistentPreRunE(root, nil)); err != nil {
-		return config.Program{}, fmt.Errorf("have registryctl read its environment: %w", err)
-	}
-	p := config.Program{Name: root.Name(), Help: root.Short + "."}
-	p.Commands = append(p.Commands, config.Command{Settings: settingsOf(root.PersistentFlags(), asked)})
-	p.Commands = append(p.Commands, commandsOf(root, "")...)
-	return p, nil
-}
-
-// commandsOf returns the commands below a command that do something.
-func commandsOf(of *cobra.Command, path string) (all []config.Command) {
-	for _, c := range of.Commands() {
-		name := strings.TrimSpace(path + " " + c.Name())
-		if c.HasSubCommands() {
-			all = append(all, commandsOf(c, name)...)
-			continue
-		}
-		all = append(all, config.Command{Name: name, Help: sentence(c.Short), Settings: settingsOf(c.LocalNonPersistentFlags(), nil)})
-	}
-	return all
-}
-
-// settingsOf returns flags as settings. Asked has the environment variables that
-// the program reads.
-func settingsOf(flags *pflag.FlagSet, asked map[string]bool) (all []config.Setting) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		s := config.Setting{Name: f.Name, Type: f.Value.Type(), Default: f.DefValue, Help: f.Usage}
-		if slices.Contains([]string{"[]", "false", "0", "0s"}, s.Default) {
-			s.Default = ""
-		}
-		if env := "REGISTRYCTL_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")); asked[env] {
-			s.Env = env
-		}
-		all = append(all, s)
-	})
-	return all
 }

@@ -1,5 +1,5 @@
-// Command registryctl administers the asset registry, and reads and writes
-// assets, from the command line.
+// Command registryctl is the command-line client of the registry: it calls the
+// admin API, and reads and writes assets.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := registryctl.New(os.Stdin, os.Stdout, os.Getenv).ExecuteContext(ctx); err != nil {
+	if err := registryctl.Run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "registryctl:", err)
 		os.Exit(1)
 	}

@@ -1,0 +1,202 @@
+package registryctl
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"asset-registry/shared/adminapi"
+)
+
+// completionScript prints a shell script. The script calls `registryctl
+// __complete` with the words of the command line up to the cursor.
+type completionScript struct {
+	Bash bashScript `cmd:"" help:"Print the script for bash. To load it: source <(registryctl completion bash)"`
+	Fish fishScript `cmd:"" help:"Print the script for fish. To load it: registryctl completion fish | source"`
+	Zsh  zshScript  `cmd:"" help:"Print the script for zsh. To load it: source <(registryctl completion zsh)"`
+}
+
+type (
+	bashScript struct{}
+	fishScript struct{}
+	zshScript  struct{}
+)
+
+// Run prints the script. It avoids compgen -W, which would expand $(...) in a
+// candidate.
+func (bashScript) Run(p *program) error {
+	return p.script(`_registryctl() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("${line%%$'\t'*}")
+  done < <("$1" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -F _registryctl registryctl
+`)
+}
+
+// Run prints the script.
+func (fishScript) Run(p *program) error {
+	return p.script(`function __registryctl
+  set -l words (commandline -opc)
+  set -l found ($words[1] __complete $words[2..-1] (commandline -ct) 2>/dev/null)
+  if count $found >/dev/null
+    printf '%s\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c registryctl -f -a '(__registryctl)'
+`)
+}
+
+// Run prints the script.
+func (zshScript) Run(p *program) error {
+	return p.script(`#compdef registryctl
+_registryctl() {
+  local -a found
+  found=("${(@f)$("$words[1]" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ -z "$found" ]]; then
+    _files
+    return
+  fi
+  found=("${(@)found//:/\\:}")
+  found=("${(@)found/$'\t'/:}")
+  _describe registryctl found
+}
+if [[ "$funcstack[1]" == _registryctl ]]; then
+  _registryctl "$@"
+else
+  compdef _registryctl registryctl
+fi
+`)
+}
+
+func (p *program) script(text string) error {
+	_, err := io.WriteString(p.out, text)
+	return err
+}
+
+// complete prints the words that can follow on a command line, each with a tab
+// and a description. It prints nothing where it knows of none; the shell then
+// offers file names.
+type complete struct {
+	Words []string `arg:"" optional:"" help:"Words of the command line. The last one is incomplete, or empty."`
+}
+
+// Run prints the candidates for the last word.
+func (c complete) Run(ctx context.Context, p *program) error {
+	if len(c.Words) == 0 {
+		return nil
+	}
+	last := len(c.Words) - 1
+	for _, candidate := range p.candidates(ctx, c.Words[:last], c.Words[last]) {
+		if !strings.HasPrefix(candidate.word, c.Words[last]) {
+			continue
+		}
+		if _, err := fmt.Fprintf(p.out, "%s\t%s\n", candidate.word, plain(candidate.description)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type candidate struct{ word, description string }
+
+// candidates returns the words that can follow words. partial is the beginning of
+// the next word; only its first hyphen matters here.
+func (p *program) candidates(ctx context.Context, words []string, partial string) []candidate {
+	var typed commands
+	parser, err := newParser(&typed, io.Discard)
+	if err != nil {
+		return nil
+	}
+	line, err := kong.Trace(parser, words)
+	if err != nil || line.Error != nil {
+		return nil
+	}
+	if missingValue(line, words) != nil {
+		return flagValues(line.Path[len(line.Path)-1].Flag)
+	}
+	if strings.HasPrefix(partial, "-") {
+		return flagNames(line.Flags())
+	}
+	node := parser.Model.Node
+	if selected := line.Selected(); selected != nil {
+		node = selected
+	}
+	if found := subcommands(node); found != nil {
+		return found
+	}
+	if len(node.Positional) == 0 || node.Positional[0].Active || node.Positional[0].Tag.Get("complete") != "keys" {
+		return nil
+	}
+	if line.Reset() != nil { // sets defaults and the environment
+		return nil
+	}
+	if _, err := line.Apply(); err != nil {
+		return nil
+	}
+	return p.keyIDs(ctx, typed)
+}
+
+// flagValues returns the values that the flag declares.
+func flagValues(flag *kong.Flag) (found []candidate) {
+	if !flag.Tag.Has("complete") {
+		return nil
+	}
+	for value := range strings.SplitSeq(flag.Tag.Get("complete"), ",") {
+		found = append(found, candidate{value, ""})
+	}
+	return found
+}
+
+func flagNames(flags []*kong.Flag) (found []candidate) {
+	for _, flag := range flags {
+		if !flag.Hidden {
+			found = append(found, candidate{"--" + flag.Name, flag.Help})
+		}
+	}
+	return found
+}
+
+func subcommands(node *kong.Node) (found []candidate) {
+	for _, child := range node.Children {
+		if !child.Hidden {
+			found = append(found, candidate{child.Name, child.Help})
+		}
+	}
+	return found
+}
+
+// completable matches ids that mean the same unquoted in every shell.
+var completable = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// keyIDs returns the ids of all keys. typed is the completed command line. Without
+// --config in it, the file of this process is read.
+func (p *program) keyIDs(ctx context.Context, typed commands) (found []candidate) {
+	if typed.Config == "" {
+		typed.Config = p.config
+	}
+	asked := &program{}
+	if asked.load(typed) != nil {
+		return nil // a shell has no place for an error
+	}
+	err := all(ctx, asked, "/keys", url.Values{}, func(page []adminapi.Key) {
+		for _, k := range page {
+			if completable.MatchString(k.ID) {
+				found = append(found, candidate{k.ID, k.Broker + " " + k.Name})
+			}
+		}
+	})
+	if err != nil {
+		return nil // as above
+	}
+	return found
+}

@@ -1,0 +1,101 @@
+package registryctl
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/goccy/go-yaml"
+)
+
+// settings are the addresses and API keys of the registry. Empty fields are not
+// set.
+type settings struct {
+	URL string `yaml:"url" env:"REGISTRYCTL_URL" help:"Address of the registry, by default http://127.0.0.1:8080."`
+	Key string `yaml:"key" env:"REGISTRYCTL_KEY" help:"API key for assets."`
+
+	AdminURL string `yaml:"admin-url" env:"REGISTRYCTL_ADMIN_URL" help:"Admin API, by default http://127.0.0.1:8079."`
+	AdminKey string `yaml:"admin-key" env:"REGISTRYCTL_ADMIN_KEY" help:"API key for the admin API."`
+}
+
+// override sets the fields that are set in more.
+func (s *settings) override(more settings) {
+	for _, field := range []struct {
+		to   *string
+		from string
+	}{
+		{&s.URL, more.URL},
+		{&s.Key, more.Key},
+		{&s.AdminURL, more.AdminURL},
+		{&s.AdminKey, more.AdminKey},
+	} {
+		if field.from != "" {
+			*field.to = field.from
+		}
+	}
+}
+
+// load resolves the settings. c holds the flags, and the environment for flags that
+// are not given: both override the config file, and the file overrides the defaults.
+func (p *program) load(c commands) error {
+	p.config, p.output = c.Config, c.Output
+	if p.output != asTable && p.output != asJSON {
+		return fmt.Errorf("--output must be %s or %s, got %q", asTable, asJSON, p.output)
+	}
+	file, err := p.readConfig()
+	if err != nil {
+		return err
+	}
+	p.settings = settings{URL: "http://127.0.0.1:8080", AdminURL: "http://127.0.0.1:8079"}
+	p.override(file)
+	p.override(c.Settings)
+	return nil
+}
+
+// configDir returns the default directory of the config file and of remembered
+// audit log heads.
+func configDir() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("find your configuration directory: %w", err)
+	}
+	return filepath.Join(dir, "registryctl"), nil
+}
+
+// readConfig reads the config file. A missing file is an error only if --config
+// names it. A file that other users can access is refused, because it holds keys.
+func (p *program) readConfig() (s settings, err error) {
+	path := p.config
+	if path == "" {
+		dir, err := configDir()
+		if err != nil {
+			return s, nil // a user without a home directory has no config file
+		}
+		path = filepath.Join(dir, "config.yaml")
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && p.config == "" {
+		return s, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("read config file: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return s, fmt.Errorf("read config file: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return s, fmt.Errorf("other users can access config file %s, which holds keys (mode %04o): chmod 600 %s",
+			path, mode, path)
+	}
+	err = yaml.NewDecoder(file, yaml.DisallowUnknownField()).Decode(&s)
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
+		// The decoder's error is left out: it quotes the file, which holds keys.
+		return s, fmt.Errorf("config file %s must be YAML with url, key, admin-url and admin-key only", path)
+	}
+	return s, nil
+}
