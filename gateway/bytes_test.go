@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/routes"
 )
 
 // hands is a clock that a test moves.
@@ -76,7 +78,7 @@ func withBytes(t *testing.T, clock *hands) *Server {
 		c.Now, c.KeyTTL = clock.read, time.Hour
 		c.Limits.Table = ratelimit.Table{{
 			Name: "tenant-bytes", By: ratelimit.ByTenant,
-			Costs: map[ratelimit.Class]int64{ratelimit.Write: 10, ratelimit.Bytes: 1}, Windows: map[string]int64{"1m": 1000},
+			Costs: map[ratelimit.Class]int64{routes.Write: 10, ratelimit.Bytes: 1}, Windows: map[string]int64{"1m": 1000},
 		}}
 	})
 }
@@ -125,8 +127,9 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 			return fetch(t, s, "DELETE", "/api/2.5/assets/there/related_processes/1", "Authorization", basic, "Content-Length", "100")
 		}, 200},
 		"when it's crowded": {func() *httptest.ResponseRecorder {
-			s.inside.Add(1 << 40)
-			defer s.inside.Add(-1 << 40)
+			for s.current.Enter(concurrency.Write) {
+				defer s.current.Leave()
+			}
 			return post(s, "key", jsonType, 100, body())
 		}, 503},
 		"without room": {func() *httptest.ResponseRecorder {
@@ -150,10 +153,10 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 
 func TestALimitOfBytesFitsTheLargestBody(t *testing.T) {
 	l := Limits{Table: ratelimit.Production()}
-	if err := l.validate(80 << 20); err != nil {
+	if err := l.Validate(80 << 20); err != nil {
 		t.Errorf("80 MiB a body: %v", err)
 	}
-	if err := l.validate(90 << 20); err == nil || !strings.Contains(err.Error(), "tenant-bytes") {
+	if err := l.Validate(90 << 20); err == nil || !strings.Contains(err.Error(), "tenant-bytes") {
 		t.Errorf("90 MiB a body, where a minute has 100 MiB and an eighth is kept: got %v, want it refused", err)
 	}
 }
@@ -166,8 +169,8 @@ func TestALockoutIsNotToldShorterThanItIs(t *testing.T) {
 		c.Now = clock.read
 		c.Limits.Table = ratelimit.Table{
 			{Name: "address-failed", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{ratelimit.Failed: 1}, Windows: map[string]int64{"1m": 5}},
-			{Name: "address-write", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{ratelimit.Write: 1}, Windows: map[string]int64{"1s": 3}},
-			{Name: "address-read", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{ratelimit.Read: 1}, Windows: map[string]int64{"1s": 100}},
+			{Name: "address-write", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 3}},
+			{Name: "address-read", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{routes.Read: 1}, Windows: map[string]int64{"1s": 100}},
 		}
 	})
 	for range 5 {

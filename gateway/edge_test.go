@@ -99,7 +99,7 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 		"not a page":   {[]string{"*"}, "", ""},
 		"nearly right": {[]string{"https://a.example"}, "https://a.example.evil.example", ""},
 	} {
-		s := start(t, func(conf *Config) { conf.Manners.CORSOrigins = c.origins })
+		s := start(t, func(conf *Config) { conf.Settings.CORSOrigins = c.origins })
 		preflight := fetch(t, s, "OPTIONS", "/api/2.5/assets/there", "Origin", c.origin, "Access-Control-Request-Method", "PATCH", "Access-Control-Request-Headers", "authorization")
 		if got := preflight.Header().Get("Access-Control-Allow-Origin"); got != c.want {
 			t.Errorf("%s: the preflight allows %q, want %q", name, got, c.want)
@@ -128,7 +128,7 @@ func TestOptionsTellsWhatARouteTakes(t *testing.T) {
 
 func TestOldVersionsSaySo(t *testing.T) {
 	s := start(t, func(c *Config) {
-		c.Manners = Manners{Deprecated: map[string]string{"2.4": "2026-01-31"}, Sunset: map[string]string{"2.4": "2027-01-31"}}
+		c.Settings = Settings{Deprecated: map[string]string{"2.4": "2026-01-31"}, Sunset: map[string]string{"2.4": "2027-01-31"}}
 	})
 	old, current := fetch(t, s, "GET", "/api/2.4/assets/there").Header(), fetch(t, s, "GET", "/api/2.5/assets/there").Header()
 	if old.Get("Deprecation") != "@1769817600" || old.Get("Sunset") != "Sun, 31 Jan 2027 00:00:00 GMT" {
@@ -137,7 +137,7 @@ func TestOldVersionsSaySo(t *testing.T) {
 	if current.Get("Deprecation")+current.Get("Sunset") != "" {
 		t.Errorf("got %v", current)
 	}
-	for _, ages := range []Manners{{Deprecated: map[string]string{"1.0": "2026-01-31"}}, {Sunset: map[string]string{"2.4": "soon"}}} {
+	for _, ages := range []Settings{{Deprecated: map[string]string{"1.0": "2026-01-31"}}, {Sunset: map[string]string{"2.4": "soon"}}} {
 		if ages.validate() == nil {
 			t.Errorf("%v is valid", ages)
 		}
@@ -147,7 +147,7 @@ func TestOldVersionsSaySo(t *testing.T) {
 func TestWhoMattersLeastIsRefusedFirst(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	s := start(t, func(c *Config) {
-		c.Manners.MaxConcurrent = 10
+		c.Settings.MaxConcurrent = 10
 		c.Assets = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/slow") {
 				arrived <- struct{}{}
@@ -189,7 +189,7 @@ func TestWhoMattersLeastIsRefusedFirst(t *testing.T) {
 		t.Errorf("health is answered with %d", got.Code)
 	}
 	close(leave)
-	for s.inside.Load() != 0 {
+	for s.current.Current() != 0 {
 	}
 	if a := anonymous(); a != 200 {
 		t.Errorf("with none: %d", a)

@@ -3,33 +3,35 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/singleflight"
 
+	"asset-registry/gateway/internal/concurrency"
 	"asset-registry/shared/httpserver"
 )
 
-// maxHealth is how many requests for health may be under way at once.
+// maxHealth is the most health requests that are answered at once.
 const maxHealth = 100
 
-// healthCheck answers whether assets can be read and written. It is neither
-// counted by the limits nor refused in a crowd: a balancer must learn the truth
-// then, too. Its own bound, and one question at a time for all who ask, keep a
-// flood of such requests small.
-type healthCheck struct {
-	inside atomic.Int64 // requests for health under way
-	asking singleflight.Group
+// health answers whether assets can be read and written. The rate limits do not
+// count health requests and the limit of concurrent requests does not refuse
+// them, because a balancer must learn the truth under load too. To bound the
+// cost of a flood, health has a limit of its own, and requests that wait at the
+// same time share one question to the services.
+type health struct {
+	current *concurrency.Limiter
+	shared  singleflight.Group
 }
 
-// health answers 200 when assets can be read and written, else 503 and why.
-func (s *Server) health(c *gin.Context) {
-	defer s.healthy.inside.Add(-1)
-	if s.healthy.inside.Add(1) > maxHealth {
-		s.tooMany(c)
+// answerHealth answers 200 if assets can be read and written, else 503 with the
+// reason.
+func (s *Server) answerHealth(c *gin.Context) {
+	if !s.health.current.Enter(concurrency.Write) {
+		s.refuseOverrun(c)
 		return
 	}
+	defer s.health.current.Leave()
 	httpserver.Handle(func(c *gin.Context) error {
 		if err := s.askHealth(c.Request.Context()); err != nil {
 			return err
@@ -38,11 +40,11 @@ func (s *Server) health(c *gin.Context) {
 	})(c)
 }
 
-// askHealth asks the services behind the gateway, or waits for the answer to a question that
-// is under way. The question outlives a caller that leaves, not its time.
+// askHealth calls writable, or waits for the result of a call under way. The
+// call goes on until the deadline of ctx, also if the client leaves.
 func (s *Server) askHealth(ctx context.Context) error {
-	answer := s.healthy.asking.DoChan("", func() (any, error) {
-		end, _ := ctx.Deadline() // every request has one
+	answer := s.health.shared.DoChan("", func() (any, error) {
+		end, _ := ctx.Deadline() // the engine gives every request one
 		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 		defer cancel()
 		return nil, s.writable(ctx)
@@ -55,7 +57,8 @@ func (s *Server) askHealth(ctx context.Context) error {
 	}
 }
 
-// writable returns nil when the services behind the gateway can store changes.
+// writable returns nil if the asset service and the auth service can store
+// changes.
 func (s *Server) writable(ctx context.Context) error {
 	if err := s.assets.Get(ctx, "/readyz"); err != nil {
 		return err
@@ -63,8 +66,9 @@ func (s *Server) writable(ctx context.Context) error {
 	return s.auth.Ready(ctx)
 }
 
-// ready returns nil when the gateway can do its work. It can without the
-// services in other processes; those in its own are a part of it.
+// ready returns nil if the gateway is ready. A gateway with services in other
+// processes is ready once it runs; warnings lists those that are down. Services
+// in its own process must be able to store changes.
 func (s *Server) ready(ctx context.Context) error {
 	if s.config.Assets == nil {
 		return nil

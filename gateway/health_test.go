@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"asset-registry/gateway/internal/version"
+	"asset-registry/shared/routes"
 )
 
 // TestHealthIsToldInACrowd fills the gateway to its last place and beyond what
@@ -15,7 +15,7 @@ import (
 func TestHealthIsToldInACrowd(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	s := start(t, func(c *Config) {
-		c.Manners.MaxConcurrent = 1
+		c.Settings.MaxConcurrent = 1
 		c.Limits = Limits{AddressRead: new(int64(1))}
 		c.Assets = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/slow") {
@@ -30,7 +30,7 @@ func TestHealthIsToldInACrowd(t *testing.T) {
 	if got := fetch(t, s, "GET", "/api/2.5/assets"); got.Code != 503 {
 		t.Fatalf("a page: got %d %s, want 503", got.Code, got.Body)
 	}
-	for _, v := range version.Table {
+	for _, v := range routes.Versions() {
 		for _, method := range []string{"GET", "HEAD"} {
 			for range 5 {
 				got := fetch(t, s, method, "/api/"+v.Name+"/health", "Authorization", "Basic d3Jvbmc6") // a wrong key
@@ -59,7 +59,7 @@ func TestHealthHasABoundOfItsOwn(t *testing.T) {
 		go func() { answers <- fetch(t, s, "GET", "/api/2.5/health") }()
 	}
 	<-arrived
-	for s.healthy.inside.Load() < maxHealth {
+	for s.health.current.Current() < maxHealth {
 	}
 	if got := fetch(t, s, "GET", "/api/2.5/health"); got.Code != 503 || got.Header().Get("Retry-After") == "" {
 		t.Errorf("one more: got %d %v, want 503 and Retry-After", got.Code, got.Header())

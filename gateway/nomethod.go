@@ -2,30 +2,30 @@ package gateway
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
-	"asset-registry/gateway/internal/ratelimit"
-	"asset-registry/gateway/internal/version"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
 )
 
-// noMethod answers a request whose path exists, but not with its method. A missing
-// object is reported first. The lookup counts as a reading, so limits hold for it.
+// noMethod answers a request whose path exists, but not with its method. If the
+// path names an object that does not exist, the answer says so instead
+// (docs/contract.md, "Order of checks"). To find out, the gateway reads from the
+// asset service, so the rate limits count the request as a read.
 func (s *Server) noMethod() []gin.HandlerFunc {
 	return []gin.HandlerFunc{
 		func(c *gin.Context) {
-			if _, ok := object(c); !ok || c.Request.Method == http.MethodOptions {
+			if _, ok := objectPath(c); !ok || c.Request.Method == http.MethodOptions {
 				httpserver.Handle(httpserver.NoMethod)(c)
 				c.Abort()
 			}
 		},
-		s.identify(readKeyShare), s.limit(ratelimit.Read), s.crowd(ratelimit.Read),
+		s.identify(s.config.Timeout / readKeyShare), s.limit(routes.Read), s.bound(routes.Read),
 		httpserver.Handle(func(c *gin.Context) error {
-			path, _ := object(c)
+			path, _ := objectPath(c)
 			if missing := s.assets.Get(c.Request.Context(), path); fault.KindOf(missing) == fault.NotFound {
 				return missing
 			}
@@ -34,19 +34,20 @@ func (s *Server) noMethod() []gin.HandlerFunc {
 	}
 }
 
-// object returns the upstream's path of the asset, part or transfer that a
-// request's path names, and whether it names one.
-func object(c *gin.Context) (path string, ok bool) {
-	steps := strings.Split(c.Request.URL.Path, "/") // "", "api", version, kind, id, ...
-	if len(steps) < 5 || steps[3] != "assets" && steps[3] != "transfers" {
+// objectPath returns the asset service's path of the asset, part or transfer
+// that the request's path names. ok is false if it names none of these.
+func objectPath(c *gin.Context) (path string, ok bool) {
+	segments := strings.Split(c.Request.URL.Path, "/") // "", "api", version, kind, id, ...
+	if len(segments) < 5 || segments[3] != "assets" && segments[3] != "transfers" {
 		return "", false
 	}
-	at := slices.IndexFunc(version.Table, func(v version.Version) bool { return v.Name == steps[2] })
-	if at < 0 {
+	v, ok := routes.FindVersion(segments[2])
+	if !ok {
 		return "", false
 	}
-	return readable(upstreamPath(c, version.Table[at])), true
+	return readable(upstreamPath(c, v)), true
 }
 
-// readable returns what can be read of a path: to hand an asset over cannot.
-func readable(path string) string { return strings.TrimSuffix(path, "/"+ownership) }
+// readable returns the path of the asset for the path of its ownership, which
+// nobody can read. It returns any other path unchanged.
+func readable(path string) string { return strings.TrimSuffix(path, "/"+routes.Ownership) }

@@ -48,9 +48,9 @@ type Config struct {
 
 	Memory int64 `help:"Bytes of memory that the process may use: parts of it bound what requests hold. 0 is GOMEMLIMIT, the control group's limit, or the machine's memory, whichever is least."`
 
-	TrustedProxies []netip.Prefix  `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
-	Limits         gateway.Limits  `embed:""`
-	Manners        gateway.Manners `embed:""`
+	TrustedProxies []netip.Prefix   `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
+	Limits         gateway.Limits   `embed:""`
+	Settings       gateway.Settings `embed:""`
 }
 
 // Run answers until ctx is done, then finishes what is under way. It tells
@@ -196,7 +196,7 @@ func (c Config) gateway(secrets keyring.Ring, log *slog.Logger, t *telemetry.Tel
 		Telemetry: t,
 
 		TrustedProxies: c.TrustedProxies,
-		Manners:        c.Manners,
+		Settings:       c.Settings,
 	}
 }
 

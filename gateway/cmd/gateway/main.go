@@ -1,4 +1,4 @@
-// Command gateway runs the edge of the registry as a process of its own.
+// Command gateway runs a gateway as a process of its own.
 package main
 
 import (
@@ -21,30 +21,43 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// settings are the command's flags, environment and config file.
+// settings are the command's flags, environment variables and file settings.
 type settings struct {
 	httpserver.Process
 
-	Addr           string          `default:"127.0.0.1:8080" help:"Address to listen on."`
-	AssetsURL      []string        `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services, with commas between them; a host name with several addresses stands for all of them."`
-	AuthURL        []string        `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services, likewise."`
-	SecretFile     string          `required:"" help:"File with the secret that the services share, at least 32 bytes. While it is rotated it has two lines: the secret that signs and seals, then the other one."`
-	ServerID       string          `name:"server-id" help:"Given to clients as the cookie SERVER_ID, the same at all gateways; by default made of the secret, and required while there are two. Change it when older data was restored: synchronisers then start over."`
-	BaseURL        string          `name:"base-url" help:"Public address that links start with; by default the one that the client used."`
-	MaxBody        int64           `default:"1048576" help:"Largest request body, in bytes."`
-	Timeout        time.Duration   `default:"10s" help:"Longest time for a request."`
-	Memory         int64           `help:"Bytes of memory that the process may use: parts of it bound what requests hold. 0 is GOMEMLIMIT, the control group's limit, or the machine's memory, whichever is least."`
-	KeyTTL         time.Duration   `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
-	TrustedProxies []netip.Prefix  `help:"Networks of the proxies in front whose X-Forwarded-For counts."`
-	Limits         gateway.Limits  `embed:""`
-	Manners        gateway.Manners `embed:""`
+	Addr string `default:"127.0.0.1:8080" help:"Address to listen on."`
+
+	// A host name with several addresses stands for a service at each of them.
+	AssetsURL []string `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services."`
+	AuthURL   []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
+
+	SecretFile string `required:"" help:"File with the services' secret, at least 32 bytes; during a rotation, two lines."`
+
+	ServerID string `name:"server-id" help:"Cookie SERVER_ID of all gateways. Change it after you restored older data."`
+
+	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
+
+	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
+	Memory  int64         `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
+	KeyTTL  time.Duration `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
+
+	TrustedProxies []netip.Prefix `help:"Networks of proxies whose X-Forwarded-For is believed."`
+
+	Limits   gateway.Limits   `embed:""`
+	Settings gateway.Settings `embed:""`
 
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 }
 
-// gcPercent lets the heap grow to five times what is in use before it is
-// collected: little is in use, and collecting half as often is a tenth of what
-// the gateway costs. GOGC, if it is set, wins.
+const description = "The public entry of the asset registry. " +
+	"\"gateway check FILE [flags]\" checks a settings file. " +
+	"\"gateway health URL\" asks a /readyz URL whether its service is ready. " +
+	"On SIGHUP the gateway reads its settings file again."
+
+// gcPercent lets the heap grow to five times its live size before a collection.
+// The live size is small, and with fewer collections a request costs a tenth
+// less. The variable GOGC overrides it.
 const gcPercent = 400
 
 func main() {
@@ -59,6 +72,7 @@ func main() {
 	}
 }
 
+// run runs the command with its arguments until ctx is done.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return httpserver.Health(ctx, args[1])
@@ -71,8 +85,8 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	s.Certificate, s.Reloads = s.TLS, true
-	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
-		s, err := parse(args) // the file may have changed
+	start := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
+		s, err := parse(args) // again: on a reload the file may have changed
 		if err != nil {
 			return nil, err
 		}
@@ -82,29 +96,29 @@ func run(ctx context.Context, args []string) error {
 		}
 		c.Log, c.Telemetry = log, t
 		return gateway.New(ctx, c)
-	})
+	}
+	return httpserver.Run(ctx, s.Addr, s.Process, start)
 }
 
-// check tells everything that is wrong with a file of settings, and with flags
-// beside it.
+// check returns every fault of a settings file, with flags that override it.
 func check(file string, args []string) error {
 	if strings.HasPrefix(file, "-") {
 		return errors.New("usage: gateway check FILE [flags]")
 	}
 	s, malformed := parse(append([]string{"--config", file}, args...))
-	if s.Addr == "" { // nothing was read
+	if s.Addr == "" { // nothing could be read
 		return malformed
 	}
-	c, faults := s.config()
+	c, unreadable := s.config()
 	c.Log = slog.New(slog.DiscardHandler)
 	if s.SecretFile == "" {
-		faults = nil // that it is missing is told already
+		unreadable = nil // malformed says that it is missing
 	}
-	if s.SecretFile == "" || faults != nil {
-		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)}
+	if s.SecretFile == "" || unreadable != nil {
+		c.Secrets = keyring.Ring{make([]byte, keyring.MinLength)} // so that Validate reports the other faults
 	}
-	_, unreadable := s.TLS.Config(c.Log)
-	if err := errors.Join(malformed, faults, c.Validate(), unreadable); err != nil {
+	_, badCertificate := s.TLS.Config(c.Log)
+	if err := errors.Join(malformed, unreadable, c.Validate(), badCertificate); err != nil {
 		return err
 	}
 	fmt.Println(file, "is good")
@@ -113,10 +127,12 @@ func check(file string, args []string) error {
 
 func parse(args []string) (settings, error) {
 	s := settings{Process: httpserver.Process{Name: "gateway"}}
-	_, err := config.Parse(&s, "gateway", "The edge of the asset registry. With \"check FILE\" before the flags, it tells all that is wrong with a file of settings, and with \"health URL\", whether the service whose /readyz that is, is ready. SIGHUP has it read its file again.", "GATEWAY", args)
+	_, err := config.Parse(&s, "gateway", description, "GATEWAY", args)
 	return s, err
 }
 
+// config returns the gateway's configuration. The error is that of the secret
+// file.
 func (s settings) config() (gateway.Config, error) {
 	secrets, err := keyring.Read(s.SecretFile)
 	return gateway.Config{
@@ -130,7 +146,7 @@ func (s settings) config() (gateway.Config, error) {
 		Memory:         s.Memory,
 		KeyTTL:         s.KeyTTL,
 		Limits:         s.Limits.OrDefault(false),
+		Settings:       s.Settings,
 		TrustedProxies: s.TrustedProxies,
-		Manners:        s.Manners,
 	}, err
 }

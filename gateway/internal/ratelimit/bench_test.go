@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/shared/identity"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/routes"
 )
 
 func limiterOf(t testing.TB, store Store, table Table) *Limiter {
@@ -36,7 +37,7 @@ func BenchmarkAdmit(b *testing.B) {
 	}
 	url := redistest.Start(b, "--appendonly", "no").URL()
 	shared := shareAt(b, url, nil, nil)
-	counted := shareAt(b, url, nil, func(c *SharedConfig) { c.Gateways = 2 })
+	counted := shareAt(b, url, nil, func(c *LeasesConfig) { c.Gateways = 2 })
 	busy := Client{Addr: netip.MustParseAddr("192.0.2.1"), Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}}
 	for name, store := range map[string]Store{"memory": NewMemory(time.Now), "leases": shared, "leases of two gateways": counted} {
 		l := limiterOf(b, store, table)
@@ -46,7 +47,7 @@ func BenchmarkAdmit(b *testing.B) {
 			b.RunParallel(func(p *testing.PB) {
 				answer := http.Header{}
 				for p.Next() {
-					if err := l.Admit(b.Context(), answer, Request{Class: Read, Client: busy}); err != nil {
+					if err := l.Admit(b.Context(), answer, Request{Class: routes.Read, Client: busy}); err != nil {
 						b.Error(err)
 					}
 				}
@@ -58,7 +59,7 @@ func BenchmarkAdmit(b *testing.B) {
 			answer := http.Header{}
 			for i := 0; b.Loop(); i++ {
 				addr := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-				if err := l.Admit(b.Context(), answer, Request{Class: Read, Client: Client{Addr: addr}}); err != nil {
+				if err := l.Admit(b.Context(), answer, Request{Class: routes.Read, Client: Client{Addr: addr}}); err != nil {
 					b.Error(err)
 				}
 			}
@@ -84,7 +85,7 @@ func TestHotPathAllocatesLittle(t *testing.T) {
 	l := limiterOf(t, NewMemory(time.Now), Production())
 	answer, n := http.Header{}, 0
 	client := Client{Identity: identity.Identity{Broker: "b", KeyID: "k", Role: identity.Broker}}
-	for _, class := range []Class{Read, Write} {
+	for _, class := range []Class{routes.Read, routes.Write} {
 		got := testing.AllocsPerRun(100, func() {
 			n++
 			client.Identity.KeyID = fmt.Sprint(n % 2)

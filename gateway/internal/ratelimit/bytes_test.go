@@ -14,13 +14,14 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/routes"
 )
 
 // bytesTable lets a tenant write 10,000 bytes a minute, where each write is at
 // least 100 of them.
 var bytesTable = Table{
-	{Name: "b", By: ByTenant, Costs: map[Class]int64{Write: 100, Bytes: 1}, Windows: map[string]int64{"1m": 10_000, "1h": 50_000}},
-	{Name: "k", By: ByKey, Costs: map[Class]int64{Write: 1}, Windows: map[string]int64{"1s": 10_000}},
+	{Name: "b", By: ByTenant, Costs: map[Class]int64{routes.Write: 100, Bytes: 1}, Windows: map[string]int64{"1m": 10_000, "1h": 50_000}},
+	{Name: "k", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 10_000}},
 }
 
 // member is a key of a broker.
@@ -35,7 +36,7 @@ func clocked(t *testing.T, clock *simulated) map[string]Store {
 	return map[string]Store{
 		"memory":              NewMemory(clock.now),
 		"Redis":               shareAt(t, url, clock, nil),
-		"Redis of 2 gateways": shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *SharedConfig) { c.Gateways = 2 }),
+		"Redis of 2 gateways": shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *LeasesConfig) { c.Gateways = 2 }),
 	}
 }
 
@@ -61,7 +62,7 @@ func TestABrokersKeysShareItsBytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			write := func(broker, key string, body int64) time.Duration {
-				return waitOf(t, l.Admit(t.Context(), http.Header{}, Request{Write, member(broker, key), body}))
+				return waitOf(t, l.Admit(t.Context(), http.Header{}, Request{routes.Write, member(broker, key), body}))
 			}
 			written, refused := int64(0), time.Duration(0)
 			for i := 0; refused == 0; i++ {
@@ -70,7 +71,7 @@ func TestABrokersKeysShareItsBytes(t *testing.T) {
 					written += 100 + body
 				}
 			}
-			if written > 10_000 || written < 10_000-10_000/keptPart-1000 {
+			if written > 10_000 || written < 10_000-10_000/reservePart-1000 {
 				t.Errorf("%d bytes were let through before a refusal, want 10000 or a write less", written)
 			}
 			if got := write("two", "other", 900); got > 0 {
@@ -97,7 +98,7 @@ func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
 				t.Fatal(err)
 			}
 			admit := func(body int64) error {
-				return l.Admit(t.Context(), http.Header{}, Request{Write, member("one", "first"), body})
+				return l.Admit(t.Context(), http.Header{}, Request{routes.Write, member("one", "first"), body})
 			}
 			if err := admit(8000); err != nil {
 				t.Fatal(err)
@@ -161,18 +162,18 @@ func TestHeadersTellOfBytes(t *testing.T) {
 	}
 	told := func(policy, state, limit string) {
 		t.Helper()
-		if got := answer.Get(policyHeader); got != policy {
+		if got := answer.Get(PolicyHeader); got != policy {
 			t.Errorf("RateLimit-Policy: got %s, want %s", got, policy)
 		}
-		if got := answer.Get(stateHeader); got != state {
+		if got := answer.Get(StateHeader); got != state {
 			t.Errorf("RateLimit: got %s, want %s", got, state)
 		}
-		if got := answer.Get(limitHeader); got != limit {
+		if got := answer.Get(LimitHeader); got != limit {
 			t.Errorf("X-RateLimit-Limit: got %s, want %s", got, limit)
 		}
 	}
 	policy := `"k-1s";q=10000;w=1, "b-1m";q=10000;qu="content-bytes";w=60, "b-1h";q=50000;qu="content-bytes";w=3600`
-	if err := admit(Write, 5000); err != nil {
+	if err := admit(routes.Write, 5000); err != nil {
 		t.Fatal(err)
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=4900;t=62, "b-1h";r=44900;t=3713`, "10000")
@@ -181,16 +182,16 @@ func TestHeadersTellOfBytes(t *testing.T) {
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=900;t=62, "b-1h";r=40900;t=3713`, "10000")
 	answer = http.Header{}
-	if err := admit(Write, 2000); err == nil || !strings.Contains(err.Error(), "bytes written: b-1m allows 10000") {
+	if err := admit(routes.Write, 2000); err == nil || !strings.Contains(err.Error(), "bytes written: b-1m allows 10000") {
 		t.Errorf("got %v, want it to tell of bytes", err)
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=900;t=62, "b-1h";r=40900;t=3713`, "10000")
-	standings, err := l.Look(t.Context(), http.Header{}, member("one", "second"))
+	quotas, err := l.Quotas(t.Context(), http.Header{}, member("one", "second"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(standings) != 3 || standings[1].Policy != "b" || standings[1].Left != 900 || standings[1].Costs[Bytes] != 1 {
-		t.Errorf("got %+v, want what is left of bytes", standings)
+	if len(quotas) != 3 || quotas[1].Policy != "b" || quotas[1].Left != 900 || quotas[1].Costs[Bytes] != 1 {
+		t.Errorf("got %+v, want what is left of bytes", quotas)
 	}
 }
 
@@ -205,7 +206,7 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	guesser := netip.MustParseAddr("192.0.2.1")
 	fail := func() {
 		t.Helper()
-		if err := l.Fail(t.Context(), http.Header{}, guesser); err != nil {
+		if err := l.CountWrongKey(t.Context(), http.Header{}, guesser); err != nil {
 			t.Fatalf("within the limit: %v", err)
 		}
 	}
@@ -214,16 +215,16 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	for range 3 {
 		fail()
 	}
-	wait := waitOf(t, l.MayTry(t.Context(), guesser))
+	wait := waitOf(t, l.CheckLockout(t.Context(), guesser))
 	if wait < time.Minute {
 		t.Errorf("must wait %v, want the minute that it takes", wait)
 	}
 	clock.pass(wait - time.Second)
-	if l.MayTry(t.Context(), guesser) == nil {
+	if l.CheckLockout(t.Context(), guesser) == nil {
 		t.Errorf("was let in a second before the %v were over", wait)
 	}
 	clock.pass(time.Second)
-	if err := l.MayTry(t.Context(), guesser); err != nil {
+	if err := l.CheckLockout(t.Context(), guesser); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
 }

@@ -9,19 +9,35 @@ import (
 	"time"
 )
 
-// The headers of draft-ietf-httpapi-ratelimit-headers-10, and those that came
-// before it and clients know; as net/http spells them.
+// The headers of an answer. The first two are those of
+// draft-ietf-httpapi-ratelimit-headers-10. The others came before the draft, and
+// clients know them.
 const (
-	policyHeader    = "Ratelimit-Policy"
-	stateHeader     = "Ratelimit"
-	limitHeader     = "X-Ratelimit-Limit"
-	remainingHeader = "X-Ratelimit-Remaining"
-	resetHeader     = "X-Ratelimit-Reset" // seconds since the epoch
+	PolicyHeader    = "RateLimit-Policy"
+	StateHeader     = "RateLimit"
+	LimitHeader     = "X-RateLimit-Limit"
+	RemainingHeader = "X-RateLimit-Remaining"
+	ResetHeader     = "X-RateLimit-Reset" // Unix time in seconds
 )
 
-// policyText tells what the rules allow: "key-read-1s";q=1000;w=1. Where nothing
-// else is said it is requests.
-func policyText(rules []*rule) string {
+// Headers returns the names of all headers that a Limiter sets.
+func Headers() []string {
+	return []string{PolicyHeader, StateHeader, LimitHeader, RemainingHeader, ResetHeader}
+}
+
+// The keys of the headers in an http.Header, which writeHeaders sets without the
+// cost of http.Header.Set.
+var (
+	policyKey    = http.CanonicalHeaderKey(PolicyHeader)
+	stateKey     = http.CanonicalHeaderKey(StateHeader)
+	limitKey     = http.CanonicalHeaderKey(LimitHeader)
+	remainingKey = http.CanonicalHeaderKey(RemainingHeader)
+	resetKey     = http.CanonicalHeaderKey(ResetHeader)
+)
+
+// policyHeader returns the value of RateLimit-Policy: "key-read-1s";q=1000;w=1.
+// The unit is requests unless qu names another.
+func policyHeader(rules []*rule) string {
 	var items []string
 	for _, r := range rules {
 		unit := ""
@@ -35,9 +51,10 @@ func policyText(rules []*rule) string {
 	return strings.Join(items, ", ")
 }
 
-// writeHeaders tells what is left: all of it in RateLimit, and in X-RateLimit the
-// rate that refuses or, of those that count requests, that ends first. All
-// values are parts of one string.
+// writeHeaders sets the headers of an answer. RateLimit has every rate. The
+// X-RateLimit headers have one: the rate that refuses, else the rate that counts
+// requests and has the least left. To save allocations, all values are parts of
+// one string.
 func writeHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	var room [512]byte
 	text := room[:0]
@@ -68,25 +85,25 @@ func writeHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
 	text = strconv.AppendInt(text, now.Add(max(s.Next, v.Wait)+time.Second-1).Unix(), 10)
 	all := string(text)
 	values := []string{p.policy, all[:state], all[state:limit], all[limit:left], all[left:]}
-	h[policyHeader], h[stateHeader] = values[0:1:1], values[1:2:2]
-	h[limitHeader], h[remainingHeader], h[resetHeader] = values[2:3:3], values[3:4:4], values[4:5:5]
+	h[policyKey], h[stateKey] = values[0:1:1], values[1:2:2]
+	h[limitKey], h[remainingKey], h[resetKey] = values[2:3:3], values[3:4:4], values[4:5:5]
 }
 
-// addHeaders tells what is left of bytes anew, in the headers of a request that
-// they were told of before: they come last there.
-func addHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
-	before, _, told := strings.Cut(h.Get(stateHeader), strconv.Quote(v.States[0].Rate.Formatted))
-	was := maps.Clone(h)
+// updateHeaders brings the rates of bytes up to date in headers that writeHeaders
+// has set for the same request. The rates of bytes are the last ones there.
+func updateHeaders(h http.Header, p *plan, v Verdict, now time.Time) {
+	before, _, found := strings.Cut(h.Get(StateHeader), strconv.Quote(v.States[0].Rate.Formatted))
+	old := maps.Clone(h)
 	writeHeaders(h, p, v, now)
-	if !told {
+	if !found {
 		return
 	}
-	h[stateHeader][0] = before + h[stateHeader][0]
-	h[policyHeader] = was[policyHeader]
+	h[stateKey][0] = before + h[stateKey][0]
+	h[policyKey] = old[policyKey]
 	if v.Wait == 0 && before != "" {
-		h[limitHeader], h[remainingHeader], h[resetHeader] = was[limitHeader], was[remainingHeader], was[resetHeader]
+		h[limitKey], h[remainingKey], h[resetKey] = old[limitKey], old[remainingKey], old[resetKey]
 	}
 }
 
-// seconds rounds up: who waits so long has waited long enough.
+// seconds rounds up, so that nobody waits too short.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

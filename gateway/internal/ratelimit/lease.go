@@ -7,94 +7,90 @@ import (
 )
 
 const (
-	leaseShare  = 4                // a lease lives for this part of its shortest window
-	leaseLife   = 10 * time.Second // and no longer than this
-	leaseMost   = 16               // a lease is this part of the limit at most
-	refusalKept = time.Second      // how long nobody asks again what was refused
+	leasePart    = 4                // a lease lasts this part of its shortest window: 1/4
+	longestLease = 10 * time.Second // and no longer than this
+	tokenPart    = 16               // a lease has this part of the limit at most: 1/16
+	refusalTTL   = time.Second      // for this time a refused key is not asked for again
 )
 
-// lease is what one gateway holds of a key that is counted in Redis.
+// lease holds the tokens that Redis has lent this gateway for one key. The zero
+// value holds none.
 type lease struct {
-	loan
-	left    int64   // of the loan's tokens
-	until   int64   // when they are worth nothing any more
-	most    int64   // tokens to ask for next
-	last    int64   // when one was used, of the loan or without
-	known   []State // as Redis said with the loan
+	grant
+	left    int64   // tokens of the grant that are not used yet
+	until   int64   // when the tokens end
+	most    int64   // tokens to ask for next time
+	last    int64   // when a token was last used, of the grant or unreported
+	known   []State // by rate: Redis's answer with the grant
 	knownAt int64
 
-	unlent      int64 // tokens used while Redis was away, which it must be told of
-	unlentUntil int64 // when that does not matter any more
+	unreported      int64 // tokens used while Redis was down, which it does not know of
+	unreportedUntil int64 // when they have left every window
 
 	refusal refusal
-	flight  *flight // the question under way; nil if none is
+	renewal *renewal // the call under way; nil if there is none
 }
 
-// refusal is remembered so that a client over its limit costs no round trips.
+// refusal remembers a shortage, so that a client over its limit costs no round
+// trips.
 type refusal struct {
 	at, until int64 // when it came, and until when it is remembered
-	short     shortage
+	shortage  shortage
 }
 
-// shortage is what Redis has told of each rate when one had too little: so what
-// any other cost must wait for is known too.
-type shortage []lack
+// shortage tells, by rate, what is used in Redis. From it follows how long a
+// request of any cost must wait.
+type shortage []rateShortage
 
-type lack struct {
-	left   int64 // below nought if more than the limit is used
+type rateShortage struct {
+	left   int64 // negative if more than the limit is used
 	period time.Duration
-	uses   []int64 // pairs, the next to end first: µs until it has left the window, how much it is
+	uses   []int64 // pairs, the oldest first: µs until the cost has left the window, and the cost
 }
 
-// wait tells how long a cost must wait, a time after the shortage was told, and
-// for which rate. What is above the limit for good waits for a period, again
-// and again.
-func (s shortage) wait(after time.Duration, cost int64) (wait time.Duration, rate int) {
-	for i, l := range s {
-		free, end := l.left, time.Duration(0)
-		for uses := l.uses; free < cost && len(uses) > 0; uses = uses[2:] {
+// wait returns how long a cost must wait, and the rate with the longest wait.
+// since is the time since the shortage was found. A cost above the limit always
+// waits for a period.
+func (s shortage) wait(since time.Duration, cost int64) (wait time.Duration, rate int) {
+	for i, r := range s {
+		free, end := r.left, time.Duration(0)
+		for uses := r.uses; free < cost && len(uses) > 0; uses = uses[2:] {
 			end, free = time.Duration(uses[0])*time.Microsecond, free+uses[1]
 		}
 		if free < cost {
-			end = after + l.period
+			end = since + r.period
 		}
-		if end-after > wait {
-			wait, rate = end-after, i
+		if end-since > wait {
+			wait, rate = end-since, i
 		}
 	}
 	return wait, rate
 }
 
-// flight is a question to Redis about one entry, and who waits for its answer.
-type flight struct {
-	ask
-	entry *entry
-	sent  int64
-	done  chan struct{} // closed when the entry has the answer
-}
-
 func (l *lease) idle(now int64) bool {
-	return l.flight == nil && now >= l.until && now >= l.refusal.until && (l.unlent == 0 || now >= l.unlentUntil)
+	reported := l.unreported == 0 || now >= l.unreportedUntil
+	return l.renewal == nil && now >= l.until && now >= l.refusal.until && reported
 }
 
+// has tells whether the lease has tokens for a cost.
 func (l *lease) has(now, cost int64) bool { return now < l.until && l.left >= cost }
 
-// wait tells how long a request must wait by what Redis has said, and for which
-// rate.
+// wait returns how long a cost must wait by the remembered refusal, and the rate
+// with the longest wait.
 func (l *lease) wait(now, cost int64) (time.Duration, int) {
 	if now < l.refusal.until {
-		return l.refusal.short.wait(time.Duration(now-l.refusal.at), cost)
+		return l.refusal.shortage.wait(time.Duration(now-l.refusal.at), cost)
 	}
 	return 0, 0
 }
 
-// state is what is left of a rate in Redis, in the lease and of what is kept
-// apart; local is what this gateway knows by itself.
-func (l *lease) state(now int64, rate int, kept int64, local State) State {
+// state returns the state of a rate: what is left in Redis, in the lease and in
+// the reserve, and no more than local, what is left by this gateway's counts.
+func (l *lease) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local
 	}
-	left := l.known[rate].Left + kept
+	left := l.known[rate].Left + reserve
 	if now < l.until {
 		left += l.left
 	}
@@ -105,75 +101,94 @@ func (l *lease) state(now int64, rate int, kept int64, local State) State {
 	return local
 }
 
-// depart makes the question that an entry needs answered now: for cost tokens
-// at least, and account of the last lease. The caller holds the entry's lock.
-func (e *entry) depart(now int64, key string, cost, kept int64) *flight {
+// renewal is a call to Redis under way that settles the lease of an entry and
+// asks for a new one.
+type renewal struct {
+	scriptCall
+	entry *entry
+	sent  int64
+	done  chan struct{} // closed once the entry has the answer
+}
+
+// renew ends the entry's lease and returns the call for a new one with at least
+// cost tokens. A cost of 0 only reports what was used. The next lease is twice as
+// large if this one was used up before its end, else as large as what was used.
+// The caller holds the entry's lock.
+func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
 	l := &e.lease
-	f := &flight{entry: e, sent: now, done: make(chan struct{})}
-	f.ask = ask{key: key, rates: e.rates, kept: kept, least: cost, life: lifeOf(e.rates), ago: time.Duration(now - l.last)}
+	r := &renewal{entry: e, sent: now, done: make(chan struct{})}
+	r.scriptCall = scriptCall{
+		key: key, rates: e.rates, gateways: gateways,
+		least: cost, life: leaseLife(e.rates), idle: time.Duration(now - l.last),
+	}
 	used := l.tokens - l.left
 	switch {
 	case l.tokens == 0:
-	case now < l.until: // used up before its time
+	case now < l.until:
 		l.most = 2 * l.tokens
 	default:
 		l.most = used
 	}
-	l.most = max(1, min(l.most, mostOf(e.rates)))
+	l.most = max(1, min(l.most, maxTokens(e.rates)))
 	if cost > 0 {
-		f.most = max(cost, l.most)
+		r.most = max(cost, l.most)
 	}
-	if now < l.until+int64(longest(e.rates)) { // Redis may still have it
-		f.settle, f.used = l.loan, used
+	if now < l.until+int64(longest(e.rates)) { // else the tokens have left every window
+		r.settle, r.used = l.grant, used
 	}
-	if now < l.unlentUntil {
-		f.unlent = l.unlent
+	if now < l.unreportedUntil {
+		r.unreported = l.unreported
 	}
-	l.loan, l.left, l.until, l.unlent = loan{}, 0, 0, 0
-	l.flight = f
-	return f
+	l.grant, l.left, l.until, l.unreported = grant{}, 0, 0, 0
+	l.renewal = r
+	return r
 }
 
-// land keeps the answer. The caller does not hold the entry's lock.
-func (f *flight) land(now int64, err error) {
-	e := f.entry
+// finish stores the answer in the entry. The caller does not hold the entry's
+// lock.
+func (r *renewal) finish(now int64, err error) {
+	e := r.entry
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l := &e.lease
-	l.flight = nil
-	close(f.done)
-	if err != nil { // perhaps it was not told: told twice, it delays, and lets nothing through
-		l.unlent += f.unlent
+	l.renewal = nil
+	close(r.done)
+	if err != nil {
+		// Redis may have counted these tokens. To report them twice delays requests,
+		// and never admits more.
+		l.unreported += r.unreported
 		return
 	}
-	l.loan, l.left, l.until = f.got, f.got.tokens, f.sent+int64(f.life)
-	l.known, l.knownAt = f.states, now
-	if wait, _ := f.short.wait(0, f.least); wait > 0 {
-		l.refusal = refusal{at: now, until: now + int64(min(wait, refusalKept)), short: f.short}
+	l.grant, l.left, l.until = r.granted, r.granted.tokens, r.sent+int64(r.life)
+	l.known, l.knownAt = r.states, now
+	if wait, _ := r.shortage.wait(0, r.least); wait > 0 {
+		l.refusal = refusal{at: now, until: now + int64(min(wait, refusalTTL)), shortage: r.shortage}
 	}
 }
 
-// useUnlent counts a request that Redis was not asked about.
-func (e *entry) useUnlent(now, cost int64) {
-	e.lease.unlent += cost
+// useUnreported counts a request that Redis was not asked about.
+func (e *entry) useUnreported(now, cost int64) {
+	e.lease.unreported += cost
 	e.lease.last = now
-	e.lease.unlentUntil = now + int64(longest(e.rates))
+	e.lease.unreportedUntil = now + int64(longest(e.rates))
 }
 
-func lifeOf(rates []limiter.Rate) time.Duration {
-	life := leaseLife
+// leaseLife returns how long a lease lasts.
+func leaseLife(rates []limiter.Rate) time.Duration {
+	life := longestLease
 	for i := range rates {
-		life = min(life, rates[i].Period/leaseShare)
+		life = min(life, rates[i].Period/leasePart)
 	}
 	return life
 }
 
-func mostOf(rates []limiter.Rate) int64 {
-	most := rates[0].Limit
+// maxTokens returns the most tokens of a lease.
+func maxTokens(rates []limiter.Rate) int64 {
+	limit := rates[0].Limit
 	for i := range rates {
-		most = min(most, rates[i].Limit)
+		limit = min(limit, rates[i].Limit)
 	}
-	return most / leaseMost
+	return limit / tokenPart
 }
 
 func longest(rates []limiter.Rate) time.Duration {

@@ -15,7 +15,7 @@ import (
 // refusedCounter counts refusals by policy.
 func refusedCounter(meter metric.Meter) (metric.Int64Counter, error) {
 	c, err := meter.Int64Counter("registry.limits.refused", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests over a limit, by policy."))
+		metric.WithDescription("Requests over a rate limit, by policy."))
 	if err != nil {
 		return nil, fmt.Errorf("make metric: %w", err)
 	}
@@ -30,33 +30,32 @@ func ofPolicy(name string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String("policy", name))
 }
 
-// observe tells a meter of the store, when it asks, until the store is closed.
-func (s *Shared) observe(meter metric.Meter) error {
-	away, err1 := meter.Int64ObservableGauge("registry.limits.store.away",
+// measure registers the store's metrics until unregister.
+func (s *Leases) measure(meter metric.Meter) (unregister func() error, err error) {
+	down, err1 := meter.Int64ObservableGauge("registry.limits.store.away",
 		metric.WithDescription("1 while the limits' Redis does not answer."))
-	times, err2 := meter.Int64ObservableCounter("registry.limits.store.losses", metric.WithUnit("{loss}"),
-		metric.WithDescription("Times that the limits' Redis went away."))
-	alone, err3 := meter.Int64ObservableCounter("registry.limits.store.alone", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests that were decided without the limits' Redis because it was away."))
+	outages, err2 := meter.Int64ObservableCounter("registry.limits.store.losses", metric.WithUnit("{loss}"),
+		metric.WithDescription("Times that the limits' Redis went down."))
+	unaided, err3 := meter.Int64ObservableCounter("registry.limits.store.alone", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests decided without the limits' Redis because it was down."))
 	trips, err4 := meter.Int64ObservableCounter("registry.limits.store.trips", metric.WithUnit("{call}"),
 		metric.WithDescription("Round trips to the limits' Redis."))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		return fmt.Errorf("make metrics: %w", err)
+		return nil, fmt.Errorf("make metrics: %w", err)
 	}
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(times, s.entered.Load())
-		o.ObserveInt64(alone, s.alone.Load())
+		o.ObserveInt64(outages, s.outages.Load())
+		o.ObserveInt64(unaided, s.unaided.Load())
 		o.ObserveInt64(trips, s.trips.Load())
-		o.ObserveInt64(away, telemetry.Flag(s.away.Load()))
+		o.ObserveInt64(down, telemetry.Flag(s.down.Load()))
 		return nil
-	}, away, times, alone, trips)
+	}, down, outages, unaided, trips)
 	if err != nil {
-		return fmt.Errorf("make metrics: %w", err)
+		return nil, fmt.Errorf("make metrics: %w", err)
 	}
 	pools, err := telemetry.MeasurePools(meter, semconv.DBSystemNameRedis, s.redis.pools)
 	if err != nil {
-		return errors.Join(err, registration.Unregister())
+		return nil, errors.Join(err, registration.Unregister())
 	}
-	s.silence = func() error { return errors.Join(registration.Unregister(), pools()) }
-	return nil
+	return func() error { return errors.Join(registration.Unregister(), pools()) }, nil
 }

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/routes"
 )
 
 func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
@@ -19,13 +20,13 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")
 	server := redistest.Start(t)
 	server.Kill(t)
-	s := shareAt(t, server.URL(), nil, func(c *SharedConfig) { c.Meter = meter })
-	l, err := New(s, Table{{Name: "few", By: ByAddress, Costs: map[Class]int64{Read: 1}, Windows: map[string]int64{"1m": 3}}}, time.Now, meter)
+	s := shareAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Meter = meter })
+	l, err := New(s, Table{{Name: "few", By: ByAddress, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1m": 3}}}, time.Now, meter)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
-		_ = l.Admit(t.Context(), map[string][]string{}, Request{Class: Read}) // two are refused
+		_ = l.Admit(t.Context(), map[string][]string{}, Request{Class: routes.Read}) // two are refused
 	}
 	var read metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &read); err != nil {
@@ -66,11 +67,11 @@ func TestMetricsTellOfKeysThatAreNotLookedAt(t *testing.T) {
 	}
 	guesser, refused := netip.MustParseAddr("192.0.2.1"), 0
 	for range 5 {
-		if l.MayTry(t.Context(), guesser) != nil {
+		if l.CheckLockout(t.Context(), guesser) != nil {
 			refused++
 			continue
 		}
-		if err := l.Fail(t.Context(), http.Header{}, guesser); err != nil {
+		if err := l.CountWrongKey(t.Context(), http.Header{}, guesser); err != nil {
 			t.Errorf("within the limit: %v", err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/routes"
 )
 
 func TestTheTablesThereAreAreValid(t *testing.T) {
@@ -31,7 +33,7 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 		"no costs":                 {`[{"name": "a", "by": "key", "windows": {"1s": 1}}]`, "no costs"},
 		"no windows":               {`[{"name": "a", "by": "key", "costs": {"read": 1}}]`, "no windows"},
 		"an unknown class":         {`[{"name": "a", "by": "key", "costs": {"look": 1}, "windows": {"1s": 1}}]`, "look"},
-		"a cost of nought":         {`[{"name": "a", "by": "key", "costs": {"read": 0}, "windows": {"1s": 1}}]`, "above nought"},
+		"a cost of nought":         {`[{"name": "a", "by": "key", "costs": {"read": 0}, "windows": {"1s": 1}}]`, "at least 1"},
 		"more than the limit":      {`[{"name": "a", "by": "key", "costs": {"read": 5}, "windows": {"1s": 4}}]`, "no less than what a request costs"},
 		"as much as the limit":     {`[{"name": "a", "by": "key", "costs": {"read": 16}, "windows": {"1s": 16}}]`, "no less than what a request costs"},
 		"failed by key":            {`[{"name": "a", "by": "key", "costs": {"failed": 1}, "windows": {"1s": 1}}]`, "failed"},
@@ -61,7 +63,7 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 
 func TestPerSecondReplacesAPolicy(t *testing.T) {
 	table := Production()
-	got := table.PerSecond(ByKey, Read, 5).PerSecond(ByAddress, List, 0).PerSecond(ByTenant, Read, 7).PerSecond(ByTenant, List, 0)
+	got := table.PerSecond(ByKey, routes.Read, 5).PerSecond(ByAddress, routes.List, 0).PerSecond(ByTenant, routes.Read, 7).PerSecond(ByTenant, routes.List, 0)
 	rates := map[string]int64{}
 	for _, p := range got {
 		rates[p.Name] = p.Windows["1s"]

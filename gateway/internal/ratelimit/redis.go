@@ -17,83 +17,97 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// How long Redis may take. The client's own defaults are many times these.
+// Timeouts of a call to Redis. The client's own defaults are many times longer.
 const (
 	dialTimeout = 100 * time.Millisecond
 	callTimeout = 100 * time.Millisecond
 )
 
 //go:embed take.lua
-var takeText string
+var takeScript string
 
-// Redis is a Store that any number of gateways share. Every call of it is one
-// round trip, however many buckets and rates it is about. All of a key is one
-// string under one Redis key, which one script works on: a cluster has it on
-// one node.
+// Redis is a server that lends tokens to any number of gateways. Each call is one
+// round trip, for any number of keys. All rates of a key are in one Redis string,
+// so one script can change them together, also in a cluster.
 type Redis struct {
-	library
-	client redis.UniversalClient
-	script *redis.Script
-	within time.Duration    // a round trip
-	now    func() time.Time // nil: Redis's own clock, which is one for all
+	client  redis.UniversalClient
+	script  *redis.Script
+	timeout time.Duration    // of a round trip
+	now     func() time.Time // nil: the clock of Redis, which all gateways share
 }
 
-// OpenRedis returns a store on the server at a URL
-// ("redis://user:password@host:port/db", rediss for TLS; with ?addr=host:port
-// for each further node of a cluster; or that of its sentinels, package
-// redisurl). It does not wait for the server.
+// OpenRedis returns the server at a URL:
+//
+//   - redis://user:password@host:port/db, or rediss:// for TLS;
+//   - the same with ?addr=host:port for each further node of a cluster;
+//   - the URL of sentinels (package redisurl).
+//
+// It does not wait for the server.
 func OpenRedis(url string) (*Redis, error) { return openWithin(url, callTimeout) }
 
-func openWithin(url string, within time.Duration) (*Redis, error) {
-	client, err := newClient(url, within)
+func openWithin(url string, timeout time.Duration) (*Redis, error) {
+	client, err := newClient(url, timeout)
 	if err != nil {
 		return nil, err
 	}
-	logging.Disable() // one logger for all of the process, and no JSON: what it would say, our errors say
-	r := &Redis{client: client, within: within, script: redis.NewScript(takeText)}
-	r.library.store = r
-	return r, nil
+	logging.Disable() // the client's log is global and is not JSON; our errors say the same
+	return &Redis{client: client, timeout: timeout, script: redis.NewScript(takeScript)}, nil
 }
 
-func newClient(url string, within time.Duration) (redis.UniversalClient, error) {
-	malformed := errors.New("the address of the limits' Redis server is malformed") // it may hold a password
-	if redisurl.IsSentinel(url) {
-		translated, err := redisurl.Failover(url)
-		if err != nil {
-			return nil, err
-		}
-		o, err := redis.ParseFailoverURL(translated)
-		if err != nil {
-			return nil, malformed
-		}
-		if o.TLSConfig != nil {
-			o.TLSConfig.ServerName = "" // each server has its own
-		}
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, within, within, within
-		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-		return redis.NewFailoverClient(o), nil
-	}
-	if strings.Contains(url, "addr=") {
-		o, err := redis.ParseClusterURL(url)
-		if err != nil {
-			return nil, malformed
-		}
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, within, within, within
-		o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-		return redis.NewClusterClient(o), nil
+// errMalformed does not quote the URL, because it may contain a password.
+var errMalformed = errors.New("the URL of the limits' Redis server is malformed")
+
+func newClient(url string, timeout time.Duration) (redis.UniversalClient, error) {
+	switch {
+	case redisurl.IsSentinel(url):
+		return newFailoverClient(url, timeout)
+	case strings.Contains(url, "addr="):
+		return newClusterClient(url, timeout)
 	}
 	o, err := redis.ParseURL(url)
 	if err != nil {
-		return nil, malformed
+		return nil, errMalformed
 	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, within, within, within
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, timeout, timeout, timeout
 	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // plain servers have none
+	o.MaintNotificationsConfig = noNotifications()
 	return redis.NewClient(o), nil
 }
 
-// CheckURL tells whether a URL is one that OpenRedis takes.
+func newClusterClient(url string, timeout time.Duration) (redis.UniversalClient, error) {
+	o, err := redis.ParseClusterURL(url)
+	if err != nil {
+		return nil, errMalformed
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, timeout, timeout, timeout
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.MaintNotificationsConfig = noNotifications()
+	return redis.NewClusterClient(o), nil
+}
+
+func newFailoverClient(url string, timeout time.Duration) (redis.UniversalClient, error) {
+	translated, err := redisurl.Failover(url)
+	if err != nil {
+		return nil, err
+	}
+	o, err := redis.ParseFailoverURL(translated)
+	if err != nil {
+		return nil, errMalformed
+	}
+	if o.TLSConfig != nil {
+		o.TLSConfig.ServerName = "" // each server has its own name
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, timeout, timeout, timeout
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	return redis.NewFailoverClient(o), nil
+}
+
+// noNotifications turns off notifications that only managed servers send.
+func noNotifications() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+// CheckURL returns an error if OpenRedis would refuse the URL.
 func CheckURL(url string) error {
 	client, err := newClient(url, callTimeout)
 	if err != nil {
@@ -102,32 +116,33 @@ func CheckURL(url string) error {
 	return client.Close()
 }
 
-// ask is one run of the script: a question and its answer.
-type ask struct {
-	key         string
-	rates       []limiter.Rate
-	least, most int64
-	life        time.Duration
-	kept        int64         // gateways that each keep a part of the limits to themselves
-	settle      loan          // what has become of it is told
-	used        int64         // tokens of it
-	unlent      int64         // tokens that were used without any
-	ago         time.Duration // since the last of these was used
+// scriptCall is one run of the script for one key: its arguments and its answer.
+type scriptCall struct {
+	key        string
+	rates      []limiter.Rate
+	least      int64 // tokens to lend at least; below that, Redis lends none
+	most       int64 // tokens to lend at most
+	life       time.Duration
+	gateways   int64         // the number of gateways that reserve a share; 0: none reserves one
+	settle     grant         // an earlier grant to settle
+	used       int64         // tokens of settle that were used
+	unreported int64         // tokens that were used without a grant
+	idle       time.Duration // time since the last of these tokens was used
 
-	got    loan
-	states []State
-	short  shortage // of least, where it was not lent
+	granted  grant
+	states   []State
+	shortage shortage // set if Redis could not lend least
 }
 
-// loan is what Redis has lent.
-type loan struct {
+// grant is tokens that Redis has lent.
+type grant struct {
 	tokens     int64
-	generation int64   // of the key's record, which Redis may lose
-	slots      []int64 // where the record has it, by rate
+	generation int64   // identifies the record of the key, which Redis may lose
+	slots      []int64 // by rate: the slot of the record that has the tokens
 }
 
-// redisKey has the client as hash tag, and the windows: those of other lengths
-// are counted apart.
+// redisKey returns the Redis key of a bucket. The client is the hash tag. The
+// windows are part of the key, so a change of their lengths starts new counts.
 func redisKey(b *Bucket) string {
 	var key strings.Builder
 	key.WriteString("registry:limits:{" + b.Key.String() + "}")
@@ -137,42 +152,45 @@ func redisKey(b *Bucket) string {
 	return key.String()
 }
 
-func (r *Redis) args(a *ask) []any {
+// args returns the script's ARGV, as take.lua describes it.
+func (r *Redis) args(c *scriptCall) []any {
 	now := ""
 	if r.now != nil {
 		now = fmt.Sprint(r.now().UnixMicro())
 	}
-	args := append(make([]any, 0, 9+3*len(a.rates)),
-		now, a.least, a.most, a.settle.generation, a.settle.tokens, a.used, a.unlent, a.ago.Microseconds(), a.life.Microseconds())
-	for i := range a.rates {
+	args := append(make([]any, 0, 9+3*len(c.rates)),
+		now, c.least, c.most, c.settle.generation, c.settle.tokens, c.used,
+		c.unreported, c.idle.Microseconds(), c.life.Microseconds())
+	for i := range c.rates {
 		slot := int64(0)
-		if a.settle.slots != nil {
-			slot = a.settle.slots[i]
+		if c.settle.slots != nil {
+			slot = c.settle.slots[i]
 		}
-		limit := a.rates[i].Limit
-		args = append(args, limit-a.kept*keptOf(limit, a.kept), a.rates[i].Period.Microseconds(), slot)
+		limit := c.rates[i].Limit
+		args = append(args, limit-c.gateways*reserveOf(limit, c.gateways), c.rates[i].Period.Microseconds(), slot)
 	}
 	return args
 }
 
-// run asks all in one round trip. An error leaves open what was done.
-func (r *Redis) run(ctx context.Context, asks []*ask) error {
-	ctx, cancel := context.WithTimeout(ctx, r.within)
+// run makes all calls in one round trip. After an error any of them may have
+// taken effect.
+func (r *Redis) run(ctx context.Context, calls []*scriptCall) error {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	pipe := r.client.Pipeline()
-	answers := make([]*redis.Cmd, len(asks))
-	for i, a := range asks {
-		answers[i] = pipe.EvalSha(ctx, r.script.Hash(), []string{a.key}, r.args(a)...)
+	answers := make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		answers[i] = pipe.EvalSha(ctx, r.script.Hash(), []string{c.key}, r.args(c)...)
 	}
-	_, _ = pipe.Exec(ctx) // each command has its error
-	var again []int
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	repeat := false
 	for i, answer := range answers {
-		if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // nothing was done
-			answers[i] = pipe.Eval(ctx, takeText, []string{asks[i].key}, r.args(asks[i])...)
-			again = append(again, i)
+		if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // the call took no effect
+			answers[i] = pipe.Eval(ctx, takeScript, []string{calls[i].key}, r.args(calls[i])...)
+			repeat = true
 		}
 	}
-	if again != nil {
+	if repeat {
 		_, _ = pipe.Exec(ctx)
 	}
 	for i, answer := range answers {
@@ -180,99 +198,51 @@ func (r *Redis) run(ctx context.Context, asks []*ask) error {
 		if err != nil {
 			return fmt.Errorf("ask Redis for tokens: %w", err)
 		}
-		if err := asks[i].read(values); err != nil {
-			return err
+		if !calls[i].read(values) {
+			return fmt.Errorf("ask Redis for tokens: its answer for %s has an unknown form", calls[i].key)
 		}
 	}
 	return nil
 }
 
-func (a *ask) read(values []int64) error {
-	strange := func() error {
-		return fmt.Errorf("ask Redis for tokens: its answer for %s is of no form that is known", a.key)
-	}
+// read reads the script's answer, as take.lua describes it. ok is false if the
+// answer has another form.
+func (c *scriptCall) read(values []int64) (ok bool) {
 	if len(values) < 2 {
-		return strange()
+		return false
 	}
-	a.got = loan{tokens: values[0], generation: values[1], slots: make([]int64, len(a.rates))}
+	c.granted = grant{tokens: values[0], generation: values[1], slots: make([]int64, len(c.rates))}
 	values = values[2:]
-	refused := a.got.tokens < a.least
+	refused := c.granted.tokens < c.least
 	if refused {
-		a.short = make(shortage, len(a.rates))
+		c.shortage = make(shortage, len(c.rates))
 	}
-	for i, rate := range a.rates {
+	for i, rate := range c.rates {
 		if len(values) < 4 || values[3] < 0 || int64(len(values)-4)/2 < values[3] {
-			return strange()
+			return false
 		}
-		a.states = append(a.states, State{Rate: rate, Left: max(0, values[0]), Next: time.Duration(values[1]) * time.Microsecond})
-		a.got.slots[i] = values[2]
+		next := time.Duration(values[1]) * time.Microsecond
+		c.states = append(c.states, State{Rate: rate, Left: max(0, values[0]), Next: next})
+		c.granted.slots[i] = values[2]
 		if refused {
-			a.short[i] = lack{left: values[0], period: rate.Period, uses: values[4 : 4+2*values[3]]}
+			c.shortage[i] = rateShortage{left: values[0], period: rate.Period, uses: values[4 : 4+2*values[3]]}
 		}
 		values = values[4+2*values[3]:]
 	}
-	if len(values) > 0 {
-		return strange()
-	}
-	return nil
+	return len(values) == 0
 }
 
-func asksFor(buckets []Bucket) []*ask {
-	asks := make([]*ask, len(buckets))
+// callsFor returns a call for each bucket that takes exactly its cost.
+func callsFor(buckets []Bucket) []*scriptCall {
+	calls := make([]*scriptCall, len(buckets))
 	for i := range buckets {
 		b := &buckets[i]
-		asks[i] = &ask{key: redisKey(b), rates: b.Rates, least: b.Cost, most: b.Cost}
+		calls[i] = &scriptCall{key: redisKey(b), rates: b.Rates, least: b.Cost, most: b.Cost}
 	}
-	return asks
+	return calls
 }
 
-// Take implements Store.
-func (r *Redis) Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error) {
-	asks := asksFor(buckets)
-	if err := r.run(ctx, asks); err != nil {
-		return Verdict{}, err
-	}
-	v := Verdict{States: states}
-	var back []*ask
-	for _, a := range asks {
-		if wait, rate := a.short.wait(0, a.least); wait > v.Wait {
-			v.Wait, v.Refused = wait, len(v.States)+rate
-		}
-		if a.got.tokens > 0 {
-			back = append(back, &ask{key: a.key, rates: a.rates, settle: a.got})
-		}
-		v.States = append(v.States, a.states...)
-	}
-	if v.Wait > 0 && back != nil {
-		return v, r.run(ctx, back)
-	}
-	return v, nil
-}
-
-// Look implements Store.
-func (r *Redis) Look(ctx context.Context, buckets []Bucket, states []State) ([]State, error) {
-	asks := asksFor(buckets)
-	for _, a := range asks {
-		a.least, a.most = 0, 0
-	}
-	if err := r.run(ctx, asks); err != nil {
-		return nil, err
-	}
-	for _, a := range asks {
-		states = append(states, a.states...)
-	}
-	return states, nil
-}
-
-// Reset implements limiter.Store.
-func (r *Redis) Reset(ctx context.Context, key string, rate limiter.Rate) (limiter.Context, error) {
-	if err := r.client.Del(ctx, redisKey(&oneRate(key, 0, rate)[0])).Err(); err != nil {
-		return limiter.Context{}, fmt.Errorf("reset limit: %w", err)
-	}
-	return r.Peek(ctx, key, rate)
-}
-
-// pools are the connections, to all nodes of a cluster together.
+// pools returns the number of connections, to all nodes of a cluster together.
 func (r *Redis) pools() []telemetry.Pool {
 	s := r.client.PoolStats()
 	p := telemetry.Pool{

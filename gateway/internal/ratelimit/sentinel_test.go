@@ -22,7 +22,8 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 	t.Cleanup(func() { r.Close() })
 	rate := limiter.Rate{Limit: 1000, Period: time.Hour}
 	take := func() error {
-		_, err := r.Take(t.Context(), oneRate("client", 1, rate), nil)
+		bucket := Bucket{Key: Key{Name: "client"}, Cost: 1, Rates: []limiter.Rate{rate}}
+		_, err := direct{r}.Take(t.Context(), []Bucket{bucket}, nil)
 		return err
 	}
 	until := func(when string) {

@@ -6,28 +6,29 @@ import (
 	"github.com/ulule/limiter/v3"
 )
 
-// slots is into how many parts a window is divided. What was used counts until
-// all of its slot has left the window: a limit is never exceeded, and what was
-// used is back a thirty-second of the window late at most.
+// slots is the number of slots in a window. A cost counts until its whole slot
+// has left the window. So no window exceeds its limit, and a cost is free again
+// at most a thirty-second of the window late.
 const slots = 32
 
-// slotWidth is the time that one slot of a window takes.
+// slotWidth returns the length of one slot in nanoseconds.
 func slotWidth(period time.Duration) int64 { return (int64(period) + slots - 1) / slots }
 
-// window counts what was used in the last period of one rate. Times are
-// nanoseconds since whenever; one that steps back delays, and lets nothing through.
+// window counts the costs of one rate in the last period. Times are nanoseconds
+// since any fixed moment. A clock that steps back delays requests, and never
+// admits more. The zero value is an empty window.
 type window struct {
-	marks []mark // ascending
-	used  int64  // in all marks
+	marks []mark // by slot, ascending
+	used  int64  // sum of all marks
 }
 
-// mark is what was used in one slot.
+// mark is the cost counted in one slot.
 type mark struct{ slot, n int64 }
 
-// end is when a mark has left the window.
+// end returns when the mark has left the window.
 func (m mark) end(period time.Duration) int64 { return (m.slot+1)*slotWidth(period) + int64(period) }
 
-// forget drops what has left the window.
+// forget drops the marks that have left the window.
 func (w *window) forget(now int64, period time.Duration) {
 	gone := 0
 	for gone < len(w.marks) && w.marks[gone].end(period) <= now {
@@ -39,8 +40,8 @@ func (w *window) forget(now int64, period time.Duration) {
 	}
 }
 
-// wait tells how long it is until cost more may be used, 0 if now. What is
-// above the limit for good waits for a period, again and again.
+// wait returns the time until cost more fits into the limit; 0 if it fits now.
+// For a cost above the limit it always returns period.
 func (w *window) wait(now, cost, limit int64, period time.Duration) time.Duration {
 	w.forget(now, period)
 	used := w.used
@@ -59,7 +60,7 @@ func (w *window) wait(now, cost, limit int64, period time.Duration) time.Duratio
 	return 0
 }
 
-// add counts cost as used now.
+// add counts a cost.
 func (w *window) add(now, cost int64, period time.Duration) {
 	slot := now / slotWidth(period)
 	w.used += cost
@@ -70,7 +71,7 @@ func (w *window) add(now, cost int64, period time.Duration) {
 	w.marks = append(w.marks, mark{slot, cost})
 }
 
-// state is what is left of rate.
+// state returns what is left of a limit on the rate.
 func (w *window) state(now int64, rate limiter.Rate, limit int64) State {
 	s := State{Rate: rate, Left: max(0, limit-w.used)}
 	if len(w.marks) > 0 {

@@ -117,8 +117,8 @@ func TestMemoryNeverLetsMoreThroughInAnyWindow(t *testing.T) {
 func TestRedisNeverLetsMoreThroughInAnyWindow(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
 	clock := newClock()
-	store := openRedis(t, server.URL())
-	store.now = clock.now
+	store := direct{openRedis(t, server.URL())}
+	store.redis.now = clock.now
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
@@ -192,7 +192,7 @@ func TestALimitIsReachedAndComesBack(t *testing.T) {
 func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 	wide, narrow := []limiter.Rate{{Limit: 10, Period: time.Second}}, []limiter.Rate{{Limit: 2, Period: time.Second}}
 	buckets := []Bucket{{Key: Key{Name: "wide"}, Cost: 1, Rates: wide}, {Key: Key{Name: "narrow"}, Cost: 1, Rates: narrow}}
-	redis := openRedis(t, redistest.Start(t, "--appendonly", "no").URL())
+	redis := direct{openRedis(t, redistest.Start(t, "--appendonly", "no").URL())}
 	for name, store := range map[string]Store{"memory": NewMemory(time.Now), "redis": redis} {
 		t.Run(name, func(t *testing.T) {
 			for i := range 5 {
@@ -204,7 +204,7 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 					t.Errorf("request %d: %+v", i, v)
 				}
 			}
-			states, err := store.Look(t.Context(), buckets, nil)
+			states, err := store.Peek(t.Context(), buckets, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -221,7 +221,8 @@ func TestIdleEntriesAreDropped(t *testing.T) {
 	store := NewMemory(clock.now)
 	for i := range 200_000 {
 		clock.pass(time.Millisecond)
-		if _, err := store.Increment(t.Context(), fmt.Sprint(i), 1, limiter.Rate{Limit: 1, Period: time.Second}); err != nil {
+		bucket := Bucket{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: []limiter.Rate{{Limit: 1, Period: time.Second}}}
+		if _, err := store.Take(t.Context(), []Bucket{bucket}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

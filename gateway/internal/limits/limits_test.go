@@ -1,4 +1,4 @@
-package gateway
+package limits
 
 import (
 	"errors"
@@ -9,23 +9,23 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/routes"
 )
 
 func TestDecisionsAreCountedByTheErrorThatTellsThem(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	d := newDecisions()
-	silence, err := d.measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+	unregister, err := d.measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer silence()
-	d.count(ratelimit.Read, nil)
-	d.count(ratelimit.Read, nil)
-	d.count(ratelimit.Write, fmt.Errorf("limit: %w", fault.New(fault.TooMany, fault.Header, "x", "wait")))
-	d.count(ratelimit.List, fault.New(fault.Unavailable, fault.URL, "x", "away"))
-	d.count(ratelimit.List, errors.New("the client has left"))
+	defer unregister()
+	d.count(routes.Read, nil)
+	d.count(routes.Read, nil)
+	d.count(routes.Write, fmt.Errorf("limit: %w", fault.New(fault.TooMany, fault.Header, "x", "wait")))
+	d.count(routes.List, fault.New(fault.Unavailable, fault.URL, "x", "away"))
+	d.count(routes.List, errors.New("the client has left"))
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)

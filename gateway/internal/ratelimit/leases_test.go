@@ -36,7 +36,7 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-func shareAt(t testing.TB, url string, clock *simulated, change func(*SharedConfig)) *Shared {
+func shareAt(t testing.TB, url string, clock *simulated, change func(*LeasesConfig)) *Leases {
 	t.Helper()
 	within := callTimeout
 	if clock != nil { // time stands still, whatever the machine is busy with
@@ -46,14 +46,14 @@ func shareAt(t testing.TB, url string, clock *simulated, change func(*SharedConf
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := SharedConfig{Away: AwayLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	c := LeasesConfig{Fallback: FallbackLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	if clock != nil {
 		r.now, c.Now = clock.now, clock.now
 	}
 	if change != nil {
 		change(&c)
 	}
-	s, err := NewShared(r, c)
+	s, err := NewLeases(r, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +74,13 @@ func TestLeasesNeverLetMoreThroughInAnyWindow(t *testing.T) {
 
 func testLeases(t *testing.T, url string, known int64) {
 	clock := newClock()
-	count := func(c *SharedConfig) { c.Gateways = known }
+	count := func(c *LeasesConfig) { c.Gateways = known }
 	gateways := []Store{shareAt(t, url, clock, count), shareAt(t, url, clock, count)}
 	n, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		for _, g := range gateways {
-			s := g.(*Shared)
+			s := g.(*Leases)
 			e := s.table.find(&Bucket{Key: Key{Name: fmt.Sprint(known, n)}, Rates: leasedRates}, 0)
 			e.lease.most = rapid.Int64Range(1, leasedRates[0].Limit).Draw(t, "most")
 		}
@@ -112,7 +112,7 @@ func each(goroutines, n int, f func(i int)) {
 
 func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 	url := redistest.Start(t, "--appendonly", "no").URL()
-	gateways := []*Shared{shareAt(t, url, nil, nil), shareAt(t, url, nil, nil)}
+	gateways := []*Leases{shareAt(t, url, nil, nil), shareAt(t, url, nil, nil)}
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 1000, Period: time.Minute}}}}
 	var passed atomic.Int64
 	each(16, 4000, func(i int) {
@@ -139,7 +139,7 @@ func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 	dies, lives := shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)
 	rates := []limiter.Rate{{Limit: 320, Period: time.Second}}
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}
-	passed := func(s *Shared, tries int) (n int) {
+	passed := func(s *Leases, tries int) (n int) {
 		for range tries {
 			if v, err := s.Take(t.Context(), bucket, nil); err != nil {
 				t.Fatal(err)
@@ -150,7 +150,7 @@ func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 		return n
 	}
 	before := passed(dies, 60)
-	if got := before + passed(lives, 400); got > 320 || got < 320-320/leaseMost {
+	if got := before + passed(lives, 400); got > 320 || got < 320-320/tokenPart {
 		t.Errorf("%d have passed, where 320 may", got)
 	}
 	clock.pass(2 * time.Second)
@@ -162,7 +162,7 @@ func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
 	var log journal
-	s := shareAt(t, server.URL(), nil, func(c *SharedConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	s := shareAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	rates := []limiter.Rate{{Limit: 300, Period: time.Second}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -212,33 +212,33 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
-	if entered := s.entered.Load(); entered != 3 || log.count("does not answer") != 3 || log.count("answers again") != 3 {
+	if entered := s.outages.Load(); entered != 3 || log.count("does not answer") != 3 || log.count("answers again") != 3 {
 		t.Errorf("went away %d times, and logged it %d and %d times", entered, log.count("does not answer"), log.count("answers again"))
 	}
-	if s.alone.Load() == 0 {
+	if s.unaided.Load() == 0 {
 		t.Error("nothing was decided without Redis")
 	}
 	// The time of a use is known to a few milliseconds only.
 	if n := most(uses, rates[0].Period-20*time.Millisecond); n > rates[0].Limit {
 		t.Errorf("%d were let through in a second", n)
 	}
-	t.Logf("%d let through, the slowest of all took %v, %d decided alone", len(uses), slowest, s.alone.Load())
+	t.Logf("%d let through, the slowest of all took %v, %d decided alone", len(uses), slowest, s.unaided.Load())
 }
 
 func TestWithoutRedis(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill(t)
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
-	for mode, want := range map[Away]struct {
+	for mode, want := range map[Fallback]struct {
 		passed int
 		err    error
 	}{
-		AwayLocal:  {5, nil}, // half: there are two gateways
-		AwayOpen:   {20, nil},
-		AwayClosed: {0, ErrAway},
+		FallbackLocal:  {5, nil}, // half: there are two gateways
+		FallbackOpen:   {20, nil},
+		FallbackClosed: {0, ErrStoreDown},
 	} {
 		t.Run(string(mode), func(t *testing.T) {
-			s := shareAt(t, server.URL(), nil, func(c *SharedConfig) { c.Away, c.Gateways = mode, 2 })
+			s := shareAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Fallback, c.Gateways = mode, 2 })
 			passed := 0
 			for range 20 {
 				v, err := s.Take(t.Context(), bucket, nil)
@@ -260,7 +260,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill(t)
 	var log journal
-	one := shareAt(t, server.URL(), nil, func(c *SharedConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	one := shareAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
 	for range 7 {
 		if v, err := one.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
@@ -268,11 +268,11 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 		}
 	}
 	server.Restart(t)
-	for one.IsAway() {
+	for one.IsDown() {
 		time.Sleep(time.Millisecond)
 	}
 	other := shareAt(t, server.URL(), nil, nil)
-	states, err := other.Look(t.Context(), bucket, nil)
+	states, err := other.Peek(t.Context(), bucket, nil)
 	if err != nil || states[0].Left != 3 {
 		t.Errorf("another gateway sees %+v, %v", states, err)
 	}
@@ -293,14 +293,14 @@ func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	for i := range 100 {
 		take(2 + i)
 	}
-	if more, alone := s.trips.Load()-trips, s.alone.Load(); more != 0 || alone != 101 {
+	if more, alone := s.trips.Load()-trips, s.unaided.Load(); more != 0 || alone != 101 {
 		t.Errorf("%d round trips were tried, and %d requests decided without", more, alone)
 	}
 }
 
 func TestWhoComesNowAndThenCostsNoRoundTrips(t *testing.T) {
 	clock := newClock()
-	s := shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *SharedConfig) { c.Gateways = 4 })
+	s := shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *LeasesConfig) { c.Gateways = 4 })
 	rates := []limiter.Rate{{Limit: 100, Period: time.Second}, {Limit: 3000, Period: time.Minute}}
 	for i := range 1000 {
 		clock.pass(time.Second)
@@ -314,7 +314,7 @@ func TestWhoComesNowAndThenCostsNoRoundTrips(t *testing.T) {
 }
 
 func TestOneGatewayHasAllOfWhatItKeepsAndBorrows(t *testing.T) {
-	s := shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), newClock(), func(c *SharedConfig) { c.Gateways = 1 })
+	s := shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), newClock(), func(c *LeasesConfig) { c.Gateways = 1 })
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 100, Period: time.Second}}}}
 	for i := range 120 {
 		v, err := s.Take(t.Context(), bucket, nil)

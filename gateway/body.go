@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+)
+
+// needJSON refuses a body whose content type is not JSON, and a compressed body:
+// a small compressed body can unpack to any size.
+func needJSON(c *gin.Context) error {
+	refusal := &fault.Error{Kind: fault.UnsupportedMedia}
+	if !isJSON(c.GetHeader("Content-Type")) {
+		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Type",
+			Description: "Content-Type header should be one of ['application/json']"})
+	}
+	coding := strings.Join(c.Request.Header.Values("Content-Encoding"), ", ")
+	if coding != "" && !strings.EqualFold(coding, "identity") {
+		c.Header("Accept-Encoding", "identity") // RFC 9110, 15.5.16
+		refusal.Details = append(refusal.Details, fault.Detail{Location: fault.Header, Name: "Content-Encoding",
+			Description: "Content-Encoding is not accepted: send the body uncompressed, without this header."})
+	}
+	if len(refusal.Details) > 0 {
+		return refusal
+	}
+	return nil
+}
+
+// isJSON tells whether a content type is application/json, with any parameters.
+func isJSON(contentType string) bool {
+	if contentType == "application/json" { // the usual form; parsing costs more
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
+}
+
+// declaredSize returns how many bytes of body the gateway will read. It is 0 if
+// the gateway refuses or ignores the body without reading it, and -1 if the
+// headers do not tell the length. The request must have passed identify.
+func (s *Server) declaredSize(c *gin.Context) int64 {
+	r := c.Request
+	unread := r.Method == http.MethodDelete || r.ContentLength > s.config.MaxBody
+	if unread || caller(c).IsAnonymous() || needJSON(c) != nil {
+		return 0
+	}
+	return r.ContentLength
+}
+
+// reserveBody reserves memory for the body until the request is answered. It
+// comes before limit, so a request without memory for its body is not counted.
+func (s *Server) reserveBody() gin.HandlerFunc {
+	refuse := httpserver.Handle(func(*gin.Context) error {
+		return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many large requests now; repeat this one.")
+	})
+	return func(c *gin.Context) {
+		size := s.declaredSize(c)
+		if size < 0 {
+			size = s.config.MaxBody
+		}
+		if !s.bodies.Hold(size) {
+			refuse(c)
+			return
+		}
+		defer s.bodies.Release(size)
+		c.Next()
+	}
+}
+
+// readBody reads the whole body before the request goes to the asset service,
+// so a slow client does not occupy the asset service. The request must have
+// passed reserveBody.
+func (s *Server) readBody(c *gin.Context) error {
+	r := c.Request
+	if end, ok := r.Context().Deadline(); ok && r.Body != http.NoBody {
+		_ = http.NewResponseController(c.Writer).SetReadDeadline(end) // fails only without a connection, as in tests
+	}
+	tooLarge := fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", s.config.MaxBody)
+	if r.ContentLength > s.config.MaxBody {
+		return tooLarge
+	}
+	body, err := readAll(http.MaxBytesReader(c.Writer, r.Body, s.config.MaxBody), r.ContentLength)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return tooLarge
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fault.New(fault.Invalid, fault.Body, "data", "The body did not arrive in time.")
+	}
+	if err != nil {
+		return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
+	}
+	if r.ContentLength < 0 {
+		if err := s.limitBody(c, int64(len(body))); err != nil {
+			return err
+		}
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	return nil
+}
+
+// readAll reads a body of size bytes, or of unknown length if size is -1. It
+// fails if the body is shorter than size.
+func readAll(body io.Reader, size int64) ([]byte, error) {
+	if size < 0 {
+		return io.ReadAll(body)
+	}
+	whole := make([]byte, size)
+	_, err := io.ReadFull(body, whole)
+	return whole, err
+}

@@ -1,0 +1,162 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"asset-registry/gateway/internal/limits"
+	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/memory"
+	"asset-registry/shared/routes"
+	"asset-registry/shared/telemetry"
+	"asset-registry/shared/upstream"
+)
+
+// Config configures a gateway. A field may be zero where its comment says so.
+type Config struct {
+	AssetsURLs []string          // addresses of the asset services, which share a store
+	Assets     http.Handler      // an asset service in this process; replaces AssetsURLs
+	AuthURLs   []string          // addresses of the auth services, which share a store
+	Auth       http.RoundTripper // a transport to the auth service that replaces AuthURLs; nil: the network
+	Secrets    keyring.Ring      // sign identities; all services have the same
+
+	ServerID       string        // value of the cookie SERVER_ID; empty: made from the secret, if there is only one
+	BaseURL        string        // start of every link in answers; empty: the address of the client's request
+	MaxBody        int64         // limit of a request body in bytes; 0: 1 MiB
+	Timeout        time.Duration // limit of a request; 0: 10 s
+	Memory         int64         // bytes that the process may use; requests get parts of it; 0: memory.Limit
+	KeyTTL         time.Duration // how long a verified key is trusted; 0: 5 s
+	Settings       Settings
+	Limits         Limits             // zero: no rate limits
+	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is believed; empty: none
+	Log            *slog.Logger
+	Telemetry      *telemetry.Telemetry // nil: none
+	Now            func() time.Time     // nil: time.Now
+}
+
+// Limits are the settings of the rate limits. The zero value has none.
+type Limits = limits.Settings
+
+// Settings are further settings of a gateway. The tags make them flags of a
+// command. The zero value has the default MaxConcurrent, no time limits beside
+// Config.Timeout, no CORS origins and no old versions.
+type Settings struct {
+	MaxConcurrent int `default:"4000" help:"Most requests at once. Reads stop at 85 %, anonymous ones at 70 %."`
+
+	ReadTimeout time.Duration `default:"5s" help:"Longest time for reading one asset, or a part of it."`
+	ListTimeout time.Duration `default:"10s" help:"Longest time for a page of the feed."`
+
+	CORSOrigins []string `name:"cors-origins" default:"*" help:"Origins whose web pages may use the API; * for all."`
+
+	Deprecated map[string]string `placeholder:"VERSION=DATE" help:"Deprecated API versions and when: 2.4=2027-01-31."`
+	Sunset     map[string]string `placeholder:"VERSION=DATE" help:"API versions that end, and when: 2.4=2027-12-31."`
+}
+
+const (
+	defaultMaxBody       = 1 << 20
+	defaultMaxConcurrent = 4000
+	defaultTimeout       = 10 * time.Second
+	defaultKeyTTL        = 5 * time.Second
+)
+
+// Validate returns every fault of the configuration.
+func (c Config) Validate() error {
+	faults := []error{c.validateServices()}
+	if c.BaseURL != "" {
+		faults = append(faults, checkURL("base URL", c.BaseURL))
+	}
+	if strings.Trim(c.ServerID, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
+		faults = append(faults, errors.New("the server id may contain letters, digits, - and _"))
+	}
+	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0 {
+		faults = append(faults, errors.New("the body limit, the timeout, the key TTL and the memory must not be negative"))
+	}
+	faults = append(faults, c.Limits.Validate(cmp.Or(c.MaxBody, defaultMaxBody)), c.Settings.validate())
+	if c.Log == nil {
+		faults = append(faults, errors.New("the log is missing"))
+	}
+	return errors.Join(faults...)
+}
+
+// validateServices checks the addresses of the services and the secrets that
+// they share.
+func (c Config) validateServices() error {
+	var faults []error
+	if c.Assets == nil {
+		faults = append(faults, checkService("asset service", c.AssetsURLs))
+	} else if len(c.AssetsURLs) > 0 {
+		faults = append(faults, errors.New("the asset service is in process or at an address, not both"))
+	}
+	if c.Auth == nil {
+		faults = append(faults, checkService("auth service", c.AuthURLs))
+	}
+	if err := c.Secrets.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
+	} else if len(c.Secrets) > 1 && c.ServerID == "" {
+		faults = append(faults, fmt.Errorf("with %d secrets the server id must be set to the value that clients have: "+
+			"%q if the first secret is the old one, %q if the second is",
+			len(c.Secrets), ServerIDOf(c.Secrets[0]), ServerIDOf(c.Secrets[1])))
+	}
+	return errors.Join(faults...)
+}
+
+func checkService(name string, urls []string) error {
+	if err := upstream.Check(urls); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func checkURL(name, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("the %s, %q, must start with http:// or https:// and name a host, without a query", name, text)
+	}
+	return nil
+}
+
+func (s Settings) validate() error {
+	var faults []error
+	if s.MaxConcurrent < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
+		faults = append(faults, errors.New("the limit of concurrent requests and the timeouts must not be negative"))
+	}
+	for _, dates := range []map[string]string{s.Deprecated, s.Sunset} {
+		for name, date := range dates {
+			if _, ok := routes.FindVersion(name); !ok {
+				faults = append(faults, fmt.Errorf("there is no version %q to be deprecated or to end", name))
+			}
+			if _, err := time.Parse(time.DateOnly, date); err != nil {
+				faults = append(faults, fmt.Errorf("the date of version %s, %q, must look like 2027-01-31", name, date))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.KeyTTL = cmp.Or(c.KeyTTL, defaultKeyTTL)
+	c.Settings.MaxConcurrent = cmp.Or(c.Settings.MaxConcurrent, defaultMaxConcurrent)
+	if c.Memory == 0 {
+		c.Memory = memory.Limit()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Telemetry == nil {
+		c.Telemetry = &telemetry.Telemetry{}
+	}
+	if c.ServerID == "" {
+		c.ServerID = ServerIDOf(c.Secrets.Current())
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	return c
+}

@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/fault"
+)
+
+// cookieName is the cookie that names the registry's data, not a process: any
+// gateway answers any request. A synchroniser starts over when the value
+// changes (docs/contract.md, "Server cookie"). The operator changes it when the
+// data is older than before, or other data.
+const cookieName = "SERVER_ID"
+
+// ServerIDOf returns the default value of the cookie for a registry with this
+// one secret. A registry that rotates its secret must set the value itself, so
+// that the rotation does not change it.
+func ServerIDOf(secret []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("server id"))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
+}
+
+// checkCookie sets the cookie for a client that has none, and refuses a request
+// that must not go on with the cookie of other data:
+//
+//   - a write: 412 with the new cookie;
+//   - a page of the feed after an offset: 404 with the new cookie;
+//   - the first page of the feed: no refusal, and the new cookie;
+//   - any other read: no refusal, and no new cookie. With the new cookie the
+//     client would continue in the feed from its old offset.
+func (s *Server) checkCookie(c *gin.Context) error {
+	cookie, err := c.Request.Cookie(cookieName)
+	if err == nil && cookie.Value == s.config.ServerID {
+		return nil
+	}
+	hasCookie := err == nil
+	if hasCookie && isRead(c.Request) && !isList(c) {
+		return nil
+	}
+	http.SetCookie(c.Writer, &http.Cookie{
+		Name: cookieName, Value: s.config.ServerID, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+	switch {
+	case !hasCookie:
+		return nil
+	case !isRead(c.Request):
+		return fault.New(fault.Precondition, fault.URL, "precondition",
+			"The server of your cookie is gone; repeat the request with the new one.")
+	case c.Query("offset") != "":
+		return fault.New(fault.NotFound, fault.Query, "offset",
+			"Offset expired/invalid: it belongs to other data, as your cookie SERVER_ID does. "+
+				"Start over without an offset, with the new cookie.")
+	}
+	return nil
+}

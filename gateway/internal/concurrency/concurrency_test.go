@@ -1,0 +1,33 @@
+package concurrency
+
+import "testing"
+
+func TestTheLeastImportantAreRefusedFirst(t *testing.T) {
+	l := New(10)
+	for _, c := range []struct {
+		priority Priority
+		admitted int // in all, once no more of the priority are admitted
+	}{{AnonymousRead, 7}, {KeyedRead, 8}, {Write, 10}} {
+		for l.Enter(c.priority) {
+		}
+		if got := l.Current(); got != int64(c.admitted) {
+			t.Errorf("up to %d %%: got %d admitted, want %d", c.priority, got, c.admitted)
+		}
+	}
+	for range 10 {
+		l.Leave()
+	}
+	if got := l.Current(); got != 0 {
+		t.Errorf("got %d under way at the end, want 0", got)
+	}
+}
+
+func TestOneRequestIsAlwaysAdmitted(t *testing.T) {
+	l := New(1)
+	if !l.Enter(AnonymousRead) {
+		t.Error("got the only request refused, want it admitted")
+	}
+	if l.Enter(Write) {
+		t.Error("got a second request admitted, want it refused")
+	}
+}

@@ -1,0 +1,81 @@
+// Package edge is the first handler of every public request, before the routes.
+// It names the request, finds the client's address, answers CORS preflights,
+// and compresses answers to reads.
+package edge
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/klauspost/compress/gzhttp"
+
+	"asset-registry/shared/clientaddr"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
+)
+
+// Config configures a handler.
+type Config struct {
+	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is believed
+	CORSOrigins    []string           // origins whose web pages may use the API; "*" for all
+	Encoders       *memory.Budget     // memory for compressing answers
+}
+
+// minCompressed is the size in bytes from which an answer is compressed. A
+// smaller answer fits into one network packet in any case.
+const minCompressed = 1400
+
+// encoderSize is the memory that compressing one answer takes, in bytes. An
+// answer is sent uncompressed while there is no room for it.
+const encoderSize = 1 << 20
+
+// handler serves requests as the package comment says.
+type handler struct {
+	plain      http.Handler
+	compressed http.Handler // plain, with compressed answers
+	encoders   *memory.Budget
+	proxies    clientaddr.Proxies
+	cors       cors
+}
+
+// New returns a handler in front of next.
+func New(next http.Handler, c Config) (http.Handler, error) {
+	compress, err := gzhttp.NewWrapper(
+		gzhttp.MinSize(minCompressed),
+		gzhttp.ContentTypes([]string{"application/json", "application/javascript"}),
+		gzhttp.SuffixETag(tagSuffix+"gzip"), // gzhttp puts zstd in its place where it uses zstd
+	)
+	if err != nil {
+		return nil, fmt.Errorf("compress answers: %w", err)
+	}
+	return handler{next, compress(next), c.Encoders, c.TrustedProxies, newCORS(c.CORSOrigins)}, nil
+}
+
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set(httpserver.RequestIDHeader, httpserver.SanitizeExternal(r))
+	header.Set("X-Content-Type-Options", "nosniff")
+	header["Vary"] = []string{"Authorization, Origin, X-Access-Token"}
+	if client := h.proxies.Client(r); client.IsValid() {
+		r.Header.Set(httpserver.ClientHeader, client.String())
+	}
+	if h.cors.answer(header, r) {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	sent := r.Header.Get("If-None-Match")
+	removeTagSuffixes(r.Header)
+	// The answer to a write holds a secret next to fields of the client. If it
+	// were compressed, its size would tell something about the secret.
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if read && r.Header.Get("Accept-Encoding") != "" && h.encoders.Hold(encoderSize) {
+		defer h.encoders.Release(encoderSize)
+		if sent != "" {
+			w = &notModified{w, sent}
+		}
+		h.compressed.ServeHTTP(w, r)
+		return
+	}
+	header.Add("Vary", "Accept-Encoding")
+	h.plain.ServeHTTP(w, r)
+}

@@ -1,0 +1,145 @@
+// Package limits opens the rate limits of a gateway by its settings, and counts
+// their decisions.
+package limits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/routes"
+)
+
+// Limits apply the rate limits of one gateway.
+type Limits struct {
+	*ratelimit.Limiter
+
+	settings  Settings
+	redis     *ratelimit.Leases // nil: this gateway counts in its memory
+	decisions decisions
+	closers   []func() error
+}
+
+// Options are what Limits need beside their settings.
+type Options struct {
+	Now   func() time.Time
+	Log   *slog.Logger
+	Meter metric.Meter
+}
+
+// New opens the limits. The settings must be valid. New does not wait for Redis.
+func New(s Settings, o Options) (*Limits, error) {
+	l := &Limits{settings: s, decisions: newDecisions()}
+	unregister, err := l.decisions.measure(o.Meter)
+	if err != nil {
+		return nil, err
+	}
+	l.closers = append(l.closers, unregister)
+	store, err := l.open(o)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	if l.Limiter, err = ratelimit.New(store, s.policies(), o.Now, o.Meter); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// open opens the store that the limits count in.
+func (l *Limits) open(o Options) (ratelimit.Store, error) {
+	s := l.settings
+	if s.Redis == "" || s.None {
+		return ratelimit.NewMemory(o.Now), nil
+	}
+	redis, err := ratelimit.OpenRedis(s.Redis)
+	if err != nil {
+		return nil, err
+	}
+	l.redis, err = ratelimit.NewLeases(redis, ratelimit.LeasesConfig{
+		Fallback: s.Fallback, Gateways: s.Gateways, Now: o.Now, Log: o.Log, Meter: o.Meter,
+	})
+	if err != nil {
+		return nil, errors.Join(err, redis.Close())
+	}
+	l.closers = append(l.closers, l.redis.Close)
+	return l.redis, nil
+}
+
+// Count counts a decision for the metrics. err is nil for an admitted request,
+// else the error of Admit or Fail.
+func (l *Limits) Count(class routes.Class, err error) { l.decisions.count(class, err) }
+
+// Warnings tells that Redis is down, if it is.
+func (l *Limits) Warnings() []string {
+	if l.redis == nil || !l.redis.IsDown() {
+		return nil
+	}
+	return []string{fmt.Sprintf("the limits' Redis does not answer; limits are in mode %s", l.settings.Fallback)}
+}
+
+// Close closes the store and ends the metrics.
+func (l *Limits) Close() error {
+	var faults []error
+	for _, closer := range l.closers {
+		faults = append(faults, closer())
+	}
+	return errors.Join(faults...)
+}
+
+// decisions counts what the limits decide, by class of request and outcome.
+type decisions map[decision]*atomic.Int64
+
+type decision struct {
+	class   routes.Class
+	outcome string
+}
+
+func newDecisions() decisions {
+	d := decisions{}
+	for _, class := range routes.Classes() {
+		for _, outcome := range []string{"admitted", "refused", "uncounted"} {
+			d[decision{class, outcome}] = &atomic.Int64{}
+		}
+	}
+	return d
+}
+
+func (d decisions) count(class routes.Class, err error) {
+	outcome := "admitted"
+	switch {
+	case fault.KindOf(err) == fault.TooMany:
+		outcome = "refused"
+	case err != nil:
+		outcome = "uncounted"
+	}
+	d[decision{class, outcome}].Add(1)
+}
+
+// measure registers the counts with a meter until unregister.
+func (d decisions) measure(meter metric.Meter) (unregister func() error, err error) {
+	counter, err := meter.Int64ObservableCounter("registry.limits.decisions", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests by decision of the rate limits: admitted, refused, "+
+			"or uncounted because no decision was possible."))
+	if err != nil {
+		return nil, fmt.Errorf("make metric: %w", err)
+	}
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for of, n := range d {
+			o.ObserveInt64(counter, n.Load(), metric.WithAttributes(
+				attribute.String("class", string(of.class)), attribute.String("outcome", of.outcome)))
+		}
+		return nil
+	}, counter)
+	if err != nil {
+		return nil, fmt.Errorf("make metric: %w", err)
+	}
+	return registration.Unregister, nil
+}

@@ -1,0 +1,46 @@
+package ratelimit
+
+import "context"
+
+// direct is a Store that makes a round trip to Redis for each request. It is the
+// shortest way to the script, and what the leases are compared with.
+type direct struct{ redis *Redis }
+
+// Take implements Store. A refusal needs a second round trip, which gives back
+// what the other buckets have lent.
+func (d direct) Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error) {
+	calls := callsFor(buckets)
+	if err := d.redis.run(ctx, calls); err != nil {
+		return Verdict{}, err
+	}
+	v := Verdict{States: states}
+	var giveBack []*scriptCall
+	for _, c := range calls {
+		if wait, rate := c.shortage.wait(0, c.least); wait > v.Wait {
+			v.Wait, v.Refused = wait, len(v.States)+rate
+		}
+		if c.granted.tokens > 0 {
+			giveBack = append(giveBack, &scriptCall{key: c.key, rates: c.rates, settle: c.granted})
+		}
+		v.States = append(v.States, c.states...)
+	}
+	if v.Wait > 0 && giveBack != nil {
+		return v, d.redis.run(ctx, giveBack)
+	}
+	return v, nil
+}
+
+// Peek implements Store.
+func (d direct) Peek(ctx context.Context, buckets []Bucket, states []State) ([]State, error) {
+	calls := callsFor(buckets)
+	for _, c := range calls {
+		c.least, c.most = 0, 0
+	}
+	if err := d.redis.run(ctx, calls); err != nil {
+		return nil, err
+	}
+	for _, c := range calls {
+		states = append(states, c.states...)
+	}
+	return states, nil
+}

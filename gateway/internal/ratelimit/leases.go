@@ -1,0 +1,323 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+)
+
+const (
+	workers  = 2   // round trips to Redis under way at once
+	maxBatch = 128 // renewals in one round trip
+)
+
+// LeasesConfig configures Leases.
+type LeasesConfig struct {
+	Fallback Fallback
+	Gateways int64 // the most gateways that count in this Redis; 0: unknown
+	Now      func() time.Time
+	Log      *slog.Logger
+	Meter    metric.Meter // nil: none
+}
+
+// Leases is a Store that borrows tokens from Redis in advance. A request waits
+// for Redis only if the lease of a key has ended. It passes if Redis has lent
+// the tokens and if this gateway alone has not reached the limit. So one gateway
+// keeps to the limit even if Redis loses its data.
+type Leases struct {
+	config LeasesConfig
+	redis  *Redis
+	table  *table
+	clock  clock
+
+	down    atomic.Bool
+	outages atomic.Int64 // times that Redis went down
+	unaided atomic.Int64 // requests decided without Redis
+	trips   atomic.Int64 // round trips
+
+	mu     sync.Mutex
+	queue  []*renewal
+	queued chan struct{} // has an element if the queue may have one
+	outage chan error    // from markDown to monitor: the cause
+
+	unregister func() error // ends the metrics
+	stop       context.CancelFunc
+	running    sync.WaitGroup
+}
+
+// NewLeases returns a store on r, which Close closes.
+func NewLeases(r *Redis, c LeasesConfig) (*Leases, error) {
+	if c.Meter == nil {
+		c.Meter = noop.NewMeterProvider().Meter("")
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Leases{
+		config: c,
+		redis:  r,
+		table:  newTable(),
+		clock:  startClock(c.Now),
+		queued: make(chan struct{}, 1),
+		outage: make(chan error, 1),
+		stop:   stop,
+	}
+	var err error
+	if s.unregister, err = s.measure(c.Meter); err != nil {
+		stop()
+		return nil, err
+	}
+	for range workers {
+		s.running.Go(func() { s.work(ctx) })
+	}
+	s.running.Go(func() { s.monitor(ctx) })
+	return s, nil
+}
+
+// Take implements Store. While Redis is down, it follows the fallback.
+func (s *Leases) Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error) {
+	for {
+		if s.down.Load() {
+			return s.takeUnaided(buckets, states)
+		}
+		verdict, renewals := s.takeLeased(buckets, states)
+		if renewals == nil {
+			return verdict, nil
+		}
+		for _, r := range renewals {
+			select {
+			case <-r.done:
+			case <-ctx.Done():
+				return Verdict{}, fmt.Errorf("wait for tokens: %w", ctx.Err())
+			}
+		}
+	}
+}
+
+// takeLeased takes from the leases and reserves. If a lease must be renewed
+// first, it takes nothing and returns the renewals to wait for.
+func (s *Leases) takeLeased(buckets []Bucket, states []State) (Verdict, []*renewal) {
+	now := s.clock.elapsed()
+	var few [4]*entry
+	entries := s.table.lock(buckets, now, few[:0])
+	defer unlock(entries)
+	v := Verdict{}
+	v.Wait, v.Refused = localWait(entries, buckets, now, 1)
+	first := 0 // index of the bucket's first rate, over all buckets
+	for i := range buckets {
+		if wait, rate := s.leaseWait(entries[i], &buckets[i], now); wait > v.Wait {
+			v.Wait, v.Refused = wait, first+rate
+		}
+		first += len(buckets[i].Rates)
+	}
+	if v.Wait == 0 {
+		if renewals := s.renewals(entries, buckets, now); renewals != nil {
+			return Verdict{}, renewals
+		}
+		commit(entries, buckets, now)
+		for i := range buckets {
+			s.use(entries[i], &buckets[i], now)
+		}
+	}
+	v.States = s.states(entries, buckets, now, states)
+	return v, nil
+}
+
+// renewals returns the renewals of all entries that have too little, and queues
+// those that are not under way yet.
+func (s *Leases) renewals(entries []*entry, buckets []Bucket, now int64) (renewals []*renewal) {
+	for i := range buckets {
+		l := &entries[i].lease
+		if l.has(now, buckets[i].Cost) || s.hasReserve(entries[i], &buckets[i], now) {
+			continue
+		}
+		if l.renewal == nil {
+			s.enqueue(entries[i].renew(now, redisKey(&buckets[i]), buckets[i].Cost, s.config.Gateways))
+		}
+		renewals = append(renewals, l.renewal)
+	}
+	return renewals
+}
+
+// takeUnaided decides a request without Redis.
+func (s *Leases) takeUnaided(buckets []Bucket, states []State) (Verdict, error) {
+	s.unaided.Add(1)
+	switch s.config.Fallback {
+	case FallbackOpen:
+		return Verdict{States: states}, nil
+	case FallbackClosed:
+		return Verdict{}, ErrStoreDown
+	}
+	now := s.clock.elapsed()
+	var few [4]*entry
+	entries := s.table.lock(buckets, now, few[:0])
+	defer unlock(entries)
+	v := Verdict{}
+	gateways := max(s.config.Gateways, 1)
+	if v.Wait, v.Refused = localWait(entries, buckets, now, gateways); v.Wait == 0 {
+		commit(entries, buckets, now)
+		for i := range buckets {
+			entries[i].useUnreported(now, buckets[i].Cost)
+		}
+	}
+	v.States = localStates(entries, buckets, now, states, gateways)
+	return v, nil
+}
+
+// Peek implements Store. While Redis is down, it tells what is left of this
+// gateway's share.
+func (s *Leases) Peek(ctx context.Context, buckets []Bucket, states []State) ([]State, error) {
+	stored := s.peekRedis(ctx, buckets)
+	gateways := int64(1)
+	if stored == nil {
+		gateways = max(s.config.Gateways, 1)
+	}
+	now := s.clock.elapsed()
+	var few [4]*entry
+	entries := s.table.lock(buckets, now, few[:0])
+	defer unlock(entries)
+	forget(entries, buckets, now)
+	states = localStates(entries, buckets, now, states, gateways)
+	if stored == nil {
+		return states, nil
+	}
+	rates := states[len(states)-len(stored):]
+	n := 0
+	for i := range buckets {
+		l := &entries[i].lease
+		for j := range buckets[i].Rates {
+			left := stored[n].Left + s.reserveLeft(entries[i], j, now)
+			if now < l.until {
+				left += l.left
+			}
+			rates[n].Left = min(rates[n].Left, left)
+			rates[n].Next = max(rates[n].Next, stored[n].Next)
+			n++
+		}
+	}
+	return states, nil
+}
+
+// peekRedis returns the states in Redis; nil if Redis is down.
+func (s *Leases) peekRedis(ctx context.Context, buckets []Bucket) (stored []State) {
+	if s.down.Load() {
+		return nil
+	}
+	calls := callsFor(buckets)
+	for _, c := range calls {
+		c.least, c.most, c.gateways = 0, 0, s.config.Gateways
+	}
+	if err := s.redis.run(ctx, calls); err != nil {
+		if ctx.Err() == nil {
+			s.markDown(err)
+		}
+		return nil
+	}
+	for _, c := range calls {
+		stored = append(stored, c.states...)
+	}
+	return stored
+}
+
+// states appends the state of every rate, by this gateway's counts and by
+// Redis's last answer.
+func (s *Leases) states(entries []*entry, buckets []Bucket, now int64, states []State) []State {
+	n := len(states)
+	states = localStates(entries, buckets, now, states, 1)
+	for i := range buckets {
+		for j := range buckets[i].Rates {
+			states[n] = entries[i].lease.state(now, j, s.reserveLeft(entries[i], j, now), states[n])
+			n++
+		}
+	}
+	return states
+}
+
+// IsDown tells whether Redis is down.
+func (s *Leases) IsDown() bool { return s.down.Load() }
+
+// Close ends the background goroutines and closes the connections to Redis.
+func (s *Leases) Close() error {
+	s.stop()
+	s.running.Wait()
+	return errors.Join(s.unregister(), s.redis.Close())
+}
+
+// enqueue queues a renewal for the workers. It does not wait.
+func (s *Leases) enqueue(r *renewal) {
+	s.mu.Lock()
+	s.queue = append(s.queue, r)
+	s.mu.Unlock()
+	s.wake()
+}
+
+// wake wakes a worker.
+func (s *Leases) wake() {
+	select {
+	case s.queued <- struct{}{}:
+	default:
+	}
+}
+
+// work sends queued renewals to Redis, as many as wait in one round trip.
+func (s *Leases) work(ctx context.Context) {
+	for {
+		select {
+		case <-s.queued:
+		case <-ctx.Done():
+			s.markDown(ctx.Err())
+			s.finish(s.dequeue(), ctx.Err())
+			return
+		}
+		renewals := s.dequeue()
+		if len(renewals) == 0 {
+			continue
+		}
+		err := ErrStoreDown
+		if !s.down.Load() {
+			if err = s.roundTrip(ctx, renewals); err != nil {
+				s.markDown(err)
+			}
+		}
+		s.finish(renewals, err)
+	}
+}
+
+// roundTrip makes the calls of renewals in one round trip.
+func (s *Leases) roundTrip(ctx context.Context, renewals []*renewal) error {
+	s.trips.Add(1)
+	calls := make([]*scriptCall, len(renewals))
+	for i, r := range renewals {
+		calls[i] = &r.scriptCall
+	}
+	return s.redis.run(ctx, calls)
+}
+
+// finish hands the answers of renewals to those who wait for them.
+func (s *Leases) finish(renewals []*renewal, err error) {
+	now := s.clock.elapsed()
+	for _, r := range renewals {
+		r.finish(now, err)
+	}
+}
+
+// dequeue returns up to maxBatch renewals, and wakes another worker if more are
+// left.
+func (s *Leases) dequeue() []*renewal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(s.queue), maxBatch)
+	renewals := s.queue[:n:n]
+	s.queue = s.queue[n:]
+	if len(s.queue) > 0 {
+		s.wake()
+	} else {
+		s.queue = nil
+	}
+	return renewals
+}

@@ -1,0 +1,119 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+)
+
+// Fallback says what a gateway does with requests while Redis is down.
+type Fallback string
+
+// The fallbacks.
+const (
+	FallbackLocal  Fallback = "local"  // count in memory, up to this gateway's share of each limit
+	FallbackOpen   Fallback = "open"   // admit everything
+	FallbackClosed Fallback = "closed" // refuse everything
+)
+
+// ErrStoreDown is returned for every request while Redis is down and the
+// fallback is FallbackClosed.
+var ErrStoreDown = errors.New("the store of the rate limits is down")
+
+// Pauses between probes of a Redis that is down. Each is twice as long as the
+// one before.
+const (
+	firstProbe = 20 * time.Millisecond
+	lastProbe  = 500 * time.Millisecond
+)
+
+// markDown makes all requests go on without Redis from now on.
+func (s *Leases) markDown(cause error) {
+	if s.down.CompareAndSwap(false, true) {
+		s.outages.Add(1)
+		s.outage <- cause // does not block: monitor has taken the last one before down was false again
+	}
+}
+
+// monitor logs each outage, and probes Redis until it is back.
+func (s *Leases) monitor(ctx context.Context) {
+	for {
+		var cause error
+		select {
+		case cause = <-s.outage:
+		case <-ctx.Done():
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		since, before := s.config.Now(), s.unaided.Load()
+		s.config.Log.Warn("the limits' Redis does not answer; going on without it",
+			"mode", string(s.config.Fallback), "times", s.outages.Load(), "error", cause)
+		if !s.awaitRecovery(ctx) {
+			return
+		}
+		s.down.Store(false)
+		s.config.Log.Info("the limits' Redis answers again",
+			"seconds", s.config.Now().Sub(since).Seconds(), "requests", s.unaided.Load()-before)
+	}
+}
+
+// awaitRecovery returns true once Redis is back and knows what was used during
+// the outage, and false if ctx ends first.
+func (s *Leases) awaitRecovery(ctx context.Context) bool {
+	for pause := firstProbe; ; pause = min(2*pause, lastProbe) {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return false
+		}
+		if s.probe(ctx) == nil && s.report(ctx) == nil {
+			return true
+		}
+	}
+}
+
+// probe returns nil if Redis answers, runs scripts and takes writes.
+func (s *Leases) probe(ctx context.Context) error {
+	b := Bucket{Key: Key{Policy: "probe"}, Rates: []limiter.Rate{{Period: time.Second, Limit: 1 << 40}}}
+	return s.redis.run(ctx, []*scriptCall{{key: redisKey(&b), rates: b.Rates, least: 1, most: 1}})
+}
+
+// report tells Redis what was used during the outage. It runs before this
+// gateway borrows again.
+func (s *Leases) report(ctx context.Context) error {
+	var reports []*renewal
+	now := s.clock.elapsed()
+	for i := range s.table.parts {
+		reports = append(reports, s.table.parts[i].reports(now, s.config.Gateways)...)
+	}
+	for len(reports) > 0 {
+		n := min(len(reports), maxBatch)
+		err := s.roundTrip(ctx, reports[:n])
+		s.finish(reports[:n], err)
+		reports = reports[n:]
+		if err != nil {
+			s.finish(reports, err)
+			return err
+		}
+	}
+	return nil
+}
+
+// reports returns a call for each entry with unreported tokens.
+func (p *part) reports(now, gateways int64) (reports []*renewal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, e := range p.entries {
+		e.mu.Lock()
+		if e.lease.unreported > 0 && now < e.lease.unreportedUntil && e.lease.renewal == nil {
+			key := redisKey(&Bucket{Key: k, Rates: e.rates})
+			reports = append(reports, e.renew(now, key, 0, gateways))
+		}
+		e.mu.Unlock()
+	}
+	return reports
+}

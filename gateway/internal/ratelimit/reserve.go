@@ -1,0 +1,78 @@
+package ratelimit
+
+import "time"
+
+// reservePart is the part of each limit that the gateways reserve, an eighth, if
+// their number is configured. Each admits requests from its share of the reserve
+// without asking Redis, which lends the rest. So a client that comes now and then
+// costs no round trips.
+const reservePart = 8
+
+// reserveOf returns one gateway's share of the reserve; 0 if the number of
+// gateways is 0, which stands for unknown.
+func reserveOf(limit, gateways int64) int64 {
+	if gateways == 0 {
+		return 0
+	}
+	return limit / reservePart / gateways
+}
+
+// reserveWait returns how long a request must wait for this gateway's reserve.
+// ok is false if the reserve can never admit the request.
+func (s *Leases) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration, ok bool) {
+	for i := range b.Rates {
+		reserve := reserveOf(b.Rates[i].Limit, s.config.Gateways)
+		if reserve < b.Cost || reserve == 0 {
+			return 0, false
+		}
+		if e.reserve != nil {
+			wait = max(wait, e.reserve[i].wait(now, b.Cost, reserve, b.Rates[i].Period))
+		}
+	}
+	return wait, true
+}
+
+// hasReserve tells whether the reserve admits a request now.
+func (s *Leases) hasReserve(e *entry, b *Bucket, now int64) bool {
+	wait, ok := s.reserveWait(e, b, now)
+	return ok && wait == 0
+}
+
+// leaseWait returns how long a request must wait for Redis or for the reserve,
+// whichever comes first, and the rate with the longest wait.
+func (s *Leases) leaseWait(e *entry, b *Bucket, now int64) (wait time.Duration, rate int) {
+	wait, rate = e.lease.wait(now, b.Cost)
+	if wait == 0 || e.lease.has(now, b.Cost) {
+		return 0, 0
+	}
+	if reserve, ok := s.reserveWait(e, b, now); ok {
+		wait = min(wait, reserve)
+	}
+	return wait, rate
+}
+
+// use takes a request's cost from the lease, or from the reserve if the lease
+// has too little.
+func (s *Leases) use(e *entry, b *Bucket, now int64) {
+	if e.lease.has(now, b.Cost) {
+		e.lease.left -= b.Cost
+		e.lease.last = now
+		return
+	}
+	if e.reserve == nil {
+		e.reserve = make([]window, len(b.Rates))
+	}
+	for i := range b.Rates {
+		e.reserve[i].add(now, b.Cost, b.Rates[i].Period)
+	}
+}
+
+// reserveLeft returns what is left of this gateway's reserve of a rate.
+func (s *Leases) reserveLeft(e *entry, rate int, now int64) int64 {
+	reserve := reserveOf(e.rates[rate].Limit, s.config.Gateways)
+	if e.reserve == nil {
+		return reserve
+	}
+	e.reserve[rate].forget(now, e.rates[rate].Period)
+	return max(0, reserve-e.reserve[rate].used)
+}

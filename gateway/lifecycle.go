@@ -1,0 +1,31 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/shared/routes"
+)
+
+// lifecycle sets the headers Deprecation (RFC 9745) and Sunset (RFC 8594) of a
+// version that has such a date.
+func (s *Server) lifecycle(v routes.Version) gin.HandlerFunc {
+	var deprecated, sunset string
+	if date, err := time.Parse(time.DateOnly, s.config.Settings.Deprecated[v.Name]); err == nil {
+		deprecated = "@" + strconv.FormatInt(date.Unix(), 10)
+	}
+	if date, err := time.Parse(time.DateOnly, s.config.Settings.Sunset[v.Name]); err == nil {
+		sunset = date.Format(http.TimeFormat)
+	}
+	return func(c *gin.Context) {
+		if deprecated != "" {
+			c.Header("Deprecation", deprecated)
+		}
+		if sunset != "" {
+			c.Header("Sunset", sunset)
+		}
+	}
+}
