@@ -70,7 +70,8 @@ func run(ctx context.Context, args []string) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%d CPUs, shared with upstream and load, %s; %d connections, %d rounds of %v each\n\n", runtime.NumCPU(), runtime.Version(), *clients, *rounds, *during)
+	fmt.Printf("%d CPUs, shared with upstream and load, %s; %d connections, %d rounds of %v each\n\n", runtime.NumCPU(),
+		runtime.Version(), *clients, *rounds, *during)
 	for range *rounds {
 		for _, c := range s.contenders {
 			if err := c.measure(ctx, *clients, *during); err != nil {
@@ -84,7 +85,8 @@ func run(ctx context.Context, args []string) error {
 
 // request is what every contender is asked.
 func request() []byte {
-	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: registry.example\r\nAuthorization: Basic %s\r\nAccept: application/json\r\n\r\n",
+	return fmt.Appendf(nil,
+		"GET %s HTTP/1.1\r\nHost: registry.example\r\nAuthorization: Basic %s\r\nAccept: application/json\r\n\r\n",
 		path, base64.StdEncoding.EncodeToString([]byte(key+":")))
 }
 

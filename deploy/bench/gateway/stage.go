@@ -48,10 +48,12 @@ func (s *stage) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.launch(ctx, s.redis, nil, "redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", s.dir); err != nil {
+	if _, err := s.launch(ctx, s.redis, nil, "redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "",
+		"--appendonly", "no", "--dir", s.dir); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{s.startUpstream, s.startOurs, s.startTraefik, s.startCaddy, s.startNginx} {
+	for _, start := range []func(context.Context) error{s.startUpstream, s.startOurs, s.startTraefik, s.startCaddy,
+		s.startNginx} {
 		if err := start(ctx); err != nil {
 			return err
 		}
@@ -69,7 +71,8 @@ func (s *stage) stop() {
 }
 
 // launch starts a program and waits until it listens at addr.
-func (s *stage) launch(ctx context.Context, addr string, env []string, program string, args ...string) (pid int, err error) {
+func (s *stage) launch(ctx context.Context, addr string, env []string, program string, args ...string) (pid int,
+	err error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -156,7 +159,8 @@ func startCollector(ctx context.Context) (url string, err error) {
 // tracing is the environment of those who trace one request in a hundred.
 func (s *stage) tracing(name string) []string {
 	return []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_METRICS_EXPORTER=none", "OTEL_SERVICE_NAME=" + name,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+		"OTEL_METRICS_EXPORTER=none", "OTEL_SERVICE_NAME=" + name,
 		"OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01",
 	}
 }
@@ -170,7 +174,8 @@ func (s *stage) startOurs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.launch(ctx, auth, nil, filepath.Join(s.bin, "authsvc"), "--addr", auth, "--secret-file", secret, "--sandbox", "--store", "file:"+filepath.Join(s.dir, "tokens.db")); err != nil {
+	if _, err := s.launch(ctx, auth, nil, filepath.Join(s.bin, "authsvc"), "--addr", auth, "--secret-file", secret,
+		"--sandbox", "--store", "file:"+filepath.Join(s.dir, "tokens.db")); err != nil {
 		return err
 	}
 	limits, err := s.write("gateway.yaml", "limits:\n"+
@@ -191,7 +196,8 @@ func (s *stage) startOurs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		args := append([]string{"--addr", addr, "--secret-file", secret, "--auth-url", "http://" + auth, "--assets-url", "http://" + s.upstream, "--log-level", "error"}, c.args...)
+		args := append([]string{"--addr", addr, "--secret-file", secret, "--auth-url", "http://" + auth, "--assets-url",
+			"http://" + s.upstream, "--log-level", "error"}, c.args...)
 		if err := s.contend(ctx, c.name, addr, c.env, filepath.Join(s.bin, "gateway"), args...); err != nil {
 			return err
 		}
@@ -261,7 +267,8 @@ http://%s {
 	if err != nil {
 		return err
 	}
-	return s.contend(ctx, "Caddy, key and tracing, no limit", addr, append(s.tracing("caddy"), "XDG_DATA_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir),
+	return s.contend(ctx, "Caddy, key and tracing, no limit", addr,
+		append(s.tracing("caddy"), "XDG_DATA_HOME="+s.dir, "XDG_CONFIG_HOME="+s.dir),
 		filepath.Join(s.peers, "caddy"), "run", "--config", file, "--adapter", "caddyfile")
 }
 

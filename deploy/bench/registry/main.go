@@ -48,7 +48,8 @@ func run(ctx context.Context, args []string) error {
 	during := flags.Duration("during", 2*time.Second, "length of one measurement")
 	rounds := flags.Int("rounds", 5, "measurements of each side of a pair")
 	clients := flags.Int("clients", 64, "connections that read")
-	bare := flags.String("bare", "", "serve the bodies in this folder at an address that is printed, and nothing else (the bench calls itself so)")
+	bare := flags.String("bare", "",
+		"serve the bodies in this folder at an address that is printed, and nothing else (the bench calls itself so)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -109,7 +110,8 @@ func (b *bench) reads(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", p.name, err)
 		}
-		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", p.name, x.PerSecond, y.PerSecond, ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))
+		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", p.name, x.PerSecond, y.PerSecond, ratio,
+			x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))
 	}
 	return nil
 }
@@ -128,7 +130,8 @@ func (b *bench) creates(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("create with %d Clients: %w", clients, err)
 		}
-		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", fmt.Sprintf("%d clients", clients), x.PerSecond, y.PerSecond, ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))
+		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", fmt.Sprintf("%d clients", clients), x.PerSecond, y.PerSecond,
+			ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))
 	}
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 // pair runs two loads in turn, round after round, and returns the median of
 // each and of their ratio pair by pair, so that a machine whose speed drifts
 // does not favour either.
-func pair(ctx context.Context, ours, theirs func(context.Context) (load.Result, error), rounds int) (a, b load.Result, ratio float64, err error) {
+func pair(ctx context.Context, ours, theirs func(context.Context) (load.Result, error), rounds int) (a, b load.Result,
+	ratio float64, err error) {
 	var as, bs []load.Result
 	var ratios []float64
 	for range rounds {

@@ -32,7 +32,8 @@ func (b *bench) fill(n int) (id string, err error) {
 			return "", fmt.Errorf("create: status %d: %w", resp.StatusCode, err)
 		}
 		id = created.Data.ID
-		publish := request(http.MethodPatch, "http://"+b.registry+"/api/2.5/assets/"+id, []byte(`{"data":{"status":"pending"}}`))
+		publish := request(http.MethodPatch, "http://"+b.registry+"/api/2.5/assets/"+id,
+			[]byte(`{"data":{"status":"pending"}}`))
 		publish.Header.Set("X-Access-Token", created.Access.Token)
 		resp, err = http.DefaultClient.Do(publish)
 		if err != nil {
@@ -74,6 +75,7 @@ func getRequest(path string) []byte {
 
 func createRequest() []byte {
 	key := base64.StdEncoding.EncodeToString([]byte("broker:"))
-	return fmt.Appendf(nil, "POST /api/2.5/assets HTTP/1.1\r\nHost: registry.test\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	return fmt.Appendf(nil,
+		"POST /api/2.5/assets HTTP/1.1\r\nHost: registry.test\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		key, len(assetBody), assetBody)
 }

@@ -19,7 +19,8 @@ func (b *bench) startRegistry(ctx context.Context, bin string) (stop func(), err
 	if b.registry, err = processes.FreeAddr(); err != nil {
 		return nil, err
 	}
-	registry, err := processes.Standalone(ctx, bin, b.registry, filepath.Join(b.dir, "data"), &processes.Output{Also: io.Discard})
+	registry, err := processes.Standalone(ctx, bin, b.registry, filepath.Join(b.dir, "data"),
+		&processes.Output{Also: io.Discard})
 	if err != nil {
 		return nil, err
 	}

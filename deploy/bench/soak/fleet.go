@@ -46,7 +46,8 @@ func (f *fleet) start(ctx context.Context) error {
 	limits := filepath.Join(f.dir, "gateway.yaml")
 	if err := os.WriteFile(limits, []byte("limits:\n"+
 		"- {name: key, by: key, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n"+
-		"- {name: address, by: address, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n"), 0o600); err != nil {
+		"- {name: address, by: address, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n"),
+		0o600); err != nil {
 		return err
 	}
 	redis, err := f.addRedis(ctx)
@@ -61,7 +62,8 @@ func (f *fleet) start(ctx context.Context) error {
 			if err := errors.Join(err1, err2); err != nil {
 				return "", err
 			}
-			own := append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret, "--log-level", "error"}, args...)
+			own := append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret, "--log-level",
+				"error"}, args...)
 			m := &member{name: fmt.Sprint(name, " ", n+1), addr: addr, metrics: "http://" + metrics + "/metrics"}
 			m.start = func(ctx context.Context) (*processes.Process, error) {
 				return processes.Start(ctx, addr, &f.output, filepath.Join(f.bin, name), own...)
@@ -78,11 +80,13 @@ func (f *fleet) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	assets, err := add("assetsvc", "1", "--store", "file:"+filepath.Join(f.dir, "assets.db"), "--sandbox", "--auth-url", auth)
+	assets, err := add("assetsvc", "1", "--store", "file:"+filepath.Join(f.dir, "assets.db"), "--sandbox", "--auth-url",
+		auth)
 	if err != nil {
 		return err
 	}
-	gateways, err := add("gateway", "12", "--auth-url", auth, "--assets-url", assets, "--config", limits, "--limits-redis", "redis://"+redis+"/1")
+	gateways, err := add("gateway", "12", "--auth-url", auth, "--assets-url", assets, "--config", limits,
+		"--limits-redis", "redis://"+redis+"/1")
 	f.gateways = strings.Split(gateways, ",")
 	return err
 }
@@ -98,7 +102,8 @@ func (f *fleet) addRedis(ctx context.Context) (addr string, err error) {
 	}
 	m := &member{name: "redis", addr: addr}
 	m.start = func(ctx context.Context) (*processes.Process, error) {
-		return processes.StartAny(ctx, addr, &f.output, program, "--bind", "127.0.0.1", "--port", port, "--dir", f.dir, "--save", "", "--appendonly", "yes", "--appendfsync", "always")
+		return processes.StartAny(ctx, addr, &f.output, program, "--bind", "127.0.0.1", "--port", port, "--dir", f.dir,
+			"--save", "", "--appendonly", "yes", "--appendfsync", "always")
 	}
 	m.process, err = m.start(ctx)
 	f.members = append(f.members, m)

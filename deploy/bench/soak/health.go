@@ -96,7 +96,8 @@ func (h *health) verdict() error {
 			continue
 		}
 		before, after := mean(all[len(all)/2:len(all)*3/4]), mean(all[len(all)*3/4:])
-		fmt.Printf("%-12s %9.0f -> %9.0f %9.0f -> %9.0f\n", m.name, before.memory, after.memory, before.goroutines, after.goroutines)
+		fmt.Printf("%-12s %9.0f -> %9.0f %9.0f -> %9.0f\n", m.name, before.memory, after.memory, before.goroutines,
+			after.goroutines)
 		if m.killed {
 			continue
 		}

@@ -61,7 +61,8 @@ func run(ctx context.Context, args []string) error {
 	if err := f.start(ctx); err != nil {
 		return err
 	}
-	balancer, err := upstream.New(upstream.Config{Name: "gateway", URLs: f.gateways, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter()})
+	balancer, err := upstream.New(upstream.Config{Name: "gateway", URLs: f.gateways, Log: slog.New(slog.DiscardHandler),
+		Meter: new(telemetry.Telemetry).Meter()})
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,8 @@ func run(ctx context.Context, args []string) error {
 	c.Run(ctx, *count, 0, trial)
 	capacity := float64(c.Total()) / trial.Seconds()
 	rate := capacity * load
-	fmt.Printf("%.0f requests/s can be borne; %.0f for %v, and something is broken every %v\n", capacity, rate, *during, faultEvery)
+	fmt.Printf("%.0f requests/s can be borne; %.0f for %v, and something is broken every %v\n", capacity, rate, *during,
+		faultEvery)
 
 	ctx, cancel := context.WithTimeout(ctx, *during)
 	defer cancel()

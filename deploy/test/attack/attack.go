@@ -95,7 +95,8 @@ func (r *Registry) publish(ctx context.Context, title string) (*asset, error) {
 }
 
 func (r *Registry) change(ctx context.Context, a *asset, field, value string) error {
-	_, err := r.write(ctx, http.MethodPatch, "/api/2.5/assets/"+a.id, a.token, fmt.Sprintf(`{"data":{%q:%q}}`, field, value))
+	_, err := r.write(ctx, http.MethodPatch, "/api/2.5/assets/"+a.id, a.token,
+		fmt.Sprintf(`{"data":{%q:%q}}`, field, value))
 	return err
 }
 
@@ -205,8 +206,12 @@ func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path str
 }
 
 func (r *Registry) readSlowly(ctx context.Context, o *Outcome, header, path string) error {
-	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error { // before it tells the server how much it takes
-		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
+	// before it tells the server how much it takes
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) {
+			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF,
+				4<<10)
+		})
 	}}
 	conn, err := dialer.DialContext(ctx, "tcp", r.addr)
 	if err != nil {
@@ -350,6 +355,8 @@ func (w *Witness) String() string {
 		return fmt.Sprintf("no reading answered, failed: %v", w.failed)
 	}
 	slices.Sort(w.took)
-	return fmt.Sprintf("%d small readings answered, the median in %v, 99 %% in %v, the slowest in %v; failed: %v", len(w.took),
-		w.took[len(w.took)/2].Round(time.Microsecond), w.took[len(w.took)*99/100].Round(time.Microsecond), w.took[len(w.took)-1].Round(time.Microsecond), w.failed)
+	return fmt.Sprintf("%d small readings answered, the median in %v, 99 %% in %v, the slowest in %v; failed: %v",
+		len(w.took),
+		w.took[len(w.took)/2].Round(time.Microsecond), w.took[len(w.took)*99/100].Round(time.Microsecond),
+		w.took[len(w.took)-1].Round(time.Microsecond), w.failed)
 }

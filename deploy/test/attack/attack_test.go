@@ -30,7 +30,8 @@ func scale[T any](short, whole T) T {
 func build(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	text, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator),
-		"asset-registry/deploy/registry/cmd/registry", "asset-registry/gateway/cmd/gateway", "asset-registry/assetsvc/cmd/assetsvc", "asset-registry/authsvc/cmd/authsvc").CombinedOutput()
+		"asset-registry/deploy/registry/cmd/registry", "asset-registry/gateway/cmd/gateway",
+		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/authsvc/cmd/authsvc").CombinedOutput()
 	if err != nil {
 		t.Fatalf("build: %v: %s", err, text)
 	}
@@ -78,7 +79,8 @@ func freeAddr(t *testing.T) string {
 
 func TestStandaloneLives(t *testing.T) {
 	bin, addr := build(t), freeAddr(t)
-	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits", "--log-level", "error", "--addr", addr, "--data", t.TempDir())
+	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits",
+		"--log-level", "error", "--addr", addr, "--data", t.TempDir())
 	attackAll(t, At(addr), one)
 }
 
@@ -90,10 +92,12 @@ func TestServicesLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(name, addr string, args ...string) member {
-		return start(t, name, addr, filepath.Join(bin, name), append([]string{"--addr", addr, "--secret-file", secret, "--log-level", "error"}, args...)...)
+		return start(t, name, addr, filepath.Join(bin, name),
+			append([]string{"--addr", addr, "--secret-file", secret, "--log-level", "error"}, args...)...)
 	}
 	run("authsvc", auth, "--sandbox", "--store", "file:"+filepath.Join(dir, "tokens.db"))
-	assetsvc := run("assetsvc", assets, "--sandbox", "--store", "file:"+filepath.Join(dir, "assets.db"), "--auth-url", "http://"+auth)
+	assetsvc := run("assetsvc", assets, "--sandbox", "--store", "file:"+filepath.Join(dir, "assets.db"), "--auth-url",
+		"http://"+auth)
 	edge := run("gateway", gateway, "--no-limits", "--auth-url", "http://"+auth, "--assets-url", "http://"+assets)
 	attackAll(t, At(gateway), assetsvc, edge)
 }
@@ -128,7 +132,8 @@ func attackAll(t *testing.T, r *Registry, members ...member) {
 		{"slow readers of all large assets, compressed", 5 * time.Second, func(ctx context.Context) *Outcome {
 			var all Outcome
 			crowd(slow, func(i int) {
-				_ = r.readSlowly(ctx, &all, "Accept-Encoding: gzip\r\n", r.LargePath("2.5", i)+fmt.Sprintf("?opt_jsonp=f%d", i))
+				_ = r.readSlowly(ctx, &all, "Accept-Encoding: gzip\r\n",
+					r.LargePath("2.5", i)+fmt.Sprintf("?opt_jsonp=f%d", i))
 			})
 			return &all
 		}},

@@ -16,7 +16,8 @@ func trap(t *testing.T, r *registry, host string) (port string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<form method="post" action="http://%s:%s/console/new-broker"><input name="once" value="0.AAAAAAAAAAAAAAAAAAAAAAAAAA"><input name="name" value="evil"></form><script>document.forms[0].submit()</script>`, host, r.port)
+		fmt.Fprintf(w,
+			`<form method="post" action="http://%s:%s/console/new-broker"><input name="once" value="0.AAAAAAAAAAAAAAAAAAAAAAAAAA"><input name="name" value="evil"></form><script>document.forms[0].submit()</script>`, host, r.port)
 	}))
 	t.Cleanup(server.Close)
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
@@ -28,14 +29,17 @@ func trap(t *testing.T, r *registry, host string) (port string) {
 
 func TestAnotherSiteCannotUseTheSession(t *testing.T) {
 	r := startRegistry(t)
-	for name, c := range map[string]struct{ console, attacker, says string }{
+	for _, c := range []struct {
+		name                    string
+		console, attacker, says string
+	}{
 		// A cookie is sent to all ports of a host: here the browser tells whence the form comes.
-		"another port of the same host": {"127.0.0.1", "127.0.0.1", "Another site has sent this request"},
-		"the same without Sec-Fetch":    {"console.test", "console.test", "Another site has sent this request"},
-		"another site":                  {"127.0.0.1", "evil.test", "Another site has sent this request"},
-		"another site, plain names":     {"console.test", "evil.test", "Another site has sent this request"},
+		{"another port of the same host", "127.0.0.1", "127.0.0.1", "Another site has sent this request"},
+		{"the same without Sec-Fetch", "console.test", "console.test", "Another site has sent this request"},
+		{"another site", "127.0.0.1", "evil.test", "Another site has sent this request"},
+		{"another site, plain names", "console.test", "evil.test", "Another site has sent this request"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			b := open(t, "http://"+c.console+":"+r.port+"/console")
 			b.signIn(r.operator(t))
 			port := trap(t, r, c.console)
@@ -82,7 +86,9 @@ func TestNamesAreShownAsText(t *testing.T) {
 	b.shown()
 	b.follow(chromedp.Reload())
 	key := b.path()
-	for _, path := range []string{key, key + "/edit", key + "/rotate", key + "/revoke", "/keys", "/keys?q=%22%3E%3Cscript%3E", "/brokers", "/audit", "/sign-in?next=%22%3E%3Cscript%3Ewindow.owned=1%3C/script%3E"} {
+	for _, path := range []string{key, key + "/edit", key + "/rotate", key + "/revoke", "/keys",
+		"/keys?q=%22%3E%3Cscript%3E", "/brokers", "/audit",
+		"/sign-in?next=%22%3E%3Cscript%3Ewindow.owned=1%3C/script%3E"} {
 		b.goTo(path)
 		owned := evaluate[bool](b, "window.owned === 1")
 		made := evaluate[bool](b, "document.querySelector('main script, main img') !== null")
@@ -103,7 +109,8 @@ func TestThePolicyForbidsScriptInAPage(t *testing.T) {
 	b.goTo("/sign-in")
 	b.mustBeContent()
 	evaluate[chromedp.Void](b, `document.body.insertAdjacentHTML("beforeend", '<p style="color:red">')`)
-	evaluate[chromedp.Void](b, `(() => { const inline = document.createElement("script"); inline.textContent = "window.owned = 1"; document.body.append(inline) })()`)
+	evaluate[chromedp.Void](b,
+		`(() => { const inline = document.createElement("script"); inline.textContent = "window.owned = 1"; document.body.append(inline) })()`)
 	if owned := evaluate[bool](b, "window.owned === 1"); owned {
 		t.Error("script of a page runs")
 	}

@@ -140,7 +140,8 @@ func (b *browser) click(selector string) {
 // the browser complains if that is taken from it.
 func (b *browser) fill(fields map[string]string) {
 	b.t.Helper()
-	for !evaluate[bool](b, `document.querySelector("[autofocus]") === null || document.activeElement !== document.body`) {
+	for !evaluate[bool](b,
+		`document.querySelector("[autofocus]") === null || document.activeElement !== document.body`) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	for name, value := range fields {
@@ -184,7 +185,8 @@ func (b *browser) path() string { return strings.TrimPrefix(b.location(), b.base
 
 // text is what the page says.
 func (b *browser) text() string {
-	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText")) // for messages and comparisons: "" fails those
+	// for messages and comparisons: "" fails those
+	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 	return text
 }
 
@@ -245,7 +247,9 @@ func (b *browser) dark(dark bool) {
 	if dark {
 		scheme = "dark"
 	}
-	command(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	command(b, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: scheme}}})
 }
 
 func (b *browser) phone() {

@@ -54,25 +54,31 @@ func TestTheLifeOfAKey(t *testing.T) {
 	b.screenshot("broker-created")
 
 	b.click(`a[href="/console/new-key?broker=acme"]`)
-	b.fill(map[string]string{"name": "production", "limit-write": "5/1s, 100/1m", "allow": "127.0.0.0/8\n2001:db8::/32"})
-	b.run(chromedp.Click(chromedp.CSS(`[name=levels][value="1"]`)), chromedp.Click(chromedp.CSS(`[name=levels][value="3"]`)))
+	b.fill(map[string]string{"name": "production", "limit-write": "5/1s, 100/1m",
+		"allow": "127.0.0.0/8\n2001:db8::/32"})
+	b.run(chromedp.Click(chromedp.CSS(`[name=levels][value="1"]`)),
+		chromedp.Click(chromedp.CSS(`[name=levels][value="3"]`)))
 	b.screenshot("key-form")
 	b.submit()
 	first := b.shown()
 	b.mustSay("It is shown this once")
 	b.screenshot("secret")
-	if address := b.location(); !strings.Contains(address, "/console/keys/key-") || strings.Contains(address, first) || strings.Contains(b.cookies(), first) {
+	if address := b.location(); !strings.Contains(address, "/console/keys/key-") || strings.Contains(address, first) ||
+		strings.Contains(b.cookies(), first) {
 		t.Errorf("the page of the secret is at %s, with the cookies %s", address, b.cookies())
 	}
 	id := strings.TrimPrefix(b.path(), "/keys/")
 	r.mustKnow(t, first, 200)
 
 	for _, name := range []string{"clipboard-write", "clipboard-read"} {
-		if _, err := chromedp.CallBrowser(b.ctx, permission.SetPermission, permission.SetPermissionParams{Permission: &permission.PermissionDescriptor{Name: name}, Setting: permission.PermissionSettingGranted}); err != nil {
+		if _, err := chromedp.CallBrowser(b.ctx, permission.SetPermission,
+			permission.SetPermissionParams{Permission: &permission.PermissionDescriptor{Name: name},
+				Setting: permission.PermissionSettingGranted}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.run(chromedp.Click(chromedp.CSS("[data-copy]")), chromedp.Poll[chromedp.Void](`document.getElementById("copied").textContent === "Copied."`))
+	b.run(chromedp.Click(chromedp.CSS("[data-copy]")),
+		chromedp.Poll[chromedp.Void](`document.getElementById("copied").textContent === "Copied."`))
 
 	b.follow(chromedp.Reload())
 	b.mustSay("Usage")
@@ -215,7 +221,8 @@ func TestAnAuditorSeesNoButtons(t *testing.T) {
 	b.signIn(key)
 	for _, path := range []string{"/keys", "/keys/" + id, "/brokers", "/broker?name=acme", "/audit", "/audit/check"} {
 		b.goTo(path)
-		if buttons := evaluate[int](b, "document.querySelectorAll('main form[method=post], .head .button:not([href^=\"/console/audit\"])').length"); buttons != 0 {
+		if buttons := evaluate[int](b,
+			"document.querySelectorAll('main form[method=post], .head .button:not([href^=\"/console/audit\"])').length"); buttons != 0 {
 			t.Errorf("%s has %d buttons", path, buttons)
 		}
 	}

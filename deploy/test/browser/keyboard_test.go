@@ -60,7 +60,8 @@ func (b *browser) tabTo(selector string) {
 	b.t.Helper()
 	for range 80 {
 		b.run(chromedp.KeyEvent("\t"))
-		if there := evaluate[bool](b, fmt.Sprintf("document.activeElement === document.querySelector(%q)", selector)); there {
+		if there := evaluate[bool](b, fmt.Sprintf("document.activeElement === document.querySelector(%q)",
+			selector)); there {
 			b.mustFocus(selector)
 			return
 		}

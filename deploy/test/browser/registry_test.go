@@ -42,7 +42,8 @@ func startRegistry(t *testing.T) *registry {
 	if _, r.port, err = net.SplitHostPort(listener.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	r.auth, err = authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secrets: secrets, Admin: listener, Log: log})
+	r.auth, err = authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"),
+		Secrets: secrets, Admin: listener, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func startRegistry(t *testing.T) *registry {
 			t.Error(err)
 		}
 	})
-	edge, err := gateway.New(t.Context(), gateway.Config{Auth: httpserver.InProcess(r.auth.Handler()), Assets: http.NotFoundHandler(), Secrets: secrets, Log: log})
+	edge, err := gateway.New(t.Context(), gateway.Config{Auth: httpserver.InProcess(r.auth.Handler()),
+		Assets: http.NotFoundHandler(), Secrets: secrets, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +119,19 @@ func (r *registry) use(t *testing.T, id string) {
 	t.Helper()
 	now := time.Now().UTC()
 	for day := range 85 {
-		report := authapi.ReportUsageRequest{Uses: []authapi.Use{{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.17"), Micros: now.UnixMicro()}}}
+		report := authapi.ReportUsageRequest{Uses: []authapi.Use{{KeyID: id, Secret: 1,
+			Addr: netip.MustParseAddr("192.0.2.17"), Micros: now.UnixMicro()}}}
 		at := now.AddDate(0, 0, -day)
 		busy := int64(40 + day*37%60)
 		if at.Weekday() == time.Saturday || at.Weekday() == time.Sunday {
 			busy /= 6
 		}
-		for class, share := range map[string]int64{"list": 22, "read": 9, "write": 3} {
-			report.Counts = append(report.Counts, authapi.Count{KeyID: id, Day: at.Format(time.DateOnly), Class: class, Requests: busy * share})
+		for _, c := range []struct {
+			class string
+			share int64
+		}{{"list", 22}, {"read", 9}, {"write", 3}} {
+			report.Counts = append(report.Counts, authapi.Count{KeyID: id, Day: at.Format(time.DateOnly),
+				Class: c.class, Requests: busy * c.share})
 		}
 		if err := r.client.ReportUsage(t.Context(), report); err != nil {
 			t.Fatal(err)

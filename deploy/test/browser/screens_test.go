@@ -20,13 +20,15 @@ func (b *browser) stock(r *registry) string {
 	}
 	var path string
 	for _, key := range []map[string]string{
-		{"broker": "ProZorro.Sale", "name": "verification", "expires": time.Now().UTC().AddDate(1, 0, 0).Format("2006-01-02T15:04:05")},
+		{"broker": "ProZorro.Sale", "name": "verification",
+			"expires": time.Now().UTC().AddDate(1, 0, 0).Format("2006-01-02T15:04:05")},
 		{"broker": "acme", "name": "a very long name of a key that somebody has thought of to be entirely clear"},
 		{"broker": "acme", "name": "production", "limit-write": "5/1s, 100/1m", "allow": "192.0.2.0/24\n2001:db8::/32"},
 	} {
 		b.goTo("/new-key")
 		b.fill(key)
-		b.run(chromedp.Click(chromedp.CSS(`[name=levels][value="1"]`)), chromedp.Click(chromedp.CSS(`[name=levels][value="3"]`)))
+		b.run(chromedp.Click(chromedp.CSS(`[name=levels][value="1"]`)),
+			chromedp.Click(chromedp.CSS(`[name=levels][value="3"]`)))
 		b.submit()
 		b.shown()
 		b.follow(chromedp.Reload())
@@ -42,8 +44,10 @@ func TestEveryPageOnEveryScreen(t *testing.T) {
 	b.signIn(r.operator(t))
 	key := b.stock(r)
 	pages := map[string]string{
-		"keys": "/keys", "key": key, "key-year": key + "?days=365", "key-form": "/new-key", "key-edit": key + "/edit", "rotate": key + "/rotate", "revoke": key + "/revoke",
-		"brokers": "/brokers", "broker": "/broker?name=acme", "broker-form": "/edit-broker?name=acme", "audit": "/audit", "check": "/audit/check",
+		"keys": "/keys", "key": key, "key-year": key + "?days=365", "key-form": "/new-key", "key-edit": key + "/edit",
+		"rotate": key + "/rotate", "revoke": key + "/revoke",
+		"brokers": "/brokers", "broker": "/broker?name=acme", "broker-form": "/edit-broker?name=acme",
+		"audit": "/audit", "check": "/audit/check",
 		"empty": "/keys?q=nothing", "missing": "/none",
 	}
 	background := map[bool]string{}
@@ -51,7 +55,8 @@ func TestEveryPageOnEveryScreen(t *testing.T) {
 		name  string
 		phone bool
 		dark  bool
-	}{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false}, {"phone-dark", true, true}} {
+	}{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false},
+		{"phone-dark", true, true}} {
 		t.Run(screen.name, func(t *testing.T) {
 			if screen.phone {
 				b.phone()

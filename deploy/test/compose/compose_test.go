@@ -24,7 +24,8 @@ func TestPromises(t *testing.T) {
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s")
 	t.Run("containers may do only what they must", func(t *testing.T) { testContained(t, s) })
 	t.Run("a gateway has no way to the admin API", func(t *testing.T) { testAdminApart(t, s) })
-	t.Run("pull asks no registry for our images", func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc") })
+	t.Run("pull asks no registry for our images",
+		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc") })
 	t.Run("an operator makes keys", func(t *testing.T) { testKeys(t, s) })
 	t.Run("scenarios", func(t *testing.T) { e2e.Run(t, s.public) })
 }
@@ -65,7 +66,8 @@ func TestFailures(t *testing.T) {
 			}
 		}
 	})
-	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1", "redis-tokens", "redis-limits", "mongo-1", "balancer", "gateway-2", "assetsvc-2", "authsvc-2"} {
+	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1", "redis-tokens", "redis-limits", "mongo-1",
+		"balancer", "gateway-2", "assetsvc-2", "authsvc-2"} {
 		t.Run("who is killed comes back/"+name, func(t *testing.T) {
 			defer s.trouble()(aftermath)
 			s.crash(t, name)
@@ -184,7 +186,8 @@ func testContained(t *testing.T, s *stack) {
 			t.Errorf("%s runs as %q", c.Name, c.Config.User)
 		}
 		h := c.HostConfig
-		if !h.ReadonlyRootfs || h.Memory == 0 || h.PidsLimit == 0 || !slices.Contains(h.CapDrop, "ALL") || !slices.Contains(h.SecurityOpt, "no-new-privileges:true") {
+		if !h.ReadonlyRootfs || h.Memory == 0 || h.PidsLimit == 0 || !slices.Contains(h.CapDrop, "ALL") ||
+			!slices.Contains(h.SecurityOpt, "no-new-privileges:true") {
 			t.Errorf("%s may do more than it must: %+v", c.Name, h)
 		}
 		for _, bindings := range c.NetworkSettings.Ports {
@@ -222,7 +225,8 @@ func testContained(t *testing.T, s *stack) {
 		{"mongo-1", "mongo-2 27017", true},
 		{"mongo-1", "redis-tokens 6379", false},
 	} {
-		got := docker(t, "exec", s.container(t, c.from), "sh", "-c", "nc -w 2 "+c.to+" </dev/null >/dev/null 2>&1 && echo true || echo false")
+		got := docker(t, "exec", s.container(t, c.from), "sh", "-c",
+			"nc -w 2 "+c.to+" </dev/null >/dev/null 2>&1 && echo true || echo false")
 		if got != fmt.Sprint(c.may) {
 			t.Errorf("that %s reaches %s is %s", c.from, c.to, got)
 		}
@@ -234,7 +238,8 @@ func testContained(t *testing.T, s *stack) {
 func testAdminApart(t *testing.T, s *stack) {
 	connects := func(to string) bool {
 		t.Helper()
-		got := docker(t, "run", "--rm", "--network", "container:"+s.container(t, "gateway-1"), "--entrypoint", "sh", "asset-registry-standin/redis",
+		got := docker(t, "run", "--rm", "--network", "container:"+s.container(t, "gateway-1"), "--entrypoint", "sh",
+			"asset-registry-standin/redis",
 			"-c", "nc -w 2 "+to+" </dev/null >/dev/null 2>&1 && echo true || echo false")
 		return got == "true"
 	}
@@ -242,7 +247,8 @@ func testAdminApart(t *testing.T, s *stack) {
 		t.Error("a gateway does not reach the auth services")
 	}
 	for _, name := range []string{"authsvc-1", "authsvc-2"} {
-		addresses := strings.Fields(docker(t, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", s.container(t, name)))
+		addresses := strings.Fields(docker(t, "inspect", "--format",
+			"{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", s.container(t, name)))
 		if len(addresses) < 4 {
 			t.Errorf("%s has the addresses %q, want one for each network", name, addresses)
 		}
@@ -270,7 +276,8 @@ func testKeys(t *testing.T, s *stack) {
 	ask(t, "GET", s.public+"/admin/v1/keys", operator, "", "", 404)
 	log, _ := ask(t, "GET", s.admin+"/admin/v1/audit", operator, "", "", 200)["data"].([]any)
 	last, _ := log[len(log)-1].(map[string]any)
-	if from, err := netip.ParseAddr(fmt.Sprint(last["from"])); err != nil || netip.MustParsePrefix(balancers).Contains(from) {
+	if from, err := netip.ParseAddr(fmt.Sprint(last["from"])); err != nil ||
+		netip.MustParsePrefix(balancers).Contains(from) {
 		t.Errorf("the audit log has an entry that came from %v, and not its client's address", last["from"])
 	}
 }
@@ -285,7 +292,8 @@ func testRestore(t *testing.T, s *stack, a *asset) {
 	s.script(t, "backup.sh", backup, "secrets", "tokens")
 	s.script(t, "backup.sh", backup, "secrets", "tokens") // which may be repeated
 	for _, name := range []string{"secrets.tar", "tokens.rdb"} {
-		if info, err := os.Stat(filepath.Join(backup, name)); err != nil || info.Mode().Perm() != 0o600 || info.Size() == 0 {
+		if info, err := os.Stat(filepath.Join(backup, name)); err != nil || info.Mode().Perm() != 0o600 ||
+			info.Size() == 0 {
 			t.Errorf("%s is %v, %v, want a file of mode 0600", name, info, err)
 		}
 	}
@@ -355,7 +363,8 @@ func ask(t *testing.T, method, url, key, token, body string, want int) map[strin
 		t.Errorf("%s %s: refused without Retry-After", method, url)
 	}
 	var got map[string]any
-	if err := json.Unmarshal(text, &got); err != nil || header.Get("Content-Type") != "application/json" || header.Get("X-Content-Type-Options") != "nosniff" {
+	if err := json.Unmarshal(text, &got); err != nil || header.Get("Content-Type") != "application/json" ||
+		header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Fatalf("%s %s: answered with %v %s", method, url, header, text)
 	}
 	if status >= 400 && (got["status"] != "error" || got["errors"] == nil) {
@@ -368,7 +377,8 @@ func ask(t *testing.T, method, url, key, token, body string, want int) map[strin
 func send(method, url, key, token, body string) (status int, header http.Header, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // longer than any deadline
 	defer cancel()
-	return clients.Send(ctx, &http.Transport{DisableKeepAlives: true}, clients.Call{Method: method, URL: url, Key: key, Token: token, Body: body})
+	return clients.Send(ctx, &http.Transport{DisableKeepAlives: true},
+		clients.Call{Method: method, URL: url, Key: key, Token: token, Body: body})
 }
 
 // awaitWork waits until assets are made and changed again.
@@ -386,7 +396,8 @@ func (s *stack) awaitWork(t *testing.T) {
 		if err := json.Unmarshal(text, &made); err != nil {
 			t.Fatalf("a creation was answered with %s", text)
 		}
-		status, _, _, err = send("PATCH", s.public+"/api/2.5/assets/"+made.Data.ID, "broker", made.Access.Token, `{"data":{"title":"y"}}`)
+		status, _, _, err = send("PATCH", s.public+"/api/2.5/assets/"+made.Data.ID, "broker", made.Access.Token,
+			`{"data":{"title":"y"}}`)
 		return err == nil && status == http.StatusOK
 	})
 }

@@ -71,7 +71,8 @@ func (s *standIn) checkBackup(t *testing.T, dir string) {
 func (s *standIn) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
-		for _, left := range []string{".unfinished", "backup.rdb", "dump.yaml", "restore.yaml", "restore.js", "restoring", "replaced", "mark"} {
+		for _, left := range []string{".unfinished", "backup.rdb", "dump.yaml", "restore.yaml", "restore.js",
+			"restoring", "replaced", "mark"} {
 			if strings.HasSuffix(path, left) {
 				t.Errorf("%s was left", path)
 			}
@@ -120,11 +121,13 @@ func TestTokensAreReplacedWholeOrNotAtAll(t *testing.T) {
 	to := filepath.Join(s.dir, "b")
 	s.must(t, "backup.sh", to, "tokens")
 	s.redis(t, "set", "token", "new")
-	for name, text := range map[string]string{"broken": "REDIS0011 and no more", "empty": "", "cut": s.read(t, "b/tokens.rdb")[:60]} {
-		s.write(t, name, text, 0o600)
-		s.mustFail(t, "", "restore-tokens.sh", filepath.Join(s.dir, name))
+	for _, c := range []struct {
+		name, text string
+	}{{"broken", "REDIS0011 and no more"}, {"empty", ""}, {"cut", s.read(t, "b/tokens.rdb")[:60]}} {
+		s.write(t, c.name, c.text, 0o600)
+		s.mustFail(t, "", "restore-tokens.sh", filepath.Join(s.dir, c.name))
 		if got := s.redis(t, "get", "token"); got != "new" {
-			t.Errorf("after a file that is %s, the token is %q, want the one before", name, got)
+			t.Errorf("after a file that is %s, the token is %q, want the one before", c.name, got)
 		}
 		s.checkNothingLeft(t)
 	}

@@ -51,7 +51,8 @@ func start(t *testing.T, settings ...string) *stack {
 	if err := os.WriteFile(env, []byte("SECRETS="+t.TempDir()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.compose = append(compose, "--project-name", s.project, "--env-file", env, "--file", "docker-compose.yml", "--file", "deploy/test/compose/standin.yml")
+	s.compose = append(compose, "--project-name", s.project, "--env-file", env, "--file", "docker-compose.yml",
+		"--file", "deploy/test/compose/standin.yml")
 	var addrs [2]string
 	for i := range addrs {
 		addr, err := processes.FreeAddr()
@@ -135,7 +136,8 @@ func (s *stack) container(t *testing.T, name string) string {
 	t.Helper()
 	service, n := service(name)
 	all := strings.Fields(docker(t, "ps", "--all", "--format", "{{.Names}}",
-		"--filter", "label=com.docker.compose.project="+s.project, "--filter", "label=com.docker.compose.service="+service))
+		"--filter", "label=com.docker.compose.project="+s.project, "--filter",
+		"label=com.docker.compose.service="+service))
 	if len(all) < n {
 		t.Fatalf("there is no %s among %q", name, all)
 	}
@@ -169,7 +171,8 @@ func (s *stack) troubled(since time.Time) bool {
 func (s *stack) crash(t *testing.T, name string) {
 	t.Helper()
 	var pid int
-	if err := json.Unmarshal([]byte(docker(t, "inspect", "--format", "{{.State.Pid}}", s.container(t, name))), &pid); err != nil || pid < 2 {
+	if err := json.Unmarshal([]byte(docker(t, "inspect", "--format", "{{.State.Pid}}", s.container(t, name))),
+		&pid); err != nil || pid < 2 {
 		t.Fatalf("the process of %s is %d: %v", name, pid, err)
 	}
 	before := docker(t, "inspect", "--format", "{{.State.StartedAt}}", s.container(t, name))

@@ -91,15 +91,17 @@ func newStandIn(t *testing.T) *standIn {
 	}
 	dir := t.TempDir()
 	s := &standIn{dir: dir, secrets: filepath.Join(dir, "its secrets"), port: addr[strings.LastIndex(addr, ":")+1:]}
-	for name, text := range map[string]string{
-		"its secrets/shared/registry":           "registry",
-		"its secrets/mongo-init/admin-password": "dumper",
-		"its secrets/redis-tokens/redis.conf":   "requirepass secret",
-		"mongo/registry":                        "assets",
-		"data/.keep":                            "",
-		"tmp/.keep":                             "",
+	for _, c := range []struct {
+		name, text string
+	}{
+		{"its secrets/shared/registry", "registry"},
+		{"its secrets/mongo-init/admin-password", "dumper"},
+		{"its secrets/redis-tokens/redis.conf", "requirepass secret"},
+		{"mongo/registry", "assets"},
+		{"data/.keep", ""},
+		{"tmp/.keep", ""},
 	} {
-		s.write(t, name, text, 0o644)
+		s.write(t, c.name, c.text, 0o644)
 	}
 	s.write(t, "compose", fmt.Sprintf(composeScript, dir, s.secrets, s.port), 0o755)
 	for name, text := range tools {

@@ -63,7 +63,8 @@ func TestAdminStandalone(t *testing.T) {
 }
 
 func TestAdminSplitOnRedis(t *testing.T) {
-	redis, admin, dir, output := redistest.Start(t), freeAddr(t), filepath.Join(t.TempDir(), "data"), &processes.Output{}
+	redis, admin, dir, output := redistest.Start(t), freeAddr(t), filepath.Join(t.TempDir(), "data"),
+		&processes.Output{}
 	t.Setenv("AUTHSVC_ADMIN_ADDR", admin)
 	s := split(t, dir, processes.Stores{Tokens: redis.URL()}, output, "--log-level", "debug")
 	key := adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file", filepath.Join(dir, "secret"))

@@ -21,17 +21,24 @@ func TestABrokerCannotFillTheDisk(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddr(t)
 	limits := fmt.Sprintf("limits:\n  - {name: tenant-bytes, by: tenant, costs: {write: %d, bytes: 1}, windows: {10s: %d}}\n", least, most)
 	var keys strings.Builder
-	for key, broker := range map[string]string{"first": "filler", "second": "filler", "third": "neighbour"} {
-		fmt.Fprintf(&keys, "- {id: %s, broker: %s, role: broker, levels: \"3\", sha256: %x}\n", key, broker, sha256.Sum256([]byte(key)))
+	for _, c := range []struct {
+		key    string
+		broker string
+	}{{"first", "filler"}, {"second", "filler"}, {"third", "neighbour"}} {
+		fmt.Fprintf(&keys, "- {id: %s, broker: %s, role: broker, levels: \"3\", sha256: %x}\n", c.key, c.broker,
+			sha256.Sum256([]byte(c.key)))
 	}
-	for name, text := range map[string]string{"config.yaml": limits, "keys.yaml": keys.String()} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	for _, try := range []struct {
+		name, text string
+	}{{"config.yaml", limits}, {"keys.yaml", keys.String()}} {
+		if err := os.WriteFile(filepath.Join(dir, try.name), []byte(try.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var output processes.Output
 	p, err := processes.Start(t.Context(), addr, &output, filepath.Join(bin, "registry"), "serve", "--addr", addr,
-		"--data", filepath.Join(dir, "data"), "--config", filepath.Join(dir, "config.yaml"), "--keys-file", filepath.Join(dir, "keys.yaml"))
+		"--data", filepath.Join(dir, "data"), "--config", filepath.Join(dir, "config.yaml"), "--keys-file",
+		filepath.Join(dir, "keys.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +63,8 @@ func TestABrokerCannotFillTheDisk(t *testing.T) {
 			t.Fatalf("%d bytes were taken in %v, want %d at most", written, time.Since(began), windows*most)
 		}
 	}
-	if policy, want := got.header.Get("RateLimit-Policy"), `"tenant-bytes-10s";q=2000000;qu="content-bytes";w=10`; policy != want {
+	if policy, want := got.header.Get("RateLimit-Policy"),
+		`"tenant-bytes-10s";q=2000000;qu="content-bytes";w=10`; policy != want {
 		t.Errorf("RateLimit-Policy: got %s, want %s", policy, want)
 	}
 	wait, err := strconv.Atoi(got.header.Get("Retry-After"))

@@ -88,7 +88,8 @@ func (a api) do(t *testing.T, c call) answer {
 	got := answer{call: c, status: resp.StatusCode, header: resp.Header, text: string(text)}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	if err := decoder.Decode(&got.json); err != nil && c.method != http.MethodHead && resp.Header.Get("Content-Type") == "application/json" {
+	if err := decoder.Decode(&got.json); err != nil && c.method != http.MethodHead &&
+		resp.Header.Get("Content-Type") == "application/json" {
 		t.Fatalf("%s %s: answered %d with no JSON object: %s", c.method, url, resp.StatusCode, text)
 	}
 	return got
@@ -174,21 +175,24 @@ type fields map[string]any
 // client sends.
 func validAsset() fields {
 	address := func() map[string]any {
-		return map[string]any{"countryName": "Україна", "postalCode": "79000", "region": "м. Київ", "streetAddress": "вул. Банкова 1", "locality": "м. Київ"}
+		return map[string]any{"countryName": "Україна", "postalCode": "79000", "region": "м. Київ",
+			"streetAddress": "вул. Банкова 1", "locality": "м. Київ"}
 	}
 	return fields{
 		"assetType":   "bounce",
 		"title":       "Нежитлове приміщення 240 м²",
 		"description": "Опис об'єкта",
 		"items": []any{map[string]any{
-			"id":                        "0",
-			"description":               "Земля для військовослужбовців",
-			"classification":            map[string]any{"scheme": "CAV-PS", "id": "06111000-3", "description": "Земельні ділянки"},
-			"additionalClassifications": []any{map[string]any{"scheme": "UA-EDR", "id": "17.21.1", "description": "папір"}},
-			"address":                   address(),
-			"unit":                      map[string]any{"code": "code"},
-			"quantity":                  json.Number("5.0001"),
-			"registrationDetails":       map[string]any{"status": "unknown"},
+			"id":          "0",
+			"description": "Земля для військовослужбовців",
+			"classification": map[string]any{"scheme": "CAV-PS", "id": "06111000-3",
+				"description": "Земельні ділянки"},
+			"additionalClassifications": []any{map[string]any{"scheme": "UA-EDR", "id": "17.21.1",
+				"description": "папір"}},
+			"address":             address(),
+			"unit":                map[string]any{"code": "code"},
+			"quantity":            json.Number("5.0001"),
+			"registrationDetails": map[string]any{"status": "unknown"},
 		}},
 		"decisions": []any{map[string]any{"decisionDate": "2026-11-20T12:00:00.000000+02:00", "decisionID": "1637-10"}},
 		"assetCustodian": map[string]any{
@@ -202,12 +206,14 @@ func validAsset() fields {
 
 // set returns the fields with the value at a dotted path replaced.
 func (f fields) set(path string, value any) fields {
-	return fields(object(replace(map[string]any(f), strings.Split(path, "."), func(o map[string]any, name string) { o[name] = value })))
+	return fields(object(replace(map[string]any(f), strings.Split(path, "."),
+		func(o map[string]any, name string) { o[name] = value })))
 }
 
 // without returns the fields without what is at a dotted path.
 func (f fields) without(path string) fields {
-	return fields(object(replace(map[string]any(f), strings.Split(path, "."), func(o map[string]any, name string) { delete(o, name) })))
+	return fields(object(replace(map[string]any(f), strings.Split(path, "."),
+		func(o map[string]any, name string) { delete(o, name) })))
 }
 
 func replace(value any, path []string, change func(o map[string]any, name string)) any {

@@ -23,7 +23,8 @@ func (c call) with(name, value string) call {
 func testConditionalReads(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	path := "/assets/" + c.id
-	for _, p := range []string{path, path + "?opt_pretty=1", path + "/items", path + "/items/" + text(at(c.data(), "items.0.id")), path + "/documents?all=1"} {
+	for _, p := range []string{path, path + "?opt_pretty=1", path + "/items",
+		path + "/items/" + text(at(c.data(), "items.0.id")), path + "/documents?all=1"} {
 		get := call{method: "GET", path: p}
 		tag := a.do(t, get).must(t, 200).header.Get("ETag")
 		if tag == "" || strings.HasPrefix(tag, "W/") {
@@ -40,7 +41,8 @@ func testConditionalReads(t *testing.T, a api) {
 		before := a.do(t, get).must(t, 200)
 		a.patch(t, c, fields{"title": rand.Text()}).must(t, 200)
 		after := a.do(t, get.with("If-None-Match", tag)).must(t, 200)
-		if after.header.Get("ETag") == tag || !strings.Contains(p, "items") && !strings.Contains(p, "documents") && after.text == before.text {
+		if after.header.Get("ETag") == tag || !strings.Contains(p, "items") && !strings.Contains(p, "documents") &&
+			after.text == before.text {
 			t.Errorf("%s: after a change the tag is %s", p, after.header.Get("ETag"))
 		}
 	}
@@ -87,7 +89,8 @@ func testConditionalWrites(t *testing.T, a api) {
 		}
 	}
 	a.do(t, change("PATCH", path, fields{"title": "будь-яка"}).with("If-Match", "*")).must(t, 200)
-	a.do(t, change("PATCH", "/assets/"+strings.Repeat("0", 32), fields{}).with("If-Match", tag)).fails(t, 404, "url/asset_id")
+	a.do(t, change("PATCH", "/assets/"+strings.Repeat("0", 32), fields{}).with("If-Match", tag)).
+		fails(t, 404, "url/asset_id")
 	wrong := change("PATCH", path, fields{"title": "чужа"})
 	wrong.token = strings.Repeat("0", 32)
 	a.do(t, wrong.with("If-Match", tag)).fails(t, 403, "body/data")
@@ -102,7 +105,8 @@ func testConditionalRace(t *testing.T, a api) {
 	for i := range clients {
 		wg.Go(func() {
 			statuses[i] = a.do(t, call{
-				method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token, body: data(fields{"title": fmt.Sprint("client ", i)}),
+				method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token,
+				body:   data(fields{"title": fmt.Sprint("client ", i)}),
 				header: map[string]string{"If-Match": c.header.Get("ETag")},
 			}).status
 		})
@@ -125,7 +129,8 @@ func testConditionalRace(t *testing.T, a api) {
 // testRepeatedCreation creates assets under keys, again and again.
 func testRepeatedCreation(t *testing.T, a api) {
 	key := rand.Text()
-	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.with("Idempotency-Key", key)
+	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
+		with("Idempotency-Key", key)
 	first := a.do(t, create).must(t, 201)
 	c := created{first, text(first.data()["id"]), text(at(first.json["access"], "token"))}
 	if !uuid4Form.MatchString(c.id) || !idForm.MatchString(c.token) {
@@ -134,7 +139,8 @@ func testRepeatedCreation(t *testing.T, a api) {
 	same := func(when string) {
 		t.Helper()
 		again := a.do(t, create).must(t, 201)
-		if again.text != first.text || again.header.Get("Location") != first.header.Get("Location") || again.header.Get("ETag") != first.header.Get("ETag") {
+		if again.text != first.text || again.header.Get("Location") != first.header.Get("Location") ||
+			again.header.Get("ETag") != first.header.Get("ETag") {
 			t.Errorf("%s: got %s %v\nfirst %s %v", when, again.text, again.header, first.text, first.header)
 		}
 	}
@@ -147,14 +153,19 @@ func testRepeatedCreation(t *testing.T, a api) {
 	other := create
 	other.body = data(validAsset().set("title", "інша"))
 	a.do(t, other).fails(t, 400, "header/Idempotency-Key")
-	for name, c := range map[string]call{
-		"another key":    create.with("Idempotency-Key", key+"2"),
-		"another broker": {method: "POST", path: "/assets", key: "broker3", body: create.body, header: create.header},
-		"no key":         {method: "POST", path: "/assets", key: "broker", body: create.body},
+	for _, try := range []struct {
+		name string
+		c    call
+	}{
+		{"another key", create.with("Idempotency-Key", key+"2")},
+		{"another broker", call{method: "POST", path: "/assets", key: "broker3", body: create.body,
+			header: create.header}},
+		{"no key", call{method: "POST", path: "/assets", key: "broker", body: create.body}},
 	} {
-		got := a.do(t, c).must(t, 201)
-		if got.data()["id"] == first.data()["id"] || at(got.json["access"], "token") == at(first.json["access"], "token") {
-			t.Errorf("%s gets the same asset", name)
+		got := a.do(t, try.c).must(t, 201)
+		if got.data()["id"] == first.data()["id"] || at(got.json["access"], "token") == at(first.json["access"],
+			"token") {
+			t.Errorf("%s gets the same asset", try.name)
 		}
 	}
 	for _, bad := range []string{"", "a b", strings.Repeat("x", 256), "\u00fc"} {
@@ -169,7 +180,8 @@ func testRepeatedCreation(t *testing.T, a api) {
 
 // testRepeatsAtOnce has twenty clients send one creation.
 func testRepeatsAtOnce(t *testing.T, a api) {
-	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.with("Idempotency-Key", rand.Text())
+	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
+		with("Idempotency-Key", rand.Text())
 	answers := make([]answer, 20)
 	var wg sync.WaitGroup
 	for i := range answers {
@@ -177,7 +189,8 @@ func testRepeatsAtOnce(t *testing.T, a api) {
 	}
 	wg.Wait()
 	for _, got := range answers {
-		if got.status != 201 || got.text != answers[0].text || got.header.Get("Location") != answers[0].header.Get("Location") {
+		if got.status != 201 || got.text != answers[0].text ||
+			got.header.Get("Location") != answers[0].header.Get("Location") {
 			t.Errorf("got %d %s\nand %s", got.status, got.text, answers[0].text)
 		}
 	}
@@ -198,7 +211,8 @@ func testRevisions(t *testing.T, a api) {
 	for i, want := range []struct{ broker, role, says string }{
 		{"concierge", "concierge", "/relatedProcesses"}, {"broker", "owner", "/title"}, {"broker", "owner", c.id},
 	} {
-		if at(d[i], "author.broker") != want.broker || at(d[i], "author.role") != want.role || !strings.Contains(fmt.Sprint(at(d[i], "changes")), want.says) {
+		if at(d[i], "author.broker") != want.broker || at(d[i], "author.role") != want.role ||
+			!strings.Contains(fmt.Sprint(at(d[i], "changes")), want.says) {
 			t.Errorf("revision %v is %v, want %v", at(d[i], "revision"), d[i], want)
 		}
 	}
@@ -206,7 +220,8 @@ func testRevisions(t *testing.T, a api) {
 		t.Errorf("they are of %v, and of %v", at(d[0], "date"), at(d[2], "date"))
 	}
 	whole := fields(c.data()).without("dateModified")
-	if created := object(at(d[2], "changes.0")); created["op"] != "add" || created["path"] != "" || !reflect.DeepEqual(created["value"], any(map[string]any(whole))) {
+	if created := object(at(d[2], "changes.0")); created["op"] != "add" || created["path"] != "" ||
+		!reflect.DeepEqual(created["value"], any(map[string]any(whole))) {
 		t.Errorf("it was created by %v", created)
 	}
 	if strings.Contains(revisions.text, c.token) {
@@ -221,5 +236,6 @@ func testRevisions(t *testing.T, a api) {
 	a.do(t, call{method: "GET", path: path, key: "broker"}).fails(t, 403, "url/permission")
 	a.do(t, call{method: "GET", path: path, key: "broker3", token: c.token}).fails(t, 403, "url/permission")
 	a.do(t, call{method: "GET", path: path, key: "concierge"}).fails(t, 403, "url/permission")
-	a.do(t, call{method: "GET", path: "/assets/" + strings.Repeat("0", 32) + "/revisions"}).fails(t, 404, "url/asset_id")
+	a.do(t, call{method: "GET", path: "/assets/" + strings.Repeat("0", 32) + "/revisions"}).
+		fails(t, 404, "url/asset_id")
 }

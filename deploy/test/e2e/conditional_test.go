@@ -42,7 +42,8 @@ func TestACreationIsRepeatedAfterACrash(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(50+rand.IntN(300)) * time.Millisecond) // the moment of the crash is what is random here
+		// the moment of the crash is what is random here
+		time.Sleep(time.Duration(50+rand.IntN(300)) * time.Millisecond)
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +82,8 @@ func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
 		var working sync.WaitGroup
 		for client := range answers {
 			working.Go(func() {
-				_, answers[client], _ = strings.Cut(apis[client%2].createUnder(t, fmt.Sprint("key-", i)), " ") // without its Location, which has the gateway's address
+				// without its Location, which has the gateway's address
+				_, answers[client], _ = strings.Cut(apis[client%2].createUnder(t, fmt.Sprint("key-", i)), " ")
 			})
 		}
 		working.Wait()
@@ -97,7 +99,8 @@ func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
 	for client := range cap(statuses) {
 		working.Go(func() {
 			statuses <- apis[client%2].do(t, call{
-				method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token, body: data(fields{"title": fmt.Sprint("client ", client)}),
+				method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token,
+				body:   data(fields{"title": fmt.Sprint("client ", client)}),
 				header: map[string]string{"If-Match": c.header.Get("ETag")},
 			}).status
 		})

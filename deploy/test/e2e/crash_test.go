@@ -25,7 +25,8 @@ func TestKill(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
 	ledger := &ledger{}
-	followers := []*follower{newFollower(a, false, "2000-01-01T00:00:00+00:00"), newFollower(a, true, "2000-01-01T00:00:00+00:00")}
+	followers := []*follower{newFollower(a, false, "2000-01-01T00:00:00+00:00"),
+		newFollower(a, true, "2000-01-01T00:00:00+00:00")}
 	var shown atomic.Int64 // entries, to followers under load
 	for i := range kills {
 		registry := standalone(t, addr, dir, &processes.Output{})
@@ -51,7 +52,8 @@ func TestKill(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(50+rand.IntN(500)) * time.Millisecond) // the moment of the crash is what is random here
+		// the moment of the crash is what is random here
+		time.Sleep(time.Duration(50+rand.IntN(500)) * time.Millisecond)
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +63,8 @@ func TestKill(t *testing.T) {
 	standalone(t, addr, dir, &processes.Output{})
 	ledger.check(t, a)
 	ledger.checkFeed(t, followers)
-	t.Logf("%d assets, %d acknowledged writes, %d entries followed under load, %d kills", len(ledger.assets), ledger.acknowledged, shown.Load(), kills)
+	t.Logf("%d assets, %d acknowledged writes, %d entries followed under load, %d kills", len(ledger.assets),
+		ledger.acknowledged, shown.Load(), kills)
 	if ledger.acknowledged < kills*writers || shown.Load() < kills*writers {
 		t.Errorf("too little was done to mean anything")
 	}
@@ -170,7 +173,8 @@ func (l *ledger) create(a api) bool {
 	l.count()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.assets = append(l.assets, &promise{id: got.Data.ID, token: got.Access.Token, description: got.Data.Description, modified: got.Data.DateModified})
+	l.assets = append(l.assets, &promise{id: got.Data.ID, token: got.Access.Token, description: got.Data.Description,
+		modified: got.Data.DateModified})
 	return true
 }
 
@@ -229,7 +233,8 @@ func (l *ledger) check(t *testing.T, a api) {
 			}
 		}
 		if found != p.description || text(got["dateModified"]) != p.modified {
-			t.Errorf("asset %s has %q of %v, acknowledged was %q of %s", p.id, found, got["dateModified"], p.description, p.modified)
+			t.Errorf("asset %s has %q of %v, acknowledged was %q of %s", p.id, found, got["dateModified"],
+				p.description, p.modified)
 		}
 		p.tried = nil
 		if i%20 == 0 {

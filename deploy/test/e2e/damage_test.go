@@ -61,10 +61,12 @@ func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 func isRefused(t *testing.T, dir, says string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), "serve", "--addr", freeAddr(t), "--data", dir)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), "serve", "--addr", freeAddr(t), "--data",
+		dir)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	if cmd.ProcessState.ExitCode() != 2 || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), says) {
+	if cmd.ProcessState.ExitCode() != 2 || strings.Count(stderr.String(), "\n") != 1 ||
+		!strings.Contains(stderr.String(), says) {
 		t.Errorf("got %v and %q, want an end with 2 and one line that says %q", err, &stderr, says)
 	}
 }

@@ -104,7 +104,8 @@ func TestFullDiskOfTokensAlone(t *testing.T) {
 	}
 	tokens, moved := filepath.Join(dir, "tokens.db"), filepath.Join(small, "tokens.db")
 	text, err := os.ReadFile(tokens)
-	if err := errors.Join(err, os.WriteFile(moved, text, 0o600), os.Remove(tokens), os.Symlink(moved, tokens)); err != nil {
+	if err := errors.Join(err, os.WriteFile(moved, text, 0o600), os.Remove(tokens),
+		os.Symlink(moved, tokens)); err != nil {
 		t.Fatal(err)
 	}
 	free := disktest.Fill(t, small) // before the registry sets room aside

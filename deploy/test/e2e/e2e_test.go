@@ -93,7 +93,8 @@ func checkRaces(t *testing.T, output *processes.Output) {
 }
 
 // split starts the three services on dir; they are stopped when the test ends.
-func split(t *testing.T, dir string, stores processes.Stores, output *processes.Output, args ...string) *processes.Split {
+func split(t *testing.T, dir string, stores processes.Stores, output *processes.Output,
+	args ...string) *processes.Split {
 	t.Helper()
 	build(t)
 	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, stores, output, args...)
@@ -122,7 +123,8 @@ func TestStandalone(t *testing.T) {
 	addr := freeAddr(t)
 	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{})
 	Run(t, "http://"+addr)
-	t.Run("bytes on the wire", func(t *testing.T) { testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", addr) }) })
+	t.Run("bytes on the wire",
+		func(t *testing.T) { testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", addr) }) })
 }
 
 func TestSplit(t *testing.T) {
@@ -143,7 +145,8 @@ func TestSplitOnRedis(t *testing.T) {
 		redis.Kill(t)
 		a.read(t, c.id).must(t, 200)
 		a.page(t, "")
-		if got := a.patch(t, c, fields{"description": "ні"}).fails(t, 503, "url/authorization"); got.header.Get("Retry-After") == "" {
+		if got := a.patch(t, c, fields{"description": "ні"}).
+			fails(t, 503, "url/authorization"); got.header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
 		redis.Restart(t)
@@ -204,38 +207,50 @@ func TestSplitOnMongoAndRedis(t *testing.T) {
 // Secrets are sent by every way there is, right and wrong ones, to services
 // that log all they can.
 func TestNoSecretIsLoggedOrStored(t *testing.T) {
-	for name, start := range map[string]func(t *testing.T, dir string, output *processes.Output) string{
-		"standalone": func(t *testing.T, dir string, output *processes.Output) string {
+	for _, try := range []struct {
+		name  string
+		start func(t *testing.T, dir string, output *processes.Output) string
+	}{
+		{"standalone", func(t *testing.T, dir string, output *processes.Output) string {
 			addr := freeAddr(t)
 			standalone(t, addr, dir, output, "--log-level", "debug")
 			return "http://" + addr
-		},
-		"split": func(t *testing.T, dir string, output *processes.Output) string {
+		}},
+		{"split", func(t *testing.T, dir string, output *processes.Output) string {
 			return split(t, dir, processes.Stores{}, output, "--log-level", "debug").URL
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(try.name, func(t *testing.T) {
 			dir, output := filepath.Join(t.TempDir(), "data"), &processes.Output{}
-			a := api{start(t, dir, output), "2.5"}
+			a := api{try.start(t, dir, output), "2.5"}
 			c := a.publish(t, validAsset())
 			const canary = "canary0123456789"
-			keyed := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.with("Idempotency-Key", "once")).must(t, 201)
-			secrets := []string{c.token, text(at(keyed.json["access"], "token")), text(at(keyed.json["access"], "transfer")), text(at(a.create(t, validAsset()).json["access"], "transfer")), canary, basic(canary), basic(canary + ":")}
-			for _, path := range []string{"/assets", "/assets/" + c.id, "/assets/" + strings.Repeat("0", 32), "/assets/" + c.id + "/nothing"} {
+			keyed := a.do(t, call{method: "POST", path: "/assets", key: "broker",
+				body: data(validAsset())}.with("Idempotency-Key", "once")).must(t, 201)
+			secrets := []string{c.token, text(at(keyed.json["access"], "token")),
+				text(at(keyed.json["access"], "transfer")),
+				text(at(a.create(t, validAsset()).json["access"], "transfer")), canary, basic(canary),
+				basic(canary + ":")}
+			for _, path := range []string{"/assets", "/assets/" + c.id, "/assets/" + strings.Repeat("0", 32),
+				"/assets/" + c.id + "/nothing"} {
 				for _, method := range []string{"GET", "POST", "PATCH", "PUT", "DELETE"} {
 					for _, token := range []string{c.token, canary} {
-						for _, authorization := range []string{basic("broker:"), basic(canary + ":"), "Bearer " + canary, "Basic " + canary, canary} {
+						for _, authorization := range []string{basic("broker:"), basic(canary + ":"),
+							"Bearer " + canary, "Basic " + canary, canary} {
 							body := data(fields{"description": "x"})
 							body["access"] = fields{"token": token}
-							got := a.do(t, call{method: method, path: path + "?acc_token=" + token, token: token, body: body, header: map[string]string{"Authorization": authorization}})
-							if got.status >= 400 && (strings.Contains(got.text, canary) || strings.Contains(got.text, c.token)) {
+							got := a.do(t, call{method: method, path: path + "?acc_token=" + token, token: token,
+								body: body, header: map[string]string{"Authorization": authorization}})
+							if got.status >= 400 && (strings.Contains(got.text, canary) ||
+								strings.Contains(got.text, c.token)) {
 								t.Errorf("%s %s: the answer tells a secret: %s", method, path, got.text)
 							}
 						}
 					}
 				}
 			}
-			a.do(t, call{method: "GET", path: "/assets", header: map[string]string{"X-Request-ID": "the-last-one"}}).must(t, 200)
+			a.do(t, call{method: "GET", path: "/assets", header: map[string]string{"X-Request-ID": "the-last-one"}}).
+				must(t, 200)
 			log := await(t, output, "the-last-one")
 			if strings.Count(log, `"request"`) < 100 {
 				t.Fatalf("the log is too short to mean anything: %s", log)
@@ -294,38 +309,45 @@ func TestAStartThatCannotBeIsRefused(t *testing.T) {
 	standalone(t, busy, used, &processes.Output{})
 	dir := t.TempDir()
 	foreign, file, newer := filepath.Join(dir, "foreign"), filepath.Join(dir, "file"), filepath.Join(dir, "newer")
-	for path, text := range map[string]string{filepath.Join(foreign, "letter.txt"): "dear", file: "text", filepath.Join(newer, "FORMAT"): "asset-registry data 99"} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	for _, try := range []struct {
+		path string
+		text string
+	}{{filepath.Join(foreign, "letter.txt"), "dear"}, {file, "text"},
+		{filepath.Join(newer, "FORMAT"), "asset-registry data 99"}} {
+		if err := os.MkdirAll(filepath.Dir(try.path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(try.path, []byte(try.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	fresh := filepath.Join(dir, "fresh")
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		args []string
 		says string
 	}{
-		"a wrong flag":              {[]string{"--data", fresh, "--colour=blue"}, "--colour"},
-		"a wrong value":             {[]string{"--data", fresh, "--max-body=many"}, "max-body"},
-		"a body limit of nought":    {[]string{"--data", fresh, "--max-body=0"}, "limit"},
-		"a zone with summer time":   {[]string{"--data", fresh, "--zone=Europe/Kyiv"}, "zone"},
-		"a base URL of no address":  {[]string{"--data", fresh, "--base-url=registry"}, "base URL"},
-		"a config file of nothing":  {[]string{"--data", fresh, "--config", filepath.Join(dir, "none.yaml")}, "none.yaml"},
-		"keys that are not there":   {[]string{"--data", fresh, "--keys-file", filepath.Join(dir, "none.yaml")}, "none.yaml"},
-		"a busy port":               {[]string{"--data", fresh, "--addr", busy}, "address already in use"},
-		"a port of no number":       {[]string{"--data", fresh, "--addr", "127.0.0.1:many"}, "many"},
-		"a foreign directory":       {[]string{"--data", foreign}, "letter.txt"},
-		"a file as directory":       {[]string{"--data", file}, "not a directory"},
-		"a directory below a file":  {[]string{"--data", filepath.Join(file, "x")}, "not a directory"},
-		"an unwritable directory":   {[]string{"--data", "/proc/registry"}, "/proc"},
-		"a directory in use":        {[]string{"--data", used}, "in use"},
-		"a newer format":            {[]string{"--data", newer}, "99"},
-		"a directory of no name":    {[]string{"--data", ""}, "data"},
-		"no command that there is ": {nil, "expected"},
+		{"a wrong flag", []string{"--data", fresh, "--colour=blue"}, "--colour"},
+		{"a wrong value", []string{"--data", fresh, "--max-body=many"}, "max-body"},
+		{"a body limit of nought", []string{"--data", fresh, "--max-body=0"}, "limit"},
+		{"a zone with summer time", []string{"--data", fresh, "--zone=Europe/Kyiv"}, "zone"},
+		{"a base URL of no address", []string{"--data", fresh, "--base-url=registry"}, "base URL"},
+		{"a config file of nothing", []string{"--data", fresh, "--config", filepath.Join(dir, "none.yaml")},
+			"none.yaml"},
+		{"keys that are not there", []string{"--data", fresh, "--keys-file", filepath.Join(dir, "none.yaml")},
+			"none.yaml"},
+		{"a busy port", []string{"--data", fresh, "--addr", busy}, "address already in use"},
+		{"a port of no number", []string{"--data", fresh, "--addr", "127.0.0.1:many"}, "many"},
+		{"a foreign directory", []string{"--data", foreign}, "letter.txt"},
+		{"a file as directory", []string{"--data", file}, "not a directory"},
+		{"a directory below a file", []string{"--data", filepath.Join(file, "x")}, "not a directory"},
+		{"an unwritable directory", []string{"--data", "/proc/registry"}, "/proc"},
+		{"a directory in use", []string{"--data", used}, "in use"},
+		{"a newer format", []string{"--data", newer}, "99"},
+		{"a directory of no name", []string{"--data", ""}, "data"},
+		{"no command that there is ", nil, "expected"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"serve", "--addr", freeAddr(t)}, c.args...)
 			if c.args == nil {
 				args = []string{"dance"}
@@ -338,7 +360,8 @@ func TestAStartThatCannotBeIsRefused(t *testing.T) {
 			if cmd.ProcessState.ExitCode() != 2 {
 				t.Errorf("exit %d, %v", cmd.ProcessState.ExitCode(), err)
 			}
-			if lines := strings.Count(stderr.String(), "\n"); lines != 1 || !strings.Contains(stderr.String(), c.says) || stdout.Len() != 0 {
+			if lines := strings.Count(stderr.String(), "\n"); lines != 1 ||
+				!strings.Contains(stderr.String(), c.says) || stdout.Len() != 0 {
 				t.Errorf("it says %q, and %q", stderr.String(), stdout.String())
 			}
 			if _, err := os.Stat(fresh); err == nil {
@@ -353,7 +376,8 @@ func TestAStartThatCannotBeIsRefused(t *testing.T) {
 
 func TestZoneAndAddressComeFromTheConfiguration(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "registry.yaml")
-	if err := os.WriteFile(config, []byte("zone: \"+02:00\"\nbase-url: https://registry.example/\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("zone: \"+02:00\"\nbase-url: https://registry.example/\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("REGISTRY_ASSET_TYPES", "bounce,castle")
@@ -361,7 +385,8 @@ func TestZoneAndAddressComeFromTheConfiguration(t *testing.T) {
 	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--config", config)
 	a := api{"http://" + addr, "2.5"}
 	first, second := a.publish(t, validAsset()), a.publish(t, validAsset().set("assetType", "castle"))
-	for _, path := range []string{"date", "dateModified", "documents.0.datePublished", "rectificationPeriod.startDate"} {
+	for _, path := range []string{"date", "dateModified", "documents.0.datePublished",
+		"rectificationPeriod.startDate"} {
 		if got := text(at(first.data(), path)); !strings.HasSuffix(got, "+02:00") {
 			t.Errorf("%s is %s", path, got)
 		}
@@ -370,7 +395,8 @@ func TestZoneAndAddressComeFromTheConfiguration(t *testing.T) {
 		t.Errorf("decisionDate is %s", got)
 	}
 	p := a.page(t, "?limit=1")
-	if p.entries[0].id != first.id || !strings.HasPrefix(text(p.next["uri"]), "https://registry.example/api/2.5/assets?") {
+	if p.entries[0].id != first.id || !strings.HasPrefix(text(p.next["uri"]),
+		"https://registry.example/api/2.5/assets?") {
 		t.Errorf("got %v, next_page %v", p.entries, p.next)
 	}
 	if p = a.page(t, text(p.next["path"])); len(p.entries) != 1 || p.entries[0].id != second.id {
@@ -400,7 +426,8 @@ func TestStartIsQuickAndGreets(t *testing.T) {
 // it out.
 func TestKeysComeAndGo(t *testing.T) {
 	redis := redistest.Start(t)
-	a := api{split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()}, &processes.Output{}).URL, "2.5"}
+	a := api{split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()},
+		&processes.Output{}).URL, "2.5"}
 	add := []string{"new-key", "--broker", "Акме", "--id", "acme-1", "--store", redis.URL()}
 	key := strings.TrimSpace(mustRun(t, add...))
 	create := call{method: "POST", path: "/assets", key: key, body: data(validAsset())}

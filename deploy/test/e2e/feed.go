@@ -78,7 +78,8 @@ func testFeed(t *testing.T, a api) {
 	}
 	published := a.patch(t, draft, fields{"status": "pending"}).must(t, 200)
 	after := a.page(t, "?limit=1000&offset="+url.QueryEscape(want[1].modified))
-	if mine := only(after.entries, first.id, second.id, draft.id); !slices.Equal(mine, []entry{{draft.id, text(published.data()["dateModified"])}}) {
+	if mine := only(after.entries, first.id, second.id, draft.id); !slices.Equal(mine,
+		[]entry{{draft.id, text(published.data()["dateModified"])}}) {
 		t.Errorf("a draft that was published: %v", mine)
 	}
 	a.do(t, call{method: "HEAD", path: "/assets"}).must(t, 200)
@@ -107,7 +108,8 @@ func testPages(t *testing.T, a api) {
 	}
 	p = a.page(t, "?limit=2&mode=_all_&feed=changes&opt_fields=status&opt_pretty=1&colour=blue")
 	next := text(p.next["path"])
-	for _, kept := range []string{"limit=2", "mode=_all_", "feed=changes", "opt_fields=status", "offset=" + url.QueryEscape(p.entries[1].modified)} {
+	for _, kept := range []string{"limit=2", "mode=_all_", "feed=changes", "opt_fields=status",
+		"offset=" + url.QueryEscape(p.entries[1].modified)} {
 		if !strings.Contains(next, kept) {
 			t.Errorf("next_page.path %s has lost %s", next, kept)
 		}
@@ -120,7 +122,8 @@ func testPages(t *testing.T, a api) {
 		t.Errorf("prev_page of a page after an offset is %v", p.prev)
 	}
 	// An empty page keeps its offset, however it was written.
-	for _, offset := range []string{"9998-01-01T00:00:00.000000+00:00", "9998-01-01T00:00:00", "9998-01-01T02:00:00+02:00", "9998-01-01 00:00:00Z"} {
+	for _, offset := range []string{"9998-01-01T00:00:00.000000+00:00", "9998-01-01T00:00:00",
+		"9998-01-01T02:00:00+02:00", "9998-01-01 00:00:00Z"} {
 		p := a.page(t, "?offset="+url.QueryEscape(offset))
 		if len(p.entries) != 0 || p.next["offset"] != offset || p.prev["offset"] != offset {
 			t.Errorf("at %s: %v, next_page %v", offset, p.entries, p.next)
@@ -128,7 +131,8 @@ func testPages(t *testing.T, a api) {
 	}
 	start := a.now(t)
 	c := a.publish(t, validAsset())
-	for _, offset := range []string{url.QueryEscape(start), start, strings.Replace(start, "+00:00", "Z", 1), strings.TrimSuffix(start, "+00:00"), strings.Replace(start, "+", "%20", 1)} {
+	for _, offset := range []string{url.QueryEscape(start), start, strings.Replace(start, "+00:00", "Z", 1),
+		strings.TrimSuffix(start, "+00:00"), strings.Replace(start, "+", "%20", 1)} {
 		if p := a.page(t, "?limit=1000&offset="+offset); len(only(p.entries, c.id)) != 1 {
 			t.Errorf("offset %s does not show what came after it", offset)
 		}
@@ -167,7 +171,8 @@ func testDescending(t *testing.T, a api) {
 	if len(all) != 1 {
 		t.Errorf("the second asset was seen %d times on the way back", len(all))
 	}
-	if empty := a.page(t, "?descending=1&offset=1990-01-01"); len(empty.entries) != 0 || empty.prev["offset"] != "1990-01-01" || empty.next["offset"] != "1990-01-01" {
+	if empty := a.page(t, "?descending=1&offset=1990-01-01"); len(empty.entries) != 0 ||
+		empty.prev["offset"] != "1990-01-01" || empty.next["offset"] != "1990-01-01" {
 		t.Errorf("before the beginning: %v", empty.json)
 	}
 }
@@ -175,14 +180,18 @@ func testDescending(t *testing.T, a api) {
 func testModes(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
 	real, test := a.publish(t, validAsset()), a.publish(t, validAsset().set("mode", "test"))
-	for mode, want := range map[string][]entry{
-		"":      {{real.id, text(real.data()["dateModified"])}},
-		"other": {{real.id, text(real.data()["dateModified"])}},
-		"test":  {{test.id, text(test.data()["dateModified"])}},
-		"_all_": {{real.id, text(real.data()["dateModified"])}, {test.id, text(test.data()["dateModified"])}},
+	for _, c := range []struct {
+		mode string
+		want []entry
+	}{
+		{"", []entry{{real.id, text(real.data()["dateModified"])}}},
+		{"other", []entry{{real.id, text(real.data()["dateModified"])}}},
+		{"test", []entry{{test.id, text(test.data()["dateModified"])}}},
+		{"_all_", []entry{{real.id, text(real.data()["dateModified"])}, {test.id, text(test.data()["dateModified"])}}},
 	} {
-		if got := only(a.page(t, "?limit=1000&mode="+mode+"&offset="+start).entries, real.id, test.id); !slices.Equal(got, want) {
-			t.Errorf("mode %q: got %v, want %v", mode, got, want)
+		if got := only(a.page(t, "?limit=1000&mode="+c.mode+"&offset="+start).entries, real.id,
+			test.id); !slices.Equal(got, c.want) {
+			t.Errorf("mode %q: got %v, want %v", c.mode, got, c.want)
 		}
 	}
 }
@@ -193,7 +202,8 @@ func testListingFields(t *testing.T, a api) {
 	p := a.page(t, "?opt_fields=status,assetID,title,asset_id,,items&offset="+start)
 	for _, e := range list(p.json["data"]) {
 		o := object(e)
-		if o["id"] == c.id && (o["status"] != "pending" || o["title"] != validAsset()["title"] || o["assetID"] != c.data()["assetID"] || len(list(o["items"])) != 1 || len(o) != 6) {
+		if o["id"] == c.id && (o["status"] != "pending" || o["title"] != validAsset()["title"] ||
+			o["assetID"] != c.data()["assetID"] || len(list(o["items"])) != 1 || len(o) != 6) {
 			t.Errorf("got %v", o)
 		}
 	}
@@ -224,7 +234,8 @@ func testFeedUnderLoad(t *testing.T, a api) {
 				}
 				modified := text(c.data()["dateModified"])
 				if modified <= before {
-					t.Errorf("a change stands at %s, though one at %s was acknowledged before it was asked for", modified, before)
+					t.Errorf("a change stands at %s, though one at %s was acknowledged before it was asked for",
+						modified, before)
 				}
 				clock.raise(modified)
 				final.Store(c.id, modified)
@@ -289,7 +300,8 @@ type follower struct {
 // newFollower returns a follower that begins at an offset, or with descending
 // at the newest, as synchronisers do.
 func newFollower(a api, descending bool, offset string) *follower {
-	f := &follower{api: a, from: offset, seen: map[entry]bool{}, next: fmt.Sprintf("?mode=_all_&limit=%d&offset=%s", 1+rand.IntN(40), url.QueryEscape(offset))}
+	f := &follower{api: a, from: offset, seen: map[entry]bool{},
+		next: fmt.Sprintf("?mode=_all_&limit=%d&offset=%s", 1+rand.IntN(40), url.QueryEscape(offset))}
 	if descending {
 		f.past, f.next = fmt.Sprintf("?mode=_all_&descending=1&limit=%d", 1+rand.IntN(40)), ""
 	}

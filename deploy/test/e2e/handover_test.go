@@ -22,7 +22,8 @@ func TestKillDuringHandover(t *testing.T) {
 		made := a.makeTransfer(t, "broker3")
 		answered := make(chan int, 1)
 		go func() {
-			answered <- sendAs(a, "broker3", "POST", "/api/2.5/assets/"+c.id+"/ownership", data(fields{"id": made.id, "transfer": token}))
+			answered <- sendAs(a, "broker3", "POST", "/api/2.5/assets/"+c.id+"/ownership",
+				data(fields{"id": made.id, "transfer": token}))
 		}()
 		time.Sleep(rand.N(12 * time.Millisecond)) // the moment of the crash is what is random here
 		if err := registry.Kill(); err != nil {
@@ -33,7 +34,8 @@ func TestKillDuringHandover(t *testing.T) {
 		}
 		registry = standalone(t, addr, dir, &processes.Output{})
 		a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
-		a.as(t, "broker3", created{id: c.id, token: made.token}, "PATCH", "/assets/"+c.id, fields{"description": "мій"}).must(t, 200)
+		a.as(t, "broker3", created{id: c.id, token: made.token}, "PATCH", "/assets/"+c.id,
+			fields{"description": "мій"}).must(t, 200)
 		a.patch(t, c, fields{"description": "чужий"}).fails(t, 403, "body/data")
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)

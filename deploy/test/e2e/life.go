@@ -53,9 +53,13 @@ func testSold(t *testing.T, a api) {
 
 	// Verification: the owner has no say any more.
 	refused("pending", "broker", stranger)
-	for kind, sent := range map[string]any{"items": object(at(map[string]any(validAsset()), "items.0")), "decisions": fields{"decisionDate": "2026-11-21", "decisionID": "2"}, "documents": validDocument()} {
-		a.as(t, "broker", c, "POST", c.of(kind), sent).fails(t, 403, "body/data")
-		a.as(t, "broker", c, "POST", c.of(kind), fields{}).must(t, 400)
+	for _, try := range []struct {
+		kind string
+		sent any
+	}{{"items", object(at(map[string]any(validAsset()), "items.0"))},
+		{"decisions", fields{"decisionDate": "2026-11-21", "decisionID": "2"}}, {"documents", validDocument()}} {
+		a.as(t, "broker", c, "POST", c.of(try.kind), try.sent).fails(t, 403, "body/data")
+		a.as(t, "broker", c, "POST", c.of(try.kind), fields{}).must(t, 400)
 	}
 	a.move(t, "concierge", c, "active").fails(t, 400, "body/relatedProcesses")
 	a.move(t, "concierge", c, "pending").must(t, 200)
@@ -74,7 +78,8 @@ func testSold(t *testing.T, a api) {
 	refused("complete", "broker", stranger)
 	refused("verification", "broker", "concierge", "administrator")
 	d = a.move(t, "administrator", c, "pending").must(t, 200).data()
-	if start, end := period(d); a.version != "2.4" && (start != published || end != "") || at(d, "relatedProcesses.0.type") != "lot" {
+	if start, end := period(d); a.version != "2.4" && (start != published || end != "") ||
+		at(d, "relatedProcesses.0.type") != "lot" {
 		t.Errorf("sent back: %v", d)
 	}
 	a.move(t, "administrator", c, "verification").must(t, 200)
@@ -82,11 +87,13 @@ func testSold(t *testing.T, a api) {
 	d = a.move(t, "concierge", c, "complete").must(t, 200).data()
 
 	a.settled(t, c, d)
-	got := a.do(t, call{method: "DELETE", path: process, key: "concierge"}).must(t, 200) // the concierge's to keep in order for ever
+	// the concierge's to keep in order for ever
+	got := a.do(t, call{method: "DELETE", path: process, key: "concierge"}).must(t, 200)
 	if data, there := got.json["data"]; !there || data != nil {
 		t.Errorf("removed: %s", got.text)
 	}
-	if after := a.read(t, c.id).data(); after["relatedProcesses"] != nil || text(after["dateModified"]) <= text(d["dateModified"]) {
+	if after := a.read(t, c.id).data(); after["relatedProcesses"] != nil ||
+		text(after["dateModified"]) <= text(d["dateModified"]) {
 		t.Errorf("after the removal: %v", after)
 	}
 }
@@ -116,16 +123,22 @@ func (a api) settled(t *testing.T, c created, d map[string]any) {
 		a.as(t, key, c, "PATCH", "/assets/"+c.id, fields{"title": "x"}).fails(t, 403, "body/data")
 		a.as(t, key, c, "PUT", "/assets/"+c.id, validAsset()).fails(t, 403, "body/data")
 	}
-	for kind, patch := range map[string]fields{"items": {"description": "x"}, "decisions": {"title": "x"}, "documents": {"title": "x"}} {
-		path := c.of(kind) + "/" + text(at(d, kind+".0.id"))
-		a.as(t, "broker", c, "PATCH", path, patch).fails(t, 403, "body/data")
-		a.as(t, "administrator", c, "PATCH", path, patch).fails(t, 403, "url/permission")
+	for _, try := range []struct {
+		kind  string
+		patch fields
+	}{{"items", fields{"description": "x"}}, {"decisions", fields{"title": "x"}}, {"documents", fields{"title": "x"}}} {
+		path := c.of(try.kind) + "/" + text(at(d, try.kind+".0.id"))
+		a.as(t, "broker", c, "PATCH", path, try.patch).fails(t, 403, "body/data")
+		a.as(t, "administrator", c, "PATCH", path, try.patch).fails(t, 403, "url/permission")
 	}
 	if after := a.read(t, c.id).must(t, 200).data(); !reflect.DeepEqual(after, d) {
 		t.Errorf("it was %v, and is %v", d, after)
 	}
-	newest := list(a.do(t, call{method: "GET", path: "/assets?descending=1&mode=_all_&opt_fields=status"}).must(t, 200).json["data"])
-	if entry := map[string]any{"id": c.id, "dateModified": d["dateModified"], "status": d["status"]}; !slices.ContainsFunc(newest, func(e any) bool { return reflect.DeepEqual(e, any(entry)) }) {
+	newest := list(a.do(t, call{method: "GET", path: "/assets?descending=1&mode=_all_&opt_fields=status"}).must(t, 200).
+		json["data"])
+	if entry := map[string]any{"id": c.id, "dateModified": d["dateModified"],
+		"status": d["status"]}; !slices.ContainsFunc(newest,
+		func(e any) bool { return reflect.DeepEqual(e, any(entry)) }) {
 		t.Errorf("%v is not in the feed", entry)
 	}
 }

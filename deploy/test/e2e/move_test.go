@@ -38,7 +38,8 @@ func mustRun(t *testing.T, args ...string) string {
 func mustRefuse(t *testing.T, says string, args ...string) {
 	t.Helper()
 	text, err := command(t, args...)
-	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 2 || strings.Count(text, "\n") != 1 || !strings.Contains(text, says) {
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 2 || strings.Count(text, "\n") != 1 ||
+		!strings.Contains(text, says) {
 		t.Errorf("registry %s: %v: %s; want %q", strings.Join(args, " "), err, text, says)
 	}
 }
@@ -81,17 +82,20 @@ func TestBackup(t *testing.T) {
 	asleep := filepath.Join(t.TempDir(), "asleep.tar") // of what a crash has left
 	mustRun(t, "backup", "--data", dir, "--to", asleep)
 
-	for name, from := range map[string]string{"taken at work": file, "taken while it was stopped": asleep} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		from string
+	}{{"taken at work", file}, {"taken while it was stopped", asleep}} {
+		t.Run(c.name, func(t *testing.T) {
 			addr, restored := freeAddr(t), filepath.Join(t.TempDir(), "a", "restored")
-			mustRun(t, "restore", "--from", from, "--data", restored)
-			mustRefuse(t, "is not empty", "restore", "--from", from, "--data", restored)
+			mustRun(t, "restore", "--from", c.from, "--data", restored)
+			mustRefuse(t, "is not empty", "restore", "--from", c.from, "--data", restored)
 			standalone(t, addr, restored, &processes.Output{})
 			a := api{"http://" + addr, "2.5"}
 			before.check(t, a)
 			f := newFollower(a, false, "2000-01-01T00:00:00+00:00")
 			before.checkFeed(t, []*follower{f})
-			if from == asleep {
+			if c.from == asleep {
 				during.check(t, a)
 				during.checkFeed(t, []*follower{f})
 			}
@@ -111,16 +115,17 @@ func TestABackupThatIsNoneIsNotRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		text []byte
 		says string
 	}{
-		"cut off":  {backup[:len(backup)/2], "read"},
-		"empty":    {nil, "FORMAT is missing"},
-		"no tar":   {[]byte(strings.Repeat("x", 2000)), "read"},
-		"tampered": {append([]byte("../escape\x00"), backup[10:]...), "read"},
+		{"cut off", backup[:len(backup)/2], "read"},
+		{"empty", nil, "FORMAT is missing"},
+		{"no tar", []byte(strings.Repeat("x", 2000)), "read"},
+		{"tampered", append([]byte("../escape\x00"), backup[10:]...), "read"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			parent := t.TempDir()
 			file := filepath.Join(parent, "backup.tar")
 			if err := os.WriteFile(file, c.text, 0o600); err != nil {
@@ -175,7 +180,8 @@ func TestMove(t *testing.T) {
 		}
 		cmd.Wait() // it was killed, and says so; or was done already
 	}
-	if text, err := command(t, move...); err != nil && !strings.Contains(text, "holds assets already") { // it was done before the last kill
+	// it was done before the last kill
+	if text, err := command(t, move...); err != nil && !strings.Contains(text, "holds assets already") {
 		t.Fatalf("%v: %s", err, text)
 	}
 	mustRefuse(t, "holds assets already", move...)
@@ -220,8 +226,11 @@ func TestMoveRefuses(t *testing.T) {
 	if err := registry.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	mustRefuse(t, "malformed", "migrate", "--from", "file:"+dir, "--to", "postgres://user:hunter2@host/db", "--redis", redis)
-	if text, _ := command(t, "migrate", "--from", "file:"+dir, "--to", "mongodb://user:hunter2@127.0.0.1:1/db?serverSelectionTimeoutMS=500", "--redis", "redis://:hunter3@127.0.0.1:1"); strings.Contains(text, "hunter") {
+	mustRefuse(t, "malformed", "migrate", "--from", "file:"+dir, "--to", "postgres://user:hunter2@host/db", "--redis",
+		redis)
+	if text, _ := command(t, "migrate", "--from", "file:"+dir, "--to",
+		"mongodb://user:hunter2@127.0.0.1:1/db?serverSelectionTimeoutMS=500", "--redis",
+		"redis://:hunter3@127.0.0.1:1"); strings.Contains(text, "hunter") {
 		t.Errorf("it tells a password: %s", text)
 	}
 }

@@ -19,8 +19,11 @@ func TestAnOutageIsLoggedAsAState(t *testing.T) {
 	const refused = 30
 	health := func(writes int) {
 		for range refused {
-			for path, status := range map[string]int{"/livez": 200, "/readyz": 200, "/api/2.4/health": writes, "/api/0/health": writes} {
-				a.do(t, call{method: "GET", path: path}).must(t, status)
+			for _, try := range []struct {
+				path   string
+				status int
+			}{{"/livez", 200}, {"/readyz", 200}, {"/api/2.4/health", writes}, {"/api/0/health", writes}} {
+				a.do(t, call{method: "GET", path: try.path}).must(t, try.status)
 			}
 		}
 	}
@@ -32,9 +35,11 @@ func TestAnOutageIsLoggedAsAState(t *testing.T) {
 	await(t, output, `"not ready"`) // of authsvc, which is asked once a second
 	health(503)
 	redis.Restart(t)
-	soon(t, "owners go on", 10*time.Second, func() bool { return a.patch(t, c, fields{"description": "так"}).status == 200 })
+	soon(t, "owners go on", 10*time.Second,
+		func() bool { return a.patch(t, c, fields{"description": "так"}).status == 200 })
 	log := await(t, output, `"ready again"`)
-	if strings.Contains(log, `"level":"ERROR"`) || strings.Contains(log, "/readyz") || strings.Contains(log, "/livez") || strings.Contains(log, "/health") {
+	if strings.Contains(log, `"level":"ERROR"`) || strings.Contains(log, "/readyz") ||
+		strings.Contains(log, "/livez") || strings.Contains(log, "/health") {
 		t.Errorf("an error or a request for health is logged: %s", log)
 	}
 	if got := strings.Count(log, `"path":"/api/2.5/assets/`+c.id+`","status":503`); got < refused {

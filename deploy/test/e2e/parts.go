@@ -10,7 +10,8 @@ import (
 
 // validDocument is a document of any type but those with rules of their own.
 func validDocument() fields {
-	return fields{"documentType": "technicalSpecifications", "title": "Технічний паспорт", "url": "https://docs.example/get/1?KeyID=a&Signature=b%2Bc", "format": "application/pdf"}
+	return fields{"documentType": "technicalSpecifications", "title": "Технічний паспорт",
+		"url": "https://docs.example/get/1?KeyID=a&Signature=b%2Bc", "format": "application/pdf"}
 }
 
 func validProcess() fields {
@@ -48,7 +49,8 @@ func (a api) add(t *testing.T, key string, c created, kind string, f any) (path 
 // testParts adds, lists, reads and changes parts of each kind.
 func testParts(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
-	for kind, k := range map[string]struct {
+	for _, k := range []struct {
+		kind     string
 		key      string
 		field    string
 		sent     fields
@@ -56,14 +58,17 @@ func testParts(t *testing.T, a api) {
 		changed  string // path of what the patch has changed
 		previous int    // how many there are without it
 	}{
-		"items":             {"broker", "items", fields(object(at(map[string]any(validAsset()), "items.0"))).set("description", "друге"), fields{"unit": map[string]any{"name": "м²"}}, "unit.name", 1},
-		"decisions":         {"broker", "decisions", fields{"decisionDate": "2026-11-21T12:00:00.000000+02:00", "decisionID": "1637-11"}, fields{"title": "про приватизацію"}, "title", 1},
-		"documents":         {"broker", "documents", validDocument(), fields{"title_en": "passport"}, "title_en", 1},
-		"related_processes": {"concierge", "relatedProcesses", validProcess(), fields{"identifier": "UA-LR-1"}, "identifier", 0},
+		{"items", "broker", "items", fields(object(at(map[string]any(validAsset()), "items.0"))).set("description",
+			"друге"), fields{"unit": map[string]any{"name": "м²"}}, "unit.name", 1},
+		{"decisions", "broker", "decisions", fields{"decisionDate": "2026-11-21T12:00:00.000000+02:00",
+			"decisionID": "1637-11"}, fields{"title": "про приватизацію"}, "title", 1},
+		{"documents", "broker", "documents", validDocument(), fields{"title_en": "passport"}, "title_en", 1},
+		{"related_processes", "concierge", "relatedProcesses", validProcess(), fields{"identifier": "UA-LR-1"},
+			"identifier", 0},
 	} {
-		t.Run(kind, func(t *testing.T) {
+		t.Run(k.kind, func(t *testing.T) {
 			before := a.read(t, c.id).data()
-			path, part := a.add(t, k.key, c, kind, k.sent)
+			path, part := a.add(t, k.key, c, k.kind, k.sent)
 			for name, value := range k.sent {
 				if !reflect.DeepEqual(plain(t, part[name]), plain(t, value)) && name != "id" {
 					t.Errorf("%s is %v, sent %v", name, part[name], value)
@@ -76,7 +81,7 @@ func testParts(t *testing.T, a api) {
 			if text(after["dateModified"]) <= text(before["dateModified"]) {
 				t.Error("dateModified has not moved")
 			}
-			listed := list(a.do(t, call{method: "GET", path: c.of(kind)}).must(t, 200).json["data"])
+			listed := list(a.do(t, call{method: "GET", path: c.of(k.kind)}).must(t, 200).json["data"])
 			if len(listed) != k.previous+1 || !reflect.DeepEqual(listed[k.previous], any(part)) {
 				t.Errorf("listed: %v", listed)
 			}
@@ -92,11 +97,12 @@ func testParts(t *testing.T, a api) {
 			if at(got, k.changed) != at(map[string]any(k.patch), k.changed) || got["id"] != part["id"] {
 				t.Errorf("changed: %v", got)
 			}
-			if now := a.read(t, c.id).data(); text(now["dateModified"]) <= text(after["dateModified"]) || now["date"] != before["date"] {
+			if now := a.read(t, c.id).data(); text(now["dateModified"]) <= text(after["dateModified"]) ||
+				now["date"] != before["date"] {
 				t.Errorf("after the change: %v", now)
 			}
 			a.as(t, k.key, c, "PATCH", path, fields{"colour": 1}).fails(t, 400, "body/colour")
-			a.as(t, k.key, c, "POST", c.of(kind), fields{"colour": 1, "id": []any{}}).must(t, 400)
+			a.as(t, k.key, c, "POST", c.of(k.kind), fields{"colour": 1, "id": []any{}}).must(t, 400)
 			if got := a.do(t, call{method: "HEAD", path: path}).must(t, 200); got.text != "" {
 				t.Errorf("HEAD: %q", got.text)
 			}
@@ -122,67 +128,108 @@ func testPartRefusals(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	draft := a.create(t, validAsset())
 	process, _ := a.add(t, "concierge", c, "related_processes", validProcess())
-	item, decision, document := c.of("items")+"/"+text(at(c.data(), "items.0.id")), c.of("decisions")+"/"+text(at(c.data(), "decisions.0.id")), c.of("documents")+"/"+text(at(c.data(), "documents.0.id"))
+	item, decision, document := c.of("items")+"/"+text(at(c.data(), "items.0.id")),
+		c.of("decisions")+"/"+text(at(c.data(), "decisions.0.id")),
+		c.of("documents")+"/"+text(at(c.data(), "documents.0.id"))
 	before := a.read(t, c.id).text
 	missing := strings.Repeat("0", 32)
 	plainText := map[string]string{"Content-Type": "text/plain"}
-	for name, r := range map[string]struct {
+	for _, r := range []struct {
+		name   string
 		call   call
 		status int
 		places []string
 	}{
-		"no asset":                              {call{method: "GET", path: "/assets/" + missing + "/items"}, 404, []string{"url/asset_id"}},
-		"no asset and no key":                   {call{method: "POST", path: "/assets/" + missing + "/items", body: "x", header: plainText}, 404, []string{"url/asset_id"}},
-		"no item":                               {call{method: "GET", path: c.of("items") + "/" + missing}, 404, []string{"url/item_id"}},
-		"no item, and a bad one":                {call{method: "PATCH", path: c.of("items") + "/x", body: "x", header: plainText}, 404, []string{"url/item_id"}},
-		"no decision":                           {call{method: "PATCH", path: c.of("decisions") + "/" + missing, key: "broker", body: "x"}, 404, []string{"url/decision_id"}},
-		"no document":                           {call{method: "PUT", path: c.of("documents") + "/" + missing, key: "broker", body: "x"}, 404, []string{"url/document_id"}},
-		"no process":                            {call{method: "DELETE", path: c.of("related_processes") + "/" + missing}, 404, []string{"url/relatedProcess_id"}},
-		"an item of another asset":              {call{method: "GET", path: draft.of("items") + "/" + text(at(c.data(), "items.0.id"))}, 404, []string{"url/item_id"}},
-		"another type":                          {call{method: "PATCH", path: item, body: "x", header: plainText}, 415, []string{"header/Content-Type"}},
-		"no key":                                {call{method: "PATCH", path: item, body: "x"}, 401, []string{"header/Authorization"}},
-		"no key to remove":                      {call{method: "DELETE", path: process}, 401, []string{"header/Authorization"}},
-		"permission comes before the body":      {call{method: "PATCH", path: item, key: "broker3", token: c.token, body: "x"}, 403, []string{"url/permission"}},
-		"the body comes before its fields":      {call{method: "PATCH", path: item, key: "broker", token: c.token, body: "x"}, 400, []string{"body/data"}},
-		"an item without the token":             {call{method: "PATCH", path: item, key: "broker", body: data(fields{})}, 403, []string{"url/permission"}},
-		"an item of somebody else's":            {call{method: "PATCH", path: item, key: "broker3", token: c.token, body: data(fields{})}, 403, []string{"url/permission"}},
-		"an item by the concierge":              {call{method: "PATCH", path: item, key: "concierge", body: data(fields{})}, 403, []string{"url/permission"}},
-		"an item by the administrator":          {call{method: "POST", path: c.of("items"), key: "administrator", body: data(fields{})}, 403, []string{"url/permission"}},
-		"a decision by another broker":          {call{method: "POST", path: c.of("decisions"), key: "broker3", body: data(fields{})}, 403, []string{"url/permission"}},
-		"a decision with a wrong token":         {call{method: "PATCH", path: decision, key: "broker", token: draft.token, body: data(fields{})}, 403, []string{"url/permission"}},
-		"a document without the token":          {call{method: "PUT", path: document, key: "broker", body: data(validDocument())}, 403, []string{"url/permission"}},
-		"a process by the owner":                {call{method: "PATCH", path: process, key: "broker", token: c.token, body: data(fields{})}, 403, []string{"url/permission"}},
-		"a process removed by the owner":        {call{method: "DELETE", path: process, key: "broker", token: c.token}, 403, []string{"url/permission"}},
-		"a process removed by an administrator": {call{method: "DELETE", path: process, key: "administrator"}, 403, []string{"url/permission"}},
-		"a second process":                      {call{method: "POST", path: c.of("related_processes"), key: "concierge", body: data(validProcess())}, 400, []string{"body/relatedProcesses"}},
-		"an item of nothing":                    {call{method: "POST", path: c.of("items"), key: "broker", token: c.token, body: data(fields{})}, 400, []string{"body/description", "body/classification", "body/unit", "body/quantity", "body/address", "body/registrationDetails"}},
-		"a decision of nothing":                 {call{method: "POST", path: c.of("decisions"), key: "broker", token: c.token, body: data(fields{})}, 400, []string{"body/decisionDate", "body/decisionID"}},
-		"a document of nothing":                 {call{method: "POST", path: c.of("documents"), key: "broker", token: c.token, body: data(fields{})}, 400, []string{"body/documentType", "body/title"}},
-		"a document without a url":              {call{method: "POST", path: c.of("documents"), key: "broker", token: c.token, body: data(validDocument().without("url"))}, 400, []string{"body/url"}},
-		"a version that is not complete":        {call{method: "PUT", path: document, key: "broker", token: c.token, body: data(fields{"title": "x"})}, 400, []string{"body/documentType"}},
-		"the first document of another type":    {call{method: "PATCH", path: document, key: "broker", token: c.token, body: data(fields{"documentType": "notice"})}, 400, []string{"body/documentType"}},
-		"an id that is taken":                   {call{method: "POST", path: c.of("items"), key: "broker", token: c.token, body: data(object(at(c.data(), "items.0")))}, 400, []string{"body/id"}},
-		"a document of a draft":                 {call{method: "POST", path: draft.of("documents"), key: "broker", token: draft.token, body: data(validDocument())}, 403, []string{"body/data"}},
-		"a bad document of a draft":             {call{method: "POST", path: draft.of("documents"), key: "broker", token: draft.token, body: data(validDocument().set("url", "x"))}, 400, []string{"body/url"}},
+		{"no asset", call{method: "GET", path: "/assets/" + missing + "/items"}, 404, []string{"url/asset_id"}},
+		{"no asset and no key", call{method: "POST", path: "/assets/" + missing + "/items", body: "x",
+			header: plainText}, 404, []string{"url/asset_id"}},
+		{"no item", call{method: "GET", path: c.of("items") + "/" + missing}, 404, []string{"url/item_id"}},
+		{"no item, and a bad one", call{method: "PATCH", path: c.of("items") + "/x", body: "x", header: plainText}, 404,
+			[]string{"url/item_id"}},
+		{"no decision", call{method: "PATCH", path: c.of("decisions") + "/" + missing, key: "broker", body: "x"}, 404,
+			[]string{"url/decision_id"}},
+		{"no document", call{method: "PUT", path: c.of("documents") + "/" + missing, key: "broker", body: "x"}, 404,
+			[]string{"url/document_id"}},
+		{"no process", call{method: "DELETE", path: c.of("related_processes") + "/" + missing}, 404,
+			[]string{"url/relatedProcess_id"}},
+		{"an item of another asset",
+			call{method: "GET", path: draft.of("items") + "/" + text(at(c.data(), "items.0.id"))}, 404,
+			[]string{"url/item_id"}},
+		{"another type", call{method: "PATCH", path: item, body: "x", header: plainText}, 415,
+			[]string{"header/Content-Type"}},
+		{"no key", call{method: "PATCH", path: item, body: "x"}, 401, []string{"header/Authorization"}},
+		{"no key to remove", call{method: "DELETE", path: process}, 401, []string{"header/Authorization"}},
+		{"permission comes before the body", call{method: "PATCH", path: item, key: "broker3", token: c.token,
+			body: "x"}, 403, []string{"url/permission"}},
+		{"the body comes before its fields", call{method: "PATCH", path: item, key: "broker", token: c.token,
+			body: "x"}, 400, []string{"body/data"}},
+		{"an item without the token", call{method: "PATCH", path: item, key: "broker", body: data(fields{})}, 403,
+			[]string{"url/permission"}},
+		{"an item of somebody else's", call{method: "PATCH", path: item, key: "broker3", token: c.token,
+			body: data(fields{})}, 403, []string{"url/permission"}},
+		{"an item by the concierge", call{method: "PATCH", path: item, key: "concierge", body: data(fields{})}, 403,
+			[]string{"url/permission"}},
+		{"an item by the administrator", call{method: "POST", path: c.of("items"), key: "administrator",
+			body: data(fields{})}, 403, []string{"url/permission"}},
+		{"a decision by another broker", call{method: "POST", path: c.of("decisions"), key: "broker3",
+			body: data(fields{})}, 403, []string{"url/permission"}},
+		{"a decision with a wrong token", call{method: "PATCH", path: decision, key: "broker", token: draft.token,
+			body: data(fields{})}, 403, []string{"url/permission"}},
+		{"a document without the token", call{method: "PUT", path: document, key: "broker",
+			body: data(validDocument())}, 403, []string{"url/permission"}},
+		{"a process by the owner", call{method: "PATCH", path: process, key: "broker", token: c.token,
+			body: data(fields{})}, 403, []string{"url/permission"}},
+		{"a process removed by the owner", call{method: "DELETE", path: process, key: "broker", token: c.token}, 403,
+			[]string{"url/permission"}},
+		{"a process removed by an administrator", call{method: "DELETE", path: process, key: "administrator"}, 403,
+			[]string{"url/permission"}},
+		{"a second process", call{method: "POST", path: c.of("related_processes"), key: "concierge",
+			body: data(validProcess())}, 400, []string{"body/relatedProcesses"}},
+		{"an item of nothing", call{method: "POST", path: c.of("items"), key: "broker", token: c.token,
+			body: data(fields{})}, 400, []string{"body/description", "body/classification", "body/unit",
+			"body/quantity", "body/address", "body/registrationDetails"}},
+		{"a decision of nothing", call{method: "POST", path: c.of("decisions"), key: "broker", token: c.token,
+			body: data(fields{})}, 400, []string{"body/decisionDate", "body/decisionID"}},
+		{"a document of nothing", call{method: "POST", path: c.of("documents"), key: "broker", token: c.token,
+			body: data(fields{})}, 400, []string{"body/documentType", "body/title"}},
+		{"a document without a url", call{method: "POST", path: c.of("documents"), key: "broker", token: c.token,
+			body: data(validDocument().without("url"))}, 400, []string{"body/url"}},
+		{"a version that is not complete", call{method: "PUT", path: document, key: "broker", token: c.token,
+			body: data(fields{"title": "x"})}, 400, []string{"body/documentType"}},
+		{"the first document of another type", call{method: "PATCH", path: document, key: "broker", token: c.token,
+			body: data(fields{"documentType": "notice"})}, 400, []string{"body/documentType"}},
+		{"an id that is taken", call{method: "POST", path: c.of("items"), key: "broker", token: c.token,
+			body: data(object(at(c.data(), "items.0")))}, 400, []string{"body/id"}},
+		{"a document of a draft", call{method: "POST", path: draft.of("documents"), key: "broker", token: draft.token,
+			body: data(validDocument())}, 403, []string{"body/data"}},
+		{"a bad document of a draft", call{method: "POST", path: draft.of("documents"), key: "broker",
+			token: draft.token, body: data(validDocument().set("url", "x"))}, 400, []string{"body/url"}},
 	} {
-		t.Run(name, func(t *testing.T) { a.do(t, r.call).fails(t, r.status, r.places...) })
+		t.Run(r.name, func(t *testing.T) { a.do(t, r.call).fails(t, r.status, r.places...) })
 	}
 	if after := a.read(t, c.id).text; after != before {
 		t.Errorf("before %s\nafter  %s", before, after)
 	}
-	for path, allow := range map[string]string{c.of("items"): "GET HEAD POST", item: "GET HEAD PATCH", document: "GET HEAD PATCH PUT", process: "GET HEAD PATCH DELETE"} {
-		got := a.do(t, call{method: "BREW", path: path, key: "broker"}).fails(t, 404, "url/method_not_allowed")
-		for _, method := range strings.Fields(allow) {
+	for _, try := range []struct {
+		path  string
+		allow string
+	}{{c.of("items"), "GET HEAD POST"}, {item, "GET HEAD PATCH"}, {document, "GET HEAD PATCH PUT"},
+		{process, "GET HEAD PATCH DELETE"}} {
+		got := a.do(t, call{method: "BREW", path: try.path, key: "broker"}).fails(t, 404, "url/method_not_allowed")
+		for _, method := range strings.Fields(try.allow) {
 			if !strings.Contains(got.header.Get("Allow"), method) {
-				t.Errorf("%s: Allow is %q", path, got.header.Get("Allow"))
+				t.Errorf("%s: Allow is %q", try.path, got.header.Get("Allow"))
 			}
 		}
 	}
-	for _, id := range []string{"%00", "..%2fx", "..", "%ff", strings.ToUpper(text(at(c.data(), "items.0.id"))), strings.Repeat("0", 5000)} {
+	for _, id := range []string{"%00", "..%2fx", "..", "%ff", strings.ToUpper(text(at(c.data(), "items.0.id"))),
+		strings.Repeat("0", 5000)} {
 		a.do(t, call{method: "GET", path: c.of("items") + "/" + id}).must(t, 404)
-		a.do(t, call{method: "PATCH", path: c.of("items") + "/" + id, key: "broker", token: c.token, body: data(fields{})}).must(t, 404)
+		a.do(t, call{method: "PATCH", path: c.of("items") + "/" + id, key: "broker", token: c.token,
+			body: data(fields{})}).must(t, 404)
 	}
-	for _, path := range []string{item + "/", item + "/unit", c.of("items") + "/", c.of("relatedProcesses"), c.of("item")} {
+	for _, path := range []string{item + "/", item + "/unit", c.of("items") + "/", c.of("relatedProcesses"),
+		c.of("item")} {
 		a.do(t, call{method: "GET", path: path}).fails(t, 404, "url/not_found")
 	}
 }
@@ -190,12 +237,14 @@ func testPartRefusals(t *testing.T, a api) {
 func testDocuments(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	path, first := a.add(t, "broker", c, "documents", validDocument())
-	if first["author"] != "asset_owner" || first["documentOf"] != "asset" || !timeForm.MatchString(text(first["datePublished"])) || first["dateModified"] != first["datePublished"] {
+	if first["author"] != "asset_owner" || first["documentOf"] != "asset" ||
+		!timeForm.MatchString(text(first["datePublished"])) || first["dateModified"] != first["datePublished"] {
 		t.Errorf("added %v", first)
 	}
 	newer := validDocument().set("title", "Новий паспорт").set("url", "http://127.0.0.1:8081/get/2?KeyID=%D1%97")
 	second := a.as(t, "broker", c, "PUT", path, newer).must(t, 200).data()
-	if second["id"] != first["id"] || second["datePublished"] != first["datePublished"] || text(second["dateModified"]) <= text(first["dateModified"]) || second["url"] != newer["url"] {
+	if second["id"] != first["id"] || second["datePublished"] != first["datePublished"] ||
+		text(second["dateModified"]) <= text(first["dateModified"]) || second["url"] != newer["url"] {
 		t.Errorf("the newer version is %v, the former %v", second, first)
 	}
 	after := a.read(t, c.id).data()
@@ -210,16 +259,23 @@ func testDocuments(t *testing.T, a api) {
 	if !reflect.DeepEqual(list(read["previousVersions"]), []any{first}) {
 		t.Errorf("previousVersions are %v", read["previousVersions"])
 	}
-	for query, want := range map[string]int{"": 2, "?all=": 2, "?all=yes": 3} {
-		if got := list(a.do(t, call{method: "GET", path: c.of("documents") + query}).must(t, 200).json["data"]); len(got) != want {
-			t.Errorf("%q: %d documents, want %d: %v", query, len(got), want, got)
+	for _, try := range []struct {
+		query string
+		want  int
+	}{{"", 2}, {"?all=", 2}, {"?all=yes", 3}} {
+		if got := list(a.do(t, call{method: "GET", path: c.of("documents") + try.query}).must(t, 200).
+			json["data"]); len(got) != try.want {
+			t.Errorf("%q: %d documents, want %d: %v", try.query, len(got), try.want, got)
 		}
 	}
-	changed := a.as(t, "broker", c, "PATCH", path, fields{"title": "Паспорт", "url": "https://elsewhere.example/", "author": "me", "datePublished": "2020-01-01"}).must(t, 200).data()
-	if changed["title"] != "Паспорт" || changed["url"] != second["url"] || changed["author"] != "asset_owner" || changed["datePublished"] != first["datePublished"] {
+	changed := a.as(t, "broker", c, "PATCH", path, fields{"title": "Паспорт", "url": "https://elsewhere.example/",
+		"author": "me", "datePublished": "2020-01-01"}).must(t, 200).data()
+	if changed["title"] != "Паспорт" || changed["url"] != second["url"] || changed["author"] != "asset_owner" ||
+		changed["datePublished"] != first["datePublished"] {
 		t.Errorf("changed: %v", changed)
 	}
-	_, seen := a.add(t, "broker", c, "documents", fields{"documentType": "x_dgfAssetFamiliarization", "title": "Оглядини", "accessDetails": "щодня", "documentOf": "item", "relatedItem": at(c.data(), "items.0.id")})
+	_, seen := a.add(t, "broker", c, "documents", fields{"documentType": "x_dgfAssetFamiliarization",
+		"title": "Оглядини", "accessDetails": "щодня", "documentOf": "item", "relatedItem": at(c.data(), "items.0.id")})
 	if seen["url"] != nil || seen["relatedItem"] != at(c.data(), "items.0.id") {
 		t.Errorf("to be seen: %v", seen)
 	}

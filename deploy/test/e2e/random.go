@@ -117,7 +117,8 @@ func (w *walker) any() call {
 	if w.random.IntN(5) > 0 {
 		c.token = w.asset.token
 	}
-	sent := fields{"status": w.one("draft", "pending", "pending", "verification", "verification", "active", "active", "complete", "deleted", "sold")}
+	sent := fields{"status": w.one("draft", "pending", "pending", "verification", "verification", "active", "active",
+		"complete", "deleted", "sold")}
 	switch w.random.IntN(6) {
 	case 0:
 		sent = validAsset()
@@ -180,7 +181,8 @@ func (w *walker) check(t *testing.T, got answer) {
 	w.now = after
 	changed := !reflect.DeepEqual(before, after)
 	if changed && (refused || text(after["dateModified"]) <= text(before["dateModified"])) {
-		t.Errorf("%s %s %v by %s was answered with %d, and the asset went from %v to %v", got.call.method, got.call.path, got.call.body, got.call.key, got.status, before, after)
+		t.Errorf("%s %s %v by %s was answered with %d, and the asset went from %v to %v", got.call.method,
+			got.call.path, got.call.body, got.call.key, got.status, before, after)
 	}
 	from, to := text(before["status"]), text(after["status"])
 	if from == to {
@@ -233,7 +235,9 @@ func (w *walker) spoil(value any) any {
 
 func (w *walker) odd() any {
 	return []any{
-		nil, true, "", "x", strings.Repeat("щ", 3000), -1, json.Number("1e999"), json.Number("0.00005"), []any{}, []any{[]any{}}, []any{nil},
-		map[string]any{}, map[string]any{"id": nil}, "2026-02-30", "9999-12-31T23:59:59-12:00", "\u0000", "𐍈", "' OR 1=1", "$where", "../..",
+		nil, true, "", "x", strings.Repeat("щ", 3000), -1, json.Number("1e999"), json.Number("0.00005"), []any{},
+		[]any{[]any{}}, []any{nil},
+		map[string]any{}, map[string]any{"id": nil}, "2026-02-30", "9999-12-31T23:59:59-12:00", "\u0000", "𐍈",
+		"' OR 1=1", "$where", "../..",
 	}[w.random.IntN(20)]
 }

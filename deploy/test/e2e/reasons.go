@@ -21,7 +21,8 @@ func (got answer) says(t *testing.T, text string) answer {
 // testReasons sends the usual mistakes, and checks that the answers say what to do.
 func testReasons(t *testing.T, a api) {
 	c, path := a.create(t, validAsset()), "/assets/"
-	const status, ways = "Can't update asset in current (draft) status: ", "the owner token is missing; send it as header X-Access-Token, query acc_token or body access.token"
+	const status, ways = "Can't update asset in current (draft) status: ",
+		"the owner token is missing; send it as header X-Access-Token, query acc_token or body access.token"
 	as := func(key, token, method, path string) answer {
 		return a.do(t, call{method: method, path: path, key: key, token: token, body: data(fields{})})
 	}
@@ -29,30 +30,40 @@ func testReasons(t *testing.T, a api) {
 	as("broker", "", "PATCH", path).fails(t, 403, "body/data").says(t, status+ways)
 	as("broker", "", "PUT", path).fails(t, 403, "body/data").says(t, status+ways)
 	as("broker", "", "POST", c.of("items")).fails(t, 403, "url/permission").says(t, "Forbidden: "+ways)
-	as("broker", strings.Repeat("0", 32), "PATCH", path).fails(t, 403, "body/data").says(t, status+"the owner token is wrong")
-	a.do(t, call{method: "GET", path: path + "/revisions", key: "broker"}).fails(t, 403, "url/permission").says(t, "Forbidden: the owner token is missing; send it as header X-Access-Token or query acc_token")
+	as("broker", strings.Repeat("0", 32), "PATCH", path).fails(t, 403, "body/data").
+		says(t, status+"the owner token is wrong")
+	a.do(t, call{method: "GET", path: path + "/revisions", key: "broker"}).fails(t, 403, "url/permission").
+		says(t, "Forbidden: the owner token is missing; send it as header X-Access-Token or query acc_token")
 	for _, token := range []string{"", "wrong", c.token} { // which token it has is nobody's business
-		got := as("broker3", token, "PATCH", path).fails(t, 403, "body/data").says(t, status+"the API key belongs to another broker than the asset")
+		got := as("broker3", token, "PATCH", path).fails(t, 403, "body/data").
+			says(t, status+"the API key belongs to another broker than the asset")
 		if token != "" && strings.Contains(got.text, token) {
 			t.Errorf("the answer shows the token: %s", got.text)
 		}
 	}
-	for name, r := range map[string]struct {
-		key   string
-		sent  fields
-		place string
-		says  string
+	for _, r := range []struct {
+		name, key string
+		sent      fields
+		place     string
+		says      string
 	}{
-		"accreditation":     {"broker1", validAsset(), "body/accreditation", "does not permit asset creation: level 3 is needed, and the levels of this API key are: 1"},
-		"a test-only key":   {"broker3t", validAsset(), "body/mode", "does not permit asset creation: the API key is test-only (level t)"},
-		"a missing type":    {"broker", validAsset().without("assetType"), "body/assetType", "This field is required."},
-		"a wrong type":      {"broker", validAsset().set("assetType", "castle"), "body/assetType", "Not implemented: the types are 'bounce'"},
-		"a wrong scheme":    {"broker", validAsset().set("assetCustodian.identifier.scheme", "UA-EDRPOU"), "body/assetCustodian.identifier.scheme", "the nearest is 'UA-EDR'"},
-		"a wrong code":      {"broker", validAsset().set("items.0.classification.id", "06111000-9"), "body/items.0.classification.id", "the nearest is '06111000-3'"},
-		"a misspelt field":  {"broker", validAsset().set("items.0.quantitty", 1), "body/items.0.quantitty", "Rogue field: the nearest is 'quantity'"},
-		"a very long field": {"broker", validAsset().set(strings.Repeat("x", 500_000), 1), "body/" + strings.Repeat("x", 64) + "…", "Rogue field: the nearest is "},
+		{"accreditation", "broker1", validAsset(), "body/accreditation",
+			"does not permit asset creation: level 3 is needed, and the levels of this API key are: 1"},
+		{"a test-only key", "broker3t", validAsset(), "body/mode",
+			"does not permit asset creation: the API key is test-only (level t)"},
+		{"a missing type", "broker", validAsset().without("assetType"), "body/assetType", "This field is required."},
+		{"a wrong type", "broker", validAsset().set("assetType", "castle"), "body/assetType",
+			"Not implemented: the types are 'bounce'"},
+		{"a wrong scheme", "broker", validAsset().set("assetCustodian.identifier.scheme", "UA-EDRPOU"),
+			"body/assetCustodian.identifier.scheme", "the nearest is 'UA-EDR'"},
+		{"a wrong code", "broker", validAsset().set("items.0.classification.id", "06111000-9"),
+			"body/items.0.classification.id", "the nearest is '06111000-3'"},
+		{"a misspelt field", "broker", validAsset().set("items.0.quantitty", 1), "body/items.0.quantitty",
+			"Rogue field: the nearest is 'quantity'"},
+		{"a very long field", "broker", validAsset().set(strings.Repeat("x", 500_000), 1),
+			"body/" + strings.Repeat("x", 64) + "…", "Rogue field: the nearest is "},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(r.name, func(t *testing.T) {
 			got := a.do(t, call{method: "POST", path: "/assets", key: r.key, body: data(r.sent)})
 			got.fails(t, got.status, r.place).says(t, r.says)
 			if got.status != 400 && got.status != 403 {
@@ -65,11 +76,13 @@ func testReasons(t *testing.T, a api) {
 // testTestOnly has the owner of an asset change it with a test-only key, before
 // and after the administrator has made it a real one.
 func testTestOnly(t *testing.T, a api) {
-	got := a.do(t, call{method: "POST", path: "/assets", key: "broker3t", body: data(validAsset().set("mode", "test"))}).must(t, 201)
+	got := a.do(t, call{method: "POST", path: "/assets", key: "broker3t",
+		body: data(validAsset().set("mode", "test"))}).must(t, 201)
 	c := created{got, text(got.data()["id"]), text(at(got.json["access"], "token"))}
 	path, item := "/assets/"+c.id, c.of("items")+"/"+text(at(got.data(), "items.0.id"))
 	writes := []call{
-		{method: "PATCH", path: path, body: data(fields{"title_en": "x"})}, {method: "PATCH", path: item, body: data(fields{"quantity": 2})},
+		{method: "PATCH", path: path, body: data(fields{"title_en": "x"})},
+		{method: "PATCH", path: item, body: data(fields{"quantity": 2})},
 		{method: "POST", path: c.of("decisions"), body: data(fields{"decisionDate": "2026-11-21", "decisionID": "1"})},
 		{method: "PUT", path: path, body: data(validAsset().set("items.0.id", at(got.data(), "items.0.id")))},
 	}
@@ -79,7 +92,8 @@ func testTestOnly(t *testing.T, a api) {
 			t.Errorf("%s %s in test mode: got %d %s", w.method, w.path, got.status, got.text)
 		}
 	}
-	before := a.do(t, call{method: "PATCH", path: path, key: "administrator", body: data(fields{"mode": nil})}).must(t, 200)
+	before := a.do(t, call{method: "PATCH", path: path, key: "administrator", body: data(fields{"mode": nil})}).
+		must(t, 200)
 	for _, w := range writes {
 		w.key, w.token = "broker3t", c.token
 		a.do(t, w).fails(t, 403, "url/permission").says(t, "Forbidden: this API key is test-only (level t)")
@@ -93,20 +107,24 @@ func testTestOnly(t *testing.T, a api) {
 // refuse.
 func testAsSent(t *testing.T, a api) {
 	const id, place = "assetCustodian.identifier.id", "items.0.location"
-	in := validAsset().set(place, map[string]any{"latitude": "50.4501", "longitude": json.Number("30.5234000"), "elevation": "170 m"})
-	for path, values := range map[string][]string{
-		id:                   {`"00037256"`, `37256`, `999999999999999`},
-		place + ".latitude":  {`"50.4501"`, `50.4501000`, `5.04501e1`},
-		place + ".elevation": {`"170 m"`, `170`},
+	in := validAsset().set(place, map[string]any{"latitude": "50.4501", "longitude": json.Number("30.5234000"),
+		"elevation": "170 m"})
+	for _, try := range []struct {
+		path   string
+		values []string
+	}{
+		{id, []string{`"00037256"`, `37256`, `999999999999999`}},
+		{place + ".latitude", []string{`"50.4501"`, `50.4501000`, `5.04501e1`}},
+		{place + ".elevation", []string{`"170 m"`, `170`}},
 	} {
-		for _, value := range values {
-			c := a.create(t, in.set(path, json.RawMessage(value)))
-			if got, err := json.Marshal(at(a.read(t, c.id).data(), path)); err != nil || string(got) != value {
-				t.Errorf("%s: sent %s, got %s, %v", path, value, got, err)
+		for _, value := range try.values {
+			c := a.create(t, in.set(try.path, json.RawMessage(value)))
+			if got, err := json.Marshal(at(a.read(t, c.id).data(), try.path)); err != nil || string(got) != value {
+				t.Errorf("%s: sent %s, got %s, %v", try.path, value, got, err)
 			}
 		}
 		for _, value := range []string{`1e400`, strings.Repeat("9", 5000), `true`, `[1]`, `{}`} {
-			a.post(t, data(in.set(path, json.RawMessage(value)))).fails(t, 400, "body/"+path)
+			a.post(t, data(in.set(try.path, json.RawMessage(value)))).fails(t, 400, "body/"+try.path)
 		}
 	}
 	c := a.publish(t, validAsset())

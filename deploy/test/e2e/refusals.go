@@ -20,38 +20,50 @@ func (a api) post(t *testing.T, body any) answer {
 
 func testBadFields(t *testing.T, a api) {
 	valid := validAsset()
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		sent   fields
 		places []string
 	}{
-		"nothing at all":         {fields{}, []string{"body/assetType", "body/title", "body/description", "body/assetCustodian"}},
-		"another type":           {valid.set("assetType", "castle"), []string{"body/assetType"}},
-		"no title":               {valid.without("title"), []string{"body/title"}},
-		"a title of null":        {valid.set("title", nil), []string{"body/title"}},
-		"an empty title":         {valid.set("title", ""), []string{"body/title"}},
-		"a title in a list":      {valid.set("title", []any{"x"}), []string{"body/title"}},
-		"a title in an object":   {valid.set("title", fields{}), []string{"body/title"}},
-		"an unknown field":       {valid.set("colour", "blue"), []string{"body/colour"}},
-		"an unknown field below": {valid.set("items.0.unit.colour", "blue"), []string{"body/items.0.unit.colour"}},
-		"no unit":                {valid.without("items.0.unit"), []string{"body/items.0.unit"}},
-		"no code of the unit":    {valid.set("items.0.unit", fields{"name": "x"}), []string{"body/items.0.unit.code"}},
-		"no quantity":            {valid.without("items.0.quantity"), []string{"body/items.0.quantity"}},
-		"an unknown scheme":      {valid.set("items.0.classification.scheme", "X"), []string{"body/items.0.classification.scheme"}},
-		"an unknown code":        {valid.set("items.0.classification.id", "00000000-0"), []string{"body/items.0.classification.id"}},
-		"a code too coarse":      {valid.set("items.0.classification.id", "06100000-3"), []string{"body/items.0.classification.id"}},
-		"a decision of no date":  {valid.set("decisions.0.decisionDate", "yesterday"), []string{"body/decisions.0.decisionDate"}},
-		"a custodian in a text":  {valid.set("assetCustodian", "x"), []string{"body/assetCustodian"}},
-		"an unknown register":    {valid.set("assetCustodian.identifier.scheme", "X"), []string{"body/assetCustodian.identifier.scheme"}},
-		"neither phone nor mail": {valid.without("assetCustodian.contactPoint.telephone"), []string{"body/assetCustodian.contactPoint.email"}},
-		"a mail that is none":    {valid.set("assetCustodian.contactPoint.email", "x"), []string{"body/assetCustodian.contactPoint.email"}},
-		"an address of a script": {valid.set("assetCustodian.identifier.uri", "javascript:alert(1)"), []string{"body/assetCustodian.identifier.uri"}},
-		"an unknown mode":        {valid.set("mode", "fast"), []string{"body/mode"}},
-		"an unknown status":      {valid.set("status", "foo"), []string{"body/status"}},
-		"many things at once": {
-			valid.without("title").set("colour", 1).set("items.0.quantity", "x").set("items.0.unit", fields{}).set("assetCustodian.contactPoint", fields{"name": "x"}),
-			[]string{"body/title", "body/colour", "body/items.0.quantity", "body/items.0.unit.code", "body/assetCustodian.contactPoint.email"},
+		{"nothing at all", fields{}, []string{"body/assetType", "body/title", "body/description",
+			"body/assetCustodian"}},
+		{"another type", valid.set("assetType", "castle"), []string{"body/assetType"}},
+		{"no title", valid.without("title"), []string{"body/title"}},
+		{"a title of null", valid.set("title", nil), []string{"body/title"}},
+		{"an empty title", valid.set("title", ""), []string{"body/title"}},
+		{"a title in a list", valid.set("title", []any{"x"}), []string{"body/title"}},
+		{"a title in an object", valid.set("title", fields{}), []string{"body/title"}},
+		{"an unknown field", valid.set("colour", "blue"), []string{"body/colour"}},
+		{"an unknown field below", valid.set("items.0.unit.colour", "blue"), []string{"body/items.0.unit.colour"}},
+		{"no unit", valid.without("items.0.unit"), []string{"body/items.0.unit"}},
+		{"no code of the unit", valid.set("items.0.unit", fields{"name": "x"}), []string{"body/items.0.unit.code"}},
+		{"no quantity", valid.without("items.0.quantity"), []string{"body/items.0.quantity"}},
+		{"an unknown scheme", valid.set("items.0.classification.scheme", "X"),
+			[]string{"body/items.0.classification.scheme"}},
+		{"an unknown code", valid.set("items.0.classification.id", "00000000-0"),
+			[]string{"body/items.0.classification.id"}},
+		{"a code too coarse", valid.set("items.0.classification.id", "06100000-3"),
+			[]string{"body/items.0.classification.id"}},
+		{"a decision of no date", valid.set("decisions.0.decisionDate", "yesterday"),
+			[]string{"body/decisions.0.decisionDate"}},
+		{"a custodian in a text", valid.set("assetCustodian", "x"), []string{"body/assetCustodian"}},
+		{"an unknown register", valid.set("assetCustodian.identifier.scheme", "X"),
+			[]string{"body/assetCustodian.identifier.scheme"}},
+		{"neither phone nor mail", valid.without("assetCustodian.contactPoint.telephone"),
+			[]string{"body/assetCustodian.contactPoint.email"}},
+		{"a mail that is none", valid.set("assetCustodian.contactPoint.email", "x"),
+			[]string{"body/assetCustodian.contactPoint.email"}},
+		{"an address of a script", valid.set("assetCustodian.identifier.uri", "javascript:alert(1)"),
+			[]string{"body/assetCustodian.identifier.uri"}},
+		{"an unknown mode", valid.set("mode", "fast"), []string{"body/mode"}},
+		{"an unknown status", valid.set("status", "foo"), []string{"body/status"}},
+		{"many things at once",
+			valid.without("title").set("colour", 1).set("items.0.quantity", "x").set("items.0.unit", fields{}).
+				set("assetCustodian.contactPoint", fields{"name": "x"}),
+			[]string{"body/title", "body/colour", "body/items.0.quantity", "body/items.0.unit.code",
+				"body/assetCustodian.contactPoint.email"},
 		},
-		"the same id twice": {
+		{"the same id twice",
 			valid.set("items", []any{
 				valid.set("items.0.id", strings.Repeat("a", 32))["items"].([]any)[0],
 				valid.set("items.0.id", strings.Repeat("a", 32))["items"].([]any)[0],
@@ -59,7 +71,7 @@ func testBadFields(t *testing.T, a api) {
 			[]string{"body/items"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { a.post(t, data(c.sent)).fails(t, 400, c.places...) })
+		t.Run(c.name, func(t *testing.T) { a.post(t, data(c.sent)).fails(t, 400, c.places...) })
 	}
 }
 
@@ -69,45 +81,54 @@ func testBadBodies(t *testing.T, a api) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, b := range map[string]struct {
+	for _, b := range []struct {
+		name  string
 		body  string
 		place string
 	}{
-		"nothing":             {"", "body/data"},
-		"no JSON":             {"title=x", "body/data"},
-		"half of it":          {string(good[:len(good)/2]), "body/data"},
-		"trailing bytes":      {string(good) + "x", "body/data"},
-		"a second value":      {string(good) + string(good), "body/data"},
-		"invalid UTF-8":       {`{"data":{"title":"` + "\xff\xfe" + `"}}`, "body/data"},
-		"a surrogate alone":   {`{"data":{"title":"\ud800"}}`, "body/data"},
-		"a name twice":        {`{"data":{"title":"a","title":"b"}}`, "body/title"},
-		"data twice":          {`{"data":{},"data":{}}`, "body/data"},
-		"a list":              {`[]`, "body/data"},
-		"null":                {`null`, "body/data"},
-		"a number":            {`1`, "body/data"},
-		"no data":             {`{}`, "body/data"},
-		"data of null":        {`{"data":null}`, "body/data"},
-		"data in a list":      {`{"data":[]}`, "body/data"},
-		"data in a string":    {`{"data":"x"}`, "body/data"},
-		"lists 20,000 deep":   {`{"data":{"title":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, "body/data"},
-		"objects 20,000 deep": {`{"data":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`, "body/data"},
-		"a token of no text":  {`{"access":{"token":1},"data":{}}`, "body/access.token"},
+		{"nothing", "", "body/data"},
+		{"no JSON", "title=x", "body/data"},
+		{"half of it", string(good[:len(good)/2]), "body/data"},
+		{"trailing bytes", string(good) + "x", "body/data"},
+		{"a second value", string(good) + string(good), "body/data"},
+		{"invalid UTF-8", `{"data":{"title":"` + "\xff\xfe" + `"}}`, "body/data"},
+		{"a surrogate alone", `{"data":{"title":"\ud800"}}`, "body/data"},
+		{"a name twice", `{"data":{"title":"a","title":"b"}}`, "body/title"},
+		{"data twice", `{"data":{},"data":{}}`, "body/data"},
+		{"a list", `[]`, "body/data"},
+		{"null", `null`, "body/data"},
+		{"a number", `1`, "body/data"},
+		{"no data", `{}`, "body/data"},
+		{"data of null", `{"data":null}`, "body/data"},
+		{"data in a list", `{"data":[]}`, "body/data"},
+		{"data in a string", `{"data":"x"}`, "body/data"},
+		{"lists 20,000 deep", `{"data":{"title":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`,
+			"body/data"},
+		{"objects 20,000 deep", `{"data":` + strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000) + `}`,
+			"body/data"},
+		{"a token of no text", `{"access":{"token":1},"data":{}}`, "body/access.token"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(b.name, func(t *testing.T) {
 			a.post(t, b.body).fails(t, 400, b.place)
 			for _, method := range []string{"PATCH", "PUT"} {
-				a.do(t, call{method: method, path: "/assets/" + c.id, key: "broker", token: c.token, body: b.body}).fails(t, 400, b.place)
+				a.do(t, call{method: method, path: "/assets/" + c.id, key: "broker", token: c.token, body: b.body}).
+					fails(t, 400, b.place)
 			}
 		})
 	}
-	compressed := call{method: "POST", path: "/assets", key: "broker", body: string(good)}.with("Content-Encoding", "gzip")
-	if got := a.do(t, compressed).fails(t, 415, "header/Content-Encoding"); got.header.Get("Accept-Encoding") != "identity" {
+	compressed := call{method: "POST", path: "/assets", key: "broker", body: string(good)}.
+		with("Content-Encoding", "gzip")
+	if got := a.do(t, compressed).
+		fails(t, 415, "header/Content-Encoding"); got.header.Get("Accept-Encoding") != "identity" {
 		t.Errorf("a compressed body: got Accept-Encoding %q, want identity", got.header.Get("Accept-Encoding"))
 	}
-	for name, size := range map[string]int{"10 MB": 10_000_000, "a byte too many": 1<<20 + 1} {
-		t.Run(name, func(t *testing.T) {
-			a.post(t, strings.Repeat(" ", size)).fails(t, 413, "body/data")
-			a.chunked(t, size)
+	for _, try := range []struct {
+		name string
+		size int
+	}{{"10 MB", 10_000_000}, {"a byte too many", 1<<20 + 1}} {
+		t.Run(try.name, func(t *testing.T) {
+			a.post(t, strings.Repeat(" ", try.size)).fails(t, 413, "body/data")
+			a.chunked(t, try.size)
 		})
 	}
 	if read := a.read(t, c.id).must(t, 200); read.data()["dateModified"] != c.data()["dateModified"] {
@@ -146,28 +167,30 @@ func (zeros) Read(p []byte) (int, error) {
 }
 
 func testBadQueries(t *testing.T, a api) {
-	for query, want := range map[string]struct {
+	for _, want := range []struct {
+		query  string
 		status int
 		place  string
 	}{
-		"limit=0":                      {400, "querystring/limit"},
-		"limit=-1":                     {400, "querystring/limit"},
-		"limit=x":                      {400, "querystring/limit"},
-		"limit=1.5":                    {400, "querystring/limit"},
-		"offset=yesterday":             {404, "querystring/offset"},
-		"offset=2026-13-01":            {404, "querystring/offset"},
-		"offset=1795217164964702":      {404, "querystring/offset"},
-		"opt_jsonp=alert(1)":           {400, "querystring/opt_jsonp"},
-		"opt_jsonp=%3Cscript%3E":       {400, "querystring/opt_jsonp"},
-		"offset=%zz":                   {400, "querystring/query"},
-		"opt_fields=%ff":               {400, "querystring/query"},
-		"offset=2026-11-20T12:00%00":   {404, "querystring/offset"},
-		"offset=9999-12-31T23:59:60Z":  {404, "querystring/offset"},
-		"offset=99999-01-01T00:00:00Z": {404, "querystring/offset"},
+		{"limit=0", 400, "querystring/limit"},
+		{"limit=-1", 400, "querystring/limit"},
+		{"limit=x", 400, "querystring/limit"},
+		{"limit=1.5", 400, "querystring/limit"},
+		{"offset=yesterday", 404, "querystring/offset"},
+		{"offset=2026-13-01", 404, "querystring/offset"},
+		{"offset=1795217164964702", 404, "querystring/offset"},
+		{"opt_jsonp=alert(1)", 400, "querystring/opt_jsonp"},
+		{"opt_jsonp=%3Cscript%3E", 400, "querystring/opt_jsonp"},
+		{"offset=%zz", 400, "querystring/query"},
+		{"opt_fields=%ff", 400, "querystring/query"},
+		{"offset=2026-11-20T12:00%00", 404, "querystring/offset"},
+		{"offset=9999-12-31T23:59:60Z", 404, "querystring/offset"},
+		{"offset=99999-01-01T00:00:00Z", 404, "querystring/offset"},
 	} {
-		a.do(t, call{method: "GET", path: "/assets?" + query}).fails(t, want.status, want.place)
+		a.do(t, call{method: "GET", path: "/assets?" + want.query}).fails(t, want.status, want.place)
 	}
-	if got := a.do(t, call{method: "GET", path: "/assets?limit=1000000000"}).must(t, 200); len(list(got.json["data"])) > 1000 {
+	if got := a.do(t, call{method: "GET", path: "/assets?limit=1000000000"}).
+		must(t, 200); len(list(got.json["data"])) > 1000 {
 		t.Errorf("a limit of a billion gave %d entries", len(list(got.json["data"])))
 	}
 }
@@ -176,8 +199,10 @@ func testNothingChanges(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	before := a.read(t, c.id).must(t, 200)
 	for _, bad := range []fields{
-		{"title": nil}, {"title": ""}, {"colour": 1}, {"title": "x", "colour": 1}, {"items": []any{fields{"quantity": "x"}}}, {"items": []any{}},
-		{"status": "foo", "title": "x"}, {"status": "draft"}, {"status": "active"}, {"assetCustodian": "x", "title": "x"}, {"description": []any{}},
+		{"title": nil}, {"title": ""}, {"colour": 1}, {"title": "x", "colour": 1},
+		{"items": []any{fields{"quantity": "x"}}}, {"items": []any{}},
+		{"status": "foo", "title": "x"}, {"status": "draft"}, {"status": "active"},
+		{"assetCustodian": "x", "title": "x"}, {"description": []any{}},
 	} {
 		if got := a.patch(t, c, bad); got.status != 400 && got.status != 403 || got.json["status"] != "error" {
 			t.Errorf("%v: answered %d %s", bad, got.status, got.text)
@@ -193,22 +218,31 @@ func basic(text string) string {
 }
 
 func testKeys(t *testing.T, a api) {
-	for name, header := range map[string]string{
-		"none": "", "unknown": basic("nobody:"), "empty": basic(":"), "no Base64": "Basic ???", "no scheme": "broker", "another scheme": "Digest username=broker",
-		"a blank": " ", "the scheme alone": "Basic", "very long": basic(strings.Repeat("k", 10_000) + ":"), "the key as password": basic("x:broker"),
+	for _, c := range []struct {
+		name, header string
+	}{
+		{"none", ""}, {"unknown", basic("nobody:")}, {"empty", basic(":")}, {"no Base64", "Basic ???"},
+		{"no scheme", "broker"}, {"another scheme", "Digest username=broker"},
+		{"a blank", " "}, {"the scheme alone", "Basic"}, {"very long", basic(strings.Repeat("k", 10_000) + ":")},
+		{"the key as password", basic("x:broker")},
 	} {
-		got := a.do(t, call{method: "POST", path: "/assets", body: data(validAsset()), header: map[string]string{"Authorization": header}}).fails(t, 401, "header/Authorization")
+		got := a.do(t, call{method: "POST", path: "/assets", body: data(validAsset()),
+			header: map[string]string{"Authorization": c.header}}).fails(t, 401, "header/Authorization")
 		if got.header.Get("WWW-Authenticate") != `Basic realm="registry"` {
-			t.Errorf("%s: WWW-Authenticate is %q", name, got.header.Get("WWW-Authenticate"))
+			t.Errorf("%s: WWW-Authenticate is %q", c.name, got.header.Get("WWW-Authenticate"))
 		}
 	}
-	for name, header := range map[string]string{
-		"an empty password": basic("broker:"), "any password": basic("broker:x"), "no colon": basic("broker"), "lower case": strings.Replace(basic("broker:"), "Basic", "basic", 1),
-		"a bearer": "Bearer broker", "no padding": strings.TrimRight(basic("broker:"), "="),
+	for _, try := range []struct {
+		name, header string
+	}{
+		{"an empty password", basic("broker:")}, {"any password", basic("broker:x")}, {"no colon", basic("broker")},
+		{"lower case", strings.Replace(basic("broker:"), "Basic", "basic", 1)},
+		{"a bearer", "Bearer broker"}, {"no padding", strings.TrimRight(basic("broker:"), "=")},
 	} {
-		got := a.do(t, call{method: "POST", path: "/assets", body: data(validAsset()), header: map[string]string{"Authorization": header}})
+		got := a.do(t, call{method: "POST", path: "/assets", body: data(validAsset()),
+			header: map[string]string{"Authorization": try.header}})
 		if got.status != 201 {
-			t.Errorf("%s: answered %d %s", name, got.status, got.text)
+			t.Errorf("%s: answered %d %s", try.name, got.status, got.text)
 		}
 	}
 }
@@ -221,7 +255,8 @@ func testTokens(t *testing.T, a api) {
 		if body != "" {
 			b["access"] = fields{"token": body}
 		}
-		got := a.do(t, call{method: "PATCH", path: "/assets/" + c.id + "?acc_token=" + query, key: key, token: header, body: b})
+		got := a.do(t, call{method: "PATCH", path: "/assets/" + c.id + "?acc_token=" + query, key: key, token: header,
+			body: b})
 		if got.status != 200 {
 			got.fails(t, 403, "body/data")
 			if want := "Can't update asset in current (draft) status"; !strings.Contains(got.text, want) {
@@ -230,29 +265,31 @@ func testTokens(t *testing.T, a api) {
 		}
 		return got.status
 	}
-	for name, try := range map[string]struct {
+	for _, try := range []struct {
+		name                     string
 		key, query, header, body string
 		want                     int
 	}{
-		"query":                              {"broker", c.token, "", "", 200},
-		"header":                             {"broker", "", c.token, "", 200},
-		"body":                               {"broker", "", "", c.token, 200},
-		"none":                               {"broker", "", "", "", 403},
-		"the query wins over the header":     {"broker", c.token, "wrong", "wrong", 200},
-		"and there is no going back to it":   {"broker", "wrong", c.token, c.token, 403},
-		"the header wins over the body":      {"broker", "", c.token, "wrong", 200},
-		"and there is no going back to that": {"broker", "", "wrong", c.token, 403},
-		"a token of another asset":           {"broker", other.token, "", "", 403},
-		"a token in capitals":                {"broker", strings.ToUpper(c.token), "", "", 403},
-		"the transfer token":                 {"broker", text(at(c.json["access"], "transfer")), "", "", 403},
-		"another broker with the token":      {"broker3", c.token, "", "", 403},
-		"another broker without":             {"broker3", "", "", "", 403},
+		{"query", "broker", c.token, "", "", 200},
+		{"header", "broker", "", c.token, "", 200},
+		{"body", "broker", "", "", c.token, 200},
+		{"none", "broker", "", "", "", 403},
+		{"the query wins over the header", "broker", c.token, "wrong", "wrong", 200},
+		{"and there is no going back to it", "broker", "wrong", c.token, c.token, 403},
+		{"the header wins over the body", "broker", "", c.token, "wrong", 200},
+		{"and there is no going back to that", "broker", "", "wrong", c.token, 403},
+		{"a token of another asset", "broker", other.token, "", "", 403},
+		{"a token in capitals", "broker", strings.ToUpper(c.token), "", "", 403},
+		{"the transfer token", "broker", text(at(c.json["access"], "transfer")), "", "", 403},
+		{"another broker with the token", "broker3", c.token, "", "", 403},
+		{"another broker without", "broker3", "", "", "", 403},
 	} {
 		if got := attempt(try.key, try.query, try.header, try.body); got != try.want {
-			t.Errorf("%s: answered %d, want %d", name, got, try.want)
+			t.Errorf("%s: answered %d, want %d", try.name, got, try.want)
 		}
 	}
-	if got := a.do(t, call{method: "PATCH", path: "/assets/" + c.id + "?acc_token=" + c.token + "&opt_pretty=1", key: "broker", body: data(fields{})}).must(t, 200); strings.Contains(got.text, c.token) {
+	if got := a.do(t, call{method: "PATCH", path: "/assets/" + c.id + "?acc_token=" + c.token + "&opt_pretty=1",
+		key: "broker", body: data(fields{})}).must(t, 200); strings.Contains(got.text, c.token) {
 		t.Error("the answer shows the token")
 	}
 }
@@ -260,48 +297,67 @@ func testTokens(t *testing.T, a api) {
 func testOrder(t *testing.T, a api) {
 	c, missing := a.create(t, validAsset()), strings.Repeat("0", 32)
 	text := map[string]string{"Content-Type": "text/plain"}
-	for name, step := range map[string]struct {
+	for _, step := range []struct {
+		name   string
 		call   call
 		status int
 		place  string
 	}{
-		"no asset comes before all":         {call{method: "PATCH", path: "/assets/" + missing, body: "x", header: text}, 404, "url/asset_id"},
-		"no asset comes before the key":     {call{method: "PATCH", path: "/assets/" + missing, body: "x"}, 404, "url/asset_id"},
-		"no asset comes before the body":    {call{method: "PATCH", path: "/assets/" + missing, key: "broker", body: "x"}, 404, "url/asset_id"},
-		"the type comes before the key":     {call{method: "PATCH", path: "/assets/" + c.id, body: "x", header: text}, 415, "header/Content-Type"},
-		"the key comes before the body":     {call{method: "PATCH", path: "/assets/" + c.id, body: "x"}, 401, "header/Authorization"},
-		"the body comes before the token":   {call{method: "PATCH", path: "/assets/" + c.id, key: "broker", body: "x"}, 400, "body/data"},
-		"the token comes before the fields": {call{method: "PATCH", path: "/assets/" + c.id, key: "broker", body: data(fields{"colour": 1})}, 403, "body/data"},
-		"a new one: the type":               {call{method: "POST", path: "/assets", body: "x", header: text}, 415, "header/Content-Type"},
-		"a new one: the key":                {call{method: "POST", path: "/assets", body: "x"}, 401, "header/Authorization"},
-		"a new one: the body":               {call{method: "POST", path: "/assets", key: "broker1", body: "x"}, 400, "body/data"},
-		"a new one: its type":               {call{method: "POST", path: "/assets", key: "broker1", body: data(validAsset().set("assetType", "x"))}, 400, "body/assetType"},
-		"a new one: accreditation":          {call{method: "POST", path: "/assets", key: "broker1", body: data(validAsset().without("title"))}, 403, "body/accreditation"},
-		"a new one: its fields":             {call{method: "POST", path: "/assets", key: "broker3t", body: data(validAsset().without("title"))}, 400, "body/title"},
-		"a new one: test mode":              {call{method: "POST", path: "/assets", key: "broker3t", body: data(validAsset())}, 403, "body/mode"},
+		{"no asset comes before all", call{method: "PATCH", path: "/assets/" + missing, body: "x", header: text}, 404,
+			"url/asset_id"},
+		{"no asset comes before the key", call{method: "PATCH", path: "/assets/" + missing, body: "x"}, 404,
+			"url/asset_id"},
+		{"no asset comes before the body", call{method: "PATCH", path: "/assets/" + missing, key: "broker", body: "x"},
+			404, "url/asset_id"},
+		{"the type comes before the key", call{method: "PATCH", path: "/assets/" + c.id, body: "x", header: text}, 415,
+			"header/Content-Type"},
+		{"the key comes before the body", call{method: "PATCH", path: "/assets/" + c.id, body: "x"}, 401,
+			"header/Authorization"},
+		{"the body comes before the token", call{method: "PATCH", path: "/assets/" + c.id, key: "broker", body: "x"},
+			400, "body/data"},
+		{"the token comes before the fields", call{method: "PATCH", path: "/assets/" + c.id, key: "broker",
+			body: data(fields{"colour": 1})}, 403, "body/data"},
+		{"a new one: the type", call{method: "POST", path: "/assets", body: "x", header: text}, 415,
+			"header/Content-Type"},
+		{"a new one: the key", call{method: "POST", path: "/assets", body: "x"}, 401, "header/Authorization"},
+		{"a new one: the body", call{method: "POST", path: "/assets", key: "broker1", body: "x"}, 400, "body/data"},
+		{"a new one: its type", call{method: "POST", path: "/assets", key: "broker1",
+			body: data(validAsset().set("assetType", "x"))}, 400, "body/assetType"},
+		{"a new one: accreditation", call{method: "POST", path: "/assets", key: "broker1",
+			body: data(validAsset().without("title"))}, 403, "body/accreditation"},
+		{"a new one: its fields", call{method: "POST", path: "/assets", key: "broker3t",
+			body: data(validAsset().without("title"))}, 400, "body/title"},
+		{"a new one: test mode", call{method: "POST", path: "/assets", key: "broker3t", body: data(validAsset())}, 403,
+			"body/mode"},
 	} {
-		t.Run(name, func(t *testing.T) { a.do(t, step.call).fails(t, step.status, step.place) })
+		t.Run(step.name, func(t *testing.T) { a.do(t, step.call).fails(t, step.status, step.place) })
 	}
-	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/json, text/plain", "application/merge-patch+json", "/"} {
-		got := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()), header: map[string]string{"Content-Type": kind}}).fails(t, 415, "header/Content-Type")
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/jsonp",
+		"application/json, text/plain", "application/merge-patch+json", "/"} {
+		got := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()),
+			header: map[string]string{"Content-Type": kind}}).fails(t, 415, "header/Content-Type")
 		if !strings.Contains(got.text, "Content-Type header should be one of ['application/json']") {
 			t.Errorf("%q: %s", kind, got.text)
 		}
 	}
 	for _, kind := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON"} {
-		a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()), header: map[string]string{"Content-Type": kind}}).must(t, 201)
+		a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()),
+			header: map[string]string{"Content-Type": kind}}).must(t, 201)
 	}
 }
 
 func testUnknown(t *testing.T, a api) {
 	c := a.create(t, validAsset())
-	for _, path := range []string{"/nowhere", "/api", "/api/2.5", "/api/2.6/assets", "/api/2/assets", "/api/2.5/asset", "/api/2.5/assets/", "/api/2.5/assets/" + c.id + "/", "/api/2.5/assets/" + c.id + "/nothing", "//api/2.5/assets", "/API/2.5/assets"} {
+	for _, path := range []string{"/nowhere", "/api", "/api/2.5", "/api/2.6/assets", "/api/2/assets", "/api/2.5/asset",
+		"/api/2.5/assets/", "/api/2.5/assets/" + c.id + "/", "/api/2.5/assets/" + c.id + "/nothing", "//api/2.5/assets",
+		"/API/2.5/assets"} {
 		for _, method := range []string{"GET", "POST", "PATCH"} {
 			a.do(t, call{method: method, path: path}).fails(t, 404, "url/not_found")
 		}
 	}
 	for _, try := range []struct{ method, path, allow string }{
-		{"DELETE", "/assets/" + c.id, "GET, HEAD, PATCH, PUT"}, {"POST", "/assets/" + c.id, "GET, HEAD, PATCH, PUT"}, {"PATCH", "/assets", "GET, HEAD, POST"}, {"BREW", "/assets", "GET, HEAD, POST"},
+		{"DELETE", "/assets/" + c.id, "GET, HEAD, PATCH, PUT"}, {"POST", "/assets/" + c.id, "GET, HEAD, PATCH, PUT"},
+		{"PATCH", "/assets", "GET, HEAD, POST"}, {"BREW", "/assets", "GET, HEAD, POST"},
 	} {
 		got := a.do(t, call{method: try.method, path: try.path, key: "broker"}).fails(t, 404, "url/method_not_allowed")
 		for _, method := range strings.Split(try.allow, ", ") {
@@ -312,9 +368,12 @@ func testUnknown(t *testing.T, a api) {
 	}
 	missing := strings.Repeat("0", 32)
 	for _, try := range []struct{ method, path, place string }{
-		{"DELETE", "/assets/" + missing, "url/asset_id"}, {"POST", "/assets/" + missing, "url/asset_id"}, {"GET", "/assets/" + missing + "/ownership", "url/asset_id"},
-		{"DELETE", "/assets/" + missing + "/items/x", "url/asset_id"}, {"DELETE", "/assets/" + c.id + "/items/" + missing, "url/item_id"},
-		{"PATCH", "/transfers/" + missing, "url/transfer_id"}, {"DELETE", "/transfers/x", "url/transfer_id"}, {"GET", "/transfers", "url/method_not_allowed"},
+		{"DELETE", "/assets/" + missing, "url/asset_id"}, {"POST", "/assets/" + missing, "url/asset_id"},
+		{"GET", "/assets/" + missing + "/ownership", "url/asset_id"},
+		{"DELETE", "/assets/" + missing + "/items/x", "url/asset_id"},
+		{"DELETE", "/assets/" + c.id + "/items/" + missing, "url/item_id"},
+		{"PATCH", "/transfers/" + missing, "url/transfer_id"}, {"DELETE", "/transfers/x", "url/transfer_id"},
+		{"GET", "/transfers", "url/method_not_allowed"},
 		{"GET", "/assets/" + c.id + "/ownership", "url/method_not_allowed"},
 	} {
 		for _, key := range []string{"", "broker"} {
@@ -377,11 +436,15 @@ func testStates(t *testing.T, a api) {
 // testClaims sends what only services may say to each other.
 func testClaims(t *testing.T, a api) {
 	claims := map[string]string{
-		"X-Registry-Identity": "eyJhbGciOiJub25lIn0.eyJzdWIiOiJicm9rZXIiLCJyb2xlIjoiYnJva2VyIn0.", "X-Registry-Base-Url": "https://evil.example",
-		"X-Registry-Timeout-Ms": "1", "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https", "Forwarded": "host=evil.example",
+		"X-Registry-Identity":   "eyJhbGciOiJub25lIn0.eyJzdWIiOiJicm9rZXIiLCJyb2xlIjoiYnJva2VyIn0.",
+		"X-Registry-Base-Url":   "https://evil.example",
+		"X-Registry-Timeout-Ms": "1", "X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https",
+		"Forwarded": "host=evil.example",
 	}
-	a.do(t, call{method: "POST", path: "/assets", body: data(validAsset()), header: claims}).fails(t, 401, "header/Authorization")
-	got := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()), header: claims}).must(t, 201)
+	a.do(t, call{method: "POST", path: "/assets", body: data(validAsset()), header: claims}).
+		fails(t, 401, "header/Authorization")
+	got := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()), header: claims}).
+		must(t, 201)
 	if !strings.HasPrefix(got.header.Get("Location"), a.base+"/") {
 		t.Errorf("Location is %q", got.header.Get("Location"))
 	}
@@ -391,7 +454,9 @@ func testClaims(t *testing.T, a api) {
 	}
 	defer conn.Close()
 	twice := "Authorization: " + basic("broker:") + "\r\n"
-	fmt.Fprintf(conn, "POST /api/2.5/assets HTTP/1.1\r\nHost: x\r\n%s%sContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", twice, twice)
+	fmt.Fprintf(conn,
+		"POST /api/2.5/assets HTTP/1.1\r\nHost: x\r\n%s%sContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+		twice, twice)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || resp.StatusCode != 401 {
 		t.Errorf("two keys: %v, %v", resp, err)

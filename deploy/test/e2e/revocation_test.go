@@ -79,7 +79,8 @@ func TestRevocationReachesEveryGateway(t *testing.T) {
 	}
 	start := func(program string, args ...string) string {
 		addr := freeAddr(t)
-		p, err := processes.Start(t.Context(), addr, output, filepath.Join(bin, program), append([]string{"--addr", addr, "--secret-file", secretFile}, args...)...)
+		p, err := processes.Start(t.Context(), addr, output, filepath.Join(bin, program),
+			append([]string{"--addr", addr, "--secret-file", secretFile}, args...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,23 +91,27 @@ func TestRevocationReachesEveryGateway(t *testing.T) {
 		})
 		return addr
 	}
-	f, address := newFront(t, start("authsvc", "--store", redis.URL(), "--admin-addr", admin), start("authsvc", "--store", redis.URL()))
+	f, address := newFront(t, start("authsvc", "--store", redis.URL(), "--admin-addr", admin),
+		start("authsvc", "--store", redis.URL()))
 	var gateways []api
 	for range 3 {
-		gateways = append(gateways, api{"http://" + start("gateway", "--auth-url", address, "--assets-url", "http://127.0.0.1:1", "--no-limits"), "2.5"})
+		gateways = append(gateways,
+			api{"http://" + start("gateway", "--auth-url", address, "--assets-url", "http://127.0.0.1:1",
+				"--no-limits"), "2.5"})
 	}
-	o := &office{admin: "http://" + admin, key: adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file", secretFile)}
+	o := &office{admin: "http://" + admin, key: adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file",
+		secretFile)}
 	broker := o.broker(t)
-	for name, c := range map[string]struct {
-		cut   string
-		ends  []int // how a request may be answered after the last that was let in
-		times int
+	for _, c := range []struct {
+		name, cut string
+		ends      []int // how a request may be answered after the last that was let in
+		times     int
 	}{
-		"pushes come":             {nothing, []int{401}, 3},
-		"pushes are lost":         {pushes, []int{401}, 3},
-		"the auth service is cut": {everything, []int{401, 503}, 1},
+		{"pushes come", nothing, []int{401}, 3},
+		{"pushes are lost", pushes, []int{401}, 3},
+		{"the auth service is cut", everything, []int{401, 503}, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			slowest := time.Duration(0)
 			for range c.times {
 				slowest = max(slowest, revoke(t, o, broker, f, c.cut, gateways, c.ends))
@@ -135,7 +140,8 @@ func TestRevocationReachesEveryGateway(t *testing.T) {
 // again.
 func letIn(t *testing.T, g api, secret string) {
 	t.Helper()
-	for began := time.Now(); g.do(t, call{method: "GET", path: "/api/2.5/me", key: secret}).status != 200; time.Sleep(50 * time.Millisecond) {
+	for began := time.Now(); g.do(t, call{method: "GET", path: "/api/2.5/me", key: secret}).
+		status != 200; time.Sleep(50 * time.Millisecond) {
 		if time.Since(began) > 30*time.Second {
 			t.Fatal("a good key is not let in")
 		}

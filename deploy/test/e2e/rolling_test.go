@@ -83,7 +83,8 @@ func TestARollingRestartLosesNoRequest(t *testing.T) {
 	bePatient(t, mongo)
 	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
 	f := startFleet(t, stores, "--drain-delay", "3s")
-	balancer, err := upstream.New(upstream.Config{Name: "gateway", URLs: f.gateways, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter()})
+	balancer, err := upstream.New(upstream.Config{Name: "gateway", URLs: f.gateways, Log: slog.New(slog.DiscardHandler),
+		Meter: new(telemetry.Telemetry).Meter()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +145,7 @@ func TestARollingRestartLosesNoRequest(t *testing.T) {
 func through(balancer http.RoundTripper, method, path, body string) (status int, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	status, _, text, err = clients.Send(ctx, balancer, clients.Call{Method: method, URL: "http://gateway" + path, Key: "broker", Body: body})
+	status, _, text, err = clients.Send(ctx, balancer, clients.Call{Method: method, URL: "http://gateway" + path,
+		Key: "broker", Body: body})
 	return status, text, err
 }

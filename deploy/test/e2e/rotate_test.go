@@ -33,7 +33,8 @@ func begin(t *testing.T, apis ...api) *drill {
 	t.Helper()
 	d := &drill{apis: apis}
 	d.before = apis[0].create(t, validAsset())
-	d.repeat = call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()), header: map[string]string{"Idempotency-Key": "before-the-rotation"}}
+	d.repeat = call{method: "POST", path: "/assets", key: "broker", body: data(validAsset()),
+		header: map[string]string{"Idempotency-Key": "before-the-rotation"}}
 	d.repeatable = apis[0].do(t, d.repeat).must(t, 201).data()["id"]
 	d.cookie = serverID(t, apis[0])
 	return d
@@ -104,16 +105,19 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	d := begin(t, api{f.gateways[0], "2.5"}, api{f.gateways[1], "2.5"})
 
 	keep(string(old), fresh)
-	gateway := exec.Command(filepath.Join(bin, "gateway"), append(slices.Clone(f.members[5].args), "--addr", "127.0.0.1:0")...)
+	gateway := exec.Command(filepath.Join(bin, "gateway"),
+		append(slices.Clone(f.members[5].args), "--addr", "127.0.0.1:0")...)
 	if text, err := gateway.CombinedOutput(); err == nil || !strings.Contains(string(text), d.cookie) {
 		t.Errorf("a gateway without a server's id: %v, %s; want it to tell %s", err, text, d.cookie)
 	}
-	f.members[4].args, f.members[5].args = append(f.members[4].args, "--server-id", d.cookie), append(f.members[5].args, "--server-id", d.cookie)
+	f.members[4].args, f.members[5].args = append(f.members[4].args, "--server-id", d.cookie),
+		append(f.members[5].args, "--server-id", d.cookie)
 	d.roll(t, f, "both are known")
 	keep(fresh, string(old))
 	d.roll(t, f, "the new one comes first")
 	for _, want := range []string{"of which", "of which 0 were"} { // the second time nothing is left
-		assets := reseal(t, "assetsvc", "--store", stores.Assets, "--secret-file", file, "--auth-url", "http://"+f.members[0].addr)
+		assets := reseal(t, "assetsvc", "--store", stores.Assets, "--secret-file", file, "--auth-url",
+			"http://"+f.members[0].addr)
 		entries := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file)
 		if !strings.Contains(assets, want) || !strings.Contains(entries, "The audit log is in order. ") {
 			t.Errorf("got %s and %s, want %q", assets, entries, want)
@@ -122,7 +126,8 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	keep(fresh)
 	d.repeatable = nil // a day has passed
 	d.roll(t, f, "the old one is gone")
-	if got := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file); !strings.Contains(got, "in order. 0 entries") {
+	if got := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file); !strings.Contains(got,
+		"in order. 0 entries") {
 		t.Errorf("without the old one: got %s, want the log in order", got)
 	}
 }
@@ -185,7 +190,8 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	stop()
 	mustRefuse(t, "no rotation to finish", "rotate-secret", "--data", dir, "--finish")
 	mustRefuse(t, "is no data directory", "rotate-secret", "--data", filepath.Join(dir, "none"))
-	for _, want := range []string{"2 token records, 1 entries", "0 token records, 0 entries"} { // repeated, it makes no third secret
+	// repeated, it makes no third secret
+	for _, want := range []string{"2 token records, 1 entries", "0 token records, 0 entries"} {
 		if got := mustRun(t, "rotate-secret", "--data", dir); !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
 		}
@@ -204,7 +210,8 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	registry = run()
 	d.holds(t, "finished")
 	stop()
-	if got := reseal(t, "authsvc", "--store", "file:"+filepath.Join(dir, "tokens.db"), "--secret-file", filepath.Join(dir, "secret")); !strings.Contains(got, "in order. 0 entries") {
+	if got := reseal(t, "authsvc", "--store", "file:"+filepath.Join(dir, "tokens.db"), "--secret-file",
+		filepath.Join(dir, "secret")); !strings.Contains(got, "in order. 0 entries") {
 		t.Errorf("got %s, want the log in order", got)
 	}
 }

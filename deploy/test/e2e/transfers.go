@@ -12,8 +12,10 @@ type transferring struct{ id, token, transfer string }
 func (a api) makeTransfer(t *testing.T, key string) transferring {
 	t.Helper()
 	got := a.do(t, call{method: "POST", path: "/transfers", key: key, body: data(fields{})}).must(t, 201)
-	made := transferring{text(got.data()["id"]), text(at(got.json["access"], "token")), text(at(got.json["access"], "transfer"))}
-	if !idForm.MatchString(made.id) || !idForm.MatchString(made.token) || !idForm.MatchString(made.transfer) || len(got.data()) != 2 || !timeForm.MatchString(text(got.data()["date"])) {
+	made := transferring{text(got.data()["id"]), text(at(got.json["access"], "token")),
+		text(at(got.json["access"], "transfer"))}
+	if !idForm.MatchString(made.id) || !idForm.MatchString(made.token) || !idForm.MatchString(made.transfer) ||
+		len(got.data()) != 2 || !timeForm.MatchString(text(got.data()["date"])) {
 		t.Fatalf("got %s", got.text)
 	}
 	return made
@@ -22,7 +24,8 @@ func (a api) makeTransfer(t *testing.T, key string) transferring {
 // takeOver asks for an asset with its transfer token.
 func (a api) takeOver(t *testing.T, key, asset, transfer, token string) answer {
 	t.Helper()
-	return a.do(t, call{method: "POST", path: "/assets/" + asset + "/ownership", key: key, body: data(fields{"id": transfer, "transfer": token})})
+	return a.do(t, call{method: "POST", path: "/assets/" + asset + "/ownership", key: key,
+		body: data(fields{"id": transfer, "transfer": token})})
 }
 
 // testTransfer hands an asset over from one broker to another, and back.
@@ -38,27 +41,33 @@ func testTransfer(t *testing.T, a api) {
 	a.takeOver(t, "broker3", c.id, "", "").fails(t, 400, "body/id", "body/transfer")
 	a.takeOver(t, "broker3", "none", made.id, token).fails(t, 404, "url/asset_id")
 	a.takeOver(t, "nobody", c.id, made.id, token).fails(t, 401, "header/Authorization")
-	a.takeOver(t, "broker1", c.id, made.id, token).fails(t, 403, "body/data").says(t, "does not permit ownership change: level 3 is needed")
-	a.takeOver(t, "broker3t", c.id, made.id, token).fails(t, 403, "body/data").says(t, "does not permit ownership change: this API key is test-only")
+	a.takeOver(t, "broker1", c.id, made.id, token).fails(t, 403, "body/data").
+		says(t, "does not permit ownership change: level 3 is needed")
+	a.takeOver(t, "broker3t", c.id, made.id, token).fails(t, 403, "body/data").
+		says(t, "does not permit ownership change: this API key is test-only")
 	a.takeOver(t, "concierge", c.id, made.id, token).fails(t, 403, "url/permission")
 	a.takeOver(t, "broker3", c.id, made.id, c.token).fails(t, 403, "body/transfer")
 	a.takeOver(t, "broker3", c.id, "none", token).fails(t, 404, "url/transfer_id")
 	ask := func(path string, sent fields) answer {
 		return a.do(t, call{method: "POST", path: path, key: "broker3", body: data(sent)})
 	}
-	ask("/assets/"+c.id+"/ownership", fields{"id": 17, "transfer": token}).fails(t, 404, "url/transfer_id") // cast as other strings are
-	ask("/assets/"+c.id+"/ownership", fields{"id": 1.5, "transfer": []string{token}, "colour": 1}).fails(t, 400, "body/id", "body/transfer", "body/colour")
+	// cast as other strings are
+	ask("/assets/"+c.id+"/ownership", fields{"id": 17, "transfer": token}).fails(t, 404, "url/transfer_id")
+	ask("/assets/"+c.id+"/ownership", fields{"id": 1.5, "transfer": []string{token}, "colour": 1}).
+		fails(t, 400, "body/id", "body/transfer", "body/colour")
 	ask("/transfers", fields{"colour": 1}).fails(t, 400, "body/colour")
 	ask("/transfers", fields{"id": "ignored"}).must(t, 201)
 	a.takeOver(t, "broker", c.id, made.id, token).fails(t, 403, "body/transfer") // another's transfer
 	a.do(t, call{method: "GET", path: "/transfers/none"}).fails(t, 404, "url/transfer_id")
-	a.do(t, call{method: "POST", path: "/transfers", key: "concierge", body: data(fields{})}).fails(t, 403, "url/permission")
+	a.do(t, call{method: "POST", path: "/transfers", key: "concierge", body: data(fields{})}).
+		fails(t, 403, "url/permission")
 	if now := a.read(t, c.id).data(); now["dateModified"] != c.data()["dateModified"] {
 		t.Error("a refusal has changed the asset")
 	}
 
 	taken := a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
-	if taken.data()["owner"] != "broker3" || text(taken.data()["dateModified"]) <= text(c.data()["dateModified"]) || taken.json["access"] != nil {
+	if taken.data()["owner"] != "broker3" || text(taken.data()["dateModified"]) <= text(c.data()["dateModified"]) ||
+		taken.json["access"] != nil {
 		t.Errorf("taken over: %s", taken.text)
 	}
 	used := a.do(t, call{method: "GET", path: path}).must(t, 200).data()
@@ -111,7 +120,8 @@ func testTransferRaces(t *testing.T, a api) {
 	}
 	racing.Go(func() {
 		for i := range 10 {
-			if got := a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}); got.status != 200 && got.status != 403 {
+			if got := a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}); got.status != 200 &&
+				got.status != 403 {
 				t.Errorf("the old owner is answered with %d %s", got.status, got.text)
 			}
 		}
@@ -132,7 +142,8 @@ func testTransferRaces(t *testing.T, a api) {
 		t.Fatal("nobody has it")
 	}
 	for i, key := range keys {
-		status := a.as(t, key, created{id: c.id, token: made[i].token}, "PATCH", "/assets/"+c.id, fields{"description": "мій"}).status
+		status := a.as(t, key, created{id: c.id, token: made[i].token}, "PATCH", "/assets/"+c.id,
+			fields{"description": "мій"}).status
 		if (status == 200) != (i == won) {
 			t.Errorf("%d won, and the token of %d is answered with %d", won, i, status)
 		}

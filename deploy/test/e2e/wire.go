@@ -17,22 +17,29 @@ func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 	const next = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 	post := "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 	keyed := post + "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("broker:")) + "\r\n"
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		sent   string
 		status int
 		last   bool // the connection ends with this answer, whatever follows
 	}{
-		"a length and chunks":            {keyed + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, 400, true},
-		"chunks and a length, no key":    {post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + next, 400, true},
-		"no key, and no body comes":      {post + "Content-Length: 100\r\n\r\n", 401, false},
-		"no JSON, and no body comes":     {strings.Replace(keyed, "application/json", "text/plain", 1) + "Content-Length: 100\r\n\r\n", 415, false},
-		"compressed, and no body comes":  {keyed + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n", 415, false},
-		"no asset, and no body comes":    {"PATCH /api/2.5/assets/none HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404, false},
-		"no route, and no body comes":    {"PUT /api/2.5/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404, false},
-		"a reading, and no body comes":   {"GET /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 200, false},
-		"another server's, without body": {keyed + "Cookie: SERVER_ID=gone\r\nContent-Length: 100\r\n\r\n", 412, false},
+		{"a length and chunks", keyed + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, 400,
+			true},
+		{"chunks and a length, no key", post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" +
+			next, 400, true},
+		{"no key, and no body comes", post + "Content-Length: 100\r\n\r\n", 401, false},
+		{"no JSON, and no body comes", strings.Replace(keyed, "application/json", "text/plain", 1) +
+			"Content-Length: 100\r\n\r\n", 415, false},
+		{"compressed, and no body comes", keyed + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n", 415, false},
+		{"no asset, and no body comes", "PATCH /api/2.5/assets/none HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
+			404, false},
+		{"no route, and no body comes", "PUT /api/2.5/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404,
+			false},
+		{"a reading, and no body comes", "GET /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 200,
+			false},
+		{"another server's, without body", keyed + "Cookie: SERVER_ID=gone\r\nContent-Length: 100\r\n\r\n", 412, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			conn, err := dial()
 			if err != nil {

@@ -72,7 +72,8 @@ var faults = map[string]func(t *testing.T, w *wire) (heal func()){
 		return func() { w.open(t) }
 	},
 	"slower than anybody waits": func(t *testing.T, w *wire) func() {
-		w.poison(t, `{"name":"slow","type":"latency","stream":"downstream","toxicity":1,"attributes":{"latency":2000,"jitter":0}}`)
+		w.poison(t,
+			`{"name":"slow","type":"latency","stream":"downstream","toxicity":1,"attributes":{"latency":2000,"jitter":0}}`)
 		return func() { w.heal(t, "slow") }
 	},
 	"reset amid an answer": func(t *testing.T, w *wire) func() {
@@ -84,7 +85,8 @@ var faults = map[string]func(t *testing.T, w *wire) (heal func()){
 		return func() { w.heal(t, "mute") }
 	},
 	"reset by the peer": func(t *testing.T, w *wire) func() {
-		w.poison(t, `{"name":"reset","type":"reset_peer","stream":"downstream","toxicity":1,"attributes":{"timeout":20}}`)
+		w.poison(t,
+			`{"name":"reset","type":"reset_peer","stream":"downstream","toxicity":1,"attributes":{"timeout":20}}`)
 		return func() { w.heal(t, "reset") }
 	},
 	"coming and going": func(t *testing.T, w *wire) func() {

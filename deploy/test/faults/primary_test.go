@@ -106,7 +106,8 @@ func read(r io.Reader) ([]byte, error) {
 // refusal is the answer to a request.
 func refusal(request uint32) []byte {
 	body, err := bson.Marshal(bson.D{
-		{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "not primary"}, {Key: "code", Value: int32(10107)}, {Key: "codeName", Value: "NotWritablePrimary"},
+		{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "not primary"}, {Key: "code", Value: int32(10107)},
+		{Key: "codeName", Value: "NotWritablePrimary"},
 		{Key: "errorLabels", Value: bson.A{"RetryableWriteError"}},
 	})
 	if err != nil {
@@ -122,9 +123,8 @@ func refusal(request uint32) []byte {
 
 func TestAStoreThatIsNotThePrimaryForAMoment(t *testing.T) {
 	server := mongotest.Start(t)
-	for _, command := range []string{
-		"update clock", "update assets", "insert assets", "aggregate assets", "find assets", "find clock", "findAndModify numbers",
-	} {
+	for _, command := range []string{"update clock", "update assets", "insert assets", "aggregate assets", "find assets",
+		"find clock", "findAndModify numbers"} {
 		t.Run(command, func(t *testing.T) {
 			uri, err := url.Parse(server.URI(t, "primary"+strings.ReplaceAll(command, " ", "")))
 			if err != nil {

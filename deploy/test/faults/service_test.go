@@ -40,7 +40,8 @@ type service struct {
 func start(t *testing.T, store string) *service {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secrets: secrets, Log: log})
+	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"),
+		Secrets: secrets, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,8 @@ func start(t *testing.T, store string) *service {
 	}
 	server := httptest.NewServer(assets.Handler())
 	t.Cleanup(server.Close)
-	return &service{url: server.URL, signer: signer, client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 50}}}
+	return &service{url: server.URL, signer: signer, client: &http.Client{Timeout: patience,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 50}}}
 }
 
 // call sends a request. Every answer comes in time, and is one that succeeds or
@@ -70,7 +72,8 @@ func (s *service) call(t *testing.T, method, path, token, body string, into any)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := s.signer.Sign(identity.Identity{Broker: "broker", KeyID: "faults", Role: identity.Broker, Levels: "1234"})
+	signed, err := s.signer.Sign(identity.Identity{Broker: "broker", KeyID: "faults", Role: identity.Broker,
+		Levels: "1234"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +101,10 @@ func (s *service) call(t *testing.T, method, path, token, body string, into any)
 			Status string
 			Errors []struct{ Location, Name, Description string }
 		}
-		if err := json.Unmarshal(text, &refusal); err != nil || refusal.Status != "error" || len(refusal.Errors) == 0 || resp.Header.Get("Retry-After") == "" {
-			t.Errorf("%s %s: answered 503 with %q and Retry-After %q", method, path, text, resp.Header.Get("Retry-After"))
+		if err := json.Unmarshal(text, &refusal); err != nil || refusal.Status != "error" || len(refusal.Errors) == 0 ||
+			resp.Header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: answered 503 with %q and Retry-After %q", method, path, text,
+				resp.Header.Get("Retry-After"))
 		}
 	default:
 		t.Errorf("%s %s: answered %d %s", method, path, resp.StatusCode, text)
@@ -168,7 +173,8 @@ func (l *ledger) create(t *testing.T) int {
 	l.count(status)
 	if status == http.StatusCreated {
 		l.mu.Lock()
-		l.assets = append(l.assets, &promise{id: got.Data.ID, token: got.Access.Token, description: "new", modified: got.Data.DateModified})
+		l.assets = append(l.assets, &promise{id: got.Data.ID, token: got.Access.Token, description: "new",
+			modified: got.Data.DateModified})
 		l.mu.Unlock()
 	}
 	return status
@@ -180,7 +186,8 @@ func (l *ledger) change(t *testing.T, p *promise) int {
 	defer p.mu.Unlock()
 	description := l.name()
 	var got answer
-	status := l.call(t, "PATCH", "/api/2.5/assets/"+p.id, p.token, fmt.Sprintf(`{"data":{"description":%q,"status":"pending"}}`, description), &got)
+	status := l.call(t, "PATCH", "/api/2.5/assets/"+p.id, p.token,
+		fmt.Sprintf(`{"data":{"description":%q,"status":"pending"}}`, description), &got)
 	l.count(status)
 	if status != http.StatusOK {
 		p.tried = append(p.tried, description)
@@ -205,7 +212,8 @@ func (l *ledger) check(t *testing.T) {
 			found = found || got.Data.Description == tried && got.Data.DateModified > p.modified
 		}
 		if !found {
-			t.Errorf("%s has %q of %s; acknowledged was %q of %s, tried after that %q", p.id, got.Data.Description, got.Data.DateModified, p.description, p.modified, p.tried)
+			t.Errorf("%s has %q of %s; acknowledged was %q of %s, tried after that %q", p.id, got.Data.Description,
+				got.Data.DateModified, p.description, p.modified, p.tried)
 		}
 		if got.Data.Description != "new" {
 			at[p.id] = got.Data.DateModified

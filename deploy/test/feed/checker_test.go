@@ -140,7 +140,8 @@ type answer struct {
 // create makes an asset and, in a second change, publishes it.
 func (h *history) create(ctx context.Context) {
 	var got answer
-	if h.services.call(ctx, "POST", "/api/2.5/assets", "", map[string]any{"data": asset("new")}, &got) != http.StatusCreated {
+	if h.services.call(ctx, "POST", "/api/2.5/assets", "", map[string]any{"data": asset("new")},
+		&got) != http.StatusCreated {
 		return
 	}
 	a := owned{got.Data.ID, got.Access.Token}
@@ -160,7 +161,8 @@ func (h *history) change(ctx context.Context, a owned) bool {
 	h.mu.Unlock()
 	begun := h.ticks.Add(1)
 	var got answer
-	status := h.services.call(ctx, "PATCH", "/api/2.5/assets/"+a.id, a.token, map[string]any{"data": map[string]any{"description": description, "status": "pending"}}, &got)
+	status := h.services.call(ctx, "PATCH", "/api/2.5/assets/"+a.id, a.token,
+		map[string]any{"data": map[string]any{"description": description, "status": "pending"}}, &got)
 	end, at := h.ticks.Add(1), time.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,7 +173,8 @@ func (h *history) change(ctx context.Context, a owned) bool {
 		}
 		h.acks = append(h.acks, ack{place{a.id, got.Data.DateModified}, description, begun, end, at})
 		if got.Data.Description != description {
-			h.report.violation(&h.report.other, "%s was set to %s, and the answer says %s", a.id, description, got.Data.Description)
+			h.report.violation(&h.report.other, "%s was set to %s, and the answer says %s", a.id, description,
+				got.Data.Description)
 		}
 		return true
 	case 0, http.StatusServiceUnavailable, http.StatusConflict, http.StatusGatewayTimeout:
@@ -222,10 +225,13 @@ func (h *history) checkAssets(ctx context.Context) {
 		}
 		r.count(0, 2)
 		if got.Data.DateModified < newest[a.id] {
-			r.violation(&r.lost, "%s stands at %s, and a change at %s was acknowledged", a.id, got.Data.DateModified, newest[a.id])
+			r.violation(&r.lost, "%s stands at %s, and a change at %s was acknowledged", a.id, got.Data.DateModified,
+				newest[a.id])
 		}
-		if want, acknowledged := at[place{a.id, got.Data.DateModified}]; acknowledged && got.Data.Description != want || !h.tried[got.Data.Description] {
-			r.violation(&r.other, "%s at %s says %s, and %q was written there", a.id, got.Data.DateModified, got.Data.Description, want)
+		if want, acknowledged := at[place{a.id, got.Data.DateModified}]; acknowledged && got.Data.Description != want ||
+			!h.tried[got.Data.Description] {
+			r.violation(&r.other, "%s at %s says %s, and %q was written there", a.id, got.Data.DateModified,
+				got.Data.Description, want)
 		}
 	}
 }

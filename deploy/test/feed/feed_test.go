@@ -133,7 +133,8 @@ func (f *fleet) start(t *testing.T, count int) {
 	}
 	f.auth = freeAddr(t)
 	auth, err := processes.Start(t.Context(), f.auth, &f.output, filepath.Join(f.bin, "authsvc"),
-		"--addr", f.auth, "--secret-file", f.secretFile, "--sandbox", "--store", "file:"+filepath.Join(f.dir, "tokens.db"))
+		"--addr", f.auth, "--secret-file", f.secretFile, "--sandbox", "--store",
+		"file:"+filepath.Join(f.dir, "tokens.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +209,10 @@ func print(services string, r *report, c chaos) {
 		printed = true
 	}
 	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
-	fmt.Printf("%8s %8d %8d %7d %9d %5d %6d %6d %6d %10v %8v %8v %6d %8d %7d %7d\n", services, r.changes, r.unknown, r.pages, r.checks,
-		r.lost, r.duplicated, r.outOfOrder, r.other, round(r.delay(0.5)), round(r.delay(0.99)), round(r.delay(1)), c.kills, c.freezes, c.stalls, c.breaks)
+	fmt.Printf("%8s %8d %8d %7d %9d %5d %6d %6d %6d %10v %8v %8v %6d %8d %7d %7d\n", services, r.changes, r.unknown,
+		r.pages, r.checks,
+		r.lost, r.duplicated, r.outOfOrder, r.other, round(r.delay(0.5)), round(r.delay(0.99)), round(r.delay(1)),
+		c.kills, c.freezes, c.stalls, c.breaks)
 }
 
 var printed bool // the table's head

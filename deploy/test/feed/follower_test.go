@@ -91,8 +91,10 @@ func (f *follower) keep(ctx context.Context, p page, descending bool) {
 		return
 	}
 	e, got := p.Data[rand.IntN(len(p.Data))], answer{}
-	if f.services.call(ctx, "GET", "/api/2.5/assets/"+e.ID, "", nil, &got) == http.StatusOK && got.Data.DateModified < e.DateModified {
-		f.report.violation(&f.report.other, "the feed had %s at %s, and then it is at %s", e.ID, e.DateModified, got.Data.DateModified)
+	if f.services.call(ctx, "GET", "/api/2.5/assets/"+e.ID, "", nil, &got) == http.StatusOK &&
+		got.Data.DateModified < e.DateModified {
+		f.report.violation(&f.report.other, "the feed had %s at %s, and then it is at %s", e.ID, e.DateModified,
+			got.Data.DateModified)
 	}
 }
 
@@ -110,7 +112,8 @@ func (f *follower) checkAll(ctx context.Context) {
 				f.report.violation(&f.report.duplicated, "%s stands twice in the feed", e.ID)
 			}
 			if ids[e.ID] = true; !f.seen[place{e.ID, e.DateModified}] {
-				f.report.violation(&f.report.lost, "%s at %s was never shown to a follower who has passed it", e.ID, e.DateModified)
+				f.report.violation(&f.report.lost, "%s at %s was never shown to a follower who has passed it", e.ID,
+					e.DateModified)
 			}
 		}
 		f.report.count(1, 2*len(p.Data))

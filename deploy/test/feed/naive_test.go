@@ -94,7 +94,8 @@ func (n *naive) list(w http.ResponseWriter, r *http.Request) {
 	if descending {
 		next += "&descending=1"
 	}
-	reply(w, http.StatusOK, map[string]any{"data": all, "next_page": map[string]any{"path": next}, "prev_page": map[string]any{"path": prev}})
+	reply(w, http.StatusOK, map[string]any{"data": all, "next_page": map[string]any{"path": next},
+		"prev_page": map[string]any{"path": prev}})
 }
 
 func reply(w http.ResponseWriter, status int, body any) {
@@ -107,7 +108,8 @@ func reply(w http.ResponseWriter, status int, body any) {
 func TestTheCheckerCatchesANaiveRegistry(t *testing.T) {
 	server := httptest.NewServer(&naive{assets: map[string]naiveAsset{}})
 	defer server.Close()
-	r := newHistory(&services{bases: []string{server.URL}, signer: signer(t), client: client()}, load{writers: 16, followers: 4, changes: 2000, assets: 100}).run(t.Context(), func() {})
+	r := newHistory(&services{bases: []string{server.URL}, signer: signer(t), client: client()},
+		load{writers: 16, followers: 4, changes: 2000, assets: 100}).run(t.Context(), func() {})
 	print("naive", r, chaos{})
 	if r.lost == 0 {
 		t.Error("no change was found lost on a registry that loses changes")

@@ -64,22 +64,25 @@ func start(t *testing.T, share float64) *registry {
 	log := slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	secrets := keyring.Ring{bytes.Repeat([]byte("traces"), 6)}
 
-	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: redistest.Start(t).URL(), Secrets: secrets, Sandbox: true, Log: log.With("service", "authsvc"), Telemetry: told})
+	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: redistest.Start(t).URL(), Secrets: secrets,
+		Sandbox: true, Log: log.With("service", "authsvc"), Telemetry: told})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { auth.Close() })
 	authURL := serve(t, auth.Handler())
 	assets, err := assetsvc.New(t.Context(), assetsvc.Config{
-		Store: mongotest.Start(t).URI(t, fmt.Sprintf("traces%d", time.Now().UnixNano())), StoreTimeout: 10 * time.Second,
-		AuthURLs: []string{authURL}, Secrets: secrets, Log: log.With("service", "assetsvc"), Telemetry: told,
+		Store:        mongotest.Start(t).URI(t, fmt.Sprintf("traces%d", time.Now().UnixNano())),
+		StoreTimeout: 10 * time.Second,
+		AuthURLs:     []string{authURL}, Secrets: secrets, Log: log.With("service", "assetsvc"), Telemetry: told,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { assets.Close() })
 	edge, err := gateway.New(t.Context(), gateway.Config{
-		AssetsURLs: []string{serve(t, assets.Handler())}, AuthURLs: []string{authURL}, Secrets: secrets, Log: log.With("service", "gateway"), Telemetry: told,
+		AssetsURLs: []string{serve(t, assets.Handler())}, AuthURLs: []string{authURL}, Secrets: secrets,
+		Log: log.With("service", "gateway"), Telemetry: told,
 		KeyTTL: time.Nanosecond, // keys are asked for each time: whether one is remembered is chance
 	})
 	if err != nil {
@@ -234,14 +237,16 @@ server PATCH /api/2.5/assets/:id
 			t.Errorf("%s tells %q", s.Name, s.Status.Description)
 		}
 	}
-	if !strings.Contains(r.log.String(), `"trace_id":"`+trace+`"`) || !strings.Contains(r.log.String(), `"request_id":"named-by-the-client"`) {
+	if !strings.Contains(r.log.String(), `"trace_id":"`+trace+`"`) ||
+		!strings.Contains(r.log.String(), `"request_id":"named-by-the-client"`) {
 		t.Errorf("the log does not name trace and request: %s", r.log)
 	}
 }
 
 func TestARequestThatIsNotChosenLeavesNoSpan(t *testing.T) {
 	r := start(t, 0)
-	if status, header, _ := r.send(t, "POST", "/api/2.5/assets", "", asset); status != http.StatusCreated || header.Get("X-Trace-ID") != "" {
+	if status, header, _ := r.send(t, "POST", "/api/2.5/assets", "", asset); status != http.StatusCreated ||
+		header.Get("X-Trace-ID") != "" {
 		t.Errorf("answered %d in trace %q", status, header.Get("X-Trace-ID"))
 	}
 	if spans := r.spans.GetSpans(); len(spans) > 0 {
@@ -275,8 +280,10 @@ func TestMetricsTellRoutesVersionsAndTenants(t *testing.T) {
 					return ""
 				}
 				if text("registry.service") == "gateway" {
-					series = append(series, fmt.Sprintf("%d %s %s %s %s %s", p.Count, text("http.request.method"), text("http.route"),
-						text("http.response.status_code"), cmp.Or(text("registry.api.version"), "-"), text("registry.tenant.class")))
+					series = append(series, fmt.Sprintf("%d %s %s %s %s %s", p.Count, text("http.request.method"),
+						text("http.route"),
+						text("http.response.status_code"), cmp.Or(text("registry.api.version"), "-"),
+						text("registry.tenant.class")))
 				}
 			}
 		}
@@ -295,7 +302,8 @@ func TestMetricsTellRoutesVersionsAndTenants(t *testing.T) {
 func TestTheFeedIsMeasured(t *testing.T) {
 	r := start(t, 0)
 	r.send(t, "POST", "/api/2.5/assets", "", asset)
-	want := []string{"registry.feed.batch.size", "registry.feed.batches.open", "registry.feed.fences", "registry.feed.horizon.lag", "registry.store.clock.lead"}
+	want := []string{"registry.feed.batch.size", "registry.feed.batches.open", "registry.feed.fences",
+		"registry.feed.horizon.lag", "registry.store.clock.lead"}
 	var found []string
 	for range 500 { // the asset service looks every half a second
 		var all metricdata.ResourceMetrics
@@ -333,7 +341,8 @@ func TestNoSecretIsTold(t *testing.T) {
 	path := "/api/2.5/assets/" + created.Data.ID
 	for _, token := range []string{canary, created.Access.Token} {
 		for _, where := range []struct{ query, header, body string }{
-			{"?acc_token=" + token, "", `{"data":{}}`}, {"", token, `{"data":{}}`}, {"", "", `{"data":{},"access":{"token":"` + token + `"}}`}, {"", "", `{"data":{"title":"` + token},
+			{"?acc_token=" + token, "", `{"data":{}}`}, {"", token, `{"data":{}}`},
+			{"", "", `{"data":{},"access":{"token":"` + token + `"}}`}, {"", "", `{"data":{"title":"` + token},
 		} {
 			_, header, text := r.send(t, "PATCH", path+where.query, where.header, where.body)
 			told = append(told, text, fmt.Sprint(header))

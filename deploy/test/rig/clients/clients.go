@@ -145,7 +145,8 @@ func (c *Clients) change(ctx context.Context, a *owned) {
 	defer a.mu.Unlock()
 	n := c.number.Add(1)
 	a.asked = n
-	if c.ask(ctx, "change", "PATCH", "/api/2.5/assets/"+a.id, a.token, fmt.Sprintf(`{"data":{"title":"%d","status":"pending"}}`, n), http.StatusOK) != nil {
+	if c.ask(ctx, "change", "PATCH", "/api/2.5/assets/"+a.id, a.token,
+		fmt.Sprintf(`{"data":{"title":"%d","status":"pending"}}`, n), http.StatusOK) != nil {
 		a.kept = n
 	}
 }
@@ -161,7 +162,8 @@ func (c *Clients) ask(ctx context.Context, what, method, path, token, body strin
 	if err != nil {
 		outcome = what + " no answer"
 	}
-	allowed := c.troubled(began) && (err != nil || status == http.StatusBadGateway || status == http.StatusServiceUnavailable && retry != "")
+	allowed := c.troubled(began) && (err != nil || status == http.StatusBadGateway ||
+		status == http.StatusServiceUnavailable && retry != "")
 	c.mu.Lock()
 	c.outcomes[outcome]++
 	c.slowest = max(c.slowest, took)
@@ -175,7 +177,8 @@ func (c *Clients) ask(ctx context.Context, what, method, path, token, body strin
 	return nil
 }
 
-func (c *Clients) send(ctx context.Context, method, path, token, body string) (status int, retry string, text []byte, err error) {
+func (c *Clients) send(ctx context.Context, method, path, token, body string) (status int, retry string, text []byte,
+	err error) {
 	key := "broker"
 	if body == "" { // anybody reads
 		key = ""
@@ -189,7 +192,8 @@ func (c *Clients) send(ctx context.Context, method, path, token, body string) (s
 type Call struct{ Method, URL, Key, Token, Body string }
 
 // Send sends a request by way of registry and returns all of the answer.
-func Send(ctx context.Context, registry http.RoundTripper, c Call) (status int, header http.Header, text []byte, err error) {
+func Send(ctx context.Context, registry http.RoundTripper, c Call) (status int, header http.Header, text []byte,
+	err error) {
 	var body io.Reader
 	if c.Body != "" {
 		body = strings.NewReader(c.Body)
@@ -235,7 +239,8 @@ func (c *Clients) String() string {
 	for _, outcome := range slices.Sorted(maps.Keys(c.outcomes)) {
 		fmt.Fprintf(&table, "%-20s %9d\n", outcome, c.outcomes[outcome])
 	}
-	fmt.Fprintf(&table, "%-20s %9d\n%-20s %9v\n", "not sent in time", c.missed, "slowest", c.slowest.Round(time.Millisecond))
+	fmt.Fprintf(&table, "%-20s %9d\n%-20s %9v\n", "not sent in time", c.missed, "slowest",
+		c.slowest.Round(time.Millisecond))
 	return table.String()
 }
 
@@ -264,15 +269,18 @@ func (c *Clients) CheckKept(ctx context.Context) (int, error) {
 				DateModified string
 			}
 		}
-		if err != nil || status != http.StatusOK || json.Unmarshal(text, &read) != nil || read.Data.Title < a.kept || read.Data.Title > a.asked {
-			lost = append(lost, fmt.Errorf("asset %s, last acknowledged change %d, is %d %.200s, %v", a.id, a.kept, status, text, err))
+		if err != nil || status != http.StatusOK || json.Unmarshal(text, &read) != nil || read.Data.Title < a.kept ||
+			read.Data.Title > a.asked {
+			lost = append(lost, fmt.Errorf("asset %s, last acknowledged change %d, is %d %.200s, %v", a.id, a.kept,
+				status, text, err))
 			continue
 		}
 		if a.kept == 0 && read.Data.Status == "draft" { // which the feed does not show
 			continue
 		}
 		if seen := fed[a.id]; !slices.Equal(seen, []string{read.Data.DateModified}) {
-			lost = append(lost, fmt.Errorf("asset %s of %s is in the feed as of %q", a.id, read.Data.DateModified, seen))
+			lost = append(lost, fmt.Errorf("asset %s of %s is in the feed as of %q", a.id, read.Data.DateModified,
+				seen))
 		}
 	}
 	return len(c.assets), errors.Join(lost...)

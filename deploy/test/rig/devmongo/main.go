@@ -133,7 +133,8 @@ func exchange(turn *sync.Mutex, server net.Conn, command []byte) ([]byte, error)
 
 // gone returns nil for the errors of a client that has left, however it did.
 func gone(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
 	}
 	return err

@@ -53,7 +53,8 @@ func StartAny(ctx context.Context, addr string, output *Output, binary string, a
 	})
 }
 
-func start(ctx context.Context, output *Output, binary string, args []string, ready func(context.Context) error) (*Process, error) {
+func start(ctx context.Context, output *Output, binary string, args []string,
+	ready func(context.Context) error) (*Process, error) {
 	p := &Process{cmd: exec.Command(binary, args...), exited: make(chan struct{}), output: output}
 	p.cmd.Stdout, p.cmd.Stderr = output, output
 	if err := p.cmd.Start(); err != nil {
@@ -226,7 +227,8 @@ type Stores struct{ Assets, Tokens string }
 // StartSplit starts the three services on dir, with the sandbox keys and
 // without rate limits, the gateway at addr. Arguments after that go to all
 // services.
-func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, output *Output, args ...string) (*Split, error) {
+func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, output *Output, args ...string) (*Split,
+	error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
@@ -301,7 +303,8 @@ func makeSecret(path string) error {
 // is printed and makes a process that is stopped fail.
 func Build(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
-		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl", "asset-registry/gateway/cmd/gateway",
+		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl",
+		"asset-registry/gateway/cmd/gateway",
 		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/authsvc/cmd/authsvc")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w: %s", err, text)
