@@ -1,19 +1,16 @@
-// Command gateway measures the gateway beside the gateways that a user
-// might pick instead, on one machine, in turns, with the same upstream: a bare
-// handler that answers every request with an asset of 3 KB. All have keep-alive
-// connections on both sides.
+// Command gateway measures the gateway beside other gateways, in turns, on one machine.
+// All have the same upstream, a bare handler that answers each request with 3 KB, and
+// keep connections open on both sides:
 //
-//   - ours, with an API key checked, limits shared through Redis, and one
-//     request in a hundred traced; and with nothing of that but the key;
-//   - Traefik, with basic authentication, a rate limit in Redis, and the same
-//     tracing;
-//   - Caddy, with the key compared and the same tracing; it has no rate limit of its own;
-//   - nginx, with a map of keys and limit_req;
+//   - our gateway with an API key, rate limits in Redis and one request in a hundred
+//     traced; and our gateway with the key alone;
+//   - Traefik with basic authentication, a rate limit in Redis and the same tracing;
+//   - Caddy with the key compared and the same tracing (it has no rate limit);
+//   - nginx with a map of keys and limit_req;
 //   - the upstream alone.
 //
-// It prints a table; it judges nothing. A contender whose program is not there
-// is left out, and it says so. CPU and memory are of the contender's own
-// processes, without what is behind them.
+// It prints a table and judges nothing. It names each contender whose program is
+// missing. CPU and memory are those of the contender's processes, not of its backends.
 package main
 
 import (
@@ -41,19 +38,19 @@ func main() {
 }
 
 const (
-	bodySize = 3000     // bytes of the upstream's answer
+	bodySize = 3000     // bytes of an answer of the upstream
 	key      = "broker" // a sandbox key
 	path     = "/api/2.5/assets/0123456789abcdef0123456789abcdef"
 )
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("benchgateway", flag.ContinueOnError)
-	bin := flags.String("bin", "bin", "directory of our programs")
-	peers := flags.String("peers", "bin/peers", "directory of Traefik and Caddy")
+	bin := flags.String("bin", "bin", "directory of the registry's programs")
+	peers := flags.String("peers", "bin/peers", "directory of the programs of Traefik and Caddy")
 	during := flags.Duration("during", 3*time.Second, "length of one measurement")
-	rounds := flags.Int("rounds", 7, "measurements of each")
-	clients := flags.Int("clients", 64, "connections")
-	upstream := flags.Bool("upstream", false, "be the upstream (the benchmark calls itself so)")
+	rounds := flags.Int("rounds", 7, "measurements of each contender")
+	clients := flags.Int("clients", 64, "number of connections")
+	upstream := flags.Bool("upstream", false, "serve as the upstream (the benchmark starts itself with this flag)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -62,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	dir, err := os.MkdirTemp("", "benchgateway")
 	if err != nil {
-		return fmt.Errorf("make a place for settings: %w", err)
+		return fmt.Errorf("create folder of settings: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	s := &stage{dir: dir, bin: *bin, peers: *peers}
@@ -70,7 +67,8 @@ func run(ctx context.Context, args []string) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%d CPUs, shared with upstream and load, %s; %d connections, %d rounds of %v each\n\n", runtime.NumCPU(),
+	fmt.Printf("%d CPUs for contender, upstream and load, %s; %d connections, %d rounds of %v each\n\n",
+		runtime.NumCPU(),
 		runtime.Version(), *clients, *rounds, *during)
 	for range *rounds {
 		for _, c := range s.contenders {
@@ -83,25 +81,27 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// request is what every contender is asked.
+// request returns the bytes of the request to every contender.
 func request() []byte {
 	return fmt.Appendf(nil,
 		"GET %s HTTP/1.1\r\nHost: registry.example\r\nAuthorization: Basic %s\r\nAccept: application/json\r\n\r\n",
 		path, base64.StdEncoding.EncodeToString([]byte(key+":")))
 }
 
-// contender is a server that is measured.
+// contender is a server under test.
 type contender struct {
 	name, addr string
-	processes  []int // ids
+	processes  []int // process ids
 	results    []measured
 }
 
+// measured is the result of one round.
 type measured struct {
 	load.Result
-	cpu time.Duration // of the contender, for 10,000 requests
+	cpu time.Duration // CPU time of the contender for 10,000 requests
 }
 
+// measure runs one round.
 func (c *contender) measure(ctx context.Context, clients int, during time.Duration) error {
 	before, err := c.cpu()
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *contender) measure(ctx context.Context, clients int, during time.Durati
 	return nil
 }
 
-// print prints medians. A ratio is the median of the rounds' ratios: so a machine
-// whose speed drifts favours nobody.
+// print prints medians. A ratio is the median of the rounds' ratios: a machine that slows
+// down favours no contender.
 func print(contenders []*contender) {
 	fmt.Printf("%-34s %10s %9s %9s %12s %8s", "", "requests/s", "p50 ms", "p99 ms", "CPU s / 10k", "memory")
 	var nginx, traefik *contender
@@ -144,7 +144,7 @@ func print(contenders []*contender) {
 	}
 }
 
-// ratio compares a contender with another, round by round.
+// ratio returns the median of the rounds' ratios of two contenders, "-" without other.
 func (c *contender) ratio(other *contender) string {
 	if other == nil {
 		return "-"

@@ -26,7 +26,7 @@ const (
 	nginxName   = "nginx, key map and limit_req"
 )
 
-// stage is everything that runs.
+// stage is the contenders and the servers that they need.
 type stage struct {
 	dir, bin, peers string
 	upstream, redis string // addresses
@@ -35,6 +35,7 @@ type stage struct {
 	running         []*exec.Cmd
 }
 
+// start starts all servers.
 func (s *stage) start(ctx context.Context) error {
 	collector, err := startCollector(ctx)
 	if err != nil {
@@ -61,23 +62,23 @@ func (s *stage) start(ctx context.Context) error {
 	return nil
 }
 
-// stop ends all that runs, the last first.
+// stop stops all servers, the last first.
 func (s *stage) stop() {
 	for i := len(s.running) - 1; i >= 0; i-- {
-		_ = s.running[i].Process.Signal(syscall.SIGTERM) // nginx ends its children, then
+		_ = s.running[i].Process.Signal(syscall.SIGTERM) // nginx stops its workers, which a kill leaves behind
 		time.AfterFunc(time.Second, func() { _ = s.running[i].Process.Kill() })
-		_ = s.running[i].Wait() // says that it was killed
+		_ = s.running[i].Wait() // it reports the signal
 	}
 }
 
-// launch starts a program and waits until it listens at addr.
+// launch starts a program, and waits up to 10 s until it accepts connections at addr.
 func (s *stage) launch(ctx context.Context, addr string, env []string, program string, args ...string) (pid int,
 	err error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Env = append(os.Environ(), env...)
-	cmd.WaitDelay = time.Second // a child that lives on, as nginx's do, holds nobody up
+	cmd.WaitDelay = time.Second // Wait does not wait longer for workers of nginx
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start %s: %w", program, err)
 	}
@@ -90,13 +91,13 @@ func (s *stage) launch(ctx context.Context, addr string, env []string, program s
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return 0, fmt.Errorf("%s does not listen: %s", program, output.String())
+	return 0, fmt.Errorf("%s does not accept connections: %s", program, output.String())
 }
 
 // contend starts a contender, unless its program is missing.
 func (s *stage) contend(ctx context.Context, name, addr string, env []string, program string, args ...string) error {
 	if _, err := exec.LookPath(program); err != nil {
-		fmt.Printf("%s is left out: %v\n", name, err)
+		fmt.Printf("skipping %s: %v\n", name, err)
 		return nil
 	}
 	pid, err := s.launch(ctx, addr, env, program, args...)
@@ -107,7 +108,7 @@ func (s *stage) contend(ctx context.Context, name, addr string, env []string, pr
 	return nil
 }
 
-// write keeps a file of settings and returns its path.
+// write writes a file of settings and returns its path.
 func (s *stage) write(name, text string) (string, error) {
 	file := filepath.Join(s.dir, name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -116,7 +117,7 @@ func (s *stage) write(name, text string) (string, error) {
 	return file, nil
 }
 
-// serveUpstream answers everything with the same bytes.
+// serveUpstream answers every request with the same bytes.
 func serveUpstream(ctx context.Context) error {
 	listener, err := net.Listen("tcp", os.Getenv("UPSTREAM_ADDR"))
 	if err != nil {
@@ -137,26 +138,27 @@ func (s *stage) startUpstream(ctx context.Context) (err error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find myself: %w", err)
+		return fmt.Errorf("find this program: %w", err)
 	}
 	return s.contend(ctx, "the upstream alone", s.upstream, []string{"UPSTREAM_ADDR=" + s.upstream}, self, "-upstream")
 }
 
-// startCollector takes traces, and does nothing with them.
+// startCollector starts a server that accepts traces and drops them.
 func startCollector(ctx context.Context) (url string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
 	context.AfterFunc(ctx, func() { listener.Close() })
-	go http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // ends with the listener
+	// it ends when the listener closes
+	go http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	}))
 	return "http://" + listener.Addr().String(), nil
 }
 
-// tracing is the environment of those who trace one request in a hundred.
+// tracing returns the environment of a program that traces one request in a hundred.
 func (s *stage) tracing(name string) []string {
 	return []string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.collector, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
@@ -189,8 +191,9 @@ func (s *stage) startOurs(ctx context.Context) error {
 		env  []string
 		args []string
 	}{
-		{"ours, all on", s.tracing("gateway"), []string{"--config", limits, "--limits-redis", "redis://" + s.redis}},
-		{"ours, the key checked", nil, []string{"--no-limits"}},
+		{"our gateway, all on", s.tracing("gateway"), []string{"--config", limits, "--limits-redis",
+			"redis://" + s.redis}},
+		{"our gateway, key only", nil, []string{"--no-limits"}},
 	} {
 		addr, err := processes.FreeAddr()
 		if err != nil {
@@ -285,7 +288,8 @@ error_log %[1]s/nginx.log error;
 events { worker_connections 1024; }
 http {
 	access_log off;
-	client_body_temp_path %[1]s/1; proxy_temp_path %[1]s/2; fastcgi_temp_path %[1]s/3; uwsgi_temp_path %[1]s/4; scgi_temp_path %[1]s/5;
+	client_body_temp_path %[1]s/1; proxy_temp_path %[1]s/2;
+	fastcgi_temp_path %[1]s/3; uwsgi_temp_path %[1]s/4; scgi_temp_path %[1]s/5;
 	map $http_authorization $known { default 0; "Basic %[2]s" 1; }
 	limit_req_zone $http_authorization zone=keys:10m rate=1000000r/s;
 	upstream registry { server %[3]s; keepalive 256; keepalive_requests 1000000000; }
@@ -306,7 +310,7 @@ http {
 		return err
 	}
 	if _, err := exec.LookPath("nginx"); errors.Is(err, exec.ErrNotFound) {
-		fmt.Printf("%s is left out: %v\n", nginxName, err)
+		fmt.Printf("skipping %s: %v\n", nginxName, err)
 		return nil
 	}
 	return s.contend(ctx, nginxName, addr, nil, "nginx", "-c", file)

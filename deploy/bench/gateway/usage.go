@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of the system's accounts (Linux, all platforms).
+// ticksPerSecond is the unit of CPU times in /proc (proc(5), the same on every Linux).
 const ticksPerSecond = 100
 
 // family returns the ids of a process and of its children.
@@ -17,12 +17,12 @@ func (c *contender) family() ([]int, error) {
 	for _, parent := range c.processes {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", parent, parent))
 		if err != nil {
-			return nil, fmt.Errorf("look for children: %w", err)
+			return nil, fmt.Errorf("find child processes: %w", err)
 		}
 		for field := range strings.FieldsSeq(string(text)) {
 			id, err := strconv.Atoi(field)
 			if err != nil {
-				return nil, fmt.Errorf("look for children: %w", err)
+				return nil, fmt.Errorf("find child processes: %w", err)
 			}
 			all = append(all, id)
 		}
@@ -30,7 +30,7 @@ func (c *contender) family() ([]int, error) {
 	return all, nil
 }
 
-// cpu returns the time that the contender has had a processor for.
+// cpu returns the CPU time that the contender has used.
 func (c *contender) cpu() (time.Duration, error) {
 	ids, err := c.family()
 	if err != nil {
@@ -40,15 +40,15 @@ func (c *contender) cpu() (time.Duration, error) {
 	for _, id := range ids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
 		if err != nil {
-			return 0, fmt.Errorf("read accounts: %w", err)
+			return 0, fmt.Errorf("read CPU time: %w", err)
 		}
-		// The name, in parentheses, may hold anything; after it come the state
-		// and, as 12th and 13th, the times in user mode and in the system.
+		// The name in parentheses may contain spaces. After it, the 12th and 13th
+		// fields are the times in user mode and in the kernel (proc(5)).
 		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 		for _, field := range fields[11:13] {
 			n, err := strconv.Atoi(field)
 			if err != nil {
-				return 0, fmt.Errorf("read accounts: %w", err)
+				return 0, fmt.Errorf("read CPU time: %w", err)
 			}
 			ticks += n
 		}
@@ -56,7 +56,7 @@ func (c *contender) cpu() (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
-// memory returns the contender's resident memory in MB; 0 when it cannot be told.
+// memory returns the contender's resident memory in MB, 0 if /proc does not tell.
 func (c *contender) memory() float64 {
 	ids, err := c.family()
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package load puts HTTP servers under load and measures what they make of it.
+// Package load repeats one HTTP request as fast as a server answers, and measures the
+// rate and the latency. The benchmarks of the registry and of the gateway use it.
 package load
 
 import (
@@ -14,24 +15,24 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Load is many clients that repeat one request, each on a connection of its
-// own that it keeps. It speaks HTTP over plain sockets: a full client costs
-// more than the server it measures.
+// Load is a number of clients that repeat one request. Each has a connection of its
+// own. They write to plain sockets, because net/http's client needs more CPU than the
+// server under test.
 type Load struct {
 	Addr    string // host and port
-	Request []byte // as it goes over the wire
-	Status  int    // what every answer must have
+	Request []byte // bytes of the request
+	Status  int    // expected status of every answer
 	Clients int
 }
 
-// Result is what a load measured.
+// Result is the outcome of one measurement.
 type Result struct {
 	Requests  int
 	PerSecond float64
-	P50, P99  time.Duration
+	P50, P99  time.Duration // percentiles of the latency
 }
 
-// Run repeats the request for a while and fails on the first wrong answer.
+// Run repeats the request for a time. It fails on the first answer with another status.
 func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
@@ -61,6 +62,8 @@ func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	}, nil
 }
 
+// client repeats the request on one connection until ctx is done, and returns the
+// latencies.
 func (l Load) client(ctx context.Context) ([]time.Duration, error) {
 	conn, err := net.Dial("tcp", l.Addr)
 	if err != nil {
@@ -79,8 +82,8 @@ func (l Load) client(ctx context.Context) ([]time.Duration, error) {
 			return nil, fmt.Errorf("read answer: %w", err)
 		}
 		if resp.StatusCode != l.Status {
-			text, _ := io.ReadAll(resp.Body) // shown as far as it came
-			return nil, fmt.Errorf("answered %d, not %d: %s", resp.StatusCode, l.Status, text)
+			text, _ := io.ReadAll(resp.Body) // a part of the text is enough for the message
+			return nil, fmt.Errorf("got status %d, want %d: %s", resp.StatusCode, l.Status, text)
 		}
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 			return nil, fmt.Errorf("read answer: %w", err)

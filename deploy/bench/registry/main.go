@@ -1,13 +1,11 @@
-// Command bench measures the standalone registry as its users meet it, beside
-// the limit of what it does in the same run on the same machine:
+// Command registry measures the registry in one process beside a limit of the machine:
 //
-//   - reads and feed pages, beside a bare net/http handler in a process of its
-//     own that returns the same bytes;
-//   - durable creations, beside bare bbolt batches of the same bytes on the
-//     same disk.
+//   - reads and feed pages beside a bare net/http handler, in a process of its own,
+//     that returns the same bytes;
+//   - durable creations beside bare bbolt batches of the same bytes on the same disk.
 //
-// It prints a table; it judges nothing. Both sides of a pair run in turn,
-// several times; the medians and the median ratio are printed.
+// Both sides run in turn, several times. It prints medians and the median ratio, and
+// judges nothing.
 package main
 
 import (
@@ -33,29 +31,30 @@ func main() {
 	}
 }
 
+// bench is one run of the benchmark.
 type bench struct {
-	dir      string
-	registry string // address of the standalone registry
-	bare     string // address of the bare handler
-	during   time.Duration
-	rounds   int
-	clients  int
+	dir      string        // removed at the end
+	registry string        // address of the registry
+	bare     string        // address of the bare handler
+	during   time.Duration // of one measurement
+	rounds   int           // measurements of each side
+	clients  int           // connections that read
 }
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	bin := flags.String("bin", "bin", "directory of the programs")
 	during := flags.Duration("during", 2*time.Second, "length of one measurement")
-	rounds := flags.Int("rounds", 5, "measurements of each side of a pair")
-	clients := flags.Int("clients", 64, "connections that read")
+	rounds := flags.Int("rounds", 5, "measurements of each side")
+	clients := flags.Int("clients", 64, "number of connections that read")
 	bare := flags.String("bare", "",
-		"serve the bodies in this folder at an address that is printed, and nothing else (the bench calls itself so)")
+		"serve the files of this folder and print the address (the benchmark starts itself with this flag)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "registry-bench")
 	if err != nil {
-		return fmt.Errorf("make a place for the data: %w", err)
+		return fmt.Errorf("create data directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	if *bare != "" {
@@ -74,7 +73,7 @@ func run(ctx context.Context, args []string) error {
 	return b.creates(ctx)
 }
 
-// reads compares one asset and one page of 100 with the same bytes from nothing.
+// reads compares one asset and one page of 100 entries with the bare handler.
 func (b *bench) reads(ctx context.Context) error {
 	asset, err := b.fill(150)
 	if err != nil {
@@ -82,7 +81,7 @@ func (b *bench) reads(ctx context.Context) error {
 	}
 	bodies := filepath.Join(b.dir, "bodies")
 	if err := os.Mkdir(bodies, 0o755); err != nil {
-		return fmt.Errorf("make a place for the bodies: %w", err)
+		return fmt.Errorf("create folder of bodies: %w", err)
 	}
 	paths := []struct{ name, path string }{
 		{"asset", "/api/2.5/assets/" + asset},
@@ -94,7 +93,7 @@ func (b *bench) reads(ctx context.Context) error {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(bodies, p.name), body, 0o644); err != nil {
-			return fmt.Errorf("keep a body: %w", err)
+			return fmt.Errorf("write body: %w", err)
 		}
 	}
 	stop, err := b.startBare(ctx, bodies)
@@ -116,6 +115,7 @@ func (b *bench) reads(ctx context.Context) error {
 	return nil
 }
 
+// timed returns l as one side of a pair.
 func (b *bench) timed(l load.Load) func(context.Context) (load.Result, error) {
 	return func(ctx context.Context) (load.Result, error) { return l.Run(ctx, b.during) }
 }
@@ -128,7 +128,7 @@ func (b *bench) creates(ctx context.Context) error {
 		theirs := func(ctx context.Context) (load.Result, error) { return rawBatches(ctx, b.dir, clients, b.during) }
 		x, y, ratio, err := pair(ctx, b.timed(ours), theirs, b.rounds)
 		if err != nil {
-			return fmt.Errorf("create with %d Clients: %w", clients, err)
+			return fmt.Errorf("create with %d clients: %w", clients, err)
 		}
 		fmt.Printf("%-22s %12.0f %8.0f %7.2f   %v, %v\n", fmt.Sprintf("%d clients", clients), x.PerSecond, y.PerSecond,
 			ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond))

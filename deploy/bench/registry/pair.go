@@ -8,9 +8,8 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// pair runs two loads in turn, round after round, and returns the median of
-// each and of their ratio pair by pair, so that a machine whose speed drifts
-// does not favour either.
+// pair runs two loads in turn for a number of rounds. It returns the median of each,
+// and the median of the rounds' ratios: a machine that slows down favours neither side.
 func pair(ctx context.Context, ours, theirs func(context.Context) (load.Result, error), rounds int) (a, b load.Result,
 	ratio float64, err error) {
 	var as, bs []load.Result

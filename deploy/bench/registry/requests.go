@@ -10,12 +10,12 @@ import (
 	"net/http"
 )
 
-// assetBody is a realistic asset of 3 KB.
+// assetBody is the body of a creation, a realistic asset of 3 KB.
 //
 //go:embed asset.json
 var assetBody []byte
 
-// fill creates and publishes n assets, and returns the id of one.
+// fill creates and publishes n assets, and returns the id of the last.
 func (b *bench) fill(n int) (id string, err error) {
 	for range n {
 		resp, err := http.DefaultClient.Do(request(http.MethodPost, "http://"+b.registry+"/api/2.5/assets", assetBody))
@@ -47,10 +47,11 @@ func (b *bench) fill(n int) (id string, err error) {
 	return id, nil
 }
 
+// request returns a JSON request with the sandbox key "broker".
 func request(method, url string, body []byte) *http.Request {
 	req, err := http.NewRequest(method, url, bytes.NewReader(body))
 	if err != nil {
-		panic(err) // a programmer's error: method and address are ours
+		panic(err) // the method or the URL in this program is wrong
 	}
 	req.SetBasicAuth("broker", "")
 	req.Header.Set("Content-Type", "application/json")
@@ -69,13 +70,15 @@ func get(url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
+// getRequest returns the bytes of a GET.
 func getRequest(path string) []byte {
 	return []byte("GET " + path + " HTTP/1.1\r\nHost: registry.test\r\n\r\n")
 }
 
+// createRequest returns the bytes of a creation.
 func createRequest() []byte {
 	key := base64.StdEncoding.EncodeToString([]byte("broker:"))
-	return fmt.Appendf(nil,
-		"POST /api/2.5/assets HTTP/1.1\r\nHost: registry.test\r\nAuthorization: Basic %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	return fmt.Appendf(nil, "POST /api/2.5/assets HTTP/1.1\r\nHost: registry.test\r\nAuthorization: Basic %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		key, len(assetBody), assetBody)
 }

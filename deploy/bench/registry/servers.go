@@ -24,10 +24,10 @@ func (b *bench) startRegistry(ctx context.Context, bin string) (stop func(), err
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = registry.Kill() }, nil // its data goes too
+	return func() { _ = registry.Kill() }, nil // its data are removed too
 }
 
-// serveBare answers /name with the file of that name in dir, kept in memory.
+// serveBare serves the files in dir from memory, each at /name, and prints its address.
 func serveBare(ctx context.Context, dir string) error {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -54,26 +54,27 @@ func serveBare(ctx context.Context, dir string) error {
 	return http.Serve(listener, mux)
 }
 
+// startBare runs this program again with -bare and reads the address that it prints.
 func (b *bench) startBare(ctx context.Context, bodies string) (stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find myself: %w", err)
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, self, "-bare", bodies)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("listen to the bare handler: %w", err)
+		return nil, fmt.Errorf("connect to the output of the bare handler: %w", err)
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the bare handler: %w", err)
 	}
 	stop = func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // says that it was killed
+		_ = cmd.Wait() // it reports the kill
 	}
 	if _, err := fmt.Fscanln(out, &b.bare); err != nil {
 		stop()
-		return nil, fmt.Errorf("hear where the bare handler is: %w", err)
+		return nil, fmt.Errorf("read the address of the bare handler: %w", err)
 	}
 	return stop, nil
 }

@@ -16,7 +16,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// fleet is the processes under load.
+// fleet is the processes of the registry under load.
 type fleet struct {
 	bin, dir string
 	gateways []string // URLs
@@ -24,20 +24,21 @@ type fleet struct {
 	output   processes.Output
 
 	mu     sync.Mutex
-	broken bool
-	mended time.Time
+	broken bool      // whether a fault is active
+	mended time.Time // when the last fault ended
 }
 
-// member is one process, which can be broken.
+// member is one process of the fleet.
 type member struct {
 	name    string
 	addr    string
 	metrics string // URL; "" for Redis
 	start   func(ctx context.Context) (*processes.Process, error)
 	process *processes.Process
-	killed  bool // at some time: it has lost its past
+	killed  bool // at some time; its memory says nothing about growth then
 }
 
+// start starts Redis and the services.
 func (f *fleet) start(ctx context.Context) error {
 	secret := filepath.Join(f.dir, "secret")
 	if err := os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600); err != nil {
@@ -54,9 +55,9 @@ func (f *fleet) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	add := func(name, count string, args ...string) (urls string, err error) {
+	add := func(name string, count int, args ...string) (urls string, err error) {
 		var all []string
-		for n := range len(count) {
+		for n := range count {
 			addr, err1 := processes.FreeAddr()
 			metrics, err2 := processes.FreeAddr()
 			if err := errors.Join(err1, err2); err != nil {
@@ -76,21 +77,22 @@ func (f *fleet) start(ctx context.Context) error {
 		}
 		return strings.Join(all, ","), nil
 	}
-	auth, err := add("authsvc", "12", "--store", "redis://"+redis+"/0", "--sandbox")
+	auth, err := add("authsvc", 2, "--store", "redis://"+redis+"/0", "--sandbox")
 	if err != nil {
 		return err
 	}
-	assets, err := add("assetsvc", "1", "--store", "file:"+filepath.Join(f.dir, "assets.db"), "--sandbox", "--auth-url",
+	assets, err := add("assetsvc", 1, "--store", "file:"+filepath.Join(f.dir, "assets.db"), "--sandbox", "--auth-url",
 		auth)
 	if err != nil {
 		return err
 	}
-	gateways, err := add("gateway", "12", "--auth-url", auth, "--assets-url", assets, "--config", limits,
+	gateways, err := add("gateway", 2, "--auth-url", auth, "--assets-url", assets, "--config", limits,
 		"--limits-redis", "redis://"+redis+"/1")
 	f.gateways = strings.Split(gateways, ",")
 	return err
 }
 
+// addRedis starts Redis with an append-only file and returns its address.
 func (f *fleet) addRedis(ctx context.Context) (addr string, err error) {
 	if addr, err = processes.FreeAddr(); err != nil {
 		return "", err
@@ -110,21 +112,22 @@ func (f *fleet) addRedis(ctx context.Context) (addr string, err error) {
 	return addr, err
 }
 
-// stop ends all, the last first.
+// stop kills all processes, the last first.
 func (f *fleet) stop() {
 	for i := len(f.members) - 1; i >= 0; i-- {
-		_ = f.members[i].process.Thaw() // of who is gone, it fails
+		_ = f.members[i].process.Thaw() // a process that has ended cannot be thawed
 		_ = f.members[i].process.Kill()
 	}
 }
 
-// fault is something that happens to a process for a while.
+// fault is a kill or a freeze of one process for a time.
 type fault struct {
 	member string
-	kill   bool // or freeze
+	kill   bool // false: freeze
 	during time.Duration
 }
 
+// faults come one after another, again and again.
 var faults = []fault{
 	{"authsvc 1", true, 3 * time.Second},
 	{"gateway 1", true, 3 * time.Second},
@@ -135,7 +138,7 @@ var faults = []fault{
 	{"gateway 2", false, 2 * time.Second},
 }
 
-// breakAll breaks one process after the other, and mends it, until ctx is done.
+// breakAll runs one fault every faultEvery until ctx is done.
 func (f *fleet) breakAll(ctx context.Context, c *clients.Clients) {
 	for n := 0; ; n++ {
 		select {
@@ -145,12 +148,13 @@ func (f *fleet) breakAll(ctx context.Context, c *clients.Clients) {
 		}
 		what := faults[n%len(faults)]
 		if err := f.breakOne(ctx, what); err != nil {
-			c.Violated(fmt.Sprintf("%s could not be broken and mended: %v", what.member, err))
+			c.Violated(fmt.Sprintf("fault on %s: %v", what.member, err))
 			return
 		}
 	}
 }
 
+// breakOne runs one fault, and brings the process back.
 func (f *fleet) breakOne(ctx context.Context, what fault) error {
 	for _, m := range f.members {
 		if m.name != what.member {
@@ -177,7 +181,7 @@ func (f *fleet) breakOne(ctx context.Context, what fault) error {
 		m.process, err = m.start(context.WithoutCancel(ctx))
 		return err
 	}
-	return fmt.Errorf("there is no %s", what.member)
+	return fmt.Errorf("no process %s in the fleet", what.member)
 }
 
 func (f *fleet) set(broken bool) {
@@ -186,14 +190,14 @@ func (f *fleet) set(broken bool) {
 	f.broken, f.mended = broken, time.Now()
 }
 
-// troubled tells whether something was broken at a time or shortly before.
+// troubled reports whether a fault was active at a time, shortly before or later.
 func (f *fleet) troubled(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.broken || since.Before(f.mended.Add(aftermath))
 }
 
-// mend waits until the last that was broken is well.
+// mend thaws all processes, and waits until they notice it.
 func (f *fleet) mend(ctx context.Context) error {
 	for _, m := range f.members {
 		if err := m.process.Thaw(); err != nil && !errors.Is(err, syscall.ESRCH) {

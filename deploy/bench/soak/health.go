@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// health is what memory and goroutines of our processes are over time.
+// health keeps samples of memory and goroutines of each process.
 type health struct {
 	fleet *fleet
 	seen  map[*member][]sample
 }
 
 type sample struct {
-	memory     float64 // MB of its own: without what is mapped from files
+	memory     float64 // MB, without mapped files
 	goroutines float64
 }
 
-// watch looks at all processes that run, until ctx is done.
+// watch samples all processes until ctx is done.
 func (h *health) watch(ctx context.Context) {
 	h.seen = map[*member][]sample{}
 	tick := time.NewTicker(lookEvery)
@@ -34,7 +34,7 @@ func (h *health) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if h.fleet.troubled(time.Now()) { // what is under way then says nothing of leaks
+		if h.fleet.troubled(time.Now()) { // requests that wait for a fault look like a leak
 			continue
 		}
 		for _, m := range h.fleet.members {
@@ -48,6 +48,7 @@ func (h *health) watch(ctx context.Context) {
 	}
 }
 
+// look takes one sample from /proc and the metrics.
 func look(ctx context.Context, m *member) (s sample, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.process.ID()))
 	if err != nil {
@@ -82,11 +83,12 @@ func look(ctx context.Context, m *member) (s sample, err error) {
 			return s, err
 		}
 	}
-	return s, errors.New("the goroutines are not told")
+	return s, errors.New("no go_goroutine_count in the metrics")
 }
 
-// verdict compares the third quarter of the time with the last one: by then all
-// that is kept for a while is there. A process that was killed began anew.
+// verdict prints a table, and returns an error for each process that grows. It compares
+// the third quarter of the run with the last: by then every cache is full. It skips
+// processes that were killed.
 func (h *health) verdict() error {
 	var grown []error
 	fmt.Printf("%-12s %22s %22s\n", "", "memory, MB", "goroutines")
@@ -102,7 +104,7 @@ func (h *health) verdict() error {
 			continue
 		}
 		if after.memory > before.memory*1.15+8 || after.goroutines > before.goroutines*1.15+20 {
-			grown = append(grown, fmt.Errorf("%s grows", m.name))
+			grown = append(grown, fmt.Errorf("memory or goroutines of %s grow", m.name))
 		}
 	}
 	return errors.Join(grown...)

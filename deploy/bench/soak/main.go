@@ -1,13 +1,11 @@
-// Command soak keeps a registry of two gateways, two auth services, an asset
-// service and a Redis under mixed load for some minutes, at four fifths of what
-// they have just shown to bear, and breaks one of them every half minute: kills
-// it, or freezes it. It fails if
+// Command soak runs a registry under mixed load for minutes, and kills or freezes one
+// process every half minute. It runs two gateways, two auth services, an asset service
+// and Redis, at 80 % of the rate that they reach in a first trial. It fails if
 //
-//   - a request is answered otherwise than the failure rules allow: done, or,
-//     while something is broken and shortly after, 503 with Retry-After, or not
-//     at all by a gateway that was killed;
-//   - an acknowledged write is gone at the end;
-//   - memory or goroutines of what was not killed have grown.
+//   - a request fails while no fault is active, or gets another answer during a fault
+//     than 502, 503 with Retry-After, or none;
+//   - an acknowledged write is lost at the end;
+//   - memory or goroutines of a process that was not killed have grown.
 package main
 
 import (
@@ -36,18 +34,18 @@ func main() {
 }
 
 const (
-	trial      = 15 * time.Second // of what the registry can bear
-	load       = 0.8              // of that
+	trial      = 15 * time.Second // length of the trial that finds the capacity
+	load       = 0.8              // share of the capacity
 	faultEvery = 30 * time.Second
-	aftermath  = 6 * time.Second // until all have noticed that what was broken is well
-	lookEvery  = 2 * time.Second // at memory and goroutines
+	aftermath  = 6 * time.Second // until all processes notice the end of a fault
+	lookEvery  = 2 * time.Second // between two samples of memory and goroutines
 )
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
-	bin := flags.String("bin", "bin", "directory of our programs")
-	during := flags.Duration("for", 10*time.Minute, "length of the load")
-	count := flags.Int("clients", 32, "requests under way at most")
+	bin := flags.String("bin", "bin", "directory of the registry's programs")
+	during := flags.Duration("for", 10*time.Minute, "length of the run after the trial")
+	count := flags.Int("clients", 32, "largest number of concurrent requests")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -72,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 	c.Run(ctx, *count, 0, trial)
 	capacity := float64(c.Total()) / trial.Seconds()
 	rate := capacity * load
-	fmt.Printf("%.0f requests/s can be borne; %.0f for %v, and something is broken every %v\n", capacity, rate, *during,
+	fmt.Printf("capacity %.0f requests/s; load %.0f requests/s for %v with a fault every %v\n", capacity, rate, *during,
 		faultEvery)
 
 	ctx, cancel := context.WithTimeout(ctx, *during)
@@ -88,6 +86,6 @@ func run(ctx context.Context, args []string) error {
 	}
 	fmt.Print(c)
 	assets, lost := c.CheckKept(context.WithoutCancel(ctx))
-	fmt.Printf("%d assets read back\n", assets)
+	fmt.Printf("%d assets checked\n", assets)
 	return errors.Join(c.Err(), lost, health.verdict())
 }

@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// adminKey runs the command that makes an operator's key.
+// adminKey creates an operator's key with the command admin-key and returns it.
 func adminKey(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	build(t)
@@ -21,20 +21,21 @@ func adminKey(t *testing.T, program string, args ...string) string {
 	cmd.Stderr = &stderr
 	key, err := cmd.Output()
 	if err != nil || !strings.HasPrefix(string(key), "ark_") {
-		t.Fatalf("%s admin-key: %v, %s %s", program, err, key, stderr.String())
+		t.Fatalf("%s admin-key: got %s, %v and %s, want a key", program, key, err, stderr.String())
 	}
 	return strings.TrimSpace(string(key))
 }
 
+// checkSecrets checks that no secret is in one of the texts.
 func checkSecrets(t *testing.T, secrets []string, where ...string) {
 	t.Helper()
 	if len(secrets) < 20 {
-		t.Errorf("only %d secrets were shown", len(secrets))
+		t.Errorf("got %d secrets from the scenarios, want at least 20", len(secrets))
 	}
 	for _, secret := range secrets {
 		for _, text := range where {
 			if strings.Contains(text, secret) {
-				t.Errorf("the secret %s is told", secret)
+				t.Errorf("got the secret %s in a log or a store, want no secret there", secret)
 			}
 		}
 	}
@@ -42,9 +43,9 @@ func checkSecrets(t *testing.T, secrets []string, where ...string) {
 
 func TestAdminStandalone(t *testing.T) {
 	addr, admin, dir, output := freeAddr(t), freeAddr(t), filepath.Join(t.TempDir(), "data"), &processes.Output{}
-	before := adminKey(t, "registry", "--data", dir) // makes the directory
+	before := adminKey(t, "registry", "--data", dir) // creates the data directory
 	p := standalone(t, addr, dir, output, "--admin-addr", admin, "--log-level", "debug")
-	during := adminKey(t, "registry", "--data", dir) // asks the registry that runs
+	during := adminKey(t, "registry", "--data", dir) // goes through the running registry
 	o := &office{admin: "http://" + admin}
 	for _, key := range []string{before, during} {
 		o.askAs(t, key, "GET", "/brokers", nil).must(t, 200)
@@ -70,7 +71,7 @@ func TestAdminSplitOnRedis(t *testing.T) {
 	key := adminKey(t, "authsvc", "--store", redis.URL(), "--secret-file", filepath.Join(dir, "secret"))
 	secrets := RunAdmin(t, s.URL, "http://"+admin, key, filepath.Join(bin, "registryctl"))
 	checkSecrets(t, secrets, output.String())
-	t.Run("keys outlive a crash of Redis, and are not known without it", func(t *testing.T) {
+	t.Run("keys survive a crash of Redis and cannot be checked without it", func(t *testing.T) {
 		o := &office{api: api{s.URL, "2.5"}, admin: "http://" + admin, key: key}
 		_, secret := o.issue(t, o.broker(t), nil)
 		redis.Kill(t)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -21,7 +20,7 @@ var (
 	generatedKeys = []string{"id", "assetID", "date", "dateModified", "owner", "status", "documents"}
 )
 
-// current is the version that links name.
+// current returns the version that links name: version 0 stands for 2.5.
 func (a api) current() string {
 	if a.version == "0" {
 		return "2.5"
@@ -29,83 +28,101 @@ func (a api) current() string {
 	return a.version
 }
 
+// testCreate checks each field that the registry generates, and that all others
+// come back as sent (docs/contract.md, "Create").
 func testCreate(t *testing.T, a api) {
 	sent := validAsset()
 	got := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(sent)}).must(t, 201)
+	a.checkGenerated(t, got)
+	a.checkAccess(t, got)
+	checkInfoDocument(t, got.data())
 	d := got.data()
-	id := text(d["id"])
-	if !uuid4Form.MatchString(id) {
-		t.Errorf("id %q is no UUID4 in 32 hex characters", id)
-	}
-	if want := a.base + "/api/" + a.current() + "/assets/" + id; got.header.Get("Location") != want {
-		t.Errorf("Location is %q, want %q", got.header.Get("Location"), want)
-	}
-	if !readableForm.MatchString(text(d["assetID"])) {
-		t.Errorf("assetID is %q", d["assetID"])
-	}
-	if d["status"] != "draft" || d["owner"] != "broker" {
-		t.Errorf("status %v, owner %v", d["status"], d["owner"])
-	}
-	for _, name := range []string{"date", "dateModified"} {
-		if !timeForm.MatchString(text(d[name])) {
-			t.Errorf("%s is %v", name, d[name])
-		}
-	}
-	if text(d["date"]) > text(d["dateModified"]) {
-		t.Errorf("date %v is after dateModified %v", d["date"], d["dateModified"])
-	}
-	access := object(got.json["access"])
-	if !idForm.MatchString(text(access["token"])) {
-		t.Errorf("token is no 32 hex characters")
-	}
-	if _, transfer := access["transfer"]; transfer != (a.version != "2.4") {
-		t.Errorf("there is a transfer token: %v", transfer)
-	}
-	document := object(at(d, "documents.0"))
-	if len(list(d["documents"])) != 1 || document["documentType"] != "informationDetails" ||
-		document["documentOf"] != "asset" ||
-		document["title"] != infoTitle || document["url"] != infoURL || !idForm.MatchString(text(document["id"])) ||
-		!timeForm.MatchString(text(document["datePublished"])) ||
-		!timeForm.MatchString(text(document["dateModified"])) {
-		t.Errorf("documents are %v", d["documents"])
-	}
 	if item := text(at(d, "items.0.id")); !idForm.MatchString(item) {
-		t.Errorf("the item's placeholder became %q", item)
+		t.Errorf("got %q for the item's placeholder, want an id", item)
 	}
 	if decision := object(at(d, "decisions.0")); !idForm.MatchString(text(decision["id"])) ||
 		decision["decisionOf"] != "asset" {
-		t.Errorf("decision is %v", decision)
+		t.Errorf("got the decision %v, want an id and decisionOf asset", decision)
 	}
 	rest := fields(d).set("items.0.id", "0").without("decisions.0.id").without("decisions.0.decisionOf")
 	for _, name := range generatedKeys {
 		rest = rest.without(name)
 	}
-	if !reflect.DeepEqual(map[string]any(rest), map[string]any(sent)) {
-		t.Errorf("got  %v\nsent %v", rest, sent)
-	}
+	equal(t, "fields that were sent", map[string]any(rest), map[string]any(sent))
 	second := a.create(t, sent)
-	if second.id == id || second.token == text(access["token"]) || second.data()["assetID"] == d["assetID"] ||
-		text(second.data()["dateModified"]) <= text(d["dateModified"]) {
-		t.Errorf("two assets are not apart: %v and %v", d, second.data())
+	if second.id == d["id"] || second.token == text(at(got.json["access"], "token")) ||
+		second.data()["assetID"] == d["assetID"] || text(second.data()["dateModified"]) <= text(d["dateModified"]) {
+		t.Errorf("got %v after %v, want another id, token and assetID and a later dateModified", second.data(), d)
+	}
+}
+
+// checkGenerated checks the generated fields of a new asset and its Location.
+func (a api) checkGenerated(t *testing.T, got answer) {
+	t.Helper()
+	d := got.data()
+	id := text(d["id"])
+	if !uuid4Form.MatchString(id) {
+		t.Errorf("got id %q, want a UUID4 as 32 hex characters", id)
+	}
+	equal(t, "Location", got.header.Get("Location"), a.base+"/api/"+a.current()+"/assets/"+id)
+	if !readableForm.MatchString(text(d["assetID"])) {
+		t.Errorf("got assetID %q, want UA-AR-DGF, a date and a number", d["assetID"])
+	}
+	if d["status"] != "draft" || d["owner"] != "broker" {
+		t.Errorf("got status %v and owner %v, want draft and broker", d["status"], d["owner"])
+	}
+	for _, name := range []string{"date", "dateModified"} {
+		if !timeForm.MatchString(text(d[name])) {
+			t.Errorf("got %s %v, want a time with microseconds and a zone", name, d[name])
+		}
+	}
+	if text(d["date"]) > text(d["dateModified"]) {
+		t.Errorf("got date %v, want it at or before dateModified %v", d["date"], d["dateModified"])
+	}
+}
+
+// checkAccess checks the tokens of a new asset. Version 2.4 has no transfer token.
+func (a api) checkAccess(t *testing.T, got answer) {
+	t.Helper()
+	access := object(got.json["access"])
+	if !idForm.MatchString(text(access["token"])) {
+		t.Error("got another owner token than 32 hex characters")
+	}
+	if _, transfer := access["transfer"]; transfer != (a.version != "2.4") {
+		t.Errorf("got a transfer token: %t, want %t", transfer, a.version != "2.4")
+	}
+}
+
+// checkInfoDocument checks the document that the registry adds to a new asset.
+func checkInfoDocument(t *testing.T, d map[string]any) {
+	t.Helper()
+	if got := len(list(d["documents"])); got != 1 {
+		t.Fatalf("got %d documents, want 1: %v", got, d["documents"])
+	}
+	document := object(at(d, "documents.0"))
+	for _, field := range []struct{ name, want string }{
+		{"documentType", "informationDetails"}, {"documentOf", "asset"}, {"title", infoTitle}, {"url", infoURL},
+	} {
+		equal(t, "documents.0."+field.name, document[field.name], any(field.want))
+	}
+	if !idForm.MatchString(text(document["id"])) || !timeForm.MatchString(text(document["datePublished"])) ||
+		!timeForm.MatchString(text(document["dateModified"])) {
+		t.Errorf("got the document %v, want an id and two times", document)
 	}
 }
 
 func testRead(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	got := a.read(t, c.id).must(t, 200)
-	if !reflect.DeepEqual(got.data(), c.data()) || len(got.json) != 1 {
-		t.Errorf("read  %v\ncreated %v", got.json, c.json)
-	}
+	equal(t, "asset that was read", got.json, map[string]any{"data": c.data()})
 	head := a.do(t, call{method: "HEAD", path: "/assets/" + c.id}).must(t, 200)
 	if head.text != "" || head.header.Get("Content-Length") != fmt.Sprint(len(got.text)) {
-		t.Errorf("HEAD: body %q, Content-Length %q, want %d", head.text, head.header.Get("Content-Length"),
-			len(got.text))
+		t.Errorf("got the body %q and Content-Length %s for HEAD, want none and %d", head.text,
+			head.header.Get("Content-Length"), len(got.text))
 	}
-	for _, key := range []string{"broker", "nobody"} { // a key is of no matter to a reader
-		if again := a.do(t, call{method: "GET", path: "/assets/" + c.id, key: key}).
-			must(t, 200); again.text != got.text {
-			t.Errorf("with key %s: %s", key, again.text)
-		}
+	for _, key := range []string{"broker", "nobody"} { // a read ignores the key
+		again := a.do(t, call{method: "GET", path: "/assets/" + c.id, key: key}).must(t, 200)
+		equal(t, "asset read with the key "+key, again.text, got.text)
 	}
 	for _, id := range []string{strings.Repeat("0", 32), "x", strings.ToUpper(c.id), c.id[1:], c.id + "0", "%00",
 		"..%2fx"} {
@@ -114,55 +131,56 @@ func testRead(t *testing.T, a api) {
 	a.read(t, strings.Repeat("0", 32)).fails(t, 404, "url/asset_id")
 }
 
+// testChange changes an asset by PATCH (docs/contract.md, "Change" and "Merge").
 func testChange(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	got := a.patch(t, c, fields{"description": "новий опис"}).must(t, 200)
 	want := fields(c.data()).set("description", "новий опис").set("dateModified", got.data()["dateModified"])
-	if !reflect.DeepEqual(got.data(), map[string]any(want)) || len(got.json) != 1 {
-		t.Errorf("got  %v\nwant %v", got.json, want)
+	equal(t, "answer to a change", got.json, map[string]any{"data": map[string]any(want)})
+	if before, after := text(c.data()["dateModified"]), text(got.data()["dateModified"]); after <= before {
+		t.Errorf("got dateModified %s, want it later than %s", after, before)
 	}
-	if text(got.data()["dateModified"]) <= text(c.data()["dateModified"]) {
-		t.Errorf("dateModified went from %v to %v", c.data()["dateModified"], got.data()["dateModified"])
-	}
-	if read := a.read(t, c.id).must(t, 200); read.text != got.text {
-		t.Errorf("read    %s\nchanged %s", read.text, got.text)
-	}
+	equal(t, "asset after a change", a.read(t, c.id).must(t, 200).text, got.text)
 	for _, try := range []struct {
 		name string
 		same any
 	}{
-		{"nothing", fields{}},
-		{"the same", fields{"description": "новий опис"}},
-		{"what is ignored", fields{"owner": "me", "assetID": "x", "date": "2020-01-01T00:00:00+00:00",
-			"documents": []any{}, "id": "x"}},
+		{"no field", fields{}},
+		{"the value that it has", fields{"description": "новий опис"}},
+		{"fields that only the registry sets", fields{"owner": "me", "assetID": "x", "id": "x", "documents": []any{},
+			"date": "2020-01-01T00:00:00+00:00"}},
 	} {
-		if again := a.patch(t, c, try.same).must(t, 200); again.text != got.text {
-			t.Errorf("changing %s gave %s, want %s", try.name, again.text, got.text)
-		}
+		equal(t, "asset after a change of "+try.name, a.patch(t, c, try.same).must(t, 200).text, got.text)
 	}
-	nested := a.patch(t, c, fields{"assetCustodian": fields{"contactPoint": fields{"email": "a@example.com"}}}).
-		must(t, 200)
-	if at(nested.data(), "assetCustodian.contactPoint.email") != "a@example.com" ||
-		at(nested.data(), "assetCustodian.contactPoint.telephone") != "0440000000" {
-		t.Errorf("objects do not merge: %v", nested.data()["assetCustodian"])
-	}
-	cleared := a.patch(t, c, fields{"assetCustodian": fields{"contactPoint": fields{"email": nil}}}).must(t, 200)
-	if _, there := object(at(cleared.data(), "assetCustodian.contactPoint"))["email"]; there {
-		t.Errorf("null does not clear: %v", cleared.data()["assetCustodian"])
-	}
-	item := a.patch(t, c, fields{"items": []any{fields{"quantity": 2}}}).must(t, 200)
-	if at(item.data(), "items.0.quantity") != json.Number("2") ||
-		at(item.data(), "items.0.id") != at(c.data(), "items.0.id") || at(item.data(), "items.0.unit.code") != "code" {
-		t.Errorf("lists do not merge by index: %v", item.data()["items"])
-	}
+	a.checkMerge(t, c)
 	pending := a.patch(t, c, fields{"status": "pending"}).must(t, 200)
 	if pending.data()["status"] != "pending" || text(pending.data()["date"]) <= text(c.data()["date"]) {
-		t.Errorf("after publishing: %v", pending.data())
+		t.Errorf("got %v, want the status pending and a later date", pending.data())
 	}
-	if start := text(at(pending.data(),
-		"rectificationPeriod.startDate")); timeForm.MatchString(start) != (a.version != "2.4") {
-		t.Errorf("rectificationPeriod.startDate is %q", start)
+	start := text(at(pending.data(), "rectificationPeriod.startDate"))
+	if timeForm.MatchString(start) != (a.version != "2.4") {
+		t.Errorf("got rectificationPeriod.startDate %q, want a time in all versions but 2.4", start)
 	}
+}
+
+// checkMerge checks how a PATCH merges objects, nulls and lists.
+func (a api) checkMerge(t *testing.T, c created) {
+	t.Helper()
+	contact := func(f fields) fields { return fields{"assetCustodian": fields{"contactPoint": f}} }
+	nested := object(at(a.patch(t, c, contact(fields{"email": "a@example.com"})).must(t, 200).data(),
+		"assetCustodian.contactPoint"))
+	if nested["email"] != "a@example.com" || nested["telephone"] != "0440000000" {
+		t.Errorf("got the contact %v, want the new mail and the old telephone", nested)
+	}
+	cleared := object(at(a.patch(t, c, contact(fields{"email": nil})).must(t, 200).data(),
+		"assetCustodian.contactPoint"))
+	if _, there := cleared["email"]; there {
+		t.Errorf("got the contact %v after null, want no mail", cleared)
+	}
+	got := a.patch(t, c, fields{"items": []any{fields{"quantity": 2}}}).must(t, 200).data()
+	equal(t, "changed quantity", at(got, "items.0.quantity"), any(json.Number("2")))
+	equal(t, "id of the changed item", at(got, "items.0.id"), at(c.data(), "items.0.id"))
+	equal(t, "unit of the changed item", at(got, "items.0.unit.code"), any("code"))
 }
 
 func testVersions(t *testing.T, a api) {
@@ -179,20 +197,18 @@ func testVersions(t *testing.T, a api) {
 		got := a.patch(t, c, fields{"description": "через 2.4"}).must(t, 200)
 		for _, d := range []map[string]any{got.data(), a.read(t, c.id).data()} {
 			if at(d, "assetCustodian.additionalContactPoints") != nil || d["rectificationPeriod"] != nil {
-				t.Errorf("2.4 shows %v", d)
+				t.Errorf("got %v in 2.4, want no additionalContactPoints and no rectificationPeriod", d)
 			}
 		}
 	} else {
-		if got := a.create(t, with); at(got.data(),
-			"assetCustodian.additionalContactPoints.0.email") != "b@example.com" {
-			t.Errorf("additionalContactPoints: %v", got.data()["assetCustodian"])
-		}
+		equal(t, "mail of the additional contact",
+			at(a.create(t, with).data(), "assetCustodian.additionalContactPoints.0.email"), any("b@example.com"))
 	}
 	if d := recent.read(t, c.id).data(); at(d, "assetCustodian.additionalContactPoints.0.name") != "другий" {
-		t.Errorf("a change in 2.4 has cost what it does not show: %v", d)
+		t.Errorf("got %v after a change in 2.4, want the contact points that 2.4 does not show", d)
 	}
 	if d := old.read(t, c.id).data(); at(d, "assetCustodian.name") != "Фонд" {
-		t.Errorf("2.4 hides too much: %v", d)
+		t.Errorf("got %v in 2.4, want the custodian's name", d)
 	}
 }
 
@@ -210,7 +226,7 @@ func testDecimals(t *testing.T, a api) {
 		c := a.create(t, validAsset().set("items.0.quantity", json.RawMessage(try.sent)))
 		for _, got := range []answer{c.answer, a.read(t, c.id)} {
 			if at(got.data(), "items.0.quantity") != json.Number(try.want) {
-				t.Errorf("quantity %s came back as %v, want %s", try.sent, at(got.data(), "items.0.quantity"), try.want)
+				t.Errorf("quantity %s: got %v, want %s", try.sent, at(got.data(), "items.0.quantity"), try.want)
 			}
 		}
 	}
@@ -227,7 +243,7 @@ func testText(t *testing.T, a api) {
 		"\u202ertl", "  blanks  ", strings.Repeat("щ", 100_000)} {
 		c := a.create(t, validAsset().set("title", title))
 		if got := text(a.read(t, c.id).data()["title"]); got != title {
-			t.Errorf("title %.40q came back as %.40q", title, got)
+			t.Errorf("got the title %.40q, want %.40q", got, title)
 		}
 	}
 }
@@ -246,7 +262,7 @@ func testTimes(t *testing.T, a api) {
 	} {
 		c := a.create(t, validAsset().set("decisions.0.decisionDate", try.sent))
 		if got := at(c.data(), "decisions.0.decisionDate"); got != try.want {
-			t.Errorf("decisionDate %s came back as %v, want %s", try.sent, got, try.want)
+			t.Errorf("decisionDate %s: got %v, want %s", try.sent, got, try.want)
 		}
 	}
 	before := time.Now().Add(-time.Second)
@@ -254,7 +270,7 @@ func testTimes(t *testing.T, a api) {
 	for _, name := range []string{"date", "dateModified"} {
 		got, err := time.Parse("2006-01-02T15:04:05.000000-07:00", text(c.data()[name]))
 		if err != nil || got.Before(before) || got.After(time.Now().Add(time.Second)) {
-			t.Errorf("%s is %v, %v", name, c.data()[name], err)
+			t.Errorf("got %s %v, %v, want the time of the creation", name, c.data()[name], err)
 		}
 	}
 }
@@ -266,11 +282,12 @@ func testReplace(t *testing.T, a api) {
 	}
 	got := put(validAsset().set("title", "інша назва")).must(t, 200)
 	if got.data()["title"] != "інша назва" || got.data()["title_en"] != nil || got.data()["status"] != "draft" {
-		t.Errorf("got %v", got.data())
+		t.Errorf("got %v, want the new title, no title_en and the status draft", got.data())
 	}
 	put(validAsset().without("title").without("description")).fails(t, 400, "body/title", "body/description")
 }
 
+// testConcurrentChanges has each of fifty clients change its own item of one asset.
 func testConcurrentChanges(t *testing.T, a api) {
 	const clients = 50
 	items := make([]any, clients)
@@ -288,12 +305,12 @@ func testConcurrentChanges(t *testing.T, a api) {
 			patch[i] = fields{"description": fmt.Sprintf("changed by %d", i)}
 			for {
 				got := a.patch(t, c, fields{"items": patch})
-				// others were faster again and again, or for too long: the client repeats
+				// Another write won: the client repeats its request.
 				if got.status == 409 || got.status == 503 {
 					continue
 				}
 				if got.status != 200 {
-					t.Errorf("client %d: answered %d: %s", i, got.status, got.text)
+					t.Errorf("client %d: got %d %s, want 200", i, got.status, got.text)
 				}
 				return
 			}
@@ -302,38 +319,38 @@ func testConcurrentChanges(t *testing.T, a api) {
 	wg.Wait()
 	d := a.read(t, c.id).data()
 	for i := range clients {
-		if want := fmt.Sprintf("changed by %d", i); at(d, fmt.Sprintf("items.%d.description", i)) != want {
-			t.Errorf("the change of client %d is lost: %v", i, at(d, fmt.Sprintf("items.%d.description", i)))
-		}
+		equal(t, fmt.Sprintf("item of client %d", i), at(d, fmt.Sprintf("items.%d.description", i)),
+			any(fmt.Sprintf("changed by %d", i)))
 	}
 }
 
+// testPresentation checks pretty and JSONP answers, and the request id
+// (docs/contract.md, "Requests and answers").
 func testPresentation(t *testing.T, a api) {
 	c := a.create(t, validAsset())
-	pretty := a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_pretty=1"}).must(t, 200)
-	if !strings.HasPrefix(pretty.text, "{\n    \"data\": {\n        \"") {
-		t.Errorf("opt_pretty: %s", pretty.text)
+	post := func(query string, body map[string]any) string {
+		return a.do(t, call{method: "POST", path: "/assets" + query, key: "broker", body: body}).must(t, 201).text
 	}
-	if got := a.do(t, call{method: "POST", path: "/assets?opt_pretty=1", key: "broker", body: data(validAsset())}).
-		must(t, 201); !strings.HasPrefix(got.text, "{\n    ") {
-		t.Errorf("opt_pretty of POST: %s", got.text)
-	}
-	body := data(validAsset())
-	body["options"] = fields{"pretty": true}
-	if got := a.post(t, body).must(t, 201); !strings.HasPrefix(got.text, "{\n    ") {
-		t.Errorf("options.pretty: %s", got.text)
+	withOptions := data(validAsset())
+	withOptions["options"] = fields{"pretty": true}
+	for _, pretty := range []struct{ name, got, want string }{
+		{"GET with opt_pretty", a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_pretty=1"}).must(t, 200).text,
+			"{\n    \"data\": {\n        \""},
+		{"POST with opt_pretty", post("?opt_pretty=1", data(validAsset())), "{\n    "},
+		{"POST with options.pretty", post("", withOptions), "{\n    "},
+	} {
+		if !strings.HasPrefix(pretty.got, pretty.want) {
+			t.Errorf("%s: got %s, want indented JSON", pretty.name, pretty.got)
+		}
 	}
 	got := a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_jsonp=show"})
 	if kind := got.header.Get("Content-Type"); got.status != 200 || kind != "application/javascript" ||
 		!strings.HasPrefix(got.text, `show({"data":`) || !strings.HasSuffix(got.text, "});") {
-		t.Errorf("opt_jsonp: %d %s %s", got.status, kind, got.text)
+		t.Errorf("opt_jsonp: got %d, %s and %s, want 200 and a call of show", got.status, kind, got.text)
 	}
-	if got := a.do(t, call{method: "POST", path: "/assets?opt_jsonp=show", key: "broker", body: data(validAsset())}).
-		must(t, 201); strings.Contains(got.text, "show") {
-		t.Errorf("opt_jsonp of POST, whose answer holds tokens: %s", got.text)
+	if got := post("?opt_jsonp=show", data(validAsset())); strings.Contains(got, "show") {
+		t.Errorf("POST with opt_jsonp: got %s, want plain JSON, because the answer holds tokens", got)
 	}
-	if got := a.do(t, call{method: "GET", path: "/assets/" + c.id,
-		header: map[string]string{"X-Request-ID": "mine-1"}}).must(t, 200); got.header.Get("X-Request-ID") != "mine-1" {
-		t.Errorf("X-Request-ID is %q", got.header.Get("X-Request-ID"))
-	}
+	named := a.do(t, call{method: "GET", path: "/assets/" + c.id}.with("X-Request-ID", "mine-1")).must(t, 200)
+	equal(t, "X-Request-ID", named.header.Get("X-Request-ID"), "mine-1")
 }

@@ -12,28 +12,30 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// client has connections for all that a scenario does at once, and takes
-// answers as they are: compressed ones have other tags.
+// client keeps a connection for each concurrent request of a scenario. It asks
+// for no compression, because compressed answers have other ETags.
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true}}
 
-// api is the registry as a client of one version sees it.
+// api is one version of a registry's API.
 type api struct {
-	base    string // address of the registry
+	base    string // URL of the registry, without a path
 	version string
 }
 
-// call is a request in the making.
+// call is a request to send.
 type call struct {
-	method, path string // path within the version
-	key          string // API key
-	token        string // owner token, in the header
-	body         any    // a string is sent as it is, anything else as JSON
+	method, path string // do adds the version to /assets and /transfers
+	key          string // API key; "" sends none
+	token        string // owner token for X-Access-Token; "" sends none
+	body         any    // a string goes out unchanged, any other value as JSON
 	header       map[string]string
 }
 
-// answer is what came back.
+// answer is a response that was read to its end.
 type answer struct {
 	call   call
 	status int
@@ -42,6 +44,7 @@ type answer struct {
 	json   map[string]any // numbers are json.Number
 }
 
+// do sends a request. It fails the test if no answer comes or JSON is malformed.
 func (a api) do(t *testing.T, c call) answer {
 	t.Helper()
 	url := a.base + c.path
@@ -64,18 +67,7 @@ func (a api) do(t *testing.T, c call) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if c.key != "" {
-		req.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(c.key+":")))
-	}
-	if c.token != "" {
-		req.Header.Set("X-Access-Token", c.token)
-	}
-	for name, value := range c.header {
-		req.Header.Set(name, value)
-	}
+	c.setHeader(req)
 	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatalf("%s %s: %v", c.method, url, err)
@@ -90,55 +82,80 @@ func (a api) do(t *testing.T, c call) answer {
 	decoder.UseNumber()
 	if err := decoder.Decode(&got.json); err != nil && c.method != http.MethodHead &&
 		resp.Header.Get("Content-Type") == "application/json" {
-		t.Fatalf("%s %s: answered %d with no JSON object: %s", c.method, url, resp.StatusCode, text)
+		t.Fatalf("%s %s: got %d with %s, want a JSON object", c.method, url, resp.StatusCode, text)
 	}
 	return got
 }
 
-// must checks the status, and what every answer has (interface document,
-// General rules).
+// setHeader sets the headers of the call on its request.
+func (c call) setHeader(req *http.Request) {
+	if c.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(c.key+":")))
+	}
+	if c.token != "" {
+		req.Header.Set("X-Access-Token", c.token)
+	}
+	for name, value := range c.header {
+		req.Header.Set(name, value)
+	}
+}
+
+// with returns the call with one more header.
+func (c call) with(name, value string) call {
+	header := map[string]string{}
+	maps.Copy(header, c.header)
+	header[name] = value
+	c.header = header
+	return c
+}
+
+// must checks the status and the headers that every answer has (docs/contract.md,
+// "Requests and answers"). It stops the test if the status differs.
 func (got answer) must(t *testing.T, status int) answer {
 	t.Helper()
 	if got.status != status {
-		t.Fatalf("%s %s: answered %d, want %d: %s", got.call.method, got.call.path, got.status, status, got.text)
+		t.Fatalf("%s %s: got %d, want %d: %s", got.call.method, got.call.path, got.status, status, got.text)
 	}
 	if kind := got.header.Get("Content-Type"); kind != "application/json" {
-		t.Errorf("%s %s: Content-Type is %q", got.call.method, got.call.path, kind)
+		t.Errorf("%s %s: got Content-Type %q, want application/json", got.call.method, got.call.path, kind)
 	}
 	if values := got.header.Values("X-Content-Type-Options"); !slices.Equal(values, []string{"nosniff"}) {
-		t.Errorf("%s %s: X-Content-Type-Options is %q", got.call.method, got.call.path, values)
+		t.Errorf("%s %s: got X-Content-Type-Options %q, want nosniff", got.call.method, got.call.path, values)
 	}
 	return got
 }
 
-// fails checks that the answer is an error body with an error at each place
-// "location/name" and no other, each with a description.
+// fails checks the status, and that the body has an error with a description for
+// each place ("location/name") and no other error.
 func (got answer) fails(t *testing.T, status int, places ...string) answer {
 	t.Helper()
 	got.must(t, status)
 	if got.json["status"] != "error" || len(got.json) != 2 {
-		t.Fatalf("%s %s: no error body: %s", got.call.method, got.call.path, got.text)
+		t.Fatalf("%s %s: got %s, want an error body", got.call.method, got.call.path, got.text)
 	}
 	var found []string
 	for _, e := range list(got.json["errors"]) {
 		o := object(e)
 		if description, ok := o["description"].(string); !ok || description == "" || len(o) != 3 {
-			t.Errorf("%s %s: no error object: %v", got.call.method, got.call.path, e)
+			t.Errorf("%s %s: got %v, want a location, a name and a description", got.call.method, got.call.path, e)
 		}
 		found = append(found, fmt.Sprintf("%v/%v", o["location"], o["name"]))
 	}
 	slices.Sort(found)
 	slices.Sort(places)
 	if !slices.Equal(found, places) {
-		t.Errorf("%s %s: errors at %q, want %q: %s", got.call.method, got.call.path, found, places, got.text)
+		t.Errorf("%s %s: got errors at %q, want %q: %s", got.call.method, got.call.path, found, places, got.text)
 	}
 	return got
 }
 
-// data is the answer's asset.
+// data returns the data of the answer, nil if they are no object.
 func (got answer) data() map[string]any { return object(got.json["data"]) }
 
-// at returns a value inside by its dotted path, nil when there is none.
+// at returns the value at a dotted path, for example "items.0.id"; nil if there is none.
 func at(value any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {
 		if i, err := strconv.Atoi(name); err == nil && list(value) != nil {
@@ -168,11 +185,11 @@ func text(value any) string {
 	return s
 }
 
-// fields is an asset in the making, which set and without change in copies.
+// fields is the data of a request. Its methods change a copy.
 type fields map[string]any
 
-// validAsset is an asset with every field of the interface document that a
-// client sends.
+// validAsset returns an asset as a client sends it, with every required field and
+// some optional ones (docs/contract.md, "Asset").
 func validAsset() fields {
 	address := func() map[string]any {
 		return map[string]any{"countryName": "Україна", "postalCode": "79000", "region": "м. Київ",
@@ -204,13 +221,13 @@ func validAsset() fields {
 	}
 }
 
-// set returns the fields with the value at a dotted path replaced.
+// set returns a copy with another value at a dotted path.
 func (f fields) set(path string, value any) fields {
 	return fields(object(replace(map[string]any(f), strings.Split(path, "."),
 		func(o map[string]any, name string) { o[name] = value })))
 }
 
-// without returns the fields without what is at a dotted path.
+// without returns a copy without the value at a dotted path.
 func (f fields) without(path string) fields {
 	return fields(object(replace(map[string]any(f), strings.Split(path, "."),
 		func(o map[string]any, name string) { delete(o, name) })))
@@ -220,7 +237,7 @@ func replace(value any, path []string, change func(o map[string]any, name string
 	if l := list(value); l != nil {
 		i, err := strconv.Atoi(path[0])
 		if err != nil {
-			panic(err) // a mistake in a test
+			panic(err) // the path of a test is wrong
 		}
 		l = slices.Clone(l)
 		l[i] = replace(l[i], path[1:], change)
@@ -238,35 +255,43 @@ func replace(value any, path []string, change func(o map[string]any, name string
 	return o
 }
 
-// data wraps fields as a body.
+// equal fails the test with the differences of two values, if there are any.
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// data returns the body {"data": f}.
 func data(f any) map[string]any { return map[string]any{"data": f} }
 
-// created is an asset with its tokens.
+// created is an asset with its id and owner token.
 type created struct {
 	answer
 	id, token string
 }
 
-// create creates an asset as broker.
+// create creates a draft with the key "broker".
 func (a api) create(t *testing.T, f fields) created {
 	t.Helper()
 	got := a.do(t, call{method: "POST", path: "/assets", key: "broker", body: data(f)}).must(t, 201)
 	return created{got, text(got.data()["id"]), text(at(got.json["access"], "token"))}
 }
 
-// patch changes an asset as broker.
+// patch changes an asset with the key "broker" and the asset's token.
 func (a api) patch(t *testing.T, c created, f any) answer {
 	t.Helper()
 	return a.do(t, call{method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token, body: data(f)})
 }
 
-// read reads an asset as anybody.
+// read reads an asset without a key.
 func (a api) read(t *testing.T, id string) answer {
 	t.Helper()
 	return a.do(t, call{method: "GET", path: "/assets/" + id})
 }
 
-// publish creates an asset and puts it into the feed.
+// publish creates an asset and moves it to pending, which puts it into the feed.
 func (a api) publish(t *testing.T, f fields) created {
 	t.Helper()
 	c := a.create(t, f)

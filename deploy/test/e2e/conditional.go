@@ -3,23 +3,13 @@ package e2e
 import (
 	"crypto/rand"
 	"fmt"
-	"maps"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// with returns the call with one more header.
-func (c call) with(name, value string) call {
-	header := map[string]string{}
-	maps.Copy(header, c.header)
-	header[name] = value
-	c.header = header
-	return c
-}
-
-// testConditionalReads reads what has not changed, and what has.
+// testConditionalReads reads resources with If-None-Match and If-Match, before and
+// after a change (docs/contract.md, "Conditional requests").
 func testConditionalReads(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	path := "/assets/" + c.id
@@ -28,12 +18,13 @@ func testConditionalReads(t *testing.T, a api) {
 		get := call{method: "GET", path: p}
 		tag := a.do(t, get).must(t, 200).header.Get("ETag")
 		if tag == "" || strings.HasPrefix(tag, "W/") {
-			t.Fatalf("%s has the tag %q", p, tag)
+			t.Fatalf("%s: got ETag %q, want a strong one", p, tag)
 		}
 		for _, has := range []string{tag, `"other", W/` + tag, "*"} {
 			got := a.do(t, get.with("If-None-Match", has))
 			if got.status != 304 || got.text != "" || got.header.Get("ETag") != tag {
-				t.Errorf("%s, %s: answered %d %v %s", p, has, got.status, got.header, got.text)
+				t.Errorf("%s with If-None-Match %s: got %d %v %s, want 304, the ETag and no body", p, has, got.status,
+					got.header, got.text)
 			}
 		}
 		a.do(t, get.with("If-None-Match", `"other"`)).must(t, 200)
@@ -43,21 +34,22 @@ func testConditionalReads(t *testing.T, a api) {
 		after := a.do(t, get.with("If-None-Match", tag)).must(t, 200)
 		if after.header.Get("ETag") == tag || !strings.Contains(p, "items") && !strings.Contains(p, "documents") &&
 			after.text == before.text {
-			t.Errorf("%s: after a change the tag is %s", p, after.header.Get("ETag"))
+			t.Errorf("%s: got ETag %s after a change, want another one than %s", p, after.header.Get("ETag"), tag)
 		}
 	}
 	if created := c.header.Get("ETag"); created == "" || created == a.read(t, c.id).header.Get("ETag") {
-		t.Errorf("it was created with the tag %q", created)
+		t.Errorf("got ETag %q on the creation, want one that the changes have replaced", created)
 	}
 }
 
-// testConditionalWrites changes an asset as it was seen, and as it was not.
+// testConditionalWrites writes with the current ETag, which works, and with others,
+// which are refused.
 func testConditionalWrites(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	path := "/assets/" + c.id
 	tag := c.header.Get("ETag")
 	if read := a.read(t, c.id).header.Get("ETag"); read != tag {
-		t.Errorf("the answer to a change has the tag %s, the asset %s", tag, read)
+		t.Errorf("got ETag %s on the asset, want %s as on the answer to its change", read, tag)
 	}
 	change := func(method, path string, body any) call {
 		return call{method: method, path: path, key: "broker", token: c.token, body: data(body)}
@@ -71,21 +63,19 @@ func testConditionalWrites(t *testing.T, a api) {
 		before := a.read(t, c.id)
 		for _, stale := range []string{c.answer.header.Get("ETag") + "x", `"other"`, "W/" + tag, ""} {
 			if got := a.do(t, w.with("If-Match", stale)); got.status != 412 && got.status != 400 {
-				t.Errorf("%s %s, If-Match %s: answered %d %s", w.method, w.path, stale, got.status, got.text)
+				t.Errorf("%s %s with If-Match %q: got %d %s, want 412 or 400", w.method, w.path, stale, got.status, got.text)
 			}
 		}
 		a.do(t, w.with("If-None-Match", "*")).fails(t, 412, "url/precondition")
-		if after := a.read(t, c.id); after.text != before.text {
-			t.Errorf("a change that was refused has made %s of %s", after.text, before.text)
-		}
+		equal(t, "asset after refused writes", a.read(t, c.id).text, before.text)
 		got := a.do(t, w.with("If-Match", `"other", `+tag))
 		if got.status != 200 && got.status != 201 {
-			t.Fatalf("%s %s: answered %d %s", w.method, w.path, got.status, got.text)
+			t.Fatalf("%s %s: got %d %s, want 200 or 201", w.method, w.path, got.status, got.text)
 		}
 		a.do(t, w.with("If-Match", tag)).fails(t, 412, "url/precondition")
 		tag = got.header.Get("ETag")
 		if read := a.read(t, c.id).header.Get("ETag"); read != tag {
-			t.Errorf("%s %s: the answer has the tag %s, the asset %s", w.method, w.path, tag, read)
+			t.Errorf("%s %s: got ETag %s on the asset, want %s as on the answer", w.method, w.path, read, tag)
 		}
 	}
 	a.do(t, change("PATCH", path, fields{"title": "будь-яка"}).with("If-Match", "*")).must(t, 200)
@@ -96,7 +86,8 @@ func testConditionalWrites(t *testing.T, a api) {
 	a.do(t, wrong.with("If-Match", tag)).fails(t, 403, "body/data")
 }
 
-// testConditionalRace has fifty clients change one asset as they all saw it.
+// testConditionalRace has fifty clients change one asset with the same If-Match.
+// One of them wins, the others get 412.
 func testConditionalRace(t *testing.T, a api) {
 	const clients = 50
 	c := a.create(t, validAsset())
@@ -118,15 +109,16 @@ func testConditionalRace(t *testing.T, a api) {
 		case status == 200 && won < 0:
 			won = i
 		case status != 412:
-			t.Errorf("client %d was answered %d; client %d has won", i, status, won)
+			t.Errorf("client %d: got %d, want 412 for all but one client (%d)", i, status, won)
 		}
 	}
 	if title := a.read(t, c.id).data()["title"]; won < 0 || title != fmt.Sprint("client ", won) {
-		t.Errorf("client %d has won, and the title is %v", won, title)
+		t.Errorf("got the title %v, want that of client %d, which won", title, won)
 	}
 }
 
-// testRepeatedCreation creates assets under keys, again and again.
+// testRepeatedCreation repeats creations with an Idempotency-Key (docs/contract.md,
+// "Idempotency").
 func testRepeatedCreation(t *testing.T, a api) {
 	key := rand.Text()
 	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
@@ -134,38 +126,37 @@ func testRepeatedCreation(t *testing.T, a api) {
 	first := a.do(t, create).must(t, 201)
 	c := created{first, text(first.data()["id"]), text(at(first.json["access"], "token"))}
 	if !uuid4Form.MatchString(c.id) || !idForm.MatchString(c.token) {
-		t.Errorf("id %q, and a token of %d", c.id, len(c.token))
+		t.Errorf("got id %q and a token of %d characters, want a UUID4 and 32", c.id, len(c.token))
 	}
 	same := func(when string) {
 		t.Helper()
 		again := a.do(t, create).must(t, 201)
 		if again.text != first.text || again.header.Get("Location") != first.header.Get("Location") ||
 			again.header.Get("ETag") != first.header.Get("ETag") {
-			t.Errorf("%s: got %s %v\nfirst %s %v", when, again.text, again.header, first.text, first.header)
+			t.Errorf("%s: got %s %v\nwant %s %v", when, again.text, again.header, first.text, first.header)
 		}
 	}
 	same("at once")
 	a.patch(t, c, fields{"title": "змінена", "status": "pending", "items": []any{fields{"quantity": 7}}}).must(t, 200)
 	same("after a change")
 	if d := a.read(t, c.id).data(); d["title"] != "змінена" {
-		t.Errorf("the repeat has changed the asset: %v", d)
+		t.Errorf("got %v after a repeat, want the changed title", d)
 	}
 	other := create
 	other.body = data(validAsset().set("title", "інша"))
 	a.do(t, other).fails(t, 400, "header/Idempotency-Key")
 	for _, try := range []struct {
 		name string
-		c    call
+		call call
 	}{
-		{"another key", create.with("Idempotency-Key", key+"2")},
+		{"another Idempotency-Key", create.with("Idempotency-Key", key+"2")},
 		{"another broker", call{method: "POST", path: "/assets", key: "broker3", body: create.body,
 			header: create.header}},
-		{"no key", call{method: "POST", path: "/assets", key: "broker", body: create.body}},
+		{"no Idempotency-Key", call{method: "POST", path: "/assets", key: "broker", body: create.body}},
 	} {
-		got := a.do(t, try.c).must(t, 201)
-		if got.data()["id"] == first.data()["id"] || at(got.json["access"], "token") == at(first.json["access"],
-			"token") {
-			t.Errorf("%s gets the same asset", try.name)
+		got := a.do(t, try.call).must(t, 201)
+		if got.data()["id"] == c.id || at(got.json["access"], "token") == c.token {
+			t.Errorf("%s: got the first asset again, want a new one", try.name)
 		}
 	}
 	for _, bad := range []string{"", "a b", strings.Repeat("x", 256), "\u00fc"} {
@@ -175,10 +166,10 @@ func testRepeatedCreation(t *testing.T, a api) {
 	wrong.body = data(validAsset().without("title"))
 	a.do(t, wrong).fails(t, 400, "body/title")
 	wrong.body = create.body
-	a.do(t, wrong).must(t, 201) // nothing was made under the key before
+	a.do(t, wrong).must(t, 201) // the refusal has not used up the key
 }
 
-// testRepeatsAtOnce has twenty clients send one creation.
+// testRepeatsAtOnce has twenty clients send one creation at the same time.
 func testRepeatsAtOnce(t *testing.T, a api) {
 	create := call{method: "POST", path: "/assets", key: "broker", body: data(validAsset())}.
 		with("Idempotency-Key", rand.Text())
@@ -191,12 +182,12 @@ func testRepeatsAtOnce(t *testing.T, a api) {
 	for _, got := range answers {
 		if got.status != 201 || got.text != answers[0].text ||
 			got.header.Get("Location") != answers[0].header.Get("Location") {
-			t.Errorf("got %d %s\nand %s", got.status, got.text, answers[0].text)
+			t.Errorf("got %d %s\nwant %s", got.status, got.text, answers[0].text)
 		}
 	}
 }
 
-// testRevisions changes an asset and reads who has done what.
+// testRevisions changes an asset and reads its revisions (docs/contract.md, "Revisions").
 func testRevisions(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	path := "/assets/" + c.id + "/revisions"
@@ -206,32 +197,27 @@ func testRevisions(t *testing.T, a api) {
 	revisions := a.do(t, call{method: "GET", path: path, key: "broker", token: c.token}).must(t, 200)
 	d := list(revisions.json["data"])
 	if len(d) != 3 {
-		t.Fatalf("got %s", revisions.text)
+		t.Fatalf("got %s, want three revisions", revisions.text)
 	}
 	for i, want := range []struct{ broker, role, says string }{
 		{"concierge", "concierge", "/relatedProcesses"}, {"broker", "owner", "/title"}, {"broker", "owner", c.id},
 	} {
 		if at(d[i], "author.broker") != want.broker || at(d[i], "author.role") != want.role ||
 			!strings.Contains(fmt.Sprint(at(d[i], "changes")), want.says) {
-			t.Errorf("revision %v is %v, want %v", at(d[i], "revision"), d[i], want)
+			t.Errorf("revision %v: got %v, want %v", at(d[i], "revision"), d[i], want)
 		}
 	}
-	if at(d[0], "date") != newest["dateModified"] || at(d[2], "date") != c.data()["dateModified"] {
-		t.Errorf("they are of %v, and of %v", at(d[0], "date"), at(d[2], "date"))
-	}
+	equal(t, "date of the newest revision", at(d[0], "date"), newest["dateModified"])
+	equal(t, "date of the first revision", at(d[2], "date"), c.data()["dateModified"])
 	whole := fields(c.data()).without("dateModified")
-	if created := object(at(d[2], "changes.0")); created["op"] != "add" || created["path"] != "" ||
-		!reflect.DeepEqual(created["value"], any(map[string]any(whole))) {
-		t.Errorf("it was created by %v", created)
-	}
+	creation := map[string]any{"op": "add", "path": "", "value": map[string]any(whole)}
+	equal(t, "change of the first revision", object(at(d[2], "changes.0")), creation)
 	if strings.Contains(revisions.text, c.token) {
-		t.Error("a revision tells the owner token")
+		t.Error("got the owner token in a revision, want it left out")
 	}
 	page := a.do(t, call{method: "GET", path: path + "?limit=2", key: "administrator"}).must(t, 200)
 	rest := a.do(t, call{method: "GET", path: text(at(page.json, "next_page.path")), key: "administrator"}).must(t, 200)
-	if got := append(list(page.json["data"]), list(rest.json["data"])...); !reflect.DeepEqual(got, d) {
-		t.Errorf("page after page: %v", got)
-	}
+	equal(t, "revisions on two pages", append(list(page.json["data"]), list(rest.json["data"])...), d)
 	a.do(t, call{method: "GET", path: path}).fails(t, 401, "header/Authorization")
 	a.do(t, call{method: "GET", path: path, key: "broker"}).fails(t, 403, "url/permission")
 	a.do(t, call{method: "GET", path: path, key: "broker3", token: c.token}).fails(t, 403, "url/permission")

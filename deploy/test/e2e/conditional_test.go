@@ -17,13 +17,14 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// TestACreationIsRepeatedAfterACrash kills the registry amid creations. What was
-// answered before is answered again, and what was not is created once.
-func TestACreationIsRepeatedAfterACrash(t *testing.T) {
+// TestARepeatAfterACrashCreatesNoSecondAsset kills the registry during creations with
+// an Idempotency-Key. A repeat gets the first answer again. If there was none, the
+// repeats create one asset.
+func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 	const kills, clients = 6, 12
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
-	answered := map[string]string{} // by key; "" for no answer
+	answered := map[string]string{} // answer by Idempotency-Key; "" if none came
 	for kill := range kills {
 		registry := standalone(t, addr, dir, &processes.Output{})
 		var mu sync.Mutex
@@ -42,7 +43,7 @@ func TestACreationIsRepeatedAfterACrash(t *testing.T) {
 				}
 			})
 		}
-		// the moment of the crash is what is random here
+		// A random moment of the crash.
 		time.Sleep(time.Duration(50+rand.IntN(300)) * time.Millisecond)
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
@@ -54,7 +55,7 @@ func TestACreationIsRepeatedAfterACrash(t *testing.T) {
 	for key, before := range answered {
 		first, second := a.createUnder(t, key), a.createUnder(t, key)
 		if first == "" || first != second || before != "" && before != first {
-			t.Errorf("%s: before %s\nthen %s\nthen %s", key, before, first, second)
+			t.Errorf("%s: got %s\nthen %s\nwant %s", key, first, second, before)
 		}
 		if before == "" {
 			lost++
@@ -62,17 +63,18 @@ func TestACreationIsRepeatedAfterACrash(t *testing.T) {
 	}
 	t.Logf("%d creations repeated, %d of them had no answer", len(answered), lost)
 	if len(answered)-lost < kills*clients || lost < kills {
-		t.Error("too little was done to mean anything")
+		t.Errorf("got %d answers and %d creations without one, want at least %d and %d", len(answered)-lost, lost,
+			kills*clients, kills)
 	}
 }
 
-// TestManyServicesKeepOneOrderOfWrites has two gateways, each with an asset service
-// of its own, take the same creations and the same guarded changes.
-func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
+// TestTwoAssetServicesAgreeOnConditionalWrites sends the same creations and the same
+// conditional changes through two gateways, each with an asset service of its own.
+func TestTwoAssetServicesAgreeOnConditionalWrites(t *testing.T) {
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	bePatient(t, mongo)
-	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
-	dir := filepath.Join(t.TempDir(), "data") // with the secret of both
+	allowSlowStore(t, mongo)
+	stores := newStores(t, mongo, redis)
+	dir := filepath.Join(t.TempDir(), "data") // it has the secret that both share
 	var apis []api
 	for range 2 {
 		apis = append(apis, api{split(t, dir, stores, &processes.Output{}).URL, "2.5"})
@@ -82,14 +84,14 @@ func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
 		var working sync.WaitGroup
 		for client := range answers {
 			working.Go(func() {
-				// without its Location, which has the gateway's address
+				// Cut off the Location, because it has the gateway's address.
 				_, answers[client], _ = strings.Cut(apis[client%2].createUnder(t, fmt.Sprint("key-", i)), " ")
 			})
 		}
 		working.Wait()
 		for _, answer := range answers {
 			if answer == "" || answer != answers[0] {
-				t.Errorf("got %s\nand %s", answer, answers[0])
+				t.Errorf("got %s\nwant %s", answer, answers[0])
 			}
 		}
 	}
@@ -112,12 +114,12 @@ func TestManyServicesKeepOneOrderOfWrites(t *testing.T) {
 		counted[status]++
 	}
 	if counted[200] != 1 || counted[412] != 49 {
-		t.Errorf("answered %v", counted)
+		t.Errorf("got the statuses %v, want one 200 and 49 of 412", counted)
 	}
 }
 
-// createUnder creates an asset under a key and returns the answer, "" if the
-// registry did not give one whole.
+// createUnder creates an asset with an Idempotency-Key, and returns Location and body,
+// "" if no complete answer came.
 func (a api) createUnder(t *testing.T, key string) string {
 	req, err := http.NewRequest("POST", a.base+"/api/"+a.version+"/assets", strings.NewReader(clients.Creation))
 	if err != nil {
@@ -137,7 +139,7 @@ func (a api) createUnder(t *testing.T, key string) string {
 		return ""
 	}
 	if resp.StatusCode != http.StatusCreated {
-		t.Errorf("%s: answered %d %s", key, resp.StatusCode, text)
+		t.Errorf("%s: got %d %s, want 201", key, resp.StatusCode, text)
 	}
 	return resp.Header.Get("Location") + " " + string(text)
 }

@@ -17,17 +17,17 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestKill has writers and followers at work while the registry is killed again
-// and again. After each restart all that was acknowledged must be there, and
-// nothing may come up behind what a follower was shown before the end.
-func TestKill(t *testing.T) {
+// TestACrashLosesNoAcknowledgedWrite kills the registry many times under writers and
+// followers. After each restart every acknowledged write is there. No entry appears
+// in the feed before the offset that a follower has reached.
+func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	const kills, writers = 20, 16
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
 	ledger := &ledger{}
 	followers := []*follower{newFollower(a, false, "2000-01-01T00:00:00+00:00"),
 		newFollower(a, true, "2000-01-01T00:00:00+00:00")}
-	var shown atomic.Int64 // entries, to followers under load
+	var shown atomic.Int64 // number of entries that followers read under load
 	for i := range kills {
 		registry := standalone(t, addr, dir, &processes.Output{})
 		ledger.check(t, a)
@@ -52,7 +52,7 @@ func TestKill(t *testing.T) {
 				}
 			})
 		}
-		// the moment of the crash is what is random here
+		// A random moment of the crash.
 		time.Sleep(time.Duration(50+rand.IntN(500)) * time.Millisecond)
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
@@ -66,13 +66,13 @@ func TestKill(t *testing.T) {
 	t.Logf("%d assets, %d acknowledged writes, %d entries followed under load, %d kills", len(ledger.assets),
 		ledger.acknowledged, shown.Load(), kills)
 	if ledger.acknowledged < kills*writers || shown.Load() < kills*writers {
-		t.Errorf("too little was done to mean anything")
+		t.Errorf("got %d writes and %d entries, want at least %d of each", ledger.acknowledged, shown.Load(), kills*writers)
 	}
 }
 
-// TestKillWhileStarting kills the registry at some moment of its very first
-// start. The next start must take what it finds.
-func TestKillWhileStarting(t *testing.T) {
+// TestACrashDuringTheFirstStartIsHarmless kills the registry at a random moment of
+// its first start. The next start must work.
+func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 	build(t)
 	for range 15 {
 		after := time.Duration(rand.IntN(50)) * time.Millisecond
@@ -82,11 +82,11 @@ func TestKillWhileStarting(t *testing.T) {
 			if err := first.Start(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(after) // the moment of the crash is what is random here
+			time.Sleep(after) // a random moment of the crash
 			if err := first.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			first.Wait() // it was killed, and says so
+			_ = first.Wait() // it reports the kill
 			standalone(t, addr, dir, &processes.Output{})
 			a := api{"http://" + addr, "2.5"}
 			a.patch(t, a.publish(t, validAsset()), fields{"description": "після"}).must(t, 200)
@@ -94,8 +94,8 @@ func TestKillWhileStarting(t *testing.T) {
 	}
 }
 
-// chase follows the feed until the registry answers no more, and returns how
-// many entries it was shown.
+// chase follows the feed until the registry stops answering, and returns the number
+// of entries.
 func (f *follower) chase(t *testing.T) (shown int64) {
 	for {
 		var got struct {
@@ -115,24 +115,25 @@ func (f *follower) chase(t *testing.T) (shown int64) {
 	}
 }
 
-// ledger is what the writers know: of each asset what was acknowledged last,
-// and what was tried after that.
+// ledger is the writers' knowledge: the last acknowledged state of each asset, and
+// the changes without an answer after it.
 type ledger struct {
 	mu           sync.Mutex
 	assets       []*promise
 	acknowledged int
 }
 
+// promise is the last acknowledged state of one asset.
 type promise struct {
-	mu          sync.Mutex // of the one writer that changes it
+	mu          sync.Mutex // held by the one writer that changes the asset
 	id, token   string
-	description string   // acknowledged
-	modified    string   // with it
-	listed      bool     // acknowledged
-	tried       []string // descriptions that nobody has said anything of
+	description string
+	modified    string   // dateModified
+	listed      bool     // whether the asset is in the feed
+	tried       []string // later descriptions without an answer
 }
 
-// write makes one change, and says whether the registry still answers.
+// write sends one change, and reports whether the registry still answers.
 func (l *ledger) write(a api) bool {
 	l.mu.Lock()
 	count := len(l.assets)
@@ -161,6 +162,7 @@ func (l *ledger) write(a api) bool {
 	return true
 }
 
+// create creates an asset, and reports whether the registry still answers.
 func (l *ledger) create(a api) bool {
 	var got struct {
 		Access struct{ Token string }
@@ -184,20 +186,21 @@ func (l *ledger) count() {
 	l.acknowledged++
 }
 
-// send returns the status of an answer that came whole, and 0 for none: the
-// registry may be killed at any moment.
+// send sends a request as "broker", decodes the answer into into and returns the
+// status. It returns 0 if no complete answer came, as happens during a kill.
 func send(a api, method, path, token string, body, into any) int {
 	return sendBy(a, "broker", method, path, token, body, into)
 }
 
-// sendAs is send for whom only the status matters.
+// sendAs sends a request with any key and returns the status, 0 if no answer came.
 func sendAs(a api, key, method, path string, body any) int {
 	var answer any
 	return sendBy(a, key, method, path, "", body, &answer)
 }
 
+// sendBy is send with any key.
 func sendBy(a api, key, method, path, token string, body, into any) int {
-	text, err := json.Marshal(body) // of nothing it is null, which no GET minds
+	text, err := json.Marshal(body) // nil becomes null, which a GET ignores
 	if err != nil {
 		return 0
 	}
@@ -220,15 +223,15 @@ func sendBy(a api, key, method, path, token string, body, into any) int {
 	return resp.StatusCode
 }
 
-// check reads every asset back. What stands there is what was acknowledged
-// last, or one of the changes that were tried after it; and its token works.
+// check reads every asset. It has the last acknowledged state or that of a later
+// change without an answer, and its token works.
 func (l *ledger) check(t *testing.T, a api) {
 	t.Helper()
 	for i, p := range l.assets {
 		got := a.read(t, p.id).must(t, 200).data()
 		found := text(got["description"])
 		for _, tried := range p.tried {
-			if found == tried { // it was done, though nobody could say so
+			if found == tried { // the change was stored before the crash
 				p.description, p.modified, p.listed = found, text(got["dateModified"]), true
 			}
 		}
@@ -240,13 +243,14 @@ func (l *ledger) check(t *testing.T, a api) {
 		if i%20 == 0 {
 			again := a.patch(t, created{id: p.id, token: p.token}, fields{}).must(t, 200)
 			if text(again.data()["dateModified"]) != p.modified {
-				t.Errorf("asset %s moved without a change", p.id)
+				t.Errorf("asset %s: got dateModified %v after an empty change, want %s", p.id,
+					again.data()["dateModified"], p.modified)
 			}
 		}
 	}
 }
 
-// checkFeed checks that every follower was shown each asset as it stands.
+// checkFeed checks that every follower has seen the last state of each asset.
 func (l *ledger) checkFeed(t *testing.T, followers []*follower) {
 	t.Helper()
 	for i, f := range followers {
@@ -254,7 +258,7 @@ func (l *ledger) checkFeed(t *testing.T, followers []*follower) {
 		f.check(t, fmt.Sprint("in the end follower ", i))
 		for _, p := range l.assets {
 			if p.listed && !f.seen[entry{p.id, p.modified}] {
-				t.Errorf("follower %d has not seen asset %s of %s", i, p.id, p.modified)
+				t.Errorf("follower %d: got no asset %s of %s, want it seen", i, p.id, p.modified)
 			}
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// served makes a data directory with assets, changes and tokens in it.
+// served returns a data directory with 40 changed assets, and their ids. The registry
+// on it has stopped.
 func served(t *testing.T) (dir string, ids []string) {
 	t.Helper()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
@@ -35,7 +36,8 @@ func served(t *testing.T) (dir string, ids []string) {
 	return dir, ids
 }
 
-// copyOf copies a data directory, with a file of it changed.
+// copyOf copies a data directory and changes the file name. The copy lacks the file
+// if change returns nil.
 func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	t.Helper()
 	to := t.TempDir()
@@ -57,7 +59,8 @@ func copyOf(t *testing.T, dir, name string, change func([]byte) []byte) string {
 	return to
 }
 
-// isRefused checks that the registry does not start, and says why in one line.
+// isRefused checks that the registry does not start on dir, and gives the reason in
+// one line.
 func isRefused(t *testing.T, dir, says string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -67,23 +70,24 @@ func isRefused(t *testing.T, dir, says string) {
 	err := cmd.Run()
 	if cmd.ProcessState.ExitCode() != 2 || strings.Count(stderr.String(), "\n") != 1 ||
 		!strings.Contains(stderr.String(), says) {
-		t.Errorf("got %v and %q, want an end with 2 and one line that says %q", err, &stderr, says)
+		t.Errorf("got %v and %q, want exit code 2 and one line with %q", err, &stderr, says)
 	}
 }
 
-// check runs the command that looks for damage, and returns its exit code and
-// what it prints.
+// check runs the command check, and returns its exit code and its output.
 func check(t *testing.T, dir string) (code int, says string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), "check", "--data", dir)
-	output, _ := cmd.CombinedOutput() // its end is told by the code
+	output, _ := cmd.CombinedOutput() // ProcessState has the exit code
 	if strings.Contains(string(output), "goroutine ") {
-		t.Errorf("there is a stack trace: %s", output)
+		t.Errorf("got a stack trace, want none: %s", output)
 	}
 	return cmd.ProcessState.ExitCode(), string(output)
 }
 
-func TestLostDataIsRefused(t *testing.T) {
+// TestServeRefusesLostOrMixedData removes, cuts and mixes up the files of data
+// directories. serve and check must both name the file.
+func TestServeRefusesLostOrMixedData(t *testing.T) {
 	dir, _ := served(t)
 	other, _ := served(t)
 	gone := func([]byte) []byte { return nil }
@@ -93,21 +97,21 @@ func TestLostDataIsRefused(t *testing.T) {
 		change     func([]byte) []byte
 		says       string
 	}{
-		{"without assets", "assets.db", gone, "assets.db is missing"},
-		{"without tokens", "tokens.db", gone, "tokens.db is missing"},
-		{"with no bytes of assets", "assets.db", empty, "assets.db is empty"},
-		{"with no bytes of tokens", "tokens.db", empty, "tokens.db is empty"},
-		{"without the secret", "secret", gone, "no file secret"},
-		{"with half of the assets", "assets.db", func(b []byte) []byte { return b[:len(b)/8] }, "cut off"},
-		{"with half of the tokens", "tokens.db", func(b []byte) []byte { return b[:12<<10] }, "damaged"},
-		{"with the secret of another registry", "secret", func([]byte) []byte {
+		{"assets.db is missing", "assets.db", gone, "assets.db is missing"},
+		{"tokens.db is missing", "tokens.db", gone, "tokens.db is missing"},
+		{"assets.db is empty", "assets.db", empty, "assets.db is empty"},
+		{"tokens.db is empty", "tokens.db", empty, "tokens.db is empty"},
+		{"the secret is missing", "secret", gone, "no file secret"},
+		{"assets.db is cut off", "assets.db", func(b []byte) []byte { return b[:len(b)/8] }, "cut off"},
+		{"tokens.db is cut off", "tokens.db", func(b []byte) []byte { return b[:12<<10] }, "damaged"},
+		{"the secret is of another registry", "secret", func([]byte) []byte {
 			text, err := os.ReadFile(filepath.Join(other, "secret"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return text
 		}, "the secret is another"},
-		{"with the assets of another registry", "assets.db", func([]byte) []byte {
+		{"assets.db is of another registry", "assets.db", func([]byte) []byte {
 			text, err := os.ReadFile(filepath.Join(other, "assets.db"))
 			if err != nil {
 				t.Fatal(err)
@@ -119,7 +123,7 @@ func TestLostDataIsRefused(t *testing.T) {
 			damaged := copyOf(t, dir, c.file, c.change)
 			isRefused(t, damaged, c.says)
 			if code, says := check(t, damaged); code != 1 || !strings.Contains(says, c.file+": ") {
-				t.Errorf("check: got %d and %s, want 1 and the file", code, says)
+				t.Errorf("check: got %d and %s, want 1 and the name of the file", code, says)
 			}
 		})
 	}
@@ -128,30 +132,32 @@ func TestLostDataIsRefused(t *testing.T) {
 	}
 }
 
-func TestCheckKeepsOutOfARunningRegistry(t *testing.T) {
+func TestCheckRefusesARunningRegistry(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	standalone(t, addr, dir, &processes.Output{})
 	if code, says := check(t, dir); code != 2 || !strings.Contains(says, "stop the registry") {
-		t.Errorf("got %d and %s, want 2 and to be told to stop the registry", code, says)
+		t.Errorf("got %d and %s, want 2 and the advice to stop the registry", code, says)
 	}
 }
 
-// damages are what is done to a page: all that bbolt reads of its structure,
-// and its data.
-var damages = map[string]func(page []byte){
-	"zeroed":              func(p []byte) { clear(p) },
-	"another page's id":   func(p []byte) { p[0] ^= 0xff },
-	"another kind":        func(p []byte) { p[8] ^= 0x03 },
-	"too many elements":   func(p []byte) { p[11] = 0xff },
-	"a far overflow":      func(p []byte) { p[14] = 0xff },
-	"an element far away": func(p []byte) { p[16+7] ^= 0xff },
-	"a child far away":    func(p []byte) { p[16+13] ^= 0xff },
-	"data":                func(p []byte) { p[len(p)-20] ^= 0xff; p[len(p)/2] ^= 0xff },
+// damages are changes of a page: of each field of bbolt's page header and elements,
+// and of the data.
+var damages = []struct {
+	name string
+	do   func(page []byte)
+}{
+	{"zeroed", func(p []byte) { clear(p) }},
+	{"another page's id", func(p []byte) { p[0] ^= 0xff }},
+	{"another kind", func(p []byte) { p[8] ^= 0x03 }},
+	{"too many elements", func(p []byte) { p[11] = 0xff }},
+	{"a far overflow", func(p []byte) { p[14] = 0xff }},
+	{"an element far away", func(p []byte) { p[16+7] ^= 0xff }},
+	{"a child far away", func(p []byte) { p[16+13] ^= 0xff }},
+	{"data", func(p []byte) { p[len(p)-20] ^= 0xff; p[len(p)/2] ^= 0xff }},
 }
 
-// TestDamagedDataNeverCrashes damages pages of each kind. The registry refuses
-// to start, or serves without a crash, and does not say that it is well once a
-// request has failed.
+// TestDamagedDataNeverCrashes damages pages of each kind. The registry must refuse
+// to start or serve without a crash. Once a request has failed, its health is 503.
 func TestDamagedDataNeverCrashes(t *testing.T) {
 	dir, ids := served(t)
 	page := os.Getpagesize()
@@ -167,25 +173,25 @@ func TestDamagedDataNeverCrashes(t *testing.T) {
 			if kind == 2 { // a leaf
 				limit = 4
 			}
-			if !slices.Contains([]uint16{1, 2, 4, 16}, kind) { // the rest of a page that flows over
+			if !slices.Contains([]uint16{1, 2, 4, 16}, kind) { // the data of an overflow page
 				continue
 			}
 			if kinds[kind]++; kinds[kind] > limit {
 				continue
 			}
-			for damage, do := range damages {
-				t.Run(fmt.Sprintf("%s, page %d of kind %d, %s", name, at/page, kind, damage), func(t *testing.T) {
-					serveDamaged(t, copyOf(t, dir, name, func(b []byte) []byte { do(b[at : at+page]); return b }), ids)
+			for _, damage := range damages {
+				t.Run(fmt.Sprintf("%s, page %d of kind %d, %s", name, at/page, kind, damage.name), func(t *testing.T) {
+					serveDamaged(t, copyOf(t, dir, name, func(b []byte) []byte { damage.do(b[at : at+page]); return b }), ids)
 				})
 			}
 		}
 		if len(kinds) < 4 {
-			t.Errorf("%s has pages of kinds %v, want all four", name, kinds)
+			t.Errorf("%s: got pages of the kinds %v, want all four", name, kinds)
 		}
 	}
 }
 
-// answers waits until a registry that listens answers, or says why it does not.
+// answers waits until the registry answers (true) or prints why it stops (false).
 func answers(t *testing.T, a api, output *processes.Output) bool {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -197,10 +203,11 @@ func answers(t *testing.T, a api, output *processes.Output) bool {
 			return false
 		}
 	}
-	t.Fatalf("it neither answers nor ends; it printed %s", output)
+	t.Fatalf("got neither an answer nor an end within 20 s; the output is %s", output)
 	return false
 }
 
+// serveDamaged starts the registry on damaged data, and reads and writes assets.
 func serveDamaged(t *testing.T, dir string, ids []string) {
 	t.Helper()
 	addr, output := freeAddr(t), &processes.Output{}
@@ -217,7 +224,7 @@ func serveDamaged(t *testing.T, dir string, ids []string) {
 	for _, id := range ids {
 		switch got := a.do(t, call{method: "GET", path: "/assets/" + id}); {
 		case got.status == 500:
-			t.Errorf("got %d %s, want no 500", got.status, got.text)
+			t.Errorf("got %d %s, want another status than 500", got.status, got.text)
 		case got.status == 503:
 			failed++
 		}
@@ -230,12 +237,12 @@ func serveDamaged(t *testing.T, dir string, ids []string) {
 		failed++
 	}
 	if health := a.do(t, call{method: "GET", path: "/api/2.5/health"}); failed > 0 && health.status != 503 {
-		t.Errorf("%d requests have failed, and health is %d %s", failed, health.status, health.text)
+		t.Errorf("got health %d %s after %d failed requests, want 503", health.status, health.text, failed)
 	}
 	if err := registry.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if got := output.String(); strings.Contains(got, "goroutine ") || strings.Contains(got, "SIG") {
-		t.Errorf("it has crashed: %s", got)
+		t.Errorf("got a crash, want none: %s", got)
 	}
 }

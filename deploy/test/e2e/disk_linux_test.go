@@ -12,21 +12,21 @@ import (
 	"asset-registry/shared/disktest"
 )
 
-// probes are the questions whether changes can be stored.
+// probes are the paths that tell whether the registry can store changes.
 var probes = []string{"/api/2.5/health", "/readyz"}
 
-// isSick checks that the registry says that it takes no changes, and why.
+// isSick checks that each probe answers 503 with Retry-After and the reason why.
 func isSick(t *testing.T, a api, why string) {
 	t.Helper()
 	for _, path := range probes {
 		got := a.do(t, call{method: "GET", path: path}).must(t, 503)
 		if got.header.Get("Retry-After") == "" || !strings.Contains(got.text, why) {
-			t.Errorf("%s: got %s, want it to say %q and when to come again", path, got.text, why)
+			t.Errorf("%s: got %s, want %q and Retry-After", path, got.text, why)
 		}
 	}
 }
 
-// recovers waits until the registry says that it takes changes.
+// recovers waits up to 20 s until each probe answers 200.
 func recovers(t *testing.T, a api) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -41,12 +41,14 @@ func recovers(t *testing.T, a api) {
 		case well == len(probes):
 			return
 		case time.Now().After(end):
-			t.Fatalf("%d of %d probes say that changes can be stored, want all", well, len(probes))
+			t.Fatalf("got 200 from %d of %d probes after 20 s, want all", well, len(probes))
 		}
 	}
 }
 
-func TestFullDisk(t *testing.T) {
+// TestAFullDiskRefusesWritesUntilThereIsRoom fills the disk twice, and crashes once.
+// Every acknowledged asset must survive.
+func TestAFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	dir := disktest.New(t, 24)
 	addr, output := freeAddr(t), &processes.Output{}
 	a := api{"http://" + addr, "2.5"}
@@ -91,11 +93,12 @@ func TestFullDisk(t *testing.T) {
 		a.read(t, id).must(t, 200)
 	}
 	if strings.Contains(output.String(), "goroutine ") {
-		t.Errorf("there is a stack trace in the log: %s", output)
+		t.Errorf("got a stack trace in the log, want none: %s", output)
 	}
 }
 
-func TestFullDiskOfTokensAlone(t *testing.T) {
+// TestAFullDiskUnderTokensStopsOwnersOnly puts tokens.db alone on a full disk.
+func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
 	small, dir := disktest.New(t, 24), filepath.Join(t.TempDir(), "data")
 	addr := freeAddr(t)
 	a := api{"http://" + addr, "2.5"}
@@ -108,7 +111,7 @@ func TestFullDiskOfTokensAlone(t *testing.T) {
 		os.Symlink(moved, tokens)); err != nil {
 		t.Fatal(err)
 	}
-	free := disktest.Fill(t, small) // before the registry sets room aside
+	free := disktest.Fill(t, small) // before the registry reserves room for itself
 	registry, err := processes.StartAny(t.Context(), addr, &processes.Output{}, filepath.Join(bin, "registry"),
 		"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir)
 	if err != nil {
@@ -116,7 +119,7 @@ func TestFullDiskOfTokensAlone(t *testing.T) {
 	}
 	t.Cleanup(func() { registry.Kill() })
 	var c created
-	for refused := false; !refused; { // a change of an asset that tokens.db does not know writes there
+	for refused := false; !refused; { // the first change of an asset writes to tokens.db
 		c = a.create(t, validAsset())
 		got := a.patch(t, c, fields{"description": "зміна"})
 		if refused = got.status != 200; refused {

@@ -1,80 +1,85 @@
-// Package e2e walks through what the registry promises its users, over HTTP,
-// against any registry that has the sandbox keys and no rate limits. It knows
-// the interface document and the contract, and nothing of the code.
+// Package e2e tests over HTTP the behaviour that docs/contract.md promises.
+// Run tests any registry that has the sandbox keys and no rate limits.
+// The scenarios import no code of the services.
 package e2e
 
 import (
 	"testing"
 )
 
+// scenario is one promise of the contract and the test of it.
+type scenario struct {
+	name string
+	run  func(*testing.T, api)
+}
+
+// inEveryVersion are the scenarios that hold in each version of the API.
+var inEveryVersion = []scenario{
+	{"a created asset has the sent and the generated fields", testCreate},
+	{"anybody reads an asset", testRead},
+	{"the owner changes an asset", testChange},
+	{"the versions differ only where the contract says so", testVersions},
+	{"a client follows the feed", testFeed},
+	{"parts have addresses of their own", testParts},
+	{"an asset goes from draft to sold", testSold},
+	{"an asset goes from draft to deleted", testDeleted},
+	{"an unchanged resource is answered with 304", testConditionalReads},
+	{"a write with a stale ETag is refused", testConditionalWrites},
+	{"a repeated creation returns the same asset", testRepeatedCreation},
+	{"every change is a revision", testRevisions},
+}
+
+// inVersion25 are the scenarios that one version is enough for.
+var inVersion25 = []scenario{
+	{"decimals keep every digit", testDecimals},
+	{"text keeps every character", testText},
+	{"times are exact", testTimes},
+	{"every bad field is named", testBadFields},
+	{"bad bodies are refused", testBadBodies},
+	{"bad queries are refused", testBadQueries},
+	{"refused requests change nothing", testNothingChanges},
+	{"API keys are checked", testKeys},
+	{"owner tokens are checked", testTokens},
+	{"checks run in the order of the contract", testOrder},
+	{"unknown paths and methods are refused", testUnknown},
+	{"accreditation and test mode limit creation", testAccreditation},
+	{"refusals say how to correct the request", testReasons},
+	{"a test-only key changes no real asset", testTestOnly},
+	{"identifiers and coordinates keep their form", testAsSent},
+	{"states change only as the contract allows", testStates},
+	{"pretty and JSONP answers have their form", testPresentation},
+	{"pages keep their limits and link to each other", testPages},
+	{"a descending listing links to later changes", testDescending},
+	{"real and test assets are listed apart", testModes},
+	{"listings show the requested fields", testListingFields},
+	{"fifty concurrent changes of one asset all survive", testConcurrentChanges},
+	{"a follower misses nothing under load", testFeedUnderLoad},
+	{"PUT replaces an asset", testReplace},
+	{"bad changes of parts are refused", testPartRefusals},
+	{"other methods and paths of parts are refused", testPartPaths},
+	{"documents have versions", testDocuments},
+	{"thirty concurrent new parts all survive", testConcurrentParts},
+	{"internal headers of a client are ignored", testClaims},
+	{"random requests break nothing", testRandomCalls},
+	{"an asset changes its owner", testTransfer},
+	{"the third owner sells an asset", testSecondBroker},
+	{"one of many concurrent transfers wins", testTransferRaces},
+	{"the server cookie pins a client to its data", testCluster},
+	{"one of fifty writes with the same ETag wins", testConditionalRace},
+	{"twenty concurrent repeats create one asset", testRepeatsAtOnce},
+}
+
 // Run runs every scenario against the registry at base ("http://host:port").
-// The scenarios do not mind what else is in the registry or goes on there.
+// Other assets and other clients do not disturb the scenarios.
 func Run(t *testing.T, base string) {
 	for _, version := range []string{"2.4", "2.5", "0"} {
-		t.Run("version "+version, func(t *testing.T) {
-			a := api{base, version}
-			for _, c := range []struct {
-				name     string
-				scenario func(*testing.T, api)
-			}{
-				{"a new asset is what was sent and what the service adds", testCreate},
-				{"anybody reads an asset", testRead},
-				{"the owner changes an asset", testChange},
-				{"the versions differ as they should", testVersions},
-				{"the feed is followed", testFeed},
-				{"parts are resources", testParts},
-				{"an asset is sold", testSold},
-				{"an asset is deleted", testDeleted},
-				{"what a reader has is not sent again", testConditionalReads},
-				{"what has changed since is not changed", testConditionalWrites},
-				{"a creation is repeated", testRepeatedCreation},
-				{"every change is kept", testRevisions},
-			} {
-				t.Run(c.name, func(t *testing.T) { c.scenario(t, a) })
-			}
-		})
+		t.Run("version "+version, func(t *testing.T) { runAll(t, api{base, version}, inEveryVersion) })
 	}
-	a := api{base, "2.5"}
-	for _, try := range []struct {
-		name     string
-		scenario func(*testing.T, api)
-	}{
-		{"decimals come back to the digit", testDecimals},
-		{"text comes back to the character", testText},
-		{"times are exact", testTimes},
-		{"bad fields are all told", testBadFields},
-		{"bad bodies are refused", testBadBodies},
-		{"bad queries are refused", testBadQueries},
-		{"bad requests change nothing", testNothingChanges},
-		{"keys are checked", testKeys},
-		{"owner tokens are checked", testTokens},
-		{"checks come in the contract's order", testOrder},
-		{"unknown paths and methods are told", testUnknown},
-		{"accreditation and test mode", testAccreditation},
-		{"refusals say what to do", testReasons},
-		{"a test-only key changes no real asset", testTestOnly},
-		{"ids and places come back as sent", testAsSent},
-		{"states change as they may", testStates},
-		{"answers look as asked", testPresentation},
-		{"pages have bounds and pointers", testPages},
-		{"a descending start turns forward", testDescending},
-		{"modes are apart", testModes},
-		{"listings show the fields asked for", testListingFields},
-		{"fifty at once change one asset", testConcurrentChanges},
-		{"following loses nothing under load", testFeedUnderLoad},
-		{"a replaced asset is what was sent", testReplace},
-		{"changes of parts are refused", testPartRefusals},
-		{"documents have versions", testDocuments},
-		{"thirty at once add parts", testConcurrentParts},
-		{"what the outside claims is not believed", testClaims},
-		{"no calls at random break anything", testRandomCalls},
-		{"an asset changes hands", testTransfer},
-		{"an asset is sold by its third owner", testSecondBroker},
-		{"many race for an asset", testTransferRaces},
-		{"a client keeps to its server", testCluster},
-		{"of fifty who saw the same one wins", testConditionalRace},
-		{"twenty at once repeat one creation", testRepeatsAtOnce},
-	} {
-		t.Run(try.name, func(t *testing.T) { try.scenario(t, a) })
+	runAll(t, api{base, "2.5"}, inVersion25)
+}
+
+func runAll(t *testing.T, a api, scenarios []scenario) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) { s.run(t, a) })
 	}
 }

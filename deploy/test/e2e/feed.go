@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// entry is a listing entry.
+// entry is one entry of a listing.
 type entry struct{ id, modified string }
 
-// page is an answer to a listing.
+// page is the answer to a listing.
 type page struct {
 	answer
 	entries    []entry
 	next, prev map[string]any
 }
 
-// page follows a path of a page pointer, or asks for a listing of the version.
+// page gets a listing. path is the path of a next_page or prev_page, or a query.
 func (a api) page(t *testing.T, path string) page {
 	t.Helper()
 	if path == "" || path[0] == '?' {
@@ -33,17 +33,19 @@ func (a api) page(t *testing.T, path string) page {
 		p.entries = append(p.entries, entry{text(object(e)["id"]), text(object(e)["dateModified"])})
 	}
 	if p.next == nil {
-		t.Fatalf("%s: no next_page: %s", path, got.text)
+		t.Fatalf("%s: got %s, want a next_page", path, got.text)
 	}
 	return p
 }
 
-// now returns the feed's end, from where a scenario sees its own changes.
+// now returns an offset at the end of the feed. Later changes are listed after it.
 func (a api) now(t *testing.T) string {
 	t.Helper()
 	return text(a.publish(t, validAsset()).data()["dateModified"])
 }
 
+// testFeed lists new, changed and published assets by offset, as one page and page
+// by page (docs/contract.md, "Feed").
 func testFeed(t *testing.T, a api) {
 	start := a.now(t)
 	first, second := a.publish(t, validAsset()), a.publish(t, validAsset())
@@ -52,18 +54,13 @@ func testFeed(t *testing.T, a api) {
 	want := []entry{{second.id, text(second.data()["dateModified"])}, {first.id, text(moved.data()["dateModified"])}}
 
 	p := a.page(t, "?limit=1000&offset="+url.QueryEscape(start))
-	if mine := only(p.entries, first.id, second.id, draft.id); !slices.Equal(mine, want) {
-		t.Errorf("got %v, want %v", mine, want)
-	}
+	same(t, "entries of one page", only(p.entries, first.id, second.id, draft.id), want)
 	if len(object(list(p.json["data"])[0])) != 2 {
-		t.Errorf("an entry has more than it should: %v", list(p.json["data"])[0])
+		t.Errorf("got the entry %v, want id and dateModified alone", list(p.json["data"])[0])
 	}
 	last := p.entries[len(p.entries)-1]
 	path := "/api/" + a.current() + "/assets?limit=1000&offset=" + url.QueryEscape(last.modified)
-	if p.next["offset"] != last.modified || p.next["path"] != path || p.next["uri"] != a.base+path || len(p.next) != 3 {
-		t.Errorf("next_page is %v, want %s", p.next, path)
-	}
-	// What follows says where to go on, page after page, one at a time.
+	equal(t, "next_page", p.next, map[string]any{"offset": last.modified, "path": path, "uri": a.base + path})
 	var seen []entry
 	for next := "?limit=1&offset=" + url.QueryEscape(start); ; {
 		p := a.page(t, next)
@@ -73,9 +70,7 @@ func testFeed(t *testing.T, a api) {
 		seen = append(seen, p.entries...)
 		next = text(p.next["path"])
 	}
-	if mine := only(seen, first.id, second.id, draft.id); !slices.Equal(mine, want) {
-		t.Errorf("page by page got %v, want %v", mine, want)
-	}
+	same(t, "entries page by page", only(seen, first.id, second.id, draft.id), want)
 	published := a.patch(t, draft, fields{"status": "pending"}).must(t, 200)
 	after := a.page(t, "?limit=1000&offset="+url.QueryEscape(want[1].modified))
 	if mine := only(after.entries, first.id, second.id, draft.id); !slices.Equal(mine,
@@ -85,6 +80,15 @@ func testFeed(t *testing.T, a api) {
 	a.do(t, call{method: "HEAD", path: "/assets"}).must(t, 200)
 }
 
+// same compares entries; nil equals an empty slice.
+func same(t *testing.T, what string, got, want []entry) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// only returns the entries of the assets with the given ids.
 func only(entries []entry, ids ...string) []entry {
 	var kept []entry
 	for _, e := range entries {
@@ -95,38 +99,41 @@ func only(entries []entry, ids ...string) []entry {
 	return kept
 }
 
+// testPages checks the order and size of pages, their links, and all forms of an
+// offset (docs/contract.md, "Pages" and "Offsets").
 func testPages(t *testing.T, a api) {
 	for range 3 {
 		a.publish(t, validAsset())
 	}
 	p := a.page(t, "")
 	if len(p.entries) > 100 || p.prev != nil {
-		t.Errorf("the first page has %d entries and prev_page %v", len(p.entries), p.prev)
+		t.Errorf("got %d entries and prev_page %v on the first page, want at most 100 and none", len(p.entries), p.prev)
 	}
 	if !slices.IsSortedFunc(p.entries, func(x, y entry) int { return strings.Compare(x.modified, y.modified) }) {
-		t.Error("the page is out of order")
+		t.Errorf("got %v, want it in the order of dateModified", p.entries)
 	}
 	p = a.page(t, "?limit=2&mode=_all_&feed=changes&opt_fields=status&opt_pretty=1&colour=blue")
 	next := text(p.next["path"])
 	for _, kept := range []string{"limit=2", "mode=_all_", "feed=changes", "opt_fields=status",
 		"offset=" + url.QueryEscape(p.entries[1].modified)} {
 		if !strings.Contains(next, kept) {
-			t.Errorf("next_page.path %s has lost %s", next, kept)
+			t.Errorf("got next_page.path %s, want %s in it", next, kept)
 		}
 	}
 	if len(p.entries) != 2 || strings.Contains(next, "opt_pretty") || strings.Contains(next, "descending") {
-		t.Errorf("%d entries, next_page.path %s", len(p.entries), next)
+		t.Errorf("got %d entries and next_page.path %s, want 2 and no opt_pretty or descending", len(p.entries), next)
 	}
 	p = a.page(t, next)
 	if !strings.Contains(text(p.prev["path"]), "descending=1") || p.prev["offset"] != p.entries[0].modified {
-		t.Errorf("prev_page of a page after an offset is %v", p.prev)
+		t.Errorf("got prev_page %v, want descending from %s", p.prev, p.entries[0].modified)
 	}
-	// An empty page keeps its offset, however it was written.
+	// An empty page keeps its offset in the form that the client sent.
 	for _, offset := range []string{"9998-01-01T00:00:00.000000+00:00", "9998-01-01T00:00:00",
 		"9998-01-01T02:00:00+02:00", "9998-01-01 00:00:00Z"} {
 		p := a.page(t, "?offset="+url.QueryEscape(offset))
 		if len(p.entries) != 0 || p.next["offset"] != offset || p.prev["offset"] != offset {
-			t.Errorf("at %s: %v, next_page %v", offset, p.entries, p.next)
+			t.Errorf("offset %s: got %v, next_page %v and prev_page %v, want no entries and this offset in both", offset,
+				p.entries, p.next, p.prev)
 		}
 	}
 	start := a.now(t)
@@ -134,19 +141,21 @@ func testPages(t *testing.T, a api) {
 	for _, offset := range []string{url.QueryEscape(start), start, strings.Replace(start, "+00:00", "Z", 1),
 		strings.TrimSuffix(start, "+00:00"), strings.Replace(start, "+", "%20", 1)} {
 		if p := a.page(t, "?limit=1000&offset="+offset); len(only(p.entries, c.id)) != 1 {
-			t.Errorf("offset %s does not show what came after it", offset)
+			t.Errorf("offset %s: got no %s, want it on the page", offset, c.id)
 		}
 	}
 	if p := a.page(t, "?offset=&limit=&descending=&mode=&opt_fields="); len(p.entries) == 0 || p.prev != nil {
-		t.Errorf("empty parameters are not absent: %v", p.next)
+		t.Errorf("got next_page %v for empty parameters, want the first page", p.next)
 	}
 }
 
+// testDescending starts at the newest entry. prev_page leads to later changes,
+// next_page to earlier ones.
 func testDescending(t *testing.T, a api) {
 	first, second := a.publish(t, validAsset()), a.publish(t, validAsset())
 	p := a.page(t, "?descending=1&limit=1")
 	if !strings.Contains(text(p.next["path"]), "descending=1") || strings.Contains(text(p.prev["path"]), "descending") {
-		t.Fatalf("next_page %v, prev_page %v", p.next, p.prev)
+		t.Fatalf("got next_page %v and prev_page %v, want descending in the first alone", p.next, p.prev)
 	}
 	third := a.publish(t, validAsset())
 	for forward := text(p.prev["path"]); ; {
@@ -155,7 +164,7 @@ func testDescending(t *testing.T, a api) {
 			break
 		}
 		if len(page.entries) == 0 {
-			t.Fatal("forward from the newest, a later change does not come")
+			t.Fatalf("got an empty page before %s, want this later change", third.id)
 		}
 		forward = text(page.next["path"])
 	}
@@ -163,20 +172,21 @@ func testDescending(t *testing.T, a api) {
 	for next := text(p.next["path"]); len(only(seen, first.id)) == 0; {
 		p := a.page(t, next)
 		if len(p.entries) == 0 {
-			t.Fatal("the way back ends before it has shown all")
+			t.Fatalf("got an empty page before %s, want this earlier change", first.id)
 		}
 		seen, next = append(seen, p.entries...), text(p.next["path"])
 	}
 	all := append(only(p.entries, second.id), only(seen, second.id)...)
 	if len(all) != 1 {
-		t.Errorf("the second asset was seen %d times on the way back", len(all))
+		t.Errorf("got the second asset %d times, want once", len(all))
 	}
 	if empty := a.page(t, "?descending=1&offset=1990-01-01"); len(empty.entries) != 0 ||
 		empty.prev["offset"] != "1990-01-01" || empty.next["offset"] != "1990-01-01" {
-		t.Errorf("before the beginning: %v", empty.json)
+		t.Errorf("got %v before the first entry, want an empty page with this offset", empty.json)
 	}
 }
 
+// testModes lists real assets, test assets, and both.
 func testModes(t *testing.T, a api) {
 	start := url.QueryEscape(a.now(t))
 	real, test := a.publish(t, validAsset()), a.publish(t, validAsset().set("mode", "test"))
@@ -204,14 +214,16 @@ func testListingFields(t *testing.T, a api) {
 		o := object(e)
 		if o["id"] == c.id && (o["status"] != "pending" || o["title"] != validAsset()["title"] ||
 			o["assetID"] != c.data()["assetID"] || len(list(o["items"])) != 1 || len(o) != 6) {
-			t.Errorf("got %v", o)
+			t.Errorf("got the entry %v, want id, dateModified, status, assetID, title and items", o)
 		}
 	}
 	if len(only(p.entries, c.id)) != 1 {
-		t.Errorf("the asset is not listed: %v", p.entries)
+		t.Errorf("got %v, want %s in it", p.entries, c.id)
 	}
 }
 
+// testFeedUnderLoad has followers read the feed while writers change assets. Each
+// follower must see the last acknowledged change of each asset.
 func testFeedUnderLoad(t *testing.T, a api) {
 	const writers, changes = 8, 60
 	start := a.now(t)
@@ -220,36 +232,13 @@ func testFeedUnderLoad(t *testing.T, a api) {
 	var clock clock
 	var writing, following sync.WaitGroup
 	for range writers {
-		writing.Go(func() {
-			var mine []created
-			for i := range changes {
-				before := clock.newest()
-				var c created
-				if i%3 == 0 {
-					c = a.publish(t, validAsset())
-					mine = append(mine, c)
-				} else {
-					c = mine[rand.IntN(len(mine))]
-					c.answer = a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
-				}
-				modified := text(c.data()["dateModified"])
-				if modified <= before {
-					t.Errorf("a change stands at %s, though one at %s was acknowledged before it was asked for",
-						modified, before)
-				}
-				clock.raise(modified)
-				final.Store(c.id, modified)
-			}
-		})
+		writing.Go(func() { clock.write(t, a, changes, &final) })
 	}
-	var mu sync.Mutex
-	var followers []*follower
-	for i := range 4 {
+	followers := make([]*follower, 4)
+	for i := range followers {
 		following.Go(func() {
 			f := newFollower(a, i%2 == 1, start)
-			mu.Lock()
-			followers = append(followers, f)
-			mu.Unlock()
+			followers[i] = f
 			for last := false; !last; {
 				last = done.Load()
 				f.catchUp(t)
@@ -263,14 +252,37 @@ func testFeedUnderLoad(t *testing.T, a api) {
 		f.check(t, fmt.Sprint("follower ", i))
 		final.Range(func(id, modified any) bool {
 			if !f.seen[entry{id.(string), modified.(string)}] {
-				t.Errorf("follower %d has not seen %v of %v", i, id, modified)
+				t.Errorf("follower %d: got no %v of %v, want it seen", i, id, modified)
 			}
 			return true
 		})
 	}
 }
 
-// clock knows the newest dateModified that was acknowledged to anybody.
+// write creates and changes assets, and keeps the last dateModified of each in
+// final. Each change must be later than all that were acknowledged before it began.
+func (c *clock) write(t *testing.T, a api, changes int, final *sync.Map) {
+	var mine []created
+	for i := range changes {
+		before := c.newest()
+		var asset created
+		if i%3 == 0 {
+			asset = a.publish(t, validAsset())
+			mine = append(mine, asset)
+		} else {
+			asset = mine[rand.IntN(len(mine))]
+			asset.answer = a.patch(t, asset, fields{"description": fmt.Sprint("change ", i)}).must(t, 200)
+		}
+		modified := text(asset.data()["dateModified"])
+		if modified <= before {
+			t.Errorf("got dateModified %s, want it after %s, acknowledged before the request", modified, before)
+		}
+		c.raise(modified)
+		final.Store(asset.id, modified)
+	}
+}
+
+// clock keeps the newest dateModified of all answers.
 type clock struct {
 	mu   sync.Mutex
 	last string
@@ -288,17 +300,17 @@ func (c *clock) raise(modified string) {
 	c.last = max(c.last, modified)
 }
 
-// follower is a synchroniser that remembers all it was shown.
+// follower is a synchroniser that remembers all entries.
 type follower struct {
 	api
-	next string // path of the next page
-	from string // offset that it began at
+	next string // path of the next page; "" before the first descending page
+	from string // offset at which it started
 	seen map[entry]bool
-	past string // path of the next page into the past; "" when there is nothing to fetch there
+	past string // path of the next descending page; "" once all earlier entries are known
 }
 
-// newFollower returns a follower that begins at an offset, or with descending
-// at the newest, as synchronisers do.
+// newFollower returns a follower that starts at an offset. A descending one starts
+// at the newest entry and reads back to the offset, as synchronisers do.
 func newFollower(a api, descending bool, offset string) *follower {
 	f := &follower{api: a, from: offset, seen: map[entry]bool{},
 		next: fmt.Sprintf("?mode=_all_&limit=%d&offset=%s", 1+rand.IntN(40), url.QueryEscape(offset))}
@@ -308,10 +320,10 @@ func newFollower(a api, descending bool, offset string) *follower {
 	return f
 }
 
-// catchUp follows until there is nothing more.
+// catchUp reads pages until one is empty.
 func (f *follower) catchUp(t *testing.T) {
 	t.Helper()
-	for f.past != "" { // the past first: nothing comes into it any more
+	for f.past != "" { // earlier entries first: no new ones appear among them
 		p := f.page(t, f.past)
 		if f.next == "" {
 			f.next = text(p.prev["path"])
@@ -332,20 +344,19 @@ func (f *follower) catchUp(t *testing.T) {
 	}
 }
 
-// keep remembers what it was shown, which is nothing twice.
+// keep remembers entries. An entry that comes twice is an error.
 func (f *follower) keep(t *testing.T, entries []entry) {
 	t.Helper()
 	for _, e := range entries {
 		if f.seen[e] {
-			t.Errorf("%v was shown twice", e)
+			t.Errorf("got %v twice, want each entry once", e)
 		}
 		f.seen[e] = true
 	}
 }
 
-// check reads the feed anew: each asset stands in it once, each at a place of
-// its own, and the follower must have seen all of it that lies behind where it
-// has got to.
+// check reads the feed again from the start. Each asset has one entry, and each
+// entry a dateModified of its own. The follower has seen every entry up to its offset.
 func (f *follower) check(t *testing.T, name string) {
 	t.Helper()
 	reached, err := url.ParseQuery(f.next[strings.IndexByte(f.next, '?')+1:])
@@ -361,14 +372,14 @@ func (f *follower) check(t *testing.T, name string) {
 		}
 		for _, e := range p.entries {
 			if ids[e.id] {
-				t.Errorf("%s stands twice in the feed", e.id)
+				t.Errorf("got two entries of %s, want one", e.id)
 			}
 			if e.modified <= last {
-				t.Errorf("%v comes after %s", e, last)
+				t.Errorf("got %v after %s, want a later dateModified", e, last)
 			}
 			ids[e.id], last = true, e.modified
 			if e.modified <= offset && !f.seen[e] {
-				t.Errorf("%s: %v came up behind %s", name, e, offset)
+				t.Errorf("%s at %s: got %v unseen, want every entry up to the offset seen", name, offset, e)
 			}
 		}
 		next = text(p.next["path"])

@@ -10,8 +10,8 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// TestKillDuringHandover kills the registry while an asset changes hands. The
-// same request, repeated, brings that to its end, wherever it was.
+// TestKillDuringHandover kills the registry while an asset changes its owner. The
+// same request after the restart completes the change from any point.
 func TestKillDuringHandover(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
@@ -25,7 +25,7 @@ func TestKillDuringHandover(t *testing.T) {
 			answered <- sendAs(a, "broker3", "POST", "/api/2.5/assets/"+c.id+"/ownership",
 				data(fields{"id": made.id, "transfer": token}))
 		}()
-		time.Sleep(rand.N(12 * time.Millisecond)) // the moment of the crash is what is random here
+		time.Sleep(rand.N(12 * time.Millisecond)) // a random moment of the crash
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -41,5 +41,5 @@ func TestKillDuringHandover(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d of 10 were answered before the crash", done)
+	t.Logf("%d of 10 requests had an answer before the crash", done)
 }

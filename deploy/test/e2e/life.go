@@ -6,99 +6,136 @@ import (
 	"testing"
 )
 
-// move takes an asset to another state.
+// move sends a change of an asset's state.
 func (a api) move(t *testing.T, key string, c created, status string) answer {
 	t.Helper()
 	return a.as(t, key, c, "PATCH", "/assets/"+c.id, fields{"status": status})
 }
 
-// testSold walks an asset from its draft to its sale: with a first attempt
-// that is sent back twice, and everybody trying what is not theirs to do.
+// sale is an asset on its way from draft to complete.
+type sale struct {
+	api
+	asset   created
+	start   string // of the rectification period
+	process string // path of its related process
+}
+
+// testSold takes an asset from draft to complete. The concierge sends it back
+// once from verification, the administrator once from active. In each state the
+// other roles try the steps that are not theirs (docs/contract.md, "States").
 func testSold(t *testing.T, a api) {
-	stranger := "broker3"
-	c := a.create(t, validAsset().without("items").without("decisions"))
-	refused := func(status string, keys ...string) {
-		t.Helper()
-		for _, key := range keys {
-			if got := a.move(t, key, c, status); got.status != 403 || got.json["status"] != "error" {
-				t.Errorf("%s takes it to %s: answered %d %s", key, status, got.status, got.text)
-			}
+	s := &sale{api: a, asset: a.create(t, validAsset().without("items").without("decisions"))}
+	s.publish(t)
+	s.complete(t)
+	s.verify(t)
+	s.approve(t)
+	s.sendBack(t)
+	sold := s.move(t, "concierge", s.asset, "complete").must(t, 200).data()
+	s.settled(t, s.asset, sold)
+	s.removeProcess(t, sold)
+}
+
+// refuses checks that none of the keys can move the asset to a state.
+func (s *sale) refuses(t *testing.T, status string, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		if got := s.move(t, key, s.asset, status); got.status != 403 || got.json["status"] != "error" {
+			t.Errorf("%s moves it to %s: got %d %s, want 403", key, status, got.status, got.text)
 		}
-	}
-	period := func(d map[string]any) (start, end string) {
-		return text(at(d, "rectificationPeriod.startDate")), text(at(d, "rectificationPeriod.endDate"))
-	}
-
-	// Draft: it takes an item and a decision to publish it.
-	a.move(t, "broker", c, "pending").fails(t, 400, "body/data")
-	a.add(t, "broker", c, "items", object(at(map[string]any(validAsset()), "items.0")))
-	a.move(t, "broker", c, "pending").fails(t, 400, "body/data")
-	a.add(t, "broker", c, "decisions", fields{"decisionDate": "2026-11-21", "decisionID": "1"})
-	refused("deleted", "broker", "concierge", "administrator", stranger)
-	refused("pending", "concierge", stranger)
-	d := a.move(t, "broker", c, "pending").must(t, 200).data()
-	published, end := period(d)
-	if a.version != "2.4" && (published != d["date"] || end != "") {
-		t.Errorf("published: %v", d)
-	}
-
-	// Pending: it is the owner's to complete, and the concierge's to verify.
-	item, _ := a.add(t, "broker", c, "items", object(at(map[string]any(validAsset()), "items.0")))
-	a.as(t, "broker", c, "PATCH", item, fields{"quantity": 7}).must(t, 200)
-	a.add(t, "broker", c, "documents", validDocument())
-	refused("draft", "broker", "concierge", "administrator")
-	refused("verification", "broker", stranger)
-	refused("active", "broker", "concierge", "administrator")
-	a.move(t, "concierge", c, "verification").must(t, 200)
-
-	// Verification: the owner has no say any more.
-	refused("pending", "broker", stranger)
-	for _, try := range []struct {
-		kind string
-		sent any
-	}{{"items", object(at(map[string]any(validAsset()), "items.0"))},
-		{"decisions", fields{"decisionDate": "2026-11-21", "decisionID": "2"}}, {"documents", validDocument()}} {
-		a.as(t, "broker", c, "POST", c.of(try.kind), try.sent).fails(t, 403, "body/data")
-		a.as(t, "broker", c, "POST", c.of(try.kind), fields{}).must(t, 400)
-	}
-	a.move(t, "concierge", c, "active").fails(t, 400, "body/relatedProcesses")
-	a.move(t, "concierge", c, "pending").must(t, 200)
-	a.as(t, "broker", c, "PATCH", "/assets/"+c.id, fields{"title": "виправлена назва"}).must(t, 200)
-	a.move(t, "concierge", c, "verification").must(t, 200)
-	process, _ := a.add(t, "concierge", c, "related_processes", validProcess().set("type", "auction"))
-	a.move(t, "concierge", c, "active").fails(t, 400, "body/relatedProcesses")
-	a.as(t, "concierge", c, "PATCH", process, fields{"type": "lot"}).must(t, 200)
-	d = a.move(t, "concierge", c, "active").must(t, 200).data()
-	if start, end := period(d); a.version != "2.4" && (start != published || end != d["date"]) {
-		t.Errorf("active: %v", d)
-	}
-
-	// Active: it keeps its lot, and can be sent back once more.
-	a.do(t, call{method: "DELETE", path: process, key: "concierge"}).fails(t, 400, "body/relatedProcesses")
-	refused("complete", "broker", stranger)
-	refused("verification", "broker", "concierge", "administrator")
-	d = a.move(t, "administrator", c, "pending").must(t, 200).data()
-	if start, end := period(d); a.version != "2.4" && (start != published || end != "") ||
-		at(d, "relatedProcesses.0.type") != "lot" {
-		t.Errorf("sent back: %v", d)
-	}
-	a.move(t, "administrator", c, "verification").must(t, 200)
-	a.move(t, "administrator", c, "active").must(t, 200)
-	d = a.move(t, "concierge", c, "complete").must(t, 200).data()
-
-	a.settled(t, c, d)
-	// the concierge's to keep in order for ever
-	got := a.do(t, call{method: "DELETE", path: process, key: "concierge"}).must(t, 200)
-	if data, there := got.json["data"]; !there || data != nil {
-		t.Errorf("removed: %s", got.text)
-	}
-	if after := a.read(t, c.id).data(); after["relatedProcesses"] != nil ||
-		text(after["dateModified"]) <= text(d["dateModified"]) {
-		t.Errorf("after the removal: %v", after)
 	}
 }
 
-// testDeleted walks an asset from its draft to its deletion.
+// checkPeriod compares the rectification period, which 2.4 does not show.
+func (s *sale) checkPeriod(t *testing.T, d map[string]any, start, end string) {
+	t.Helper()
+	gotStart, gotEnd := text(at(d, "rectificationPeriod.startDate")), text(at(d, "rectificationPeriod.endDate"))
+	if s.version != "2.4" && (gotStart != start || gotEnd != end) {
+		t.Errorf("got the rectification period %q to %q, want %q to %q", gotStart, gotEnd, start, end)
+	}
+}
+
+// publish moves the draft to pending, which requires an item and a decision.
+func (s *sale) publish(t *testing.T) {
+	s.move(t, "broker", s.asset, "pending").fails(t, 400, "body/data")
+	s.add(t, "broker", s.asset, "items", validItem())
+	s.move(t, "broker", s.asset, "pending").fails(t, 400, "body/data")
+	s.add(t, "broker", s.asset, "decisions", fields{"decisionDate": "2026-11-21", "decisionID": "1"})
+	s.refuses(t, "deleted", "broker", "concierge", "administrator", "broker3")
+	s.refuses(t, "pending", "concierge", "broker3")
+	d := s.move(t, "broker", s.asset, "pending").must(t, 200).data()
+	s.start = text(at(d, "rectificationPeriod.startDate"))
+	s.checkPeriod(t, d, text(d["date"]), "")
+}
+
+// complete lets the owner change the pending asset, and the concierge take it to
+// verification.
+func (s *sale) complete(t *testing.T) {
+	item, _ := s.add(t, "broker", s.asset, "items", validItem())
+	s.as(t, "broker", s.asset, "PATCH", item, fields{"quantity": 7}).must(t, 200)
+	s.add(t, "broker", s.asset, "documents", validDocument())
+	s.refuses(t, "draft", "broker", "concierge", "administrator")
+	s.refuses(t, "verification", "broker", "broker3")
+	s.refuses(t, "active", "broker", "concierge", "administrator")
+	s.move(t, "concierge", s.asset, "verification").must(t, 200)
+}
+
+// verify checks that the owner cannot change the asset in verification, and that
+// the concierge can send it back.
+func (s *sale) verify(t *testing.T) {
+	s.refuses(t, "pending", "broker", "broker3")
+	for _, part := range []struct {
+		kind string
+		sent any
+	}{
+		{"items", validItem()},
+		{"decisions", fields{"decisionDate": "2026-11-21", "decisionID": "2"}},
+		{"documents", validDocument()},
+	} {
+		s.as(t, "broker", s.asset, "POST", s.asset.of(part.kind), part.sent).fails(t, 403, "body/data")
+		s.as(t, "broker", s.asset, "POST", s.asset.of(part.kind), fields{}).must(t, 400)
+	}
+	s.move(t, "concierge", s.asset, "active").fails(t, 400, "body/relatedProcesses")
+	s.move(t, "concierge", s.asset, "pending").must(t, 200)
+	s.as(t, "broker", s.asset, "PATCH", "/assets/"+s.asset.id, fields{"title": "виправлена назва"}).must(t, 200)
+}
+
+// approve takes the asset to active, which requires a related process of type lot.
+func (s *sale) approve(t *testing.T) {
+	s.move(t, "concierge", s.asset, "verification").must(t, 200)
+	s.process, _ = s.add(t, "concierge", s.asset, "related_processes", validProcess().set("type", "auction"))
+	s.move(t, "concierge", s.asset, "active").fails(t, 400, "body/relatedProcesses")
+	s.as(t, "concierge", s.asset, "PATCH", s.process, fields{"type": "lot"}).must(t, 200)
+	d := s.move(t, "concierge", s.asset, "active").must(t, 200).data()
+	s.checkPeriod(t, d, s.start, text(d["date"]))
+}
+
+// sendBack moves the active asset to pending and to active again. It keeps its lot.
+func (s *sale) sendBack(t *testing.T) {
+	s.do(t, call{method: "DELETE", path: s.process, key: "concierge"}).fails(t, 400, "body/relatedProcesses")
+	s.refuses(t, "complete", "broker", "broker3")
+	s.refuses(t, "verification", "broker", "concierge", "administrator")
+	d := s.move(t, "administrator", s.asset, "pending").must(t, 200).data()
+	s.checkPeriod(t, d, s.start, "")
+	equal(t, "type of the process after the way back", at(d, "relatedProcesses.0.type"), any("lot"))
+	s.move(t, "administrator", s.asset, "verification").must(t, 200)
+	s.move(t, "administrator", s.asset, "active").must(t, 200)
+}
+
+// removeProcess has the concierge remove the process of a sold asset, which no
+// state forbids.
+func (s *sale) removeProcess(t *testing.T, sold map[string]any) {
+	got := s.do(t, call{method: "DELETE", path: s.process, key: "concierge"}).must(t, 200)
+	if data, there := got.json["data"]; !there || data != nil {
+		t.Errorf("got %s for the removal, want data null", got.text)
+	}
+	after := s.read(t, s.asset.id).data()
+	if after["relatedProcesses"] != nil || text(after["dateModified"]) <= text(sold["dateModified"]) {
+		t.Errorf("got %v after the removal, want no process and a later dateModified", after)
+	}
+}
+
+// testDeleted takes an asset from draft to deleted, which requires a document of
+// type cancellationDetails.
 func testDeleted(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	a.move(t, "broker", c, "deleted").fails(t, 403, "body/mode")
@@ -112,8 +149,8 @@ func testDeleted(t *testing.T, a api) {
 	a.settled(t, c, d)
 }
 
-// settled checks that nobody changes an asset any more that has come to its
-// end in state d.
+// settled checks that nobody can change an asset in a final state, in which its
+// data are d.
 func (a api) settled(t *testing.T, c created, d map[string]any) {
 	t.Helper()
 	for _, key := range []string{"broker", "concierge", "administrator", "broker3"} {
@@ -131,21 +168,18 @@ func (a api) settled(t *testing.T, c created, d map[string]any) {
 		a.as(t, "broker", c, "PATCH", path, try.patch).fails(t, 403, "body/data")
 		a.as(t, "administrator", c, "PATCH", path, try.patch).fails(t, 403, "url/permission")
 	}
-	if after := a.read(t, c.id).must(t, 200).data(); !reflect.DeepEqual(after, d) {
-		t.Errorf("it was %v, and is %v", d, after)
-	}
+	equal(t, "asset in its final state", a.read(t, c.id).must(t, 200).data(), d)
 	newest := list(a.do(t, call{method: "GET", path: "/assets?descending=1&mode=_all_&opt_fields=status"}).must(t, 200).
 		json["data"])
 	if entry := map[string]any{"id": c.id, "dateModified": d["dateModified"],
 		"status": d["status"]}; !slices.ContainsFunc(newest,
 		func(e any) bool { return reflect.DeepEqual(e, any(entry)) }) {
-		t.Errorf("%v is not in the feed", entry)
+		t.Errorf("got no %v in the feed, want it there", entry)
 	}
 }
 
-// testSecondBroker walks an asset to its sale that changes hands on the way: in
-// the first broker's time as a draft and published, in the second's corrected,
-// and once more when it was sent back.
+// testSecondBroker sells an asset that changes its owner twice: when it is
+// pending, and in verification. Only the current owner can change it.
 func testSecondBroker(t *testing.T, a api) {
 	c := a.create(t, validAsset())
 	token := text(at(c.json["access"], "transfer"))
@@ -155,12 +189,12 @@ func testSecondBroker(t *testing.T, a api) {
 	a.takeOver(t, "broker3", c.id, first.id, token).must(t, 200)
 
 	second := created{id: c.id, token: first.token}
-	item, _ := a.add(t, "broker3", second, "items", object(at(map[string]any(validAsset()), "items.0")))
+	item, _ := a.add(t, "broker3", second, "items", validItem())
 	a.as(t, "broker3", second, "PATCH", item, fields{"quantity": 3}).must(t, 200)
 	a.as(t, "broker", c, "PATCH", item, fields{"quantity": 4}).fails(t, 403, "url/permission")
 	a.move(t, "concierge", second, "verification").must(t, 200)
 
-	// In any state it may change hands, and gives nobody rights that its state does not.
+	// The owner can change in every state, and gets no more rights than the state gives.
 	other := a.makeTransfer(t, "broker")
 	a.takeOver(t, "broker", c.id, other.id, first.transfer).must(t, 200)
 	third := created{id: c.id, token: other.token}
@@ -174,7 +208,7 @@ func testSecondBroker(t *testing.T, a api) {
 	}
 	d := a.move(t, "administrator", third, "complete").must(t, 200).data()
 	if d["owner"] != "broker" || len(list(d["items"])) != 2 {
-		t.Errorf("sold: %v", d)
+		t.Errorf("got %v, want the owner broker and two items", d)
 	}
 	a.settled(t, third, d)
 }

@@ -1,12 +1,12 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -17,36 +17,9 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// command runs a command of the registry and returns what it printed.
-func command(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	build(t)
-	text, err := exec.Command(filepath.Join(bin, "registry"), args...).CombinedOutput()
-	return string(text), err
-}
-
-func mustRun(t *testing.T, args ...string) string {
-	t.Helper()
-	text, err := command(t, args...)
-	if err != nil {
-		t.Fatalf("registry %s: %v: %s", strings.Join(args, " "), err, text)
-	}
-	return text
-}
-
-// mustRefuse runs a command that says in one line why it cannot be done.
-func mustRefuse(t *testing.T, says string, args ...string) {
-	t.Helper()
-	text, err := command(t, args...)
-	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 2 || strings.Count(text, "\n") != 1 ||
-		!strings.Contains(text, says) {
-		t.Errorf("registry %s: %v: %s; want %q", strings.Join(args, " "), err, text, says)
-	}
-}
-
-// TestBackup takes a backup while the registry is at work: it holds all that
-// was acknowledged before, and can be lived from.
-func TestBackup(t *testing.T) {
+// TestABackupHasAllEarlierWrites takes a backup of a busy registry and one of a
+// stopped registry, restores both, and looks for every acknowledged write.
+func TestABackupHasAllEarlierWrites(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
@@ -74,18 +47,18 @@ func TestBackup(t *testing.T) {
 	close(stop)
 	working.Wait()
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the backup has mode %v, %v", info.Mode(), err)
+		t.Errorf("got the backup %v, %v, want mode 0600", info, err)
 	}
 	if err := registry.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	asleep := filepath.Join(t.TempDir(), "asleep.tar") // of what a crash has left
+	asleep := filepath.Join(t.TempDir(), "asleep.tar") // of the data directory after a crash
 	mustRun(t, "backup", "--data", dir, "--to", asleep)
 
 	for _, c := range []struct {
 		name string
 		from string
-	}{{"taken at work", file}, {"taken while it was stopped", asleep}} {
+	}{{"of a busy registry", file}, {"of a stopped registry", asleep}} {
 		t.Run(c.name, func(t *testing.T) {
 			addr, restored := freeAddr(t), filepath.Join(t.TempDir(), "a", "restored")
 			mustRun(t, "restore", "--from", c.from, "--data", restored)
@@ -100,13 +73,14 @@ func TestBackup(t *testing.T) {
 				during.checkFeed(t, []*follower{f})
 			}
 			if again := a.publish(t, validAsset()); text(again.data()["dateModified"]) <= before.assets[0].modified {
-				t.Error("a change after the restoration stands before one that the backup has")
+				t.Errorf("got dateModified %v after the restore, want it after %s", again.data()["dateModified"],
+					before.assets[0].modified)
 			}
 		})
 	}
 }
 
-func TestABackupThatIsNoneIsNotRestored(t *testing.T) {
+func TestRestoreRefusesAFileThatIsNoBackup(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	standalone(t, addr, dir, &processes.Output{})
 	whole := filepath.Join(t.TempDir(), "whole.tar")
@@ -133,90 +107,102 @@ func TestABackupThatIsNoneIsNotRestored(t *testing.T) {
 			}
 			mustRefuse(t, c.says, "restore", "--from", file, "--data", filepath.Join(parent, "data"))
 			if entries, err := os.ReadDir(parent); err != nil || len(entries) != 1 {
-				t.Errorf("it left %v, %v", entries, err)
+				t.Errorf("got %v, %v beside the file, want nothing", entries, err)
 			}
 		})
 	}
 }
 
-// TestMove moves a registry to MongoDB and Redis, with a move that is killed
-// again and again before, and compares all that anybody can see.
-func TestMove(t *testing.T) {
+// TestMigrateKeepsAllThatClientsSee kills a migration to MongoDB and Redis several
+// times, lets the next one finish, and compares every asset and the feed.
+func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	old := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
-	var all []created
-	for i := range 80 {
-		f := validAsset()
-		if i%5 == 0 {
-			f = f.set("mode", "test")
-		}
-		c := old.create(t, f)
-		if i%4 > 0 {
-			c.answer = old.patch(t, c, fields{"status": "pending"}).must(t, 200)
-		}
-		if i%3 == 0 {
-			c.answer = old.patch(t, c, fields{"description": "інший"}).must(t, 200)
-		}
-		all = append(all, c)
-	}
+	all := createVaried(t, old, 80)
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	bePatient(t, mongo)
-	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("move%016x", rand.Uint64())), Tokens: redis.URL()}
-	move := []string{"migrate", "--from", "file:" + dir, "--to", stores.Assets, "--redis", stores.Tokens}
-	mustRefuse(t, "in use", move...)
+	allowSlowStore(t, mongo)
+	stores := newStores(t, mongo, redis)
+	migrate := []string{"migrate", "--from", "file:" + dir, "--to", stores.Assets, "--redis", stores.Tokens}
+	mustRefuse(t, "in use", migrate...)
 	feed := old.page(t, "?mode=_all_&limit=1000").entries
 	if err := registry.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 6 {
-		cmd := exec.Command(filepath.Join(bin, "registry"), move...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(20+60*i) * time.Millisecond) // the moment of the crash is what is random here
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		cmd.Wait() // it was killed, and says so; or was done already
-	}
-	// it was done before the last kill
-	if text, err := command(t, move...); err != nil && !strings.Contains(text, "holds assets already") {
+	killMigrations(t, migrate)
+	// The last killed migration may have finished already.
+	if text, err := command(t, migrate...); err != nil && !strings.Contains(text, "holds assets already") {
 		t.Fatalf("%v: %s", err, text)
 	}
-	mustRefuse(t, "holds assets already", move...)
+	mustRefuse(t, "holds assets already", migrate...)
 
 	moved := t.TempDir()
 	secret, err := os.ReadFile(filepath.Join(dir, "secret"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(moved, "secret"), secret, 0o600); err != nil {
+	if err := errors.Join(err, os.WriteFile(filepath.Join(moved, "secret"), secret, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	now := api{split(t, moved, stores, &processes.Output{}).URL, "2.5"}
-	if got := now.page(t, "?mode=_all_&limit=1000").entries; !reflect.DeepEqual(got, feed) {
-		t.Errorf("the feed was\n%v\nand is\n%v", feed, got)
+	same(t, "feed", now.page(t, "?mode=_all_&limit=1000").entries, feed)
+	checkMigrated(t, now, all, feed[len(feed)-1].modified)
+}
+
+// createVaried creates assets: test and real ones, drafts and pending ones,
+// changed and unchanged ones.
+func createVaried(t *testing.T, a api, count int) (all []created) {
+	t.Helper()
+	for i := range count {
+		f := validAsset()
+		if i%5 == 0 {
+			f = f.set("mode", "test")
+		}
+		c := a.create(t, f)
+		if i%4 > 0 {
+			c.answer = a.patch(t, c, fields{"status": "pending"}).must(t, 200)
+		}
+		if i%3 == 0 {
+			c.answer = a.patch(t, c, fields{"description": "інший"}).must(t, 200)
+		}
+		all = append(all, c)
 	}
-	newest := feed[len(feed)-1].modified
-	for i, c := range all {
-		if got := now.read(t, c.id).must(t, 200).data(); !reflect.DeepEqual(got, c.data()) {
-			t.Errorf("asset %s was\n%v\nand is\n%v", c.id, c.data(), got)
+	return all
+}
+
+// killMigrations starts a migration six times and kills it later each time.
+func killMigrations(t *testing.T, args []string) {
+	t.Helper()
+	for i := range 6 {
+		cmd := exec.Command(filepath.Join(bin, "registry"), args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
 		}
-		if i%10 > 0 {
-			continue
+		time.Sleep(time.Duration(20+60*i) * time.Millisecond) // a different moment of the crash each time
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
 		}
-		changed := now.patch(t, c, fields{"title": "після"}).must(t, 200).data()
-		if text(changed["dateModified"]) <= newest {
-			t.Errorf("a change after the move stands at %v, before %s", changed["dateModified"], newest)
-		}
-	}
-	if c := now.create(t, validAsset()); c.data()["assetID"] == all[len(all)-1].data()["assetID"] {
-		t.Errorf("the number %v was given twice", c.data()["assetID"])
+		_ = cmd.Wait() // it reports the kill, or nothing if the migration was faster
 	}
 }
 
-func TestMoveRefuses(t *testing.T) {
+// checkMigrated compares the assets with those before the migration, and changes
+// some. Each change must be later than newest, the last dateModified before it.
+func checkMigrated(t *testing.T, a api, all []created, newest string) {
+	t.Helper()
+	for i, c := range all {
+		equal(t, "asset "+c.id, a.read(t, c.id).must(t, 200).data(), c.data())
+		if i%10 > 0 {
+			continue
+		}
+		changed := a.patch(t, c, fields{"title": "після"}).must(t, 200).data()
+		if got := text(changed["dateModified"]); got <= newest {
+			t.Errorf("got dateModified %s for a change after the migration, want it after %s", got, newest)
+		}
+	}
+	if c := a.create(t, validAsset()); c.data()["assetID"] == all[len(all)-1].data()["assetID"] {
+		t.Errorf("got the assetID %v twice, want two", c.data()["assetID"])
+	}
+}
+
+func TestMigrateRefusesBadStores(t *testing.T) {
 	redis, mongo := redistest.Start(t).URL(), mongotest.Start(t).URI(t, fmt.Sprintf("refuse%08x", rand.Uint32()))
 	empty := t.TempDir()
 	mustRefuse(t, "no data directory", "migrate", "--from", "file:"+empty, "--to", mongo, "--redis", redis)
@@ -231,6 +217,6 @@ func TestMoveRefuses(t *testing.T) {
 	if text, _ := command(t, "migrate", "--from", "file:"+dir, "--to",
 		"mongodb://user:hunter2@127.0.0.1:1/db?serverSelectionTimeoutMS=500", "--redis",
 		"redis://:hunter3@127.0.0.1:1"); strings.Contains(text, "hunter") {
-		t.Errorf("it tells a password: %s", text)
+		t.Errorf("got a password in %s, want none", text)
 	}
 }

@@ -2,115 +2,128 @@ package e2e
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// validDocument is a document of any type but those with rules of their own.
+// validDocument returns a document of a type without rules of its own.
 func validDocument() fields {
 	return fields{"documentType": "technicalSpecifications", "title": "Технічний паспорт",
 		"url": "https://docs.example/get/1?KeyID=a&Signature=b%2Bc", "format": "application/pdf"}
 }
 
+func validItem() map[string]any { return object(at(map[string]any(validAsset()), "items.0")) }
+
 func validProcess() fields {
 	return fields{"type": "lot", "relatedProcessID": strings.Repeat("d", 32)}
 }
 
-// of is the path of the parts of an asset.
+// of returns the path of an asset's parts of one kind.
 func (c created) of(kind string) string { return "/assets/" + c.id + "/" + kind }
 
-// as sends data with the asset's token.
+// as sends data with a key and the asset's token.
 func (a api) as(t *testing.T, key string, c created, method, path string, f any) answer {
 	t.Helper()
 	return a.do(t, call{method: method, path: path, key: key, token: c.token, body: data(f)})
 }
 
-// add adds a part, and checks that it has an address where it is.
+// add adds a part, and checks that the part can be read at its Location.
 func (a api) add(t *testing.T, key string, c created, kind string, f any) (path string, part map[string]any) {
 	t.Helper()
 	got := a.as(t, key, c, "POST", c.of(kind), f).must(t, 201)
 	path = c.of(kind) + "/" + text(got.data()["id"])
 	if want := a.base + "/api/" + a.current() + path; got.header.Get("Location") != want {
-		t.Errorf("Location is %q, want %q", got.header.Get("Location"), want)
+		t.Errorf("got Location %q, want %q", got.header.Get("Location"), want)
 	}
 	if !idForm.MatchString(text(got.data()["id"])) || len(got.json) != 1 {
-		t.Errorf("added %s", got.text)
+		t.Errorf("got %s, want a part with an id, and nothing else", got.text)
 	}
 	read := a.do(t, call{method: "GET", path: path}).must(t, 200).data()
 	delete(read, "previousVersions")
-	if !reflect.DeepEqual(read, got.data()) {
-		t.Errorf("read  %v\nadded %v", read, got.data())
-	}
+	equal(t, "part at its Location", read, got.data())
 	return path, got.data()
 }
 
-// testParts adds, lists, reads and changes parts of each kind.
+// partCase is one kind of part and a change of it.
+type partCase struct {
+	kind    string
+	key     string // API key that may write it
+	field   string // name in the asset
+	sent    fields
+	patch   fields
+	changed string // path of the value that patch changes
+	before  int    // number of parts that the asset has already
+}
+
+// testParts adds, lists, reads and changes parts of each kind (docs/contract.md,
+// "Parts").
 func testParts(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
-	for _, k := range []struct {
-		kind     string
-		key      string
-		field    string
-		sent     fields
-		patch    fields
-		changed  string // path of what the patch has changed
-		previous int    // how many there are without it
-	}{
-		{"items", "broker", "items", fields(object(at(map[string]any(validAsset()), "items.0"))).set("description",
-			"друге"), fields{"unit": map[string]any{"name": "м²"}}, "unit.name", 1},
-		{"decisions", "broker", "decisions", fields{"decisionDate": "2026-11-21T12:00:00.000000+02:00",
-			"decisionID": "1637-11"}, fields{"title": "про приватизацію"}, "title", 1},
+	for _, k := range []partCase{
+		{"items", "broker", "items", fields(validItem()).set("description", "друге"),
+			fields{"unit": map[string]any{"name": "м²"}}, "unit.name", 1},
+		{"decisions", "broker", "decisions",
+			fields{"decisionDate": "2026-11-21T12:00:00.000000+02:00", "decisionID": "1637-11"},
+			fields{"title": "про приватизацію"}, "title", 1},
 		{"documents", "broker", "documents", validDocument(), fields{"title_en": "passport"}, "title_en", 1},
 		{"related_processes", "concierge", "relatedProcesses", validProcess(), fields{"identifier": "UA-LR-1"},
 			"identifier", 0},
 	} {
 		t.Run(k.kind, func(t *testing.T) {
-			before := a.read(t, c.id).data()
-			path, part := a.add(t, k.key, c, k.kind, k.sent)
-			for name, value := range k.sent {
-				if !reflect.DeepEqual(plain(t, part[name]), plain(t, value)) && name != "id" {
-					t.Errorf("%s is %v, sent %v", name, part[name], value)
-				}
-			}
-			after := a.read(t, c.id).data()
-			if got := list(after[k.field]); len(got) != k.previous+1 || !reflect.DeepEqual(got[k.previous], any(part)) {
-				t.Errorf("the asset has %v", got)
-			}
-			if text(after["dateModified"]) <= text(before["dateModified"]) {
-				t.Error("dateModified has not moved")
-			}
-			listed := list(a.do(t, call{method: "GET", path: c.of(k.kind)}).must(t, 200).json["data"])
-			if len(listed) != k.previous+1 || !reflect.DeepEqual(listed[k.previous], any(part)) {
-				t.Errorf("listed: %v", listed)
-			}
-			for _, nothing := range []fields{{}, {"id": "x"}} {
-				if got := a.as(t, k.key, c, "PATCH", path, nothing).must(t, 200).data(); !reflect.DeepEqual(got, part) {
-					t.Errorf("unchanged: %v, want %v", got, part)
-				}
-			}
-			if again := a.read(t, c.id).data(); !reflect.DeepEqual(again, after) {
-				t.Errorf("a change that changes nothing: %v", again)
-			}
-			got := a.as(t, k.key, c, "PATCH", path, k.patch).must(t, 200).data()
-			if at(got, k.changed) != at(map[string]any(k.patch), k.changed) || got["id"] != part["id"] {
-				t.Errorf("changed: %v", got)
-			}
-			if now := a.read(t, c.id).data(); text(now["dateModified"]) <= text(after["dateModified"]) ||
-				now["date"] != before["date"] {
-				t.Errorf("after the change: %v", now)
-			}
-			a.as(t, k.key, c, "PATCH", path, fields{"colour": 1}).fails(t, 400, "body/colour")
-			a.as(t, k.key, c, "POST", c.of(k.kind), fields{"colour": 1, "id": []any{}}).must(t, 400)
-			if got := a.do(t, call{method: "HEAD", path: path}).must(t, 200); got.text != "" {
-				t.Errorf("HEAD: %q", got.text)
-			}
+			path, part := testPartAdded(t, a, c, k)
+			testPartChanged(t, a, c, k, path, part)
 		})
 	}
 }
 
-// plain is a value as it comes back through JSON.
+// testPartAdded adds a part and finds it in the asset and in the listing.
+func testPartAdded(t *testing.T, a api, c created, k partCase) (path string, part map[string]any) {
+	before := a.read(t, c.id).data()
+	path, part = a.add(t, k.key, c, k.kind, k.sent)
+	for name, value := range k.sent {
+		if name != "id" {
+			equal(t, name, plain(t, part[name]), plain(t, value))
+		}
+	}
+	after := a.read(t, c.id).data()
+	listed := a.do(t, call{method: "GET", path: c.of(k.kind)}).must(t, 200)
+	for _, got := range [][]any{list(after[k.field]), list(listed.json["data"])} {
+		if len(got) != k.before+1 {
+			t.Fatalf("got %d parts, want %d: %v", len(got), k.before+1, got)
+		}
+		equal(t, "last part", got[k.before], any(part))
+	}
+	if got, old := text(after["dateModified"]), text(before["dateModified"]); got <= old {
+		t.Errorf("got dateModified %s after a new part, want it later than %s", got, old)
+	}
+	equal(t, "date after a new part", after["date"], before["date"])
+	return path, part
+}
+
+// testPartChanged sends changes of a part: empty ones, a real one and bad ones.
+func testPartChanged(t *testing.T, a api, c created, k partCase, path string, part map[string]any) {
+	before := a.read(t, c.id).data()
+	for _, nothing := range []fields{{}, {"id": "x"}} {
+		equal(t, "part after an empty change", a.as(t, k.key, c, "PATCH", path, nothing).must(t, 200).data(), part)
+	}
+	equal(t, "asset after an empty change", a.read(t, c.id).data(), before)
+	got := a.as(t, k.key, c, "PATCH", path, k.patch).must(t, 200).data()
+	equal(t, k.changed, at(got, k.changed), at(map[string]any(k.patch), k.changed))
+	equal(t, "id of the changed part", got["id"], part["id"])
+	now := a.read(t, c.id).data()
+	if got, old := text(now["dateModified"]), text(before["dateModified"]); got <= old {
+		t.Errorf("got dateModified %s after a change, want it later than %s", got, old)
+	}
+	equal(t, "date after a change", now["date"], before["date"])
+	a.as(t, k.key, c, "PATCH", path, fields{"colour": 1}).fails(t, 400, "body/colour")
+	a.as(t, k.key, c, "POST", c.of(k.kind), fields{"colour": 1, "id": []any{}}).must(t, 400)
+	if got := a.do(t, call{method: "HEAD", path: path}).must(t, 200); got.text != "" {
+		t.Errorf("got the body %q for HEAD, want none", got.text)
+	}
+}
+
+// plain returns a value after a way through JSON and back.
 func plain(t *testing.T, value any) any {
 	t.Helper()
 	encoded, err := json.Marshal(value)
@@ -124,22 +137,48 @@ func plain(t *testing.T, value any) any {
 	return back
 }
 
+// partCall is a request for a part that the registry must refuse.
+type partCall struct {
+	name   string
+	call   call
+	status int
+	places []string
+}
+
+// partPaths are an asset, a draft and the paths of the asset's parts that testPartRefusals asks for.
+type partPaths struct {
+	c, draft                          created
+	item, decision, document, process string
+}
+
+func newPartPaths(t *testing.T, a api) partPaths {
+	t.Helper()
+	p := partPaths{c: a.publish(t, validAsset()), draft: a.create(t, validAsset())}
+	p.process, _ = a.add(t, "concierge", p.c, "related_processes", validProcess())
+	first := func(kind string) string { return p.c.of(kind) + "/" + text(at(p.c.data(), kind+".0.id")) }
+	p.item, p.decision, p.document = first("items"), first("decisions"), first("documents")
+	return p
+}
+
+// testPartRefusals sends requests that the registry must refuse, and checks that
+// the asset stays as it was.
 func testPartRefusals(t *testing.T, a api) {
-	c := a.publish(t, validAsset())
-	draft := a.create(t, validAsset())
-	process, _ := a.add(t, "concierge", c, "related_processes", validProcess())
-	item, decision, document := c.of("items")+"/"+text(at(c.data(), "items.0.id")),
-		c.of("decisions")+"/"+text(at(c.data(), "decisions.0.id")),
-		c.of("documents")+"/"+text(at(c.data(), "documents.0.id"))
-	before := a.read(t, c.id).text
-	missing := strings.Repeat("0", 32)
-	plainText := map[string]string{"Content-Type": "text/plain"}
-	for _, r := range []struct {
-		name   string
-		call   call
-		status int
-		places []string
-	}{
+	p := newPartPaths(t, a)
+	before := a.read(t, p.c.id).text
+	for _, calls := range [][]partCall{p.inOrder(), p.forbidden(), p.malformed()} {
+		for _, r := range calls {
+			t.Run(r.name, func(t *testing.T) { a.do(t, r.call).fails(t, r.status, r.places...) })
+		}
+	}
+	equal(t, "asset after the refusals", a.read(t, p.c.id).text, before)
+}
+
+// inOrder returns requests with two faults each; the first check must win
+// (docs/contract.md, "Order of checks").
+func (p partPaths) inOrder() []partCall {
+	c, draft, item, process := p.c, p.draft, p.item, p.process
+	missing, plainText := strings.Repeat("0", 32), map[string]string{"Content-Type": "text/plain"}
+	return []partCall{
 		{"no asset", call{method: "GET", path: "/assets/" + missing + "/items"}, 404, []string{"url/asset_id"}},
 		{"no asset and no key", call{method: "POST", path: "/assets/" + missing + "/items", body: "x",
 			header: plainText}, 404, []string{"url/asset_id"}},
@@ -163,6 +202,13 @@ func testPartRefusals(t *testing.T, a api) {
 			body: "x"}, 403, []string{"url/permission"}},
 		{"the body comes before its fields", call{method: "PATCH", path: item, key: "broker", token: c.token,
 			body: "x"}, 400, []string{"body/data"}},
+	}
+}
+
+// forbidden returns requests by callers who may not write the part.
+func (p partPaths) forbidden() []partCall {
+	c, draft, item, decision, document, process := p.c, p.draft, p.item, p.decision, p.document, p.process
+	return []partCall{
 		{"an item without the token", call{method: "PATCH", path: item, key: "broker", body: data(fields{})}, 403,
 			[]string{"url/permission"}},
 		{"an item of somebody else's", call{method: "PATCH", path: item, key: "broker3", token: c.token,
@@ -183,6 +229,13 @@ func testPartRefusals(t *testing.T, a api) {
 			[]string{"url/permission"}},
 		{"a process removed by an administrator", call{method: "DELETE", path: process, key: "administrator"}, 403,
 			[]string{"url/permission"}},
+	}
+}
+
+// malformed returns requests with bad fields, or for a state that forbids them.
+func (p partPaths) malformed() []partCall {
+	c, draft, document := p.c, p.draft, p.document
+	return []partCall{
 		{"a second process", call{method: "POST", path: c.of("related_processes"), key: "concierge",
 			body: data(validProcess())}, 400, []string{"body/relatedProcesses"}},
 		{"an item of nothing", call{method: "POST", path: c.of("items"), key: "broker", token: c.token,
@@ -204,21 +257,21 @@ func testPartRefusals(t *testing.T, a api) {
 			body: data(validDocument())}, 403, []string{"body/data"}},
 		{"a bad document of a draft", call{method: "POST", path: draft.of("documents"), key: "broker",
 			token: draft.token, body: data(validDocument().set("url", "x"))}, 400, []string{"body/url"}},
+	}
+}
+
+// testPartPaths asks for parts by other methods, ids and paths than there are.
+func testPartPaths(t *testing.T, a api) {
+	p := newPartPaths(t, a)
+	c := p.c
+	for _, try := range []struct{ path, allow string }{
+		{c.of("items"), "GET HEAD POST"}, {p.item, "GET HEAD PATCH"}, {p.document, "GET HEAD PATCH PUT"},
+		{p.process, "GET HEAD PATCH DELETE"},
 	} {
-		t.Run(r.name, func(t *testing.T) { a.do(t, r.call).fails(t, r.status, r.places...) })
-	}
-	if after := a.read(t, c.id).text; after != before {
-		t.Errorf("before %s\nafter  %s", before, after)
-	}
-	for _, try := range []struct {
-		path  string
-		allow string
-	}{{c.of("items"), "GET HEAD POST"}, {item, "GET HEAD PATCH"}, {document, "GET HEAD PATCH PUT"},
-		{process, "GET HEAD PATCH DELETE"}} {
 		got := a.do(t, call{method: "BREW", path: try.path, key: "broker"}).fails(t, 404, "url/method_not_allowed")
 		for _, method := range strings.Fields(try.allow) {
-			if !strings.Contains(got.header.Get("Allow"), method) {
-				t.Errorf("%s: Allow is %q", try.path, got.header.Get("Allow"))
+			if allow := got.header.Get("Allow"); !strings.Contains(allow, method) {
+				t.Errorf("%s: got Allow %q, want it with %s", try.path, allow, method)
 			}
 		}
 	}
@@ -228,7 +281,7 @@ func testPartRefusals(t *testing.T, a api) {
 		a.do(t, call{method: "PATCH", path: c.of("items") + "/" + id, key: "broker", token: c.token,
 			body: data(fields{})}).must(t, 404)
 	}
-	for _, path := range []string{item + "/", item + "/unit", c.of("items") + "/", c.of("relatedProcesses"),
+	for _, path := range []string{p.item + "/", p.item + "/unit", c.of("items") + "/", c.of("relatedProcesses"),
 		c.of("item")} {
 		a.do(t, call{method: "GET", path: path}).fails(t, 404, "url/not_found")
 	}
@@ -239,50 +292,44 @@ func testDocuments(t *testing.T, a api) {
 	path, first := a.add(t, "broker", c, "documents", validDocument())
 	if first["author"] != "asset_owner" || first["documentOf"] != "asset" ||
 		!timeForm.MatchString(text(first["datePublished"])) || first["dateModified"] != first["datePublished"] {
-		t.Errorf("added %v", first)
+		t.Errorf("got the new document %v, want an author, the asset and two equal times", first)
 	}
 	newer := validDocument().set("title", "Новий паспорт").set("url", "http://127.0.0.1:8081/get/2?KeyID=%D1%97")
 	second := a.as(t, "broker", c, "PUT", path, newer).must(t, 200).data()
 	if second["id"] != first["id"] || second["datePublished"] != first["datePublished"] ||
 		text(second["dateModified"]) <= text(first["dateModified"]) || second["url"] != newer["url"] {
-		t.Errorf("the newer version is %v, the former %v", second, first)
+		t.Errorf("got the new version %v, want the id and datePublished of %v and a later dateModified", second, first)
 	}
 	after := a.read(t, c.id).data()
-	if got := list(after["documents"]); len(got) != 3 || !reflect.DeepEqual(got[1:], []any{first, second}) {
-		t.Errorf("the asset has %v", got)
-	}
+	equal(t, "documents", list(after["documents"]), append(list(c.data()["documents"]), first, second))
 	a.as(t, "broker", c, "PUT", path, newer).must(t, 200)
-	if again := a.read(t, c.id).data(); !reflect.DeepEqual(again, after) {
-		t.Errorf("the same version once more: %v", again)
-	}
+	equal(t, "asset after the same version again", a.read(t, c.id).data(), after)
 	read := a.do(t, call{method: "GET", path: path}).must(t, 200).data()
-	if !reflect.DeepEqual(list(read["previousVersions"]), []any{first}) {
-		t.Errorf("previousVersions are %v", read["previousVersions"])
-	}
+	equal(t, "previousVersions", list(read["previousVersions"]), []any{first})
 	for _, try := range []struct {
 		query string
 		want  int
 	}{{"", 2}, {"?all=", 2}, {"?all=yes", 3}} {
 		if got := list(a.do(t, call{method: "GET", path: c.of("documents") + try.query}).must(t, 200).
 			json["data"]); len(got) != try.want {
-			t.Errorf("%q: %d documents, want %d: %v", try.query, len(got), try.want, got)
+			t.Errorf("%q: got %d documents, want %d: %v", try.query, len(got), try.want, got)
 		}
 	}
 	changed := a.as(t, "broker", c, "PATCH", path, fields{"title": "Паспорт", "url": "https://elsewhere.example/",
 		"author": "me", "datePublished": "2020-01-01"}).must(t, 200).data()
 	if changed["title"] != "Паспорт" || changed["url"] != second["url"] || changed["author"] != "asset_owner" ||
 		changed["datePublished"] != first["datePublished"] {
-		t.Errorf("changed: %v", changed)
+		t.Errorf("got %v, want the new title and every generated field as it was", changed)
 	}
 	_, seen := a.add(t, "broker", c, "documents", fields{"documentType": "x_dgfAssetFamiliarization",
 		"title": "Оглядини", "accessDetails": "щодня", "documentOf": "item", "relatedItem": at(c.data(), "items.0.id")})
 	if seen["url"] != nil || seen["relatedItem"] != at(c.data(), "items.0.id") {
-		t.Errorf("to be seen: %v", seen)
+		t.Errorf("got the familiarisation document %v, want no url and the related item", seen)
 	}
 	a.do(t, call{method: "GET", path: path + "?download=nothing"}).fails(t, 404, "url/download")
 }
 
-// testConcurrentParts adds parts from many clients at once: none is lost.
+// testConcurrentParts adds parts from many clients at once, and finds each of them.
 func testConcurrentParts(t *testing.T, a api) {
 	const clients = 30
 	c := a.publish(t, validAsset())
@@ -291,11 +338,12 @@ func testConcurrentParts(t *testing.T, a api) {
 		wg.Go(func() {
 			for {
 				got := a.as(t, "broker", c, "POST", c.of("documents"), validDocument())
-				if got.status == 409 || got.status == 503 { // others were faster for too long: the client repeats
+				// Another write won: the client repeats its request.
+				if got.status == 409 || got.status == 503 {
 					continue
 				}
 				if got.status != 201 {
-					t.Errorf("answered %d: %s", got.status, got.text)
+					t.Errorf("got %d %s, want 201", got.status, got.text)
 				}
 				return
 			}
@@ -307,6 +355,6 @@ func testConcurrentParts(t *testing.T, a api) {
 		ids[text(object(document)["id"])] = true
 	}
 	if len(ids) != clients+1 {
-		t.Errorf("there are %d documents, want %d", len(ids), clients+1)
+		t.Errorf("got %d documents, want %d", len(ids), clients+1)
 	}
 }

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// moves is the table of contract section 2.1: who takes an asset from one state
-// to another.
+// moves lists the roles that take an asset from one state to another
+// (docs/contract.md, "States").
 var moves = []struct {
 	from, to string
 	by       []string
@@ -28,7 +29,7 @@ var moves = []struct {
 	{"active", "complete", []string{"concierge", "administrator"}},
 }
 
-// mayMove tells whether the table lets role take an asset from one state to another.
+// mayMove reports whether moves lets a role take an asset from one state to another.
 func mayMove(role, from, to string) bool {
 	for _, m := range moves {
 		if m.from == from && m.to == to {
@@ -38,10 +39,9 @@ func mayMove(role, from, to string) bool {
 	return false
 }
 
-// testRandomCalls has walkers call at random, rightly and wrongly, as anybody,
-// each on an asset of its own. Whatever comes of it, no call is answered with a
-// 500, one that is refused changes nothing, an asset only moves as the table
-// has it, and the feed tells of every change.
+// testRandomCalls sends random requests, good and bad, with any key. Each walker
+// has an asset of its own. No request gets a 5xx answer. A refused request changes
+// nothing. States change only as moves allows. The feed lists every change.
 func testRandomCalls(t *testing.T, a api) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -56,7 +56,8 @@ func testRandomCalls(t *testing.T, a api) {
 			w.asset = a.create(t, validAsset())
 			w.now = w.asset.data()
 			for range steps {
-				if status := w.now["status"]; status == "complete" || status == "deleted" { // nothing moves it any more
+				// An asset in a final state stays there: go on with a new one.
+				if status := w.now["status"]; status == "complete" || status == "deleted" {
 					w.asset = a.create(t, validAsset())
 					w.now = w.asset.data()
 				}
@@ -74,7 +75,7 @@ func testRandomCalls(t *testing.T, a api) {
 	all := map[string]int{}
 	for i, e := range final {
 		if e.id != "" && !f.seen[e] {
-			t.Errorf("%v is not in the feed", e)
+			t.Errorf("got no %v in the feed, want it there", e)
 		}
 		for what, times := range reached[i] {
 			all[what] += times
@@ -82,32 +83,33 @@ func testRandomCalls(t *testing.T, a api) {
 	}
 	t.Logf("%v", all)
 	if all["200"] < 20 || all["400"] < 20 || all["403"] < 20 || all["moved"] < walkers {
-		t.Errorf("too little happened to mean anything: %v", all)
+		t.Errorf("got %v, want at least 20 of 200, 400 and 403 each, and %d moves", all, walkers)
 	}
 }
 
-// walker calls at random, about one asset.
+// walker sends random requests for one asset.
 type walker struct {
 	api
 	random  *rand.Rand
 	asset   created
-	now     map[string]any // the asset as it stands
-	reached map[string]int
+	now     map[string]any // the asset after the last request
+	reached map[string]int // number of answers by status, and of moves
 }
 
+// one returns one of the texts at random.
 func (w *walker) one(of ...string) string { return of[w.random.IntN(len(of))] }
 
-// step makes one call and checks what came of it.
+// step sends one request and checks its result.
 func (w *walker) step(t *testing.T) {
 	w.version = w.one("2.4", "2.5", "0")
 	c := w.any()
-	if w.random.IntN(4) == 0 { // so that it gets somewhere
+	if w.random.IntN(4) == 0 { // random requests alone reach no late state
 		c = w.sensible()
 	}
 	w.check(t, w.do(t, c))
 }
 
-// any is a call by anybody for anything.
+// any returns a random request by a random caller.
 func (w *walker) any() call {
 	c := call{
 		method: w.one("PATCH", "PATCH", "PATCH", "POST", "PUT", "DELETE"),
@@ -135,13 +137,13 @@ func (w *walker) any() call {
 	return c
 }
 
-// part makes c a call for a part of the asset, and returns what it may say.
+// part points c at a part of the asset, and returns valid data for that part.
 func (w *walker) part(c *call) fields {
 	kinds := []struct {
 		path, field string
 		valid       fields
 	}{
-		{"items", "items", object(at(map[string]any(validAsset()), "items.0"))},
+		{"items", "items", validItem()},
 		{"decisions", "decisions", fields{"decisionDate": "2026-11-21", "decisionID": "1"}},
 		{"documents", "documents", validDocument().set("documentType", w.one("notice", "cancellationDetails"))},
 		{"related_processes", "relatedProcesses", validProcess().set("type", w.one("lot", "auction"))},
@@ -154,7 +156,7 @@ func (w *walker) part(c *call) fields {
 	return kind.valid
 }
 
-// sensible is a call that moves the asset on, or makes it ready for that.
+// sensible returns a request that moves the asset to its next state or prepares that.
 func (w *walker) sensible() call {
 	c := call{method: "PATCH", key: "broker", path: "/assets/" + w.asset.id, token: w.asset.token, body: data(fields{})}
 	status := text(w.now["status"])
@@ -169,20 +171,21 @@ func (w *walker) sensible() call {
 	return c
 }
 
-// check compares the asset after a call with what it was before.
+// check checks the answer, and compares the asset with its state before the request.
 func (w *walker) check(t *testing.T, got answer) {
 	refused := got.status >= 400
 	w.reached[fmt.Sprint(got.status)]++
 	if !slices.Contains([]int{200, 201, 400, 401, 403, 404}, got.status) || refused && got.json["status"] != "error" {
-		t.Errorf("%s %s %v: answered %d %s", got.call.method, got.call.path, got.call.body, got.status, got.text)
+		t.Errorf("%s %s %v: got %d %s, want a documented status", got.call.method, got.call.path, got.call.body,
+			got.status, got.text)
 	}
 	w.version = "2.5"
 	before, after := w.now, w.read(t, w.asset.id).must(t, http.StatusOK).data()
 	w.now = after
-	changed := !reflect.DeepEqual(before, after)
-	if changed && (refused || text(after["dateModified"]) <= text(before["dateModified"])) {
-		t.Errorf("%s %s %v by %s was answered with %d, and the asset went from %v to %v", got.call.method,
-			got.call.path, got.call.body, got.call.key, got.status, before, after)
+	diff := cmp.Diff(before, after)
+	if diff != "" && (refused || text(after["dateModified"]) <= text(before["dateModified"])) {
+		t.Errorf("%s %s %v by %s: got %d and this change, want none or a later dateModified (-before +after):\n%s",
+			got.call.method, got.call.path, got.call.body, got.call.key, got.status, diff)
 	}
 	from, to := text(before["status"]), text(after["status"])
 	if from == to {
@@ -194,11 +197,11 @@ func (w *walker) check(t *testing.T, got answer) {
 		role = "owner"
 	}
 	if !mayMove(role, from, to) {
-		t.Errorf("%s took the asset from %s to %s", role, from, to)
+		t.Errorf("%s: got a move from %s to %s, want it refused", role, from, to)
 	}
 }
 
-// spoil puts something odd somewhere into a value.
+// spoil returns a copy of a value with one odd, missing or unknown part.
 func (w *walker) spoil(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -233,6 +236,7 @@ func (w *walker) spoil(value any) any {
 	return w.odd()
 }
 
+// odd returns a value that is rarely valid.
 func (w *walker) odd() any {
 	return []any{
 		nil, true, "", "x", strings.Repeat("щ", 3000), -1, json.Number("1e999"), json.Number("0.00005"), []any{},

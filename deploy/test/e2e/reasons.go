@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// says checks that an error tells a text.
+// says checks that the description of an error contains text.
 func (got answer) says(t *testing.T, text string) answer {
 	t.Helper()
 	for _, e := range list(got.json["errors"]) {
@@ -18,7 +18,8 @@ func (got answer) says(t *testing.T, text string) answer {
 	return got
 }
 
-// testReasons sends the usual mistakes, and checks that the answers say what to do.
+// testReasons makes common mistakes and checks that the answers say how to correct
+// them (docs/contract.md, "Errors").
 func testReasons(t *testing.T, a api) {
 	c, path := a.create(t, validAsset()), "/assets/"
 	const status, ways = "Can't update asset in current (draft) status: ",
@@ -34,11 +35,11 @@ func testReasons(t *testing.T, a api) {
 		says(t, status+"the owner token is wrong")
 	a.do(t, call{method: "GET", path: path + "/revisions", key: "broker"}).fails(t, 403, "url/permission").
 		says(t, "Forbidden: the owner token is missing; send it as header X-Access-Token or query acc_token")
-	for _, token := range []string{"", "wrong", c.token} { // which token it has is nobody's business
+	for _, token := range []string{"", "wrong", c.token} { // another broker learns nothing about the token
 		got := as("broker3", token, "PATCH", path).fails(t, 403, "body/data").
 			says(t, status+"the API key belongs to another broker than the asset")
 		if token != "" && strings.Contains(got.text, token) {
-			t.Errorf("the answer shows the token: %s", got.text)
+			t.Errorf("got the token in the answer, want it left out: %s", got.text)
 		}
 	}
 	for _, r := range []struct {
@@ -47,7 +48,7 @@ func testReasons(t *testing.T, a api) {
 		place     string
 		says      string
 	}{
-		{"accreditation", "broker1", validAsset(), "body/accreditation",
+		{"a level that is too low", "broker1", validAsset(), "body/accreditation",
 			"does not permit asset creation: level 3 is needed, and the levels of this API key are: 1"},
 		{"a test-only key", "broker3t", validAsset(), "body/mode",
 			"does not permit asset creation: the API key is test-only (level t)"},
@@ -73,38 +74,8 @@ func testReasons(t *testing.T, a api) {
 	}
 }
 
-// testTestOnly has the owner of an asset change it with a test-only key, before
-// and after the administrator has made it a real one.
-func testTestOnly(t *testing.T, a api) {
-	got := a.do(t, call{method: "POST", path: "/assets", key: "broker3t",
-		body: data(validAsset().set("mode", "test"))}).must(t, 201)
-	c := created{got, text(got.data()["id"]), text(at(got.json["access"], "token"))}
-	path, item := "/assets/"+c.id, c.of("items")+"/"+text(at(got.data(), "items.0.id"))
-	writes := []call{
-		{method: "PATCH", path: path, body: data(fields{"title_en": "x"})},
-		{method: "PATCH", path: item, body: data(fields{"quantity": 2})},
-		{method: "POST", path: c.of("decisions"), body: data(fields{"decisionDate": "2026-11-21", "decisionID": "1"})},
-		{method: "PUT", path: path, body: data(validAsset().set("items.0.id", at(got.data(), "items.0.id")))},
-	}
-	for _, w := range writes {
-		w.key, w.token = "broker3t", c.token
-		if got := a.do(t, w); got.status != 200 && got.status != 201 {
-			t.Errorf("%s %s in test mode: got %d %s", w.method, w.path, got.status, got.text)
-		}
-	}
-	before := a.do(t, call{method: "PATCH", path: path, key: "administrator", body: data(fields{"mode": nil})}).
-		must(t, 200)
-	for _, w := range writes {
-		w.key, w.token = "broker3t", c.token
-		a.do(t, w).fails(t, 403, "url/permission").says(t, "Forbidden: this API key is test-only (level t)")
-	}
-	if after := a.read(t, c.id).must(t, 200); after.text != before.text {
-		t.Errorf("got %s after the refusals, want %s", after.text, before.text)
-	}
-}
-
-// testAsSent sends what comes back as it was sent, and numbers that JSON decoders
-// refuse.
+// testAsSent checks that identifiers and coordinates keep their form, text or
+// number, and that values of other kinds are refused (docs/contract.md, "Numbers").
 func testAsSent(t *testing.T, a api) {
 	const id, place = "assetCustodian.identifier.id", "items.0.location"
 	in := validAsset().set(place, map[string]any{"latitude": "50.4501", "longitude": json.Number("30.5234000"),
@@ -120,7 +91,7 @@ func testAsSent(t *testing.T, a api) {
 		for _, value := range try.values {
 			c := a.create(t, in.set(try.path, json.RawMessage(value)))
 			if got, err := json.Marshal(at(a.read(t, c.id).data(), try.path)); err != nil || string(got) != value {
-				t.Errorf("%s: sent %s, got %s, %v", try.path, value, got, err)
+				t.Errorf("%s: got %s, %v, want %s", try.path, got, err, value)
 			}
 		}
 		for _, value := range []string{`1e400`, strings.Repeat("9", 5000), `true`, `[1]`, `{}`} {

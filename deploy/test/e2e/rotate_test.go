@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,17 +17,17 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// drill is a rotation of the secret, and what must outlive it.
+// drill is a rotation of the secret, with data that must survive it.
 type drill struct {
-	apis   []api // of all gateways
-	before created
-	cookie string
+	apis   []api   // one for each gateway
+	before created // an asset from before the rotation
+	cookie string  // SERVER_ID before the rotation
 
-	repeat     call // a creation that was made before, to be sent again
-	repeatable any  // id of what it made; nil: it is too long ago
+	repeat     call // a creation from before the rotation, to be repeated
+	repeatable any  // id of the asset that it created; nil once repeats have expired
 }
 
-// begin creates what the old secret seals.
+// begin creates data that the old secret seals.
 func begin(t *testing.T, apis ...api) *drill {
 	t.Helper()
 	d := &drill{apis: apis}
@@ -40,6 +39,7 @@ func begin(t *testing.T, apis ...api) *drill {
 	return d
 }
 
+// serverID returns the value of the cookie SERVER_ID.
 func serverID(t *testing.T, a api) string {
 	t.Helper()
 	resp, err := http.Get(a.base + "/api/2.5/spore")
@@ -52,19 +52,19 @@ func serverID(t *testing.T, a api) string {
 			return c.Value
 		}
 	}
-	t.Fatal("there is no cookie SERVER_ID")
+	t.Fatal("got no cookie SERVER_ID, want one")
 	return ""
 }
 
-// holds tries, by way of each gateway, what was there before the rotation. Each
-// service is asked more often than it has processes.
+// holds uses the data from before the rotation through each gateway. It asks each
+// service twice, so that both of its processes can answer.
 func (d *drill) holds(t *testing.T, when string) {
 	t.Helper()
 	for i, a := range d.apis {
 		for try := range 2 {
 			unchanged := a.read(t, d.before.id).must(t, 200).data()["dateModified"]
 			if got := a.patch(t, d.before, fields{}).must(t, 200).data()["dateModified"]; got != unchanged {
-				t.Errorf("%s: a change of nothing by gateway %d moved the asset from %v to %v", when, i, unchanged, got)
+				t.Errorf("%s: gateway %d: got dateModified %v after an empty change, want %v", when, i, got, unchanged)
 			}
 			a.patch(t, d.before, fields{"title": fmt.Sprint(when, i, try)}).must(t, 200)
 			fresh := a.create(t, validAsset())
@@ -73,20 +73,20 @@ func (d *drill) holds(t *testing.T, when string) {
 				continue
 			}
 			if got := a.do(t, d.repeat).must(t, 201).data()["id"]; got != d.repeatable {
-				t.Errorf("%s: gateway %d repeats a creation as %v, want %v", when, i, got, d.repeatable)
+				t.Errorf("%s: gateway %d: got asset %v for a repeated creation, want %v", when, i, got, d.repeatable)
 			}
 		}
 		if got := serverID(t, a); got != d.cookie {
-			t.Errorf("%s: gateway %d gives the cookie %s, want %s", when, i, got, d.cookie)
+			t.Errorf("%s: gateway %d: got the cookie %s, want %s", when, i, got, d.cookie)
 		}
 	}
 }
 
-// TestTheSecretIsRotatedByRollingRestarts follows the drill of docs/operations.md.
+// TestTheSecretIsRotatedByRollingRestarts follows the steps of docs/operations.md.
 func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	bePatient(t, mongo)
-	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
+	allowSlowStore(t, mongo)
+	stores := newStores(t, mongo, redis)
 	f := startFleet(t, stores)
 	args := f.members[0].args
 	file := args[slices.Index(args, "--secret-file")+1]
@@ -108,14 +108,14 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	gateway := exec.Command(filepath.Join(bin, "gateway"),
 		append(slices.Clone(f.members[5].args), "--addr", "127.0.0.1:0")...)
 	if text, err := gateway.CombinedOutput(); err == nil || !strings.Contains(string(text), d.cookie) {
-		t.Errorf("a gateway without a server's id: %v, %s; want it to tell %s", err, text, d.cookie)
+		t.Errorf("a gateway without --server-id: got %v, %s, want a refusal with %s", err, text, d.cookie)
 	}
 	f.members[4].args, f.members[5].args = append(f.members[4].args, "--server-id", d.cookie),
 		append(f.members[5].args, "--server-id", d.cookie)
 	d.roll(t, f, "both are known")
 	keep(fresh, string(old))
 	d.roll(t, f, "the new one comes first")
-	for _, want := range []string{"of which", "of which 0 were"} { // the second time nothing is left
+	for _, want := range []string{"of which", "of which 0 were"} { // the second run finds no old seals
 		assets := reseal(t, "assetsvc", "--store", stores.Assets, "--secret-file", file, "--auth-url",
 			"http://"+f.members[0].addr)
 		entries := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file)
@@ -124,15 +124,15 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 		}
 	}
 	keep(fresh)
-	d.repeatable = nil // a day has passed
+	d.repeatable = nil // the old secret sealed it; the steps wait a day for such repeats to expire
 	d.roll(t, f, "the old one is gone")
 	if got := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file); !strings.Contains(got,
 		"in order. 0 entries") {
-		t.Errorf("without the old one: got %s, want the log in order", got)
+		t.Errorf("without the old secret: got %s, want the log in order", got)
 	}
 }
 
-// roll restarts a fleet, process by process.
+// roll restarts a fleet one process at a time, and calls holds after each.
 func (d *drill) roll(t *testing.T, f *fleet, when string) {
 	t.Helper()
 	for i, m := range f.members {
@@ -140,7 +140,7 @@ func (d *drill) roll(t *testing.T, f *fleet, when string) {
 			t.Errorf("%s: %s: %v", when, m.name, err)
 		}
 		f.start(t, m)
-		soon(t, "all processes are seen to be ready", 20*time.Second, func() bool {
+		soon(t, "no gateway has a warning", 20*time.Second, func() bool {
 			return !slices.ContainsFunc(d.apis, func(a api) bool {
 				return len(list(a.readiness(t)["warnings"])) > 0
 			})
@@ -149,7 +149,7 @@ func (d *drill) roll(t *testing.T, f *fleet, when string) {
 	}
 }
 
-// readiness is what a gateway's /readyz says.
+// readiness returns the body of a gateway's /readyz.
 func (a api) readiness(t *testing.T) (said map[string]any) {
 	t.Helper()
 	resp, err := http.Get(a.base + "/readyz")
@@ -163,6 +163,7 @@ func (a api) readiness(t *testing.T) (said map[string]any) {
 	return said
 }
 
+// reseal runs the command reseal of a service and returns its output.
 func reseal(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	text, err := exec.Command(filepath.Join(bin, program), append([]string{"reseal"}, args...)...).CombinedOutput()
@@ -172,7 +173,7 @@ func reseal(t *testing.T, program string, args ...string) string {
 	return string(text)
 }
 
-// TestTheSecretOfADataDirectoryIsRotated follows the drill for one process.
+// TestTheSecretOfADataDirectoryIsRotated follows the steps for one process.
 func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	adminKey(t, "registry", "--data", dir)
@@ -190,7 +191,7 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	stop()
 	mustRefuse(t, "no rotation to finish", "rotate-secret", "--data", dir, "--finish")
 	mustRefuse(t, "is no data directory", "rotate-secret", "--data", filepath.Join(dir, "none"))
-	// repeated, it makes no third secret
+	// The second run finds the rotation under way and adds no third secret.
 	for _, want := range []string{"2 token records, 1 entries", "0 token records, 0 entries"} {
 		if got := mustRun(t, "rotate-secret", "--data", dir); !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
@@ -206,7 +207,7 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	backup, restored := filepath.Join(t.TempDir(), "backup.tar"), filepath.Join(t.TempDir(), "restored")
 	mustRun(t, "backup", "--data", dir, "--to", backup)
 	mustRun(t, "restore", "--from", backup, "--data", restored)
-	dir, d.repeatable = restored, nil // a day has passed
+	dir, d.repeatable = restored, nil // the old secret sealed the repeat
 	registry = run()
 	d.holds(t, "finished")
 	stop()

@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// transferring is a transfer with its tokens.
+// transferring is a transfer with its owner token and its transfer token.
 type transferring struct{ id, token, transfer string }
 
+// makeTransfer creates a transfer and checks its form.
 func (a api) makeTransfer(t *testing.T, key string) transferring {
 	t.Helper()
 	got := a.do(t, call{method: "POST", path: "/transfers", key: key, body: data(fields{})}).must(t, 201)
@@ -16,28 +17,62 @@ func (a api) makeTransfer(t *testing.T, key string) transferring {
 		text(at(got.json["access"], "transfer"))}
 	if !idForm.MatchString(made.id) || !idForm.MatchString(made.token) || !idForm.MatchString(made.transfer) ||
 		len(got.data()) != 2 || !timeForm.MatchString(text(got.data()["date"])) {
-		t.Fatalf("got %s", got.text)
+		t.Fatalf("got %s, want an id, a date and two tokens", got.text)
 	}
 	return made
 }
 
-// takeOver asks for an asset with its transfer token.
+// takeOver gives an asset to the broker of key, with the asset's transfer token.
 func (a api) takeOver(t *testing.T, key, asset, transfer, token string) answer {
 	t.Helper()
 	return a.do(t, call{method: "POST", path: "/assets/" + asset + "/ownership", key: key,
 		body: data(fields{"id": transfer, "transfer": token})})
 }
 
-// testTransfer hands an asset over from one broker to another, and back.
+// testTransfer gives an asset to another broker, and back (docs/contract.md,
+// "Ownership" and "Transfers").
 func testTransfer(t *testing.T, a api) {
 	c, token := a.publishWithTransfer(t)
 	made := a.makeTransfer(t, "broker3")
 	path := "/transfers/" + made.id
 	shown := a.do(t, call{method: "GET", path: path}).must(t, 200).data()
 	if len(shown) != 2 || shown["id"] != made.id {
-		t.Errorf("a transfer shows %v", shown)
+		t.Errorf("got the transfer %v, want its id and date alone", shown)
 	}
+	a.refuseTransfers(t, c, token, made)
 
+	taken := a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
+	if taken.data()["owner"] != "broker3" || text(taken.data()["dateModified"]) <= text(c.data()["dateModified"]) ||
+		taken.json["access"] != nil {
+		t.Errorf("got %s, want the owner broker3, a later dateModified and no tokens", taken.text)
+	}
+	used := a.do(t, call{method: "GET", path: path}).must(t, 200).data()
+	if used["usedFor"] != "/assets/"+c.id || len(used) != 3 {
+		t.Errorf("got the used transfer %v, want usedFor as third field", used)
+	}
+	a.patch(t, c, fields{"description": "чужий"}).fails(t, 403, "body/data")
+	mine := created{id: c.id, token: made.token}
+	a.as(t, "broker3", mine, "PATCH", "/assets/"+c.id, fields{"description": "мій"}).must(t, 200)
+	a.as(t, "broker", mine, "PATCH", "/assets/"+c.id, fields{"description": "чужий"}).fails(t, 403, "body/data")
+
+	// The same request again changes nothing. The same tokens give nothing else.
+	before := a.read(t, c.id).data()["dateModified"]
+	again := a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
+	equal(t, "dateModified after a repeat", again.data()["dateModified"], before)
+	a.takeOver(t, "broker3", c.id, a.makeTransfer(t, "broker3").id, token).fails(t, 403, "body/transfer")
+	other, otherToken := a.publishWithTransfer(t)
+	a.takeOver(t, "broker3", other.id, made.id, otherToken).fails(t, 403, "body/transfer")
+
+	back := a.makeTransfer(t, "broker")
+	a.takeOver(t, "broker", c.id, back.id, made.transfer).must(t, 200)
+	a.patch(t, created{id: c.id, token: back.token}, fields{"description": "знову мій"}).must(t, 200)
+	a.as(t, "broker3", mine, "PATCH", "/assets/"+c.id, fields{"description": "чужий"}).fails(t, 403, "body/data")
+}
+
+// refuseTransfers sends bad requests for a transfer of an asset, and checks that
+// they leave the asset as it was.
+func (a api) refuseTransfers(t *testing.T, c created, token string, made transferring) {
+	t.Helper()
 	a.takeOver(t, "broker3", c.id, "", "").fails(t, 400, "body/id", "body/transfer")
 	a.takeOver(t, "broker3", "none", made.id, token).fails(t, 404, "url/asset_id")
 	a.takeOver(t, "nobody", c.id, made.id, token).fails(t, 401, "header/Authorization")
@@ -51,48 +86,17 @@ func testTransfer(t *testing.T, a api) {
 	ask := func(path string, sent fields) answer {
 		return a.do(t, call{method: "POST", path: path, key: "broker3", body: data(sent)})
 	}
-	// cast as other strings are
-	ask("/assets/"+c.id+"/ownership", fields{"id": 17, "transfer": token}).fails(t, 404, "url/transfer_id")
-	ask("/assets/"+c.id+"/ownership", fields{"id": 1.5, "transfer": []string{token}, "colour": 1}).
+	ownership := "/assets/" + c.id + "/ownership"
+	ask(ownership, fields{"id": 17, "transfer": token}).fails(t, 404, "url/transfer_id") // an integer is cast to text
+	ask(ownership, fields{"id": 1.5, "transfer": []string{token}, "colour": 1}).
 		fails(t, 400, "body/id", "body/transfer", "body/colour")
 	ask("/transfers", fields{"colour": 1}).fails(t, 400, "body/colour")
 	ask("/transfers", fields{"id": "ignored"}).must(t, 201)
-	a.takeOver(t, "broker", c.id, made.id, token).fails(t, 403, "body/transfer") // another's transfer
+	a.takeOver(t, "broker", c.id, made.id, token).fails(t, 403, "body/transfer") // broker3 made this transfer
 	a.do(t, call{method: "GET", path: "/transfers/none"}).fails(t, 404, "url/transfer_id")
 	a.do(t, call{method: "POST", path: "/transfers", key: "concierge", body: data(fields{})}).
 		fails(t, 403, "url/permission")
-	if now := a.read(t, c.id).data(); now["dateModified"] != c.data()["dateModified"] {
-		t.Error("a refusal has changed the asset")
-	}
-
-	taken := a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
-	if taken.data()["owner"] != "broker3" || text(taken.data()["dateModified"]) <= text(c.data()["dateModified"]) ||
-		taken.json["access"] != nil {
-		t.Errorf("taken over: %s", taken.text)
-	}
-	used := a.do(t, call{method: "GET", path: path}).must(t, 200).data()
-	if used["usedFor"] != "/assets/"+c.id || len(used) != 3 {
-		t.Errorf("a used transfer shows %v", used)
-	}
-	a.patch(t, c, fields{"description": "чужий"}).fails(t, 403, "body/data")
-	mine := created{id: c.id, token: made.token}
-	a.as(t, "broker3", mine, "PATCH", "/assets/"+c.id, fields{"description": "мій"}).must(t, 200)
-	a.as(t, "broker", mine, "PATCH", "/assets/"+c.id, fields{"description": "чужий"}).fails(t, 403, "body/data")
-
-	// A repeat finds it done; nothing else may be had for the same.
-	before := a.read(t, c.id).data()["dateModified"]
-	again := a.takeOver(t, "broker3", c.id, made.id, token).must(t, 200)
-	if again.data()["dateModified"] != before {
-		t.Error("a repeat has changed the asset")
-	}
-	a.takeOver(t, "broker3", c.id, a.makeTransfer(t, "broker3").id, token).fails(t, 403, "body/transfer")
-	other, otherToken := a.publishWithTransfer(t)
-	a.takeOver(t, "broker3", other.id, made.id, otherToken).fails(t, 403, "body/transfer")
-
-	back := a.makeTransfer(t, "broker")
-	a.takeOver(t, "broker", c.id, back.id, made.transfer).must(t, 200)
-	a.patch(t, created{id: c.id, token: back.token}, fields{"description": "знову мій"}).must(t, 200)
-	a.as(t, "broker3", mine, "PATCH", "/assets/"+c.id, fields{"description": "чужий"}).fails(t, 403, "body/data")
+	equal(t, "dateModified after refusals", a.read(t, c.id).data()["dateModified"], c.data()["dateModified"])
 }
 
 // publishWithTransfer returns a published asset and its transfer token.
@@ -104,9 +108,16 @@ func (a api) publishWithTransfer(t *testing.T) (created, string) {
 	return c, token
 }
 
-// testTransferRaces has brokers race for an asset, and assets for a transfer,
-// while the old owner changes the asset.
+// testTransferRaces has four brokers ask for one asset at the same time, and then
+// one transfer used for four assets at the same time.
 func testTransferRaces(t *testing.T, a api) {
+	raceForAsset(t, a)
+	raceForTransfer(t, a)
+}
+
+// raceForAsset has brokers ask for an asset while its old owner changes it. One
+// broker gets it.
+func raceForAsset(t *testing.T, a api) {
 	keys := []string{"broker3", "broker", "broker3", "broker"}
 	c, token := a.publishWithTransfer(t)
 	made := make([]transferring, len(keys))
@@ -120,9 +131,9 @@ func testTransferRaces(t *testing.T, a api) {
 	}
 	racing.Go(func() {
 		for i := range 10 {
-			if got := a.patch(t, c, fields{"description": fmt.Sprint("change ", i)}); got.status != 200 &&
-				got.status != 403 {
-				t.Errorf("the old owner is answered with %d %s", got.status, got.text)
+			got := a.patch(t, c, fields{"description": fmt.Sprint("change ", i)})
+			if got.status != 200 && got.status != 403 {
+				t.Errorf("the old owner: got %d %s, want 200 or 403", got.status, got.text)
 			}
 		}
 	})
@@ -133,25 +144,30 @@ func testTransferRaces(t *testing.T, a api) {
 		case g.status == 200 && won < 0:
 			won = i
 		case g.status == 200:
-			t.Errorf("%d and %d both have it", won, i)
+			t.Errorf("got the asset for broker %d and broker %d, want it for one", won, i)
 		case g.status != 403:
-			t.Errorf("%d is answered with %d %s", i, g.status, g.text)
+			t.Errorf("broker %d: got %d %s, want 200 or 403", i, g.status, g.text)
 		}
 	}
 	if won < 0 {
-		t.Fatal("nobody has it")
+		t.Fatal("got the asset for no broker, want it for one")
 	}
 	for i, key := range keys {
 		status := a.as(t, key, created{id: c.id, token: made[i].token}, "PATCH", "/assets/"+c.id,
 			fields{"description": "мій"}).status
 		if (status == 200) != (i == won) {
-			t.Errorf("%d won, and the token of %d is answered with %d", won, i, status)
+			t.Errorf("the token of broker %d: got %d, want 200 for broker %d alone", i, status, won)
 		}
 	}
 	a.patch(t, c, fields{"description": "чужий"}).must(t, 403)
+}
 
+// raceForTransfer has one broker use one transfer for four assets. One of them
+// gets the new owner.
+func raceForTransfer(t *testing.T, a api) {
 	one := a.makeTransfer(t, "broker3")
 	assets := make([]created, 4)
+	var racing sync.WaitGroup
 	for i := range assets {
 		var token string
 		assets[i], token = a.publishWithTransfer(t)
@@ -167,6 +183,6 @@ func testTransferRaces(t *testing.T, a api) {
 		}
 	}
 	if taken != 1 {
-		t.Errorf("one transfer took over %d assets", taken)
+		t.Errorf("got %d assets for one transfer, want 1", taken)
 	}
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// testOnWire sends bytes that no client library would, to the registry itself:
-// a balancer before it has a mind of its own about them. dial connects.
+// testOnWire sends bytes that no client library sends (docs/contract.md, "Framing").
+// dial must connect to the registry itself, because a load balancer treats such
+// bytes in its own way.
 func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 	const next = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 	post := "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -21,23 +22,23 @@ func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 		name   string
 		sent   string
 		status int
-		last   bool // the connection ends with this answer, whatever follows
+		last   bool // the registry closes the connection after this answer
 	}{
 		{"a length and chunks", keyed + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, 400,
 			true},
-		{"chunks and a length, no key", post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" +
+		{"chunks and a length without a key", post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" +
 			next, 400, true},
-		{"no key, and no body comes", post + "Content-Length: 100\r\n\r\n", 401, false},
-		{"no JSON, and no body comes", strings.Replace(keyed, "application/json", "text/plain", 1) +
+		{"no key and a missing body", post + "Content-Length: 100\r\n\r\n", 401, false},
+		{"another media type and a missing body", strings.Replace(keyed, "application/json", "text/plain", 1) +
 			"Content-Length: 100\r\n\r\n", 415, false},
-		{"compressed, and no body comes", keyed + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n", 415, false},
-		{"no asset, and no body comes", "PATCH /api/2.5/assets/none HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
+		{"a compressed body that is missing", keyed + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n", 415, false},
+		{"an unknown asset and a missing body", "PATCH /api/2.5/assets/none HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
 			404, false},
-		{"no route, and no body comes", "PUT /api/2.5/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404,
+		{"an unknown path and a missing body", "PUT /api/2.5/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404,
 			false},
-		{"a reading, and no body comes", "GET /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 200,
+		{"a GET with a missing body", "GET /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 200,
 			false},
-		{"another server's, without body", keyed + "Cookie: SERVER_ID=gone\r\nContent-Length: 100\r\n\r\n", 412, false},
+		{"another server's cookie and a missing body", keyed + "Cookie: SERVER_ID=gone\r\nContent-Length: 100\r\n\r\n", 412, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +47,7 @@ func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			// It is less than the 30 s for which the registry waits for bodies.
+			// The registry waits 30 s for a body; these answers must not wait for it.
 			conn.SetDeadline(time.Now().Add(20 * time.Second))
 			io.WriteString(conn, c.sent)
 			reader := bufio.NewReader(conn)
@@ -59,7 +60,7 @@ func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 				t.Fatalf("got %d %s, %v, want %d", resp.StatusCode, text, err, c.status)
 			}
 			if kind := resp.Header.Get("Content-Type"); kind != "application/json" {
-				t.Errorf("got the Content-Type %q, want JSON", kind)
+				t.Errorf("got Content-Type %q, want application/json", kind)
 			}
 			if !c.last {
 				return

@@ -11,22 +11,21 @@ import (
 	"time"
 )
 
-// network is the way from the services to the store. Messages of MongoDB's
-// protocol stall on it, and now and then it breaks: with the command not
-// delivered, or with the answer not.
+// network is a proxy between the services and the store. It delays some messages of
+// MongoDB's protocol, and breaks some connections before a command or an answer.
 type network struct {
 	listener net.Listener
-	store    string // address
-	calm     atomic.Bool
+	store    string      // address
+	calm     atomic.Bool // no more delays and breaks
 	stalls   atomic.Int64
 	breaks   atomic.Int64
 }
 
 const (
-	stallEach  = 60  // messages stall, one of so many
-	breakEach  = 500 // connections break
+	stallEach  = 60  // one message of so many is delayed
+	breakEach  = 500 // one message of so many breaks its connection
 	longest    = 600 * time.Millisecond
-	headerSize = 4 // of a message: its length, little-endian, itself included
+	headerSize = 4 // bytes: the length of the whole message, little-endian
 )
 
 func newNetwork(t *testing.T, store string) *network {
@@ -49,7 +48,8 @@ func newNetwork(t *testing.T, store string) *network {
 	return n
 }
 
-// join connects a client with the store until either goes or the network breaks.
+// join connects a client with the store until one of them leaves or pass breaks the
+// connection.
 func (n *network) join(client net.Conn) {
 	defer client.Close()
 	store, err := net.Dial("tcp", n.store)
@@ -69,7 +69,7 @@ func (n *network) join(client net.Conn) {
 	both.Wait()
 }
 
-// pass passes one message on.
+// pass forwards one message, late or not at all.
 func (n *network) pass(to io.Writer, from io.Reader) error {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(from, header[:]); err != nil {

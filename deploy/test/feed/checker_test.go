@@ -12,39 +12,41 @@ import (
 	"time"
 )
 
-// load is what is put on the services.
+// load is the size of a run.
 type load struct {
 	writers, followers int
-	changes            int // acknowledged ones at least
-	assets             int // that the writers share, in the end
+	changes            int // acknowledged changes, at least
+	assets             int // assets that the writers share, at the end
 }
 
-// report is what was found.
+// report is the result of a run.
 type report struct {
-	changes, unknown, pages, checks     int
-	lost, duplicated, outOfOrder, other int
+	changes, unknown, pages, checks     int // unknown: changes without a clear answer
+	lost, duplicated, outOfOrder, other int // violations by kind
 	examples                            []string
-	delays                              []time.Duration // from acknowledgement until a follower has seen the change
-	violationsMu                        sync.Mutex
+	delays                              []time.Duration // from an acknowledgement to the first follower that sees it
+	mu                                  sync.Mutex
 }
 
+// violation counts a violation, and keeps the first ten as examples.
 func (r *report) violation(count *int, format string, args ...any) {
-	r.violationsMu.Lock()
-	defer r.violationsMu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	*count++
 	if len(r.examples) < 10 {
 		r.examples = append(r.examples, fmt.Sprintf(format, args...))
 	}
 }
 
+// count adds pages that were read and checks that were made.
 func (r *report) count(pages, checks int) {
-	r.violationsMu.Lock()
-	defer r.violationsMu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.pages += pages
 	r.checks += checks
 }
 
-// delay returns the delay that a share of the changes did not exceed.
+// delay returns a percentile of the delays: share 0.5 is the median.
 func (r *report) delay(share float64) time.Duration {
 	if len(r.delays) == 0 {
 		return 0
@@ -52,48 +54,48 @@ func (r *report) delay(share float64) time.Duration {
 	return r.delays[min(len(r.delays)-1, int(share*float64(len(r.delays))))]
 }
 
-// place is an asset at a position.
+// place is a position in the feed, and its asset.
 type place struct{ id, modified string }
 
-// ack is a change that a writer was told of.
+// ack is an acknowledged change.
 type ack struct {
 	place
 	description string
-	begun, end  int64 // ticks
+	begun, end  int64 // ticks of the request and of its answer
 	at          time.Time
 }
 
-// progressEach is after how many changes the checker says how far it is.
+// progressEach is the number of changes between two lines of progress.
 const progressEach = 1000
 
-// history is what the writers were told and the followers were shown.
+// history records the answers to the writers and the entries of the followers.
 type history struct {
 	services *services
 	load     load
 	begun    time.Time
 	report   report
-	ticks    atomic.Int64 // a clock of events: one tick for each begin and end
-	done     atomic.Int64 // changes acknowledged
-	finished atomic.Bool  // the writers have ended, and nothing goes wrong any more
+	ticks    atomic.Int64 // logical clock: one tick for each request and each answer
+	done     atomic.Int64 // acknowledged changes
+	finished atomic.Bool  // the writers and the faults have ended
 
 	mu     sync.Mutex
 	assets []owned
 	acks   []ack
-	tried  map[string]bool     // descriptions that nobody has said anything of
-	seen   map[place]time.Time // by the first follower
+	tried  map[string]bool     // descriptions that writers have sent
+	seen   map[place]time.Time // when the first follower saw it
 }
 
-// owned is an asset with its token.
+// owned is an asset with its owner token.
 type owned struct{ id, token string }
 
 func newHistory(s *services, l load) *history {
 	return &history{services: s, load: l, begun: time.Now(), tried: map[string]bool{}, seen: map[place]time.Time{}}
 }
 
-// run puts the load on; calm is called when the writers have ended, and returns
-// when nothing goes wrong any more.
+// run runs the load and checks its history. It calls calm when the writers have ended;
+// calm must end the faults before it returns.
 func (h *history) run(ctx context.Context, calm func()) *report {
-	h.create(ctx) // so that a follower who starts at the newest has where to start
+	h.create(ctx) // a descending follower needs an entry to start at
 	var writers, followers sync.WaitGroup
 	for i := range h.load.followers {
 		f := &follower{history: h, seen: map[place]bool{}}
@@ -112,7 +114,7 @@ func (h *history) run(ctx context.Context, calm func()) *report {
 	return &h.report
 }
 
-// write creates assets until there are enough, and changes them.
+// write creates assets up to the load's number, and changes them.
 func (h *history) write(ctx context.Context) {
 	for ctx.Err() == nil && h.done.Load() < int64(h.load.changes) {
 		h.mu.Lock()
@@ -131,13 +133,13 @@ func (h *history) write(ctx context.Context) {
 	}
 }
 
-// answer is what the services say of one asset.
+// answer is the body of an answer with one asset.
 type answer struct {
 	Access struct{ Token string }
 	Data   struct{ ID, DateModified, Description string }
 }
 
-// create makes an asset and, in a second change, publishes it.
+// create creates an asset, and publishes it by a change.
 func (h *history) create(ctx context.Context) {
 	var got answer
 	if h.services.call(ctx, "POST", "/api/2.5/assets", "", map[string]any{"data": asset("new")},
@@ -145,7 +147,7 @@ func (h *history) create(ctx context.Context) {
 		return
 	}
 	a := owned{got.Data.ID, got.Access.Token}
-	for ctx.Err() == nil && !h.change(ctx, a) { // until then it is in no feed
+	for ctx.Err() == nil && !h.change(ctx, a) { // the feed lists it only then
 		time.Sleep(10 * time.Millisecond)
 	}
 	h.mu.Lock()
@@ -153,7 +155,7 @@ func (h *history) create(ctx context.Context) {
 	h.mu.Unlock()
 }
 
-// change makes one change, and says whether it was acknowledged.
+// change sends one change, and reports whether it was acknowledged.
 func (h *history) change(ctx context.Context, a owned) bool {
 	description := fmt.Sprintf("%016x", rand.Uint64())
 	h.mu.Lock()
@@ -173,20 +175,20 @@ func (h *history) change(ctx context.Context, a owned) bool {
 		}
 		h.acks = append(h.acks, ack{place{a.id, got.Data.DateModified}, description, begun, end, at})
 		if got.Data.Description != description {
-			h.report.violation(&h.report.other, "%s was set to %s, and the answer says %s", a.id, description,
-				got.Data.Description)
+			h.report.violation(&h.report.other, "%s: got the description %s in the answer, want %s", a.id,
+				got.Data.Description, description)
 		}
 		return true
 	case 0, http.StatusServiceUnavailable, http.StatusConflict, http.StatusGatewayTimeout:
 		h.report.unknown++
 	default:
-		h.report.violation(&h.report.other, "a change was answered with %d", status)
+		h.report.violation(&h.report.other, "a change: got %d, want 200 or a documented failure", status)
 	}
 	return false
 }
 
-// checkAcknowledgements checks F3: positions are unique, and in the order of
-// changes of which one ended before the other began.
+// checkAcknowledgements checks F3: positions are unique. If one change ends before
+// another begins, its position is the earlier one.
 func (h *history) checkAcknowledgements() {
 	r := &h.report
 	r.changes = len(h.acks)
@@ -202,17 +204,19 @@ func (h *history) checkAcknowledgements() {
 		}
 		r.count(0, 2)
 		if a.modified <= highest.modified {
-			r.violation(&r.outOfOrder, "%s got %s after %s had got %s", a.id, a.modified, highest.id, highest.modified)
+			r.violation(&r.outOfOrder, "%s: got %s, want it after %s of %s, which had ended before", a.id, a.modified,
+				highest.modified, highest.id)
 		}
 		if other, taken := at[a.modified]; taken {
-			r.violation(&r.duplicated, "%s and %s both got %s", a.id, other, a.modified)
+			r.violation(&r.duplicated, "got %s for %s and for %s, want a position of its own for each", a.modified,
+				a.id, other)
 		}
 		at[a.modified] = a.id
 	}
 }
 
-// checkAssets checks that each asset stands at the newest change that was
-// acknowledged, or at a later one of which nobody was told.
+// checkAssets checks that each asset has its newest acknowledged change, or a later one
+// whose answer was lost.
 func (h *history) checkAssets(ctx context.Context) {
 	r := &h.report
 	newest, at := map[string]string{}, map[place]string{}
@@ -225,19 +229,20 @@ func (h *history) checkAssets(ctx context.Context) {
 		}
 		r.count(0, 2)
 		if got.Data.DateModified < newest[a.id] {
-			r.violation(&r.lost, "%s stands at %s, and a change at %s was acknowledged", a.id, got.Data.DateModified,
+			r.violation(&r.lost, "%s: got dateModified %s, want the acknowledged %s or later", a.id,
+				got.Data.DateModified,
 				newest[a.id])
 		}
 		if want, acknowledged := at[place{a.id, got.Data.DateModified}]; acknowledged && got.Data.Description != want ||
 			!h.tried[got.Data.Description] {
-			r.violation(&r.other, "%s at %s says %s, and %q was written there", a.id, got.Data.DateModified,
+			r.violation(&r.other, "%s at %s: got the description %s, want %q", a.id, got.Data.DateModified,
 				got.Data.Description, want)
 		}
 	}
 }
 
-// measure takes the time from each acknowledgement until any follower had seen
-// the change, of those that were not followed by another before that.
+// measure computes the delays. It leaves out changes that a later change of the same
+// asset replaced before a follower saw them.
 func (h *history) measure() {
 	for _, a := range h.acks {
 		if seen, was := h.seen[a.place]; was {

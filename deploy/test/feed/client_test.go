@@ -12,10 +12,10 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// callTimeout is how long a caller waits for a service, which may be frozen.
+// callTimeout is the longest wait for an answer: a service may be frozen.
 const callTimeout = 4 * time.Second
 
-// services are the asset services as their callers see them: any will do.
+// services are the asset services. call picks one at random.
 type services struct {
 	bases  []string
 	signer *identity.Signer
@@ -24,25 +24,25 @@ type services struct {
 
 var broker = identity.Identity{Broker: "broker", KeyID: "feedcheck", Role: identity.Broker, Levels: "1234"}
 
-// call sends a request to some service and reads its answer into into. It
-// returns the status, 0 when no whole answer came.
+// call sends a request to a random service, and decodes a successful answer into into.
+// It returns the status, 0 if no complete answer came.
 func (s *services) call(ctx context.Context, method, path, token string, body, into any) int {
 	var text []byte
 	if body != nil {
 		var err error
 		if text, err = json.Marshal(body); err != nil {
-			panic(err) // a mistake in the test
+			panic(err) // the test is wrong
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.bases[rand.IntN(len(s.bases))]+path, bytes.NewReader(text))
 	if err != nil {
-		panic(err) // a mistake in the test
+		panic(err) // the test is wrong
 	}
 	signed, err := s.signer.Sign(broker)
 	if err != nil {
-		panic(err) // a mistake in the test
+		panic(err) // the test is wrong
 	}
 	req.Header.Set(identity.Header, signed)
 	req.Header.Set("Content-Type", "application/json")
@@ -62,7 +62,7 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 	return resp.StatusCode
 }
 
-// asset is a small asset that is valid.
+// asset returns a small valid asset.
 func asset(description string) map[string]any {
 	address := map[string]any{"countryName": "Україна"}
 	return map[string]any{

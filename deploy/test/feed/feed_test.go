@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	changesWanted = flag.Int("changes", 600, "changes to make for each number of services")
-	numbersWanted = flag.String("services", "2", "numbers of asset services to try, separated by commas")
+	changesWanted = flag.Int("changes", 600, "number of changes for each number of services")
+	numbersWanted = flag.String("services", "2", "numbers of asset services, separated by commas")
 )
 
 const (
 	lease        = 2 * time.Second
-	storeTimeout = 10 * time.Second // of the rig, which takes its time
+	storeTimeout = 10 * time.Second // the stand-in for MongoDB is slow
 )
 
 var secret = []byte(strings.Repeat("feedcheck", 5))
@@ -44,9 +44,9 @@ func client() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 }
 
-// TestFeed checks the feed of asset services in processes of their own on a
-// MongoDB store.
-func TestFeed(t *testing.T) {
+// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store,
+// once for each number of services.
+func TestFeedUnderFaults(t *testing.T) {
 	bin := t.TempDir()
 	if err := processes.Build(t.Context(), bin); err != nil {
 		t.Fatal(err)
@@ -62,6 +62,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
+// check runs the load and the faults on count asset services.
 func check(t *testing.T, bin string, count int) {
 	server := mongotest.Start(t)
 	uri := server.URI(t, fmt.Sprintf("feedcheck%08x", rand.Uint32()))
@@ -80,23 +81,23 @@ func check(t *testing.T, bin string, count int) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	wild, calmDown := context.WithCancel(ctx)
-	defer calmDown()
-	tormented := make(chan error, 1)
+	faulty, endFaults := context.WithCancel(ctx)
+	defer endFaults()
+	faultsEnded := make(chan error, 1)
 	chaos := chaos{}
-	go func() { tormented <- fleet.torment(wild, &chaos) }()
+	go func() { faultsEnded <- fleet.breakServices(faulty, &chaos) }()
 	assets := 300
 	if !server.Real {
-		assets = 100 // it scans them all for each change
+		assets = 100 // the stand-in scans all assets for each change
 	}
 	h := newHistory(services, load{writers: 64, followers: 8, changes: *changesWanted, assets: assets})
 	r := h.run(ctx, func() {
-		calmDown()
-		if err := <-tormented; err != nil {
+		endFaults()
+		if err := <-faultsEnded; err != nil {
 			t.Error(err)
 		}
 		network.calm.Store(true)
-		time.Sleep(2*lease + time.Second) // until what the killed have left is fenced
+		time.Sleep(2*lease + time.Second) // until the batches of killed services are fenced
 	})
 	chaos.stalls, chaos.breaks = network.stalls.Load(), network.breaks.Load()
 	print(fmt.Sprint(count), r, chaos)
@@ -107,11 +108,12 @@ func check(t *testing.T, bin string, count int) {
 		t.Error(text[strings.Index(text, "WARNING: DATA RACE"):])
 	}
 	if r.changes < *changesWanted || r.pages < 100 || r.checks < r.changes {
-		t.Errorf("too little was done to mean anything")
+		t.Errorf("got %d changes, %d pages and %d checks, want at least %d, 100 and %d", r.changes, r.pages, r.checks,
+			*changesWanted, r.changes)
 	}
 }
 
-// fleet is the asset services, and the auth service that they ask.
+// fleet is the asset services and their auth service.
 type fleet struct {
 	bin, dir, store string
 	output          processes.Output
@@ -156,15 +158,15 @@ func (f *fleet) launch(ctx context.Context, s *service) (err error) {
 	return err
 }
 
-// chaos is what was done to the services.
+// chaos counts the faults.
 type chaos struct {
 	kills, freezes int
 	stalls, breaks int64
 }
 
-// torment kills and freezes services until ctx is done. They all run when it
+// breakServices kills and freezes services until ctx is done. All of them run when it
 // returns.
-func (f *fleet) torment(ctx context.Context, done *chaos) error {
+func (f *fleet) breakServices(ctx context.Context, done *chaos) error {
 	for kill := true; ; kill = !kill {
 		select {
 		case <-time.After(2*time.Second + rand.N(4*time.Second)):
@@ -202,17 +204,18 @@ func freeAddr(t *testing.T) string {
 	return addr
 }
 
-// print prints a line of the table.
+// print prints a line of the table, and its head once.
 func print(services string, r *report, c chaos) {
 	if !printed {
-		fmt.Println("services  changes  unknown   pages    checks  lost  twice  order  other  delay p50      p99  longest  kills  freezes  stalls  breaks")
+		fmt.Println("services  changes  unknown   pages    checks  lost  twice  order  other  delay p50" +
+			"      p99  longest  kills  freezes  stalls  breaks")
 		printed = true
 	}
 	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 	fmt.Printf("%8s %8d %8d %7d %9d %5d %6d %6d %6d %10v %8v %8v %6d %8d %7d %7d\n", services, r.changes, r.unknown,
-		r.pages, r.checks,
-		r.lost, r.duplicated, r.outOfOrder, r.other, round(r.delay(0.5)), round(r.delay(0.99)), round(r.delay(1)),
+		r.pages, r.checks, r.lost, r.duplicated, r.outOfOrder, r.other, round(r.delay(0.5)), round(r.delay(0.99)),
+		round(r.delay(1)),
 		c.kills, c.freezes, c.stalls, c.breaks)
 }
 
-var printed bool // the table's head
+var printed bool // the head of the table

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// follower is one synchroniser. It asks another service for each page, as
-// behind a balancer.
+// follower is one synchroniser. Each page comes from a random service, as behind a
+// load balancer.
 type follower struct {
 	*history
 	seen map[place]bool
@@ -22,7 +22,7 @@ type page struct {
 	Prev struct{ Path string } `json:"prev_page"`
 }
 
-// get takes a page, as often as it takes to get one.
+// get repeats the request for a page until it succeeds or ctx is done.
 func (f *follower) get(ctx context.Context, path string) (p page) {
 	for ctx.Err() == nil {
 		p = page{}
@@ -34,14 +34,14 @@ func (f *follower) get(ctx context.Context, path string) (p page) {
 	return page{}
 }
 
-// follow follows the feed until the writers have ended and there is no more;
-// with descending from the newest on, and in the end also back from there.
+// follow reads the feed until the writers have ended and a page is empty. A descending
+// follower starts at the newest entry, and reads the earlier ones at the end.
 func (f *follower) follow(ctx context.Context, descending bool) {
 	next, past := fmt.Sprintf("/api/2.5/assets?mode=_all_&opt_fields=description&limit=%d", 1+rand.IntN(100)), ""
 	if descending {
 		p := f.get(ctx, next+"&descending=1")
 		f.keep(ctx, p, true)
-		if next = p.Prev.Path; len(p.Data) > 0 { // else there is no past
+		if next = p.Prev.Path; len(p.Data) > 0 { // an empty page has no earlier entries
 			past = p.Next.Path
 		}
 	}
@@ -67,7 +67,8 @@ func (f *follower) follow(ctx context.Context, descending bool) {
 	f.checkAll(ctx)
 }
 
-// keep takes in what a page shows, and checks what can be checked of it alone.
+// keep remembers the entries of a page and checks their order. Sometimes it reads an
+// asset, which must be at least as new as its entry.
 func (f *follower) keep(ctx context.Context, p page, descending bool) {
 	now := time.Now()
 	f.report.count(1, 2*len(p.Data))
@@ -76,9 +77,10 @@ func (f *follower) keep(ctx context.Context, p page, descending bool) {
 		at := place{e.ID, e.DateModified}
 		switch {
 		case f.seen[at]:
-			f.report.violation(&f.report.duplicated, "%v was shown twice", at)
+			f.report.violation(&f.report.duplicated, "got %v twice, want it once", at)
 		case before != "" && (e.DateModified <= before) != descending:
-			f.report.violation(&f.report.outOfOrder, "%s follows %s on a page", e.DateModified, before)
+			f.report.violation(&f.report.outOfOrder, "got %s after %s on a page, want the other order", e.DateModified,
+				before)
 		}
 		f.seen[at], before = true, e.DateModified
 		f.mu.Lock()
@@ -93,13 +95,13 @@ func (f *follower) keep(ctx context.Context, p page, descending bool) {
 	e, got := p.Data[rand.IntN(len(p.Data))], answer{}
 	if f.services.call(ctx, "GET", "/api/2.5/assets/"+e.ID, "", nil, &got) == http.StatusOK &&
 		got.Data.DateModified < e.DateModified {
-		f.report.violation(&f.report.other, "the feed had %s at %s, and then it is at %s", e.ID, e.DateModified,
-			got.Data.DateModified)
+		f.report.violation(&f.report.other, "%s: got dateModified %s after its entry of %s, want that or later", e.ID,
+			got.Data.DateModified, e.DateModified)
 	}
 }
 
-// checkAll reads the whole feed again: all that stands there was shown to the
-// follower, and each asset stands there once.
+// checkAll reads the whole feed again. The follower has seen every entry, and each
+// asset has one.
 func (f *follower) checkAll(ctx context.Context) {
 	ids := map[string]bool{}
 	for path := "/api/2.5/assets?mode=_all_&limit=100"; ctx.Err() == nil; {
@@ -109,10 +111,11 @@ func (f *follower) checkAll(ctx context.Context) {
 		}
 		for _, e := range p.Data {
 			if ids[e.ID] {
-				f.report.violation(&f.report.duplicated, "%s stands twice in the feed", e.ID)
+				f.report.violation(&f.report.duplicated, "got two entries of %s, want one", e.ID)
 			}
 			if ids[e.ID] = true; !f.seen[place{e.ID, e.DateModified}] {
-				f.report.violation(&f.report.lost, "%s at %s was never shown to a follower who has passed it", e.ID,
+				f.report.violation(&f.report.lost, "%s at %s: got no entry in the pages of a follower, want it seen",
+					e.ID,
 					e.DateModified)
 			}
 		}

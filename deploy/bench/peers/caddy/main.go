@@ -1,4 +1,5 @@
-// Command caddy is Caddy with its standard modules.
+// Command caddy is the web server Caddy with its standard modules, a peer that
+// deploy/bench/gateway measures.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package clients is brokers and readers who keep a registry busy, and hold it
-// to what it has answered.
+// Package clients generates mixed load of brokers and readers on a registry. It
+// checks every answer, and at the end that no acknowledged write is lost.
 package clients
 
 import (
@@ -19,8 +19,7 @@ import (
 	"time"
 )
 
-// Clients are clients of one registry that has the sandbox keys. Make them with
-// New.
+// Clients sends load to one registry that has the sandbox keys. New makes one.
 type Clients struct {
 	base     string
 	registry http.RoundTripper
@@ -29,29 +28,29 @@ type Clients struct {
 
 	mu         sync.Mutex
 	assets     []*owned
-	outcomes   map[string]int
+	outcomes   map[string]int // number of requests by kind and status
 	slowest    time.Duration
 	violations []string
-	missed     int // requests that nobody was free to send
+	missed     int // requests that were due while every client was busy
 }
 
-// owned is an asset that a client has made.
+// owned is an asset that a client has created.
 type owned struct {
-	mu        sync.Mutex // one change at a time
+	mu        sync.Mutex // held during a change
 	id, token string
-	kept      int64 // the last acknowledged change
-	asked     int64 // the last that was asked for
+	kept      int64 // number of the last acknowledged change; 0 for none
+	asked     int64 // number of the last change that was sent
 }
 
-// New returns clients of the registry at base ("http://host:port"), which is
-// reached by way of a balancer that repeats nothing which was sent. While
-// troubled tells that something has been broken since a request was sent, it
-// need not be answered, or may be refused for a while.
+// New returns clients of the registry at base ("http://host:port"). They send through
+// registry, a load balancer that must not repeat requests. troubled reports whether a
+// fault was active at or after a time: a request from then may fail.
 func New(base string, registry http.RoundTripper, troubled func(since time.Time) bool) *Clients {
 	return &Clients{base: base, registry: registry, troubled: troubled, outcomes: map[string]int{}}
 }
 
-// Run has so many of them work for a while, at a rate or, if that is 0, as fast as they can.
+// Run sends requests from a number of clients for a time. rate is in requests per
+// second for all clients together; 0 means as fast as they can.
 func (c *Clients) Run(ctx context.Context, clients int, rate float64, during time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
@@ -86,7 +85,7 @@ func (c *Clients) Run(ctx context.Context, clients int, rate float64, during tim
 	}
 }
 
-// Total is how many requests were sent.
+// Total returns the number of requests so far.
 func (c *Clients) Total() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +95,8 @@ func (c *Clients) Total() (n int) {
 	return n
 }
 
-// one sends one request: 70 % read an asset, 12 % a page, 10 % change one, 8 % make one.
+// one sends a random request: 70 % read an asset, 12 % read a page of the feed, 10 %
+// change an asset, 8 % create one.
 func (c *Clients) one(ctx context.Context) {
 	var a *owned
 	c.mu.Lock()
@@ -116,11 +116,13 @@ func (c *Clients) one(ctx context.Context) {
 	}
 }
 
-// Creation is the body of a request that makes an asset.
+// Creation is the body of a request that creates an asset.
 const Creation = `{"data":{"assetType":"bounce","title":"0","description":"x",
-	"items":[{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}],
+	"items":[{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},
+		"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}],
 	"decisions":[{"decisionDate":"2026-11-20","decisionID":"x"}],
-	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}}`
+	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},
+		"contactPoint":{"name":"x","telephone":"1"}}}}`
 
 func (c *Clients) create(ctx context.Context) {
 	text := c.ask(ctx, "create", "POST", "/api/2.5/assets", "", Creation, http.StatusCreated)
@@ -132,7 +134,7 @@ func (c *Clients) create(ctx context.Context) {
 		Data   struct{ ID string }
 	}
 	if err := json.Unmarshal(text, &made); err != nil || made.Data.ID == "" {
-		c.Violated(fmt.Sprintf("a creation was answered with %s", text))
+		c.Violated(fmt.Sprintf("a creation: got %s, want an asset with an id", text))
 		return
 	}
 	c.mu.Lock()
@@ -151,7 +153,8 @@ func (c *Clients) change(ctx context.Context, a *owned) {
 	}
 }
 
-// ask sends a request and returns the answer if it was done.
+// ask sends a request and counts its outcome. It returns the body if the status is
+// want, else nil. Any other outcome outside of trouble is a violation.
 func (c *Clients) ask(ctx context.Context, what, method, path, token, body string, want int) []byte {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -172,26 +175,27 @@ func (c *Clients) ask(ctx context.Context, what, method, path, token, body strin
 		return text
 	}
 	if !allowed {
-		c.Violated(fmt.Sprintf("%s %s: %d %.200s, %v, after %v", method, path, status, text, err, took))
+		c.Violated(fmt.Sprintf("%s %s: got %d %.200s, %v after %v, want %d", method, path, status, text, err, took,
+			want))
 	}
 	return nil
 }
 
+// send sends a request, as "broker" if it has a body and without a key else.
 func (c *Clients) send(ctx context.Context, method, path, token, body string) (status int, retry string, text []byte,
 	err error) {
 	key := "broker"
-	if body == "" { // anybody reads
+	if body == "" { // a read needs no key
 		key = ""
 	}
 	status, header, text, err := Send(ctx, c.registry, Call{method, c.base + path, key, token, body})
 	return status, header.Get("Retry-After"), text, err
 }
 
-// Call is a request in the making. Key, Token and Body may be empty: then it has
-// none.
+// Call is a request to send. It has no key, token or body where the field is empty.
 type Call struct{ Method, URL, Key, Token, Body string }
 
-// Send sends a request by way of registry and returns all of the answer.
+// Send sends a request through registry and returns the whole answer.
 func Send(ctx context.Context, registry http.RoundTripper, c Call) (status int, header http.Header, text []byte,
 	err error) {
 	var body io.Reader
@@ -220,9 +224,9 @@ func Send(ctx context.Context, registry http.RoundTripper, c Call) (status int, 
 	return resp.StatusCode, resp.Header, text, err
 }
 
-const maxViolations = 20 // that are told
+const maxViolations = 20 // printed; later ones are only counted
 
-// Violated notes something that must not be.
+// Violated records a violation and prints it, up to maxViolations.
 func (c *Clients) Violated(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,7 +235,7 @@ func (c *Clients) Violated(what string) {
 	}
 }
 
-// String is a table of what came of all requests.
+// String returns a table of the outcomes of all requests.
 func (c *Clients) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,19 +248,19 @@ func (c *Clients) String() string {
 	return table.String()
 }
 
-// Err tells whether all requests were answered as they may be.
+// Err returns an error if there was a violation.
 func (c *Clients) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := len(c.violations); n > 0 {
-		return fmt.Errorf("%d requests were answered as they must not be, the first: %s", n, c.violations[0])
+		return fmt.Errorf("%d violations, the first: %s", n, c.violations[0])
 	}
 	return nil
 }
 
-// CheckKept reads every asset when all is well and nothing changes any more:
-// the last acknowledged change, or one that was asked for later, is there, and
-// the feed has every changed asset once, as it is. It returns how many there are.
+// CheckKept reads every asset after Run has returned and every fault has ended. It
+// returns the number of assets, and an error for each lost write: an asset must have
+// its last acknowledged change or a later one, and the feed each changed asset once.
 func (c *Clients) CheckKept(ctx context.Context) (int, error) {
 	fed, err := c.follow(ctx)
 	lost := []error{err}
@@ -271,28 +275,28 @@ func (c *Clients) CheckKept(ctx context.Context) (int, error) {
 		}
 		if err != nil || status != http.StatusOK || json.Unmarshal(text, &read) != nil || read.Data.Title < a.kept ||
 			read.Data.Title > a.asked {
-			lost = append(lost, fmt.Errorf("asset %s, last acknowledged change %d, is %d %.200s, %v", a.id, a.kept,
-				status, text, err))
+			lost = append(lost, fmt.Errorf("asset %s: got %d %.200s, %v, want change %d to %d", a.id, status, text, err,
+				a.kept, a.asked))
 			continue
 		}
-		if a.kept == 0 && read.Data.Status == "draft" { // which the feed does not show
+		if a.kept == 0 && read.Data.Status == "draft" { // the feed lists no drafts
 			continue
 		}
 		if seen := fed[a.id]; !slices.Equal(seen, []string{read.Data.DateModified}) {
-			lost = append(lost, fmt.Errorf("asset %s of %s is in the feed as of %q", a.id, read.Data.DateModified,
-				seen))
+			lost = append(lost, fmt.Errorf("asset %s in the feed: got %q, want %s once", a.id, seen,
+				read.Data.DateModified))
 		}
 	}
 	return len(c.assets), errors.Join(lost...)
 }
 
-// follow returns what the feed says of each asset: when it was changed.
+// follow reads the whole feed, and returns each asset's dateModified values by id.
 func (c *Clients) follow(ctx context.Context) (map[string][]string, error) {
 	fed := map[string][]string{}
 	for path := "/api/2.5/assets?mode=_all_&limit=1000"; ; {
 		status, _, text, err := c.send(ctx, http.MethodGet, path, "", "")
 		if err != nil || status != http.StatusOK {
-			return nil, fmt.Errorf("the feed at %s: %d %.200s, %v", path, status, text, err)
+			return nil, fmt.Errorf("feed at %s: got %d %.200s, %v, want 200", path, status, text, err)
 		}
 		var page struct {
 			Data     []struct{ ID, DateModified string }

@@ -1,15 +1,14 @@
-// Command devmongo is a server of the MongoDB wire protocol for machines that
-// have no mongod: FerretDB 1 on SQLite, an implementation independent of ours
-// and of MongoDB. It is for development and tests.
+// Command devmongo serves the MongoDB wire protocol on machines without mongod, for
+// development and tests. It is FerretDB 1 on SQLite, with one command at a time.
 //
-// FerretDB reads a document, changes it and writes it back without holding
-// anything in between, so of two guarded updates at once both may win. MongoDB
-// promises that an operation on one document is atomic, and our stores build on
-// that. So clients are let through to FerretDB one command at a time.
+// MongoDB guarantees that an operation on one document is atomic, and the stores
+// depend on it. FerretDB reads, changes and writes a document without a lock, so two
+// conditional updates can both win. Therefore devmongo lets one command through at a
+// time.
 //
-// What it lacks: transactions, change streams, $expr, pipeline updates,
-// Decimal128, replica sets. It searches by scanning, so it is slow beyond some
-// hundred documents, and says nothing about speed.
+// It has no transactions, change streams, $expr, pipeline updates, Decimal128 or
+// replica sets. Each query scans the collection: it is slow beyond some hundred
+// documents, and no measure of speed.
 package main
 
 import (
@@ -31,7 +30,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:27017", "address to listen on")
-	data := flag.String("data", "", "directory of the data")
+	data := flag.String("data", "", "data directory (required)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -41,7 +40,7 @@ func main() {
 	}
 }
 
-// run serves at addr until ctx is done, with its data in dir.
+// run serves at addr, with its data in dir, until ctx is done.
 func run(ctx context.Context, addr, dir string) error {
 	if dir == "" {
 		return errors.New("-data is missing")
@@ -66,9 +65,9 @@ func run(ctx context.Context, addr, dir string) error {
 	if err != nil {
 		return fmt.Errorf("make server: %w", err)
 	}
-	var behind, clients sync.WaitGroup
+	var ferret, clients sync.WaitGroup
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
-	behind.Go(func() { err = server.Run(serving) })
+	ferret.Go(func() { err = server.Run(serving) })
 	fmt.Println("mongodb://" + listener.Addr().String())
 
 	stopAccepting := context.AfterFunc(ctx, func() { listener.Close() })
@@ -87,15 +86,15 @@ func run(ctx context.Context, addr, dir string) error {
 	}
 	clients.Wait()
 	stopServing()
-	behind.Wait()
+	ferret.Wait()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
 }
 
-// serve passes a client's commands on to the server, one at a time of all the
-// clients', until the client goes or ctx is done.
+// serve forwards a client's commands to FerretDB until the client leaves or ctx is
+// done. turn is the lock of all clients.
 func serve(ctx context.Context, turn *sync.Mutex, client net.Conn, socket string) error {
 	defer client.Close()
 	server, err := net.Dial("unix", socket)
@@ -112,7 +111,7 @@ func serve(ctx context.Context, turn *sync.Mutex, client net.Conn, socket string
 		}
 		answer, err := exchange(turn, server, command)
 		if err != nil {
-			return fmt.Errorf("pass command on: %w", err)
+			return fmt.Errorf("forward command: %w", err)
 		}
 		if _, err := client.Write(answer); err != nil {
 			return gone(err)
@@ -120,8 +119,7 @@ func serve(ctx context.Context, turn *sync.Mutex, client net.Conn, socket string
 	}
 }
 
-// exchange sends a command and waits for its answer, and lets nobody else do so
-// meanwhile.
+// exchange sends a command and waits for its answer, under the lock turn.
 func exchange(turn *sync.Mutex, server net.Conn, command []byte) ([]byte, error) {
 	turn.Lock()
 	defer turn.Unlock()
@@ -131,7 +129,7 @@ func exchange(turn *sync.Mutex, server net.Conn, command []byte) ([]byte, error)
 	return readMessage(server)
 }
 
-// gone returns nil for the errors of a client that has left, however it did.
+// gone returns nil for an error that means that the client has left, else the error.
 func gone(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -8,11 +8,11 @@ import (
 
 const (
 	headerSize = 16
-	maxMessage = 48_000_000 // bytes, as MongoDB has it
+	maxMessage = 48_000_000 // bytes, MongoDB's limit
 )
 
-// readMessage reads a message of the MongoDB wire protocol, whole: its first
-// four bytes are its length, header included, little-endian.
+// readMessage reads one whole message of the MongoDB wire protocol. Its first four
+// bytes are the length of the message with its header, little-endian.
 func readMessage(r io.Reader) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
@@ -20,7 +20,7 @@ func readMessage(r io.Reader) ([]byte, error) {
 	}
 	n := binary.LittleEndian.Uint32(length[:])
 	if n < headerSize || n > maxMessage {
-		return nil, fmt.Errorf("a message of %d bytes", n)
+		return nil, fmt.Errorf("message of %d bytes, want %d to %d", n, headerSize, maxMessage)
 	}
 	message := make([]byte, n)
 	copy(message, length[:])

@@ -1,5 +1,5 @@
-// Package processes runs the registry's programs as what they are, processes
-// with sockets and files, for tests and for trying them out on one machine.
+// Package processes runs the registry's programs as real processes, with sockets and
+// files, for tests, for benchmarks and for running all of them on one machine.
 package processes
 
 import (
@@ -23,26 +23,26 @@ import (
 )
 
 const (
-	startTimeout = 20 * time.Second // until a process answers
-	stopTimeout  = 20 * time.Second // until it has ended, asked to
+	startTimeout = 20 * time.Second // until a process is ready
+	stopTimeout  = 20 * time.Second // from SIGTERM to the end
 	pollInterval = 10 * time.Millisecond
 )
 
-// Process is a program that runs and answers.
+// Process is a running program.
 type Process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
-	err    error // of the end, once exited is closed
+	err    error // of Wait; set before exited closes
 	output *Output
 }
 
-// Start runs a program that serves at addr, and returns once it is ready. What
-// it prints goes to output.
+// Start runs a program that serves at addr, and returns once its /readyz answers 200.
+// It fails after 20 s or if the program ends. The program prints to output.
 func Start(ctx context.Context, addr string, output *Output, binary string, args ...string) (*Process, error) {
 	return start(ctx, output, binary, args, func(ctx context.Context) error { return askReady(ctx, addr) })
 }
 
-// StartAny runs a program that is not ours, and returns once it listens at addr.
+// StartAny runs any program, and returns once it accepts connections at addr.
 func StartAny(ctx context.Context, addr string, output *Output, binary string, args ...string) (*Process, error) {
 	return start(ctx, output, binary, args, func(ctx context.Context) error {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -65,7 +65,7 @@ func start(ctx context.Context, output *Output, binary string, args []string,
 		close(p.exited)
 	}()
 	if err := p.awaitReady(ctx, ready); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w; it printed: %s", binary, err, output.String()), p.Kill())
+		return nil, errors.Join(fmt.Errorf("start %s: %w; its output: %s", binary, err, output.String()), p.Kill())
 	}
 	return p, nil
 }
@@ -80,14 +80,14 @@ func (p *Process) awaitReady(ctx context.Context, ready func(context.Context) er
 		select {
 		case <-time.After(pollInterval):
 		case <-p.exited:
-			return fmt.Errorf("it ended: %w", p.err)
+			return fmt.Errorf("ended early: %w", p.err)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// askReady returns nil when the service at addr is ready.
+// askReady returns nil if /readyz at addr answers 200.
 func askReady(ctx context.Context, addr string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
 	if err != nil {
@@ -104,10 +104,11 @@ func askReady(ctx context.Context, addr string) error {
 	return nil
 }
 
-// ID is the process's id in the system.
+// ID returns the process id.
 func (p *Process) ID() int { return p.cmd.Process.Pid }
 
-// Stop asks the process to end, and returns how it did.
+// Stop sends SIGTERM, waits and returns the error of Wait: nil for exit code 0. After
+// 20 s it kills the process and returns an error.
 func (p *Process) Stop() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop: %w", err)
@@ -116,11 +117,11 @@ func (p *Process) Stop() error {
 	case <-p.exited:
 		return p.err
 	case <-time.After(stopTimeout):
-		return errors.Join(fmt.Errorf("it did not end within %v", stopTimeout), p.Kill())
+		return errors.Join(fmt.Errorf("no end within %v of SIGTERM", stopTimeout), p.Kill())
 	}
 }
 
-// Kill ends the process at once, as a crash would.
+// Kill sends SIGKILL, as in a crash, and waits for the end.
 func (p *Process) Kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill: %w", err)
@@ -129,10 +130,10 @@ func (p *Process) Kill() error {
 	return nil
 }
 
-// Freeze stops the process where it stands, until Thaw.
+// Freeze suspends the process with SIGSTOP until Thaw.
 func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen process go on.
+// Thaw resumes a frozen process with SIGCONT.
 func (p *Process) Thaw() error { return p.signal(syscall.SIGCONT) }
 
 func (p *Process) signal(s syscall.Signal) error {
@@ -142,17 +143,18 @@ func (p *Process) signal(s syscall.Signal) error {
 	return nil
 }
 
-// Output keeps what processes print, and passes it on to Also if that is set.
-// It is safe for concurrent use.
+// Output keeps the output of processes in memory. The zero value is ready for use, and
+// concurrent use is safe.
 type Output struct {
+	// Also gets the output instead of the memory, if it is set.
 	Also io.Writer
 
 	mu      sync.Mutex
 	text    bytes.Buffer
-	written chan struct{} // closed at the next Write; nil while nobody waits
+	written chan struct{} // closed by the next Write; nil while no Await runs
 }
 
-// Write keeps p.
+// Write keeps p, or passes it to Also.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -169,8 +171,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// Await returns once text was printed: what a process prints arrives a little
-// after what it answers.
+// Await returns once the output contains text, or with an error when ctx is done. The
+// output of a process arrives a little later than its answers.
 func (o *Output) Await(ctx context.Context, text string) error {
 	for {
 		o.mu.Lock()
@@ -186,19 +188,19 @@ func (o *Output) Await(ctx context.Context, text string) error {
 		select {
 		case <-written:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %q to be printed: %w", text, ctx.Err())
+			return fmt.Errorf("wait for %q in the output: %w", text, ctx.Err())
 		}
 	}
 }
 
-// String returns all that was printed.
+// String returns the output so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
-// FreeAddr returns an address of this machine that nobody listens at.
+// FreeAddr returns an address of 127.0.0.1 with a free port.
 func FreeAddr() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -208,8 +210,8 @@ func FreeAddr() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// Standalone starts the registry in one process, on dir, with the sandbox keys
-// and without rate limits.
+// Standalone starts the registry as one process on dir, with the sandbox keys and
+// without rate limits. bin is the folder of the programs.
 func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args ...string) (*Process, error) {
 	args = append([]string{"serve", "--sandbox", "--no-limits", "--addr", addr, "--data", dir}, args...)
 	return Start(ctx, addr, output, filepath.Join(bin, "registry"), args...)
@@ -221,12 +223,11 @@ type Split struct {
 	processes []*Process
 }
 
-// Stores are the addresses of the services' stores; those left out are files.
+// Stores are the URLs of the services' stores. An empty one means a file.
 type Stores struct{ Assets, Tokens string }
 
-// StartSplit starts the three services on dir, with the sandbox keys and
-// without rate limits, the gateway at addr. Arguments after that go to all
-// services.
+// StartSplit starts the three services on dir, with the sandbox keys and without rate
+// limits. The gateway serves at addr. Each service gets args too.
 func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, output *Output, args ...string) (*Split,
 	error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -265,7 +266,7 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	return s, nil
 }
 
-// Exited is closed when one of the processes has ended.
+// Exited returns a channel that closes when one of the processes ends.
 func (s *Split) Exited() <-chan struct{} {
 	ended := make(chan struct{})
 	var once sync.Once
@@ -278,7 +279,7 @@ func (s *Split) Exited() <-chan struct{} {
 	return ended
 }
 
-// Stop asks the processes to end, the gateway first.
+// Stop stops the processes, the gateway first, and joins their errors.
 func (s *Split) Stop() error {
 	var errs []error
 	for _, p := range slices.Backward(s.processes) {
@@ -287,6 +288,7 @@ func (s *Split) Stop() error {
 	return errors.Join(errs...)
 }
 
+// makeSecret writes a random secret to path, unless the file exists.
 func makeSecret(path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -299,8 +301,8 @@ func makeSecret(path string) error {
 	return nil
 }
 
-// Build builds all the programs into dir, with the race detector: a race found
-// is printed and makes a process that is stopped fail.
+// Build builds all programs into dir with the race detector. A process with a data
+// race prints it, and Stop returns an error.
 func Build(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
 		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl",

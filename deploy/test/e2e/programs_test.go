@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/mongotest"
+)
+
+// bin is the folder of the built programs. TestMain creates it, and build fills it.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "registry-bin")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = dir
+	return m.Run()
+}
+
+// build builds the programs on its first call.
+func build(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(bin, "registry")); err == nil {
+		return
+	}
+	if err := processes.Build(t.Context(), bin); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	addr, err := processes.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+// standalone starts the registry as one process and kills it when the test ends.
+func standalone(t *testing.T, addr, dir string, output *processes.Output, args ...string) *processes.Process {
+	t.Helper()
+	build(t)
+	p, err := processes.Standalone(t.Context(), bin, addr, dir, output, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+		checkRaces(t, output)
+	})
+	return p
+}
+
+// split starts the three services on dir and stops them when the test ends.
+func split(t *testing.T, dir string, stores processes.Stores, output *processes.Output,
+	args ...string) *processes.Split {
+	t.Helper()
+	build(t)
+	s, err := processes.StartSplit(t.Context(), bin, freeAddr(t), dir, stores, output, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Error(err)
+		}
+		checkRaces(t, output)
+	})
+	return s
+}
+
+// await waits up to 10 s until the output contains text, and returns the whole output.
+func await(t *testing.T, output *processes.Output, text string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := output.Await(ctx, text); err != nil {
+		t.Fatalf("%v; the output is %s", err, output)
+	}
+	return output.String()
+}
+
+// checkRaces fails the test if the race detector of a program has reported a race.
+func checkRaces(t *testing.T, output *processes.Output) {
+	t.Helper()
+	if _, race, found := strings.Cut(output.String(), "WARNING: DATA RACE"); found {
+		t.Errorf("got a data race, want none: %s", race)
+	}
+}
+
+// allowSlowStore gives the services that start after it long timeouts, unless
+// MongoDB is real. The stand-in scans all assets for each operation.
+func allowSlowStore(t *testing.T, mongo *mongotest.Server) {
+	t.Helper()
+	if !mongo.Real {
+		t.Setenv("ASSETSVC_STORE_TIMEOUT", "50s")
+		t.Setenv("ASSETSVC_TIMEOUT", "50s")
+		t.Setenv("GATEWAY_TIMEOUT", "55s")
+		t.Setenv("GATEWAY_READ_TIMEOUT", "55s")
+		t.Setenv("GATEWAY_LIST_TIMEOUT", "55s")
+	}
+}
+
+// command runs a command of the registry and returns its output.
+func command(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	build(t)
+	text, err := exec.Command(filepath.Join(bin, "registry"), args...).CombinedOutput()
+	return string(text), err
+}
+
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	text, err := command(t, args...)
+	if err != nil {
+		t.Fatalf("registry %s: %v: %s", strings.Join(args, " "), err, text)
+	}
+	return text
+}
+
+// mustRefuse runs a command that exits with 2 and gives its reason in one line.
+func mustRefuse(t *testing.T, says string, args ...string) {
+	t.Helper()
+	text, err := command(t, args...)
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 2 || strings.Count(text, "\n") != 1 ||
+		!strings.Contains(text, says) {
+		t.Errorf("registry %s: got %v and %q, want exit code 2 and one line with %q",
+			strings.Join(args, " "), err, text, says)
+	}
+}

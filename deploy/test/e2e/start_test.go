@@ -1,0 +1,146 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// badDirs are data directories that the registry must not start on.
+type badDirs struct {
+	foreign string // a directory with somebody else's file
+	file    string // a file
+	newer   string // a data directory of a newer format
+}
+
+func makeBadDirs(t *testing.T, dir string) badDirs {
+	t.Helper()
+	d := badDirs{filepath.Join(dir, "foreign"), filepath.Join(dir, "file"), filepath.Join(dir, "newer")}
+	for _, f := range []struct{ path, text string }{
+		{filepath.Join(d.foreign, "letter.txt"), "dear"},
+		{d.file, "text"},
+		{filepath.Join(d.newer, "FORMAT"), "asset-registry data 99"},
+	} {
+		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.path, []byte(f.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func TestServeRefusesBadArgumentsAndDirectories(t *testing.T) {
+	build(t)
+	busy, used := freeAddr(t), filepath.Join(t.TempDir(), "used")
+	standalone(t, busy, used, &processes.Output{})
+	dir := t.TempDir()
+	bad, fresh, missing := makeBadDirs(t, dir), filepath.Join(dir, "fresh"), filepath.Join(dir, "none.yaml")
+	for _, c := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"an unknown flag", []string{"--data", fresh, "--colour=blue"}, "--colour"},
+		{"a value that is no number", []string{"--data", fresh, "--max-body=many"}, "max-body"},
+		{"a body limit of zero", []string{"--data", fresh, "--max-body=0"}, "limit"},
+		{"a zone with summer time", []string{"--data", fresh, "--zone=Europe/Kyiv"}, "zone"},
+		{"a base URL without a scheme", []string{"--data", fresh, "--base-url=registry"}, "base URL"},
+		{"a missing config file", []string{"--data", fresh, "--config", missing}, "none.yaml"},
+		{"a missing keys file", []string{"--data", fresh, "--keys-file", missing}, "none.yaml"},
+		{"a busy port", []string{"--data", fresh, "--addr", busy}, "address already in use"},
+		{"a port that is no number", []string{"--data", fresh, "--addr", "127.0.0.1:many"}, "many"},
+		{"a directory with other files", []string{"--data", bad.foreign}, "letter.txt"},
+		{"a file instead of a directory", []string{"--data", bad.file}, "not a directory"},
+		{"a directory below a file", []string{"--data", filepath.Join(bad.file, "x")}, "not a directory"},
+		{"a directory without write permission", []string{"--data", "/proc/registry"}, "/proc"},
+		{"a directory in use", []string{"--data", used}, "in use"},
+		{"a newer format", []string{"--data", bad.newer}, "99"},
+		{"an empty directory name", []string{"--data", ""}, "data"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mustExit2(t, c.says, append([]string{"serve", "--addr", freeAddr(t)}, c.args...)...)
+			if _, err := os.Stat(fresh); err == nil {
+				t.Error("got a new data directory, want none")
+			}
+			if entries, err := os.ReadDir(bad.foreign); err != nil || len(entries) != 1 {
+				t.Errorf("got %v, %v in the foreign directory, want its one file", entries, err)
+			}
+		})
+	}
+	t.Run("an unknown command", func(t *testing.T) { mustExit2(t, "dance", "dance") })
+}
+
+// mustExit2 runs the registry, which must exit with 2 and print one line, on
+// stderr, that contains says.
+func mustExit2(t *testing.T, says string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(bin, "registry"), args...)
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if got := cmd.ProcessState.ExitCode(); got != 2 {
+		t.Errorf("got exit code %d, %v, want 2", got, err)
+	}
+	if lines := strings.Count(stderr.String(), "\n"); lines != 1 ||
+		!strings.Contains(stderr.String(), says) || stdout.Len() != 0 {
+		t.Errorf("got stderr %q and stdout %q, want one line with %q and nothing", stderr.String(), stdout.String(), says)
+	}
+}
+
+func TestZoneAndBaseURLComeFromTheConfig(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "registry.yaml")
+	settings := []byte("zone: \"+02:00\"\nbase-url: https://registry.example/\n")
+	if err := os.WriteFile(config, settings, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("REGISTRY_ASSET_TYPES", "bounce,castle")
+	addr := freeAddr(t)
+	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--config", config)
+	a := api{"http://" + addr, "2.5"}
+	first, second := a.publish(t, validAsset()), a.publish(t, validAsset().set("assetType", "castle"))
+	for _, path := range []string{"date", "dateModified", "documents.0.datePublished",
+		"rectificationPeriod.startDate"} {
+		if got := text(at(first.data(), path)); !strings.HasSuffix(got, "+02:00") {
+			t.Errorf("got %s %s, want it in the zone +02:00", path, got)
+		}
+	}
+	if got, want := text(at(first.data(), "decisions.0.decisionDate")),
+		"2026-11-20T12:00:00.000000+02:00"; got != want {
+		t.Errorf("got decisionDate %s, want %s", got, want)
+	}
+	p := a.page(t, "?limit=1")
+	if got, want := text(p.next["uri"]), "https://registry.example/api/2.5/assets?"; p.entries[0].id != first.id ||
+		!strings.HasPrefix(got, want) {
+		t.Errorf("got the entries %v and the next page %s, want %s and %s", p.entries, got, first.id, want)
+	}
+	if p = a.page(t, text(p.next["path"])); len(p.entries) != 1 || p.entries[0].id != second.id {
+		t.Errorf("got %v on the next page, want %s", p.entries, second.id)
+	}
+}
+
+// TestTheGreetingHasARequestThatWorks runs the curl command that the registry
+// prints at its start.
+func TestTheGreetingHasARequestThatWorks(t *testing.T) {
+	build(t)
+	addr, output := freeAddr(t), &processes.Output{}
+	started := time.Now()
+	standalone(t, addr, filepath.Join(t.TempDir(), "data"), output)
+	t.Logf("the first start took %v", time.Since(started))
+	greeting := await(t, output, "README.md")
+	_, command, found := strings.Cut(greeting, "\n\n  curl ")
+	command, _, _ = strings.Cut(command, "\n")
+	if !found || !strings.Contains(greeting, "http://"+addr) {
+		t.Fatalf("got the greeting %q, want a curl command and the address %s", greeting, addr)
+	}
+	text, err := exec.Command("sh", "-c", "curl -sS -w '%{http_code}' "+command).CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(text), "201") {
+		t.Errorf("got %s, %v from the greeting's request, want status 201", text, err)
+	}
+}
