@@ -1,49 +1,54 @@
-// Package adminapi is the wire between the admin API of authsvc and its
-// clients, and the chain of its audit log, which a client checks by itself.
+// Package adminapi has the JSON of authsvc's admin API (docs/contract.md, "Admin
+// API"), for the service and its clients. It also has the hash chain of the audit
+// log, which clients verify themselves.
 package adminapi
 
 import "time"
 
-// Prefix starts the path of every call.
+// Prefix starts every path of the API.
 const Prefix = "/admin/v1"
 
-// Broker is a tenant: the owner of assets, with any number of keys.
+// Broker is a tenant: it owns assets and has any number of keys.
 type Broker struct {
-	Name     string    `json:"name"` // what assets have as their owner; never changes
+	Name     string    `json:"name"` // the owner in its assets; never changes
 	Title    string    `json:"title,omitempty"`
 	Contact  string    `json:"contact,omitempty"`
-	Blocked  bool      `json:"blocked"` // none of its keys is good
+	Blocked  bool      `json:"blocked"` // none of its keys is valid
 	Created  time.Time `json:"created"`
 	Modified time.Time `json:"modified"`
 }
 
-// BrokerSettings are what may be said of a broker when it is made and changed.
+// BrokerSettings are the fields of a broker that a caller may set and change.
 type BrokerSettings struct {
 	Title   string `json:"title"`
 	Contact string `json:"contact"`
 	Blocked bool   `json:"blocked"`
 }
 
-// NewBroker asks for a broker.
+// NewBroker is the request to create a broker.
 type NewBroker struct {
 	Name string `json:"name"`
 	BrokerSettings
 }
 
-// KeySettings are what may be said of a key when it is made and changed.
+// KeySettings are the fields of a key that a caller may set and change.
 type KeySettings struct {
-	Name    string                      `json:"name"`
-	Role    string                      `json:"role"`              // broker, concierge, administrator; operator, auditor: of this API
-	Levels  string                      `json:"levels,omitempty"`  // accreditation levels, of 0 to 4
-	Test    bool                        `json:"test"`              // good for test assets only
-	Expires *time.Time                  `json:"expires,omitempty"` // from when on the key is no good
-	Limits  map[string]map[string]int64 `json:"limits,omitempty"`  // class of request -> window ("1s") -> requests
-	Allow   []string                    `json:"allow,omitempty"`   // addresses and networks it may be used from; none: all
+	Name string `json:"name"`
+
+	// Role is broker, concierge or administrator, or for this API operator or
+	// auditor.
+	Role string `json:"role"`
+
+	Levels  string                      `json:"levels,omitempty"`  // accreditation levels, from 0 to 4
+	Test    bool                        `json:"test"`              // valid for test assets only
+	Expires *time.Time                  `json:"expires,omitempty"` // not valid from then on; nil for never
+	Limits  map[string]map[string]int64 `json:"limits,omitempty"`  // requests by class and window, such as "1s"
+	Allow   []string                    `json:"allow,omitempty"`   // addresses and networks of its users; empty for all
 }
 
-// NewKey asks for a key.
+// NewKey is the request to create a key.
 type NewKey struct {
-	Broker string `json:"broker"` // none for an operator or auditor
+	Broker string `json:"broker"` // empty for an operator or auditor
 	KeySettings
 }
 
@@ -52,13 +57,13 @@ const (
 	Active  = "active"
 	Expired = "expired"
 	Revoked = "revoked"
-	Blocked = "blocked" // its broker is
+	Blocked = "blocked" // its broker is blocked
 )
 
 // States returns every state of a key.
 func States() []string { return []string{Active, Expired, Revoked, Blocked} }
 
-// Key is what may be known of an API key: all but its secret.
+// Key is an API key without its secret.
 type Key struct {
 	ID     string `json:"id"`
 	Broker string `json:"broker,omitempty"`
@@ -70,47 +75,47 @@ type Key struct {
 	Secrets  []Secret   `json:"secrets"` // the newest first
 }
 
-// Secret is one of the secrets that a key has had: one more with each rotation.
+// Secret describes a secret of a key. Each rotation adds one.
 type Secret struct {
 	Number      int        `json:"number"`
-	Fingerprint string     `json:"fingerprint"` // tells secrets apart, and nothing of them
+	Fingerprint string     `json:"fingerprint"` // identifies the secret without revealing it
 	Created     time.Time  `json:"created"`
-	Until       *time.Time `json:"until,omitempty"` // end of its grace; none: it lasts as long as the key
-	Uses        []Use      `json:"uses,omitempty"`  // its last ones, the newest first, one for each address
+	Until       *time.Time `json:"until,omitempty"` // end of its grace time; nil for the current secret
+	Uses        []Use      `json:"uses,omitempty"`  // the last use from each address, the newest first
 }
 
-// Use is when a secret was last used from an address.
+// Use is the last use of a secret from an address.
 type Use struct {
 	Time time.Time `json:"time"`
 	From string    `json:"from"`
 }
 
-// Rotation asks for a new secret of a key.
+// Rotation is the request for a new secret of a key.
 type Rotation struct {
-	Grace string `json:"grace"` // how long the former secret stays good ("24h"); "" or "0": no longer
+	Grace string `json:"grace"` // how long the old secret stays valid, such as "24h"; "" or "0" for not at all
 }
 
-// Day is how often a key was used on a day (UTC), by class of request.
+// Day is the number of requests with a key on a day in UTC, by class.
 type Day struct {
 	Day    string           `json:"day"`
 	Counts map[string]int64 `json:"counts"`
 }
 
-// Response is what every call answers with.
+// Response is the body of every successful answer.
 type Response[T any] struct {
 	Data   T      `json:"data"`
-	Secret string `json:"secret,omitempty"` // a new key's, shown this once
-	Next   string `json:"next,omitempty"`   // what to send as "after" for the next page; none: this was the last
+	Secret string `json:"secret,omitempty"` // of a new key or secret, shown only this once
+	Next   string `json:"next,omitempty"`   // the parameter "after" for the next page; empty on the last page
 }
 
-// Request is the body of every call that has one.
+// Request is the body of every request that has one.
 type Request[T any] struct {
 	Data T `json:"data"`
 }
 
-// Verification is what the server finds when it checks the audit log.
+// Verification is the result of the server's check of the audit log.
 type Verification struct {
 	Entries  int64    `json:"entries"`
 	Head     string   `json:"head"`     // hash of the last entry
-	Problems []string `json:"problems"` // none: all is as it should be
+	Problems []string `json:"problems"` // empty if the log is intact
 }

@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// Entry is one change in the audit log. Each holds the hash of the one before,
-// so that none can be changed, taken out or put in without changing all that
-// follow. It never holds a secret or a secret's hash.
+// Entry is one change in the audit log. It contains the hash of the entry before
+// it. So nobody can change, remove or insert an entry without changing all later
+// ones. An entry never contains a secret or a secret's hash.
 type Entry struct {
 	Seq       int64           `json:"seq"` // 1 for the first
 	Time      time.Time       `json:"time"`
-	Who       string          `json:"who"`  // id and name of the key that asked for it
-	From      string          `json:"from"` // its address
+	Who       string          `json:"who"`  // id and name of the caller's key
+	From      string          `json:"from"` // the caller's address
 	RequestID string          `json:"request_id,omitempty"`
-	Action    string          `json:"action"`  // "key.rotate"
+	Action    string          `json:"action"`  // such as "key.rotate"
 	Subject   string          `json:"subject"` // "key ID" or "broker NAME"
 	Before    json.RawMessage `json:"before,omitempty"`
 	After     json.RawMessage `json:"after,omitempty"`
 	Prev      string          `json:"prev"` // hash of the entry before, "" for the first
-	Hash      string          `json:"hash"` // of all that stands above
-	Seal      string          `json:"seal"` // of the hash, by the registry's secret
+	Hash      string          `json:"hash"` // of all fields above
+	Seal      string          `json:"seal"` // of the hash, with the registry's secret
 }
 
-// Sum returns the hash that an entry should have: the SHA-256 of its JSON
-// without hash and seal.
+// Sum returns the hash that the entry should have: the SHA-256, in hex, of its
+// JSON without hash and seal.
 func (e Entry) Sum() (string, error) {
 	e.Hash, e.Seal = "", ""
 	text, err := json.Marshal(e)
@@ -41,7 +41,7 @@ func (e Entry) Sum() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Head is where a log ends. The zero value is that of an empty log.
+// Head is the end of a log. The zero value is the end of an empty log.
 type Head struct {
 	Seq  int64
 	Hash string
@@ -50,38 +50,38 @@ type Head struct {
 // String returns "SEQ:HASH".
 func (h Head) String() string { return strconv.FormatInt(h.Seq, 10) + ":" + h.Hash }
 
-// ErrHead is returned for a text that is no head.
-var ErrHead = errors.New("this is no head of an audit log: it has the form SEQ:HASH")
+// errHead is returned for a text that is not a head.
+var errHead = errors.New("the head of an audit log must have the form SEQ:HASH")
 
-// ParseHead returns the head that String has made a text of.
+// ParseHead parses a text from Head.String.
 func ParseHead(text string) (Head, error) {
 	seq, hash, _ := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(seq, 10, 64)
 	if sum, bad := hex.DecodeString(hash); err != nil || n < 0 || bad != nil || len(sum) != sha256.Size && n != 0 {
-		return Head{}, ErrHead
+		return Head{}, errHead
 	}
 	return Head{n, hash}, nil
 }
 
-// Chain follows an audit log from its beginning and collects what is wrong.
+// Chain verifies an audit log from its first entry on.
 type Chain struct {
-	Head     Head
-	Problems []string
-	known    Head // a head that must be on the way
-	met      bool
+	Head     Head     // of the entries up to now
+	Problems []string // that were found
+	known    Head     // a head that must occur
+	met      bool     // known occurred
 }
 
-// Follow returns a chain that must come past a head known from earlier: a log
-// whose tail was cut off, or which was made anew, does not. The zero head is
-// that of no earlier knowledge.
+// Follow returns a chain that checks that a head from an earlier verification
+// still occurs. It does not occur in a log that lost its end or was replaced. The
+// zero head checks nothing.
 func Follow(known Head) *Chain { return &Chain{known: known, met: known.Seq == 0} }
 
-// Add follows the chain by one entry.
+// Add verifies the next entry.
 func (c *Chain) Add(e Entry) {
 	if e.Seq != c.Head.Seq+1 {
 		c.fail("entry %d follows entry %d", e.Seq, c.Head.Seq)
 	} else if e.Prev != c.Head.Hash {
-		c.fail("entry %d does not follow from the one before", e.Seq)
+		c.fail("entry %d does not have the hash of the entry before it", e.Seq)
 	}
 	if sum, err := e.Sum(); err != nil || sum != e.Hash {
 		c.fail("entry %d is not as it was written", e.Seq)
@@ -92,10 +92,10 @@ func (c *Chain) Add(e Entry) {
 	}
 }
 
-// End tells all that is wrong with a log that ends here.
+// End returns all problems of a log that ends here.
 func (c *Chain) End() []string {
 	if !c.met {
-		c.fail("entry %d, known from before, is not there any more as it was", c.known.Seq)
+		c.fail("entry %d, known from an earlier check, is missing or changed", c.known.Seq)
 		c.met = true
 	}
 	return c.Problems

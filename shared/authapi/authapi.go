@@ -1,6 +1,6 @@
-// Package authapi is the wire between authsvc and its callers: the gateway,
-// which verifies API keys, and assetsvc, which issues and verifies owner
-// tokens. Every call is a POST of JSON with a signed service identity.
+// Package authapi is the API between authsvc and its callers. The gateway
+// verifies API keys, and assetsvc issues and verifies owner tokens. Every call is
+// a POST of JSON with a signed identity of the calling service.
 package authapi
 
 import (
@@ -9,8 +9,8 @@ import (
 	"net/netip"
 )
 
-// Hash returns the SHA-256 of a key or token as 64 hex characters: the form
-// in which it leaves the process that received it and in which it is stored.
+// Hash returns the SHA-256 of a key or token as 64 hex characters. Only this form
+// leaves the process that received the secret, and only this form is stored.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
@@ -31,13 +31,13 @@ const (
 	ReportUsagePath = "/internal/v1/keys/usage"
 )
 
-// VerifyKeyRequest asks whose key this is.
+// VerifyKeyRequest requests the identity that belongs to a key.
 type VerifyKeyRequest struct {
 	KeyHash string `json:"key_hash"` // Hash of the key
 }
 
-// VerifyKeyResponse tells who holds the key. An unknown key is answered with
-// 401 and the fault header/Authorization.
+// VerifyKeyResponse describes a valid key; see Key. The answer for an unknown key
+// is 401 with the fault header/Authorization.
 type VerifyKeyResponse struct {
 	Broker string `json:"broker"`
 	KeyID  string `json:"key_id"`
@@ -47,102 +47,102 @@ type VerifyKeyResponse struct {
 	Secret    int            `json:"secret,omitempty"`
 	Allow     []netip.Prefix `json:"allow,omitempty"`
 	Limits    Limits         `json:"limits,omitempty"`
-	GoodForMS int64          `json:"good_for_ms,omitempty"` // how long at most; 0: no end is known
+	GoodForMS int64          `json:"good_for_ms,omitempty"` // how long it stays valid at most; 0 for no known end
 }
 
-// IssueTokensRequest asks for the tokens of a new asset.
+// IssueTokensRequest requests the tokens of a new asset.
 type IssueTokensRequest struct {
 	AssetID string `json:"asset_id"` // 32 hex characters
 	Broker  string `json:"broker"`   // owner of the asset
-	// Seed, if it is not empty, is a secret that the tokens are made of: the
-	// same for the same. It is 64 hex characters.
+	// Seed is a secret of 64 hex characters. The same seed gives the same
+	// tokens. Without a seed the tokens are random.
 	Seed string `json:"seed,omitempty"`
 }
 
-// IssueTokensResponse carries the new tokens, which nobody stores, and the
-// sealed record of their hashes, which is stored with the asset.
+// IssueTokensResponse has the new tokens, which no service stores, and the sealed
+// record of their hashes, which assetsvc stores with the asset.
 type IssueTokensResponse struct {
 	Token    string `json:"token"`    // owner token, 32 hex characters
 	Transfer string `json:"transfer"` // transfer token, 32 hex characters
-	Sealed   string `json:"sealed"`   // opaque to all but authsvc
+	Sealed   string `json:"sealed"`   // only authsvc can read it
 }
 
-// VerifyTokenRequest asks whether a token gives its bearer the owner's role
-// on an asset.
+// VerifyTokenRequest asks whether a token makes its bearer the owner of an asset.
 type VerifyTokenRequest struct {
 	AssetID   string `json:"asset_id"`
-	Broker    string `json:"broker"`     // who presents the token
+	Broker    string `json:"broker"`     // the bearer of the token
 	TokenHash string `json:"token_hash"` // Hash of the token
 	Sealed    string `json:"sealed"`     // the record stored with the asset
 }
 
 // VerifyTokenResponse answers a VerifyTokenRequest.
 type VerifyTokenResponse struct {
-	// Valid is true when the token is the asset's and the broker its owner.
+	// Valid is true if the token belongs to the asset and the broker owns the
+	// asset.
 	Valid bool `json:"valid"`
-	// Sealed is set when authsvc knows a newer record than the one it was
-	// sent; the asset's copy should be replaced by it, and its owner by Owner.
+	// Sealed is set if authsvc knows a newer record than the one in the
+	// request. Store it with the asset, and Owner as the asset's owner.
 	Sealed string `json:"sealed,omitempty"`
 	Owner  string `json:"owner,omitempty"`
-	// Resealed is true when Sealed says nothing new: only the secret is another
-	// that it is sealed with. It may wait for the asset's next change.
+	// Resealed is true if Sealed has the same content as the record in the
+	// request, sealed with another secret. Storing it can wait for the asset's
+	// next change.
 	Resealed bool `json:"resealed,omitempty"`
 }
 
-// MaxReseal is how many records a ResealRequest may have.
+// MaxReseal is the most records that a ResealRequest may have.
 const MaxReseal = 40
 
-// ResealRequest asks for sealed records to be sealed with the current secret.
+// ResealRequest requests that records are sealed with the current secret.
 type ResealRequest struct {
 	Sealed []string `json:"sealed"`
 }
 
-// ResealResponse has a record for each that was sent, "" for one that is to stay
-// as it is.
+// ResealResponse has a record for each in the request, or "" for one that need
+// not change.
 type ResealResponse struct {
 	Sealed  []string `json:"sealed"`
-	Foreign int      `json:"foreign"` // how many no secret of ours has sealed
+	Foreign int      `json:"foreign"` // records that none of our secrets sealed
 }
 
-// CreateTransferRequest asks for a transfer, by which a broker takes an asset over.
+// CreateTransferRequest requests a transfer, by which a broker takes over an asset.
 type CreateTransferRequest struct {
 	Broker string `json:"broker"`
 }
 
-// CreateTransferResponse carries a new transfer's tokens, which nobody stores.
+// CreateTransferResponse has the tokens of a new transfer, which no service stores.
 type CreateTransferResponse struct {
 	TransferResponse
 	Token    string `json:"token"`    // owner token that the asset will have
 	Transfer string `json:"transfer"` // transfer token that the asset will have
 }
 
-// ReadTransferRequest asks for a transfer.
+// ReadTransferRequest requests a transfer.
 type ReadTransferRequest struct {
 	ID string `json:"id"`
 }
 
-// TransferResponse is what anybody may know of a transfer. One that does not
-// exist is answered with 404 and the fault url/transfer_id.
+// TransferResponse is the public part of a transfer. The answer for an unknown
+// transfer is 404 with the fault url/transfer_id.
 type TransferResponse struct {
 	ID      string `json:"id"`
-	Date    int64  `json:"date"`               // when it was made or claimed, µs since the Unix epoch
-	AssetID string `json:"asset_id,omitempty"` // that it is claimed for
+	Date    int64  `json:"date"`               // of its creation or claim, µs since the Unix epoch
+	AssetID string `json:"asset_id,omitempty"` // the asset that it is claimed for
 }
 
-// ChangeOwnerRequest presents the transfer token of an asset together with a
-// transfer. It may be repeated.
+// ChangeOwnerRequest claims a transfer for an asset. It may be repeated.
 type ChangeOwnerRequest struct {
 	AssetID      string `json:"asset_id"`
-	Broker       string `json:"broker"`        // who takes the asset over
-	TransferID   string `json:"transfer_id"`   // that he has made
+	Broker       string `json:"broker"`        // the new owner
+	TransferID   string `json:"transfer_id"`   // of a transfer that the new owner created
 	TransferHash string `json:"transfer_hash"` // Hash of the asset's transfer token
 	Sealed       string `json:"sealed"`        // the record stored with the asset
 }
 
-// ChangeOwnerResponse carries what is to be stored with the asset, in one write:
-// with that the change comes into force.
+// ChangeOwnerResponse has the fields to store with the asset, in one write. The
+// asset has its new owner from that write on.
 type ChangeOwnerResponse struct {
 	Owner    string `json:"owner"`
 	Sealed   string `json:"sealed"`
-	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse: it was done before
+	Resealed bool   `json:"resealed,omitempty"` // as in VerifyTokenResponse: the owner has changed before
 }

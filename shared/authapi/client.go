@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	callTimeout = 2 * time.Second // of one call, unless the caller's context ends sooner
-	maxAnswer   = 64 << 10        // bytes of an answer
+	callTimeout = 2 * time.Second // of a call; the caller's context may end sooner
+	maxAnswer   = 64 << 10        // bytes
 )
 
 // Client calls the auth service. It is safe for concurrent use. Every method
-// returns the faults that the service answers with, and one of kind
-// Unavailable when the service cannot be reached in time.
+// returns the fault in the service's answer. If the service does not answer in
+// time, it returns a fault of kind Unavailable.
 type Client struct {
 	http   http.Client
 	signer *identity.Signer
 	caller identity.Identity
 }
 
-// NewClient returns a client of the auth service that a transport leads to,
-// calling in the name of a service.
+// NewClient returns a client of the auth service behind a transport. The calls
+// carry the name of the calling service.
 func NewClient(transport http.RoundTripper, signer *identity.Signer, service string) *Client {
 	return &Client{
 		http:   http.Client{Transport: telemetry.Transport(transport)},
@@ -41,7 +41,7 @@ func NewClient(transport http.RoundTripper, signer *identity.Signer, service str
 	}
 }
 
-// VerifyKey tells whose key has the given Hash. An unknown one is a fault of
+// VerifyKey returns the key with a Hash. For an unknown key it returns a fault of
 // kind Unauthorized.
 func (c *Client) VerifyKey(ctx context.Context, keyHash string) (Key, error) {
 	var answer VerifyKeyResponse
@@ -49,11 +49,13 @@ func (c *Client) VerifyKey(ctx context.Context, keyHash string) (Key, error) {
 		return Key{}, fmt.Errorf("verify key: %w", err)
 	}
 	return Key{
-		Identity: identity.Identity{Broker: answer.Broker, KeyID: answer.KeyID, Role: identity.Role(answer.Role), Levels: answer.Levels},
-		Secret:   answer.Secret,
-		Allow:    answer.Allow,
-		Limits:   answer.Limits,
-		GoodFor:  time.Duration(answer.GoodForMS) * time.Millisecond,
+		Identity: identity.Identity{
+			Broker: answer.Broker, KeyID: answer.KeyID, Role: identity.Role(answer.Role), Levels: answer.Levels,
+		},
+		Secret:  answer.Secret,
+		Allow:   answer.Allow,
+		Limits:  answer.Limits,
+		GoodFor: time.Duration(answer.GoodForMS) * time.Millisecond,
 	}, nil
 }
 
@@ -66,7 +68,7 @@ func (c *Client) IssueTokens(ctx context.Context, r IssueTokensRequest) (IssueTo
 	return answer, nil
 }
 
-// VerifyToken tells whether a token makes its bearer the owner of an asset.
+// VerifyToken verifies whether a token makes its bearer the owner of an asset.
 func (c *Client) VerifyToken(ctx context.Context, r VerifyTokenRequest) (VerifyTokenResponse, error) {
 	var answer VerifyTokenResponse
 	if err := c.call(ctx, VerifyTokenPath, r, &answer); err != nil {
@@ -75,7 +77,7 @@ func (c *Client) VerifyToken(ctx context.Context, r VerifyTokenRequest) (VerifyT
 	return answer, nil
 }
 
-// CreateTransfer makes a transfer for a broker.
+// CreateTransfer creates a transfer for a broker.
 func (c *Client) CreateTransfer(ctx context.Context, broker string) (CreateTransferResponse, error) {
 	var answer CreateTransferResponse
 	if err := c.call(ctx, CreateTransferPath, CreateTransferRequest{Broker: broker}, &answer); err != nil {
@@ -93,8 +95,8 @@ func (c *Client) ReadTransfer(ctx context.Context, id string) (TransferResponse,
 	return answer, nil
 }
 
-// ChangeOwner claims a transfer for an asset. Its faults are those of contract
-// section 6.4.
+// ChangeOwner claims a transfer for an asset. docs/contract.md, "Ownership", lists
+// its faults.
 func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeOwnerResponse, error) {
 	var answer ChangeOwnerResponse
 	if err := c.call(ctx, ChangeOwnerPath, r, &answer); err != nil {
@@ -103,7 +105,7 @@ func (c *Client) ChangeOwner(ctx context.Context, r ChangeOwnerRequest) (ChangeO
 	return answer, nil
 }
 
-// Ready returns nil when the auth service can store changes.
+// Ready returns nil if the auth service can store changes.
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -120,24 +122,24 @@ func (c *Client) Ready(ctx context.Context) error {
 	return faulthttp.Read(resp)
 }
 
-// Reseal returns sealed records under the current secret.
+// Reseal returns records sealed with the current secret, in the same order.
 func (c *Client) Reseal(ctx context.Context, sealed []string) (ResealResponse, error) {
 	var answer ResealResponse
 	if err := c.call(ctx, ResealPath, ResealRequest{Sealed: sealed}, &answer); err != nil {
-		return ResealResponse{}, fmt.Errorf("seal anew: %w", err)
+		return ResealResponse{}, fmt.Errorf("reseal: %w", err)
 	}
 	if len(answer.Sealed) != len(sealed) {
-		return ResealResponse{}, fmt.Errorf("seal anew: %d records became %d", len(sealed), len(answer.Sealed))
+		return ResealResponse{}, fmt.Errorf("reseal: got %d records for %d", len(answer.Sealed), len(sealed))
 	}
 	return answer, nil
 }
 
-func (c *Client) call(ctx context.Context, path string, question, answer any) error {
+func (c *Client) call(ctx context.Context, path string, request, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	body, err := json.Marshal(question)
+	body, err := json.Marshal(request)
 	if err != nil {
-		return fmt.Errorf("encode question: %w", err)
+		return fmt.Errorf("encode request: %w", err)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://authsvc"+path, bytes.NewReader(body))
 	if err != nil {
@@ -147,7 +149,7 @@ func (c *Client) call(ctx context.Context, path string, question, answer any) er
 	if err != nil {
 		return err
 	}
-	req.Header["Idempotency-Key"] = nil // it may be sent again: done twice, everything here is as if done once
+	req.Header["Idempotency-Key"] = nil // package upstream may retry it: every call here is idempotent
 	req.Header.Set(identity.Header, signed)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))
@@ -159,7 +161,7 @@ func (c *Client) call(ctx context.Context, path string, question, answer any) er
 	defer resp.Body.Close()
 	if err := faulthttp.Read(resp); err != nil {
 		f, ok := errors.AsType[*fault.Error](err)
-		if !ok || f.Details[0].Name == identity.Header { // it does not take our signature: no fault of who asks us
+		if !ok || f.Details[0].Name == identity.Header { // our signature was refused; the caller cannot change that
 			return unavailable(err)
 		}
 		return err
@@ -170,8 +172,10 @@ func (c *Client) call(ctx context.Context, path string, question, answer any) er
 	return nil
 }
 
-// unavailable is the fault of an auth service that did not answer; cause is for the log.
+// unavailable returns the fault for an auth service without a usable answer. The
+// cause is for the log.
 func unavailable(cause error) error {
-	f := fault.New(fault.Unavailable, fault.URL, "authorization", "Keys and tokens cannot be checked now; repeat the request.")
+	f := fault.New(fault.Unavailable, fault.URL, "authorization",
+		"Keys and tokens cannot be checked now; repeat the request.")
 	return fmt.Errorf("%w: %w", f, cause)
 }

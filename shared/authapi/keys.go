@@ -21,41 +21,42 @@ func Classes() []string {
 	return names
 }
 
-// Limits are how much a key may be used beside what holds for all keys: class
-// of request, of Classes, to window ("1s", "1m") to requests.
+// Limits are the requests that a key allows, by class (see Classes) and window
+// ("1s", "1m"). The limits for all keys apply too.
 type Limits map[string]map[string]int64
 
-// Key is what there is to know of an API key that is good.
+// Key is a valid API key.
 type Key struct {
 	identity.Identity
-	Secret  int            // which of the key's secrets was sent: rotation makes new ones
-	Allow   []netip.Prefix // where it may be used from; none: everywhere
+	Secret  int            // number of the secret that was sent; each rotation adds one
+	Allow   []netip.Prefix // networks of its users; empty for all
 	Limits  Limits
-	GoodFor time.Duration // how long at most; 0: no end is known
+	GoodFor time.Duration // how long it stays valid at most; 0 for no known end
 }
 
-// Allows tells whether the key may be used from an address.
+// Allows reports whether the key may be used from an address.
 func (k Key) Allows(addr netip.Addr) bool {
-	return len(k.Allow) == 0 || slices.ContainsFunc(k.Allow, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) })
+	contains := func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) }
+	return len(k.Allow) == 0 || slices.ContainsFunc(k.Allow, contains)
 }
 
-// WatchKeysRequest asks which keys have changed. The answer comes when one has,
-// or when the time to wait is over.
+// WatchKeysRequest asks which keys have changed. The answer comes when a key
+// changes, or after WaitMS milliseconds.
 type WatchKeysRequest struct {
-	Since  string `json:"since"` // At of the answer before; "" for the first question
+	Since  string `json:"since"` // At of the last answer; "" at first
 	WaitMS int64  `json:"wait_ms"`
 }
 
-// WatchKeysResponse tells what is no longer to be believed. It is true as of
-// some moment after the question was asked.
+// WatchKeysResponse lists keys that a cache must drop. It covers all changes up to
+// some moment after the request came.
 type WatchKeysResponse struct {
 	At      string   `json:"at"`
-	All     bool     `json:"all,omitempty"`     // nothing is to be believed: the history is another, or too long
-	Keys    []string `json:"keys,omitempty"`    // ids of keys
-	Brokers []string `json:"brokers,omitempty"` // with all their keys
+	All     bool     `json:"all,omitempty"`     // drop all keys: Since is unknown or too long ago
+	Keys    []string `json:"keys,omitempty"`    // ids
+	Brokers []string `json:"brokers,omitempty"` // drop all keys of these
 }
 
-// Use is when and where from a key was last used.
+// Use is the last use of a key from an address.
 type Use struct {
 	KeyID  string     `json:"key_id"`
 	Secret int        `json:"secret"`
@@ -63,38 +64,39 @@ type Use struct {
 	Micros int64      `json:"micros"` // since the Unix epoch
 }
 
-// Count is how often a key was used.
+// Count is the number of requests with a key on a day.
 type Count struct {
 	KeyID    string `json:"key_id"`
-	Day      string `json:"day"`   // UTC, as "2026-11-21"
-	Class    string `json:"class"` // of Classes
+	Day      string `json:"day"`   // in UTC, such as "2026-11-21"
+	Class    string `json:"class"` // see Classes
 	Requests int64  `json:"requests"`
 }
 
-// ReportUsageRequest adds to what is known of the use of keys. At most
-// MaxReport of each.
+// ReportUsageRequest reports the use of keys. It has at most MaxReport entries in
+// each list.
 type ReportUsageRequest struct {
 	Uses   []Use   `json:"uses"`
-	Counts []Count `json:"counts"`
+	Counts []Count `json:"counts"` // are added to earlier ones
 }
 
-// MaxReport bounds a report.
+// MaxReport is the length of a list in a ReportUsageRequest.
 const MaxReport = 200
 
 // ReportUsageResponse is empty.
 type ReportUsageResponse struct{}
 
-// WatchKeys tells which keys have changed since an answer before, as soon as
-// one has, or after a time of waiting.
+// WatchKeys returns the keys that changed since an earlier answer. It returns as
+// soon as one changes, or after wait.
 func (c *Client) WatchKeys(ctx context.Context, since string, wait time.Duration) (WatchKeysResponse, error) {
 	var answer WatchKeysResponse
-	if err := c.call(ctx, WatchKeysPath, WatchKeysRequest{Since: since, WaitMS: wait.Milliseconds()}, &answer); err != nil {
+	request := WatchKeysRequest{Since: since, WaitMS: wait.Milliseconds()}
+	if err := c.call(ctx, WatchKeysPath, request, &answer); err != nil {
 		return WatchKeysResponse{}, fmt.Errorf("watch keys: %w", err)
 	}
 	return answer, nil
 }
 
-// ReportUsage adds to what is known of the use of keys.
+// ReportUsage reports the use of keys.
 func (c *Client) ReportUsage(ctx context.Context, r ReportUsageRequest) error {
 	if err := c.call(ctx, ReportUsagePath, r, &ReportUsageResponse{}); err != nil {
 		return fmt.Errorf("report use of keys: %w", err)

@@ -6,15 +6,15 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// call is a change that waits for its transaction.
+// call is a waiting call of Batch.
 type call struct {
 	change func(*bbolt.Tx) error
 	done   chan error
 }
 
-// Batch is Update for many at once: changes that wait share a transaction. The
-// function may be called more than once. bbolt's own Batch would end the
-// process when it finds a damaged page.
+// Batch is like Update, but changes that wait at the same time share a
+// transaction. It may call change more than once. bbolt's own Batch would crash the
+// process on a damaged page.
 func (f *File) Batch(change func(*bbolt.Tx) error) error {
 	c := &call{change, make(chan error, 1)}
 	f.mu.Lock()
@@ -31,7 +31,7 @@ func (f *File) Batch(change func(*bbolt.Tx) error) error {
 	return <-c.done
 }
 
-// runBatches makes the changes that wait, until there are none.
+// runBatches carries out waiting changes until none is left.
 func (f *File) runBatches() {
 	for {
 		f.mu.Lock()
@@ -46,8 +46,8 @@ func (f *File) runBatches() {
 	}
 }
 
-// makeAll makes changes in one transaction. One that is refused is tried
-// again alone: the others may have been the reason.
+// makeAll carries out changes in one transaction. If a change fails, it is tried
+// again alone, since another change may be the cause; the rest is tried again too.
 func (f *File) makeAll(calls []*call) {
 	for len(calls) > 0 {
 		refused := -1

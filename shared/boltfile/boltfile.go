@@ -1,10 +1,10 @@
-// Package boltfile keeps the bbolt files of the services' embedded stores, and
-// only those: a file of anything else is left as it is.
+// Package boltfile opens the bbolt files of the services' embedded stores. It
+// refuses every other file and leaves it unchanged.
 //
-// bbolt maps the file into memory and trusts each page of it: a damaged page
-// makes it panic, run in circles or touch memory that is not there. So a file
-// is verified before it is opened, and each transaction runs where a panic or
-// a fault becomes an error. A damaged file takes no more writes.
+// bbolt maps the file into memory and trusts every page. A damaged page can make
+// it panic, loop for ever or read unmapped memory. So Open verifies the file
+// first, and each transaction turns a panic or a memory fault into an error. A
+// damaged file takes no more writes.
 package boltfile
 
 import (
@@ -27,22 +27,22 @@ import (
 )
 
 const (
-	lockTimeout = time.Second           // how long to wait for another process to let go of the file
+	lockTimeout = time.Second           // for another process to release the file
 	lockRetry   = 50 * time.Millisecond // between two attempts
 	fileMode    = 0o600
 )
 
-// Where a file says what it is.
+// The bucket and key with the file's format.
 var (
 	metaBucket = []byte("meta")
 	formatKey  = []byte("format")
 )
 
-// unfinished goes into the name of a file that is being made.
+// unfinished is part of the name of a file that is being created.
 const unfinished = ".new"
 
-// Errors of a file. Callers may wrap ErrDamaged when they cannot decode a
-// value: the file then takes no more writes.
+// Errors of a file. A caller that cannot decode a value may return an error that
+// wraps ErrDamaged from a transaction. The file then takes no more writes.
 var (
 	ErrDamaged = errors.New("the file is damaged")
 	ErrInUse   = errors.New("it is in use by another process")
@@ -50,23 +50,28 @@ var (
 	errEmpty   = errors.New("the file is empty, and what it held is lost: restore a backup")
 )
 
-// Options of a file.
+// Options configure Open. Only Format is required.
 type Options struct {
-	Format  string       // names what the file holds and how
-	Older   []string     // formats of earlier versions that this one reads too; the file then gets the new one
-	Buckets [][]byte     // made if the file does not have them
-	Secrets [][]byte     // the file belongs to one of these; the first is written into it. None: it is not checked
-	Log     *slog.Logger // nil: nothing is logged
+	Format  string   // names the contents and their encoding
+	Older   []string // earlier formats that can be read; Open replaces them by Format
+	Buckets [][]byte // are created if they do not exist
+
+	// Secrets are the registry's secrets, the current one first. The file must
+	// belong to one of them, and then belongs to the first. If Secrets is empty,
+	// that is not checked.
+	Secrets [][]byte
+
+	Log *slog.Logger // nil for no log
 }
 
 // File is an open file. It is safe for concurrent use.
 type File struct {
 	db  *bbolt.DB
-	own *os.File // for what bbolt does not do
+	own *os.File // for checks and reservations, which bbolt does not do
 	log *slog.Logger
 
-	readable atomic.Bool // bbolt holds no lock that a panic has left locked
-	writing  sync.Mutex  // from the beginning of a change until its outcome is noted
+	readable atomic.Bool // false if a panic may have left a lock of bbolt locked
+	writing  sync.Mutex  // held from the start of a change until its outcome is noted
 	running  sync.WaitGroup
 
 	mu       sync.Mutex
@@ -76,13 +81,15 @@ type File struct {
 	health   health
 }
 
-// Open opens the file at path, or makes it. It fails when another process has
-// the file open, and when the file is empty, damaged, of another format or
-// program, or of another secret.
+// Open opens the file at path, and creates it if it does not exist. It fails if
+//
+//   - another process has the file open (ErrInUse),
+//   - the file is empty, or damaged (ErrDamaged),
+//   - or the file has another format, or belongs to another program or secret.
 func Open(path string, o Options) (*File, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := create(path, o); err != nil {
-			return nil, fmt.Errorf("make %s: %w", path, err)
+			return nil, fmt.Errorf("create %s: %w", path, err)
 		}
 	}
 	f, err := open(path, o)
@@ -92,25 +99,26 @@ func Open(path string, o Options) (*File, error) {
 	return f, nil
 }
 
-// create makes the file whole and durable under another name, and then gives it
-// its own, so that a crash amid that leaves nothing that a later start refuses.
-// If another process was faster, its file stands.
+// create writes the whole file under a temporary name and then links it to path.
+// So a crash never leaves a file that a later Open refuses. If another process
+// creates the file at the same time, the first one stays.
 func create(path string, o Options) error {
-	making := path + unfinished + strconv.Itoa(os.Getpid())
-	if err := os.Remove(making); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process of this number before
+	temporary := path + unfinished + strconv.Itoa(os.Getpid())
+	// An earlier process with the same id may have left one.
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	db, err := bbolt.Open(making, fileMode, &bbolt.Options{Timeout: lockTimeout})
+	db, err := bbolt.Open(temporary, fileMode, &bbolt.Options{Timeout: lockTimeout})
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(db.Update(o.fill), db.Close()); err != nil {
-		return errors.Join(err, os.Remove(making))
+		return errors.Join(err, os.Remove(temporary))
 	}
-	if err := os.Link(making, path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Link(temporary, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := os.Remove(making); err != nil {
+	if err := os.Remove(temporary); err != nil {
 		return err
 	}
 	dir, err := os.Open(filepath.Dir(path))
@@ -120,7 +128,7 @@ func create(path string, o Options) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// open opens a file that was made before.
+// open opens a file that exists.
 func open(path string, o Options) (_ *File, err error) {
 	own, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -132,24 +140,25 @@ func open(path string, o Options) (_ *File, err error) {
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	if err := whileLocked(own, syscall.LOCK_EX, func() error { return errors.Join(verify(own, quick)...) }); err != nil {
+	verified := func() error { return errors.Join(verify(own, quick)...) }
+	if err := withLock(own, syscall.LOCK_EX, verified); err != nil {
 		return nil, err
 	}
-	// The list of free pages is kept in the file. To find them anew at each start
-	// would save no time that can be measured in writing, and cost a second of
-	// the start at a million assets.
+	// The file keeps the list of free pages. Without it, writes would not be
+	// measurably faster, and a start with a million assets would take a second
+	// longer.
 	options := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType}
 	if err := guard(func() (err error) {
 		f.db, err = bbolt.Open(path, fileMode, options)
 		return err
 	}); err != nil {
-		f.db = nil // bbolt has closed what it had opened
+		f.db = nil // bbolt has closed the file
 		if errors.Is(err, bolterrors.ErrTimeout) {
 			err = ErrInUse
 		}
 		return nil, err
 	}
-	if err := settle(own); err != nil {
+	if err := rewriteMeta(own); err != nil {
 		return nil, err
 	}
 	return f, f.prepare(o)
@@ -164,10 +173,11 @@ func newFile(own *os.File, log *slog.Logger) *File {
 	return f
 }
 
-// whileLocked runs do while no other process has the file open for more than how.
-func whileLocked(file *os.File, how int, do func() error) error {
+// withLock runs do while it holds a lock on the file: syscall.LOCK_EX or LOCK_SH. It
+// returns ErrInUse if it does not get the lock in time.
+func withLock(file *os.File, lock int, do func() error) error {
 	for end := time.Now().Add(lockTimeout); ; time.Sleep(lockRetry) {
-		err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
+		err := syscall.Flock(int(file.Fd()), lock|syscall.LOCK_NB)
 		if err == nil {
 			break
 		}
@@ -181,11 +191,13 @@ func whileLocked(file *os.File, how int, do func() error) error {
 	return errors.Join(do(), syscall.Flock(int(file.Fd()), syscall.LOCK_UN))
 }
 
-// settle makes the newest change durable. A process before may have failed at
-// just that: the change is then in the system's memory alone, while the pages
-// that it has freed are about to be used again. The system does not write twice
-// what it has once failed to write, so the pages that tell of it are written anew.
-func settle(file *os.File) error {
+// rewriteMeta makes the newest change durable by writing the meta pages again.
+//
+// The fsync of an earlier process may have failed. Then the change is only in the
+// page cache, and the next change would reuse pages that the disk still needs. A
+// second fsync is not enough: the kernel does not write a page again after a
+// failure, unless the page changes.
+func rewriteMeta(file *os.File) error {
 	metas := make([]byte, 2*os.Getpagesize())
 	n, err := file.ReadAt(metas, 0)
 	if err != nil {
@@ -197,8 +209,8 @@ func settle(file *os.File) error {
 	return file.Sync()
 }
 
-// prepare checks that the file is what o says, and adds what it lacks. It
-// writes only then: a full disk is no reason not to start.
+// prepare checks the file against o and adds what is missing. If nothing is
+// missing, it writes nothing, so that a service can start on a full disk.
 func (f *File) prepare(o Options) error {
 	var complete bool
 	err := f.View(func(tx *bbolt.Tx) (err error) {
@@ -211,16 +223,16 @@ func (f *File) prepare(o Options) error {
 	return f.Update(o.fill)
 }
 
-// check fails if the file is of another format or secret. It tells whether the
-// file has all that fill would write.
+// check returns an error if the file has another format or secret. It reports
+// whether fill has nothing to add.
 func (o Options) check(tx *bbolt.Tx) (complete bool, err error) {
 	meta := tx.Bucket(metaBucket)
 	if meta == nil {
-		return false, errors.New("the file is of another program")
+		return false, errors.New("the file belongs to another program")
 	}
 	found := string(meta.Get(formatKey))
 	if found != o.Format && !slices.Contains(o.Older, found) {
-		return false, fmt.Errorf("the file is %q, not %q", found, o.Format)
+		return false, fmt.Errorf("the file has the format %q, not %q", found, o.Format)
 	}
 	complete, err = checkSecret(meta, o.Secrets)
 	complete = complete && found == o.Format
@@ -230,8 +242,8 @@ func (o Options) check(tx *bbolt.Tx) (complete bool, err error) {
 	return complete, err
 }
 
-// fill writes what a file has before anything is stored in it; a file of an
-// earlier version may not have all.
+// fill writes the format, the secret and the buckets, as far as they are missing. A
+// file of an earlier version may lack some.
 func (o Options) fill(tx *bbolt.Tx) error {
 	for _, name := range append([][]byte{metaBucket}, o.Buckets...) {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -245,8 +257,8 @@ func (o Options) fill(tx *bbolt.Tx) error {
 	return putSecret(meta, o.Secrets)
 }
 
-// View reads in a transaction. It returns an error that wraps ErrDamaged when
-// the file is damaged where it was read.
+// View runs a read-only transaction. It returns an error that wraps ErrDamaged if
+// read meets a damaged part of the file.
 func (f *File) View(read func(*bbolt.Tx) error) error {
 	if !f.readable.Load() {
 		return unavailable("read", ErrDamaged)
@@ -268,8 +280,8 @@ func (f *File) View(read func(*bbolt.Tx) error) error {
 	return unavailable("read", err)
 }
 
-// Update makes a change in a transaction, durably. When that fails, and the
-// error is not one of change's own, nobody knows whether the change was made.
+// Update runs a transaction and commits it durably. After an error of change,
+// nothing is stored. After any other error, the change may or may not be stored.
 func (f *File) Update(change func(*bbolt.Tx) error) error {
 	f.writing.Lock()
 	defer f.writing.Unlock()
@@ -290,7 +302,7 @@ func (f *File) Update(change func(*bbolt.Tx) error) error {
 	})
 	switch {
 	case errors.Is(err, ErrDamaged):
-		if panicked { // bbolt may hold its locks for good
+		if panicked { // bbolt may never release its locks
 			f.readable.Store(false)
 		}
 		f.stop(err)
@@ -305,8 +317,8 @@ func (f *File) Update(change func(*bbolt.Tx) error) error {
 	return unavailable("store changes", err)
 }
 
-// guard runs do, and makes an error of a panic, and of a fault in the memory
-// that the file is mapped to.
+// guard runs do. It turns a panic, and a fault in the mapped memory, into an error
+// that wraps ErrDamaged.
 func guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -317,8 +329,9 @@ func guard(do func() error) (err error) {
 	return do()
 }
 
-// Close waits for what is under way and closes the file. A file that bbolt has
-// panicked over stays open until the process ends: bbolt could wait for ever.
+// Close waits for changes under way and closes the file. After a panic in bbolt it
+// leaves bbolt's file open until the process ends: bbolt's Close could wait for
+// ever.
 func (f *File) Close() error {
 	f.mu.Lock()
 	closed := f.closed

@@ -11,8 +11,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// SnapshotOf writes a file that no process has open, as File.Snapshot does, and
-// leaves it as it is. A damaged file is refused.
+// SnapshotOf is like File.Snapshot, for a file that no process has open. It does
+// not change the file, and refuses a damaged one.
 func SnapshotOf(path string, to func(size int64) (io.Writer, error)) error {
 	f, faults := openToRead(path, quick)
 	if len(faults) > 0 {
@@ -21,9 +21,9 @@ func SnapshotOf(path string, to func(size int64) (io.Writer, error)) error {
 	return errors.Join(f.Snapshot(to), f.Close())
 }
 
-// Check returns all that is wrong with a file that no process has open, and
-// leaves it as it is: with its structure, with its format and secret, and what
-// contents finds in a transaction of a file that is good as far as that.
+// Check returns the faults of a file that no process has open: of its structure,
+// its format and its secret. If there are none, it returns the faults that contents
+// finds in a read-only transaction. It does not change the file.
 func Check(path string, o Options, contents func(*bbolt.Tx) []error) []error {
 	f, faults := openToRead(path, full)
 	if len(faults) > 0 {
@@ -34,7 +34,7 @@ func Check(path string, o Options, contents func(*bbolt.Tx) []error) []error {
 			faults = append(faults, err)
 			return nil
 		}
-		for fault := range tx.Check() { // to its end: bbolt waits for us
+		for fault := range tx.Check() { // read to its end, or bbolt's goroutine leaks
 			if len(faults) < maxFaults {
 				faults = append(faults, fmt.Errorf("%w: %w", ErrDamaged, fault))
 			}
@@ -50,22 +50,22 @@ func Check(path string, o Options, contents func(*bbolt.Tx) []error) []error {
 	return faults
 }
 
-// openToRead opens a file that no process has open for anything else, once it
-// is verified.
-func openToRead(path string, how thoroughness) (*File, []error) {
+// openToRead verifies a file and opens it read-only. It fails if a process has the
+// file open for writing.
+func openToRead(path string, depth verifyDepth) (*File, []error) {
 	own, err := os.Open(path)
 	if err != nil {
 		return nil, []error{err}
 	}
 	var faults []error
-	if err := whileLocked(own, syscall.LOCK_SH, func() error {
-		faults = verify(own, how)
+	if err := withLock(own, syscall.LOCK_SH, func() error {
+		faults = verify(own, depth)
 		return nil
 	}); err != nil {
 		faults = []error{err}
 	}
 	if len(faults) > 0 {
-		_ = own.Close() // nothing was written
+		_ = own.Close() // the file was only read
 		return nil, faults
 	}
 	f := newFile(own, nil)

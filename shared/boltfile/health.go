@@ -14,25 +14,27 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// probeEvery is how often Ready tries the disk at most.
+// probeEvery is the least time between two probes of the disk.
 const probeEvery = time.Second
 
-var probeKey = []byte("probe") // in the meta bucket; its value says nothing
+var probeKey = []byte("probe") // in the meta bucket; its value is empty
 
-// health is why a file takes no writes.
+// health has the reasons why a file takes no writes. All are nil if it takes them.
 type health struct {
-	stopped error // until the process is started anew
+	stopped error // lasts until the next Open
 	failing error // of the last commit
-	full    error // of the last attempt to reserve room for the next ones
+	full    error // of the last attempt to reserve space
 	probed  time.Time
-	probing chan struct{} // closed when the probe under way has ended; nil: none
+	probing chan struct{} // closed when the current probe ends; nil without a probe
 }
 
 func (h *health) cause() error { return cmp.Or(h.stopped, h.failing, h.full) }
 
-// unavailable is the error for a caller, with the cause for the log.
-func unavailable(doing string, cause error) error {
-	f := fault.New(fault.Unavailable, fault.URL, "store", "The registry cannot %s now; repeat the request later.", doing)
+// unavailable returns the fault for a client, with the cause for the log. action is
+// such as "read".
+func unavailable(action string, cause error) error {
+	f := fault.New(fault.Unavailable, fault.URL, "store",
+		"The registry cannot %s now; repeat the request later.", action)
 	return fmt.Errorf("%w: %w", f, cause)
 }
 
@@ -49,11 +51,12 @@ func (f *File) stopped() error {
 
 func (f *File) succeeded() { f.note(func(h *health) { h.failing = nil }) }
 
-// failed notes that the commit of a transaction has failed. If the file tells
-// of the transaction all the same, then what failed was to make that durable.
-// bbolt would now use the pages again that the transaction has freed, though
-// the disk may still need them after a crash. So there is no other one until
-// the next Open has made the last one durable.
+// failed notes that the commit of transaction id failed.
+//
+// If the file shows the transaction nevertheless, only the fsync failed. The next
+// transaction would then reuse pages that this one freed, and that the disk may
+// still need after a crash. So the file takes no more writes until the next Open,
+// which makes the transaction durable (rewriteMeta).
 func (f *File) failed(cause error, id int) {
 	begun := false
 	err := f.View(func(tx *bbolt.Tx) error {
@@ -61,17 +64,17 @@ func (f *File) failed(cause error, id int) {
 		return nil
 	})
 	if begun || err != nil {
-		f.stop(fmt.Errorf("the last change is perhaps not on the disk: %w", cause))
+		f.stop(fmt.Errorf("the last change may not be on the disk: %w", cause))
 		return
 	}
 	f.note(func(h *health) {
 		h.failing = cause
-		h.probed = time.Time{} // the next question tries anew
+		h.probed = time.Time{} // the next Ready probes at once
 	})
 }
 
-// note changes what is known of the file's health, and logs when writes end and
-// begin again.
+// note changes the file's health. It logs when the file stops taking writes, and
+// when it takes them again.
 func (f *File) note(change func(*health)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,11 +86,11 @@ func (f *File) note(change func(*health)) {
 	case before != nil && now == nil:
 		f.log.Info("the store takes writes again", "file", f.own.Name())
 	case f.health.stopped != nil && !errors.Is(before, f.health.stopped):
-		f.log.Error("the store takes no writes until it is started anew", "file", f.own.Name(), "error", now)
+		f.log.Error("the store takes no writes until the service restarts", "file", f.own.Name(), "error", now)
 	}
 }
 
-// reason is what of an error may be told to everybody: no paths.
+// reason returns the part of an error that a client may see. It has no paths.
 func reason(err error) string {
 	var number syscall.Errno
 	switch {
@@ -96,13 +99,12 @@ func reason(err error) string {
 	case errors.As(err, &number):
 		return number.Error()
 	default:
-		return "the disk does not take changes"
+		return "the disk refuses changes"
 	}
 }
 
-// Ready returns nil when a change can be stored now, and a fault of kind
-// Unavailable that tells the reason when none can. It tries the disk at most
-// once in probeEvery, however many ask.
+// Ready returns nil if the file takes writes, and otherwise a fault of kind
+// Unavailable with the reason. It probes the disk at most once in probeEvery.
 func (f *File) Ready(ctx context.Context) error {
 	f.mu.Lock()
 	if f.closed {
@@ -133,13 +135,13 @@ func (f *File) Ready(ctx context.Context) error {
 }
 
 func (f *File) unready(reason string, cause error) error {
-	told := fault.New(fault.Unavailable, fault.URL, "store",
+	public := fault.New(fault.Unavailable, fault.URL, "store",
 		"Changes cannot be stored now: %s: %s.", filepath.Base(f.own.Name()), reason)
-	return fmt.Errorf("%w: %w", told, cause)
+	return fmt.Errorf("%w: %w", public, cause)
 }
 
-// probe finds out whether a change could be stored: there must be room for it.
-// After a failure it tries a small one too.
+// probe checks that the disk has space for a change. After a failed commit it also
+// commits a small change.
 func (f *File) probe() {
 	f.mu.Lock()
 	failing := f.health.failing != nil
@@ -155,7 +157,7 @@ func (f *File) probe() {
 		}
 	}
 	if failing && err == nil {
-		// Its outcome is noted as that of every change.
+		// Update notes the outcome.
 		_ = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) })
 	}
 	f.note(func(h *health) {
@@ -165,11 +167,11 @@ func (f *File) probe() {
 	})
 }
 
-// Room is kept for changes to come. After a failure there must be enough for
-// the largest asset, unless the file system is tiny; before, as long as changes
-// are stored, enough for a small one will do.
+// The space that a probe reserves for changes. While changes succeed, space for a
+// small one is enough. After a failure, there must be space for the largest asset,
+// unless the file system is tiny.
 const (
 	minReserve  = 64 << 10 // bytes
 	maxReserve  = 8 << 20  // bytes
-	reservePart = 16       // of the file system, and no more than that
+	reservePart = 16       // at most this part of the file system: a 16th
 )

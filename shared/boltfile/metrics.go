@@ -10,10 +10,10 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// Measure tells a meter of the file and of the disk that it lies on, when it
-// asks, until silence. The name says what the file keeps.
-func (f *File) Measure(meter metric.Meter, name string) (silence func() error, err error) {
-	path := f.db.Path() // which a closed one has not
+// Measure registers metrics of the file and its disk until stop is called. name
+// says what the file holds.
+func (f *File) Measure(meter metric.Meter, name string) (stop func() error, err error) {
+	path := f.db.Path() // a closed file has no path
 	return telemetry.MeasureStore(meter, name, func(context.Context) (use telemetry.StoreUse) {
 		if info, err := os.Stat(path); err == nil {
 			use.Size = info.Size()

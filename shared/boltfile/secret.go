@@ -9,17 +9,18 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-var secretKey = []byte("secret") // check value of the secret, in the meta bucket
+var secretKey = []byte("secret") // in the meta bucket; its value is a checkValue
 
-// checkValue tells a secret from others, and does not reveal it.
+// checkValue identifies a secret without revealing it.
 func checkValue(secret []byte) []byte {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte("asset-registry: the secret that this file belongs to"))
 	return mac.Sum(nil)
 }
 
-// checkSecret fails if the file belongs to none of the secrets, and tells
-// whether it belongs to the first. A file of an earlier version belongs to any.
+// checkSecret returns an error if the file belongs to none of the secrets. It
+// reports whether the file belongs to the first. A file of an earlier version has
+// no secret and belongs to any.
 func checkSecret(meta *bbolt.Bucket, secrets [][]byte) (current bool, err error) {
 	stored := meta.Get(secretKey)
 	for i, secret := range secrets {
@@ -28,7 +29,7 @@ func checkSecret(meta *bbolt.Bucket, secrets [][]byte) (current bool, err error)
 		}
 	}
 	if stored != nil && len(secrets) > 0 {
-		return false, errors.New("the secret is another than the file was made with: bring back that one")
+		return false, errors.New("the secret is another than the one of the file: use the file's secret")
 	}
 	return len(secrets) == 0, nil
 }

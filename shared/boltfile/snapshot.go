@@ -6,8 +6,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Snapshot writes the file as it is at one moment, for Open to take, while reads
-// and writes go on. It asks for where to, with the file's size in bytes.
+// Snapshot writes a consistent copy of the file, which Open can open. Reads and
+// writes go on meanwhile. to returns the writer for a copy of size bytes.
 func (f *File) Snapshot(to func(size int64) (io.Writer, error)) error {
 	return f.View(func(tx *bbolt.Tx) error {
 		w, err := to(tx.Size())

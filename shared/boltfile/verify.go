@@ -11,20 +11,20 @@ import (
 	"os"
 )
 
-// How much verify reads.
-type thoroughness bool
+// verifyDepth says how much of a file verify reads.
+type verifyDepth bool
 
 const (
-	quick thoroughness = false // what bbolt must not stumble over: all but the leaves, which hold the data
-	full  thoroughness = true  // every page in use
+	quick verifyDepth = false // all pages but the leaves, which hold the data
+	full  verifyDepth = true  // every page in use
 )
 
 const (
-	maxFaults = 20 // that are told of a file
-	maxDepth  = 64 // of a tree: no file is so large
+	maxFaults = 20 // that verify returns
+	maxDepth  = 64 // of a tree; no valid file has more
 )
 
-// bbolt's format, in the byte order of the machine.
+// The file format of bbolt, in the byte order of the machine.
 const (
 	headerSize  = 16 // of a page: id 8, flags 2, count 2, overflow 4
 	elementSize = 16 // of a branch: pos 4, ksize 4, id 8; of a leaf: flags 4, pos 4, ksize 4, vsize 4
@@ -41,39 +41,39 @@ const (
 	magic      = 0xED0CDAED
 	version    = 2
 	noFreelist = math.MaxUint64
-	manyFree   = 0xFFFF // a count that stands before the list
+	manyFree   = 0xFFFF // a page's count if the real count precedes the list
 )
 
 var native = binary.NativeEndian
 
-// page is a page with those that it flows over into.
+// page is a page with its overflow pages.
 type page struct {
 	id    uint64
 	flags uint16
 	count int
-	data  []byte // all bytes, header included
+	data  []byte // with the header; nil for a leaf that is not read
 }
 
-// meta is what a meta page says of the file.
+// meta is the content of a meta page.
 type meta struct {
 	pageSize                    int64
 	root, freelist, pages, txid uint64
 }
 
-// verifier goes through a file. Each page is visited once, so a file that leads
-// in circles comes to an end too.
+// verifier visits the pages of a file. It visits each page once, so it ends even
+// if pages refer to each other in a circle.
 type verifier struct {
 	file   io.ReaderAt
-	how    thoroughness
+	depth  verifyDepth
 	meta   meta
 	free   map[uint64]bool
-	seen   []uint64 // bits, by page
+	seen   []uint64 // a bit for each page
 	faults []error
 }
 
-// verify returns what is damaged in a file that nobody writes to: with quick
-// the first fault, with full up to maxFaults.
-func verify(file *os.File, how thoroughness) []error {
+// verify returns the faults of a file that no process writes to: with quick the
+// first fault, with full up to maxFaults.
+func verify(file *os.File, depth verifyDepth) []error {
 	info, err := file.Stat()
 	if err != nil {
 		return []error{err}
@@ -81,7 +81,7 @@ func verify(file *os.File, how thoroughness) []error {
 	if info.Size() == 0 {
 		return []error{errEmpty}
 	}
-	v := &verifier{file: file, how: how, free: map[uint64]bool{}}
+	v := &verifier{file: file, depth: depth, free: map[uint64]bool{}}
 	if v.meta, err = readMeta(file); err != nil {
 		return []error{err}
 	}
@@ -90,12 +90,12 @@ func verify(file *os.File, how thoroughness) []error {
 	}
 	v.seen = make([]uint64, v.meta.pages/64+1)
 	v.freelist()
-	v.tree(v.meta.root, true)
+	v.tree(v.meta.root, rootBucket)
 	return v.faults
 }
 
-// readMeta returns the newer of the file's two meta pages. Both must be whole:
-// bbolt would go back to the older one, and lose the last change.
+// readMeta returns the newer of the file's two meta pages. Both must be valid. If
+// one is damaged, bbolt uses the other, which may lose the last change.
 func readMeta(file io.ReaderAt) (meta, error) {
 	first, err := metaAt(file, 0, 0)
 	if err != nil {
@@ -106,7 +106,7 @@ func readMeta(file io.ReaderAt) (meta, error) {
 		return meta{}, err
 	}
 	if second.pageSize != first.pageSize {
-		return meta{}, fmt.Errorf("%w: its two meta pages differ in the size of pages", ErrDamaged)
+		return meta{}, fmt.Errorf("%w: its two meta pages have different page sizes", ErrDamaged)
 	}
 	if second.txid > first.txid {
 		return second, nil
@@ -140,18 +140,19 @@ func metaAt(file io.ReaderAt, id uint64, pageSize int64) (meta, error) {
 	return m, nil
 }
 
-// fault notes damage, and tells whether enough was found.
+// fault notes damage of a page.
 func (v *verifier) fault(id uint64, format string, args ...any) {
 	v.faults = append(v.faults, fmt.Errorf("%w: page %d: %s", ErrDamaged, id, fmt.Sprintf(format, args...)))
 }
 
+// enough reports whether the verification can end.
 func (v *verifier) enough() bool {
-	return len(v.faults) >= maxFaults || v.how == quick && len(v.faults) > 0
+	return len(v.faults) >= maxFaults || v.depth == quick && len(v.faults) > 0
 }
 
-// page reads a page that something refers to, in the root bucket or not. It returns false, and has noted
-// why, if there is none, or another one, or this is the second reference.
-func (v *verifier) page(id uint64, inRoot bool) (page, bool) {
+// page reads a page that part of a bucket refers to. It notes a fault and returns
+// false if the page does not exist, has another id, or was visited before.
+func (v *verifier) page(id uint64, in bucketKind) (page, bool) {
 	head, ok := v.header(id)
 	if !ok {
 		return page{}, false
@@ -159,7 +160,7 @@ func (v *verifier) page(id uint64, inRoot bool) (page, bool) {
 	p := page{id: id, flags: native.Uint16(head[8:]), count: int(native.Uint16(head[10:]))}
 	overflow := uint64(native.Uint32(head[12:]))
 	if id+overflow >= v.meta.pages {
-		v.fault(id, "it ends behind the last page")
+		v.fault(id, "it ends after the last page of the file")
 		return page{}, false
 	}
 	for i := id; i <= id+overflow; i++ {
@@ -167,8 +168,8 @@ func (v *verifier) page(id uint64, inRoot bool) (page, bool) {
 			return page{}, false
 		}
 	}
-	if v.how == quick && p.flags == leafFlag && !inRoot {
-		return p, true // its data is not looked at
+	if v.depth == quick && p.flags == leafFlag && in == dataBucket {
+		return p, true
 	}
 	p.data = make([]byte, int64(overflow+1)*v.meta.pageSize)
 	if _, err := v.file.ReadAt(p.data, int64(id)*v.meta.pageSize); err != nil {
@@ -195,7 +196,7 @@ func (v *verifier) header(id uint64) ([]byte, bool) {
 	return head, true
 }
 
-// visit marks a page as in use.
+// visit marks a page as in use. It returns false if that is a fault.
 func (v *verifier) visit(id uint64) bool {
 	switch {
 	case id < 2 || id >= v.meta.pages:
@@ -211,17 +212,17 @@ func (v *verifier) visit(id uint64) bool {
 	return false
 }
 
-// freelist reads which pages are free.
+// freelist reads the list of free pages.
 func (v *verifier) freelist() {
 	if v.meta.freelist == noFreelist {
 		return
 	}
-	p, ok := v.page(v.meta.freelist, false)
+	p, ok := v.page(v.meta.freelist, dataBucket)
 	if !ok {
 		return
 	}
 	if p.flags != freelistFlag {
-		v.fault(p.id, "it should be the list of free pages")
+		v.fault(p.id, "it is not the list of free pages")
 		return
 	}
 	list, count := p.data[headerSize:], uint64(p.count)
@@ -236,52 +237,60 @@ func (v *verifier) freelist() {
 	for i := range count {
 		id := native.Uint64(list[i*idSize:])
 		if id <= last || id >= v.meta.pages || v.seen[id/64]&(1<<(id%64)) != 0 {
-			v.fault(p.id, "the list of free pages has page %d, which cannot be", id)
+			v.fault(p.id, "the list of free pages has page %d, which cannot be free", id)
 			return
 		}
 		v.free[id], last = true, id
 	}
 }
 
-// tree goes through a bucket; the root bucket holds the others.
-func (v *verifier) tree(root uint64, isRoot bool) {
-	if p, ok := v.page(root, isRoot); ok {
-		v.node(p, isRoot, span{}, 0)
+// tree verifies the pages of a bucket.
+func (v *verifier) tree(root uint64, in bucketKind) {
+	if p, ok := v.page(root, in); ok {
+		v.node(p, in, span{}, 0)
 	}
 }
 
-// span is which keys may stand in a part of a tree: from low on, below high.
+// bucketKind says which bucket a page belongs to.
+type bucketKind bool
+
+const (
+	dataBucket bucketKind = false // its values are data
+	rootBucket bucketKind = true  // its values are the other buckets
+)
+
+// span limits the keys of a part of a tree: low <= key < high. nil is no limit.
 type span struct{ low, high []byte }
 
-func (v *verifier) node(p page, inRoot bool, keys span, depth int) {
+func (v *verifier) node(p page, in bucketKind, keys span, depth int) {
 	switch {
 	case v.enough():
 	case depth > maxDepth:
 		v.fault(p.id, "the tree is too deep")
 	case p.flags == branchFlag:
-		v.branch(p, inRoot, keys, depth)
+		v.branch(p, in, keys, depth)
 	case p.flags == leafFlag:
 		if p.data == nil {
 			return
 		}
-		v.leaf(p.id, p.data, p.count, inRoot, keys)
+		v.leaf(p.id, p.data, p.count, in, keys)
 	default:
-		v.fault(p.id, "its type is %#x, and should be branch or leaf", p.flags)
+		v.fault(p.id, "its type is %#x, not branch or leaf", p.flags)
 	}
 }
 
-func (v *verifier) branch(p page, inRoot bool, keys span, depth int) {
+func (v *verifier) branch(p page, in bucketKind, keys span, depth int) {
 	entries, ok := v.elements(p.id, p.data, p.count, branchFlag, keys)
 	if !ok || p.count == 0 {
-		v.fault(p.id, "a branch leads nowhere")
+		v.fault(p.id, "the branch has no valid child")
 		return
 	}
-	// All leaves are at the same depth, so what the first child is, all are.
+	// All leaves have the same depth, so all children have the type of the first.
 	head, ok := v.header(entries[0].child)
 	if !ok {
 		return
 	}
-	skip := v.how == quick && native.Uint16(head[8:]) == leafFlag && !inRoot
+	skip := v.depth == quick && native.Uint16(head[8:]) == leafFlag && in == dataBucket
 	for i, e := range entries {
 		if v.enough() {
 			return
@@ -294,31 +303,31 @@ func (v *verifier) branch(p page, inRoot bool, keys span, depth int) {
 		if i+1 < len(entries) {
 			within.high = entries[i+1].key
 		}
-		if child, ok := v.page(e.child, inRoot); ok {
-			v.node(child, inRoot, within, depth+1)
+		if child, ok := v.page(e.child, in); ok {
+			v.node(child, in, within, depth+1)
 		}
 	}
 }
 
-func (v *verifier) leaf(id uint64, data []byte, count int, inRoot bool, keys span) {
+func (v *verifier) leaf(id uint64, data []byte, count int, in bucketKind, keys span) {
 	entries, ok := v.elements(id, data, count, leafFlag, keys)
 	if !ok {
 		return
 	}
 	for _, e := range entries {
 		switch {
-		case inRoot != e.bucket:
-			v.fault(id, "the key %x is a bucket where none is, or none where one is", e.key)
-		case !inRoot:
+		case e.bucket != (in == rootBucket):
+			v.fault(id, "the key %x should be a bucket and is none, or the reverse", e.key)
+		case in == dataBucket:
 		case len(e.value) < bucketSize:
 			v.fault(id, "the bucket %q is cut off", e.key)
 		case native.Uint64(e.value) != 0:
-			v.tree(native.Uint64(e.value), false)
+			v.tree(native.Uint64(e.value), dataBucket)
 		case len(e.value) < bucketSize+headerSize || native.Uint16(e.value[bucketSize+8:]) != leafFlag:
 			v.fault(id, "the bucket %q is cut off", e.key)
-		default: // small ones lie in the page itself
+		default: // a small bucket is stored in the value itself
 			inline := e.value[bucketSize:]
-			v.leaf(id, inline, int(native.Uint16(inline[10:])), false, span{})
+			v.leaf(id, inline, int(native.Uint16(inline[10:])), dataBucket, span{})
 		}
 		if v.enough() {
 			return
@@ -326,18 +335,18 @@ func (v *verifier) leaf(id uint64, data []byte, count int, inRoot bool, keys spa
 	}
 }
 
-// entry is an element of a page with what it points to.
+// entry is an element of a page.
 type entry struct {
 	key, value []byte
-	child      uint64
-	bucket     bool
+	child      uint64 // page id, in a branch
+	bucket     bool   // the value is a bucket, in a leaf
 }
 
-// elements returns a page's elements, whose keys must be in order. It returns
-// false, and has noted why, if one points out of the page.
+// elements returns the elements of a page. It notes a fault and returns false if
+// one points out of the page or is out of order.
 func (v *verifier) elements(id uint64, data []byte, count int, kind uint16, keys span) ([]entry, bool) {
 	if headerSize+count*elementSize > len(data) {
-		v.fault(id, "it has more elements than room")
+		v.fault(id, "it has more elements than fit")
 		return nil, false
 	}
 	entries := make([]entry, count)
@@ -355,7 +364,7 @@ func (v *verifier) elements(id uint64, data []byte, count int, kind uint16, keys
 			valueSize = uint64(native.Uint32(element[12:]))
 		}
 		if from < uint64(headerSize+count*elementSize) || from+keySize+valueSize > end {
-			v.fault(id, "element %d points out of it", i)
+			v.fault(id, "element %d points out of the page", i)
 			return nil, false
 		}
 		e.key, e.value = data[from:from+keySize], data[from+keySize:from+keySize+valueSize]

@@ -1,4 +1,4 @@
-// Package clientaddr tells whose a request is by its address.
+// Package clientaddr determines the address of a request's client.
 package clientaddr
 
 import (
@@ -8,37 +8,37 @@ import (
 	"strings"
 )
 
-// Proxies are the networks of the proxies that are trusted to say who stands
-// behind them.
+// Proxies are the networks of trusted proxies. Their X-Forwarded-For headers
+// name the real client.
 type Proxies []netip.Prefix
 
-func (p Proxies) trust(addr netip.Addr) bool {
+func (p Proxies) contain(addr netip.Addr) bool {
 	return slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
-// Client returns the address of a request's client, for the limits, the log and
-// whoever else asks: nothing else in the registry finds it out. X-Forwarded-For is read
-// from the right, for as long as trusted proxies have written it: what stands
-// further left anybody may have invented.
+// Client returns the address of a request's client. It reads X-Forwarded-For
+// from the right, as long as a trusted proxy wrote the entry: a client can forge
+// the entries further left. For a request without a network connection it
+// returns the zero address. No other code determines the client.
 func (p Proxies) Client(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return netip.Addr{} // no network connection: all such clients are one
+		return netip.Addr{}
 	}
 	addr := peer.Addr().Unmap()
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for len(hops) > 0 && p.trust(addr) {
-		said, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
+	for len(hops) > 0 && p.contain(addr) {
+		forwarded, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))
 		if err != nil {
 			break
 		}
-		addr, hops = said.Unmap(), hops[:len(hops)-1]
+		addr, hops = forwarded.Unmap(), hops[:len(hops)-1]
 	}
 	return addr
 }
 
-// Network is the part of an address that one client is sure to have alone: all of
-// an IPv4 address, the /64 of an IPv6 one.
+// Network returns the part of an address that belongs to one client: a whole IPv4
+// address, or the /64 network of an IPv6 address.
 func Network(addr netip.Addr) netip.Addr {
 	if addr.Is6() {
 		if network, err := addr.WithZone("").Prefix(64); err == nil {

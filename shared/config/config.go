@@ -1,5 +1,5 @@
-// Package config reads what a process is told at its start: flags, the
-// environment and a YAML file, declared together in one struct per command.
+// Package config reads a process's settings from flags, the environment and a
+// YAML file. One struct with tags declares them all.
 package config
 
 import (
@@ -16,13 +16,17 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Parse fills dst, a pointer to a struct with kong tags, and returns the name
-// of the command that was given if dst has any. The later of these win: the
-// tags' defaults, a YAML file named by --config, the environment (envPrefix, an
-// underscore and the flag's name in capitals), args. The file has the flags'
-// names as keys; a key that is none is an error. All that is wrong with the file
-// is told at once, and dst then has what is right. --help prints what there is and
-// ends the process.
+// Parse fills dst, a pointer to a struct with kong tags. It returns the name of
+// the command in args, if dst has commands. A later source wins over an earlier
+// one:
+//
+//   - the defaults in the tags,
+//   - the YAML file of --config, whose keys are the names of flags,
+//   - the environment: envPrefix, an underscore and the flag's name in capitals,
+//   - args.
+//
+// The error lists all faults of the file, such as unknown keys; dst then has the
+// valid values. --help prints the flags and ends the process.
 func Parse(dst any, name, description, envPrefix string, args []string) (command string, err error) {
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`
@@ -46,21 +50,22 @@ func Parse(dst any, name, description, envPrefix string, args []string) (command
 	return parsed.Command(), nil
 }
 
-// settings are the contents of a config file; they resolve kong's flags. Kong
-// stops at the first fault, so those of the file are gathered.
+// settings are the values of a config file, as a kong.Resolver. Kong stops at
+// the first error, so settings collects the faults instead of returning them.
 type settings struct {
 	values map[string]any
 	faults []error
 }
 
 func (s *settings) from(r io.Reader) (kong.Resolver, error) {
-	if err := yaml.NewDecoder(r).Decode(&s.values); err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
+	if err := yaml.NewDecoder(r).Decode(&s.values); err != nil && !errors.Is(err, io.EOF) { // EOF means an empty file
 		return nil, fmt.Errorf("config file: %s", yaml.FormatError(err, false, false))
 	}
 	return s, nil
 }
 
-// Validate has nothing to say: Kong asks only if it has found no fault itself.
+// Validate does nothing: kong calls it only if there is no other fault, so Parse
+// checks for unknown keys itself.
 func (s *settings) Validate(*kong.Application) error { return nil }
 
 // unknown returns a fault for every key that names no flag.
@@ -77,14 +82,14 @@ func (s *settings) unknown(app *kong.Application) (faults []error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.values)) {
 		if !known[key] {
-			faults = append(faults, fmt.Errorf("config file: %q is no setting", key))
+			faults = append(faults, fmt.Errorf("config file: unknown setting %q", key))
 		}
 	}
 	return faults
 }
 
-// Resolve returns what the file says of a flag that the environment is silent
-// on, if the flag can have it.
+// Resolve returns the file's value for a flag, unless the environment sets the
+// flag or the value is invalid.
 func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	for _, name := range flag.Envs {
 		if _, set := os.LookupEnv(name); set {
@@ -105,8 +110,7 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	return value, nil
 }
 
-// forFlag makes JSON of a value of more than one level, for the flag's type to
-// read.
+// forFlag turns a list or table into JSON for a flag whose type reads JSON.
 func forFlag(value any, flag *kong.Flag) (any, error) {
 	if _, ok := flag.Target.Addr().Interface().(json.Unmarshaler); !ok || value == nil {
 		return value, nil

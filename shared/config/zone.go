@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Zone returns the constant offset that text names, "+02:00" say. Zones with
-// summer time are no offsets: at its end the order of printed times would not
-// be the order of times (contract, decision 15).
+// Zone returns the time zone of a constant offset such as "+02:00". It refuses
+// the names of zones. In a zone with summer time, printed times would not keep
+// their order when summer time ends (docs/contract.md, "Timestamps").
 func Zone(text string) (*time.Location, error) {
 	t, err := time.Parse("-07:00", text)
 	if err != nil {
-		return nil, fmt.Errorf("zone %q is no offset such as +02:00", text)
+		return nil, fmt.Errorf("zone %q must be an offset such as +02:00", text)
 	}
 	_, seconds := t.Zone()
 	if seconds == 0 {

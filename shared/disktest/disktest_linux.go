@@ -1,4 +1,4 @@
-// Package disktest gives tests a small file system of their own, and fills it.
+// Package disktest gives a test a small file system, and fills it.
 package disktest
 
 import (
@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// New returns the directory of a file system in memory with so many MiB. The
-// test is skipped where it may not mount one.
+// New mounts a file system in memory with a size in MiB, and returns its
+// directory. It skips the test if the process may not mount file systems.
 func New(t *testing.T, mib int) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", mib)); err != nil {
-		t.Skipf("who runs this test may not mount a file system: %v", err)
+		t.Skipf("this test must mount a file system, which needs root: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -27,7 +27,7 @@ func New(t *testing.T, mib int) string {
 	return dir
 }
 
-// Fill takes all room of a file system, and returns how to give it back.
+// Fill uses up all space of a file system. It returns a function that frees it.
 func Fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")

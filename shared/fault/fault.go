@@ -1,10 +1,10 @@
-// Package fault names what can go wrong in terms a caller can act on. A fault
-// has a kind, which callers branch on, and the details that the error body of
-// the interface document (section Errors) shows. It knows nothing of HTTP:
-// package faulthttp does the translation, in one place.
+// Package fault has errors that a caller can act on. A fault has a kind, which
+// callers switch on, and details, which clients see in the error body
+// (docs/contract.md, "Errors"). It knows nothing about HTTP; package faulthttp
+// translates.
 //
-// An error that is no fault is internal: its text is for the log and never
-// leaves the process.
+// Every other error is internal: its text goes to the log and never leaves the
+// process.
 package fault
 
 import (
@@ -14,26 +14,25 @@ import (
 	"time"
 )
 
-// Kind says what a caller can do about a fault.
+// Kind tells a caller what to do about a fault.
 type Kind int
 
-// The kinds, one for each answer a caller can act on differently.
+// The kinds of faults.
 const (
-	Internal         Kind = iota // a defect of ours; the caller can do nothing
+	Internal         Kind = iota // an error of the service; the caller can do nothing
 	Invalid                      // the request is malformed or breaks a rule of the data
-	Unauthorized                 // no valid API key
-	Forbidden                    // a valid key, but this is not allowed to it
-	NotFound                     // no such path or object
-	Conflict                     // others changed the same object meanwhile, again and again
-	Precondition                 // a condition that the caller named does not hold
+	Unauthorized                 // there is no valid API key
+	Forbidden                    // the key is valid, but does not permit this
+	NotFound                     // there is no such path or object
+	Conflict                     // other requests kept changing the same object
+	Precondition                 // a condition of the request does not hold
 	TooLarge                     // the body is over the limit
 	UnsupportedMedia             // the Content-Type is not accepted
 	TooMany                      // a rate limit is reached
-	Unavailable                  // something this needs is down; the same request may work later
+	Unavailable                  // a dependency is down; the same request may work later
 )
 
-// Where in a request a fault lies: the values of a detail's location (interface
-// document, Errors; contract, decision 1).
+// The locations of a detail (docs/contract.md, "Errors").
 const (
 	Header = "header"
 	Body   = "body"
@@ -41,26 +40,27 @@ const (
 	Query  = "querystring"
 )
 
-// Detail is one error object of the error body.
+// Detail is one error in the error body.
 type Detail struct {
 	Location    string `json:"location"`    // Header, Body, URL or Query
 	Name        string `json:"name"`        // header, parameter, or dotted path inside data
-	Description string `json:"description"` // one sentence a person can act on
+	Description string `json:"description"` // a sentence that tells a person what to do
 }
 
-// Error is a fault with its details, at least one.
+// Error is a fault.
 type Error struct {
 	Kind       Kind
-	Details    []Detail
-	RetryAfter time.Duration // with TooMany and Unavailable; 0 leaves it to the edge
+	Details    []Detail      // at least one
+	RetryAfter time.Duration // for TooMany and Unavailable; 0 means the default
 }
 
-// New returns a fault with one detail; its description is formatted as by fmt.Sprintf.
+// New returns a fault with one detail. It formats the description like
+// fmt.Sprintf.
 func New(kind Kind, location, name, format string, args ...any) *Error {
 	return &Error{Kind: kind, Details: []Detail{{location, name, fmt.Sprintf(format, args...)}}}
 }
 
-// Error lists the details, for logs.
+// Error lists the details, for the log.
 func (e *Error) Error() string {
 	parts := make([]string, len(e.Details))
 	for i, d := range e.Details {
@@ -69,7 +69,7 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// KindOf returns the kind of the fault in err's chain, Internal when there is none.
+// KindOf returns the kind of the fault in err's chain, or Internal without one.
 func KindOf(err error) Kind {
 	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Kind

@@ -1,5 +1,5 @@
-// Package faulthttp is the one place where errors become HTTP answers, and
-// answers of our own services become errors again.
+// Package faulthttp turns errors into HTTP answers, and answers of our own
+// services back into errors. No other code does this.
 package faulthttp
 
 import (
@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// retryAfter is what Retry-After says when a fault does not know better.
+// retryAfter is the Retry-After of a fault that sets none.
 const retryAfter = time.Second
 
 var statuses = map[fault.Kind]int{
@@ -32,22 +32,23 @@ var statuses = map[fault.Kind]int{
 	fault.Unavailable:      http.StatusServiceUnavailable,
 }
 
-// body is the error body of the interface document, section Errors.
+// body is the error body (docs/contract.md, "Errors").
 type body struct {
 	Status string         `json:"status"`
 	Errors []fault.Detail `json:"errors"`
 }
 
-// Status returns the HTTP status of err's kind; 500 when err is no fault.
+// Status returns the HTTP status of err's kind. It is 500 unless err is a fault.
 func Status(err error) int { return statuses[fault.KindOf(err)] }
 
-// Write answers with err: its status, the error body, and the headers that
-// belong to the kind (WWW-Authenticate with 401, Retry-After with 429 and
-// 503). Of an error that is no fault only the status is told.
+// Write answers with err: the status of its kind, the error body, and the headers
+// of the kind (WWW-Authenticate with 401, Retry-After with 429 and 503). For an
+// internal error the body is always the same and reveals nothing.
 func Write(w http.ResponseWriter, err error) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		f = fault.New(fault.Internal, fault.URL, "server", "The server failed to answer; the request may be repeated.")
+		f = fault.New(fault.Internal, fault.URL, "server",
+			"The server failed to answer; the request may be repeated.")
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -70,15 +71,15 @@ func Write(w http.ResponseWriter, err error) {
 	text = append(text, '\n')
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(statuses[f.Kind])
-	w.Write(text) // a client that has gone is no concern of ours
+	_, _ = w.Write(text) // the client may have left
 }
 
-// maxErrorBody bounds what Read takes of an error answer, in bytes.
+// maxErrorBody is how many bytes Read reads of an error body.
 const maxErrorBody = 64 << 10
 
-// Read turns an answer of one of our services into the fault it was written
-// from; only kind and details survive the way. An answer that is none of ours
-// gives an internal error. It returns nil for a status below 400.
+// Read returns the fault that one of our services wrote as resp. Only kind,
+// details and RetryAfter survive HTTP. For an answer without our error body it
+// returns an internal error, for a status below 400 nil.
 func Read(resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil

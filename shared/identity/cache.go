@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// maxMemo bounds a memo. Callers are few, and each has one signed identity at
-// a time; when there are more, all are worked out anew.
-const maxMemo = 10_000
+// maxEntries is the size at which a cache is emptied. Callers are few, and each
+// has one token at a time, so a cache is rarely full.
+const maxEntries = 10_000
 
-// memo remembers what was worked out, each for a while. It is safe for
+// cache holds values until they expire. The zero value is empty. It is safe for
 // concurrent use.
-type memo[K comparable, V any] struct {
+type cache[K comparable, V any] struct {
 	mu      sync.RWMutex
-	entries map[K]remembered[V]
+	entries map[K]entry[V]
 }
 
-type remembered[V any] struct {
+type entry[V any] struct {
 	value V
 	until time.Time
 }
 
-func (m *memo[K, V]) get(key K, now time.Time) (value V, known bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	e, known := m.entries[key]
+func (c *cache[K, V]) get(key K, now time.Time) (value V, known bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e, known := c.entries[key]
 	return e.value, known && now.Before(e.until)
 }
 
-func (m *memo[K, V]) put(key K, value V, until time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.entries == nil || len(m.entries) >= maxMemo {
-		m.entries = map[K]remembered[V]{}
+func (c *cache[K, V]) put(key K, value V, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries == nil || len(c.entries) >= maxEntries {
+		c.entries = map[K]entry[V]{}
 	}
-	m.entries[key] = remembered[V]{value, until}
+	c.entries[key] = entry[V]{value, until}
 }

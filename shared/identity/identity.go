@@ -1,6 +1,6 @@
-// Package identity says who is calling, and carries it between the services
-// so that none of them can be told a lie: the gateway signs what it learnt
-// from the API key, and a service accepts no request that is not signed.
+// Package identity carries the caller's identity from service to service. The
+// gateway signs the identity that belongs to the API key. Other services accept
+// only signed identities, so no client can forge one.
 package identity
 
 import (
@@ -14,15 +14,15 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// Header carries the signed identity between services. The edge strips it
-// from what comes from outside.
+// Header carries the signed identity between services. The edge removes it from
+// requests of clients.
 const Header = "X-Registry-Identity"
 
-// Role is what an API key lets its holder be.
+// Role is the role of an API key.
 type Role string
 
-// The roles of contract section 2.1 that a key can have, and the one that our
-// own services use among themselves.
+// The roles of keys (docs/contract.md, "Roles"). Service is the role of our own
+// services.
 const (
 	Anonymous     Role = ""
 	Broker        Role = "broker"
@@ -31,53 +31,53 @@ const (
 	Service       Role = "service"
 )
 
-// Identity is who is calling. The zero value is the anonymous public.
+// Identity identifies a caller. The zero value is an anonymous caller.
 type Identity struct {
-	Broker string // name of the tenant that the key belongs to; the owner of what it creates
-	KeyID  string // names the key without giving it away
+	Broker string // the tenant of the key, and the owner of the assets that it creates
+	KeyID  string // identifies the key without revealing it
 	Role   Role
-	Levels string // accreditation levels, one character each (contract section 6)
+	Levels string // one character each (docs/contract.md, "Accreditation")
 }
 
-// IsAnonymous tells whether nobody has identified themselves.
+// IsAnonymous reports whether the caller has no key.
 func (i Identity) IsAnonymous() bool { return i.Role == Anonymous }
 
-// Permits tells whether the key has an accreditation level. Level 0 stands
-// for all of them, save 't', which restricts rather than permits.
+// Permits reports whether the key has an accreditation level. Level 0 includes
+// all others except 't', which is a restriction.
 func (i Identity) Permits(level byte) bool {
 	return strings.IndexByte(i.Levels, level) >= 0 || strings.IndexByte(i.Levels, '0') >= 0
 }
 
-// TestOnly tells whether the key may work on test assets only (level t).
+// TestOnly reports whether the key is limited to test assets (level t).
 func (i Identity) TestOnly() bool { return strings.Contains(i.Levels, "t") }
 
-// lifetime is how long a signed identity is good for: longer than any request
-// may take, plus the difference of two machines' clocks.
+// lifetime is how long a signed identity is valid. It is longer than any request
+// plus the difference between two machines' clocks.
 const lifetime = 2 * time.Minute
 
 // MinSecret is the least length of a signing secret, in bytes.
 const MinSecret = keyring.MinLength
 
-// ErrUnsigned is returned for an identity that is missing, expired, malformed
-// or signed with another secret.
+// ErrUnsigned is returned for an identity that is missing, malformed, expired or
+// signed with another secret.
 var ErrUnsigned = errors.New("identity is not signed by a service of this registry")
 
-// Signer signs identities with the current secret, and verifies them with any.
-// It is safe for concurrent use.
+// Signer signs identities with the current secret, and verifies them with every
+// secret. It is safe for concurrent use.
 type Signer struct {
 	current []byte
 	all     jwt.VerificationKeySet
 	now     func() time.Time
 	parser  *jwt.Parser
 
-	// Signing and verifying cost more than all else on the way of a read, and
-	// the same few identities come again and again.
-	signed   memo[Identity, string]
-	verified memo[string, Identity]
+	// Without these caches, signing and verifying would be the largest cost of a
+	// read. There are few different identities.
+	signed   cache[Identity, string]
+	verified cache[string, Identity]
 }
 
-// NewSigner returns a signer over the secrets that all services of one registry
-// share. It fails on a secret that is too short.
+// NewSigner returns a signer with the secrets that all services of one registry
+// share. It returns the ring's faults, if it has any.
 func NewSigner(secrets keyring.Ring, now func() time.Time) (*Signer, error) {
 	if err := secrets.Check(); err != nil {
 		return nil, fmt.Errorf("sign identities: %w", err)
@@ -98,7 +98,7 @@ func NewSigner(secrets keyring.Ring, now func() time.Time) (*Signer, error) {
 	}, nil
 }
 
-// claims is the wire form of an Identity.
+// claims is an Identity in a JSON Web Token. Its subject is the broker.
 type claims struct {
 	jwt.RegisteredClaims
 	KeyID  string `json:"kid,omitempty"`
@@ -106,11 +106,11 @@ type claims struct {
 	Levels string `json:"lvl,omitempty"`
 }
 
-// reuse is how long a signed identity is given out again: a part of its
-// lifetime only, so that enough of that is left.
+// reuse is how long Sign returns the same token again. It is a part of lifetime,
+// so that enough of that is left.
 const reuse = lifetime / 4
 
-// Sign returns i as a signed token that is good for a minute and a half at least.
+// Sign returns i as a signed token, which is valid for at least 90 s.
 func (s *Signer) Sign(i Identity) (string, error) {
 	now := s.now()
 	if signed, known := s.signed.get(i, now); known {
@@ -133,7 +133,7 @@ func (s *Signer) Sign(i Identity) (string, error) {
 	return signed, nil
 }
 
-// Verify returns the identity that Sign was given, or ErrUnsigned.
+// Verify returns the identity in a token from Sign, or ErrUnsigned.
 func (s *Signer) Verify(signed string) (Identity, error) {
 	if i, known := s.verified.get(signed, s.now()); known {
 		return i, nil

@@ -1,11 +1,12 @@
-// Package keyring holds the secret that the services of one registry share, and
-// the former ones beside it while it is rotated.
+// Package keyring holds the secrets that the services of one registry share.
 //
-// The first of a Ring is the current secret: it alone signs and seals. All of
-// them verify and open. So services whose rings have the same secrets in any
-// order understand each other, and a rotation is three rolling restarts: first
-// all learn the new secret as the second one, then it comes first, then the old
-// one goes. Before that, everything that is stored is sealed anew.
+// The first secret of a Ring is the current one. Only that signs and seals; all
+// secrets verify and open. So services with the same secrets in any order
+// understand each other.
+//
+// A rotation takes three rolling restarts: add the new secret as the second,
+// make it the first, remove the old one. Before the last restart, seal all
+// stored records with the new secret.
 package keyring
 
 import (
@@ -23,16 +24,16 @@ import (
 const (
 	// MinLength is the least length of a secret, in bytes (RFC 7518, 3.2).
 	MinLength = 32
-	// Max is how many secrets a ring may have.
+	// Max is the most secrets that a ring may have.
 	Max = 4
 )
 
-// Ring is the secrets of a registry, the current one first. A program does not
-// change it.
+// Ring is the secrets of a registry, the current one first. Do not change it
+// after Read.
 type Ring [][]byte
 
-// Read reads a ring from a file: one secret a line, the current one first. White
-// space around a secret does not count.
+// Read reads a ring from a file with one secret a line, the current one first. It
+// ignores empty lines and white space around a secret.
 func Read(file string) (Ring, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -50,14 +51,15 @@ func Read(file string) (Ring, error) {
 	return r, nil
 }
 
-// Check reports everything that is wrong with the ring, and no secret.
+// Check returns an error that lists all faults of the ring. It quotes no secret.
 func (r Ring) Check() error {
 	var faults []error
 	if len(r) == 0 {
 		faults = append(faults, errors.New("there is none"))
 	}
 	if len(r) > Max {
-		faults = append(faults, fmt.Errorf("there are %d secrets, and may be at most %d: the current one first, one a line", len(r), Max))
+		faults = append(faults, fmt.Errorf(
+			"there are %d secrets; give at most %d, one a line, the current one first", len(r), Max))
 	}
 	for i, s := range r {
 		if len(s) < MinLength {
@@ -73,17 +75,17 @@ func (r Ring) Check() error {
 // Current returns the secret that signs and seals.
 func (r Ring) Current() []byte { return r[0] }
 
-// Key is a key that was derived from one of the secrets.
+// Key is derived from one of the secrets.
 type Key struct {
-	Name string // tells the secret from others, and nothing of it
+	Name string // identifies the secret without revealing it
 	Key  []byte // 32 bytes
 }
 
 // nameSize is the length of a secret's name, in bytes.
 const nameSize = 4
 
-// Derive returns keys for a purpose, one of each secret, the current one's first
-// (RFC 5869).
+// Derive returns a key for a purpose from each secret, in the ring's order (HKDF,
+// RFC 5869).
 func (r Ring) Derive(purpose string) ([]Key, error) {
 	keys := make([]Key, len(r))
 	for i, s := range r {

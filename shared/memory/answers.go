@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Answers are the answers that are being sent. Equal large ones share their
-// bytes. It is safe for concurrent use.
+// Answers is a Budget for answers that are being sent. Equal large answers share
+// their bytes. It is safe for concurrent use.
 type Answers struct {
 	*Budget
 	seed maphash.Seed
@@ -16,20 +16,20 @@ type Answers struct {
 	shared map[uint64]*shared
 }
 
-// shared is a large answer and how many readers it is being sent to.
+// shared is a large answer.
 type shared struct {
 	body    []byte
-	readers int
+	readers int // clients that it is being sent to
 }
 
-// NewAnswers returns answers that hold size bytes at most.
+// NewAnswers returns Answers with a budget of size bytes.
 func NewAnswers(size int64) *Answers {
 	return &Answers{Budget: NewBudget(size), seed: maphash.MakeSeed(), shared: map[uint64]*shared{}}
 }
 
-// Keep holds an answer until release, and returns the bytes to send, which may
-// be those of an equal answer. The caller must not use body any more. It
-// returns false if the answer does not fit.
+// Keep holds an answer until release is called. It returns the bytes to send,
+// which may be those of an equal answer, so the caller must no longer use body.
+// If the answer does not fit, Keep returns false.
 func (a *Answers) Keep(body []byte) (kept []byte, release func(), ok bool) {
 	n := int64(cap(body))
 	if n <= Small {
@@ -39,7 +39,7 @@ func (a *Answers) Keep(body []byte) (kept []byte, release func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	equal := a.shared[key]
-	if equal != nil && !bytes.Equal(equal.body, body) { // another one with the same hash
+	if equal != nil && !bytes.Equal(equal.body, body) { // another answer with the same hash
 		return body, func() { a.Release(n) }, a.Hold(n)
 	}
 	if equal == nil {
@@ -53,7 +53,7 @@ func (a *Answers) Keep(body []byte) (kept []byte, release func(), ok bool) {
 	return equal.body, func() { a.leave(key, equal) }, true
 }
 
-// leave ends one reader's part in a shared answer.
+// leave ends the sending of a shared answer to one client.
 func (a *Answers) leave(key uint64, of *shared) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

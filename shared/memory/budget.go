@@ -4,15 +4,14 @@ import (
 	"sync/atomic"
 )
 
-// Small is the size in bytes up to which a holder is small: it may use all of a
-// budget, and is worked on without a room.
+// Small is the most bytes that count as small. A small holder may use all of a
+// budget, and needs no Semaphore.
 const Small = 64 << 10
 
-// largeShare is the part of a budget that large holders may use, in quarters.
+// largeShare is how many quarters of a budget large holders may use.
 const largeShare = 3
 
-// Budget is a number of bytes that may be held at once. It is safe for
-// concurrent use.
+// Budget limits the bytes that are held at once. It is safe for concurrent use.
 type Budget struct {
 	size    int64
 	used    atomic.Int64
@@ -22,8 +21,8 @@ type Budget struct {
 // NewBudget returns a budget of size bytes.
 func NewBudget(size int64) *Budget { return &Budget{size: size} }
 
-// Hold takes n bytes out of the budget until Release, and returns false if they
-// do not fit.
+// Hold takes n bytes until Release. If they do not fit, it takes nothing and
+// returns false.
 func (b *Budget) Hold(n int64) bool {
 	most := b.size
 	if n > Small {
@@ -37,17 +36,17 @@ func (b *Budget) Hold(n int64) bool {
 	return true
 }
 
-// Release gives back n bytes that Hold has taken.
+// Release gives back n bytes that Hold took.
 func (b *Budget) Release(n int64) { b.used.Add(-n) }
 
-// IsCrowded reports whether more than half of the budget is used.
+// IsCrowded reports whether more than half of the budget is in use.
 func (b *Budget) IsCrowded() bool { return b.used.Load() > b.size/2 }
 
-// Used returns how many bytes are held now.
+// Used returns how many bytes are held.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
 // Size returns how many bytes may be held.
 func (b *Budget) Size() int64 { return b.size }
 
-// Refused returns how often bytes did not fit.
+// Refused returns how often Hold returned false.
 func (b *Budget) Refused() int64 { return b.refused.Load() }

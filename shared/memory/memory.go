@@ -1,14 +1,14 @@
-// Package memory bounds the bytes that requests hold in a process at once, so
-// that no number of requests, of slow readers or of large assets makes the
-// process end.
+// Package memory limits how many bytes requests hold in a process at once. So no
+// number of requests, slow readers or large assets makes the process run out of
+// memory.
 //
-// A Budget counts bytes that are held for as long as a client likes: answers
-// being sent, bodies being received. It never waits. Large holders may use
-// three quarters of it, so that small ones still get through.
+// A Budget counts bytes that a client can hold for long, such as answers being
+// sent and bodies being received. It never waits: if bytes do not fit, it
+// refuses. Large holders may use three quarters of it, so that small ones still
+// get through.
 //
-// A Semaphore counts bytes that are held only while a request is worked on. Work
-// ends by itself, so requests wait for their turn there, first come, first
-// served, for a short time.
+// A Semaphore counts bytes that are held only while a request is worked on. Such
+// work ends soon, so requests wait for a short time, first come, first served.
 package memory
 
 import (
@@ -19,24 +19,24 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// ofCgroup is the share of a control group's limit that Go's heap may have. The
-// rest is for stacks, the kernel's buffers and pages of files.
-const ofCgroup = 0.8
+// heapShare is the share of a control group's limit for Go's heap. The rest is
+// for stacks, the kernel's buffers and cached pages of files.
+const heapShare = 0.8
 
-// RespectLimit makes the garbage collector keep below the memory limit of the
-// process's control group, unless GOMEMLIMIT says what to keep below. Without a
-// control group it changes nothing.
+// RespectLimit sets the garbage collector's limit to a share of the memory limit
+// of the process's control group. It changes nothing if GOMEMLIMIT is set or
+// there is no control group.
 func RespectLimit(log *slog.Logger) {
-	if _, err := memlimit.Set(memlimit.WithRatio(ofCgroup)); err != nil {
-		log.Debug("no memory limit of a control group is respected", "error", err)
+	if _, err := memlimit.Set(memlimit.WithRatio(heapShare)); err != nil {
+		log.Debug("no control group limits the memory", "error", err)
 	}
 }
 
 // Limit returns how many bytes this process may use: the least of GOMEMLIMIT,
-// the limit of its control group, and the machine's memory. It returns 1 GiB
-// where none of them is known.
+// the limit of its control group, and the machine's memory. If none is known, it
+// returns 1 GiB.
 func Limit() int64 {
-	least := debug.SetMemoryLimit(-1) // math.MaxInt64 if there is none
+	least := debug.SetMemoryLimit(-1) // math.MaxInt64 without a limit
 	for _, limit := range []memlimit.Provider{memlimit.FromCgroup, memlimit.FromSystem} {
 		if bytes, err := limit(); err == nil && bytes > 0 && bytes < uint64(least) {
 			least = int64(bytes)

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// The bounds of waiting for a room.
 const (
-	maxWaiting = 256
+	maxWaiting = 256 // requests
 	maxWait    = 2 * time.Second
 )
 
-// ErrFull is returned when there was no room in time, or too many wait for it.
+// ErrFull is returned when the bytes were not free in time, or too many requests
+// wait already.
 var ErrFull = errors.New("there is no memory for this request now")
 
-// Semaphore is a number of bytes that requests may work with at once. It is safe for
+// Semaphore limits the bytes that requests work with at once. It is safe for
 // concurrent use.
 type Semaphore struct {
 	size    int64
@@ -28,16 +28,16 @@ type Semaphore struct {
 	refused atomic.Int64
 }
 
-// NewSemaphore returns a room of size bytes.
+// NewSemaphore returns a semaphore of size bytes.
 func NewSemaphore(size int64) *Semaphore {
 	return &Semaphore{size: size, free: semaphore.NewWeighted(size)}
 }
 
-// Acquire waits for n bytes, at most 2 s, and returns how to give them back, which
-// may be called more than once. A request for more than the whole room gets the
-// whole room. It returns ErrFull, or the context's error.
+// Acquire waits up to 2 s for n bytes. It returns a function that gives them
+// back, which may be called more than once. If n is more than Size, it acquires
+// Size. It returns ErrFull or the context's error.
 //
-// Nobody may take twice at a time: two requests could wait for each other.
+// A request must not acquire twice: two requests could wait for each other.
 func (r *Semaphore) Acquire(ctx context.Context, n int64) (release func(), err error) {
 	n = min(n, r.size)
 	if !r.free.TryAcquire(n) {
@@ -73,11 +73,11 @@ func (r *Semaphore) wait(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Used returns how many bytes are worked with now.
+// Used returns how many bytes are acquired.
 func (r *Semaphore) Used() int64 { return r.used.Load() }
 
-// Size returns how many bytes the room has.
+// Size returns how many bytes may be acquired.
 func (r *Semaphore) Size() int64 { return r.size }
 
-// Refused returns how many requests found no room.
+// Refused returns how often Acquire failed.
 func (r *Semaphore) Refused() int64 { return r.refused.Load() }

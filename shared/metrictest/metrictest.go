@@ -1,4 +1,4 @@
-// Package metrictest reads what tests' meters are told.
+// Package metrictest gives a test a meter whose values it can read.
 package metrictest
 
 import (
@@ -16,14 +16,14 @@ type Meter struct {
 	reader *sdkmetric.ManualReader
 }
 
-// New returns a meter that nothing was told to yet.
+// New returns a meter without metrics.
 func New() Meter {
 	reader := sdkmetric.NewManualReader()
 	return Meter{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"), reader}
 }
 
-// Read returns the values that the meter is told of now: by the metric's name,
-// or by name{value of its label} where it has labels, separated by commas.
+// Read returns the current values of all metrics. The key is the metric's name,
+// followed by {VALUE,VALUE} if it has labels.
 func (m Meter) Read(tb testing.TB) map[string]float64 {
 	tb.Helper()
 	var all metricdata.ResourceMetrics

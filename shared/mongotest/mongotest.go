@@ -1,5 +1,5 @@
-// Package mongotest gives tests a server that speaks MongoDB's protocol: the
-// one that MONGODB_URI names, or else deploy/test/rig/devmongo.
+// Package mongotest gives a test a server that speaks MongoDB's protocol. It is the
+// server of MONGODB_URI or, without that, the rig deploy/test/rig/devmongo.
 package mongotest
 
 import (
@@ -17,18 +17,18 @@ import (
 
 const startTimeout = 20 * time.Second
 
-// Server is a server that a test may use.
+// Server is a server for a test.
 type Server struct {
-	// Real tells that it is the one of MONGODB_URI, which is fast, keeps what is
-	// written, and cannot be killed.
+	// Real is true for the server of MONGODB_URI. It is fast, keeps its data after
+	// the test, and cannot be killed.
 	Real bool
-	Addr string // host and port; of the rig only
+	Addr string // host and port; empty for a real server
 
 	uri, binary, dir string
 	cmd              *exec.Cmd
 }
 
-// Start returns the real server, or builds and starts the rig, which ends with
+// Start returns the real server, or builds and starts the rig. The rig ends with
 // the test.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
@@ -47,18 +47,18 @@ func Start(tb testing.TB) *Server {
 	return s
 }
 
-// URI returns the address of a database on the server.
+// URI returns the URI of a database on the server.
 func (s *Server) URI(tb testing.TB, database string) string {
 	tb.Helper()
 	u, err := url.Parse(s.uri)
 	if err != nil {
-		tb.Fatal("MONGODB_URI cannot be read; with several hosts, name one")
+		tb.Fatal("MONGODB_URI is malformed; name only one host")
 	}
 	u.Path = "/" + database
 	return u.String()
 }
 
-// Restart starts the rig after a Kill, on the same address and data.
+// Restart starts the rig after a Kill, with the same address and data.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
 	s.cmd = exec.Command(s.binary, "-addr", s.Addr, "-data", s.dir)
@@ -82,7 +82,7 @@ func (s *Server) Restart(tb testing.TB) {
 	}
 }
 
-// Kill ends the rig at once, as a crash would.
+// Kill ends the rig at once, like a crash.
 func (s *Server) Kill(tb testing.TB) {
 	tb.Helper()
 	if s.cmd.ProcessState != nil {
@@ -91,12 +91,12 @@ func (s *Server) Kill(tb testing.TB) {
 	if err := s.cmd.Process.Kill(); err != nil {
 		tb.Error(err)
 	}
-	_ = s.cmd.Wait() // says that it was killed
+	_ = s.cmd.Wait() // returns that the process was killed
 }
 
-// Build returns the path of the rig's program, which it builds where it is
-// missing. The rig is a module of its own, outside of the workspace, because it
-// has hundreds of dependencies (deploy/test/tool.sh).
+// Build returns the path of the rig's program. It builds the program if that is
+// missing. The rig is a module outside the workspace, because it has hundreds of
+// dependencies (deploy/test/tool.sh).
 func Build(tb testing.TB) string {
 	tb.Helper()
 	_, self, _, _ := runtime.Caller(0)

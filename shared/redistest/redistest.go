@@ -1,6 +1,6 @@
-// Package redistest gives tests a Redis server of their own: the real one, on a
-// free port, as production should have it (every write in the append-only file
-// before it is answered).
+// Package redistest gives a test a Redis server on a free port. It runs the real
+// redis-server, with the settings of production: every write is in the append-only
+// file before its answer.
 package redistest
 
 import (
@@ -17,21 +17,21 @@ import (
 	"time"
 )
 
-// Server is a Redis server that a test may kill and start again on its data.
+// Server is a Redis server that a test can kill and start again with its data.
 type Server struct {
 	Addr string // host:port
 
 	dir      string
 	args     []string
-	sentinel string // its file of settings, if it is a sentinel
+	sentinel string // the settings file of a sentinel; empty for a server
 	cmd      *exec.Cmd
 }
 
-// startTimeout is how long a server may take until it answers.
+// startTimeout limits the wait for a server's first answer.
 const startTimeout = 10 * time.Second
 
-// Start starts a server, which ends with the test. Arguments are settings that
-// differ ("--appendonly", "no").
+// Start starts a server that ends with the test. args override settings, such as
+// "--appendonly", "no".
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := &Server{Addr: free(t), dir: t.TempDir(), args: args}
@@ -40,7 +40,7 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// free returns an address that nobody listens on.
+// free returns an unused address on this machine.
 func free(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,10 +53,10 @@ func free(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// URL is the server's address as a store setting.
+// URL returns the server's address in the form of a store setting.
 func (s *Server) URL() string { return "redis://" + s.Addr }
 
-// Restart starts the server after a Kill, on the same address and data.
+// Restart starts the server after a Kill, with the same address and data.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -67,17 +67,18 @@ func (s *Server) Restart(t testing.TB) {
 	if s.sentinel != "" {
 		args = append([]string{s.sentinel, "--sentinel"}, args...)
 	} else {
-		args = append(args, "--save", "", "--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction")
+		args = append(args, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+			"--maxmemory-policy", "noeviction")
 		args = append(args, s.args...)
 	}
 	s.cmd = exec.Command("redis-server", args...)
 	if err := s.cmd.Start(); err != nil {
-		t.Fatalf("start redis-server, which these tests need: %v", err)
+		t.Fatalf("start redis-server: %v; install it to run this test", err)
 	}
-	await(t, "redis-server does not answer", func() error { return s.says("PING", "+PONG\r\n") })
+	await(t, "wait for redis-server", func() error { return s.says("PING", "+PONG\r\n") })
 }
 
-// Flush has the server forget all it knows.
+// Flush deletes all data of the server.
 func (s *Server) Flush(t testing.TB) {
 	t.Helper()
 	if err := s.says("FLUSHALL", "+OK\r\n"); err != nil {
@@ -85,8 +86,8 @@ func (s *Server) Flush(t testing.TB) {
 	}
 }
 
-// answer sends a command in Redis's own protocol, so that the package needs no
-// client, and returns the answer.
+// answer sends a command in Redis's protocol and returns the answer. So the package
+// needs no client library.
 func (s *Server) answer(command string) (string, error) {
 	conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
 	if err != nil {
@@ -102,15 +103,15 @@ func (s *Server) answer(command string) (string, error) {
 	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
 		return "", err
 	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // it answers, and closes
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil { // Redis answers, and then closes the connection
 		return "", err
 	}
 	text, err := io.ReadAll(conn)
 	return string(text), err
 }
 
-// Replicate starts a server that copies s, with the same arguments and those
-// given, and returns it once the copy is complete.
+// Replicate starts a replica of s, with the arguments of s and args. It returns the
+// replica once it has all data of s.
 func (s *Server) Replicate(t testing.TB, args ...string) *Server {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -118,44 +119,48 @@ func (s *Server) Replicate(t testing.TB, args ...string) *Server {
 		t.Fatal(err)
 	}
 	replica := Start(t, append(append(slices.Clone(s.args), "--replicaof", host+" "+port), args...)...)
-	await(t, "the replica's copy", func() error { return replica.says("INFO replication", "master_link_status:up") })
+	await(t, "wait for the replica", func() error { return replica.says("INFO replication", "master_link_status:up") })
 	return replica
 }
 
-// Watch starts a sentinel that makes the replica of s the primary when s is down,
-// and returns its address once it knows the replica. Both servers have the
-// password, "" for none.
+// Watch starts a sentinel that makes the replica of s the primary if s is down. It
+// returns the sentinel's address once the sentinel knows the replica. password is
+// the one of both servers, or "" for none.
 func (s *Server) Watch(t testing.TB, name, password string) (sentinel string) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := fmt.Sprintf("sentinel monitor %s %s %s 1\nsentinel down-after-milliseconds %s 1000\nsentinel failover-timeout %s 5000\n", name, host, port, name, name)
+	settings := fmt.Sprintf("sentinel monitor %[1]s %[2]s %[3]s 1\n"+
+		"sentinel down-after-milliseconds %[1]s 1000\n"+
+		"sentinel failover-timeout %[1]s 5000\n", name, host, port)
 	if password != "" {
 		settings += fmt.Sprintf("sentinel auth-pass %s %s\n", name, password)
 	}
-	file := filepath.Join(t.TempDir(), "sentinel.conf") // which the sentinel writes to
+	file := filepath.Join(t.TempDir(), "sentinel.conf") // the sentinel changes it
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	watcher := &Server{Addr: free(t), dir: t.TempDir(), sentinel: file}
 	watcher.Restart(t)
 	t.Cleanup(func() { watcher.Kill(t) })
-	await(t, "the sentinel's knowledge of the replica", func() error { return watcher.says("INFO sentinel", "status=ok,address="+s.Addr+",slaves=1") })
+	await(t, "wait for the sentinel to find the replica", func() error {
+		return watcher.says("INFO sentinel", "status=ok,address="+s.Addr+",slaves=1")
+	})
 	return watcher.Addr
 }
 
-// says tells whether the answer to a command holds a text.
+// says returns nil if the answer to a command contains a text.
 func (s *Server) says(command, text string) error {
 	answer, err := s.answer(command)
 	if err == nil && !strings.Contains(answer, text) {
-		err = fmt.Errorf("it says %q, not %q", answer, text)
+		err = fmt.Errorf("got the answer %q, want %q in it", answer, text)
 	}
 	return err
 }
 
-// await tries until it succeeds, for startTimeout.
+// await calls try until it succeeds, for startTimeout at most.
 func await(t testing.TB, what string, try func() error) {
 	t.Helper()
 	deadline := time.Now().Add(startTimeout)
@@ -171,7 +176,8 @@ func await(t testing.TB, what string, try func() error) {
 	}
 }
 
-// Hang makes the server take connections and answer nothing, until Kill.
+// Hang stops the server's process until Kill. Connections to it open, but get no
+// answers.
 func (s *Server) Hang(t testing.TB) {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -179,7 +185,7 @@ func (s *Server) Hang(t testing.TB) {
 	}
 }
 
-// Kill ends the server at once, as a crash would.
+// Kill ends the server at once, like a crash.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	if s.cmd.ProcessState != nil {
@@ -188,5 +194,5 @@ func (s *Server) Kill(t testing.TB) {
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = s.cmd.Wait() // says that it was killed
+	_ = s.cmd.Wait() // returns that the process was killed
 }

@@ -1,5 +1,5 @@
-// Package redisurl reads addresses of a Redis whose primary server is chosen by
-// sentinels.
+// Package redisurl translates URLs of Redis sentinels, which choose the primary
+// server, into the form of the client library.
 package redisurl
 
 import (
@@ -9,33 +9,32 @@ import (
 	"strings"
 )
 
-// The schemes of addresses of sentinels, and what they become for the client
-// library.
+// schemes maps the schemes of sentinel URLs to those of the client library.
 var schemes = map[string]string{"redis+sentinel": "redis", "rediss+sentinel": "rediss"}
 
 const defaultPort = "26379"
 
-// errMalformed does not quote the address, which may hold a password.
+// errMalformed does not quote the URL, since that may hold a password.
 var errMalformed = errors.New("the address of the Redis sentinels is malformed: it has the form " +
-	"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB, where NAME is the primary's, " +
-	"and user, password and /DB may be left out")
+	"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB, where NAME is the name of the primary; " +
+	"user, password and /DB are optional")
 
-// IsSentinel tells whether an address names sentinels.
-func IsSentinel(address string) bool {
-	scheme, _, found := strings.Cut(address, "://")
+// IsSentinel reports whether a URL names sentinels.
+func IsSentinel(text string) bool {
+	scheme, _, found := strings.Cut(text, "://")
 	return found && schemes[scheme] != ""
 }
 
-// Failover returns the address of sentinels,
+// Failover translates a sentinel URL,
 //
 //	redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB
 //
-// in the form that redis.ParseFailoverURL takes. User and password are for the
-// Redis servers; those for the sentinels are the parameters sentinel_username
-// and sentinel_password. All other parameters are the library's. With the scheme
-// rediss+sentinel, servers and sentinels are called over TLS.
-func Failover(address string) (string, error) {
-	scheme, rest, _ := strings.Cut(address, "://")
+// into a URL for redis.ParseFailoverURL. User and password are for the Redis
+// servers; the parameters sentinel_username and sentinel_password are for the
+// sentinels. All other parameters are the library's. The scheme rediss+sentinel
+// uses TLS for servers and sentinels. The port of a sentinel is 26379 by default.
+func Failover(text string) (string, error) {
+	scheme, rest, _ := strings.Cut(text, "://")
 	end := strings.IndexAny(rest, "/?#")
 	if schemes[scheme] == "" || end < 0 {
 		return "", errMalformed
@@ -74,7 +73,7 @@ func Failover(address string) (string, error) {
 	return u.String(), nil
 }
 
-// split returns the hosts of a list, each with a port.
+// split returns the hosts of a comma-separated list, each with a port.
 func split(list string) ([]string, error) {
 	var hosts []string
 	for host := range strings.SplitSeq(list, ",") {

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
-// build is what the linker has written into this program about itself.
+// build returns the program's version, revision and Go version, as far as known.
 func build() []attribute.KeyValue {
 	version, revision, runtime := "unknown", "unknown", "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -21,16 +21,19 @@ func build() []attribute.KeyValue {
 			}
 		}
 	}
-	return []attribute.KeyValue{semconv.ServiceVersion(version), semconv.VCSRefHeadRevision(revision), semconv.ProcessRuntimeVersion(runtime)}
+	return []attribute.KeyValue{
+		semconv.ServiceVersion(version), semconv.VCSRefHeadRevision(revision), semconv.ProcessRuntimeVersion(runtime),
+	}
 }
 
-// tellBuild makes a metric of it, always 1: so a change of behaviour can be
-// laid beside a change of version, and processes of different versions be seen.
-func tellBuild(meter metric.Meter) error {
-	of := metric.WithAttributes(build()...)
-	_, err := meter.Int64ObservableGauge("registry.build.info", metric.WithDescription("1, with what the program was built of."),
+// measureBuild registers a metric whose value is 1 and whose labels are the build.
+// With it, operators can compare changes of behaviour with changes of version.
+func measureBuild(meter metric.Meter) error {
+	attributes := metric.WithAttributes(build()...)
+	_, err := meter.Int64ObservableGauge("registry.build.info",
+		metric.WithDescription("Always 1; the labels describe the build of the program."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			o.Observe(1, of)
+			o.Observe(1, attributes)
 			return nil
 		}))
 	if err != nil {

@@ -11,24 +11,27 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
-// Pool is the connections to one server of a database.
+// Pool has the state of the connections to one database server.
 type Pool struct {
 	Name       string
 	Idle, Used int64 // connections
-	Max        int64 // of them; 0: not known
-	Waiting    int64 // for one
-	Timeouts   int64 // of waiting, up to now
+	Max        int64 // connections; 0 if not known
+	Waiting    int64 // operations that wait for a connection
+	Timeouts   int64 // operations that waited in vain, since the start
 }
 
-// MeasurePools tells a meter of the connections to a database, when it asks,
-// until silence (semantic conventions, database client metrics).
-func MeasurePools(meter metric.Meter, system attribute.KeyValue, pools func() []Pool) (silence func() error, err error) {
+// MeasurePools registers metrics of the connections to a database until stop is
+// called (OpenTelemetry semantic conventions, database client metrics). pools is
+// called at each collection.
+func MeasurePools(
+	meter metric.Meter, system attribute.KeyValue, pools func() []Pool,
+) (stop func() error, err error) {
 	count, err1 := meter.Int64ObservableUpDownCounter("db.client.connection.count", metric.WithUnit("{connection}"),
-		metric.WithDescription("Connections to a database, by what they are doing."))
+		metric.WithDescription("Connections to a database, by state."))
 	most, err2 := meter.Int64ObservableUpDownCounter("db.client.connection.max", metric.WithUnit("{connection}"),
-		metric.WithDescription("The most connections to a database that may be open."))
-	waiting, err3 := meter.Int64ObservableUpDownCounter("db.client.connection.pending_requests", metric.WithUnit("{request}"),
-		metric.WithDescription("Operations that wait for a connection."))
+		metric.WithDescription("Maximum of open connections to a database."))
+	waiting, err3 := meter.Int64ObservableUpDownCounter("db.client.connection.pending_requests",
+		metric.WithUnit("{request}"), metric.WithDescription("Operations that wait for a connection."))
 	timeouts, err4 := meter.Int64ObservableCounter("db.client.connection.timeouts", metric.WithUnit("{timeout}"),
 		metric.WithDescription("Operations that waited for a connection in vain."))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
@@ -54,23 +57,28 @@ func MeasurePools(meter metric.Meter, system attribute.KeyValue, pools func() []
 	return registration.Unregister, nil
 }
 
-// Operations measures what is asked of a database.
+// operationBuckets are in seconds (OpenTelemetry semantic conventions, database
+// client metrics).
+var operationBuckets = []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}
+
+// Operations measures the operations of a database.
 type Operations struct {
 	duration metric.Float64Histogram
 	system   attribute.KeyValue
 }
 
-// NewOperations returns a measure of a database's operations.
+// NewOperations registers the metric of a database's operations.
 func NewOperations(meter metric.Meter, system attribute.KeyValue) (*Operations, error) {
 	duration, err := meter.Float64Histogram("db.client.operation.duration", metric.WithUnit("s"),
-		metric.WithDescription("Duration of operations of a database."), metric.WithExplicitBucketBoundaries(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10)) // of the conventions
+		metric.WithDescription("Duration of operations of a database."),
+		metric.WithExplicitBucketBoundaries(operationBuckets...))
 	if err != nil {
 		return nil, fmt.Errorf("make metric: %w", err)
 	}
 	return &Operations{duration, system}, nil
 }
 
-// Took records how long an operation took, and whether it failed.
+// Took records the duration of an operation, and whether it failed.
 func (o *Operations) Took(ctx context.Context, name string, took time.Duration, failed bool) {
 	attributes := []attribute.KeyValue{o.system, semconv.DBOperationName(name)}
 	if failed {

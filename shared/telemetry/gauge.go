@@ -1,8 +1,8 @@
 package telemetry
 
-// Flag is what a gauge tells of something that is so or is not: 1 or 0.
-func Flag(so bool) int64 {
-	if so {
+// Flag returns the value of a gauge for a condition: 1 if it is true, else 0.
+func Flag(condition bool) int64 {
+	if condition {
 		return 1
 	}
 	return 0

@@ -11,21 +11,24 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// propagator carries a trace from service to service (W3C Trace Context).
+// propagator reads and writes the headers of W3C Trace Context.
 var propagator propagation.TraceContext
 
-// Child starts a span of a kind within the one of ctx, if that is recorded.
-// Otherwise the span that it returns does nothing.
-func Child(ctx context.Context, kind trace.SpanKind, name string, attributes ...attribute.KeyValue) (context.Context, trace.Span) {
+// Child starts a child of the span in ctx. If that is not recorded, the returned
+// span does nothing.
+func Child(
+	ctx context.Context, kind trace.SpanKind, name string, attributes ...attribute.KeyValue,
+) (context.Context, trace.Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return ctx, trace.SpanFromContext(context.Background())
 	}
-	return parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	tracer := parent.TracerProvider().Tracer(scope)
+	return tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 }
 
-// End ends a span, with the kind of error that its work ended in, if it did.
-// Errors' texts stay in the log: they may quote what a client sent.
+// End ends a span and marks it as failed if err is not nil. It does not record the
+// text of err, which may quote a client.
 func End(span trace.Span, err error) {
 	if err != nil {
 		span.SetStatus(codes.Error, "")
@@ -33,7 +36,7 @@ func End(span trace.Span, err error) {
 	span.End()
 }
 
-// TraceID returns the id of the trace that ctx is recorded in, "" for none.
+// TraceID returns the id of the trace that ctx is recorded in, or "" without one.
 func TraceID(ctx context.Context) string {
 	if span := trace.SpanContextFromContext(ctx); span.IsSampled() {
 		return span.TraceID().String()
@@ -41,15 +44,15 @@ func TraceID(ctx context.Context) string {
 	return ""
 }
 
-// Extract returns ctx in the trace that a request from another of our services
-// belongs to, if that is recorded.
+// Extract returns ctx with the trace in the header of a request from another of
+// our services. It reports whether that trace is recorded.
 func Extract(ctx context.Context, header http.Header) (context.Context, bool) {
 	ctx = propagator.Extract(ctx, propagation.HeaderCarrier(header))
 	return ctx, trace.SpanContextFromContext(ctx).IsSampled()
 }
 
-// Inject says in a request's header what trace ctx belongs to, if it is
-// recorded, and otherwise nothing.
+// Inject writes the trace of ctx into a request's header if it is recorded. It
+// always removes a trace that the header had before.
 func Inject(ctx context.Context, header http.Header) {
 	header.Del("Traceparent")
 	header.Del("Tracestate")
@@ -58,8 +61,8 @@ func Inject(ctx context.Context, header http.Header) {
 	}
 }
 
-// Transport makes a span of each request that is part of a recorded trace, and
-// carries the trace along.
+// Transport returns a transport that makes a span for each request of a recorded
+// trace, and writes the trace into the request's header.
 func Transport(next http.RoundTripper) http.RoundTripper { return transport{next} }
 
 type transport struct{ next http.RoundTripper }
@@ -80,7 +83,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes those of the transport behind.
+// CloseIdleConnections closes the idle connections of the next transport.
 func (t transport) CloseIdleConnections() {
 	if closer, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()

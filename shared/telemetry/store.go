@@ -9,20 +9,23 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// StoreUse is how much of its place a store takes, in bytes. A size or a maximum
-// of 0 is not known, and not told.
+// StoreUse is how much space a store uses, in bytes. A field that is 0 is not
+// known; it is not measured. DiskFree is known if DiskSize is.
 type StoreUse struct {
-	Size                  int64 // of its data
-	DiskFree, DiskSize    int64 // of the disk that its data lies on
-	MemoryUsed, MemoryMax int64 // of the data, and the most that it may have
+	Size                  int64 // of the data
+	DiskFree, DiskSize    int64 // of the disk with the data
+	MemoryUsed, MemoryMax int64 // of the data in memory
 }
 
-// MeasureStore tells a meter how much of its place a store takes, when it asks,
-// until silence. The name says what the store keeps.
-func MeasureStore(meter metric.Meter, name string, use func(context.Context) StoreUse) (silence func() error, err error) {
+// MeasureStore registers metrics of a store until stop is called. name says what
+// the store holds. use is called at each collection.
+func MeasureStore(
+	meter metric.Meter, name string, use func(context.Context) StoreUse,
+) (stop func() error, err error) {
 	gauge := func(metricName, description string) (g metric.Int64ObservableGauge) {
-		g, wrong := meter.Int64ObservableGauge("registry.store."+metricName, metric.WithUnit("By"), metric.WithDescription(description))
-		err = errors.Join(err, wrong)
+		g, failed := meter.Int64ObservableGauge("registry.store."+metricName,
+			metric.WithUnit("By"), metric.WithDescription(description))
+		err = errors.Join(err, failed)
 		return g
 	}
 	size := gauge("size", "Bytes of a store's data.")
@@ -33,21 +36,21 @@ func MeasureStore(meter metric.Meter, name string, use func(context.Context) Sto
 	if err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
-	of := metric.WithAttributes(attribute.String("store", name))
+	attributes := metric.WithAttributes(attribute.String("store", name))
 	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		u := use(ctx)
 		if u.Size > 0 {
-			o.ObserveInt64(size, u.Size, of)
+			o.ObserveInt64(size, u.Size, attributes)
 		}
 		if u.DiskSize > 0 {
-			o.ObserveInt64(diskFree, u.DiskFree, of)
-			o.ObserveInt64(diskSize, u.DiskSize, of)
+			o.ObserveInt64(diskFree, u.DiskFree, attributes)
+			o.ObserveInt64(diskSize, u.DiskSize, attributes)
 		}
 		if u.MemoryUsed > 0 {
-			o.ObserveInt64(memoryUsed, u.MemoryUsed, of)
+			o.ObserveInt64(memoryUsed, u.MemoryUsed, attributes)
 		}
 		if u.MemoryMax > 0 {
-			o.ObserveInt64(memoryMax, u.MemoryMax, of)
+			o.ObserveInt64(memoryMax, u.MemoryMax, attributes)
 		}
 		return nil
 	}, size, diskFree, diskSize, memoryUsed, memoryMax)

@@ -1,12 +1,10 @@
-// Package telemetry is what a service tells of itself: traces and metrics by
-// OpenTelemetry, set up by its standard OTEL_* variables, and the same metrics
-// for Prometheus to fetch. Without a collector there are no traces, and it costs
-// next to nothing.
+// Package telemetry exports a service's traces and metrics with OpenTelemetry. The
+// standard OTEL_* variables configure it. Prometheus can fetch the same metrics.
+// Without a collector there are no traces, and almost no cost.
 //
-// There is nothing global, and no tracer is handed around: whoever has a
-// context with a span that is recorded makes children of it (Child), whoever has
-// not makes nothing. Whether a request is recorded is decided once, at the edge,
-// before any span is made.
+// The edge decides once whether a request is traced, before it makes a span. Code
+// needs no tracer: Child makes a span if the context has one that is recorded,
+// and otherwise does nothing.
 package telemetry
 
 import (
@@ -40,33 +38,35 @@ import (
 	"asset-registry/shared/failurelog"
 )
 
-// scope names our instrumentation in what is exported.
+// scope is the name of our instrumentation in exported data.
 const scope = "asset-registry"
 
-// closeTimeout is how long a last export may take.
+// closeTimeout limits the last export.
 const closeTimeout = 3 * time.Second
 
-// Telemetry is what a process tells of itself. The zero value tells nothing.
+// Telemetry makes a process's traces and metrics. The zero value makes none.
 type Telemetry struct {
 	tracers trace.TracerProvider
 	meters  metric.MeterProvider
-	share   float64 // of the edge's requests that are recorded, 0 to 1
-	metrics http.Handler
+	share   float64      // of the edge's requests that are traced, from 0 to 1
+	metrics http.Handler // for Prometheus; nil for none
 	closers []func(context.Context) error
 }
 
-// New returns telemetry through given providers, which record a share of the
-// edge's requests.
+// New returns telemetry with these providers, for tests. The edge traces a share
+// of its requests, from 0 to 1.
 func New(tracers trace.TracerProvider, meters metric.MeterProvider, share float64) *Telemetry {
 	return &Telemetry{tracers: tracers, meters: meters, share: share}
 }
 
-// Start sets up the telemetry of a service as the environment has it. What goes
-// wrong with it later is logged as a state, and harms nothing else.
+// Start returns the telemetry of a service, as the environment configures it.
+// Later failures are logged and have no other effect.
 func Start(ctx context.Context, service string, log *slog.Logger) (*Telemetry, error) {
-	// The library has no other way.
+	// The library offers only this global handler.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(failurelog.New(log, "telemetry is lost").Failed))
-	described, err := resource.New(ctx, resource.WithAttributes(append(build(), semconv.ServiceName(service), semconv.ServiceInstanceID(cryptorand.Text()))...), resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
+	attributes := append(build(), semconv.ServiceName(service), semconv.ServiceInstanceID(cryptorand.Text()))
+	described, err := resource.New(ctx, resource.WithAttributes(attributes...),
+		resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, fmt.Errorf("describe service: %w", err)
 	}
@@ -93,7 +93,8 @@ func (t *Telemetry) startTraces(ctx context.Context, described *resource.Resourc
 	if err != nil {
 		return fmt.Errorf("set up export of traces: %w", err)
 	}
-	tracers := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(described), sdktrace.WithSampler(Sampler()))
+	tracers := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter), sdktrace.WithResource(described), sdktrace.WithSampler(Sampler()))
 	t.tracers, t.share = tracers, share
 	t.closers = append(t.closers, tracers.Shutdown)
 	return nil
@@ -101,7 +102,8 @@ func (t *Telemetry) startTraces(ctx context.Context, described *resource.Resourc
 
 func (t *Telemetry) startMetrics(ctx context.Context, described *resource.Resource) error {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewBuildInfoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(
+		collectors.NewBuildInfoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
 	if err != nil {
 		return fmt.Errorf("set up metrics: %w", err)
@@ -118,7 +120,7 @@ func (t *Telemetry) startMetrics(ctx context.Context, described *resource.Resour
 	if err := runtime.Start(runtime.WithMeterProvider(meters)); err != nil {
 		return fmt.Errorf("measure the runtime: %w", err)
 	}
-	if err := tellBuild(meters.Meter(scope)); err != nil {
+	if err := measureBuild(meters.Meter(scope)); err != nil {
 		return err
 	}
 	t.meters, t.metrics = meters, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
@@ -126,10 +128,13 @@ func (t *Telemetry) startMetrics(ctx context.Context, described *resource.Resour
 	return nil
 }
 
-// wanted tells whether the environment names an exporter or a collector for a
-// signal; the standard's default, a collector on this machine, is not ours.
+// wanted reports whether the environment names an exporter or a collector for a
+// signal. Without one, the standard uses a collector on this machine; we export
+// nothing.
 func wanted(signal string) bool {
-	for _, name := range []string{"OTEL_" + signal + "_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"} {
+	for _, name := range []string{
+		"OTEL_" + signal + "_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT",
+	} {
 		if os.Getenv(name) != "" {
 			return os.Getenv("OTEL_SDK_DISABLED") != "true"
 		}
@@ -137,8 +142,8 @@ func wanted(signal string) bool {
 	return false
 }
 
-// shareFromEnvironment reads the standard's OTEL_TRACES_SAMPLER and
-// OTEL_TRACES_SAMPLER_ARG.
+// shareFromEnvironment returns the share of traced requests from
+// OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG.
 func shareFromEnvironment() (float64, error) {
 	switch sampler := os.Getenv("OTEL_TRACES_SAMPLER"); sampler {
 	case "", "always_on", "parentbased_always_on":
@@ -156,12 +161,12 @@ func shareFromEnvironment() (float64, error) {
 	}
 }
 
-// Sample decides whether a request at the edge is recorded.
+// Sample decides at random whether the edge traces a request.
 func (t *Telemetry) Sample() bool {
 	return t.share > 0 && (t.share >= 1 || rand.Float64() < t.share)
 }
 
-// Tracer returns what makes the first span of a process's part of a trace.
+// Tracer returns the tracer for the first span of a trace in this process.
 func (t *Telemetry) Tracer() trace.Tracer {
 	if t.tracers == nil {
 		return nooptrace.NewTracerProvider().Tracer(scope)
@@ -169,7 +174,7 @@ func (t *Telemetry) Tracer() trace.Tracer {
 	return t.tracers.Tracer(scope)
 }
 
-// Meter returns what makes instruments.
+// Meter returns the meter for the process's metrics.
 func (t *Telemetry) Meter() metric.Meter {
 	if t.meters == nil {
 		return noopmetric.NewMeterProvider().Meter(scope)
@@ -177,10 +182,10 @@ func (t *Telemetry) Meter() metric.Meter {
 	return t.meters.Meter(scope)
 }
 
-// Metrics answers Prometheus; nil when there is nothing to answer with.
+// Metrics returns a handler that answers Prometheus, or nil without metrics.
 func (t *Telemetry) Metrics() http.Handler { return t.metrics }
 
-// Close exports what is left. What cannot be exported is logged, and lost.
+// Close exports the remaining traces and metrics. A failure is logged.
 func (t *Telemetry) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -191,9 +196,9 @@ func (t *Telemetry) Close() {
 	}
 }
 
-// Sampler records what its parent is recorded with, and of spans without one
-// those of servers: these are made only for requests that Sample chose. So work
-// in the background records nothing.
+// Sampler returns a sampler that records a span if its parent is recorded. It
+// records a span without a parent only if it is a server's: such spans are made
+// only for requests that Sample chose. So work in the background records nothing.
 func Sampler() sdktrace.Sampler { return sampler{} }
 
 type sampler struct{}
