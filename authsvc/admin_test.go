@@ -189,7 +189,7 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 		{"a key", "PATCH", of, `{"data": {` + settings + `}}`, 400, told},
 		{"a field that stays as it is", "PATCH", of, `{"data": {"broker": "x", "levels": "9"}}`, 400, []string{"body/broker: Rogue field: this call takes name, role", "body/levels: "}},
 		{"another kind of key", "PATCH", of, `{"data": {"role": "operator", "name": ""}}`, 400, []string{"body/name: This field is required.", "body/role: A key of a broker cannot"}},
-		{"a rotation", "POST", of + "/rotate", `{"data": {"grace": "soon", "colour": 1}}`, 400, []string{"body/colour: Rogue field: this call takes grace.", "body/grace: A length of time"}},
+		{"a rotation", "POST", of + "/rotate", `{"data": {"grace": "soon", "colour": 1}}`, 400, []string{"body/colour: Rogue field: this call takes grace.", "body/grace: Send a length of time"}},
 		{"a rotation too long", "POST", of + "/rotate", `{"data": {"grace": "9999h", "colour": 1}}`, 400, []string{"body/colour: ", "body/grace: The grace must be"}},
 		{"a revocation", "POST", of + "/revoke", `{"data": {"colour": 1}}`, 400, []string{"body/colour: Rogue field: this call takes no fields."}},
 		{"a new broker", "POST", "/brokers", `{"data": {"title": [], "contact": " x", "colour": 1}, "size": 2}`, 400,

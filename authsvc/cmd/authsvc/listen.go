@@ -7,10 +7,10 @@ import (
 	"net/netip"
 )
 
-// listen listens at an address of TCP. Its host may be a network, as
-// "172.30.230.0/24:8083": it then listens at this machine's own address there,
-// so machines on its other networks cannot connect. It fails if the machine has
-// no address in that network.
+// listen listens on a TCP address. If the host is a network, as in
+// "172.30.230.0/24:8083", it listens on this machine's own address in the network. So
+// machines in other networks cannot connect. It fails if the machine has no address in
+// the network.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -26,7 +26,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 }
 
-// addressIn returns the first of this machine's addresses that is in network.
+// addressIn returns the first address of this machine in a network.
 func addressIn(network netip.Prefix) (netip.Addr, error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {

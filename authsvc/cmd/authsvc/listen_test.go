@@ -26,11 +26,11 @@ func TestAnAddressMayBeAHost(t *testing.T) {
 	l.Close()
 }
 
-func TestANetworkThatTheMachineIsNotInIsToldOf(t *testing.T) {
+func TestANetworkWithoutThisMachineIsAnError(t *testing.T) {
 	l, err := listen(t.Context(), "203.0.113.0/24:0") // reserved for documentation
 	if err == nil {
 		l.Close()
-		t.Fatal("listens in a network that this machine is not in")
+		t.Fatal("got a listener in a network without this machine, want an error")
 	}
 	if want := "no address in 203.0.113.0/24"; !strings.Contains(err.Error(), want) {
 		t.Errorf("got %q, want %q in it", err, want)

@@ -1,4 +1,4 @@
-// Command authsvc runs the auth service as a process of its own.
+// Command authsvc runs the auth service.
 package main
 
 import (
@@ -20,41 +20,54 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// commands are what the program can do.
+// commands are the commands of the program.
 type commands struct {
-	Serve    settings `cmd:"" default:"withargs" help:"Run the service; what is done when no command is given."`
-	Reseal   reseal   `cmd:"" help:"Seal the audit log with the first secret of the secret's file, so that the others are needed no more. On a file, only while no service has it open."`
-	AdminKey adminKey `cmd:"" help:"Make a key for the admin API: the first one, or one more. On a file, only while no service has it open."`
+	Serve    settings `cmd:"" default:"withargs" help:"Run the service (the default command)."`
+	Reseal   reseal   `cmd:"" help:"Seal the audit log with the first secret of the file. First stop a service on a file."`
+	AdminKey adminKey `cmd:"" help:"Create a key of the admin API and print it. First stop a service on a file."`
 }
 
-// adminKey are the settings of the command of that name.
+// adminKey are the flags of the command admin-key.
 type adminKey struct {
-	Store      string `required:"" help:"Where keys are kept: file:PATH, redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."`
+	Store      string `required:"" help:"Store of the service: file:PATH or the URL of a Redis server."`
 	SecretFile string `required:"" help:"File with the secret that the services share."`
-	Name       string `required:"" help:"Whose key it is, as the audit log will tell."`
+	Name       string `required:"" help:"Name of the key's holder, for the audit log."`
 }
 
-// reseal are the settings of the command of that name.
+// reseal are the flags of the command reseal.
 type reseal struct {
-	Store      string `required:"" help:"Where the audit log is kept: file:PATH, or redis://HOST:PORT/DB."`
+	Store      string `required:"" help:"Store of the service: file:PATH or the URL of a Redis server."`
 	SecretFile string `required:"" help:"File with the secret that the services share."`
 }
 
-// settings are the service's flags, environment and config file.
+// Help is the end of the command's help.
+func (reseal) Help() string {
+	return "The audit log then no longer needs the other secrets of the file. Services on Redis need not stop."
+}
+
+// settings are the flags of the command serve. The environment and the config file can
+// set them, too.
 type settings struct {
 	httpserver.Process
 
 	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
-	AdminAddr  string        `help:"Address to answer the admin API on; by default none. With a network in place of the host, as in 10.0.0.0/24:8083, it is the machine's own address there."`
-	Store      string        `required:"" help:"Where token records and keys are kept: file:PATH, redis://HOST:PORT/DB, or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."`
-	SecretFile string        `required:"" help:"File with the secret that the services share, at least 32 bytes. While it is rotated it has two lines: the secret that signs and seals, then the other one."`
-	Sandbox    bool          `help:"Let the well-known sandbox keys in."`
-	KeysFile   string        `help:"YAML file that lists API keys."`
+	AdminAddr  string        `help:"Address of the admin API; default none. A network as host: the own address in it."`
+	Store      string        `required:"" help:"file:PATH, redis://HOST:PORT/DB, redis+sentinel://HOST:PORT,.../NAME/DB."`
+	SecretFile string        `required:"" help:"File with the services' secret, at least 32 bytes. Rotation: two lines."`
+	Sandbox    bool          `help:"Accept the well-known sandbox keys."`
+	KeysFile   string        `help:"YAML file with API keys."`
 	Timeout    time.Duration `default:"5s" help:"Longest time for a request."`
 
-	TransferLifetime time.Duration `default:"2160h" help:"How long a transfer that nobody uses is kept. It holds for transfers made from then on."`
+	TransferLifetime time.Duration `default:"2160h" help:"How long the service keeps a new transfer that nobody claims."`
 
-	AdminTrustedProxies []netip.Prefix `help:"Networks of the proxies before the admin API whose X-Forwarded-For counts."`
+	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
+}
+
+// Help is the end of the command's help.
+func (settings) Help() string {
+	return "The host of --admin-addr can be a network, as in 10.0.0.0/24:8083: the service then listens on the " +
+		"machine's own address in it. While the secret is rotated, the secret file has two lines: first the secret that signs and " +
+		"seals, then the other one. A changed --transfer-lifetime holds for new transfers."
 }
 
 func main() {
@@ -66,12 +79,16 @@ func main() {
 	}
 }
 
+const description = `The auth service of the asset registry.
+
+"authsvc health URL" asks the /readyz at URL and exits with 0 if the service is ready.`
+
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return httpserver.Health(ctx, args[1])
 	}
 	c := commands{Serve: settings{Process: httpserver.Process{Name: "authsvc"}}}
-	command, err := config.Parse(&c, "authsvc", "The auth service of the asset registry. With \"health URL\", it tells whether the service whose /readyz that is, is ready.", "AUTHSVC", args)
+	command, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
 		return err
 	}
@@ -85,16 +102,20 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
+// newLog returns the log of a command.
+func newLog() *slog.Logger { return slog.New(slog.NewJSONHandler(os.Stderr, nil)) }
+
 func (r reseal) run(ctx context.Context) error {
 	secrets, err := keyring.Read(r.SecretFile)
 	if err != nil {
 		return err
 	}
-	entries, err := authsvc.Reseal(ctx, authsvc.Config{Store: r.Store, Secrets: secrets, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))})
+	entries, err := authsvc.Reseal(ctx, authsvc.Config{Store: r.Store, Secrets: secrets, Log: newLog()})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("The audit log is in order. %d entries were sealed with another secret and are now sealed with the first.\n", entries)
+	fmt.Printf("The audit log is in order. "+
+		"%d entries had the seal of another secret and now have that of the first.\n", entries)
 	return nil
 }
 
@@ -103,7 +124,7 @@ func (k adminKey) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	key, err := authsvc.AdminKey(ctx, authsvc.Config{Store: k.Store, Secrets: secrets, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil))}, k.Name)
+	key, err := authsvc.AdminKey(ctx, authsvc.Config{Store: k.Store, Secrets: secrets, Log: newLog()}, k.Name)
 	if err != nil {
 		return err
 	}
@@ -116,32 +137,37 @@ func (s settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
-		var admin net.Listener
-		if s.AdminAddr != "" {
-			if admin, err = listen(ctx, s.AdminAddr); err != nil {
-				return nil, err
-			}
+	serve := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
+		return s.newService(ctx, secrets, log, t)
+	}
+	return httpserver.Run(ctx, s.Addr, s.Process, serve)
+}
+
+func (s settings) newService(
+	ctx context.Context, secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry,
+) (httpserver.Service, error) {
+	var admin net.Listener
+	if s.AdminAddr != "" {
+		var err error
+		if admin, err = listen(ctx, s.AdminAddr); err != nil {
+			return nil, err
 		}
-		service, err := authsvc.New(ctx, authsvc.Config{
-			Store:    s.Store,
-			Secrets:  secrets,
-			Sandbox:  s.Sandbox,
-			KeysFile: s.KeysFile,
-			Admin:    admin,
-			Timeout:  s.Timeout,
-
-			TransferLifetime: s.TransferLifetime,
-
-			Log:       log,
-			Telemetry: t,
-
-			AdminProxies:    s.AdminTrustedProxies,
-			AdminDrainDelay: s.DrainDelay,
-		})
-		if err != nil && admin != nil {
-			err = errors.Join(err, admin.Close())
-		}
-		return service, err
+	}
+	service, err := authsvc.New(ctx, authsvc.Config{
+		Store:            s.Store,
+		Secrets:          secrets,
+		Sandbox:          s.Sandbox,
+		KeysFile:         s.KeysFile,
+		Admin:            admin,
+		Timeout:          s.Timeout,
+		TransferLifetime: s.TransferLifetime,
+		Log:              log,
+		Telemetry:        t,
+		AdminProxies:     s.AdminTrustedProxies,
+		AdminDrainDelay:  s.DrainDelay,
 	})
+	if err != nil && admin != nil {
+		err = errors.Join(err, admin.Close())
+	}
+	return service, err
 }

@@ -268,7 +268,7 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	unknown(r, rotateFields, &unread)
 	grace, err := time.ParseDuration(r.PostForm.Get("grace"))
 	if err != nil {
-		unread.Add("grace", "A length of time is needed, such as 24h or 30m.")
+		unread.Add("grace", "Send a length of time such as 24h or 30m.")
 	}
 	k, secret, err := c.service.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
 	if f, ok := refused(r, err, rotateFields); ok {

@@ -52,7 +52,7 @@ func (a *Admin) Route(engine *gin.Engine) {
 
 const actorKey = "actor"
 
-// identify lets in who has a key for this API.
+// identify refuses a caller without a key of the admin API.
 func (a *Admin) identify(c *gin.Context) error {
 	c.Header("Cache-Control", "no-store")
 	key, _, basic := c.Request.BasicAuth()
@@ -74,11 +74,12 @@ func (a *Admin) identify(c *gin.Context) error {
 
 func actor(c *gin.Context) admin.Actor { return c.MustGet(actorKey).(admin.Actor) }
 
-// needJSON refuses a change of another type, which a page in a browser could
-// have sent without being asked whether it may.
+// needJSON refuses a change that is not JSON. A page of another site can make a browser
+// send other types without a CORS preflight.
 func needJSON(c *gin.Context) error {
 	if c.Request.Method != http.MethodGet && c.ContentType() != "application/json" {
-		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type", "Content-Type header should be one of ['application/json']")
+		return fault.New(fault.UnsupportedMedia, fault.Header, "Content-Type",
+			"Content-Type header should be one of ['application/json']")
 	}
 	return nil
 }
@@ -90,24 +91,28 @@ const (
 
 func filter(c *gin.Context) (admin.Filter, error) {
 	var found problems.List
-	f := admin.Filter{Broker: c.Query("broker"), State: c.Query("state"), Text: c.Query("q"), After: c.Query("after")}
+	f := admin.Filter{
+		Broker: c.Query("broker"), State: c.Query("state"), Text: c.Query("q"), After: c.Query("after"),
+	}
 	if f.State != "" && !slices.Contains(adminapi.States(), f.State) {
 		found.AddQuery("state", "The state must be one of %s.", strings.Join(adminapi.States(), ", "))
 	}
-	f.Limit = number(c, &found, "limit", defaultPage, maxPage)
+	f.Limit = number(c, &found, "limit", bounds{otherwise: defaultPage, most: maxPage})
 	return f, found.Err()
 }
 
-// number reads a parameter that is a number between 1 and most, and notes one
-// that is not.
-func number(c *gin.Context, found *problems.List, name string, otherwise, most int) int {
+// bounds are the values of a query parameter: from 1 to most.
+type bounds struct{ otherwise, most int } // otherwise: the value of a missing parameter
+
+// number reads a query parameter, and adds a problem to found if it is out of bounds.
+func number(c *gin.Context, found *problems.List, name string, b bounds) int {
 	text := c.Query(name)
 	if text == "" {
-		return otherwise
+		return b.otherwise
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		found.AddQuery(name, "A number between 1 and %d is needed.", most)
+	if err != nil || n < 1 || n > b.most {
+		found.AddQuery(name, "Send a number between 1 and %d.", b.most)
 	}
 	return n
 }
@@ -220,7 +225,7 @@ func (a *Admin) rotateKey(c *gin.Context) error {
 	var grace time.Duration
 	if r.Grace != "" {
 		if grace, err = time.ParseDuration(r.Grace); err != nil {
-			unread.Add("grace", "A length of time is needed, such as 24h or 30m.")
+			unread.Add("grace", "Send a length of time such as 24h or 30m.")
 		}
 	}
 	k, secret, err := a.service.RotateKey(c.Request.Context(), actor(c), c.Param("id"), grace, unread.Details()...)
@@ -231,7 +236,7 @@ func (a *Admin) rotateKey(c *gin.Context) error {
 }
 
 func (a *Admin) revokeKey(c *gin.Context) error {
-	if c.Request.ContentLength != 0 { // a body may be left out: there is nothing to say
+	if c.Request.ContentLength != 0 { // the body is optional
 		body, err := readData(c)
 		if err != nil {
 			return err
@@ -249,7 +254,7 @@ func (a *Admin) revokeKey(c *gin.Context) error {
 
 func (a *Admin) usage(c *gin.Context) error {
 	var found problems.List
-	days := number(c, &found, "days", 30, apikey.UsageDays)
+	days := number(c, &found, "days", bounds{otherwise: 30, most: apikey.UsageDays})
 	if err := found.Err(); err != nil {
 		return err
 	}
@@ -262,12 +267,12 @@ func (a *Admin) usage(c *gin.Context) error {
 
 func (a *Admin) audit(c *gin.Context) error {
 	var found problems.List
-	limit := number(c, &found, "limit", defaultPage, maxPage)
+	limit := number(c, &found, "limit", bounds{otherwise: defaultPage, most: maxPage})
 	var after int64
 	if text := c.Query("after"); text != "" {
 		var err error
 		if after, err = strconv.ParseInt(text, 10, 64); err != nil || after < 0 {
-			found.AddQuery("after", "The number of an entry is needed.")
+			found.AddQuery("after", "Send the number of an entry.")
 		}
 	}
 	if err := found.Err(); err != nil {
@@ -281,7 +286,9 @@ func (a *Admin) audit(c *gin.Context) error {
 	if len(entries) == limit {
 		next = strconv.FormatInt(entries[limit-1].Seq, 10)
 	}
-	return httpserver.JSON(c, http.StatusOK, adminapi.Response[[]adminapi.Entry]{Data: append([]adminapi.Entry{}, entries...), Next: next})
+	return httpserver.JSON(c, http.StatusOK, adminapi.Response[[]adminapi.Entry]{
+		Data: append([]adminapi.Entry{}, entries...), Next: next,
+	})
 }
 
 func (a *Admin) verifyAudit(c *gin.Context) error {

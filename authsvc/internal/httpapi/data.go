@@ -19,10 +19,10 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// sent is the body of a call of the admin API.
+// sent is the body of a request of the admin API.
 type sent struct {
 	data  map[string]json.RawMessage
-	rogue []string // members of the body beside data
+	rogue []string // fields of the body other than "data"
 }
 
 // readData reads a body of the form {"data": {...}}.
@@ -32,12 +32,12 @@ func readData(c *gin.Context) (sent, error) {
 		return sent{}, fault.New(fault.TooLarge, fault.Body, "data", "The body is too long: at most %d KiB.", maxBody>>10)
 	}
 	if err != nil {
-		return sent{}, fault.New(fault.Invalid, fault.Body, "data", "The body broke off: send it again.")
+		return sent{}, fault.New(fault.Invalid, fault.Body, "data", "The body is incomplete. Send it again.")
 	}
 	return parseData(text)
 }
 
-// form is the form of a body, as errors tell it.
+// form is the form of a body, for errors.
 const form = `{"data": {...}}`
 
 func parseData(text []byte) (sent, error) {
@@ -60,19 +60,19 @@ func parseData(text []byte) (sent, error) {
 	return s, nil
 }
 
-// into sets the fields of a struct, to which of points, that the data names;
-// null clears one. It returns what could not be read, by field. Such a field is
-// left out, or its faulty elements are empty.
+// into sets the fields that the data names in the struct that of points to; null clears
+// a field. It returns the problems of fields that it cannot read. Such a field keeps
+// its value, or has zero values in place of faulty elements.
 func (s sent) into(of any) *problems.List {
 	var found problems.List
 	for _, name := range s.rogue {
-		found.Add(name, `Rogue field: beside "data", the body takes no fields.`)
+		found.Add(name, `Rogue field: the body takes only "data".`)
 	}
 	decodeMembers(&found, "", s.data, reflect.ValueOf(of).Elem())
 	return &found
 }
 
-// decodeMembers reads the members of a JSON object into the fields of a struct.
+// decodeMembers decodes the members of a JSON object into the fields of a struct.
 func decodeMembers(found *problems.List, path string, members map[string]json.RawMessage, v reflect.Value) {
 	fields, names := map[string]reflect.Value{}, []string{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -96,8 +96,8 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// decode reads a JSON value into v, and notes what of it is of another type by
-// its path.
+// decode decodes a JSON value into v. It adds a problem for each part of another type,
+// named by its path.
 func decode(found *problems.List, path string, text json.RawMessage, v reflect.Value) {
 	switch {
 	case string(text) == "null":
@@ -134,7 +134,7 @@ func decode(found *problems.List, path string, text json.RawMessage, v reflect.V
 	}
 }
 
-// wanted names the values that a field takes.
+// wanted describes the values that a field takes.
 func wanted(v reflect.Value) string {
 	if _, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return "a time such as 2027-01-31T00:00:00Z"

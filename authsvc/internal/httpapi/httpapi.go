@@ -1,5 +1,6 @@
-// Package httpapi is the HTTP side of the auth service: the internal API of
-// shared/authapi, which only our own services may call.
+// Package httpapi serves the HTTP APIs of the auth service: the internal API
+// (shared/authapi), which only the registry's own services may call, and the admin API
+// (shared/adminapi).
 package httpapi
 
 import (
@@ -21,10 +22,10 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// maxBody bounds a request, in bytes: many times what the largest needs.
+// maxBody bounds the body of a request, in bytes. No request needs nearly as much.
 const maxBody = 64 << 10
 
-// API answers the calls of our services.
+// API serves the internal API.
 type API struct {
 	keys   Keys
 	tokens *token.Service
@@ -38,7 +39,7 @@ type Keys struct {
 	*apikey.Meter
 }
 
-// New returns an API over keys and tokens.
+// New returns the internal API for keys and tokens.
 func New(keys Keys, tokens *token.Service, now func() time.Time) *API {
 	return &API{keys, tokens, now}
 }
@@ -70,7 +71,7 @@ func (a *API) issueTokens(c *gin.Context) error {
 		return err
 	}
 	if r.AssetID == "" || r.Broker == "" {
-		return fault.New(fault.Invalid, fault.Body, "asset_id", "An asset and its owner are needed.")
+		return fault.New(fault.Invalid, fault.Body, "asset_id", "The request needs asset_id and broker.")
 	}
 	issue := a.tokens.Issue
 	if r.Seed != "" {
@@ -134,7 +135,7 @@ func (a *API) createTransfer(c *gin.Context) error {
 		return err
 	}
 	if r.Broker == "" {
-		return fault.New(fault.Invalid, fault.Body, "broker", "A transfer needs who makes it.")
+		return fault.New(fault.Invalid, fault.Body, "broker", "The request needs the broker who creates the transfer.")
 	}
 	answer, err := a.tokens.CreateTransfer(c.Request.Context(), r.Broker, a.now())
 	if err != nil {
@@ -159,10 +160,10 @@ func read(c *gin.Context, into any) error {
 	decoder := json.NewDecoder(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return fault.New(fault.Invalid, fault.Body, "data", "The body is not the JSON that this call takes.")
+		return fault.New(fault.Invalid, fault.Body, "data", "The body must be JSON with the fields of this call only.")
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return fault.New(fault.Invalid, fault.Body, "data", "The body goes on after its JSON value.")
+		return fault.New(fault.Invalid, fault.Body, "data", "The body must end after its JSON value.")
 	}
 	return nil
 }

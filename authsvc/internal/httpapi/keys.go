@@ -10,7 +10,7 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// maxWait bounds how long a question waits for a change.
+// maxWait bounds how long watchKeys waits for a change.
 const maxWait = time.Second
 
 func (a *API) verifyKey(c *gin.Context) error {
@@ -22,7 +22,10 @@ func (a *API) verifyKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := authapi.VerifyKeyResponse{Broker: k.Broker, KeyID: k.KeyID, Role: string(k.Role), Levels: k.Levels, Secret: k.Secret, Allow: k.Allow, Limits: k.Limits}
+	answer := authapi.VerifyKeyResponse{
+		Broker: k.Broker, KeyID: k.KeyID, Role: string(k.Role), Levels: k.Levels,
+		Secret: k.Secret, Allow: k.Allow, Limits: k.Limits,
+	}
 	if k.GoodFor > 0 {
 		answer.GoodForMS = max(1, k.GoodFor.Milliseconds())
 	}
@@ -34,7 +37,8 @@ func (a *API) watchKeys(c *gin.Context) error {
 	if err := read(c, &r); err != nil {
 		return err
 	}
-	answer, err := a.keys.Await(c.Request.Context(), r.Since, min(time.Duration(r.WaitMS)*time.Millisecond, maxWait))
+	wait := min(time.Duration(r.WaitMS)*time.Millisecond, maxWait)
+	answer, err := a.keys.Await(c.Request.Context(), r.Since, wait)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package problems gathers all that is wrong with a request, so that it is told
-// at once, one error object for each faulty field.
+// Package problems collects everything wrong with a request, so that one response
+// reports it: one error object for each faulty field.
 package problems
 
 import (
@@ -10,54 +10,54 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// The bounds of what is told of one request, whose body can hold thousands of problems.
+// The bounds of a response. A body can have thousands of problems.
 const (
 	maxDetails = 200
 	maxName    = 300 // characters
 )
 
-// List is what is wrong with a request so far. The zero value is an empty list.
+// List is a list of problems of a request. The zero value is an empty list.
 type List struct {
 	details []fault.Detail
-	invalid bool // another body would do, now or later; otherwise only the state of things is in the way
+	invalid bool // some problem is of kind Invalid; otherwise all are of kind Conflict
 }
 
-// Of returns a list of problems that were found before.
+// Of returns a list with problems of kind Invalid.
 func Of(found ...fault.Detail) *List {
 	var l List
 	for _, d := range found {
-		l.note(fault.Invalid, d)
+		l.add(fault.Invalid, d)
 	}
 	return &l
 }
 
-// Add notes a problem of a field of the body. Only the first problem of a field
-// is kept.
+// Add adds a problem of a field of the body. The list keeps only the first problem
+// of a field.
 func (l *List) Add(name, format string, args ...any) {
-	l.note(fault.Invalid, fault.Detail{Location: fault.Body, Name: name, Description: fmt.Sprintf(format, args...)})
+	l.add(fault.Invalid, fault.Detail{Location: fault.Body, Name: name, Description: fmt.Sprintf(format, args...)})
 }
 
-// AddQuery is Add for a parameter of the query.
+// AddQuery adds a problem of a query parameter, as Add does.
 func (l *List) AddQuery(name, format string, args ...any) {
-	l.note(fault.Invalid, fault.Detail{Location: fault.Query, Name: name, Description: fmt.Sprintf(format, args...)})
+	l.add(fault.Invalid, fault.Detail{Location: fault.Query, Name: name, Description: fmt.Sprintf(format, args...)})
 }
 
-// Take notes the problems that err tells, if another request to the same place
-// could mend them: a fault of kind Invalid or Conflict about anything but the
-// URL. It returns every other error.
+// Take adds the problems of err that the client can solve with another request to the
+// same URL: those of a fault of kind Invalid or Conflict, unless it is about the URL.
+// It returns any other error.
 func (l *List) Take(err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Conflict || f.Details[0].Location == fault.URL {
 		return err
 	}
 	for _, d := range f.Details {
-		l.note(f.Kind, d)
+		l.add(f.Kind, d)
 	}
 	return nil
 }
 
-// With returns all problems as one fault, those that err tells among them, or err
-// alone if Take would return it.
+// With takes err and returns all problems as one fault, as Err does. It returns err
+// alone if Take refuses it.
 func (l *List) With(err error) error {
 	if err := l.Take(err); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (l *List) With(err error) error {
 	return l.Err()
 }
 
-func (l *List) note(kind fault.Kind, d fault.Detail) {
+func (l *List) add(kind fault.Kind, d fault.Detail) {
 	if name := []rune(d.Name); len(name) > maxName {
 		d.Name = string(name[:maxName]) + "…"
 	}
@@ -79,8 +79,8 @@ func (l *List) note(kind fault.Kind, d fault.Detail) {
 // Details returns the problems.
 func (l *List) Details() []fault.Detail { return slices.Clone(l.details) }
 
-// Err returns all problems as one fault, nil if there are none. The fault is of
-// kind Conflict if no problem is of kind Invalid.
+// Err returns all problems as one fault, or nil if there are none. The fault is of kind
+// Conflict if no problem is of kind Invalid.
 func (l *List) Err() error {
 	switch {
 	case len(l.details) == 0:

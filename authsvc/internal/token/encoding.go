@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// encoded is a record as stores keep it, under its asset's id.
+// encoded is a record as stores keep it. The asset's id is the key.
 type encoded struct {
 	Broker       string `json:"broker"`
 	OwnerHash    string `json:"owner"`
@@ -15,7 +15,7 @@ type encoded struct {
 	Former       string `json:"former,omitempty"`
 }
 
-// Encode returns the record as text for a store to keep under the asset's id.
+// Encode returns the record as JSON for a store, without the asset's id.
 func (r Record) Encode() ([]byte, error) {
 	text, err := json.Marshal(encoded{r.Broker, r.OwnerHash, r.TransferHash, r.Generation, r.From, r.Former})
 	if err != nil {
@@ -24,7 +24,7 @@ func (r Record) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// Decode returns the record that Encode made the text of.
+// Decode returns the record of an asset from the text that Encode returned.
 func Decode(assetID string, text []byte) (Record, error) {
 	var e encoded
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -33,7 +33,7 @@ func Decode(assetID string, text []byte) (Record, error) {
 	return Record{assetID, e.Broker, e.OwnerHash, e.TransferHash, e.Generation, e.From, e.Former}, nil
 }
 
-// encodedTransfer is a transfer as stores keep it, under its id.
+// encodedTransfer is a transfer as stores keep it. Its id is the key.
 type encodedTransfer struct {
 	Broker       string `json:"broker"`
 	OwnerHash    string `json:"owner"`
@@ -43,7 +43,7 @@ type encodedTransfer struct {
 	Expires      int64  `json:"expires,omitempty"`
 }
 
-// Encode returns the transfer as text for a store to keep under its id.
+// Encode returns the transfer as JSON for a store, without its id.
 func (t Transfer) Encode() ([]byte, error) {
 	text, err := json.Marshal(encodedTransfer{t.Broker, t.OwnerHash, t.TransferHash, t.Date, t.AssetID, t.Expires})
 	if err != nil {
@@ -52,7 +52,7 @@ func (t Transfer) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// DecodeTransfer returns the transfer that Encode made the text of.
+// DecodeTransfer returns the transfer with an id from the text that Encode returned.
 func DecodeTransfer(id string, text []byte) (Transfer, error) {
 	var e encodedTransfer
 	if err := json.Unmarshal(text, &e); err != nil {

@@ -9,24 +9,25 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// ErrForged is returned for a sealed record that this registry did not seal, or
-// not for the asset in question.
-var ErrForged = errors.New("this is no token record of the asset")
+// ErrForged is the error for a sealed record of another asset, or one that this
+// registry did not seal.
+var ErrForged = errors.New("this is not a token record of the asset")
 
-// Sealer seals records with the current secret, so that whoever keeps one can
-// neither change nor make one, and opens what any of the secrets has sealed. It
-// is safe for concurrent use.
+// Sealer seals records with the current secret, and opens records that any of the
+// registry's secrets sealed. Others can keep a sealed record, but not change or make
+// one. A Sealer is safe for concurrent use.
 type Sealer struct {
 	current []byte
 	all     jwt.VerificationKeySet
 	parser  *jwt.Parser
 }
 
-// audience keeps anything else that may be signed from passing for a record.
+// audience separates records from everything else that the registry signs.
 const audience = "asset-registry token record"
 
-// NewSealer returns a sealer whose keys are derived from the registry's secrets,
-// so that a sealed record is never a signed identity.
+// NewSealer returns a sealer with keys derived from the registry's secrets. Derived
+// keys ensure that a sealed record is never a valid signed identity. The first secret
+// is the current one.
 func NewSealer(secrets keyring.Ring) (*Sealer, error) {
 	keys, err := secrets.Derive(audience)
 	if err != nil {
@@ -43,7 +44,7 @@ func NewSealer(secrets keyring.Ring) (*Sealer, error) {
 	)}, nil
 }
 
-// claims is the wire form of a Record.
+// claims is a sealed Record.
 type claims struct {
 	jwt.RegisteredClaims
 	Broker       string `json:"broker"`
@@ -54,7 +55,7 @@ type claims struct {
 	Former       string `json:"former,omitempty"`
 }
 
-// Seal returns r in sealed form.
+// Seal returns r sealed with the current secret.
 func (s *Sealer) Seal(r Record) (string, error) {
 	sealed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
 		RegisteredClaims: jwt.RegisteredClaims{Subject: r.AssetID, Audience: jwt.ClaimStrings{audience}},
@@ -71,7 +72,7 @@ func (s *Sealer) Seal(r Record) (string, error) {
 	return sealed, nil
 }
 
-// Unseal returns what Seal was given, or ErrForged.
+// Unseal returns the record that Seal sealed, or ErrForged.
 func (s *Sealer) Unseal(sealed string) (Record, error) {
 	var c claims
 	_, err := s.parser.ParseWithClaims(sealed, &c, func(*jwt.Token) (any, error) { return s.all, nil })

@@ -1,13 +1,14 @@
-// Package token issues and verifies the tokens of assets.
+// Package token issues and verifies the tokens of assets (docs/architecture.md,
+// "Tokens and keys").
 //
-// A record says, in hashes, which tokens an asset has and whose it is. It lives
-// in two places. Sealed, so that nobody else can make one, it is stored with
-// the asset in the asset's own atomic write; and here, in a Store, is the
-// working copy. The newer generation of the two is right: a lost or outdated
-// working copy is restored from the sealed one, and an outdated sealed one is
-// told to the caller. A new asset's record is not stored here at all until it
-// is first asked for, so that creating an asset takes one durable write and
-// goes on when the Store is down.
+// A record holds the hashes of an asset's tokens and the asset's owner. There are
+// two copies of it. The asset service stores the sealed copy with the asset, in the
+// same atomic write; nobody else can make one. The Store has the working copy. The
+// copy with the newer generation is right. The service restores a lost or outdated
+// working copy from the sealed one, and returns a newer record to a caller with an
+// outdated sealed copy. The Store gets the record of a new asset when a token is
+// first verified. So creating an asset needs one durable write, and works while the
+// Store is down.
 package token
 
 import (
@@ -23,45 +24,44 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// Record is what is kept of an asset's tokens. It holds no token.
+// Record holds the hashes of an asset's tokens, and no token.
 type Record struct {
 	AssetID      string
 	Broker       string // owner of the asset
 	OwnerHash    string // authapi.Hash of the owner token
 	TransferHash string // authapi.Hash of the transfer token
 	Generation   int64  // 1 for a new asset, one more with each change of ownership
-	From         string // id of the transfer that it came of; "" for a new asset
-	Former       string // TransferHash of the record before, which that transfer was used with
+	From         string // id of the transfer that led to this record; "" for a new asset
+	Former       string // TransferHash of the previous record; "" for a new asset
 }
 
-// ErrNotFound is returned by a Store for an asset that it has no record of, or
-// a transfer that it does not have.
-var ErrNotFound = errors.New("no tokens are known of this")
+// ErrNotFound is the error of a Store that does not have a record or a transfer.
+var ErrNotFound = errors.New("there is no such token record or transfer")
 
-// Store keeps records and transfers. It is safe for concurrent use. Any error but
-// ErrNotFound means that it could not answer.
+// Store keeps records and transfers. It is safe for concurrent use. Any error other
+// than ErrNotFound means that the store could not answer.
 type Store interface {
-	// Load returns an asset's record, or ErrNotFound.
+	// Load returns the record of an asset, or ErrNotFound.
 	Load(ctx context.Context, assetID string) (Record, error)
-	// Save stores r durably unless it has a record of the same or a newer
-	// generation. It returns the one that stands afterwards.
+	// Save durably stores r unless the store has a record of the same or a newer
+	// generation. It returns the record that the store then has.
 	Save(ctx context.Context, r Record) (Record, error)
-	// CreateTransfer stores a new transfer durably.
+	// CreateTransfer durably stores a new transfer.
 	CreateTransfer(ctx context.Context, t Transfer) error
-	// LoadTransfer returns a transfer, or ErrNotFound. It may find expired ones.
+	// LoadTransfer returns a transfer, or ErrNotFound. It may return an expired one.
 	LoadTransfer(ctx context.Context, id string) (Transfer, error)
-	// ClaimTransfer durably sets a transfer's asset and date, unless it has an
-	// asset. It returns the transfer as it stands afterwards, or ErrNotFound. A
-	// claimed transfer does not expire.
+	// ClaimTransfer durably sets the asset and the date of a transfer that has no
+	// asset. date is in µs since the Unix epoch. It returns the transfer that the
+	// store then has, or ErrNotFound. A claimed transfer does not expire.
 	ClaimTransfer(ctx context.Context, id, assetID string, date int64) (Transfer, error)
-	// SweepTransfers looks at a bounded number of transfers that follow a cursor, ""
-	// for the first ones. It removes those that have expired, and durably sets the
-	// end of unclaimed ones that have none. It returns the cursor for the next ones,
-	// "" if there are none.
+	// SweepTransfers reads a bounded number of transfers after a cursor, "" for the
+	// first ones. It removes expired transfers. It durably sets the expiry of unclaimed
+	// transfers that have none to end. It returns the cursor of the next call; "" if
+	// there are no more transfers.
 	SweepTransfers(ctx context.Context, cursor string, now, end time.Time) (next string, err error)
-	// Ready returns nil when the store can take a write now.
+	// Ready returns nil if the store can make a change now.
 	Ready(ctx context.Context) error
-	// Close waits for writes under way and frees what the store holds.
+	// Close waits for writes in progress and releases all resources.
 	Close() error
 }
 
@@ -72,19 +72,20 @@ type Service struct {
 	lifetime time.Duration // of an unclaimed transfer
 }
 
-// NewService returns a service over store, whose transfers expire after a
-// lifetime if nobody claims them.
+// NewService returns a service on a store. An unclaimed transfer expires after
+// lifetime.
 func NewService(store Store, sealer *Sealer, lifetime time.Duration) *Service {
 	return &Service{store, sealer, lifetime}
 }
 
-// Issue returns the tokens of a new asset: 32 random hex characters each.
+// Issue returns the tokens of a new asset: 32 random hex characters each. It does
+// not use the store.
 func (s *Service) Issue(assetID, broker string) (authapi.IssueTokensResponse, error) {
-	return s.issue(assetID, broker, mint(), mint())
+	return s.issue(assetID, broker, newToken(), newToken())
 }
 
-// IssueAgain returns tokens of a new asset that look as random, and are the same
-// for the same asset and seed. They are as secret as the seed.
+// IssueAgain returns the tokens of a new asset, derived from a seed. The same asset
+// and seed give the same tokens. They are as secret as the seed.
 func (s *Service) IssueAgain(assetID, broker string, seed []byte) (authapi.IssueTokensResponse, error) {
 	both, err := hkdf.Key(sha256.New, seed, nil, "asset-registry tokens of "+assetID, 2*tokenSize)
 	if err != nil {
@@ -107,9 +108,8 @@ func (s *Service) issue(assetID, broker, owner, transfer string) (authapi.IssueT
 	return authapi.IssueTokensResponse{Token: owner, Transfer: transfer, Sealed: sealed}, nil
 }
 
-// Verify tells whether a token is the owner token of an asset and its bearer
-// the asset's owner. It returns ErrForged for a sealed record that is not one
-// of this asset.
+// Verify reports whether a token is the owner token of an asset, and its bearer the
+// asset's owner. It returns ErrForged if the sealed record is not the asset's.
 func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
 	current, err := s.newest(ctx, r.Sealed, r.AssetID)
 	if err != nil {
@@ -119,26 +119,26 @@ func (s *Service) Verify(ctx context.Context, r authapi.VerifyTokenRequest) (aut
 	if answer.Sealed, err = s.sealer.Seal(current); err != nil {
 		return authapi.VerifyTokenResponse{}, err
 	}
-	if answer.Sealed == r.Sealed { // under a secret, a record has one sealed form
+	if answer.Sealed == r.Sealed { // with one secret, a record has only one sealed form
 		answer.Sealed = ""
 		return answer, nil
 	}
-	answer.Owner, answer.Resealed = current.Broker, s.says(r.Sealed, current)
+	answer.Owner, answer.Resealed = current.Broker, s.holds(r.Sealed, current)
 	return answer, nil
 }
 
-// says tells whether a sealed text says just what a record does, so that only
-// the secret differs that it is sealed with.
-func (s *Service) says(sealed string, r Record) bool {
-	said, err := s.sealer.Unseal(sealed)
-	return err == nil && said == r
+// holds reports whether a sealed text holds exactly this record, maybe sealed with
+// another secret.
+func (s *Service) holds(sealed string, r Record) bool {
+	held, err := s.sealer.Unseal(sealed)
+	return err == nil && held == r
 }
 
-// Reseal returns sealed records under the current secret, "" for one that is so
-// already or that no secret of ours has sealed: of those it also returns how many
-// there are.
-func (s *Service) Reseal(sealed []string) (anew []string, foreign int, err error) {
-	anew = make([]string, len(sealed))
+// Reseal seals records with the current secret. The result is "" for a record that
+// already has the current seal, and for one that no secret of the registry sealed.
+// foreign is the number of the latter.
+func (s *Service) Reseal(sealed []string) (resealed []string, foreign int, err error) {
+	resealed = make([]string, len(sealed))
 	for i, text := range sealed {
 		r, err := s.sealer.Unseal(text)
 		if err != nil {
@@ -150,21 +150,21 @@ func (s *Service) Reseal(sealed []string) (anew []string, foreign int, err error
 			return nil, 0, err
 		}
 		if again != text {
-			anew[i] = again
+			resealed[i] = again
 		}
 	}
-	return anew, foreign, nil
+	return resealed, foreign, nil
 }
 
-// newest returns the newer of the sealed record of an asset and the stored one,
-// and restores the stored one if it is lost or older.
+// newest returns the newer one of the sealed and the stored record of an asset. It
+// restores a stored record that is missing or older.
 func (s *Service) newest(ctx context.Context, text, assetID string) (Record, error) {
 	sealed, err := s.sealer.Unseal(text)
 	if err != nil {
 		return Record{}, err
 	}
 	if sealed.AssetID != assetID {
-		return Record{}, fmt.Errorf("record of asset %s presented for %s: %w", sealed.AssetID, assetID, ErrForged)
+		return Record{}, fmt.Errorf("token record of asset %s sent for asset %s: %w", sealed.AssetID, assetID, ErrForged)
 	}
 	stored, err := s.store.Load(ctx, sealed.AssetID)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -183,8 +183,8 @@ func (s *Service) newest(ctx context.Context, text, assetID string) (Record, err
 // tokenSize is the length of a token, in bytes.
 const tokenSize = 16
 
-// mint returns a new token: 128 random bits.
-func mint() string {
+// newToken returns 128 random bits in hex.
+func newToken() string {
 	bits := make([]byte, tokenSize)
 	rand.Read(bits) // never fails
 	return hex.EncodeToString(bits)

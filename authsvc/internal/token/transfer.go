@@ -11,28 +11,30 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Transfer is what a broker makes to take an asset over: tokens that become the
-// asset's once it is used. It holds only their hashes.
+// Transfer lets a broker take an asset over. Its tokens become the asset's when it
+// is used. It holds only their hashes.
 type Transfer struct {
 	ID           string
-	Broker       string // who made it, and will own the asset
+	Broker       string // creates the transfer, and will own the asset
 	OwnerHash    string // authapi.Hash of the owner token
 	TransferHash string // authapi.Hash of the transfer token
-	Date         int64  // when it was made or claimed, µs since the Unix epoch
-	AssetID      string // that it is claimed for; "" for none yet
-	Expires      int64  // when it ends unless it is claimed, µs since the Unix epoch; 0 for a claimed one
+	Date         int64  // when it was created or claimed, µs since the Unix epoch
+	AssetID      string // asset that claimed it; "": none
+	Expires      int64  // µs since the Unix epoch; 0: never, as for a claimed transfer
 }
 
-// Expired tells whether the transfer has ended unclaimed.
+// Expired reports whether the transfer expired unclaimed.
 func (t Transfer) Expired(now time.Time) bool {
 	return t.AssetID == "" && t.Expires != 0 && t.Expires <= now.UnixMicro()
 }
 
-// CreateTransfer makes a transfer. Its tokens are shown this once.
-func (s *Service) CreateTransfer(ctx context.Context, broker string, now time.Time) (authapi.CreateTransferResponse, error) {
-	owner, transfer := mint(), mint()
+// CreateTransfer creates a transfer for a broker. Only this response has its tokens.
+func (s *Service) CreateTransfer(
+	ctx context.Context, broker string, now time.Time,
+) (authapi.CreateTransferResponse, error) {
+	owner, transfer := newToken(), newToken()
 	t := Transfer{
-		ID: mint(), Broker: broker, OwnerHash: authapi.Hash(owner), TransferHash: authapi.Hash(transfer),
+		ID: newToken(), Broker: broker, OwnerHash: authapi.Hash(owner), TransferHash: authapi.Hash(transfer),
 		Date: now.UnixMicro(), Expires: now.Add(s.lifetime).UnixMicro(),
 	}
 	if err := s.store.CreateTransfer(ctx, t); err != nil {
@@ -41,7 +43,7 @@ func (s *Service) CreateTransfer(ctx context.Context, broker string, now time.Ti
 	return authapi.CreateTransferResponse{TransferResponse: t.shown(), Token: owner, Transfer: transfer}, nil
 }
 
-// Transfer returns what anybody may know of a transfer, or a fault of kind NotFound.
+// Transfer returns the public fields of a transfer, or a fault of kind NotFound.
 func (s *Service) Transfer(ctx context.Context, id string, now time.Time) (authapi.TransferResponse, error) {
 	t, err := s.transfer(ctx, id, now)
 	if err != nil {
@@ -50,7 +52,7 @@ func (s *Service) Transfer(ctx context.Context, id string, now time.Time) (autha
 	return t.shown(), nil
 }
 
-// transfer returns a transfer, or ErrNotFound also for one that has expired.
+// transfer returns a transfer. An expired one is ErrNotFound.
 func (s *Service) transfer(ctx context.Context, id string, now time.Time) (Transfer, error) {
 	t, err := s.store.LoadTransfer(ctx, id)
 	if err == nil && t.Expired(now) {
@@ -59,12 +61,11 @@ func (s *Service) transfer(ctx context.Context, id string, now time.Time) (Trans
 	return t, err
 }
 
-// sweepPause is how long a sweep leaves the store to others between two steps.
+// sweepPause is the time between two steps of a sweep, for other users of the store.
 const sweepPause = 10 * time.Millisecond
 
-// Sweep goes through all transfers, a bounded number at a time. It removes the
-// expired ones, and lets unclaimed ones of an earlier version, which have no
-// end, expire a lifetime from now.
+// Sweep removes expired transfers, in steps. Unclaimed transfers of an earlier
+// version have no expiry; Sweep sets it to one lifetime from now.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	for cursor := ""; ; {
 		next, err := s.store.SweepTransfers(ctx, cursor, now, now.Add(s.lifetime))
@@ -87,20 +88,23 @@ func (t Transfer) shown() authapi.TransferResponse {
 	return authapi.TransferResponse{ID: t.ID, Date: t.Date, AssetID: t.AssetID}
 }
 
-// ChangeOwner claims a transfer for an asset, for a broker who presents the
-// asset's transfer token, and returns the asset's next record. That is not
-// stored here: it comes into force with the asset's own atomic write, which is
-// guarded by the asset's revision, so that of two that race for an asset one
-// wins, and its old tokens die in the same moment. Whatever happens between the
-// claim and that write, the same call may be repeated, and leads to the same
-// record. The faults are those of contract section 6.4.
-func (s *Service) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest, now time.Time) (authapi.ChangeOwnerResponse, error) {
+// ChangeOwner claims a transfer for an asset and returns the asset's next record. The
+// caller must have the asset's transfer token.
+//
+// The store does not get the next record yet. The record takes effect with the
+// asset's own atomic write, which the asset's revision guards. So one of two
+// concurrent callers wins, and the old tokens end with the same write. After a
+// failure between the claim and that write, the caller repeats the call and gets the
+// same record. For the faults see docs/contract.md, "Ownership".
+func (s *Service) ChangeOwner(
+	ctx context.Context, r authapi.ChangeOwnerRequest, now time.Time,
+) (authapi.ChangeOwnerResponse, error) {
 	current, err := s.newest(ctx, r.Sealed, r.AssetID)
 	if err != nil {
 		return authapi.ChangeOwnerResponse{}, err
 	}
-	if done := current.From == r.TransferID && current.Broker == r.Broker && equal(current.Former, r.TransferHash); done {
-		return s.owned(current, r.Sealed)
+	if current.From == r.TransferID && current.Broker == r.Broker && equal(current.Former, r.TransferHash) {
+		return s.owned(current, r.Sealed) // an earlier call did this
 	}
 	invalid := fault.New(fault.Forbidden, fault.Body, "transfer", "Invalid transfer")
 	if !equal(current.TransferHash, r.TransferHash) {
@@ -110,7 +114,7 @@ func (s *Service) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest,
 	if err != nil {
 		return authapi.ChangeOwnerResponse{}, missing(err)
 	}
-	if t.Broker != r.Broker { // nobody else may take an asset in the name of who made it
+	if t.Broker != r.Broker { // only the creator of a transfer may use it
 		return authapi.ChangeOwnerResponse{}, invalid
 	}
 	if t, err = s.store.ClaimTransfer(ctx, r.TransferID, r.AssetID, now.UnixMicro()); err != nil {
@@ -130,15 +134,17 @@ func (s *Service) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest,
 	}, r.Sealed)
 }
 
-// owned answers with a record that the asset with a sealed one is to have.
+// owned returns the response with the next record of an asset, which has the sealed
+// record before.
 func (s *Service) owned(r Record, before string) (authapi.ChangeOwnerResponse, error) {
 	sealed, err := s.sealer.Seal(r)
-	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: sealed, Resealed: sealed != before && s.says(before, r)}, err
+	resealed := sealed != before && s.holds(before, r)
+	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: sealed, Resealed: resealed}, err
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// missing makes a fault of ErrNotFound.
+// missing returns a fault of kind NotFound for ErrNotFound.
 func missing(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return fault.New(fault.NotFound, fault.URL, "transfer_id", "Not Found")
