@@ -3,20 +3,22 @@ package asset
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// CodeLists are the code lists that an operator supplies, by scheme. Codes of a
-// scheme without a list are checked by their form alone (contract, decision 14).
+// CodeLists holds the code lists of an operator, by scheme. The codes of a scheme
+// without a list are checked by their form alone (docs/contract.md, "Codes").
 type CodeLists map[string]suppliedCodes
 
-// suppliedCodes are the codes of a scheme.
-type suppliedCodes struct{ all, fine codeList }
+// suppliedCodes holds the codes of a scheme, and those of them that a
+// classification accepts.
+type suppliedCodes struct{ all, accepted codeList }
 
-// suppliedSchemes are the schemes that an operator may supply a list of, with
-// the forms of their codes.
+// suppliedSchemes has the schemes that an operator may supply a list for, with the
+// forms of their codes.
 var suppliedSchemes = map[string]schemeList{
 	"CPV":    classificationSchemes,
 	"CPVS":   additionalSchemes,
@@ -24,33 +26,33 @@ var suppliedSchemes = map[string]schemeList{
 	"kvtspz": additionalSchemes,
 }
 
-// codes returns the codes of a scheme and those that are fine enough to be
-// accepted; nil if the scheme has no list.
-func (r Rules) codes(scheme string) (all, fine codeList) {
+// codes returns all codes of a scheme, and those that a classification accepts.
+// Both are nil if the scheme has no list.
+func (r Rules) codes(scheme string) (all, accepted codeList) {
 	if scheme == cavPS {
-		return cavPSCodes, cavPSFine
+		return cavPSCodes, cavPSAccepted
 	}
-	if all = r.Codes[scheme].all; all == nil {
-		return nil, nil
-	}
-	return all, r.Codes[scheme].fine
+	supplied := r.Codes[scheme]
+	return supplied.all, supplied.accepted
 }
 
-// maxListFaults is how many faults of one list are told.
+// maxListFaults bounds the faults that Add reports one by one.
 const maxListFaults = 20
 
-// Add adds the list of a scheme: one code a line, with or without a description
-// after a blank or a tab. Empty lines and those that begin with # do not count. It
-// reports everything that is wrong with the list, the first 20 faults of each.
+// Add adds the list of a scheme: one code a line, optionally followed by a blank
+// or tab and a description. Empty lines and lines that begin with # do not count.
+// The error lists the first maxListFaults faults, one a line, and the number of
+// the others.
 func (l CodeLists) Add(scheme, text string) error {
 	forms, ok := suppliedSchemes[scheme]
 	if !ok {
-		return fmt.Errorf("%q is no scheme with a list of its own; those are CPV, CPVS, dk018 and kvtspz", scheme)
+		known := strings.Join(slices.Sorted(maps.Keys(suppliedSchemes)), ", ")
+		return fmt.Errorf("%q is not a scheme with a list of its own; name the file for one of %s", scheme, known)
 	}
 	if !utf8.ValidString(text) {
-		return errors.New("it is not UTF-8")
+		return errors.New("the text is not UTF-8; save the file as UTF-8")
 	}
-	lines := map[string]int{}
+	lines := map[string]int{} // the line of each code
 	var codes codeList
 	var faults []error
 	number := 0
@@ -63,18 +65,18 @@ func (l CodeLists) Add(scheme, text string) error {
 		case !forms.fit(scheme, code):
 			faults = append(faults, fmt.Errorf("line %d: %.40q does not have the form %s", number, code, forms.forms[scheme]))
 		case before > 0:
-			faults = append(faults, fmt.Errorf("line %d: %s stands in line %d already", number, code, before))
+			faults = append(faults, fmt.Errorf("line %d: %s is already in line %d", number, code, before))
 		}
 		lines[code] = number
 		codes = append(codes, code)
 	}
 	if number := len(faults); number > maxListFaults {
-		faults = append(faults[:maxListFaults], fmt.Errorf("and %d more", number-maxListFaults))
+		faults = append(faults[:maxListFaults], fmt.Errorf("and %d more faults", number-maxListFaults))
 	}
 	if len(codes) == 0 {
-		faults = append(faults, errors.New("it has no code"))
+		faults = append(faults, errors.New("the list has no code"))
 	}
 	slices.Sort(codes)
-	l[scheme] = suppliedCodes{codes, slices.DeleteFunc(slices.Clone(codes), isCoarse)}
+	l[scheme] = suppliedCodes{codes, withoutCoarse(codes)}
 	return errors.Join(faults...)
 }

@@ -67,11 +67,11 @@ func TestAFaultyListIsToldWhole(t *testing.T) {
 		says         []string
 	}{
 		"of codes of another form": {"CPV", "x y\n03111000-2\n45000000 x\n", []string{`line 1: "x" does not have the form`, `line 3: "45000000" does not`}},
-		"of codes that come again": {"dk018", "1110\n\n1110 again\n", []string{"line 3: 1110 stands in line 1 already"}},
-		"of nothing":               {"CPVS", "# nothing\n", []string{"it has no code"}},
-		"of another encoding":      {"CPVS", "AA01-1 \xcf", []string{"it is not UTF-8"}},
-		"of another scheme":        {"CAV-PS", "06111000-3", []string{`"CAV-PS" is no scheme with a list of its own`}},
-		"full of faults":           {"CPV", strings.Repeat("x\n", 100), []string{"line 20:", "and 80 more"}},
+		"of codes that come again": {"dk018", "1110\n\n1110 again\n", []string{"line 3: 1110 is already in line 1"}},
+		"of nothing":               {"CPVS", "# nothing\n", []string{"the list has no code"}},
+		"of another encoding":      {"CPVS", "AA01-1 \xcf", []string{"the text is not UTF-8"}},
+		"of another scheme":        {"CAV-PS", "06111000-3", []string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, kvtspz`}},
+		"full of faults":           {"CPV", strings.Repeat("x\n", 100), []string{"line 20:", "and 80 more faults"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CodeLists{}.Add(c.scheme, c.text)

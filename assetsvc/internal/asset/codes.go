@@ -19,20 +19,20 @@ var (
 	additionalSchemesFile string
 )
 
-// The code lists that are built in (contract, decision 14). They are read when
-// the program starts: a faulty one is a faulty program.
+// The built-in code lists (docs/contract.md, "Codes"). A malformed list stops the
+// program when it starts.
 var (
 	cavPSCodes            = must(parseCodes(cavPSFile))
-	cavPSFine             = slices.DeleteFunc(slices.Clone(cavPSCodes), isCoarse) // the accepted ones
+	cavPSAccepted         = withoutCoarse(cavPSCodes)
 	identifierSchemes     = must(parseCodes(identifierSchemesFile))
 	classificationSchemes = must(parseSchemes(classificationSchemesFile))
 	additionalSchemes     = must(parseSchemes(additionalSchemesFile))
 )
 
-// cavPS is the scheme of the codes that are built in.
+// cavPS is the scheme whose codes are built in.
 const cavPS = "CAV-PS"
 
-// codeList is a sorted list of the values that a field may have.
+// codeList is a sorted list of the values that a field accepts.
 type codeList []string
 
 func (l codeList) has(code string) bool {
@@ -40,39 +40,43 @@ func (l codeList) has(code string) bool {
 	return found
 }
 
-// schemeList are schemes of classifications, and the forms of their ids.
+// withoutCoarse returns the codes that are fine enough for a classification.
+func withoutCoarse(codes codeList) codeList { return slices.DeleteFunc(slices.Clone(codes), isCoarse) }
+
+// schemeList is a list of classification schemes with the form of their ids.
 type schemeList struct {
 	names codeList
 	forms map[string]*regexp.Regexp
 }
 
-// fit tells whether an id has the form that its scheme asks for.
+// fit tells whether an id has the form of its scheme. No id fits a scheme that is
+// not in the list.
 func (l schemeList) fit(scheme, id string) bool {
 	form := l.forms[scheme]
 	return form != nil && form.MatchString(id)
 }
 
-// parseCodes reads a code list: a line that names its source, then one code a
-// line, sorted.
+// parseCodes reads a code list: a line with its source ("# ..."), then the codes,
+// sorted, one a line.
 func parseCodes(file string) (codeList, error) {
 	lines := strings.Split(strings.TrimSuffix(file, "\n"), "\n")
 	if !strings.HasPrefix(lines[0], "# ") {
-		return nil, fmt.Errorf("line 1, %q, does not name the list's source", lines[0])
+		return nil, fmt.Errorf("line 1, %q, must be a comment that names the source of the list", lines[0])
 	}
 	codes := lines[1:]
 	for i, code := range codes {
 		if code == "" || code != strings.TrimSpace(code) {
-			return nil, fmt.Errorf("line %d, %q, is no code", i+2, code)
+			return nil, fmt.Errorf("line %d, %q, must be a code without blanks around it", i+2, code)
 		}
 		if i > 0 && code <= codes[i-1] {
-			return nil, fmt.Errorf("line %d, %q, is out of order", i+2, code)
+			return nil, fmt.Errorf("line %d, %q, must come after the line before it: the codes are sorted", i+2, code)
 		}
 	}
 	return codes, nil
 }
 
-// parseSchemes reads a list of schemes: as a code list, with a blank and the
-// form of the ids after each.
+// parseSchemes reads a list of schemes. It has the form of a code list, with a
+// blank and the form of the ids, a regular expression, after each scheme.
 func parseSchemes(file string) (schemeList, error) {
 	lines, err := parseCodes(file)
 	schemes := schemeList{forms: make(map[string]*regexp.Regexp, len(lines))}
@@ -80,7 +84,7 @@ func parseSchemes(file string) (schemeList, error) {
 		name, form, _ := strings.Cut(line, " ")
 		compiled, err := regexp.Compile(form)
 		if err != nil || form == "" {
-			return schemeList{}, fmt.Errorf("line %d, %q, has no form of ids: %w", i+2, line, err)
+			return schemeList{}, fmt.Errorf("line %d, %q, must end with a regular expression for the ids: %w", i+2, line, err)
 		}
 		schemes.names = append(schemes.names, name)
 		schemes.forms[name] = compiled

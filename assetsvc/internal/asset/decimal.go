@@ -9,21 +9,20 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// The bounds of decimals (contract, decision 11).
+// The bounds of decimals (docs/contract.md, "Numbers").
 const (
-	decimalDigits  = 34 // of a decimal as it is written out
-	quantityPlaces = 4  // fraction digits of a quantity, rounded half-up beyond
+	decimalDigits  = 34  // digits of a decimal in plain notation
+	decimalLength  = 200 // characters of a decimal as sent
+	quantityPlaces = 4   // fraction digits of a quantity
 )
 
-// decimalForm is how decimals may be sent. The length of what goes into the
-// library is bounded here, and its exponent below: 1e999999999 is a short text
-// and a long number.
+// decimalForm is the form of a decimal that a client may send. parseDecimal also
+// bounds its size: 1e999999999 is a short text and a huge number.
 var decimalForm = regexp.MustCompile(`^[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?$`)
 
-const decimalLength = 200 // characters
-
-// parseDecimal returns a decimal in plain notation without trailing zeros,
-// rounded half-up to so many fraction digits, and whether it is one.
+// parseDecimal returns a decimal in plain notation, rounded half-up to a number of
+// fraction digits, without trailing zeros. It returns false for text that is no
+// decimal or exceeds the bounds.
 func parseDecimal(written string, places int) (record.Number, bool) {
 	if len(written) > decimalLength || !decimalForm.MatchString(written) {
 		return "", false
@@ -32,7 +31,8 @@ func parseDecimal(written string, places int) (record.Number, bool) {
 	if err != nil {
 		return "", false
 	}
-	// The first digit stands for 10^(magnitude-1).
+	// The first digit counts 10^(magnitude-1). Check it before Round or String
+	// write out a huge number.
 	switch magnitude := d.NumDigits() + int(d.Exponent()); {
 	case d.IsZero() || magnitude < -places:
 		return "0", true

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// The bounds of the search for the nearest value.
+// The bounds of the searches for a nearest value. They bound the time that a
+// client can make one request take.
 const (
-	comparedLength = 32 // characters compared; no name or code of ours is longer
+	comparedLength = 32 // characters compared; no field name or code is longer
 	maxNearest     = 50 // searches in one request
 )
 
-// nearest returns ": the nearest is" and the nearest value of a list. It returns ""
-// after maxNearest searches in one request.
+// nearest returns the end of an error that suggests the nearest value of a list,
+// "" for an empty list and after maxNearest searches.
 func (w *walk) nearest(sent string, of []string) string {
 	if w.compared >= maxNearest || len(of) == 0 {
 		return ""
@@ -21,8 +22,9 @@ func (w *walk) nearest(sent string, of []string) string {
 	return fmt.Sprintf(": the nearest is '%s'", nearest(sent, of))
 }
 
-// nearest returns the value of a list with the smallest edit distance to sent,
-// ignoring case. On a tie the longest common beginning wins.
+// nearest returns the value of a list with the smallest edit distance to sent. It
+// ignores case. Among equally near values, the one with the longest common
+// beginning wins.
 func nearest(sent string, of []string) string {
 	text := compared(sent)
 	best, least, longest := "", comparedLength+1, 0
@@ -39,7 +41,7 @@ func nearest(sent string, of []string) string {
 	return best
 }
 
-// compared returns the beginning of a text, in lower case.
+// compared returns the first comparedLength characters of a text, in lower case.
 func compared(text string) []rune {
 	n := 0
 	for i := range text {
@@ -53,7 +55,7 @@ func compared(text string) []rune {
 
 // distance returns the Levenshtein distance of two texts.
 func distance(a, b []rune) int {
-	row := make([]int, len(b)+1) // from the part of a seen so far to each beginning of b
+	row := make([]int, len(b)+1) // the distances from a's characters so far to each beginning of b
 	for j := range row {
 		row[j] = j
 	}

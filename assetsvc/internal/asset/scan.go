@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// scanner takes a timestamp apart from the left; bad says that something was
-// not as expected.
+// scanner reads the parts of a timestamp from left to right. Its methods set bad
+// if a part is malformed.
 type scanner struct {
-	rest string
+	rest string // not read yet
 	bad  bool
 }
 
-// skip takes the next byte if it is one of set.
+// skip reads the next byte if it is one of set, and tells whether it is.
 func (s *scanner) skip(set string) bool {
 	if s.rest == "" || !strings.Contains(set, s.rest[:1]) {
 		return false
@@ -21,7 +21,7 @@ func (s *scanner) skip(set string) bool {
 	return true
 }
 
-// number takes a number of exactly that many digits.
+// number reads a number with exactly that many digits.
 func (s *scanner) number(digits int) int {
 	if len(s.rest) < digits {
 		s.bad = true
@@ -36,13 +36,13 @@ func (s *scanner) number(digits int) int {
 	return n
 }
 
-// after takes a separator and a number of two digits.
+// after reads a separator and a number of two digits.
 func (s *scanner) after(separator string) int {
 	s.bad = !s.skip(separator) || s.bad
 	return s.number(2)
 }
 
-// fraction takes one digit or more, and returns the first six as microseconds.
+// fraction reads one digit or more, and returns the first six as microseconds.
 func (s *scanner) fraction() int {
 	digits := s.rest[:len(s.rest)-len(strings.TrimLeft(s.rest, "0123456789"))]
 	s.rest = s.rest[len(digits):]
@@ -51,7 +51,7 @@ func (s *scanner) fraction() int {
 	return six.number(6)
 }
 
-// zone takes an offset; there may be none, and then it is fallback.
+// zone reads an offset. It returns fallback if there is none.
 func (s *scanner) zone(fallback *time.Location) *time.Location {
 	if s.skip("Zz") {
 		return time.UTC

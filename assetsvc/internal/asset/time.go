@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// timeForm is how timestamps are written: always six fraction digits and a
-// numeric offset, so that the text order of timestamps of one offset is their
-// time order (contract, decision 15).
+// timeForm is the form in which timestamps are printed (docs/contract.md,
+// "Timestamps"). It always has six fraction digits, so timestamps with the same
+// offset sort as text in the order of time.
 const timeForm = "2006-01-02T15:04:05.000000-07:00"
 
-// FormatTime returns t as the interface document has timestamps, in zone.
+// FormatTime returns t as a timestamp in zone, with microseconds.
 func FormatTime(t time.Time, zone *time.Location) string { return t.In(zone).Format(timeForm) }
 
-// AppendTime appends what FormatTime returns.
+// AppendTime appends t as FormatTime prints it.
 func AppendTime(dst []byte, t time.Time, zone *time.Location) []byte {
 	return t.In(zone).AppendFormat(dst, timeForm)
 }
 
-// ParseTime reads an ISO 8601 timestamp of the years 1 to 9999: a date, then
-// optionally T or a blank with hours and minutes, seconds, a fraction of any
-// length (cut to microseconds), and Z, +hh, +hhmm or +hh:mm. Without an offset
-// zone's holds; the time returned has the offset it was written with. It
-// returns ErrTimeRange for other years, and ErrTimeForm for any other text.
+// ParseTime reads an ISO 8601 timestamp of the years 1 to 9999: a date, and
+// optionally T or a blank and a time of day. The time of day has hours and
+// minutes, optionally seconds, a fraction of any length (cut to microseconds) and
+// an offset: Z, +hh, +hhmm or +hh:mm. The result keeps the offset; without one it
+// is in zone. ParseTime returns ErrTimeRange for other years, and ErrTimeForm for
+// any other text.
 func ParseTime(text string, zone *time.Location) (time.Time, error) {
 	s := scanner{rest: text}
 	year, month, day := s.number(4), s.after("-"), s.after("-")
@@ -47,16 +48,16 @@ func ParseTime(text string, zone *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// What ParseTime refuses.
+// The errors of ParseTime.
 var (
-	ErrTimeForm  = errors.New("no ISO 8601 timestamp")
+	ErrTimeForm  = errors.New("not an ISO 8601 timestamp")
 	ErrTimeRange = errors.New("date value out of range")
 )
 
-// excerptLength is how many characters of what was sent an error quotes.
+// excerptLength is the number of characters of a sent value that an error quotes.
 const excerptLength = 64
 
-// excerpt shortens what a client sent for quoting it in an error.
+// excerpt returns the beginning of a text, for an error to quote.
 func excerpt(text string) string {
 	n := 0
 	for i := range text {
