@@ -42,11 +42,13 @@ type field struct {
 	since       Version // the first version of the API that has the field; "": all have it
 	of          kind
 	required    bool
-	keeps       bool                                         // a PUT without the field leaves its value as it is
-	sandboxOnly bool                                         // the field exists only in a sandbox
-	unsuggested bool                                         // clients may send the field, and no error names it as the nearest
-	absent      func(w *walk, old record.Value) record.Value // the value of a field without one; nil: it gets none
-	writers     writers                                      // for fields of the asset itself; fields below it have the same
+	keeps       bool    // a PUT without the field leaves its value as it is
+	sandboxOnly bool    // the field exists only in a sandbox
+	unsuggested bool    // clients may send the field, and no error names it as the nearest
+	writers     writers // for fields of the asset itself; fields below it have the same
+
+	// absent returns the value of a field without one. Nil: the field gets none.
+	absent func(w *walk, old record.Value) record.Value
 }
 
 // model is the field table of one type of objects. Its fields are in the order

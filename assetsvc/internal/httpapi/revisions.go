@@ -36,7 +36,8 @@ func (a *API) revisions(c *gin.Context, v version) error {
 		list[i] = v.change(change, next)
 	}
 	c.Header("Cache-Control", "no-store") // only some callers may read it
-	l := links{base: c.GetHeader(httpserver.BaseURLHeader), path: v.prefix() + "/assets/" + id + "/revisions", params: params}
+	path := v.prefix() + "/assets/" + id + "/revisions"
+	l := links{base: c.GetHeader(httpserver.BaseURLHeader), path: path, params: params}
 	return a.write(c, http.StatusOK, record.Append(nil, record.Object{
 		{Name: "data", Value: list},
 		{Name: "next_page", Value: l.next(next)},

@@ -15,21 +15,23 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// MaxDepth is how deep objects and lists may nest: far deeper than any field
-// model goes, and far from what would endanger the stack.
+// MaxDepth bounds the nesting of objects and lists. It is deeper than any field
+// table, and shallow enough for the stack.
 const MaxDepth = 32
 
-// Parse reads one JSON value that fills text (RFC 8259, with the strictness
-// of RFC 7493: UTF-8 only, no name twice in an object). Whatever is wrong is a
-// fault of kind Invalid: at body/data for text that is no JSON, and one detail
-// for each name that stands twice.
+// Parse reads text as one JSON value (RFC 8259), with the rules of I-JSON (RFC
+// 7493): UTF-8 only, and no name twice in an object. The error is a fault of kind
+// Invalid. It is at body/data if text is not JSON; otherwise it has a detail for
+// each repeated name.
 func Parse(text []byte) (Value, error) { return parse(text, MaxDepth) }
 
 func parse(text []byte, depth int) (Value, error) {
 	if !utf8.Valid(text) {
-		return nil, fault.New(fault.Invalid, fault.Body, "data", "could not decode params: the body is not valid UTF-8")
+		const says = "could not decode params: the body is not valid UTF-8"
+		return nil, fault.New(fault.Invalid, fault.Body, "data", says)
 	}
-	p := parser{depth: depth, decoder: jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))}
+	decoder := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
+	p := parser{depth: depth, decoder: decoder}
 	value, err := p.value("", 0)
 	if err == nil {
 		err = p.end()
@@ -43,16 +45,16 @@ func parse(text []byte, depth int) (Value, error) {
 	return value, nil
 }
 
-// large is how many members make an object large: more than any that the
-// rules let through.
+// large is the number of members from which an object gets an index of its names.
+// Valid assets have no object of that size.
 const large = 64
 
-// maxDuplicates bounds how many names are told that stand twice, and so the
-// size of the answer.
+// maxDuplicates bounds the repeated names that an error lists, and so the size of
+// the answer.
 const maxDuplicates = 100
 
 type parser struct {
-	depth      int // at most
+	depth      int // the deepest nesting allowed
 	decoder    *jsontext.Decoder
 	duplicates []fault.Detail
 }
@@ -63,7 +65,7 @@ func (p *parser) value(path string, depth int) (Value, error) {
 		return nil, p.syntax(err)
 	}
 	if kind := token.Kind(); (kind == '{' || kind == '[') && depth == p.depth {
-		return nil, fault.New(fault.Invalid, fault.Body, "data", "the body nests deeper than %d levels", p.depth)
+		return nil, p.fault("the body nests deeper than %d levels", p.depth)
 	}
 	switch token.Kind() {
 	case '{':
@@ -83,7 +85,7 @@ func (p *parser) value(path string, depth int) (Value, error) {
 
 func (p *parser) object(path string, depth int) (Value, error) {
 	object := Object{}
-	var names map[string]bool // of a large object, where looking through it each time would take long
+	var names map[string]bool // the names of a large object, where Lookup would be slow
 	for p.decoder.PeekKind() != '}' {
 		token, err := p.decoder.ReadToken()
 		if err != nil {
@@ -95,11 +97,11 @@ func (p *parser) object(path string, depth int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		twice := names[name]
+		repeated := names[name]
 		if names == nil {
-			_, twice = object.Lookup(name)
+			_, repeated = object.Lookup(name)
 		}
-		if twice {
+		if repeated {
 			p.duplicate(within)
 			continue
 		}
@@ -118,12 +120,12 @@ func (p *parser) object(path string, depth int) (Value, error) {
 	return object, p.syntax(err)
 }
 
-// duplicate notes a name that stands twice in its object.
+// duplicate reports a name that its object has already.
 func (p *parser) duplicate(path string) {
 	if len(p.duplicates) < maxDuplicates {
-		p.duplicates = append(p.duplicates, fault.Detail{
-			Location: fault.Body, Name: strings.TrimPrefix(path, "data."), Description: "This field is sent more than once.",
-		})
+		name := strings.TrimPrefix(path, "data.")
+		d := fault.Detail{Location: fault.Body, Name: name, Description: "This field is sent more than once."}
+		p.duplicates = append(p.duplicates, d)
 	}
 }
 
@@ -140,7 +142,7 @@ func (p *parser) list(path string, depth int) (Value, error) {
 	return list, p.syntax(err)
 }
 
-// end checks that nothing follows the value.
+// end reports text after the value.
 func (p *parser) end() error {
 	switch _, err := p.decoder.ReadToken(); {
 	case errors.Is(err, io.EOF):
@@ -148,10 +150,11 @@ func (p *parser) end() error {
 	case err != nil:
 		return p.syntax(err)
 	default:
-		return fault.New(fault.Invalid, fault.Body, "data", "the body goes on after its JSON value, at byte %d", p.decoder.InputOffset())
+		return p.fault("the body goes on after its JSON value, at byte %d", p.decoder.InputOffset())
 	}
 }
 
+// syntax returns the fault for an error of the decoder, nil for nil.
 func (p *parser) syntax(err error) error {
 	if err == nil {
 		return nil
@@ -160,12 +163,15 @@ func (p *parser) syntax(err error) error {
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok && syntactic.Err != nil {
 		reason = syntactic.Err.Error()
 	}
-	return fault.New(fault.Invalid, fault.Body, "data", "the body is not JSON: %s, at byte %d", reason, p.decoder.InputOffset())
+	return p.fault("the body is not JSON: %s, at byte %d", reason, p.decoder.InputOffset())
 }
 
-// Members returns the members of a JSON object that was stored, in their order,
-// each with its value as text. If text turns out to be no JSON object, the last
-// value is nil.
+func (p *parser) fault(format string, args ...any) error {
+	return fault.New(fault.Invalid, fault.Body, "data", format, args...)
+}
+
+// Members returns the members of a stored JSON object, in their order, each with
+// its value as JSON text. If text is no JSON object, the last value is nil.
 func Members(text []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		decoder := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
@@ -192,7 +198,7 @@ func Members(text []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// Join returns the dotted path of a member or element within path.
+// Join returns the dotted path of a member or element of the value at path.
 func Join(path, name string) string {
 	if path == "" {
 		return name
@@ -231,14 +237,14 @@ func Append(dst []byte, value Value) []byte {
 		}
 		return append(dst, '}')
 	default:
-		panic(fmt.Sprintf("record: a %T is no JSON value", value)) // a programmer's error
+		panic(fmt.Sprintf("record: a %T is not a JSON value", value)) // a programmer's error
 	}
 }
 
 // AppendString appends text as a JSON string to dst.
 func AppendString(dst []byte, text string) []byte {
 	dst, err := jsontext.AppendQuote(dst, text)
-	if err != nil { // not UTF-8, which Parse lets nothing through of
+	if err != nil { // the text is not UTF-8, although Parse accepts nothing else
 		panic(fmt.Sprintf("record: %v", err))
 	}
 	return dst

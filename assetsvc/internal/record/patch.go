@@ -5,22 +5,23 @@ import (
 	"strings"
 )
 
-// Patch returns the JSON Patch that makes after of before (RFC 6902): a list of
-// operations, empty when the two are equal.
+// Patch returns a JSON Patch (RFC 6902) that turns before into after. It has the
+// operations add, remove and replace. It is empty if the values are equal.
 func Patch(before, after Value) List { return patch(List{}, "", before, after) }
 
-// patchDepth is how much deeper a value lies in a patch.
+// patchDepth is how much deeper than in an asset a value nests in a patch: inside
+// the list and the operation.
 const patchDepth = 2
 
-// ParsePatch reads a patch that Patch made.
+// ParsePatch reads a patch of Patch.
 func ParsePatch(text []byte) (List, error) {
 	value, err := parse(text, MaxDepth+patchDepth)
 	operations, _ := value.(List)
 	return operations, err
 }
 
-// patch adds to operations what makes after of before, which stands at a JSON
-// Pointer (RFC 6901).
+// patch appends the operations that turn before into after. At is the JSON Pointer
+// (RFC 6901) of before.
 func patch(operations List, at string, before, after Value) List {
 	if Equal(before, after) {
 		return operations
@@ -56,8 +57,8 @@ func patchObject(operations List, at string, before, after Object) List {
 	return operations
 }
 
-// patchList leaves alone what the lists have in common at their ends, so that
-// an element that was taken out of the middle, or put there, is one operation.
+// patchList skips the elements that both lists start or end with. So an element
+// removed from the middle, or inserted there, is one operation.
 func patchList(operations List, at string, before, after List) List {
 	start := 0
 	for start < min(len(before), len(after)) && Equal(before[start], after[start]) {
@@ -83,8 +84,8 @@ func operation(op, path string, value Value) Object {
 	return Object{{"op", op}, {"path", path}, {"value", value}}
 }
 
-// escapes of a name in a JSON Pointer.
+// escapes escapes a name for a JSON Pointer.
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Pointer returns the JSON Pointer of a member or element within path.
+// Pointer returns the JSON Pointer of a member or element of the value at path.
 func Pointer(path, name string) string { return path + "/" + escapes.Replace(name) }

@@ -1,12 +1,9 @@
-// Package record holds JSON objects as values: what a client sent before the
-// rules have judged it, and what the registry keeps afterwards. Numbers stay
-// the text they were sent as, so a decimal is never a float, and members keep
-// their order.
+// Package record holds JSON values in memory: requests before the rules check
+// them, and assets. A number stays the text that was sent, so a decimal never
+// becomes a float. The members of an object keep their order.
 package record
 
-import (
-	"slices"
-)
+import "slices"
 
 // Value is a JSON value: nil, bool, string, Number, List or Object.
 type Value = any
@@ -17,8 +14,8 @@ type Number string
 // List is a JSON array.
 type List []Value
 
-// Object is a JSON object. No two members have the same name. Methods that
-// change an object return it anew and leave the receiver as it was.
+// Object is a JSON object. No two members have the same name. Methods that change
+// an object return a changed copy.
 type Object []Member
 
 // Member is one member of an Object.
@@ -27,14 +24,14 @@ type Member struct {
 	Value Value
 }
 
-// Get returns the value of a member, nil when there is none.
+// Get returns the value of a member, nil if there is none.
 func (o Object) Get(name string) Value {
 	value, _ := o.Lookup(name)
 	return value
 }
 
-// Lookup returns the value of a member and whether there is one; a member can
-// be there and null.
+// Lookup returns the value of a member, and whether there is such a member. A
+// member that exists can be null.
 func (o Object) Lookup(name string) (Value, bool) {
 	for _, m := range o {
 		if m.Name == name {
@@ -44,8 +41,8 @@ func (o Object) Lookup(name string) (Value, bool) {
 	return nil, false
 }
 
-// lookups returns Lookup for many names: of a large object it takes no longer
-// than of a small one.
+// lookups returns a function like Lookup for many calls. Its calls take constant
+// time also for a large object.
 func (o Object) lookups() func(name string) (Value, bool) {
 	if len(o) <= large {
 		return o.Lookup
@@ -60,26 +57,28 @@ func (o Object) lookups() func(name string) (Value, bool) {
 	}
 }
 
-// Text returns a member that is a string, "" when it is absent or something else.
+// Text returns the value of a string member, "" if the member is absent or has
+// another type.
 func (o Object) Text(name string) string {
 	text, _ := o.Get(name).(string)
 	return text
 }
 
-// Object returns a member that is an object, nil when it is absent or something else.
+// Object returns the value of an object member, nil if the member is absent or has
+// another type.
 func (o Object) Object(name string) Object {
 	object, _ := o.Get(name).(Object)
 	return object
 }
 
-// List returns a member that is a list, nil when it is absent or something else.
+// List returns the value of a list member, nil if the member is absent or has
+// another type.
 func (o Object) List(name string) List {
 	list, _ := o.Get(name).(List)
 	return list
 }
 
-// With returns the object with a member set, in its place if it was there and
-// at the end if not.
+// With returns the object with a member set. A new member comes last.
 func (o Object) With(name string, value Value) Object {
 	set := slices.Clone(o)
 	for i := range set {
@@ -102,8 +101,8 @@ func (o Object) Without(names ...string) Object {
 	return kept
 }
 
-// Equal tells whether two values are the same JSON value. The order of an
-// object's members does not matter; numbers are compared as text.
+// Equal tells whether two values are the same JSON value. The order of the members
+// of an object does not matter. Numbers are compared as text: 1 differs from 1.0.
 func Equal(a, b Value) bool {
 	switch a := a.(type) {
 	case Object:
@@ -121,7 +120,7 @@ func Equal(a, b Value) bool {
 		return ok && slices.EqualFunc(a, b, Equal)
 	case nil, bool, string, Number:
 		switch b.(type) {
-		case Object, List: // not comparable with ==
+		case Object, List: // == would panic
 			return false
 		}
 		return a == b
