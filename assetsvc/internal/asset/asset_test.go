@@ -79,10 +79,11 @@ func in(t testing.TB, s Status) Asset {
 	a := valid(t, `{"relatedProcesses":[{"type":"lot","relatedProcessID":"`+strings.Repeat("b", 32)+`"}]}`)
 	document := record.Object{{Name: "id", Value: strings.Repeat("c", 32)}, {Name: "documentType", Value: "cancellationDetails"}}
 	a = Asset{a.fields.With("documents", append(a.fields.List("documents"), document))}
-	for _, step := range map[Status][]Status{
+	steps := map[Status][]Status{
 		Pending: {Pending}, Verification: {Pending, Verification}, Active: {Pending, Verification, Active},
 		Complete: {Pending, Verification, Active, Complete}, Deleted: {Pending, Deleted},
-	}[s] {
+	}
+	for _, step := range steps[s] {
 		a = change(t, a, Administrator, `{"status":"`+string(step)+`"}`)
 	}
 	return a
@@ -101,43 +102,46 @@ func places(err error) string {
 	return strings.Join(names, " ")
 }
 
-// TestSteps has a row for each state and role: where that role may take an
-// asset from there (contract, section 2.1). To stay is always one of them, for
-// whoever may change the asset at all.
+// TestSteps lists for each state and role the states that the role may move an
+// asset to (docs/contract.md, "States"). A role that may change the asset may
+// always leave it in its state.
 func TestSteps(t *testing.T) {
-	allowed := map[Status]map[Role][]Status{
-		Draft:        {Owner: {Draft, Pending}, Concierge: nil, Administrator: {Draft, Pending}, Other: nil},
-		Pending:      {Owner: {Pending, Deleted}, Concierge: {Pending, Verification}, Administrator: {Pending, Verification, Deleted}, Other: nil},
-		Verification: {Owner: nil, Concierge: {Verification, Active, Pending}, Administrator: {Verification, Active, Pending}, Other: nil},
-		Active:       {Owner: nil, Concierge: {Active, Pending, Complete}, Administrator: {Active, Pending, Complete}, Other: nil},
-		Complete:     {Owner: nil, Concierge: nil, Administrator: nil, Other: nil},
-		Deleted:      {Owner: nil, Concierge: nil, Administrator: nil, Other: nil},
+	allowed := []struct {
+		from  Status
+		roles map[Role][]Status
+	}{
+		{Draft, map[Role][]Status{Owner: {Draft, Pending}, Concierge: nil, Administrator: {Draft, Pending}, Other: nil}},
+		{Pending, map[Role][]Status{Owner: {Pending, Deleted}, Concierge: {Pending, Verification}, Administrator: {Pending, Verification, Deleted}, Other: nil}},
+		{Verification, map[Role][]Status{Owner: nil, Concierge: {Verification, Active, Pending}, Administrator: {Verification, Active, Pending}, Other: nil}},
+		{Active, map[Role][]Status{Owner: nil, Concierge: {Active, Pending, Complete}, Administrator: {Active, Pending, Complete}, Other: nil}},
+		{Complete, map[Role][]Status{Owner: nil, Concierge: nil, Administrator: nil, Other: nil}},
+		{Deleted, map[Role][]Status{Owner: nil, Concierge: nil, Administrator: nil, Other: nil}},
 	}
-	for from, roles := range allowed {
+	for _, c := range allowed {
 		for _, by := range allRoles {
 			may := map[Status]bool{}
-			for _, to := range roles[by] {
+			for _, to := range c.roles[by] {
 				may[to] = true
 			}
 			for _, to := range append([]Status{"foo"}, Statuses...) {
-				t.Run(fmt.Sprintf("%s, from %s to %s", by, from, to), func(t *testing.T) {
-					a := in(t, from)
+				t.Run(fmt.Sprintf("%s, from %s to %s", by, c.from, to), func(t *testing.T) {
+					a := in(t, c.from)
 					next, differs, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+string(to)+`"}`), Caller: Caller{Role: by}, Now: evening.Add(time.Hour), NewID: ids()})
 					if !may[to] {
 						if fault.KindOf(err) != fault.Forbidden || places(err) != "data" {
-							t.Errorf("got %v, want it refused", err)
+							t.Errorf("got %v, want a fault of kind Forbidden at data", err)
 						}
-						want := fmt.Sprintf("Can't update asset in current (%s) status", from)
-						if to == Draft && len(roles[by]) > 0 {
+						want := fmt.Sprintf("Can't update asset in current (%s) status", c.from)
+						if to == Draft && len(c.roles[by]) > 0 {
 							want = "Can't switch asset to draft status"
 						}
 						if err != nil && !strings.Contains(err.Error(), want) {
-							t.Errorf("it says %v, want %s", err, want)
+							t.Errorf("got %v, want %s", err, want)
 						}
 						return
 					}
-					if err != nil || next.Status() != to || differs != (from != to) {
-						t.Errorf("got %s, %v, %v", next.Status(), differs, err)
+					if err != nil || next.Status() != to || differs != (c.from != to) {
+						t.Errorf("got status %s, differs %t, %v; want status %s, differs %t", next.Status(), differs, err, to, c.from != to)
 					}
 				})
 			}
@@ -145,8 +149,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestWhoWritesWhat has a row for each state, role and field (contract, section
-// 2.4). Status has its own: TestSteps.
+// TestWhoWritesWhat tries every field in every state and role (docs/contract.md,
+// "Writable fields"), except the status, which TestSteps tries.
 func TestWhoWritesWhat(t *testing.T) {
 	values := map[string]string{
 		"title": `"x"`, "title_en": `"x"`, "title_ru": `"x"`, "description": `"x"`, "description_en": `"x"`, "description_ru": `"x"`,
@@ -171,7 +175,7 @@ func TestWhoWritesWhat(t *testing.T) {
 	}
 	for _, f := range assetModel.fields {
 		if values[f.name] == "" && f.name != "status" {
-			t.Errorf("%s has no row", f.name)
+			t.Errorf("got no value for field %s, want one", f.name)
 		}
 	}
 	const (
@@ -180,24 +184,31 @@ func TestWhoWritesWhat(t *testing.T) {
 		owners  = "title title_en title_ru description description_en description_ru items assetCustodian assetHolder relatedProcesses sandboxParameters"
 		admins  = "mode rectificationPeriod"
 	)
-	written := map[Status]map[Role]string{
-		Draft:        {Owner: owners, Concierge: nobody, Administrator: admins, Other: nobody},
-		Pending:      {Owner: owners, Concierge: nothing, Administrator: admins, Other: nobody},
-		Verification: {Owner: nobody, Concierge: nothing, Administrator: admins, Other: nobody},
-		Active:       {Owner: nobody, Concierge: nothing, Administrator: admins, Other: nobody},
-		Complete:     {Owner: nobody, Concierge: nobody, Administrator: nobody, Other: nobody},
-		Deleted:      {Owner: nobody, Concierge: nobody, Administrator: nobody, Other: nobody},
+	written := []struct {
+		status Status
+		roles  map[Role]string
+	}{
+		{Draft, map[Role]string{Owner: owners, Concierge: nobody, Administrator: admins, Other: nobody}},
+		{Pending, map[Role]string{Owner: owners, Concierge: nothing, Administrator: admins, Other: nobody}},
+		{Verification, map[Role]string{Owner: nobody, Concierge: nothing, Administrator: admins, Other: nobody}},
+		{Active, map[Role]string{Owner: nobody, Concierge: nothing, Administrator: admins, Other: nobody}},
+		{Complete, map[Role]string{Owner: nobody, Concierge: nobody, Administrator: nobody, Other: nobody}},
+		{Deleted, map[Role]string{Owner: nobody, Concierge: nobody, Administrator: nobody, Other: nobody}},
 	}
 	sandbox := rules
 	sandbox.Sandbox = true
-	for status, roles := range written {
-		for by, fields := range roles {
-			for name, value := range values {
-				t.Run(fmt.Sprintf("%s in %s: %s", by, status, name), func(t *testing.T) {
-					a := in(t, status)
+	for _, c := range written {
+		for _, by := range allRoles {
+			for _, f := range assetModel.fields {
+				name, value, fields := f.name, values[f.name], c.roles[by]
+				if value == "" {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s in %s: %s", by, c.status, name), func(t *testing.T) {
+					a := in(t, c.status)
 					next, differs, err := sandbox.Change(a, Change{Fields: parse(t, `{"`+name+`":`+value+`}`), Caller: Caller{Role: by}, Now: evening, NewID: ids()})
 					if fields == nobody {
-						if fault.KindOf(err) != fault.Forbidden || err.Error() != fmt.Sprintf("body/data: Can't update asset in current (%s) status", status) || differs {
+						if fault.KindOf(err) != fault.Forbidden || err.Error() != fmt.Sprintf("body/data: Can't update asset in current (%s) status", c.status) || differs {
 							t.Errorf("got %v, want it refused", err)
 						}
 						return
@@ -206,7 +217,7 @@ func TestWhoWritesWhat(t *testing.T) {
 						t.Fatal(err)
 					}
 					if want := strings.Contains(" "+fields+" ", " "+name+" "); differs != want || next.Equal(a) == want {
-						t.Errorf("written: %v, want %v", differs, want)
+						t.Errorf("got written %t, want %t", differs, want)
 					}
 				})
 			}
@@ -217,35 +228,36 @@ func TestWhoWritesWhat(t *testing.T) {
 func TestSandboxParametersExistInASandboxOnly(t *testing.T) {
 	sent := parse(t, strings.Replace(validText, "{", `{"sandboxParameters": "quick",`, 1))
 	if _, err := rules.Create(sent, origin()); places(err) != "sandboxParameters" {
-		t.Errorf("outside: %v", err)
+		t.Errorf("outside a sandbox: got %v, want a fault at sandboxParameters", err)
 	}
 	sandbox := rules
 	sandbox.Sandbox = true
 	if a, err := sandbox.Create(sent, origin()); err != nil || a.fields.Text("sandboxParameters") != "quick" {
-		t.Errorf("inside: %v, %v", a, err)
+		t.Errorf("in a sandbox: got %v, %v; want sandboxParameters kept", a, err)
 	}
 }
 
-// TestEffectsOfSteps has a row for each step (contract, section 2.3): which end
-// of the rectification period it sets, takes away or lets be.
+// TestEffectsOfSteps has a row for each step (docs/contract.md, "States"), with the
+// dates of the rectification period after it.
 func TestEffectsOfSteps(t *testing.T) {
 	const before, now, none = "before", "now", ""
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name       string
 		from, to   Status
 		start, end string
 		listed     bool
 	}{
-		"publishing starts it":           {Draft, Pending, now, none, true},
-		"deleting lets it be":            {Pending, Deleted, before, none, true},
-		"verifying lets it be":           {Pending, Verification, before, none, true},
-		"going back lets it be":          {Verification, Pending, before, none, true},
-		"activating ends it":             {Verification, Active, before, now, true},
-		"correcting takes the end away":  {Active, Pending, before, none, true},
-		"selling lets it be":             {Active, Complete, before, before, true},
-		"staying changes nothing at all": {Active, Active, before, before, true},
-		"a draft has none":               {Draft, Draft, none, none, false},
+		{"publishing starts it", Draft, Pending, now, none, true},
+		{"deleting lets it be", Pending, Deleted, before, none, true},
+		{"verifying lets it be", Pending, Verification, before, none, true},
+		{"going back lets it be", Verification, Pending, before, none, true},
+		{"activating ends it", Verification, Active, before, now, true},
+		{"correcting takes the end away", Active, Pending, before, none, true},
+		{"selling lets it be", Active, Complete, before, before, true},
+		{"staying changes nothing at all", Active, Active, before, before, true},
+		{"a draft has none", Draft, Draft, none, none, false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			a := in(t, c.from)
 			step := evening.Add(time.Hour)
 			next, _, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+string(c.to)+`"}`), Caller: Caller{Role: Administrator}, Now: step, NewID: ids()})
@@ -255,7 +267,7 @@ func TestEffectsOfSteps(t *testing.T) {
 			stamps := map[string]string{before: FormatTime(evening, time.UTC), now: FormatTime(step, time.UTC), none: ""}
 			period := next.fields.Object("rectificationPeriod")
 			if period.Text("startDate") != stamps[c.start] || period.Text("endDate") != stamps[c.end] {
-				t.Errorf("the period is %v", period)
+				t.Errorf("got period %v, want start %q and end %q", period, stamps[c.start], stamps[c.end])
 			}
 			if moved := next.fields.Text("date") == stamps[now]; moved != (c.from != c.to) || next.Listed() != c.listed || !hasLot(next.fields) {
 				t.Errorf("got %v", next.fields)
@@ -265,24 +277,25 @@ func TestEffectsOfSteps(t *testing.T) {
 }
 
 func TestConditionsOfSteps(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name  string
 		a     Asset
 		by    Role
 		patch string
 		kind  fault.Kind
 		place string
 	}{
-		"publish without items":           {valid(t, `{"items":[]}`), Owner, `{"status":"pending"}`, fault.Invalid, "data"},
-		"publish while items go":          {valid(t, `{}`), Owner, `{"status":"pending","items":[]}`, fault.Invalid, "data"},
-		"publish while decisions go":      {valid(t, `{}`), Owner, `{"status":"pending","decisions":[]}`, fault.Invalid, "data"},
-		"empty what is published":         {in(t, Pending), Owner, `{"items":[]}`, fault.Invalid, "items"},
-		"empty what is to be deleted":     {in(t, Pending), Owner, `{"items":null,"status":"deleted"}`, fault.Invalid, "items"},
-		"activate without a lot":          {change(t, in(t, Pending), Owner, `{"relatedProcesses":[],"status":"pending"}`), Concierge, `{"status":"active"}`, fault.Forbidden, "data"},
-		"delete without a cancellation":   {change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted"}`, fault.Forbidden, "mode"},
-		"a bad field and a bad step":      {in(t, Pending), Owner, `{"status":"active","colour":1}`, fault.Forbidden, "data"},
-		"a bad field and no cancellation": {change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted","colour":1}`, fault.Invalid, "colour"},
+		{"publish without items", valid(t, `{"items":[]}`), Owner, `{"status":"pending"}`, fault.Invalid, "data"},
+		{"publish while items go", valid(t, `{}`), Owner, `{"status":"pending","items":[]}`, fault.Invalid, "data"},
+		{"publish while decisions go", valid(t, `{}`), Owner, `{"status":"pending","decisions":[]}`, fault.Invalid, "data"},
+		{"empty what is published", in(t, Pending), Owner, `{"items":[]}`, fault.Invalid, "items"},
+		{"empty what is to be deleted", in(t, Pending), Owner, `{"items":null,"status":"deleted"}`, fault.Invalid, "items"},
+		{"activate without a lot", change(t, in(t, Pending), Owner, `{"relatedProcesses":[],"status":"pending"}`), Concierge, `{"status":"active"}`, fault.Forbidden, "data"},
+		{"delete without a cancellation", change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted"}`, fault.Forbidden, "mode"},
+		{"a bad field and a bad step", in(t, Pending), Owner, `{"status":"active","colour":1}`, fault.Forbidden, "data"},
+		{"a bad field and no cancellation", change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted","colour":1}`, fault.Invalid, "colour"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			next, differs, err := rules.Change(c.a, Change{Fields: parse(t, c.patch), Caller: Caller{Role: c.by}, Now: evening, NewID: ids()})
 			if fault.KindOf(err) != c.kind || places(err) != c.place || differs || !record.Equal(next.fields, c.a.fields) {
 				t.Errorf("got %v at %q, want kind %d at %q", err, places(err), c.kind, c.place)
@@ -291,11 +304,11 @@ func TestConditionsOfSteps(t *testing.T) {
 	}
 	published := change(t, valid(t, `{"items":[]}`), Owner, `{"status":"pending","items":`+string(record.Append(nil, valid(t, `{}`).fields.Get("items")))+`}`)
 	if published.Status() != Pending {
-		t.Error("items of the same request do not count for publishing")
+		t.Errorf("got status %s, want pending: items of the same request count", published.Status())
 	}
 	lotless := change(t, in(t, Pending), Owner, `{"relatedProcesses":[]}`)
 	lotless = change(t, lotless, Concierge, `{"status":"verification"}`)
 	if _, _, err := rules.Change(lotless, Change{Fields: parse(t, `{"status":"active"}`), Caller: Caller{Role: Concierge}, Now: evening, NewID: ids()}); fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
-		t.Errorf("active without a lot: %v", err)
+		t.Errorf("active without a lot: got %v, want a fault at relatedProcesses", err)
 	}
 }

@@ -9,30 +9,34 @@ import (
 func TestSuppliedListsDecide(t *testing.T) {
 	supplied := rules
 	supplied.Codes = CodeLists{}
-	for scheme, list := range map[string]string{
-		"CPV":    "\uFEFF# from the ministry\r\n\r\n45000000-7\tБудівельні роботи\r\n03111000-2 Насіння\r\n",
-		"CPVS":   "AA01-1",
-		"kvtspz": "01.01\n01.02 Землі",
+	for _, c := range []struct {
+		scheme string
+		list   string
+	}{
+		{"CPV", "\uFEFF# from the ministry\r\n\r\n45000000-7\tБудівельні роботи\r\n03111000-2 Насіння\r\n"},
+		{"CPVS", "AA01-1"},
+		{"kvtspz", "01.01\n01.02 Землі"},
 	} {
-		if err := supplied.Codes.Add(scheme, list); err != nil {
+		if err := supplied.Codes.Add(c.scheme, c.list); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name    string
 		rules   Rules
 		sent    string
 		refused string // place; "<nil>": it is accepted
 	}{
-		"a listed code":                {supplied, `{"classification":{"scheme":"CPV","id":"03111000-2"}}`, "<nil>"},
-		"a code that is not listed":    {supplied, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "classification.id"},
-		"the same without a list":      {rules, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "<nil>"},
-		"a listed code too coarse":     {supplied, `{"classification":{"scheme":"CPV","id":"45000000-7"}}`, "classification.id"},
-		"a listed additional code":     {supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.02","description":"x"}]}`, "<nil>"},
-		"an additional one not listed": {supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.03","description":"x"}]}`, "additionalClassifications.0.id"},
-		"one of a scheme with no list": {supplied, `{"additionalClassifications":[{"scheme":"dk018","id":"1110","description":"x"}]}`, "<nil>"},
-		"one of free text":             {supplied, `{"additionalClassifications":[{"scheme":"UA-EDR","id":"17.21.1","description":"x"}]}`, "<nil>"},
+		{"a listed code", supplied, `{"classification":{"scheme":"CPV","id":"03111000-2"}}`, "<nil>"},
+		{"a code that is not listed", supplied, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "classification.id"},
+		{"the same without a list", rules, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "<nil>"},
+		{"a listed code too coarse", supplied, `{"classification":{"scheme":"CPV","id":"45000000-7"}}`, "classification.id"},
+		{"a listed additional code", supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.02","description":"x"}]}`, "<nil>"},
+		{"an additional one not listed", supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.03","description":"x"}]}`, "additionalClassifications.0.id"},
+		{"one of a scheme with no list", supplied, `{"additionalClassifications":[{"scheme":"dk018","id":"1110","description":"x"}]}`, "<nil>"},
+		{"one of free text", supplied, `{"additionalClassifications":[{"scheme":"UA-EDR","id":"17.21.1","description":"x"}]}`, "<nil>"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			a := valid(t, `{}`)
 			_, _, err := c.rules.ChangePart(a, PartChange{
 				Part: part(t, "items"), ID: first(t, a, "items"), Verb: Merge, Fields: parse(t, c.sent), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
@@ -62,18 +66,19 @@ func TestARefusalTellsNoLongList(t *testing.T) {
 }
 
 func TestAFaultyListIsToldWhole(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name         string
 		scheme, text string
 		says         []string
 	}{
-		"of codes of another form": {"CPV", "x y\n03111000-2\n45000000 x\n", []string{`line 1: "x" does not have the form`, `line 3: "45000000" does not`}},
-		"of codes that come again": {"dk018", "1110\n\n1110 again\n", []string{"line 3: 1110 is already in line 1"}},
-		"of nothing":               {"CPVS", "# nothing\n", []string{"the list has no code"}},
-		"of another encoding":      {"CPVS", "AA01-1 \xcf", []string{"the text is not UTF-8"}},
-		"of another scheme":        {"CAV-PS", "06111000-3", []string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, kvtspz`}},
-		"full of faults":           {"CPV", strings.Repeat("x\n", 100), []string{"line 20:", "and 80 more faults"}},
+		{"of codes of another form", "CPV", "x y\n03111000-2\n45000000 x\n", []string{`line 1: "x" does not have the form`, `line 3: "45000000" does not`}},
+		{"of codes that come again", "dk018", "1110\n\n1110 again\n", []string{"line 3: 1110 is already in line 1"}},
+		{"of nothing", "CPVS", "# nothing\n", []string{"the list has no code"}},
+		{"of another encoding", "CPVS", "AA01-1 \xcf", []string{"the text is not UTF-8"}},
+		{"of another scheme", "CAV-PS", "06111000-3", []string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, kvtspz`}},
+		{"full of faults", "CPV", strings.Repeat("x\n", 100), []string{"line 20:", "and 80 more faults"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			err := CodeLists{}.Add(c.scheme, c.text)
 			for _, says := range c.says {
 				if !strings.Contains(fmt.Sprint(err), says) {

@@ -12,17 +12,20 @@ import (
 // what is refused.
 func TestParseHandover(t *testing.T) {
 	const secret = "sesame"
-	for name, c := range map[string]struct{ sent, id, token, places string }{
-		"strings":               {`{"id":"x","transfer":"sesame"}`, "x", secret, ""},
-		"an id in a number":     {`{"id":17,"transfer":"sesame"}`, "17", secret, ""},
-		"truth values":          {`{"id":true,"transfer":false}`, "true", "false", ""},
-		"nothing":               {`{}`, "", "", "id transfer"},
-		"nothing in them":       {`{"id":null,"transfer":""}`, "", "", "id transfer"},
-		"an id with a fraction": {`{"id":1.5,"transfer":"sesame"}`, "", "", "id"},
-		"a token in a list":     {`{"id":"x","transfer":["sesame"]}`, "", "", "transfer"},
-		"an unknown field":      {`{"id":"x","transfer":"sesame","transfr":"sesame"}`, "", "", "transfr"},
+	for _, c := range []struct {
+		name                    string
+		sent, id, token, places string
+	}{
+		{"strings", `{"id":"x","transfer":"sesame"}`, "x", secret, ""},
+		{"an id in a number", `{"id":17,"transfer":"sesame"}`, "17", secret, ""},
+		{"truth values", `{"id":true,"transfer":false}`, "true", "false", ""},
+		{"nothing", `{}`, "", "", "id transfer"},
+		{"nothing in them", `{"id":null,"transfer":""}`, "", "", "id transfer"},
+		{"an id with a fraction", `{"id":1.5,"transfer":"sesame"}`, "", "", "id"},
+		{"a token in a list", `{"id":"x","transfer":["sesame"]}`, "", "", "transfer"},
+		{"an unknown field", `{"id":"x","transfer":"sesame","transfr":"sesame"}`, "", "", "transfr"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			id, token, err := ParseHandover(parse(t, c.sent))
 			if c.places == "" && (err != nil || id != c.id || token != c.token) {
 				t.Errorf("got %q, %q and %v, want %q and %q", id, token, err, c.id, c.token)
@@ -45,12 +48,15 @@ func TestATokenWithinAnAssetIsNotTold(t *testing.T) {
 
 // TestCheckTransfer has a row for each body of a new transfer: what is refused.
 func TestCheckTransfer(t *testing.T) {
-	for sent, want := range map[string]string{
-		`{}`: "", `{"id":"x","date":"2026-11-20","usedFor":null}`: "", `{"ids":"x"}`: "ids", `{"id":[],"asset":1}`: "id asset",
+	for _, c := range []struct {
+		sent string
+		want string
+	}{
+		{`{}`, ""}, {`{"id":"x","date":"2026-11-20","usedFor":null}`, ""}, {`{"ids":"x"}`, "ids"}, {`{"id":[],"asset":1}`, "id asset"},
 	} {
-		err := CheckTransfer(parse(t, sent))
-		if want == "" && err != nil || want != "" && places(err) != want {
-			t.Errorf("%s: got %v, want faults at %q", sent, err, want)
+		err := CheckTransfer(parse(t, c.sent))
+		if c.want == "" && err != nil || c.want != "" && places(err) != c.want {
+			t.Errorf("%s: got %v, want faults at %q", c.sent, err, c.want)
 		}
 	}
 }
@@ -58,36 +64,39 @@ func TestCheckTransfer(t *testing.T) {
 // TestWebAddresses has a row for each address: whether the url of a document may
 // be it, and whether that of an organisation may.
 func TestWebAddresses(t *testing.T) {
-	for address, want := range map[string]struct{ document, other bool }{
-		"https://docs.example/get/1?x=y":     {true, true},
-		"http://localhost:8081/get/1":        {true, true},
-		"http://127.0.0.1/":                  {true, true},
-		"http://minio:9000/get/1":            {true, false},
-		"http://doc_service/get/1":           {true, false},
-		"HTTPS://Docs-1/":                    {true, false},
-		"http://[::1]:8081/get/1":            {true, false},
-		"http://їжак/":                       {true, false},
-		"http://1/":                          {false, false},
-		"http:///get/1":                      {false, false},
-		"http://-/":                          {false, false},
-		"http://999.999.999.999/":            {false, false},
-		"ftp://docs/":                        {false, false},
-		"docs/get/1":                         {false, false},
-		"javascript:alert(1)":                {false, false},
-		"http://docs/a b":                    {false, false},
-		"http://broker:secret@docs/":         {false, false},
-		"http://" + strings.Repeat("a", 200): {false, false},
+	for _, want := range []struct {
+		address         string
+		document, other bool
+	}{
+		{"https://docs.example/get/1?x=y", true, true},
+		{"http://localhost:8081/get/1", true, true},
+		{"http://127.0.0.1/", true, true},
+		{"http://minio:9000/get/1", true, false},
+		{"http://doc_service/get/1", true, false},
+		{"HTTPS://Docs-1/", true, false},
+		{"http://[::1]:8081/get/1", true, false},
+		{"http://їжак/", true, false},
+		{"http://1/", false, false},
+		{"http:///get/1", false, false},
+		{"http://-/", false, false},
+		{"http://999.999.999.999/", false, false},
+		{"ftp://docs/", false, false},
+		{"docs/get/1", false, false},
+		{"javascript:alert(1)", false, false},
+		{"http://docs/a b", false, false},
+		{"http://broker:secret@docs/", false, false},
+		{"http://" + strings.Repeat("a", 200), false, false},
 	} {
-		d := strings.Replace(validDocument, "https://docs.example/a?b=c", address, 1)
+		d := strings.Replace(validDocument, "https://docs.example/a?b=c", want.address, 1)
 		_, _, err := ask(t, in(t, Pending), Owner, "documents", Add, d)
 		if (err == nil) != want.document || err != nil && places(err) != "url" {
-			t.Errorf("%s in a document: got %v, want it to pass: %v", address, err, want.document)
+			t.Errorf("%s in a document: got %v, want it to pass: %v", want.address, err, want.document)
 		}
 		_, _, err = rules.Change(valid(t, `{}`), Change{
-			Fields: parse(t, `{"assetCustodian":{"identifier":{"uri":"`+address+`"}}}`), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
+			Fields: parse(t, `{"assetCustodian":{"identifier":{"uri":"`+want.address+`"}}}`), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
 		})
 		if (err == nil) != want.other {
-			t.Errorf("%s elsewhere: got %v, want it to pass: %v", address, err, want.other)
+			t.Errorf("%s elsewhere: got %v, want it to pass: %v", want.address, err, want.other)
 		}
 	}
 }

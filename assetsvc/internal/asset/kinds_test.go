@@ -12,30 +12,33 @@ import (
 )
 
 func TestFaults(t *testing.T) {
-	for name, c := range map[string]struct{ patch, place, says string }{
-		"a number of no whole":          {`{"title":1.5}`, "title", "Couldn't interpret '1.5' as string."},
-		"an empty title":                {`{"title":""}`, "title", "This field is required."},
-		"null for what is required":     {`{"description":null}`, "description", "This field is required."},
-		"an object for a list":          {`{"items":{}}`, "items", "list"},
-		"a text for an object":          {`{"assetCustodian":"x"}`, "assetCustodian", "Please use a mapping for this field or Organization instance instead of string."},
-		"an unknown field":              {`{"colour":1}`, "colour", "Rogue field"},
-		"an unknown field below":        {`{"items":[{"unit":{"colour":1}}]}`, "items.0.unit.colour", "Rogue field"},
-		"an unknown choice":             {`{"items":[{"registrationDetails":{"status":"x"}}]}`, "items.0.registrationDetails.status", "Value must be one of ['unknown', 'registering', 'complete']."},
-		"an unknown register":           {`{"assetCustodian":{"identifier":{"scheme":"X"}}}`, "assetCustodian.identifier.scheme", "Value must be one of"},
-		"a bad web address":             {`{"assetCustodian":{"identifier":{"uri":"ftp://x.ua"}}}`, "assetCustodian.identifier.uri", "Not a well formed URL."},
-		"a bad mail address":            {`{"assetCustodian":{"contactPoint":{"email":"x"}}}`, "assetCustodian.contactPoint.email", "Not a well formed email address."},
-		"neither phone nor mail":        {`{"assetCustodian":{"contactPoint":{"telephone":null}}}`, "assetCustodian.contactPoint.email", "telephone or email should be present"},
-		"a time that is none":           {`{"rectificationPeriod":{"startDate":"x"}}`, "rectificationPeriod.startDate", "Could not parse x. Should be ISO8601."},
-		"a time too late":               {`{"rectificationPeriod":{"startDate":"9999-12-31T23:59:59-01:00"}}`, "rectificationPeriod.startDate", "date value out of range"},
-		"a quantity that is none":       {`{"items":[{"quantity":"x"}]}`, "items.0.quantity", "Number 'x' failed to convert to a decimal."},
-		"a code too coarse":             {`{"items":[{"classification":{"id":"06100000-3"}}]}`, "items.0.classification.id", "At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely"},
-		"registration before its end":   {`{"items":[{"registrationDetails":{"registrationID":"x"}}]}`, "items.0.registrationDetails.registrationID", "You can fill registrationID only when status is complete"},
-		"schema properties":             {`{"items":[{"schema_properties":{"a":1}}]}`, "items.0.schema_properties", "Opportunity to use schema_properties is disabled"},
-		"two related processes":         {`{"relatedProcesses":[{"relatedProcessID":"` + strings.Repeat("a", 32) + `"},{"relatedProcessID":"` + strings.Repeat("b", 32) + `"}]}`, "relatedProcesses", "Please provide no more than 1 item."},
-		"a reference too short":         {`{"relatedProcesses":[{"relatedProcessID":"a"}]}`, "relatedProcesses.0.relatedProcessID", "Hash value is wrong length."},
-		"a bad type of what is ignored": {`{"documents":"x"}`, "documents.0", "mapping"},
+	for _, c := range []struct {
+		name               string
+		patch, place, says string
+	}{
+		{"a number of no whole", `{"title":1.5}`, "title", "Couldn't interpret '1.5' as string."},
+		{"an empty title", `{"title":""}`, "title", "This field is required."},
+		{"null for what is required", `{"description":null}`, "description", "This field is required."},
+		{"an object for a list", `{"items":{}}`, "items", "list"},
+		{"a text for an object", `{"assetCustodian":"x"}`, "assetCustodian", "Please use a mapping for this field or Organization instance instead of string."},
+		{"an unknown field", `{"colour":1}`, "colour", "Rogue field"},
+		{"an unknown field below", `{"items":[{"unit":{"colour":1}}]}`, "items.0.unit.colour", "Rogue field"},
+		{"an unknown choice", `{"items":[{"registrationDetails":{"status":"x"}}]}`, "items.0.registrationDetails.status", "Value must be one of ['unknown', 'registering', 'complete']."},
+		{"an unknown register", `{"assetCustodian":{"identifier":{"scheme":"X"}}}`, "assetCustodian.identifier.scheme", "Value must be one of"},
+		{"a bad web address", `{"assetCustodian":{"identifier":{"uri":"ftp://x.ua"}}}`, "assetCustodian.identifier.uri", "Not a well formed URL."},
+		{"a bad mail address", `{"assetCustodian":{"contactPoint":{"email":"x"}}}`, "assetCustodian.contactPoint.email", "Not a well formed email address."},
+		{"neither phone nor mail", `{"assetCustodian":{"contactPoint":{"telephone":null}}}`, "assetCustodian.contactPoint.email", "telephone or email should be present"},
+		{"a time that is none", `{"rectificationPeriod":{"startDate":"x"}}`, "rectificationPeriod.startDate", "Could not parse x. Should be ISO8601."},
+		{"a time too late", `{"rectificationPeriod":{"startDate":"9999-12-31T23:59:59-01:00"}}`, "rectificationPeriod.startDate", "date value out of range"},
+		{"a quantity that is none", `{"items":[{"quantity":"x"}]}`, "items.0.quantity", "Number 'x' failed to convert to a decimal."},
+		{"a code too coarse", `{"items":[{"classification":{"id":"06100000-3"}}]}`, "items.0.classification.id", "At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely"},
+		{"registration before its end", `{"items":[{"registrationDetails":{"registrationID":"x"}}]}`, "items.0.registrationDetails.registrationID", "You can fill registrationID only when status is complete"},
+		{"schema properties", `{"items":[{"schema_properties":{"a":1}}]}`, "items.0.schema_properties", "Opportunity to use schema_properties is disabled"},
+		{"two related processes", `{"relatedProcesses":[{"relatedProcessID":"` + strings.Repeat("a", 32) + `"},{"relatedProcessID":"` + strings.Repeat("b", 32) + `"}]}`, "relatedProcesses", "Please provide no more than 1 item."},
+		{"a reference too short", `{"relatedProcesses":[{"relatedProcessID":"a"}]}`, "relatedProcesses.0.relatedProcessID", "Hash value is wrong length."},
+		{"a bad type of what is ignored", `{"documents":"x"}`, "documents.0", "mapping"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			_, _, err := rules.Change(valid(t, `{}`), Change{Fields: parse(t, c.patch), Caller: Caller{Role: Owner}, Now: evening, NewID: ids()})
 			if places(err) != c.place || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %s: %s", err, c.place, c.says)
@@ -56,13 +59,16 @@ func TestAFloodOfFaultsIsCutOff(t *testing.T) {
 }
 
 func TestDecimals(t *testing.T) {
-	for written, want := range map[string]string{
-		"5.0001": "5.0001", "0.1": "0.1", "123456789012345678.5": "123456789012345678.5", "1.50": "1.5", "100": "100", "-0": "0", "1e3": "1000", "+7": "7", ".5": "0.5",
-		"2.00005": "2.0001", "2.00004999": "2", "-2.00005": "-2.0001", "0.00004": "0", "0.00005": "0.0001", "1e-400": "0",
-		"9999999999999999999999999999999999": "9999999999999999999999999999999999", "999999999999999999999999999999.99999": "1000000000000000000000000000000",
+	for _, c := range []struct {
+		written string
+		want    string
+	}{
+		{"5.0001", "5.0001"}, {"0.1", "0.1"}, {"123456789012345678.5", "123456789012345678.5"}, {"1.50", "1.5"}, {"100", "100"}, {"-0", "0"}, {"1e3", "1000"}, {"+7", "7"}, {".5", "0.5"},
+		{"2.00005", "2.0001"}, {"2.00004999", "2"}, {"-2.00005", "-2.0001"}, {"0.00004", "0"}, {"0.00005", "0.0001"}, {"1e-400", "0"},
+		{"9999999999999999999999999999999999", "9999999999999999999999999999999999"}, {"999999999999999999999999999999.99999", "1000000000000000000000000000000"},
 	} {
-		if got, ok := parseDecimal(written, quantityPlaces); !ok || string(got) != want {
-			t.Errorf("%s: got %s, %v; want %s", written, got, ok, want)
+		if got, ok := parseDecimal(c.written, quantityPlaces); !ok || string(got) != c.want {
+			t.Errorf("%s: got %s, %v; want %s", c.written, got, ok, c.want)
 		}
 	}
 	for _, written := range []string{"", "x", "1e999999999", "0e999999999", "1e34", "12345678901234567890123456789012345", "NaN", "Infinity", "0x10", "1,5", "1 ", "--1", "1e", "٣", strings.Repeat("0", 1000) + "1"} {
@@ -95,29 +101,35 @@ func FuzzQuantity(f *testing.F) {
 
 func TestTimes(t *testing.T) {
 	kyiv := time.FixedZone("", 2*3600)
-	for text, want := range map[string]string{
-		"2026-11-20":                       "2026-11-20T00:00:00.000000+02:00",
-		"2026-11-20T12:00":                 "2026-11-20T12:00:00.000000+02:00",
-		"2026-11-20 12:00:01":              "2026-11-20T12:00:01.000000+02:00",
-		"2026-11-20T12:00:01.5":            "2026-11-20T12:00:01.500000+02:00",
-		"2026-11-20T12:00:01.1234567Z":     "2026-11-20T12:00:01.123456+00:00",
-		"2026-11-20T12:00:01,5-0330":       "2026-11-20T12:00:01.500000-03:30",
-		"2026-11-20T12:00:01+03":           "2026-11-20T12:00:01.000000+03:00",
-		"2024-02-29T23:59:59.999999+23:59": "2024-02-29T23:59:59.999999+23:59",
+	for _, c := range []struct {
+		text string
+		want string
+	}{
+		{"2026-11-20", "2026-11-20T00:00:00.000000+02:00"},
+		{"2026-11-20T12:00", "2026-11-20T12:00:00.000000+02:00"},
+		{"2026-11-20 12:00:01", "2026-11-20T12:00:01.000000+02:00"},
+		{"2026-11-20T12:00:01.5", "2026-11-20T12:00:01.500000+02:00"},
+		{"2026-11-20T12:00:01.1234567Z", "2026-11-20T12:00:01.123456+00:00"},
+		{"2026-11-20T12:00:01,5-0330", "2026-11-20T12:00:01.500000-03:30"},
+		{"2026-11-20T12:00:01+03", "2026-11-20T12:00:01.000000+03:00"},
+		{"2024-02-29T23:59:59.999999+23:59", "2024-02-29T23:59:59.999999+23:59"},
 	} {
-		got, err := ParseTime(text, kyiv)
-		if err != nil || FormatTime(got, got.Location()) != want {
-			t.Errorf("%s: got %s, %v; want %s", text, FormatTime(got, got.Location()), err, want)
+		got, err := ParseTime(c.text, kyiv)
+		if err != nil || FormatTime(got, got.Location()) != c.want {
+			t.Errorf("%s: got %s, %v; want %s", c.text, FormatTime(got, got.Location()), err, c.want)
 		}
 	}
-	for text, want := range map[string]error{
-		"": ErrTimeForm, "x": ErrTimeForm, "2026": ErrTimeForm, "2026-11": ErrTimeForm, "2026-13-01": ErrTimeForm, "2026-02-30": ErrTimeForm, "2026-11-20T24:00:00": ErrTimeForm,
-		"2026-11-20T12:60": ErrTimeForm, "2026-11-20T12:00:60Z": ErrTimeForm, "2026-11-20T12:00:00+24:00": ErrTimeForm, "2026-11-20T12:00:00.Z": ErrTimeForm, "2026-11-20Z": ErrTimeForm,
-		"2026-11-20T12:00:00Z ": ErrTimeForm, "20261120": ErrTimeForm, "2026-11-20T": ErrTimeForm, "-026-11-20": ErrTimeForm, "٢٠٢٦-11-20": ErrTimeForm,
-		"0000-01-01": ErrTimeRange, "0001-01-01T00:00:00+01:00": ErrTimeRange, "9999-12-31T23:59:59-01:00": ErrTimeRange,
+	for _, c := range []struct {
+		text string
+		want error
+	}{
+		{"", ErrTimeForm}, {"x", ErrTimeForm}, {"2026", ErrTimeForm}, {"2026-11", ErrTimeForm}, {"2026-13-01", ErrTimeForm}, {"2026-02-30", ErrTimeForm}, {"2026-11-20T24:00:00", ErrTimeForm},
+		{"2026-11-20T12:60", ErrTimeForm}, {"2026-11-20T12:00:60Z", ErrTimeForm}, {"2026-11-20T12:00:00+24:00", ErrTimeForm}, {"2026-11-20T12:00:00.Z", ErrTimeForm}, {"2026-11-20Z", ErrTimeForm},
+		{"2026-11-20T12:00:00Z ", ErrTimeForm}, {"20261120", ErrTimeForm}, {"2026-11-20T", ErrTimeForm}, {"-026-11-20", ErrTimeForm}, {"٢٠٢٦-11-20", ErrTimeForm},
+		{"0000-01-01", ErrTimeRange}, {"0001-01-01T00:00:00+01:00", ErrTimeRange}, {"9999-12-31T23:59:59-01:00", ErrTimeRange},
 	} {
-		if got, err := ParseTime(text, time.UTC); !errors.Is(err, want) {
-			t.Errorf("%q: got %v, %v; want %v", text, got, err, want)
+		if got, err := ParseTime(c.text, time.UTC); !errors.Is(err, c.want) {
+			t.Errorf("%q: got %v, %v; want %v", c.text, got, err, c.want)
 		}
 	}
 }
@@ -160,14 +172,20 @@ func TestCodeListsAreWhole(t *testing.T) {
 	if !cavPSCodes.has("06111000-3") {
 		t.Error("a code is missing")
 	}
-	for name, file := range map[string]string{"no source": "a\n", "a blank": "# x\na \n", "out of order": "# x\nb\na\n", "twice": "# x\na\na\n", "an empty line": "# x\na\n\nb\n"} {
-		if _, err := parseCodes(file); err == nil {
-			t.Errorf("%s: the list passes", name)
+	for _, c := range []struct {
+		name string
+		file string
+	}{{"no source", "a\n"}, {"a blank", "# x\na \n"}, {"out of order", "# x\nb\na\n"}, {"twice", "# x\na\na\n"}, {"an empty line", "# x\na\n\nb\n"}} {
+		if _, err := parseCodes(c.file); err == nil {
+			t.Errorf("%s: the list passes", c.name)
 		}
 	}
-	for name, file := range map[string]string{"no source": "a b\n", "no form": "# x\na\n", "a faulty form": "# x\na (\n"} {
-		if _, err := parseSchemes(file); err == nil {
-			t.Errorf("%s: the list of schemes passes", name)
+	for _, c := range []struct {
+		name string
+		file string
+	}{{"no source", "a b\n"}, {"no form", "# x\na\n"}, {"a faulty form", "# x\na (\n"}} {
+		if _, err := parseSchemes(c.file); err == nil {
+			t.Errorf("%s: the list of schemes passes", c.name)
 		}
 	}
 }

@@ -10,19 +10,22 @@ import (
 
 func TestMerge(t *testing.T) {
 	two := `{"items":[{},{"description":"Друге","classification":{"id":"06111000-3","description":"Земля"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"У"},"registrationDetails":{}}]}`
-	for name, c := range map[string]struct{ patch, path, want string }{
-		"a scalar replaces":                 {`{"title":"нова"}`, "title", `"нова"`},
-		"an object merges":                  {`{"assetCustodian":{"name":"x"}}`, "assetCustodian.contactPoint.telephone", `"0440000000"`},
-		"null clears an optional field":     {`{"assetCustodian":{"contactPoint":{"email":"a@b.ua"}},"title_en":null}`, "title_en", `null`},
-		"null clears below":                 {`{"items":[{"unit":{"name":null}}]}`, "items.0.unit.name", `null`},
-		"a list merges by index":            {`{"items":[{},{"quantity":2}]}`, "items.1.description", `"Друге"`},
-		"an element that is left out stays": {`{"items":[{},{"quantity":2}]}`, "items.0.quantity", `5.0001`},
-		"a shorter list truncates":          {`{"items":[{}]}`, "items.1", `null`},
-		"an empty list clears":              {`{"items":[{"additionalClassifications":[]},{}]}`, "items.0.additionalClassifications", `null`},
-		"a scalar counts as a list of one":  {`{"items":[{},{}],"relatedProcesses":null}`, "relatedProcesses", `null`},
-		"an id that was sent replaces":      {`{"items":[{"id":"` + strings.Repeat("d", 32) + `"},{}]}`, "items.0.id", `"` + strings.Repeat("d", 32) + `"`},
+	for _, c := range []struct {
+		name              string
+		patch, path, want string
+	}{
+		{"a scalar replaces", `{"title":"нова"}`, "title", `"нова"`},
+		{"an object merges", `{"assetCustodian":{"name":"x"}}`, "assetCustodian.contactPoint.telephone", `"0440000000"`},
+		{"null clears an optional field", `{"assetCustodian":{"contactPoint":{"email":"a@b.ua"}},"title_en":null}`, "title_en", `null`},
+		{"null clears below", `{"items":[{"unit":{"name":null}}]}`, "items.0.unit.name", `null`},
+		{"a list merges by index", `{"items":[{},{"quantity":2}]}`, "items.1.description", `"Друге"`},
+		{"an element that is left out stays", `{"items":[{},{"quantity":2}]}`, "items.0.quantity", `5.0001`},
+		{"a shorter list truncates", `{"items":[{}]}`, "items.1", `null`},
+		{"an empty list clears", `{"items":[{"additionalClassifications":[]},{}]}`, "items.0.additionalClassifications", `null`},
+		{"a scalar counts as a list of one", `{"items":[{},{}],"relatedProcesses":null}`, "relatedProcesses", `null`},
+		{"an id that was sent replaces", `{"items":[{"id":"` + strings.Repeat("d", 32) + `"},{}]}`, "items.0.id", `"` + strings.Repeat("d", 32) + `"`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			a := change(t, valid(t, two), Owner, c.patch)
 			var got record.Value = a.fields
 			for step := range strings.SplitSeq(c.path, ".") {

@@ -43,29 +43,32 @@ func put(value record.Value, path string, by record.Value) record.Value {
 // whole description.
 func TestRefusalsNameTheNearest(t *testing.T) {
 	const scheme, code = "assetCustodian.identifier.scheme", "items.0.classification.id"
-	for name, c := range map[string]struct{ path, sent, want string }{
-		"a scheme with a typing error":   {scheme, `"UA-EDRPOU"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
-		"a scheme in another case":       {scheme, `"ua_edr"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
-		"a code with another last digit": {code, `"04121000-9"`, "Value must be one of 85 values: the nearest is '04121000-2'."},
-		"a code without the last digit":  {code, `"06111000"`, "Value must be one of 85 values: the nearest is '06111000-3'."},
-		"a code too coarse": {code, `"06100000-3"`,
+	for _, c := range []struct {
+		name             string
+		path, sent, want string
+	}{
+		{"a scheme with a typing error", scheme, `"UA-EDRPOU"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
+		{"a scheme in another case", scheme, `"ua_edr"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
+		{"a code with another last digit", code, `"04121000-9"`, "Value must be one of 85 values: the nearest is '04121000-2'."},
+		{"a code without the last digit", code, `"06111000"`, "Value must be one of 85 values: the nearest is '06111000-3'."},
+		{"a code too coarse", code, `"06100000-3"`,
 			"At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely: the nearest is '06110000-6'"},
-		"a list that is short is told": {"items.0.classification.scheme", `"CAVPS"`, "Value must be one of ['CAV-PS', 'CPV']."},
-		"a code of another form": {"items.0.additionalClassifications.0", `{"scheme":"dk018","id":"x","description":"x"}`,
+		{"a list that is short is told", "items.0.classification.scheme", `"CAVPS"`, "Value must be one of ['CAV-PS', 'CPV']."},
+		{"a code of another form", "items.0.additionalClassifications.0", `{"scheme":"dk018","id":"x","description":"x"}`,
 			`String value did not match validation regex. An id of dk018 has the form ^[0-9]{1,4}(\.[0-9]{1,2})?$.`},
-		"a field in another case":      {"Title", `"x"`, "Rogue field: the nearest is 'title'"},
-		"a field in another style":     {"asset_custodian", `{}`, "Rogue field: the nearest is 'assetCustodian'"},
-		"a field below":                {"items.0.unit.cod", `"x"`, "Rogue field: the nearest is 'code'"},
-		"a field far from all":         {"items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`, "Rogue field: the nearest is 'code'"},
-		"a token is not asked for":     {"ownerToken", `"x"`, "Rogue field: the nearest is 'owner'"},
-		"a field of another version":   {"rectificationPeriod", `{}`, "Rogue field: this version of the API does not have it"},
-		"a field of sandboxes":         {"sandboxParameters", `"x"`, "Rogue field: only a sandbox has it"},
-		"what is hidden is no nearest": {"sandboxParameter", `"x"`, "Rogue field: the nearest is 'documents'"},
-		"a type that is unknown":       {"assetType", `"castle"`, "Not implemented: the types are 'bounce', 'domain'"},
-		"a type that is missing":       {"assetType", `null`, "This field is required."},
-		"a type that is empty":         {"assetType", `""`, "This field is required."},
+		{"a field in another case", "Title", `"x"`, "Rogue field: the nearest is 'title'"},
+		{"a field in another style", "asset_custodian", `{}`, "Rogue field: the nearest is 'assetCustodian'"},
+		{"a field below", "items.0.unit.cod", `"x"`, "Rogue field: the nearest is 'code'"},
+		{"a field far from all", "items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`, "Rogue field: the nearest is 'code'"},
+		{"a token is not asked for", "ownerToken", `"x"`, "Rogue field: the nearest is 'owner'"},
+		{"a field of another version", "rectificationPeriod", `{}`, "Rogue field: this version of the API does not have it"},
+		{"a field of sandboxes", "sandboxParameters", `"x"`, "Rogue field: only a sandbox has it"},
+		{"what is hidden is no nearest", "sandboxParameter", `"x"`, "Rogue field: the nearest is 'documents'"},
+		{"a type that is unknown", "assetType", `"castle"`, "Not implemented: the types are 'bounce', 'domain'"},
+		{"a type that is missing", "assetType", `null`, "This field is required."},
+		{"a type that is empty", "assetType", `""`, "This field is required."},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			sent := put(parse(t, validText), c.path, parse(t, `{"x":`+c.sent+`}`).Get("x")).(record.Object)
 			o := origin()
 			o.Version = "2.4"

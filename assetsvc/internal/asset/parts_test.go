@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// night is when the parts of these tests change.
+// night is the time at which parts change in these tests.
 var night = evening.Add(2 * time.Hour)
 
 const (
@@ -22,7 +22,7 @@ const (
 	validProcess  = `{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}`
 )
 
-// validPart is a part of each kind as a client may send it.
+// validPart has a valid part of each kind, as a client sends it.
 var validPart = map[string]string{"items": validItem, "decisions": validDecision, "documents": validDocument, "related_processes": validProcess}
 
 func part(t testing.TB, path string) Part {
@@ -36,7 +36,7 @@ func part(t testing.TB, path string) Part {
 	return Part{}
 }
 
-// ask makes a change of a part; its id is that of the first one there is.
+// ask changes the first part of a kind, or adds one.
 func ask(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object, error) {
 	t.Helper()
 	c := PartChange{Part: part(t, path), Verb: verb, Caller: Caller{Role: by}, Now: night, NewID: ids()}
@@ -59,7 +59,7 @@ func first(t testing.TB, a Asset, path string) string {
 	return idOf(list[0])
 }
 
-// done is ask for what is allowed.
+// done is ask, and fails the test if the change is refused.
 func done(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object) {
 	t.Helper()
 	next, changed, err := ask(t, a, by, path, verb, sent)
@@ -69,43 +69,44 @@ func done(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (
 	return next, changed
 }
 
-// lotless is an asset in a state without a related process.
+// lotless returns an asset in a state, without a related process.
 func lotless(t testing.TB, s Status) Asset {
 	t.Helper()
 	return Asset{in(t, s).fields.Without("relatedProcesses")}
 }
 
-// TestWhoChangesParts has a row for each kind of part, state, role and verb
-// (contract, section 3).
+// TestWhoChangesParts tries every kind of part, state, role and verb
+// (docs/contract.md, "Parts").
 func TestWhoChangesParts(t *testing.T) {
-	for path, allowed := range map[string]struct {
+	for _, allowed := range []struct {
+		path    string
 		by      Role
 		in      []Status
 		refusal string
 		verbs   []Verb
 		merge   string
 	}{
-		"items":             {Owner, []Status{Draft, Pending}, "Can't update or create item in current (%s) asset status", []Verb{Add, Merge}, `{"description":"x"}`},
-		"decisions":         {Owner, []Status{Draft, Pending}, "Can't update decisions in current (%s) asset status", []Verb{Add, Merge}, `{"decisionID":"x"}`},
-		"documents":         {Owner, []Status{Pending}, "Can't update document in current (%s) asset status", []Verb{Add, Merge, Replace}, `{"title":"x"}`},
-		"related_processes": {Concierge, []Status{Draft, Pending, Verification, Active, Complete, Deleted}, "", []Verb{Add, Merge, Remove}, `{"identifier":"x"}`},
+		{"items", Owner, []Status{Draft, Pending}, "Can't update or create item in current (%s) asset status", []Verb{Add, Merge}, `{"description":"x"}`},
+		{"decisions", Owner, []Status{Draft, Pending}, "Can't update decisions in current (%s) asset status", []Verb{Add, Merge}, `{"decisionID":"x"}`},
+		{"documents", Owner, []Status{Pending}, "Can't update document in current (%s) asset status", []Verb{Add, Merge, Replace}, `{"title":"x"}`},
+		{"related_processes", Concierge, []Status{Draft, Pending, Verification, Active, Complete, Deleted}, "", []Verb{Add, Merge, Remove}, `{"identifier":"x"}`},
 	} {
-		if got := fmt.Sprint(part(t, path).Verbs); got != fmt.Sprint(allowed.verbs) {
-			t.Errorf("%s: verbs are %s", path, got)
+		if got := fmt.Sprint(part(t, allowed.path).Verbs); got != fmt.Sprint(allowed.verbs) {
+			t.Errorf("%s: verbs are %s", allowed.path, got)
 		}
 		for _, status := range Statuses {
 			for _, by := range allRoles {
 				for _, verb := range allowed.verbs {
-					t.Run(fmt.Sprintf("%s, %s in %s: verb %d", path, by, status, verb), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%s, %s in %s: verb %d", allowed.path, by, status, verb), func(t *testing.T) {
 						a := in(t, status)
-						sent := validPart[path]
+						sent := validPart[allowed.path]
 						switch {
 						case verb == Merge:
 							sent = allowed.merge
-						case path == "related_processes" && verb == Add:
+						case allowed.path == "related_processes" && verb == Add:
 							a = lotless(t, status)
 						}
-						next, _, err := ask(t, a, by, path, verb, sent)
+						next, _, err := ask(t, a, by, allowed.path, verb, sent)
 						if by != allowed.by {
 							if fault.KindOf(err) != fault.Forbidden || places(err) != "permission" || !next.Equal(a) {
 								t.Errorf("got %v, want it refused", err)
@@ -135,46 +136,47 @@ func TestWhoChangesParts(t *testing.T) {
 }
 
 func TestPartFaults(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name        string
 		path        string
 		verb        Verb
 		sent        string
 		place, says string
 	}{
-		"an item of nothing":                      {"items", Add, `{}`, "description classification unit quantity address registrationDetails", "This field is required."},
-		"an item without a unit's code":           {"items", Add, strings.Replace(validItem, `"code":"MTK"`, `"name":"x"`, 1), "unit.code", "This field is required."},
-		"an item of an unknown scheme":            {"items", Merge, `{"classification":{"scheme":"X"}}`, "classification.scheme", "Value must be one of ['CAV-PS', 'CPV']."},
-		"an item too coarse":                      {"items", Merge, `{"classification":{"id":"06100000-3"}}`, "classification.id", "should be specified more precisely"},
-		"an item too coarse in CPV":               {"items", Merge, `{"classification":{"scheme":"CPV","id":"03100000-2"}}`, "classification.id", "At least CPV classification class"},
-		"an item with another form of code":       {"items", Merge, `{"classification":{"scheme":"CPV","id":"x"}}`, "classification.id", noMatch},
-		"an additional code of another form":      {"items", Merge, `{"additionalClassifications":[{"scheme":"dk018","id":"x"}]}`, "additionalClassifications.0.id", noMatch},
-		"an item registered too early":            {"items", Merge, `{"registrationDetails":{"registrationID":"x","registrationDate":"2026-01-01"}}`, "registrationDetails.registrationID registrationDetails.registrationDate", "only when status is complete"},
-		"an item with an unknown field":           {"items", Merge, `{"colour":1,"unit":{"colour":1}}`, "unit.colour colour", rogue},
-		"an item losing what is required":         {"items", Merge, `{"unit":null,"quantity":"x"}`, "unit quantity", "This field is required."},
-		"a decision of nothing":                   {"decisions", Add, `{}`, "decisionDate decisionID", "This field is required."},
-		"a decision of an empty number":           {"decisions", Merge, `{"decisionID":""}`, "decisionID", "This field is required."},
-		"a decision of no date":                   {"decisions", Merge, `{"decisionDate":"x"}`, "decisionDate", "Should be ISO8601."},
-		"a document of nothing":                   {"documents", Add, `{}`, "documentType title", "This field is required."},
-		"a document without a url":                {"documents", Add, `{"documentType":"notice","title":"x"}`, "url", "This field is required."},
-		"a document of an empty url":              {"documents", Add, `{"documentType":"notice","title":"x","url":""}`, "url", "This field is required."},
-		"a document of a bad url":                 {"documents", Add, `{"documentType":"notice","title":"x","url":"ftp://x.ua"}`, "url", "Not a well formed URL."},
-		"a document of an unknown type":           {"documents", Merge, `{"documentType":"virtualDataRoom"}`, "documentType", "Value must be one of"},
-		"a document of an unknown thing":          {"documents", Merge, `{"documentOf":"lot"}`, "documentOf", "Value must be one of ['asset', 'item']."},
-		"a document related to no id":             {"documents", Merge, `{"documentOf":"item","relatedItem":"x"}`, "relatedItem", "Hash value is wrong length."},
-		"a document of no media type":             {"documents", Merge, `{"format":"pdf"}`, "format", noMatch},
-		"a document with an unknown hash":         {"documents", Replace, strings.Replace(validDocument, "{", `{"hash":"crc:00",`, 1), "hash", "Hash type is not supported."},
-		"a document with a hash too short":        {"documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:00",`, 1), "hash", "Hash value is wrong length."},
-		"a document with a hash of no hex":        {"documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:`+strings.Repeat("x", 32)+`",`, 1), "hash", "Hash value is not hexadecimal."},
-		"what is to be seen has no url":           {"documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","url":"https://x.ua","hash":"md5:` + strings.Repeat("0", 32) + `"}`, "url hash accessDetails", "This field is not required."},
-		"the first document of another type":      {"documents", Merge, `{"documentType":"notice"}`, "documentType", "First document should be document with informationDetailsdocumentType"},
-		"a version that is not complete":          {"documents", Replace, `{"title_en":"x"}`, "documentType title", "This field is required."},
-		"a date of the service of the wrong type": {"documents", Merge, `{"dateModified":"x","author":[]}`, "author dateModified", "Couldn't interpret"},
-		"a process of nothing":                    {"related_processes", Merge, `{"relatedProcessID":null}`, "relatedProcessID", "This field is required."},
-		"a process with a short id":               {"related_processes", Merge, `{"relatedProcessID":"x"}`, "relatedProcessID", "Hash value is wrong length."},
-		"a process of an unknown type":            {"related_processes", Merge, `{"type":"x"}`, "type", "Value must be one of ['asset', 'auction', 'lot']."},
-		"a second process":                        {"related_processes", Add, validProcess, "relatedProcesses", "Please provide no more than 1 item."},
+		{"an item of nothing", "items", Add, `{}`, "description classification unit quantity address registrationDetails", "This field is required."},
+		{"an item without a unit's code", "items", Add, strings.Replace(validItem, `"code":"MTK"`, `"name":"x"`, 1), "unit.code", "This field is required."},
+		{"an item of an unknown scheme", "items", Merge, `{"classification":{"scheme":"X"}}`, "classification.scheme", "Value must be one of ['CAV-PS', 'CPV']."},
+		{"an item too coarse", "items", Merge, `{"classification":{"id":"06100000-3"}}`, "classification.id", "should be specified more precisely"},
+		{"an item too coarse in CPV", "items", Merge, `{"classification":{"scheme":"CPV","id":"03100000-2"}}`, "classification.id", "At least CPV classification class"},
+		{"an item with another form of code", "items", Merge, `{"classification":{"scheme":"CPV","id":"x"}}`, "classification.id", noMatch},
+		{"an additional code of another form", "items", Merge, `{"additionalClassifications":[{"scheme":"dk018","id":"x"}]}`, "additionalClassifications.0.id", noMatch},
+		{"an item registered too early", "items", Merge, `{"registrationDetails":{"registrationID":"x","registrationDate":"2026-01-01"}}`, "registrationDetails.registrationID registrationDetails.registrationDate", "only when status is complete"},
+		{"an item with an unknown field", "items", Merge, `{"colour":1,"unit":{"colour":1}}`, "unit.colour colour", rogue},
+		{"an item losing what is required", "items", Merge, `{"unit":null,"quantity":"x"}`, "unit quantity", "This field is required."},
+		{"a decision of nothing", "decisions", Add, `{}`, "decisionDate decisionID", "This field is required."},
+		{"a decision of an empty number", "decisions", Merge, `{"decisionID":""}`, "decisionID", "This field is required."},
+		{"a decision of no date", "decisions", Merge, `{"decisionDate":"x"}`, "decisionDate", "Should be ISO8601."},
+		{"a document of nothing", "documents", Add, `{}`, "documentType title", "This field is required."},
+		{"a document without a url", "documents", Add, `{"documentType":"notice","title":"x"}`, "url", "This field is required."},
+		{"a document of an empty url", "documents", Add, `{"documentType":"notice","title":"x","url":""}`, "url", "This field is required."},
+		{"a document of a bad url", "documents", Add, `{"documentType":"notice","title":"x","url":"ftp://x.ua"}`, "url", "Not a well formed URL."},
+		{"a document of an unknown type", "documents", Merge, `{"documentType":"virtualDataRoom"}`, "documentType", "Value must be one of"},
+		{"a document of an unknown thing", "documents", Merge, `{"documentOf":"lot"}`, "documentOf", "Value must be one of ['asset', 'item']."},
+		{"a document related to no id", "documents", Merge, `{"documentOf":"item","relatedItem":"x"}`, "relatedItem", "Hash value is wrong length."},
+		{"a document of no media type", "documents", Merge, `{"format":"pdf"}`, "format", noMatch},
+		{"a document with an unknown hash", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"crc:00",`, 1), "hash", "Hash type is not supported."},
+		{"a document with a hash too short", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:00",`, 1), "hash", "Hash value is wrong length."},
+		{"a document with a hash of no hex", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:`+strings.Repeat("x", 32)+`",`, 1), "hash", "Hash value is not hexadecimal."},
+		{"what is to be seen has no url", "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","url":"https://x.ua","hash":"md5:` + strings.Repeat("0", 32) + `"}`, "url hash accessDetails", "This field is not required."},
+		{"the first document of another type", "documents", Merge, `{"documentType":"notice"}`, "documentType", "First document should be document with informationDetailsdocumentType"},
+		{"a version that is not complete", "documents", Replace, `{"title_en":"x"}`, "documentType title", "This field is required."},
+		{"a date of the service of the wrong type", "documents", Merge, `{"dateModified":"x","author":[]}`, "author dateModified", "Couldn't interpret"},
+		{"a process of nothing", "related_processes", Merge, `{"relatedProcessID":null}`, "relatedProcessID", "This field is required."},
+		{"a process with a short id", "related_processes", Merge, `{"relatedProcessID":"x"}`, "relatedProcessID", "Hash value is wrong length."},
+		{"a process of an unknown type", "related_processes", Merge, `{"type":"x"}`, "type", "Value must be one of ['asset', 'auction', 'lot']."},
+		{"a second process", "related_processes", Add, validProcess, "relatedProcesses", "Please provide no more than 1 item."},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			a := in(t, Pending)
 			next, _, err := ask(t, a, part(t, c.path).writer, c.path, c.verb, c.sent)
 			if fault.KindOf(err) != fault.Invalid || places(err) != c.place || !strings.Contains(err.Error(), c.says) || !next.Equal(a) {
@@ -186,20 +188,21 @@ func TestPartFaults(t *testing.T) {
 
 func TestOrderOfPartRefusals(t *testing.T) {
 	complete := in(t, Complete)
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name  string
 		a     Asset
 		by    Role
 		id    string
 		sent  string
 		place string
 	}{
-		"no such part comes first":           {complete, Other, "x", `{"colour":1}`, "item_id"},
-		"permission comes before the fields": {complete, Other, first(t, complete, "items"), `{"colour":1}`, "permission"},
-		"the fields come before the state":   {complete, Owner, first(t, complete, "items"), `{"colour":1}`, "colour"},
-		"the state comes last":               {complete, Owner, first(t, complete, "items"), `{"description":"x"}`, "data"},
-		"also when nothing would change":     {complete, Owner, first(t, complete, "items"), `{}`, "data"},
+		{"no such part comes first", complete, Other, "x", `{"colour":1}`, "item_id"},
+		{"permission comes before the fields", complete, Other, first(t, complete, "items"), `{"colour":1}`, "permission"},
+		{"the fields come before the state", complete, Owner, first(t, complete, "items"), `{"colour":1}`, "colour"},
+		{"the state comes last", complete, Owner, first(t, complete, "items"), `{"description":"x"}`, "data"},
+		{"also when nothing would change", complete, Owner, first(t, complete, "items"), `{}`, "data"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			_, _, err := rules.ChangePart(c.a, PartChange{Part: part(t, "items"), ID: c.id, Verb: Merge, Fields: parse(t, c.sent), Caller: Caller{Role: c.by}, Now: night, NewID: ids()})
 			if places(err) != c.place {
 				t.Errorf("got %v, want %s", err, c.place)
@@ -211,11 +214,14 @@ func TestOrderOfPartRefusals(t *testing.T) {
 func TestItems(t *testing.T) {
 	chosen := strings.Repeat("e", 32)
 	a := in(t, Pending)
-	for name, c := range map[string]struct{ id, want string }{
-		"an id of the client is kept": {chosen, chosen},
-		"a placeholder is replaced":   {"0", ""},
+	for _, c := range []struct {
+		name     string
+		id, want string
+	}{
+		{"an id of the client is kept", chosen, chosen},
+		{"a placeholder is replaced", "0", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			next, item := done(t, a, Owner, "items", Add, strings.Replace(validItem, "{", `{"id":"`+c.id+`",`, 1))
 			if got := item.Text("id"); !idForm.MatchString(got) || c.want != "" && got != c.want {
 				t.Errorf("the id is %s", got)
@@ -239,23 +245,24 @@ func TestItems(t *testing.T) {
 }
 
 func TestNothingDiffers(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		path string
 		verb Verb
 		sent string
 	}{
-		"nothing sent":                    {"items", Merge, `{}`},
-		"the same sent":                   {"items", Merge, `{"unit":{"code":"MTK"},"quantity":"5.00010"}`},
-		"another id":                      {"items", Merge, `{"id":"` + strings.Repeat("e", 32) + `"}`},
-		"null where there is nothing":     {"items", Merge, `{"location":null}`},
-		"what a decision drops":           {"decisions", Merge, `{"decisionOf":"lot","relatedItem":"x"}`},
-		"what the service gives":          {"documents", Merge, `{"id":"x","author":"me","datePublished":"2020-01-01","dateModified":"2020-01-01"}`},
-		"what is fixed":                   {"documents", Merge, `{"url":"https://elsewhere.example/","hash":"x"}`},
-		"nulls for what the service does": {"documents", Merge, `{"id":null,"datePublished":null,"url":null}`},
-		"the same version":                {"documents", Replace, `{"documentType":"informationDetails","title":"Інформація про оприлюднення інформаційного повідомлення","url":"https://prozorro.sale/info/ssp_details"}`},
-		"the id of a process":             {"related_processes", Merge, `{"id":"x"}`},
+		{"nothing sent", "items", Merge, `{}`},
+		{"the same sent", "items", Merge, `{"unit":{"code":"MTK"},"quantity":"5.00010"}`},
+		{"another id", "items", Merge, `{"id":"` + strings.Repeat("e", 32) + `"}`},
+		{"null where there is nothing", "items", Merge, `{"location":null}`},
+		{"what a decision drops", "decisions", Merge, `{"decisionOf":"lot","relatedItem":"x"}`},
+		{"what the service gives", "documents", Merge, `{"id":"x","author":"me","datePublished":"2020-01-01","dateModified":"2020-01-01"}`},
+		{"what is fixed", "documents", Merge, `{"url":"https://elsewhere.example/","hash":"x"}`},
+		{"nulls for what the service does", "documents", Merge, `{"id":null,"datePublished":null,"url":null}`},
+		{"the same version", "documents", Replace, `{"documentType":"informationDetails","title":"Інформація про оприлюднення інформаційного повідомлення","url":"https://prozorro.sale/info/ssp_details"}`},
+		{"the id of a process", "related_processes", Merge, `{"id":"x"}`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			a := in(t, Pending)
 			next, got, err := ask(t, a, part(t, c.path).writer, c.path, c.verb, c.sent)
 			if err != nil || !next.Equal(a) || idOf(got) != first(t, a, c.path) {
@@ -304,9 +311,12 @@ func TestDocuments(t *testing.T) {
 	if previous := read.List("previousVersions"); err != nil || len(previous) != 1 || !record.Equal(previous[0], added) || !record.Equal(read.Without("previousVersions"), merged) {
 		t.Errorf("read %v, %v", read, err)
 	}
-	for key, want := range map[string]string{"b=c": "https://docs.example/a?b=c", "docs": "https://docs.example/2", "none": ""} {
-		if got, err := a.Download(documents, id, key); got != want || (want == "") != (places(err) == "download") {
-			t.Errorf("download %s: %q, %v", key, got, err)
+	for _, c := range []struct {
+		key  string
+		want string
+	}{{"b=c", "https://docs.example/a?b=c"}, {"docs", "https://docs.example/2"}, {"none", ""}} {
+		if got, err := a.Download(documents, id, c.key); got != c.want || (c.want == "") != (places(err) == "download") {
+			t.Errorf("download %s: %q, %v", c.key, got, err)
 		}
 	}
 	seen, _ := done(t, a, Owner, "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","accessDetails":"щодня"}`)
@@ -348,12 +358,13 @@ func TestRelatedProcesses(t *testing.T) {
 		t.Errorf("removed: %v", without.fields)
 	}
 	active := change(t, a, Concierge, `{"status":"active"}`)
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		verb Verb
 		sent string
-	}{"removed": {Remove, ""}, "made an auction": {Merge, `{"type":"auction"}`}} {
+	}{{"removed", Remove, ""}, {"made an auction", Merge, `{"type":"auction"}`}} {
 		if _, _, err := ask(t, active, Concierge, "related_processes", c.verb, c.sent); places(err) != "relatedProcesses" || !strings.Contains(err.Error(), "Asset must have related lot to become active.") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 	if _, changed := done(t, active, Concierge, "related_processes", Merge, `{"identifier":"UA-LR-1"}`); changed.Text("identifier") != "UA-LR-1" {

@@ -1,9 +1,10 @@
 package asset
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
@@ -255,8 +256,8 @@ func TestHiddenFieldsOfTheVersions(t *testing.T) {
 		}},
 		{"2.5", nil},
 	} {
-		if got := NewView(c.version).Hidden(); !slices.Equal(got, c.want) {
-			t.Errorf("version %s: got %v, want %v", c.version, got, c.want)
+		if diff := cmp.Diff(c.want, NewView(c.version).Hidden()); diff != "" {
+			t.Errorf("version %s: hidden fields (-want +got):\n%s", c.version, diff)
 		}
 	}
 }

@@ -9,22 +9,23 @@ import (
 )
 
 func TestParseBody(t *testing.T) {
-	cases := map[string]struct {
+	cases := []struct {
+		name   string
 		body   string
 		token  string
 		pretty bool
 	}{
-		"data alone":               {body: `{"data":{"a":1}}`},
-		"a token":                  {body: `{"access":{"token":"t"},"data":{"a":1}}`, token: "t"},
-		"access of a creation":     {body: `{"access":{"token":"t","transfer":"u"},"data":{"a":1}}`, token: "t"},
-		"an access block of null":  {body: `{"access":null,"data":{"a":1}}`},
-		"a token of null":          {body: `{"access":{"token":null},"data":{"a":1}}`},
-		"pretty":                   {body: `{"data":{"a":1},"options":{"pretty":true}}`, pretty: true},
-		"white space all around":   {body: " \n{ \"data\" : { \"a\" : 1 } }\r\n\t"},
-		"members of no importance": {body: `{"data":{"a":1},"next":[1,2]}`},
+		{name: "data alone", body: `{"data":{"a":1}}`},
+		{name: "a token", body: `{"access":{"token":"t"},"data":{"a":1}}`, token: "t"},
+		{name: "access of a creation", body: `{"access":{"token":"t","transfer":"u"},"data":{"a":1}}`, token: "t"},
+		{name: "an access block of null", body: `{"access":null,"data":{"a":1}}`},
+		{name: "a token of null", body: `{"access":{"token":null},"data":{"a":1}}`},
+		{name: "pretty", body: `{"data":{"a":1},"options":{"pretty":true}}`, pretty: true},
+		{name: "white space all around", body: " \n{ \"data\" : { \"a\" : 1 } }\r\n\t"},
+		{name: "members of no importance", body: `{"data":{"a":1},"next":[1,2]}`},
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			got, err := parseBody([]byte(c.body))
 			if err != nil {
 				t.Fatal(err)
@@ -37,40 +38,41 @@ func TestParseBody(t *testing.T) {
 }
 
 func TestParseBodyRefuses(t *testing.T) {
-	cases := map[string]struct {
-		body, name, says string
+	cases := []struct {
+		name              string
+		body, place, says string
 	}{
-		"nothing":                {``, "data", "not JSON"},
-		"no JSON":                {`title=x`, "data", "not JSON"},
-		"half a body":            {`{"data":{"a":`, "data", "not JSON"},
-		"a second value":         {`{"data":{}} {}`, "data", "goes on"},
-		"trailing bytes":         {`{"data":{}}x`, "data", "not JSON"},
-		"invalid UTF-8":          {"{\"data\":{\"a\":\"\xff\"}}", "data", "could not decode params"},
-		"a list":                 {`[]`, "data", "Data not available"},
-		"null":                   {`null`, "data", "Data not available"},
-		"no data":                {`{}`, "data", "Data not available"},
-		"data of null":           {`{"data":null}`, "data", "Data not available"},
-		"data in a list":         {`{"data":[{}]}`, "data", "Data not available"},
-		"data in a string":       {`{"data":"{}"}`, "data", "Data not available"},
-		"a name twice":           {`{"data":{"a":1,"a":2}}`, "a", "more than once"},
-		"a name twice, deep":     {`{"data":{"items":[{"b":{"c":1,"c":1}}]}}`, "items.0.b.c", "more than once"},
-		"data twice":             {`{"data":{},"data":{}}`, "data", "more than once"},
-		"a list of tokens":       {`{"access":{"token":["t"]},"data":{}}`, "access.token", "string"},
-		"access in a string":     {`{"access":"t","data":{}}`, "access", "object"},
-		"nesting 20,000 deep":    {`{"data":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, "data", "deeper"},
-		"objects 20,000 deep":    {strings.Repeat(`{"data":`, 20000), "data", "deeper"},
-		"a number like no other": {`{"data":{"a":01}}`, "data", "not JSON"},
+		{"nothing", ``, "data", "not JSON"},
+		{"no JSON", `title=x`, "data", "not JSON"},
+		{"half a body", `{"data":{"a":`, "data", "not JSON"},
+		{"a second value", `{"data":{}} {}`, "data", "goes on"},
+		{"trailing bytes", `{"data":{}}x`, "data", "not JSON"},
+		{"invalid UTF-8", "{\"data\":{\"a\":\"\xff\"}}", "data", "could not decode params"},
+		{"a list", `[]`, "data", "Data not available"},
+		{"null", `null`, "data", "Data not available"},
+		{"no data", `{}`, "data", "Data not available"},
+		{"data of null", `{"data":null}`, "data", "Data not available"},
+		{"data in a list", `{"data":[{}]}`, "data", "Data not available"},
+		{"data in a string", `{"data":"{}"}`, "data", "Data not available"},
+		{"a name twice", `{"data":{"a":1,"a":2}}`, "a", "more than once"},
+		{"a name twice, deep", `{"data":{"items":[{"b":{"c":1,"c":1}}]}}`, "items.0.b.c", "more than once"},
+		{"data twice", `{"data":{},"data":{}}`, "data", "more than once"},
+		{"a list of tokens", `{"access":{"token":["t"]},"data":{}}`, "access.token", "string"},
+		{"access in a string", `{"access":"t","data":{}}`, "access", "object"},
+		{"nesting 20,000 deep", `{"data":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, "data", "deeper"},
+		{"objects 20,000 deep", strings.Repeat(`{"data":`, 20000), "data", "deeper"},
+		{"a number like no other", `{"data":{"a":01}}`, "data", "not JSON"},
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			_, err := parseBody([]byte(c.body))
 			f, ok := err.(*fault.Error)
 			if !ok || f.Kind != fault.Invalid {
 				t.Fatalf("got %v, want a fault of kind Invalid", err)
 			}
 			d := f.Details[0]
-			if d.Location != fault.Body || d.Name != c.name || !strings.Contains(d.Description, c.says) {
-				t.Errorf("got %+v, want it at body/%s, saying %q", d, c.name, c.says)
+			if d.Location != fault.Body || d.Name != c.place || !strings.Contains(d.Description, c.says) {
+				t.Errorf("got %+v, want it at body/%s, saying %q", d, c.place, c.says)
 			}
 		})
 	}

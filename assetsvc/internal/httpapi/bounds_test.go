@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
 )
 
-// publish makes an asset with a description of so many bytes, and returns its id.
+// publish publishes an asset with texts of size bytes, and returns its id.
 func (s service) publish(t *testing.T, size int) (id string) {
 	t.Helper()
 	text := strings.Replace(validAsset, `"description":"x"`, fmt.Sprintf(`"description":%q`, strings.Repeat("d", min(size, 1_000_000))), 1)
@@ -29,7 +31,7 @@ func (s service) publish(t *testing.T, size int) (id string) {
 	return created.Data.ID
 }
 
-// page is what a test looks at of a page.
+// page has the members of a page that tests use.
 type page struct {
 	Data []map[string]any
 	Next struct{ Path string } `json:"next_page"`
@@ -61,8 +63,8 @@ func TestPagesWithBodiesAreBounded(t *testing.T) {
 		}
 		got, path = append(got, ids), p.Next.Path
 	}
-	if want := [][]string{all[:5], all[5:6], all[6:]}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got pages %v, want %v: each of at most 4 MiB", got, want)
+	if diff := cmp.Diff([][]string{all[:5], all[5:6], all[6:]}, got); diff != "" {
+		t.Errorf("pages of at most 4 MiB (-want +got):\n%s", diff)
 	}
 	if p := s.page(t, "/api/2.5/assets?limit=1000"); len(p.Data) != len(all) {
 		t.Errorf("got %d entries without fields, want %d", len(p.Data), len(all))
@@ -72,17 +74,20 @@ func TestPagesWithBodiesAreBounded(t *testing.T) {
 func TestAStarShowsAllFields(t *testing.T) {
 	s := newService(t)
 	id := s.publish(t, 10)
-	for version, hidden := range map[string]bool{"2.4": true, "2.5": false} {
+	for _, c := range []struct {
+		version string
+		hidden  bool
+	}{{"2.4", true}, {"2.5", false}} {
 		var read struct{ Data map[string]any }
-		if err := json.Unmarshal(s.do(t, exchange{"GET", "/api/" + version + "/assets/" + id, "", "", "", 200, ""}).Body.Bytes(), &read); err != nil {
+		if err := json.Unmarshal(s.do(t, exchange{"GET", "/api/" + c.version + "/assets/" + id, "", "", "", 200, ""}).Body.Bytes(), &read); err != nil {
 			t.Fatal(err)
 		}
-		listed := s.page(t, "/api/"+version+"/assets?opt_fields=*").Data[0]
-		if fmt.Sprint(listed) != fmt.Sprint(read.Data) {
-			t.Errorf("version %s: got %v, want the asset as it is read, %v", version, listed, read.Data)
+		listed := s.page(t, "/api/"+c.version+"/assets?opt_fields=*").Data[0]
+		if diff := cmp.Diff(read.Data, listed); diff != "" {
+			t.Errorf("version %s: listed asset (-read +listed):\n%s", c.version, diff)
 		}
-		if _, shown := listed["rectificationPeriod"]; shown == hidden {
-			t.Errorf("version %s shows rectificationPeriod: got %t, want %t", version, shown, !hidden)
+		if _, shown := listed["rectificationPeriod"]; shown == c.hidden {
+			t.Errorf("version %s shows rectificationPeriod: got %t, want %t", c.version, shown, !c.hidden)
 		}
 	}
 }

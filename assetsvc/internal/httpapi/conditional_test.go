@@ -15,40 +15,43 @@ import (
 )
 
 func TestParseTags(t *testing.T) {
-	for text, want := range map[string]string{
-		`"a"`:                    `"a" |`,
-		`"a", "b"`:               `"a" "b" |`,
-		` ,"a",, W/"b" , "" ,`:   `"a" "" | "b"`,
-		`"a,b","c"`:              `"a,b" "c" |`,
-		`W/"a"`:                  `| "a"`,
-		`*`:                      `*`,
-		` * `:                    `*`,
-		``:                       `|`,
-		`"!#$%&'()*+-./:;<=>?@"`: `"!#$%&'()*+-./:;<=>?@" |`,
-		`a`:                      "refused",
-		`"a`:                     "refused",
-		`a"`:                     "refused",
-		`"`:                      "refused",
-		`"a" "b"`:                "refused",
-		`"a"b`:                   "refused",
-		`"a b"`:                  "refused",
-		`w/"a"`:                  "refused",
-		`*, "a"`:                 "refused",
-		`W/`:                     "refused",
-		`W/a"b"`:                 "refused",
+	for _, c := range []struct {
+		text string
+		want string
+	}{
+		{`"a"`, `"a" |`},
+		{`"a", "b"`, `"a" "b" |`},
+		{` ,"a",, W/"b" , "" ,`, `"a" "" | "b"`},
+		{`"a,b","c"`, `"a,b" "c" |`},
+		{`W/"a"`, `| "a"`},
+		{`*`, `*`},
+		{` * `, `*`},
+		{``, `|`},
+		{`"!#$%&'()*+-./:;<=>?@"`, `"!#$%&'()*+-./:;<=>?@" |`},
+		{`a`, "refused"},
+		{`"a`, "refused"},
+		{`a"`, "refused"},
+		{`"`, "refused"},
+		{`"a" "b"`, "refused"},
+		{`"a"b`, "refused"},
+		{`"a b"`, "refused"},
+		{`w/"a"`, "refused"},
+		{`*, "a"`, "refused"},
+		{`W/`, "refused"},
+		{`W/a"b"`, "refused"},
 	} {
 		got := "refused"
-		parsed, err := parseTags(http.Header{"If-Match": {text}}, "If-Match")
+		parsed, err := parseTags(http.Header{"If-Match": {c.text}}, "If-Match")
 		switch {
 		case err == nil && parsed.any:
 			got = "*"
 		case err == nil:
 			got = strings.TrimSpace(strings.Join(append(append(slices.Clone(parsed.strong), "|"), parsed.weak...), " "))
 		case fault.KindOf(err) != fault.Invalid:
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: %v", c.text, err)
 		}
-		if got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
+		if got != c.want {
+			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
 		}
 	}
 	if none, err := parseTags(http.Header{}, "If-Match"); none != nil || err != nil {
@@ -89,25 +92,26 @@ func TestReadsAreConditional(t *testing.T) {
 	at := s.published(t)
 	for _, path := range []string{at, at + "/documents", at + "/items?opt_pretty=1", strings.Replace(at, "2.5", "2.4", 1) + "/decisions"} {
 		tag := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Header().Get("ETag")
-		for name, c := range map[string]struct {
+		for _, c := range []struct {
+			name          string
 			header, value string
 			status        int
 		}{
-			"what the reader has":               {"If-None-Match", tag, 304},
-			"what the reader has, weakly":       {"If-None-Match", "W/" + tag, 304},
-			"one of those that it has":          {"If-None-Match", `"x", ` + tag, 304},
-			"anything":                          {"If-None-Match", "*", 304},
-			"another":                           {"If-None-Match", `"x"`, 200},
-			"nothing":                           {"If-None-Match", "", 200},
-			"no tag":                            {"If-None-Match", strings.Trim(tag, `"`), 400},
-			"only what the reader has":          {"If-Match", tag, 200},
-			"only another":                      {"If-Match", `"x"`, 412},
-			"only what it has, weakly":          {"If-Match", "W/" + tag, 412},
-			"only anything that there is":       {"If-Match", "*", 200},
-			"only nothing":                      {"If-Match", "", 412},
-			"not since a time, which we ignore": {"If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT", 200},
+			{"what the reader has", "If-None-Match", tag, 304},
+			{"what the reader has, weakly", "If-None-Match", "W/" + tag, 304},
+			{"one of those that it has", "If-None-Match", `"x", ` + tag, 304},
+			{"anything", "If-None-Match", "*", 304},
+			{"another", "If-None-Match", `"x"`, 200},
+			{"nothing", "If-None-Match", "", 200},
+			{"no tag", "If-None-Match", strings.Trim(tag, `"`), 400},
+			{"only what the reader has", "If-Match", tag, 200},
+			{"only another", "If-Match", `"x"`, 412},
+			{"only what it has, weakly", "If-Match", "W/" + tag, 412},
+			{"only anything that there is", "If-Match", "*", 200},
+			{"only nothing", "If-Match", "", 412},
+			{"not since a time, which we ignore", "If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT", 200},
 		} {
-			t.Run(path+" "+name, func(t *testing.T) {
+			t.Run(path+" "+c.name, func(t *testing.T) {
 				for _, method := range []string{"GET", "HEAD"} {
 					got := s.doWith(t, http.Header{c.header: {c.value}}, exchange{method, path, "", "", "", c.status, ""})
 					if c.status == 304 && (got.Body.Len() != 0 || got.Header().Get("Content-Type") != "") || c.status < 400 && got.Header().Get("ETag") != tag {
@@ -126,24 +130,25 @@ func TestWritesAreConditional(t *testing.T) {
 	s := newService(t)
 	const refused = `{"location":"url","name":"precondition","description":"Precondition Failed"}`
 	decision := `{"data":{"decisionDate":"2026-11-21","decisionID":"y"}}`
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name          string
 		header, value string // %s is the tag
 		status        int
 	}{
-		"the asset as it was":            {"If-Match", "%s", 0},
-		"in a list":                      {"If-Match", `"x", %s`, 0},
-		"any asset":                      {"If-Match", "*", 0},
-		"another":                        {"If-Match", `"1-2.5"`, 412},
-		"the asset, weakly":              {"If-Match", "W/%s", 412},
-		"none":                           {"If-Match", "", 412},
-		"no tag":                         {"If-Match", "x", 400},
-		"not the asset":                  {"If-None-Match", "%s", 412},
-		"not the asset, weakly":          {"If-None-Match", "W/%s", 412},
-		"no asset":                       {"If-None-Match", "*", 412},
-		"not another":                    {"If-None-Match", `"1-2.5"`, 0},
-		"a position that begins as ours": {"If-Match", `"1"`, 412},
+		{"the asset as it was", "If-Match", "%s", 0},
+		{"in a list", "If-Match", `"x", %s`, 0},
+		{"any asset", "If-Match", "*", 0},
+		{"another", "If-Match", `"1-2.5"`, 412},
+		{"the asset, weakly", "If-Match", "W/%s", 412},
+		{"none", "If-Match", "", 412},
+		{"no tag", "If-Match", "x", 400},
+		{"not the asset", "If-None-Match", "%s", 412},
+		{"not the asset, weakly", "If-None-Match", "W/%s", 412},
+		{"no asset", "If-None-Match", "*", 412},
+		{"not another", "If-None-Match", `"1-2.5"`, 0},
+		{"a position that begins as ours", "If-Match", `"1"`, 412},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			at := s.published(t)
 			for _, e := range []exchange{
 				{"PATCH", at, identity.Broker, "token", `{"data":{"title":"y"}}`, 200, `"y"`},
@@ -262,44 +267,46 @@ func TestRevisions(t *testing.T) {
 	if strings.Contains(old, "additionalContactPoints") || strings.Contains(old, "rectificationPeriod") {
 		t.Errorf("2.4 shows %s", old)
 	}
-	for path, c := range map[string]struct {
+	for _, c := range []struct {
+		path   string
 		by     identity.Role
 		token  string
 		status int
 		says   string
 	}{
-		all:                           {identity.Broker, "token", 200, `"revision":4`},
-		all + "?opt_pretty=1&limit=1": {identity.Administrator, "", 200, "\n    \"data\": ["},
-		all + "?limit=0":              {identity.Administrator, "", 400, "limit"},
-		all + "?offset=x":             {identity.Administrator, "", 404, "offset"},
-		all + "?limit=x":              {identity.Concierge, "", 403, "permission"},
-		all + "?limit=1":              {identity.Broker, "wrong", 403, "permission"},
-		strings.Replace(all, "assets/", "assets/x", 1): {identity.Administrator, "", 404, "asset_id"},
+		{all, identity.Broker, "token", 200, `"revision":4`},
+		{all + "?opt_pretty=1&limit=1", identity.Administrator, "", 200, "\n    \"data\": ["},
+		{all + "?limit=0", identity.Administrator, "", 400, "limit"},
+		{all + "?offset=x", identity.Administrator, "", 404, "offset"},
+		{all + "?limit=x", identity.Concierge, "", 403, "permission"},
+		{all + "?limit=1", identity.Broker, "wrong", 403, "permission"},
+		{strings.Replace(all, "assets/", "assets/x", 1), identity.Administrator, "", 404, "asset_id"},
 	} {
-		s.do(t, exchange{"GET", path, c.by, c.token, "", c.status, c.says})
+		s.do(t, exchange{"GET", c.path, c.by, c.token, "", c.status, c.says})
 	}
 }
 
 // TestIdempotencyKeys has a row for each form of a key.
 func TestIdempotencyKeys(t *testing.T) {
 	s := newService(t)
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		keys   []string
 		seed   string
 		status int
 		says   string
 	}{
-		"a key":                 {[]string{"8e03978e-40d5-43e8-bc93-6894a57f9324"}, "aa", 201, "token"},
-		"a quoted one":          {[]string{`"x"`}, "bb", 201, "token"},
-		"the longest":           {[]string{strings.Repeat("~", 255)}, "cc", 201, "token"},
-		"a longer one":          {[]string{strings.Repeat("~", 256)}, "dd", 400, idempotencyHeader},
-		"an empty one":          {[]string{""}, "", 400, idempotencyHeader},
-		"one with a blank":      {[]string{"a b"}, "ee", 400, idempotencyHeader},
-		"one that is not ASCII": {[]string{"ключ"}, "ff", 400, idempotencyHeader},
-		"two":                   {[]string{"a", "b"}, "ab", 400, idempotencyHeader},
-		"a gateway without it":  {[]string{"a"}, "", 500, "server"},
+		{"a key", []string{"8e03978e-40d5-43e8-bc93-6894a57f9324"}, "aa", 201, "token"},
+		{"a quoted one", []string{`"x"`}, "bb", 201, "token"},
+		{"the longest", []string{strings.Repeat("~", 255)}, "cc", 201, "token"},
+		{"a longer one", []string{strings.Repeat("~", 256)}, "dd", 400, idempotencyHeader},
+		{"an empty one", []string{""}, "", 400, idempotencyHeader},
+		{"one with a blank", []string{"a b"}, "ee", 400, idempotencyHeader},
+		{"one that is not ASCII", []string{"ключ"}, "ff", 400, idempotencyHeader},
+		{"two", []string{"a", "b"}, "ab", 400, idempotencyHeader},
+		{"a gateway without it", []string{"a"}, "", 500, "server"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			headers := http.Header{idempotencyHeader: c.keys}
 			if c.seed != "" {
 				headers.Set(httpserver.SeedHeader, c.seed)

@@ -2,8 +2,11 @@ package httpapi
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
@@ -13,67 +16,69 @@ import (
 const noon = 1_763_640_000_000_000 // 2025-11-20T12:00:00Z in µs
 
 func TestParseListing(t *testing.T) {
-	cases := map[string]struct {
+	cases := []struct {
+		name  string
 		query string
 		want  registry.Query
 	}{
-		"nothing asked":                    {"", registry.Query{Limit: 100}},
-		"empty parameters are absent":      {"limit=&offset=&descending=&mode=&opt_fields=", registry.Query{Limit: 100}},
-		"unknown parameters are ignored":   {"feed=changes&colour=blue", registry.Query{Limit: 100}},
-		"a limit":                          {"limit=7", registry.Query{Limit: 7}},
-		"a limit over the highest":         {"limit=1000000000", registry.Query{Limit: 1000}},
-		"a limit over any integer":         {"limit=99999999999999999999", registry.Query{Limit: 1000}},
-		"any descending":                   {"descending=yes", registry.Query{Limit: 100, Descending: true}},
-		"test mode":                        {"mode=test", registry.Query{Limit: 100, Mode: registry.Test}},
-		"all modes":                        {"mode=_all_", registry.Query{Limit: 100, Mode: registry.All}},
-		"an unknown mode is the real one":  {"mode=x", registry.Query{Limit: 100}},
-		"an offset as it is printed":       {"offset=2025-11-20T12%3A00%3A00.000007%2B00%3A00", registry.Query{Limit: 100, Offset: noon + 7}},
-		"an offset in another zone":        {"offset=2025-11-20T14:00:00.000007%2B02:00", registry.Query{Limit: 100, Offset: noon + 7}},
-		"a plus sign that was not escaped": {"offset=2025-11-20T14:00:00+02:00", registry.Query{Limit: 100, Offset: noon}},
-		"no zone is UTC":                   {"offset=2025-11-20T12:00:00", registry.Query{Limit: 100, Offset: noon}},
-		"a blank between date and time":    {"offset=2025-11-20%2012:00:00", registry.Query{Limit: 100, Offset: noon}},
-		"Z":                                {"offset=2025-11-20T12:00:00Z", registry.Query{Limit: 100, Offset: noon}},
-		"before the epoch is the start":    {"offset=1812-01-01T00:00:00Z", registry.Query{Limit: 100, Offset: 1}},
+		{"nothing asked", "", registry.Query{Limit: 100}},
+		{"empty parameters are absent", "limit=&offset=&descending=&mode=&opt_fields=", registry.Query{Limit: 100}},
+		{"unknown parameters are ignored", "feed=changes&colour=blue", registry.Query{Limit: 100}},
+		{"a limit", "limit=7", registry.Query{Limit: 7}},
+		{"a limit over the highest", "limit=1000000000", registry.Query{Limit: 1000}},
+		{"a limit over any integer", "limit=99999999999999999999", registry.Query{Limit: 1000}},
+		{"any descending", "descending=yes", registry.Query{Limit: 100, Descending: true}},
+		{"test mode", "mode=test", registry.Query{Limit: 100, Mode: registry.Test}},
+		{"all modes", "mode=_all_", registry.Query{Limit: 100, Mode: registry.All}},
+		{"an unknown mode is the real one", "mode=x", registry.Query{Limit: 100}},
+		{"an offset as it is printed", "offset=2025-11-20T12%3A00%3A00.000007%2B00%3A00", registry.Query{Limit: 100, Offset: noon + 7}},
+		{"an offset in another zone", "offset=2025-11-20T14:00:00.000007%2B02:00", registry.Query{Limit: 100, Offset: noon + 7}},
+		{"a plus sign that was not escaped", "offset=2025-11-20T14:00:00+02:00", registry.Query{Limit: 100, Offset: noon}},
+		{"no zone is UTC", "offset=2025-11-20T12:00:00", registry.Query{Limit: 100, Offset: noon}},
+		{"a blank between date and time", "offset=2025-11-20%2012:00:00", registry.Query{Limit: 100, Offset: noon}},
+		{"Z", "offset=2025-11-20T12:00:00Z", registry.Query{Limit: 100, Offset: noon}},
+		{"before the epoch is the start", "offset=1812-01-01T00:00:00Z", registry.Query{Limit: 100, Offset: 1}},
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			params, err := url.ParseQuery(c.query)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := parseListing(params)
-			if err != nil || got != c.want {
-				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
+			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+				t.Errorf("got error %v and a query (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 }
 
 func TestParseListingRefuses(t *testing.T) {
-	cases := map[string]struct {
+	cases := []struct {
+		name  string
 		query string
 		kind  fault.Kind
-		name  string
+		place string
 	}{
-		"a limit of nought":                  {"limit=0", fault.Invalid, "limit"},
-		"a negative limit":                   {"limit=-1", fault.Invalid, "limit"},
-		"a limit under any integer":          {"limit=-99999999999999999999", fault.Invalid, "limit"},
-		"a limit that is a word":             {"limit=x", fault.Invalid, "limit"},
-		"a limit with a fraction":            {"limit=1.5", fault.Invalid, "limit"},
-		"an offset that is a word":           {"offset=yesterday", fault.NotFound, "offset"},
-		"an offset of the year ten thousand": {"offset=10000-01-01T00:00:00Z", fault.NotFound, "offset"},
-		"an offset of the 32nd":              {"offset=2025-11-32", fault.NotFound, "offset"},
+		{"a limit of nought", "limit=0", fault.Invalid, "limit"},
+		{"a negative limit", "limit=-1", fault.Invalid, "limit"},
+		{"a limit under any integer", "limit=-99999999999999999999", fault.Invalid, "limit"},
+		{"a limit that is a word", "limit=x", fault.Invalid, "limit"},
+		{"a limit with a fraction", "limit=1.5", fault.Invalid, "limit"},
+		{"an offset that is a word", "offset=yesterday", fault.NotFound, "offset"},
+		{"an offset of the year ten thousand", "offset=10000-01-01T00:00:00Z", fault.NotFound, "offset"},
+		{"an offset of the 32nd", "offset=2025-11-32", fault.NotFound, "offset"},
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
 			params, err := url.ParseQuery(c.query)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = parseListing(params)
 			f, ok := err.(*fault.Error)
-			if !ok || f.Kind != c.kind || f.Details[0].Location != fault.Query || f.Details[0].Name != c.name {
-				t.Errorf("got %v, want a fault of kind %d at %s/%s", err, c.kind, fault.Query, c.name)
+			if !ok || f.Kind != c.kind || f.Details[0].Location != fault.Query || f.Details[0].Name != c.place {
+				t.Errorf("got %v, want a fault of kind %d at %s/%s", err, c.kind, fault.Query, c.place)
 			}
 		})
 	}
@@ -87,10 +92,16 @@ func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
 	l := links{base: "https://registry.example", path: "/api/2.5/assets", params: params, descending: true}
 	offset := "2025-11-20T12:00:00.000000+00:00"
 	path := "/api/2.5/assets?descending=1&feed=changes&limit=5&mode=_all_&offset=2025-11-20T12%3A00%3A00.000000%2B00%3A00&opt_fields=status%2Ctitle"
-	got := l.next(offset)
-	want := record.Object{{Name: "offset", Value: offset}, {Name: "path", Value: path}, {Name: "uri", Value: "https://registry.example" + path}}
-	if !record.Equal(got, want) {
-		t.Errorf("got %v\nwant %v", got, want)
+	link := func(path string) record.Object {
+		return record.Object{
+			{Name: "offset", Value: offset}, {Name: "path", Value: path}, {Name: "uri", Value: l.base + path},
+		}
+	}
+	if diff := cmp.Diff(link(path), l.next(offset)); diff != "" {
+		t.Errorf("next page (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(link(strings.Replace(path, "descending=1&", "", 1)), l.prev(offset)); diff != "" {
+		t.Errorf("previous page (-want +got):\n%s", diff)
 	}
 }
 

@@ -117,7 +117,8 @@ func TestPartsAreResources(t *testing.T) {
 	s := newService(t)
 	for _, version := range []string{"2.4", "2.5"} {
 		at := strings.Replace(s.published(t), "2.5", version, 1)
-		for name, c := range map[string]struct {
+		for _, c := range []struct {
+			name       string
 			by         identity.Role
 			valid      string
 			merge      string
@@ -125,25 +126,25 @@ func TestPartsAreResources(t *testing.T) {
 			otherVerb  string
 			otherShows string
 		}{
-			"items": {
+			{"items",
 				identity.Broker, `{"data":{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{}}}`,
 				`{"data":{"quantity":2.50}}`, `"quantity":2.5,`, "", "",
 			},
-			"decisions": {
+			{"decisions",
 				identity.Broker, `{"data":{"decisionDate":"2026-11-21","decisionID":"y"}}`,
 				`{"data":{"title":"z"}}`, `"decisionOf":"asset"`, "", "",
 			},
-			"documents": {
+			{"documents",
 				identity.Broker, `{"data":{"documentType":"notice","title":"x","url":"https://docs.example/get/1?x=y&z"}}`,
 				`{"data":{"title":"z"}}`, `"title":"z"`, "PUT", `"title":"w"`,
 			},
-			"related_processes": {
+			{"related_processes",
 				identity.Concierge, `{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`,
 				`{"data":{"identifier":"z"}}`, `"identifier":"z"`, "DELETE", `{"data":null}`,
 			},
 		} {
-			t.Run(version+" "+name, func(t *testing.T) {
-				all := at + "/" + name
+			t.Run(version+" "+c.name, func(t *testing.T) {
+				all := at + "/" + c.name
 				created := s.do(t, exchange{"POST", all, c.by, "token", c.valid, 201, `{"data":{"id":"`})
 				one, ok := strings.CutPrefix(created.Header().Get("Location"), "https://registry.example")
 				if !ok || !strings.HasPrefix(one, all+"/") {
@@ -162,9 +163,9 @@ func TestPartsAreResources(t *testing.T) {
 				s.do(t, exchange{"HEAD", one, "", "", "", 200, ""})
 				s.do(t, exchange{"GET", all, "", "", "", 200, `{"data":[{"id":"`})
 				s.do(t, exchange{"GET", all + "?opt_jsonp=f&opt_pretty=1", "", "", "", 200, "f({\n    \"data\": ["})
-				s.do(t, exchange{"GET", one + "x", "", "", "", 404, `{"location":"url","name":"` + part(name).ID + `","description":"Not Found"}`})
+				s.do(t, exchange{"GET", one + "x", "", "", "", 404, `{"location":"url","name":"` + part(c.name).ID + `","description":"Not Found"}`})
 				s.do(t, exchange{"GET", strings.Replace(one, "/assets/", "/assets/x", 1), "", "", "", 404, `"name":"asset_id"`})
-				s.do(t, exchange{"PATCH", one + "x", identity.Administrator, "", "no JSON", 404, part(name).ID})
+				s.do(t, exchange{"PATCH", one + "x", identity.Administrator, "", "no JSON", 404, part(c.name).ID})
 				s.do(t, exchange{"PATCH", one, identity.Administrator, "", "no JSON", 403, `{"location":"url","name":"permission","description":"Forbidden: only the `})
 				s.do(t, exchange{"PATCH", one, c.by, "token", "no JSON", 400, `"name":"data"`})
 				s.do(t, exchange{"POST", all, c.by, "token", `{"data":[]}`, 400, "Data not available"})
@@ -207,10 +208,13 @@ func TestDocumentsHaveVersions(t *testing.T) {
 	s.do(t, exchange{"GET", one, "", "", "", 200, `"previousVersions":[]}`})
 	s.do(t, exchange{"PUT", one, identity.Broker, "token", document("two", "2"), 200, `"title":"two"`})
 	s.do(t, exchange{"GET", one, "", "", "", 200, `"previousVersions":[{"id":`})
-	for query, want := range map[string]int{"": 2, "?all=": 2, "?all=1": 3} {
+	for _, c := range []struct {
+		query string
+		want  int
+	}{{"", 2}, {"?all=", 2}, {"?all=1", 3}} {
 		var listed struct{ Data []any }
-		if err := json.Unmarshal(s.do(t, exchange{"GET", all + query, "", "", "", 200, `"two"`}).Body.Bytes(), &listed); err != nil || len(listed.Data) != want {
-			t.Errorf("%q: %d documents, %v; want %d", query, len(listed.Data), err, want)
+		if err := json.Unmarshal(s.do(t, exchange{"GET", all + c.query, "", "", "", 200, `"two"`}).Body.Bytes(), &listed); err != nil || len(listed.Data) != c.want {
+			t.Errorf("%q: %d documents, %v; want %d", c.query, len(listed.Data), err, c.want)
 		}
 	}
 	if got := s.do(t, exchange{"GET", one + "?download=1", "", "", "", 302, `{"data":{`}); got.Header().Get("Location") != "https://docs.example/1" {

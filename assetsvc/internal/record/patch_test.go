@@ -17,29 +17,32 @@ func mustParse(t *testing.T, text string) Value {
 }
 
 func TestPatch(t *testing.T) {
-	for name, c := range map[string]struct{ before, after, want string }{
-		"nothing differs":                    {`{"a":[1,{"b":null}]}`, `{"a":[1,{"b":null}]}`, `[]`},
-		"the order of members differs":       {`{"a":1,"b":2}`, `{"b":2,"a":1}`, `[]`},
-		"a value":                            {`{"a":"x"}`, `{"a":"y"}`, `[{"op":"replace","path":"/a","value":"y"}]`},
-		"a number's text":                    {`{"a":1}`, `{"a":1.0}`, `[{"op":"replace","path":"/a","value":1.0}]`},
-		"a value becomes an object":          {`{"a":1}`, `{"a":{}}`, `[{"op":"replace","path":"/a","value":{}}]`},
-		"an object becomes a list":           {`{"a":{}}`, `{"a":[]}`, `[{"op":"replace","path":"/a","value":[]}]`},
-		"a value within":                     {`{"a":{"b":{"c":1,"d":2}}}`, `{"a":{"b":{"c":1,"d":3}}}`, `[{"op":"replace","path":"/a/b/d","value":3}]`},
-		"a member more":                      {`{}`, `{"a":{"b":1}}`, `[{"op":"add","path":"/a","value":{"b":1}}]`},
-		"a member less":                      {`{"a":1,"b":2}`, `{"b":2}`, `[{"op":"remove","path":"/a"}]`},
-		"a member that is null":              {`{}`, `{"a":null}`, `[{"op":"add","path":"/a","value":null}]`},
-		"names with slashes and tildes":      {`{"a/b":{"~1":1}}`, `{"a/b":{"~1":2}}`, `[{"op":"replace","path":"/a~1b/~01","value":2}]`},
-		"a name of nothing":                  {`{"":1}`, `{"":2}`, `[{"op":"replace","path":"/","value":2}]`},
-		"an element more at the end":         {`[1]`, `[1,2,3]`, `[{"op":"add","path":"/1","value":2},{"op":"add","path":"/2","value":3}]`},
-		"an element more at the start":       {`[2,3]`, `[1,2,3]`, `[{"op":"add","path":"/0","value":1}]`},
-		"an element less in the middle":      {`[1,2,3]`, `[1,3]`, `[{"op":"remove","path":"/1"}]`},
-		"elements less, the last first":      {`[1,2,3,4]`, `[4]`, `[{"op":"remove","path":"/2"},{"op":"remove","path":"/1"},{"op":"remove","path":"/0"}]`},
-		"an element that differs":            {`[1,{"a":1},3]`, `[1,{"a":2},3]`, `[{"op":"replace","path":"/1/a","value":2}]`},
-		"one that differs and one that goes": {`[1,2,3,9]`, `[1,5,9]`, `[{"op":"replace","path":"/1","value":5},{"op":"remove","path":"/2"}]`},
-		"equal elements":                     {`[1,1,1]`, `[1,1]`, `[{"op":"remove","path":"/2"}]`},
-		"the whole value":                    {`1`, `"x"`, `[{"op":"replace","path":"","value":"x"}]`},
+	for _, c := range []struct {
+		name                string
+		before, after, want string
+	}{
+		{"nothing differs", `{"a":[1,{"b":null}]}`, `{"a":[1,{"b":null}]}`, `[]`},
+		{"the order of members differs", `{"a":1,"b":2}`, `{"b":2,"a":1}`, `[]`},
+		{"a value", `{"a":"x"}`, `{"a":"y"}`, `[{"op":"replace","path":"/a","value":"y"}]`},
+		{"a number's text", `{"a":1}`, `{"a":1.0}`, `[{"op":"replace","path":"/a","value":1.0}]`},
+		{"a value becomes an object", `{"a":1}`, `{"a":{}}`, `[{"op":"replace","path":"/a","value":{}}]`},
+		{"an object becomes a list", `{"a":{}}`, `{"a":[]}`, `[{"op":"replace","path":"/a","value":[]}]`},
+		{"a value within", `{"a":{"b":{"c":1,"d":2}}}`, `{"a":{"b":{"c":1,"d":3}}}`, `[{"op":"replace","path":"/a/b/d","value":3}]`},
+		{"a member more", `{}`, `{"a":{"b":1}}`, `[{"op":"add","path":"/a","value":{"b":1}}]`},
+		{"a member less", `{"a":1,"b":2}`, `{"b":2}`, `[{"op":"remove","path":"/a"}]`},
+		{"a member that is null", `{}`, `{"a":null}`, `[{"op":"add","path":"/a","value":null}]`},
+		{"names with slashes and tildes", `{"a/b":{"~1":1}}`, `{"a/b":{"~1":2}}`, `[{"op":"replace","path":"/a~1b/~01","value":2}]`},
+		{"a name of nothing", `{"":1}`, `{"":2}`, `[{"op":"replace","path":"/","value":2}]`},
+		{"an element more at the end", `[1]`, `[1,2,3]`, `[{"op":"add","path":"/1","value":2},{"op":"add","path":"/2","value":3}]`},
+		{"an element more at the start", `[2,3]`, `[1,2,3]`, `[{"op":"add","path":"/0","value":1}]`},
+		{"an element less in the middle", `[1,2,3]`, `[1,3]`, `[{"op":"remove","path":"/1"}]`},
+		{"elements less, the last first", `[1,2,3,4]`, `[4]`, `[{"op":"remove","path":"/2"},{"op":"remove","path":"/1"},{"op":"remove","path":"/0"}]`},
+		{"an element that differs", `[1,{"a":1},3]`, `[1,{"a":2},3]`, `[{"op":"replace","path":"/1/a","value":2}]`},
+		{"one that differs and one that goes", `[1,2,3,9]`, `[1,5,9]`, `[{"op":"replace","path":"/1","value":5},{"op":"remove","path":"/2"}]`},
+		{"equal elements", `[1,1,1]`, `[1,1]`, `[{"op":"remove","path":"/2"}]`},
+		{"the whole value", `1`, `"x"`, `[{"op":"replace","path":"","value":"x"}]`},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			if got := string(Append(nil, Patch(mustParse(t, c.before), mustParse(t, c.after)))); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}

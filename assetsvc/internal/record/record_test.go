@@ -12,20 +12,23 @@ import (
 func object(members ...Member) Object { return members }
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]Value{
-		`null`:                       nil,
-		` true `:                     true,
-		`"\u0457жак \ud83e\udd94"`:   "їжак 🦔",
-		`-0.10e+5`:                   Number("-0.10e+5"),
-		`123456789012345678901234.5`: Number("123456789012345678901234.5"),
-		`[]`:                         List{},
-		`[1,[null,"x"]]`:             List{Number("1"), List{nil, "x"}},
-		`{}`:                         Object{},
-		`{"b":1,"a":{"c":false}}`:    object(Member{"b", Number("1")}, Member{"a", object(Member{"c", false})}),
+	for _, c := range []struct {
+		text string
+		want Value
+	}{
+		{`null`, nil},
+		{` true `, true},
+		{`"\u0457жак \ud83e\udd94"`, "їжак 🦔"},
+		{`-0.10e+5`, Number("-0.10e+5")},
+		{`123456789012345678901234.5`, Number("123456789012345678901234.5")},
+		{`[]`, List{}},
+		{`[1,[null,"x"]]`, List{Number("1"), List{nil, "x"}}},
+		{`{}`, Object{}},
+		{`{"b":1,"a":{"c":false}}`, object(Member{"b", Number("1")}, Member{"a", object(Member{"c", false})})},
 	} {
-		got, err := Parse([]byte(text))
-		if err != nil || !Equal(got, want) {
-			t.Errorf("%s: got %v, %v; want %v", text, got, err, want)
+		got, err := Parse([]byte(c.text))
+		if err != nil || !Equal(got, c.want) {
+			t.Errorf("%s: got %v, %v; want %v", c.text, got, err, c.want)
 		}
 	}
 }
@@ -42,14 +45,17 @@ func TestMembersKeepTheirOrder(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for name, text := range map[string]string{
-		"nothing": "", "a blank": " ", "a word": "x", "half an object": `{"a":`, "half a list": `[1,`, "half a string": `"x`, "half an escape": `"\u12"`,
-		"a lone surrogate": `"\ud800"`, "invalid UTF-8": "\"\xff\"", "a control character": "\"\n\"", "a second value": "1 2", "a comma too many": `[1,]`, "no comma": `[1 2]`,
-		"a leading nought": `01`, "a bare point": `1.`, "plus": `+1`, "NaN": `NaN`, "a single quote": `'x'`, "a comment": `1 // x`, "no colon": `{"a" 1}`, "a number as name": `{1:1}`,
-		"deep lists": strings.Repeat("[", 20_000), "deep objects": strings.Repeat(`{"a":`, 20_000), "a closing too many": `[]]`, "a mark of byte order": "\ufeff{}",
+	for _, c := range []struct {
+		name string
+		text string
+	}{
+		{"nothing", ""}, {"a blank", " "}, {"a word", "x"}, {"half an object", `{"a":`}, {"half a list", `[1,`}, {"half a string", `"x`}, {"half an escape", `"\u12"`},
+		{"a lone surrogate", `"\ud800"`}, {"invalid UTF-8", "\"\xff\""}, {"a control character", "\"\n\""}, {"a second value", "1 2"}, {"a comma too many", `[1,]`}, {"no comma", `[1 2]`},
+		{"a leading nought", `01`}, {"a bare point", `1.`}, {"plus", `+1`}, {"NaN", `NaN`}, {"a single quote", `'x'`}, {"a comment", `1 // x`}, {"no colon", `{"a" 1}`}, {"a number as name", `{1:1}`},
+		{"deep lists", strings.Repeat("[", 20_000)}, {"deep objects", strings.Repeat(`{"a":`, 20_000)}, {"a closing too many", `[]]`}, {"a mark of byte order", "\ufeff{}"},
 	} {
-		if got, err := Parse([]byte(text)); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("%s: got %v, %v", name, got, err)
+		if got, err := Parse([]byte(c.text)); fault.KindOf(err) != fault.Invalid {
+			t.Errorf("%s: got %v, %v", c.name, got, err)
 		}
 	}
 }
@@ -69,23 +75,26 @@ func TestNamesThatStandTwiceAreAllTold(t *testing.T) {
 	for i := range 3 * large {
 		many = append(many, fmt.Sprintf(`"n%d":1`, i))
 	}
-	for text, want := range map[string]string{
-		`{"a":1,"a":2,"a":3}`: "a a",
-		`{"data":{"x":[{"b":1,"b":1}],"c":1,"c":1},"d":1,"d":1}`: "x.0.b c d",
-		`{"\u0061":1,"a":1}`: "a",
-		"{" + strings.Join(many, ",") + `,"n0":1,"n100":1}`: "n0 n100",
+	for _, c := range []struct {
+		text string
+		want string
+	}{
+		{`{"a":1,"a":2,"a":3}`, "a a"},
+		{`{"data":{"x":[{"b":1,"b":1}],"c":1,"c":1},"d":1,"d":1}`, "x.0.b c d"},
+		{`{"\u0061":1,"a":1}`, "a"},
+		{"{" + strings.Join(many, ",") + `,"n0":1,"n100":1}`, "n0 n100"},
 	} {
-		_, err := Parse([]byte(text))
+		_, err := Parse([]byte(c.text))
 		f, ok := errors.AsType[*fault.Error](err)
 		if !ok {
-			t.Fatalf("%.60s: got %v", text, err)
+			t.Fatalf("%.60s: got %v", c.text, err)
 		}
 		var names []string
 		for _, d := range f.Details {
 			names = append(names, d.Name)
 		}
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%.60s: got %s, want %s", text, got, want)
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%.60s: got %s, want %s", c.text, got, c.want)
 		}
 	}
 }
