@@ -8,8 +8,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestParseHandover has a row for each body of a handover: what is read of it, or
-// what is refused.
+// TestParseHandover has bodies of handovers, with the values that they hold or the
+// places of their faults.
 func TestParseHandover(t *testing.T) {
 	const secret = "sesame"
 	for _, c := range []struct {
@@ -46,7 +46,7 @@ func TestATokenWithinAnAssetIsNotTold(t *testing.T) {
 	}
 }
 
-// TestCheckTransfer has a row for each body of a new transfer: what is refused.
+// TestCheckTransfer has bodies of new transfers, with the places of their faults.
 func TestCheckTransfer(t *testing.T) {
 	for _, c := range []struct {
 		sent string
@@ -61,8 +61,8 @@ func TestCheckTransfer(t *testing.T) {
 	}
 }
 
-// TestWebAddresses has a row for each address: whether the url of a document may
-// be it, and whether that of an organisation may.
+// TestWebAddresses tells for each address whether a document may have it as its
+// url, and whether an organisation may.
 func TestWebAddresses(t *testing.T) {
 	for _, want := range []struct {
 		address         string

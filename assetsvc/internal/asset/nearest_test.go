@@ -7,7 +7,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// at returns what stands at a dotted path, nil for nothing.
+// at returns the value at a dotted path, nil if there is none.
 func at(value record.Value, path string) record.Value {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
@@ -23,7 +23,7 @@ func at(value record.Value, path string) record.Value {
 	return value
 }
 
-// put returns value with what stands at a dotted path replaced.
+// put returns a copy of value with another value at a dotted path.
 func put(value record.Value, path string, by record.Value) record.Value {
 	if path == "" {
 		return by
@@ -39,8 +39,7 @@ func put(value record.Value, path string, by record.Value) record.Value {
 	return o.With(step, put(o.Get(step), rest, by))
 }
 
-// TestRefusalsNameTheNearest has a row for each value that was refused: the
-// whole description.
+// TestRefusalsNameTheNearest has refused values with the whole text of the error.
 func TestRefusalsNameTheNearest(t *testing.T) {
 	const scheme, code = "assetCustodian.identifier.scheme", "items.0.classification.id"
 	for _, c := range []struct {
@@ -80,8 +79,8 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 	}
 }
 
-// TestNearestIsBounded sends what would take long to compare: the distance
-// that is counted ends, and so does the number of comparisons.
+// TestNearestIsBounded sends names that would take long to compare. The compared
+// length and the number of searches are bounded.
 func TestNearestIsBounded(t *testing.T) {
 	long := strings.Repeat("UA-EDR", 200_000)
 	if got := compared(long); len(got) != comparedLength {

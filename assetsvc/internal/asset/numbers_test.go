@@ -8,8 +8,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// TestNumbersComeBackAsSentOrAreRefused has a row for each value of the fields
-// that take strings and numbers; want "" is a refusal.
+// TestNumbersComeBackAsSentOrAreRefused has values of the fields that accept
+// strings and numbers. A want of "" means that the value is refused.
 func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 	const id, latitude, elevation = "assetCustodian.identifier.id", "items.0.location.latitude", "items.0.location.elevation"
 	for _, c := range []struct {

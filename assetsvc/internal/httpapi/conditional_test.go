@@ -86,7 +86,7 @@ func TestTagsTellRepresentationsApart(t *testing.T) {
 	}
 }
 
-// TestReadsAreConditional has a row for each condition on reads of what has tag.
+// TestReadsAreConditional has a row for each condition on a read.
 func TestReadsAreConditional(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
@@ -125,7 +125,7 @@ func TestReadsAreConditional(t *testing.T) {
 	s.doWith(t, http.Header{"If-None-Match": {"*"}}, exchange{"GET", at + "/items/x", "", "", "", 404, "item_id"})
 }
 
-// TestWritesAreConditional has a row for each condition on writes.
+// TestWritesAreConditional has a row for each condition on a write.
 func TestWritesAreConditional(t *testing.T) {
 	s := newService(t)
 	const refused = `{"location":"url","name":"precondition","description":"Precondition Failed"}`

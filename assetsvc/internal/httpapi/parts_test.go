@@ -33,7 +33,7 @@ func (tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (auth
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
 }
 
-// service is an API on a store of its own, as the gateway calls it.
+// service is an API with its own store, called as the gateway calls it.
 type service struct {
 	handler http.Handler
 	signer  *identity.Signer
@@ -65,7 +65,7 @@ func newServiceWith(t *testing.T, m Memory) service {
 	return service{engine, signer}
 }
 
-// exchange is a request and what is expected of the answer.
+// exchange is a request and the expected answer.
 type exchange struct {
 	method, path string
 	by           identity.Role
@@ -79,7 +79,7 @@ func (s service) do(t *testing.T, e exchange) *httptest.ResponseRecorder {
 	return s.doWith(t, nil, e)
 }
 
-// doWith does e with more headers.
+// doWith sends the request of e with more headers, and checks the answer.
 func (s service) doWith(t *testing.T, headers http.Header, e exchange) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))

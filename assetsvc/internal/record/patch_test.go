@@ -58,8 +58,8 @@ func TestPatchesOfTheDeepestAreRead(t *testing.T) {
 	}
 }
 
-// BenchmarkPatchManyMembers has as many names in an object as a body can hold:
-// the time per byte must not grow with their number.
+// BenchmarkPatchManyMembers compares objects with up to as many names as a body can
+// hold. The time for each byte must not grow with the number of names.
 func BenchmarkPatchManyMembers(b *testing.B) {
 	for _, members := range []int{100, 10_000, 100_000} {
 		before, after := make(Object, members), make(Object, members)
@@ -79,7 +79,7 @@ func BenchmarkPatchManyMembers(b *testing.B) {
 	}
 }
 
-// apply is JSON Patch as RFC 6902 has it, of the operations that Patch makes.
+// apply applies a patch of Patch as RFC 6902 says.
 func apply(t *testing.T, to Value, operations List) Value {
 	t.Helper()
 	for _, element := range operations {
@@ -133,7 +133,7 @@ func applyAt(t *testing.T, to Value, steps []string, o Object) Value {
 	return nil
 }
 
-// FuzzPatch applies what Patch makes.
+// FuzzPatch checks that a patch turns one value into the other.
 func FuzzPatch(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":[1,2,{"b":null}],"c/~":{"":[]}}`, `{"a":[2,{"b":1},3],"c/~":{"":[[]]},"d":"x"}`},

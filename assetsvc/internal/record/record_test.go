@@ -152,8 +152,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkParseManyMembers has as many names in an object as a body can hold:
-// the time per byte must not grow with their number.
+// BenchmarkParseManyMembers parses objects with up to as many names as a body can
+// hold. The time for each byte must not grow with the number of names.
 func BenchmarkParseManyMembers(b *testing.B) {
 	for _, members := range []int{100, 10_000, 100_000} {
 		var text strings.Builder

@@ -1,0 +1,48 @@
+package registry_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// wire is the package with the requests and answers of the auth service. It also
+// has their HTTP client, which the registry does not use.
+const wire = "asset-registry/shared/authapi"
+
+// TestUseCasesKnowNeitherHTTPNorAStore follows all imports of the registry, except
+// those of wire.
+func TestUseCasesKnowNeitherHTTPNorAStore(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		if words := strings.Fields(line); len(words) > 0 {
+			imports[words[0]] = words[1:]
+		}
+	}
+	seen := map[string]bool{wire: true}
+	var follow func(path []string, name string)
+	follow = func(path []string, name string) {
+		if seen[name] {
+			return
+		}
+		seen[name] = true
+		path = append(path, name)
+		for _, refused := range []string{"net/http", "gin-gonic", "mongo", "redis", "bbolt"} {
+			if strings.Contains(name, refused) {
+				t.Errorf("got dependency %s, want none on %s", strings.Join(path, " -> "), refused)
+				return
+			}
+		}
+		for _, next := range imports[name] {
+			follow(path, next)
+		}
+	}
+	follow(nil, "asset-registry/assetsvc/internal/registry")
+	if len(seen) < 10 {
+		t.Errorf("got %d packages, want all that the registry depends on", len(seen))
+	}
+}
