@@ -50,9 +50,12 @@ func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
 // and "key2", and one of another, "else".
 func twoKeys(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	for key, broker := range map[string]string{"key": "b", "key2": "b", "else": "c"} {
-		if strings.Contains(string(body), authapi.Hash(key)) {
-			io.WriteString(w, `{"broker":"`+broker+`","key_id":"`+key+`","role":"broker","levels":"1234"}`)
+	for _, c := range []struct {
+		key    string
+		broker string
+	}{{"key", "b"}, {"key2", "b"}, {"else", "c"}} {
+		if strings.Contains(string(body), authapi.Hash(c.key)) {
+			io.WriteString(w, `{"broker":"`+c.broker+`","key_id":"`+c.key+`","role":"broker","levels":"1234"}`)
 			return
 		}
 	}
@@ -84,12 +87,15 @@ func withBytes(t *testing.T, clock *hands) *Server {
 }
 
 func TestABrokerMayWriteSoManyBytesWithAllItsKeys(t *testing.T) {
-	for name, length := range map[string]int64{"of known length": 90, "of no known length": -1} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		length int64
+	}{{"of known length", 90}, {"of no known length", -1}} {
+		t.Run(c.name, func(t *testing.T) {
 			clock := &hands{now: time.Now()}
 			s := withBytes(t, clock)
 			write := func(key string) *httptest.ResponseRecorder {
-				return post(s, key, jsonType, length, strings.NewReader(strings.Repeat("x", 90)))
+				return post(s, key, jsonType, c.length, strings.NewReader(strings.Repeat("x", 90)))
 			}
 			for i := range 10 {
 				got := write([]string{"key", "key2"}[i%2])
@@ -116,23 +122,24 @@ func TestABrokerMayWriteSoManyBytesWithAllItsKeys(t *testing.T) {
 func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 	s := withBytes(t, &hands{now: time.Now()})
 	body := func() io.Reader { return strings.NewReader(strings.Repeat("x", 100)) }
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		got    func() *httptest.ResponseRecorder
 		status int
 	}{
-		"of another type": {func() *httptest.ResponseRecorder { return post(s, "key", "text/plain", 100, body()) }, 415},
-		"too long":        {func() *httptest.ResponseRecorder { return post(s, "key", jsonType, 1<<40, body()) }, 413},
-		"without a key":   {func() *httptest.ResponseRecorder { return post(s, "none", jsonType, 100, body()) }, 401},
-		"of a part's end": {func() *httptest.ResponseRecorder {
+		{"of another type", func() *httptest.ResponseRecorder { return post(s, "key", "text/plain", 100, body()) }, 415},
+		{"too long", func() *httptest.ResponseRecorder { return post(s, "key", jsonType, 1<<40, body()) }, 413},
+		{"without a key", func() *httptest.ResponseRecorder { return post(s, "none", jsonType, 100, body()) }, 401},
+		{"of a part's end", func() *httptest.ResponseRecorder {
 			return fetch(t, s, "DELETE", "/api/2.5/assets/there/related_processes/1", "Authorization", basic, "Content-Length", "100")
 		}, 200},
-		"when it's crowded": {func() *httptest.ResponseRecorder {
+		{"when it's crowded", func() *httptest.ResponseRecorder {
 			for s.current.Enter(concurrency.Write) {
 				defer s.current.Leave()
 			}
 			return post(s, "key", jsonType, 100, body())
 		}, 503},
-		"without room": {func() *httptest.ResponseRecorder {
+		{"without room", func() *httptest.ResponseRecorder {
 			for _, n := range []int64{memory.Small, 1} {
 				for s.bodies.Hold(n) {
 					defer s.bodies.Release(n)
@@ -142,7 +149,7 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 		}, 503},
 	} {
 		if got := c.got(); got.Code != c.status {
-			t.Errorf("%s: got %d %s, want %d", name, got.Code, got.Body, c.status)
+			t.Errorf("%s: got %d %s, want %d", c.name, got.Code, got.Body, c.status)
 		}
 	}
 	got := post(s, "key", jsonType, 100, body()).Header().Get("RateLimit")
@@ -177,10 +184,13 @@ func TestALockoutIsNotToldShorterThanItIs(t *testing.T) {
 		post(s, "wrong", jsonType, -1, strings.NewReader("{}"))
 	}
 	clock.pass(500 * time.Millisecond)
-	for method, path := range map[string]string{"POST": "/api/2.5/assets", "DELETE": "/api/2.5/assets/there/related_processes/1", "GET": "/api/2.5/assets/there/revisions", "HEAD": "/api/2.5/me"} {
-		got := fetch(t, s, method, path, "Authorization", basic, "Content-Type", jsonType)
+	for _, c := range []struct {
+		method string
+		path   string
+	}{{"POST", "/api/2.5/assets"}, {"DELETE", "/api/2.5/assets/there/related_processes/1"}, {"GET", "/api/2.5/assets/there/revisions"}, {"HEAD", "/api/2.5/me"}} {
+		got := fetch(t, s, c.method, c.path, "Authorization", basic, "Content-Type", jsonType)
 		if wait := retryAfter(t, got); wait < time.Minute {
-			t.Errorf("%s %s: told to wait %v, want the minute that the lockout lasts", method, path, wait)
+			t.Errorf("%s %s: told to wait %v, want the minute that the lockout lasts", c.method, c.path, wait)
 		}
 	}
 	if got := fetch(t, s, "GET", "/api/2.5/assets/there", "Authorization", basic); got.Code != 200 {

@@ -48,15 +48,25 @@ type Limits = limits.Settings
 // command. The zero value has the default MaxConcurrent, no time limits beside
 // Config.Timeout, no CORS origins and no old versions.
 type Settings struct {
-	MaxConcurrent int `default:"4000" help:"Most requests at once. Reads stop at 85 %, anonymous ones at 70 %."`
+	MaxConcurrent int               `default:"4000" help:"${max_concurrent}"`
+	ReadTimeout   time.Duration     `default:"5s" help:"Longest time for reading one asset, or a part of it."`
+	ListTimeout   time.Duration     `default:"10s" help:"Longest time for a page of the feed."`
+	CORSOrigins   []string          `name:"cors-origins" default:"*" help:"${cors_origins}"`
+	Deprecated    map[string]string `placeholder:"VERSION=DATE" help:"${deprecated}"`
+	Sunset        map[string]string `placeholder:"VERSION=DATE" help:"${sunset}"`
+}
 
-	ReadTimeout time.Duration `default:"5s" help:"Longest time for reading one asset, or a part of it."`
-	ListTimeout time.Duration `default:"10s" help:"Longest time for a page of the feed."`
-
-	CORSOrigins []string `name:"cors-origins" default:"*" help:"Origins whose web pages may use the API; * for all."`
-
-	Deprecated map[string]string `placeholder:"VERSION=DATE" help:"Deprecated API versions and when: 2.4=2027-01-31."`
-	Sunset     map[string]string `placeholder:"VERSION=DATE" help:"API versions that end, and when: 2.4=2027-12-31."`
+// HelpTexts implements config.HelpTexts.
+func (Settings) HelpTexts() map[string]string {
+	return map[string]string{
+		"max_concurrent": "The most requests at once. Anonymous reads are refused from 70 % of it on, " +
+			"reads with an API key from 85 %.",
+		"cors_origins": "Origins whose web pages may use the API, with commas between them; * for all.",
+		"deprecated": "Versions of the API that are deprecated since a date, such as 2.4=2027-01-31. " +
+			"Their answers say so in the header Deprecation (RFC 9745).",
+		"sunset": "Versions of the API that end on a date, such as 2.4=2027-12-31. " +
+			"Their answers say so in the header Sunset (RFC 8594).",
+	}
 }
 
 const (

@@ -36,34 +36,35 @@ func ask(t *testing.T, s *Server, method, path, cookie string) (*httptest.Respon
 
 func TestTheServersCookie(t *testing.T) {
 	s := start(t, func(c *Config) { c.ServerID = "this" })
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name                 string
 		method, path, cookie string
 		status               int
 		set                  string
 	}{
-		"a read without one":                      {"GET", "/api/2.5/assets", "", 200, "this"},
-		"a read with it":                          {"GET", "/api/2.5/assets", "this", 200, ""},
-		"a read with another's":                   {"GET", "/api/2.5/assets", "gone", 200, "this"},
-		"a client's first request":                {"HEAD", "/api/0/spore", "", 200, "this"},
-		"a page without one":                      {"GET", "/api/2.5/assets?offset=2026-11-20", "", 200, "this"},
-		"a page with it":                          {"GET", "/api/2.5/assets?offset=2026-11-20", "this", 200, ""},
-		"a page with another's":                   {"GET", "/api/2.5/assets?limit=1&offset=2026-11-20", "gone", 404, "this"},
-		"a page with another's, in an old guise":  {"GET", "/api/2.4/assets?offset=2026-11-20", "gone", 404, "this"},
-		"a page with another's, in the newest":    {"GET", "/api/0/assets?offset=2026-11-20", "gone", 404, "this"},
-		"a page's header with another's":          {"HEAD", "/api/2.5/assets?offset=2026-11-20", "gone", 404, "this"},
-		"a start with an empty offset":            {"GET", "/api/2.5/assets?offset=", "gone", 200, "this"},
-		"an asset with another's":                 {"GET", "/api/2.5/assets/there", "gone", 200, ""}, // its next page must be refused
-		"an asset without one":                    {"GET", "/api/2.5/assets/there", "", 200, "this"},
-		"a later first request":                   {"HEAD", "/api/0/spore", "gone", 200, ""},
-		"a write without one":                     {"POST", "/api/2.5/assets", "", 200, "this"},
-		"a write with it":                         {"PATCH", "/api/2.5/assets/there", "this", 200, ""},
-		"a creation with another's":               {"POST", "/api/2.5/assets", "gone", 412, "this"},
-		"a change with another's":                 {"PATCH", "/api/2.5/assets/there", "gone", 412, "this"},
-		"a replacement with another's":            {"PUT", "/api/2.5/assets/there", "gone", 412, "this"},
-		"a removal with another's":                {"DELETE", "/api/2.5/assets/there/related_processes/1", "gone", 412, "this"},
-		"a write with one that is much too large": {"POST", "/api/2.5/assets", strings.Repeat("x", 5000), 412, "this"},
+		{"a read without one", "GET", "/api/2.5/assets", "", 200, "this"},
+		{"a read with it", "GET", "/api/2.5/assets", "this", 200, ""},
+		{"a read with another's", "GET", "/api/2.5/assets", "gone", 200, "this"},
+		{"a client's first request", "HEAD", "/api/0/spore", "", 200, "this"},
+		{"a page without one", "GET", "/api/2.5/assets?offset=2026-11-20", "", 200, "this"},
+		{"a page with it", "GET", "/api/2.5/assets?offset=2026-11-20", "this", 200, ""},
+		{"a page with another's", "GET", "/api/2.5/assets?limit=1&offset=2026-11-20", "gone", 404, "this"},
+		{"a page with another's, in an old guise", "GET", "/api/2.4/assets?offset=2026-11-20", "gone", 404, "this"},
+		{"a page with another's, in the newest", "GET", "/api/0/assets?offset=2026-11-20", "gone", 404, "this"},
+		{"a page's header with another's", "HEAD", "/api/2.5/assets?offset=2026-11-20", "gone", 404, "this"},
+		{"a start with an empty offset", "GET", "/api/2.5/assets?offset=", "gone", 200, "this"},
+		{"an asset with another's", "GET", "/api/2.5/assets/there", "gone", 200, ""}, // its next page must be refused
+		{"an asset without one", "GET", "/api/2.5/assets/there", "", 200, "this"},
+		{"a later first request", "HEAD", "/api/0/spore", "gone", 200, ""},
+		{"a write without one", "POST", "/api/2.5/assets", "", 200, "this"},
+		{"a write with it", "PATCH", "/api/2.5/assets/there", "this", 200, ""},
+		{"a creation with another's", "POST", "/api/2.5/assets", "gone", 412, "this"},
+		{"a change with another's", "PATCH", "/api/2.5/assets/there", "gone", 412, "this"},
+		{"a replacement with another's", "PUT", "/api/2.5/assets/there", "gone", 412, "this"},
+		{"a removal with another's", "DELETE", "/api/2.5/assets/there/related_processes/1", "gone", 412, "this"},
+		{"a write with one that is much too large", "POST", "/api/2.5/assets", strings.Repeat("x", 5000), 412, "this"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			got, set := ask(t, s, c.method, c.path, c.cookie)
 			if got.Code != c.status || set != c.set {
 				t.Errorf("got %d and the cookie %q, want %d and %q", got.Code, set, c.status, c.set)
@@ -153,19 +154,20 @@ func TestSporeNamesEveryRoute(t *testing.T) {
 	if spore.BaseURL != "https://registry.example/api/2.5" || spore.Version != "2.5" {
 		t.Errorf("got %+v", spore)
 	}
-	for name, want := range map[string]struct {
+	for _, want := range []struct {
+		name         string
 		path, method string
 		status       int
 	}{
-		"get_assets":              {"/assets", "GET", 200},
-		"post_assets":             {"/assets", "POST", 201},
-		"patch_assets_id":         {"/assets/:id", "PATCH", 200},
-		"post_assets_id_items":    {"/assets/:id/items", "POST", 201},
-		"get_health":              {"/health", "GET", 200},
-		"get_assets_id_documents": {"/assets/:id/documents", "GET", 200},
+		{"get_assets", "/assets", "GET", 200},
+		{"post_assets", "/assets", "POST", 201},
+		{"patch_assets_id", "/assets/:id", "PATCH", 200},
+		{"post_assets_id_items", "/assets/:id/items", "POST", 201},
+		{"get_health", "/health", "GET", 200},
+		{"get_assets_id_documents", "/assets/:id/documents", "GET", 200},
 	} {
-		if m := spore.Methods[name]; m.Path != want.path || m.Method != want.method || len(m.Expected) != 1 || m.Expected[0] != want.status {
-			t.Errorf("%s: got %+v", name, m)
+		if m := spore.Methods[want.name]; m.Path != want.path || m.Method != want.method || len(m.Expected) != 1 || m.Expected[0] != want.status {
+			t.Errorf("%s: got %+v", want.name, m)
 		}
 	}
 }

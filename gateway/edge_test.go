@@ -41,18 +41,24 @@ func fetch(t *testing.T, s *Server, method, path string, header ...string) *http
 
 func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 	const path = "/api/2.5/assets/there"
-	for place, s := range map[string]*Server{
-		"in process":  start(t, func(c *Config) { c.Assets = http.HandlerFunc(tagged) }),
-		"on the wire": startOnWire(t, http.HandlerFunc(tagged), http.HandlerFunc(known), nil),
+	for _, at := range []struct {
+		place string
+		s     *Server
+	}{
+		{"in process", start(t, func(c *Config) { c.Assets = http.HandlerFunc(tagged) })},
+		{"on the wire", startOnWire(t, http.HandlerFunc(tagged), http.HandlerFunc(known), nil)},
 	} {
-		for accept, want := range map[string]string{"": "", "gzip": "gzip", "zstd": "zstd", "gzip, zstd": "zstd", "br": "", "gzip;q=0": "", "identity": ""} {
-			got := fetch(t, s, "GET", path, "Accept-Encoding", accept)
-			if encoding := got.Header().Get("Content-Encoding"); encoding != want {
-				t.Errorf("%s, Accept-Encoding %q: got %q, want %q", place, accept, encoding, want)
+		for _, c := range []struct {
+			accept string
+			want   string
+		}{{"", ""}, {"gzip", "gzip"}, {"zstd", "zstd"}, {"gzip, zstd", "zstd"}, {"br", ""}, {"gzip;q=0", ""}, {"identity", ""}} {
+			got := fetch(t, at.s, "GET", path, "Accept-Encoding", c.accept)
+			if encoding := got.Header().Get("Content-Encoding"); encoding != c.want {
+				t.Errorf("%s, Accept-Encoding %q: got %q, want %q", at.place, c.accept, encoding, c.want)
 			}
 			var body io.Reader = got.Body
 			tag := `"1-2.5"`
-			switch want {
+			switch c.want {
 			case "gzip":
 				reader, err := gzip.NewReader(got.Body)
 				if err != nil {
@@ -68,49 +74,50 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 			}
 			text, err := io.ReadAll(body)
 			if err != nil || len(text) != 3011 {
-				t.Errorf("%s, Accept-Encoding %q: %d bytes, %v", place, accept, len(text), err)
+				t.Errorf("%s, Accept-Encoding %q: %d bytes, %v", at.place, c.accept, len(text), err)
 			}
 			if got := got.Header().Get("ETag"); got != tag {
-				t.Errorf("%s, Accept-Encoding %q: the tag is %s, want %s", place, accept, got, tag)
+				t.Errorf("%s, Accept-Encoding %q: the tag is %s, want %s", at.place, c.accept, got, tag)
 			}
 			if vary := strings.Join(got.Header()["Vary"], ", "); !strings.Contains(vary, "Accept-Encoding") || !strings.Contains(vary, "Authorization") {
 				t.Errorf("Vary: %s", vary)
 			}
-			if again := fetch(t, s, "GET", path, "Accept-Encoding", accept, "If-None-Match", tag); again.Code != http.StatusNotModified || again.Header().Get("ETag") != tag {
-				t.Errorf("%s: with its own tag %s, the answer is %d %v", place, tag, again.Code, again.Header())
+			if again := fetch(t, at.s, "GET", path, "Accept-Encoding", c.accept, "If-None-Match", tag); again.Code != http.StatusNotModified || again.Header().Get("ETag") != tag {
+				t.Errorf("%s: with its own tag %s, the answer is %d %v", at.place, tag, again.Code, again.Header())
 			}
 		}
 
-		if got := fetch(t, s, "POST", "/api/2.5/assets", "Accept-Encoding", "gzip", "Content-Type", "application/json", "Authorization", basic); got.Code != 201 || got.Header().Get("Content-Encoding") != "" {
-			t.Errorf("%s: a write is answered with %d %v", place, got.Code, got.Header())
+		if got := fetch(t, at.s, "POST", "/api/2.5/assets", "Accept-Encoding", "gzip", "Content-Type", "application/json", "Authorization", basic); got.Code != 201 || got.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s: a write is answered with %d %v", at.place, got.Code, got.Header())
 		}
 	}
 }
 
 func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name         string
 		origins      []string
 		origin, want string
 	}{
-		"all":          {[]string{"*"}, "https://a.example", "*"},
-		"one of them":  {[]string{"https://a.example", "https://b.example"}, "https://b.example", "https://b.example"},
-		"another":      {[]string{"https://a.example"}, "https://b.example", ""},
-		"none":         {nil, "https://a.example", ""},
-		"not a page":   {[]string{"*"}, "", ""},
-		"nearly right": {[]string{"https://a.example"}, "https://a.example.evil.example", ""},
+		{"all", []string{"*"}, "https://a.example", "*"},
+		{"one of them", []string{"https://a.example", "https://b.example"}, "https://b.example", "https://b.example"},
+		{"another", []string{"https://a.example"}, "https://b.example", ""},
+		{"none", nil, "https://a.example", ""},
+		{"not a page", []string{"*"}, "", ""},
+		{"nearly right", []string{"https://a.example"}, "https://a.example.evil.example", ""},
 	} {
 		s := start(t, func(conf *Config) { conf.Settings.CORSOrigins = c.origins })
 		preflight := fetch(t, s, "OPTIONS", "/api/2.5/assets/there", "Origin", c.origin, "Access-Control-Request-Method", "PATCH", "Access-Control-Request-Headers", "authorization")
 		if got := preflight.Header().Get("Access-Control-Allow-Origin"); got != c.want {
-			t.Errorf("%s: the preflight allows %q, want %q", name, got, c.want)
+			t.Errorf("%s: the preflight allows %q, want %q", c.name, got, c.want)
 		}
 		if allowed := strings.Contains(preflight.Header().Get("Access-Control-Allow-Headers"), "Authorization"); preflight.Code != http.StatusNoContent || preflight.Header().Get("X-Content-Type-Options") != "nosniff" || allowed != (c.want != "") {
-			t.Errorf("%s: the preflight is answered with %d %v", name, preflight.Code, preflight.Header())
+			t.Errorf("%s: the preflight is answered with %d %v", c.name, preflight.Code, preflight.Header())
 		}
 		for _, path := range []string{"/api/2.5/assets/there", "/nowhere"} { // a page may read errors, too
 			got := fetch(t, s, "GET", path, "Origin", c.origin)
 			if exposed := strings.Contains(got.Header().Get("Access-Control-Expose-Headers"), "ETag"); got.Header().Get("Access-Control-Allow-Origin") != c.want || exposed != (c.want != "") {
-				t.Errorf("%s: got %v", name, got.Header())
+				t.Errorf("%s: got %v", c.name, got.Header())
 			}
 		}
 	}

@@ -96,60 +96,63 @@ const jsonType = "application/json"
 
 func TestRoutes(t *testing.T) {
 	s := start(t, nil)
-	for name, c := range map[string]try{
-		"welcome":                  {"GET", "/", "", "", "", 200, `"versions"`},
-		"list":                     {"GET", "/api/2.5/assets", "", "", "", 200, "GET /api/2.5/assets"},
-		"an old version":           {"GET", "/api/2.4/assets", "", "", "", 200, "GET /api/2.4/assets"},
-		"the current version":      {"GET", "/api/0/assets", "", "", "", 200, "GET /api/2.5/assets"},
-		"read":                     {"GET", "/api/0/assets/there", "", "", "", 200, "GET /api/2.5/assets/there"},
-		"read with an unknown key": {"GET", "/api/2.5/assets/there", "x", "", "", 200, "GET"},
-		"a body that is not read":  {"GET", "/api/2.5/assets", "", jsonType, "body", 200, "GET /api/2.5/assets"},
-		"create":                   {"POST", "/api/2.5/assets", "key", jsonType, "body", 200, "POST /api/2.5/assets body"},
-		"change":                   {"PATCH", "/api/2.5/assets/there", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there body"},
-		"replace":                  {"PUT", "/api/0/assets/there", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there body"},
-		"an unknown version":       {"GET", "/api/2.6/assets", "", "", "", 404, "not_found"},
-		"an unknown path":          {"GET", "/api/2.5/asset", "", "", "", 404, "not_found"},
-		"an unknown method":        {"DELETE", "/api/2.5/assets/there", "key", "", "", 404, "method_not_allowed"},
-		"a method, and no asset":   {"DELETE", "/api/2.5/assets/missing", "", "", "", 404, "asset_id"},
-		"in the current version":   {"DELETE", "/api/0/assets/missing", "key", "", "", 404, "asset_id"},
-		"a method of a handover":   {"GET", "/api/2.5/assets/missing/ownership", "", "", "", 404, "asset_id"},
-		"of one that is there":     {"GET", "/api/2.5/assets/there/ownership", "", "", "", 404, "method_not_allowed"},
-		"a method, and no part":    {"PUT", "/api/2.5/assets/there/items/missing", "", "", "", 404, "asset_id"},
-		"a method, no transfer":    {"PATCH", "/api/2.5/transfers/missing", "key", jsonType, "body", 404, "asset_id"},
-		"a method of a transfer":   {"PATCH", "/api/2.5/transfers/there", "key", jsonType, "body", 404, "method_not_allowed"},
-		"a method of all assets":   {"DELETE", "/api/2.5/assets", "key", "", "", 404, "method_not_allowed"},
-		"another type":             {"POST", "/api/2.5/assets", "key", "text/plain", "body", 415, "Content-Type"},
-		"no type":                  {"POST", "/api/2.5/assets", "key", "", "body", 415, "Content-Type"},
-		"no key":                   {"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"},
-		"an unknown key":           {"POST", "/api/2.5/assets", "x", jsonType, "body", 401, "Authorization"},
-		"neither":                  {"POST", "/api/2.5/assets", "", "", "body", 415, "Content-Type"},
-		"neither, and no asset":    {"PATCH", "/api/2.5/assets/missing", "", "", "body", 404, "asset_id"},
-		"no key, and no asset":     {"PATCH", "/api/2.5/assets/missing", "", jsonType, "body", 404, "asset_id"},
-		"no key, and an asset":     {"PATCH", "/api/2.5/assets/there", "", jsonType, "body", 401, "Authorization"},
-		"parts":                    {"GET", "/api/0/assets/there/items", "", "", "", 200, "GET /api/2.5/assets/there/items"},
-		"a part":                   {"GET", "/api/2.4/assets/there/related_processes/x", "", "", "", 200, "GET /api/2.4/assets/there/related_processes/x"},
-		"add a part":               {"POST", "/api/2.5/assets/there/decisions", "key", jsonType, "body", 200, "POST /api/2.5/assets/there/decisions body"},
-		"change a part":            {"PATCH", "/api/2.5/assets/there/items/x", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there/items/x body"},
-		"a part's newer version":   {"PUT", "/api/2.5/assets/there/documents/x", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there/documents/x body"},
-		"remove a part":            {"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "", "", 200, "DELETE /api/2.5/assets/there/related_processes/x"},
-		"changes":                  {"GET", "/api/0/assets/there/revisions", "key", "", "", 200, "GET /api/2.5/assets/there/revisions"},
-		"changes without a key":    {"GET", "/api/2.5/assets/there/revisions", "", "", "", 401, "Authorization"},
-		"changes of no asset":      {"GET", "/api/2.5/assets/missing/revisions", "", "", "", 404, "asset_id"},
-		"a body with a removal":    {"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "text/plain", "body", 200, "DELETE /api/2.5/assets/there/related_processes/x "},
-		"a removal without a key":  {"DELETE", "/api/2.5/assets/there/related_processes/x", "", "", "", 401, "Authorization"},
-		"a part of another type":   {"PATCH", "/api/2.5/assets/there/items/x", "key", "text/plain", "body", 415, "Content-Type"},
-		"a part without a key":     {"PATCH", "/api/2.5/assets/there/items/x", "", jsonType, "body", 401, "Authorization"},
-		"no part, and no key":      {"PATCH", "/api/2.5/assets/there/items/missing", "", "", "body", 404, "asset_id"},
-		"no part, and no removal":  {"DELETE", "/api/2.5/assets/there/related_processes/missing", "", "", "", 404, "asset_id"},
-		"items are not replaced":   {"PUT", "/api/2.5/assets/there/items/x", "key", jsonType, "body", 404, "method_not_allowed"},
-		"documents stay":           {"DELETE", "/api/2.5/assets/there/documents/x", "key", "", "", 404, "method_not_allowed"},
-		"parts of parts":           {"GET", "/api/2.5/assets/there/items/x/unit", "", "", "", 404, "not_found"},
-		"unknown parts":            {"GET", "/api/2.5/assets/there/unknown", "", "", "", 404, "not_found"},
-		"too much":                 {"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 101), 413, "100 bytes"},
-		"too much, and no key":     {"POST", "/api/2.5/assets", "", jsonType, strings.Repeat("x", 101), 401, "Authorization"},
-		"just not too much":        {"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 100), 200, "xxx"},
+	for _, c := range []struct {
+		name string
+		try
+	}{
+		{"welcome", try{"GET", "/", "", "", "", 200, `"versions"`}},
+		{"list", try{"GET", "/api/2.5/assets", "", "", "", 200, "GET /api/2.5/assets"}},
+		{"an old version", try{"GET", "/api/2.4/assets", "", "", "", 200, "GET /api/2.4/assets"}},
+		{"the current version", try{"GET", "/api/0/assets", "", "", "", 200, "GET /api/2.5/assets"}},
+		{"read", try{"GET", "/api/0/assets/there", "", "", "", 200, "GET /api/2.5/assets/there"}},
+		{"read with an unknown key", try{"GET", "/api/2.5/assets/there", "x", "", "", 200, "GET"}},
+		{"a body that is not read", try{"GET", "/api/2.5/assets", "", jsonType, "body", 200, "GET /api/2.5/assets"}},
+		{"create", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 200, "POST /api/2.5/assets body"}},
+		{"change", try{"PATCH", "/api/2.5/assets/there", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there body"}},
+		{"replace", try{"PUT", "/api/0/assets/there", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there body"}},
+		{"an unknown version", try{"GET", "/api/2.6/assets", "", "", "", 404, "not_found"}},
+		{"an unknown path", try{"GET", "/api/2.5/asset", "", "", "", 404, "not_found"}},
+		{"an unknown method", try{"DELETE", "/api/2.5/assets/there", "key", "", "", 404, "method_not_allowed"}},
+		{"a method, and no asset", try{"DELETE", "/api/2.5/assets/missing", "", "", "", 404, "asset_id"}},
+		{"in the current version", try{"DELETE", "/api/0/assets/missing", "key", "", "", 404, "asset_id"}},
+		{"a method of a handover", try{"GET", "/api/2.5/assets/missing/ownership", "", "", "", 404, "asset_id"}},
+		{"of one that is there", try{"GET", "/api/2.5/assets/there/ownership", "", "", "", 404, "method_not_allowed"}},
+		{"a method, and no part", try{"PUT", "/api/2.5/assets/there/items/missing", "", "", "", 404, "asset_id"}},
+		{"a method, no transfer", try{"PATCH", "/api/2.5/transfers/missing", "key", jsonType, "body", 404, "asset_id"}},
+		{"a method of a transfer", try{"PATCH", "/api/2.5/transfers/there", "key", jsonType, "body", 404, "method_not_allowed"}},
+		{"a method of all assets", try{"DELETE", "/api/2.5/assets", "key", "", "", 404, "method_not_allowed"}},
+		{"another type", try{"POST", "/api/2.5/assets", "key", "text/plain", "body", 415, "Content-Type"}},
+		{"no type", try{"POST", "/api/2.5/assets", "key", "", "body", 415, "Content-Type"}},
+		{"no key", try{"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"}},
+		{"an unknown key", try{"POST", "/api/2.5/assets", "x", jsonType, "body", 401, "Authorization"}},
+		{"neither", try{"POST", "/api/2.5/assets", "", "", "body", 415, "Content-Type"}},
+		{"neither, and no asset", try{"PATCH", "/api/2.5/assets/missing", "", "", "body", 404, "asset_id"}},
+		{"no key, and no asset", try{"PATCH", "/api/2.5/assets/missing", "", jsonType, "body", 404, "asset_id"}},
+		{"no key, and an asset", try{"PATCH", "/api/2.5/assets/there", "", jsonType, "body", 401, "Authorization"}},
+		{"parts", try{"GET", "/api/0/assets/there/items", "", "", "", 200, "GET /api/2.5/assets/there/items"}},
+		{"a part", try{"GET", "/api/2.4/assets/there/related_processes/x", "", "", "", 200, "GET /api/2.4/assets/there/related_processes/x"}},
+		{"add a part", try{"POST", "/api/2.5/assets/there/decisions", "key", jsonType, "body", 200, "POST /api/2.5/assets/there/decisions body"}},
+		{"change a part", try{"PATCH", "/api/2.5/assets/there/items/x", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there/items/x body"}},
+		{"a part's newer version", try{"PUT", "/api/2.5/assets/there/documents/x", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there/documents/x body"}},
+		{"remove a part", try{"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "", "", 200, "DELETE /api/2.5/assets/there/related_processes/x"}},
+		{"changes", try{"GET", "/api/0/assets/there/revisions", "key", "", "", 200, "GET /api/2.5/assets/there/revisions"}},
+		{"changes without a key", try{"GET", "/api/2.5/assets/there/revisions", "", "", "", 401, "Authorization"}},
+		{"changes of no asset", try{"GET", "/api/2.5/assets/missing/revisions", "", "", "", 404, "asset_id"}},
+		{"a body with a removal", try{"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "text/plain", "body", 200, "DELETE /api/2.5/assets/there/related_processes/x "}},
+		{"a removal without a key", try{"DELETE", "/api/2.5/assets/there/related_processes/x", "", "", "", 401, "Authorization"}},
+		{"a part of another type", try{"PATCH", "/api/2.5/assets/there/items/x", "key", "text/plain", "body", 415, "Content-Type"}},
+		{"a part without a key", try{"PATCH", "/api/2.5/assets/there/items/x", "", jsonType, "body", 401, "Authorization"}},
+		{"no part, and no key", try{"PATCH", "/api/2.5/assets/there/items/missing", "", "", "body", 404, "asset_id"}},
+		{"no part, and no removal", try{"DELETE", "/api/2.5/assets/there/related_processes/missing", "", "", "", 404, "asset_id"}},
+		{"items are not replaced", try{"PUT", "/api/2.5/assets/there/items/x", "key", jsonType, "body", 404, "method_not_allowed"}},
+		{"documents stay", try{"DELETE", "/api/2.5/assets/there/documents/x", "key", "", "", 404, "method_not_allowed"}},
+		{"parts of parts", try{"GET", "/api/2.5/assets/there/items/x/unit", "", "", "", 404, "not_found"}},
+		{"unknown parts", try{"GET", "/api/2.5/assets/there/unknown", "", "", "", 404, "not_found"}},
+		{"too much", try{"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 101), 413, "100 bytes"}},
+		{"too much, and no key", try{"POST", "/api/2.5/assets", "", jsonType, strings.Repeat("x", 101), 401, "Authorization"}},
+		{"just not too much", try{"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 100), 200, "xxx"}},
 	} {
-		t.Run(name, func(t *testing.T) { c.run(t, s) })
+		t.Run(c.name, func(t *testing.T) { c.run(t, s) })
 	}
 }
 
@@ -189,13 +192,16 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 
 func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {
 	s := start(t, func(c *Config) { c.Auth = down{} })
-	for name, c := range map[string]try{
-		"a reader":            {"GET", "/api/2.5/assets/there", "", "", "", 200, "GET"},
-		"a reader with a key": {"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"},
-		"a write":             {"POST", "/api/2.5/assets", "key", jsonType, "body", 503, "repeat"},
-		"a write without":     {"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"},
+	for _, c := range []struct {
+		name string
+		try
+	}{
+		{"a reader", try{"GET", "/api/2.5/assets/there", "", "", "", 200, "GET"}},
+		{"a reader with a key", try{"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"}},
+		{"a write", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 503, "repeat"}},
+		{"a write without", try{"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			if got := c.run(t, s); c.status == 503 && got.Header().Get("Retry-After") == "" {
 				t.Error("no Retry-After")
 			}
@@ -205,11 +211,14 @@ func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {
 
 func TestTooManyRequestsAreTold(t *testing.T) {
 	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: new(int64(1)), KeyWrite: new(int64(1))} })
-	for name, c := range map[string]try{
-		"reads of an address": {"GET", "/api/2.5/assets/there", "", "", "", 0, ""},
-		"writes of a key":     {"POST", "/api/2.5/assets", "key", jsonType, "body", 0, ""},
+	for _, c := range []struct {
+		name string
+		try
+	}{
+		{"reads of an address", try{"GET", "/api/2.5/assets/there", "", "", "", 0, ""}},
+		{"writes of a key", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 0, ""}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			for range 10 { // two may pass if a second ends in between, and a third
 				r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 				r.Header.Set("Content-Type", c.kind)
@@ -237,18 +246,19 @@ func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
 	s := start(t, func(c *Config) {
 		c.Assets = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get(httpserver.SeedHeader) })
 	})
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name              string
 		method, path, key string
 		seeded            bool
 	}{
-		"a creation under a key":     {"POST", "/api/2.5/assets", "k", true},
-		"a creation":                 {"POST", "/api/2.5/assets", "", false},
-		"a change":                   {"PATCH", "/api/2.5/assets/there", "k", false},
-		"a read":                     {"GET", "/api/2.5/assets/there", "k", false},
-		"an empty key":               {"POST", "/api/2.5/assets", "", false},
-		"a creation in an old guise": {"POST", "/api/2.4/assets", "k", true},
+		{"a creation under a key", "POST", "/api/2.5/assets", "k", true},
+		{"a creation", "POST", "/api/2.5/assets", "", false},
+		{"a change", "PATCH", "/api/2.5/assets/there", "k", false},
+		{"a read", "GET", "/api/2.5/assets/there", "k", false},
+		{"an empty key", "POST", "/api/2.5/assets", "", false},
+		{"a creation in an old guise", "POST", "/api/2.4/assets", "k", true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest(c.method, c.path, strings.NewReader("body"))
 			r.SetBasicAuth("key", "")
 			r.Header.Set("Content-Type", jsonType)
@@ -265,13 +275,16 @@ func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
 
 func TestRequestsAreNamed(t *testing.T) {
 	s := start(t, nil)
-	for sent, kept := range map[string]bool{"mine-1": true, "": false, strings.Repeat("x", 65): false, "a b": false, "a\"b": false} {
+	for _, c := range []struct {
+		sent string
+		kept bool
+	}{{"mine-1", true}, {"", false}, {strings.Repeat("x", 65), false}, {"a b", false}, {"a\"b", false}} {
 		r := httptest.NewRequest("GET", "/api/2.5/assets", nil)
-		r.Header.Set(httpserver.RequestIDHeader, sent)
+		r.Header.Set(httpserver.RequestIDHeader, c.sent)
 		recorder := httptest.NewRecorder()
 		s.Handler().ServeHTTP(recorder, r)
-		if got := recorder.Header().Get(httpserver.RequestIDHeader); (got == sent) != kept || got == "" {
-			t.Errorf("sent %q, got %q", sent, got)
+		if got := recorder.Header().Get(httpserver.RequestIDHeader); (got == c.sent) != c.kept || got == "" {
+			t.Errorf("sent %q, got %q", c.sent, got)
 		}
 	}
 }
@@ -297,13 +310,16 @@ func BenchmarkRead(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, key := range map[string]string{"anonymous": "", "keyed": "key"} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		key  string
+	}{{"anonymous", ""}, {"keyed", "key"}} {
+		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r := httptest.NewRequest("GET", "/api/2.5/assets/there", nil)
-				if key != "" {
-					r.SetBasicAuth(key, "")
+				if c.key != "" {
+					r.SetBasicAuth(c.key, "")
 				}
 				s.Handler().ServeHTTP(httptest.NewRecorder(), r)
 			}

@@ -90,24 +90,30 @@ func serve(t *testing.T, s *Server) (addr string) {
 
 func TestOneOrderOfRefusalsInProcessAndOnTheWire(t *testing.T) {
 	many := strings.Repeat("x", 101)
-	for place, s := range map[string]*Server{"in process": start(t, nil), "on the wire": startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), nil)} {
-		for name, c := range map[string]try{
-			"a read":                            {"GET", "/api/0/assets/there", "", "", "", 200, "GET /api/2.5/assets/there"},
-			"a write":                           {"PUT", "/api/2.4/assets/there", "key", jsonType, "body", 200, "PUT /api/2.4/assets/there body"},
-			"the path before the asset":         {"PATCH", "/api/2.6/assets/missing", "", "", many, 404, "not_found"},
-			"the asset before the type":         {"PATCH", "/api/2.5/assets/missing", "", "", many, 404, "asset_id"},
-			"the type before the key":           {"PATCH", "/api/2.5/assets/there", "", "", many, 415, "Content-Type"},
-			"the key before the body":           {"PATCH", "/api/2.5/assets/there", "", jsonType, many, 401, "Authorization"},
-			"the body before what it says":      {"PATCH", "/api/2.5/assets/there", "key", jsonType, many, 413, "100 bytes"},
-			"an id with a question mark":        {"PATCH", "/api/2.5/assets/missing%3Fx", "", jsonType, "", 404, "asset_id"},
-			"an id that reads like an escape":   {"PATCH", "/api/2.5/assets/missing%25zz", "", jsonType, "", 404, "asset_id"},
-			"an id with a line's end":           {"PATCH", "/api/2.5/assets/missing%0Ax", "", jsonType, "", 404, "asset_id"},
-			"a token that no header can carry":  {"PATCH", "/api/2.5/assets/there?acc_token=a%0Ab", "key", jsonType, "", 200, "PATCH"},
-			"another one":                       {"PATCH", "/api/2.5/assets/there?acc_token=%00", "key", jsonType, "", 200, "PATCH"},
-			"a query that is none":              {"GET", "/api/2.5/assets?offset=%zz;a", "", "", "", 200, "GET"},
-			"a key that is sent with a reading": {"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"},
+	for _, at := range []struct {
+		place string
+		s     *Server
+	}{{"in process", start(t, nil)}, {"on the wire", startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), nil)}} {
+		for _, c := range []struct {
+			name string
+			try
+		}{
+			{"a read", try{"GET", "/api/0/assets/there", "", "", "", 200, "GET /api/2.5/assets/there"}},
+			{"a write", try{"PUT", "/api/2.4/assets/there", "key", jsonType, "body", 200, "PUT /api/2.4/assets/there body"}},
+			{"the path before the asset", try{"PATCH", "/api/2.6/assets/missing", "", "", many, 404, "not_found"}},
+			{"the asset before the type", try{"PATCH", "/api/2.5/assets/missing", "", "", many, 404, "asset_id"}},
+			{"the type before the key", try{"PATCH", "/api/2.5/assets/there", "", "", many, 415, "Content-Type"}},
+			{"the key before the body", try{"PATCH", "/api/2.5/assets/there", "", jsonType, many, 401, "Authorization"}},
+			{"the body before what it says", try{"PATCH", "/api/2.5/assets/there", "key", jsonType, many, 413, "100 bytes"}},
+			{"an id with a question mark", try{"PATCH", "/api/2.5/assets/missing%3Fx", "", jsonType, "", 404, "asset_id"}},
+			{"an id that reads like an escape", try{"PATCH", "/api/2.5/assets/missing%25zz", "", jsonType, "", 404, "asset_id"}},
+			{"an id with a line's end", try{"PATCH", "/api/2.5/assets/missing%0Ax", "", jsonType, "", 404, "asset_id"}},
+			{"a token that no header can carry", try{"PATCH", "/api/2.5/assets/there?acc_token=a%0Ab", "key", jsonType, "", 200, "PATCH"}},
+			{"another one", try{"PATCH", "/api/2.5/assets/there?acc_token=%00", "key", jsonType, "", 200, "PATCH"}},
+			{"a query that is none", try{"GET", "/api/2.5/assets?offset=%zz;a", "", "", "", 200, "GET"}},
+			{"a key that is sent with a reading", try{"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"}},
 		} {
-			t.Run(place+"/"+name, func(t *testing.T) { c.run(t, s) })
+			t.Run(at.place+"/"+c.name, func(t *testing.T) { c.run(t, at.s) })
 		}
 	}
 }
@@ -125,14 +131,17 @@ func TestSecretsStayWithTheRequest(t *testing.T) {
 		})
 	}
 	broken := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	for name, services := range map[string][2]http.HandlerFunc{
-		"all is well":         {assets, known},
-		"assets cannot do it": {broken, known},
-		"keys cannot be told": {assets, broken},
+	for _, c := range []struct {
+		name     string
+		services [2]http.HandlerFunc
+	}{
+		{"all is well", [2]http.HandlerFunc{assets, known}},
+		{"assets cannot do it", [2]http.HandlerFunc{broken, known}},
+		{"keys cannot be told", [2]http.HandlerFunc{assets, broken}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			var log journal
-			s := startOnWire(t, watch(services[0]), watch(services[1]), func(c *Config) { c.Log = log.logger() })
+			s := startOnWire(t, watch(c.services[0]), watch(c.services[1]), func(c *Config) { c.Log = log.logger() })
 			var answers strings.Builder
 			for _, method := range []string{"GET", "POST", "PATCH"} {
 				for _, authorization := range []string{"Basic " + encoded, "Bearer " + canary, "Basic " + canary + "?", canary, "Digest " + canary} {
@@ -155,9 +164,12 @@ func TestSecretsStayWithTheRequest(t *testing.T) {
 					}
 				}
 			}
-			for where, text := range map[string]string{"the log": log.String(), "the services' requests": seen.String(), "the answers": answers.String()} {
-				if text == "" || strings.Contains(text, canary) || strings.Contains(text, encoded) {
-					t.Errorf("%s: %s", where, text)
+			for _, c := range []struct {
+				where string
+				text  string
+			}{{"the log", log.String()}, {"the services' requests", seen.String()}, {"the answers", answers.String()}} {
+				if c.text == "" || strings.Contains(c.text, canary) || strings.Contains(c.text, encoded) {
+					t.Errorf("%s: %s", c.where, c.text)
 				}
 			}
 		})
@@ -197,15 +209,18 @@ func TestAnAbsentAssetServiceIsLoggedOnce(t *testing.T) {
 			}
 		}
 	}
-	for says, want := range map[string]int{
-		`"ERROR"`: 0,
-		`"level":"WARN","msg":"requests are refused"`:                                          1,
-		`"level":"INFO","msg":"request","method":"GET","path":"/api/2.5/assets","status":503`:  each,
-		`"level":"DEBUG","msg":"request","method":"GET","path":"/api/2.5/health","status":503`: each,
-		`"INFO"`: each,
+	for _, c := range []struct {
+		says string
+		want int
+	}{
+		{`"ERROR"`, 0},
+		{`"level":"WARN","msg":"requests are refused"`, 1},
+		{`"level":"INFO","msg":"request","method":"GET","path":"/api/2.5/assets","status":503`, each},
+		{`"level":"DEBUG","msg":"request","method":"GET","path":"/api/2.5/health","status":503`, each},
+		{`"INFO"`, each},
 	} {
-		if got := strings.Count(log.String(), says); got != want {
-			t.Errorf("%q is logged %d times, want %d; the log: %s", says, got, want, log.String())
+		if got := strings.Count(log.String(), c.says); got != c.want {
+			t.Errorf("%q is logged %d times, want %d; the log: %s", c.says, got, c.want, log.String())
 		}
 	}
 	if !strings.Contains(log.String(), "connection refused") {
@@ -278,18 +293,19 @@ func TestAnAuthServiceThatHangsFailsNoReading(t *testing.T) {
 
 func TestBodiesAreMeasuredAsTheyCome(t *testing.T) {
 	s := start(t, nil)
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		body   io.Reader
 		length int64
 		status int
 		says   string
 	}{
-		"of no known length, too long":    {strings.NewReader(strings.Repeat("x", 101)), -1, 413, "100 bytes"},
-		"of no known length, not too":     {strings.NewReader(strings.Repeat("x", 100)), -1, 200, "xxx"},
-		"said to be too long, never read": {iotest.ErrReader(io.ErrUnexpectedEOF), 101, 413, "100 bytes"},
-		"cut off":                         {iotest.ErrReader(io.ErrUnexpectedEOF), 50, 400, "ended before"},
+		{"of no known length, too long", strings.NewReader(strings.Repeat("x", 101)), -1, 413, "100 bytes"},
+		{"of no known length, not too", strings.NewReader(strings.Repeat("x", 100)), -1, 200, "xxx"},
+		{"said to be too long, never read", iotest.ErrReader(io.ErrUnexpectedEOF), 101, 413, "100 bytes"},
+		{"cut off", iotest.ErrReader(io.ErrUnexpectedEOF), 50, 400, "ended before"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest("POST", "/api/2.5/assets", c.body)
 			r.ContentLength = c.length
 			r.Header.Set("Content-Type", jsonType)

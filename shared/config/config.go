@@ -16,9 +16,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Parse fills dst, a pointer to a struct with kong tags. It returns the name of
-// the command in args, if dst has commands. A later source wins over an earlier
-// one:
+// Parse fills dst, a pointer to a struct with kong tags (HelpTexts has the long
+// help texts). It returns the name of the command in args, if dst has commands. A
+// later source wins over an earlier one:
 //
 //   - the defaults in the tags,
 //   - the YAML file of --config, whose keys are the names of flags,
@@ -39,6 +39,7 @@ func Parse(dst any, name, description, envPrefix string, args []string) (command
 		kong.Embed(&file),
 		kong.DefaultEnvars(envPrefix),
 		kong.Configuration(read.from),
+		helpTexts(reflect.ValueOf(dst).Elem()),
 	)
 	if err != nil {
 		return "", fmt.Errorf("declare settings: %w", err)

@@ -21,15 +21,14 @@ func (c *Console) listBrokers(w http.ResponseWriter, r *http.Request, by admin.A
 		return err
 	}
 	s.Next = nextPath(r, next)
-	body := brokerList{s, brokers}
-	return c.show(w, http.StatusOK, "brokers", view{Title: "Brokers", Section: "brokers", By: by, Body: body})
+	return c.show(w, http.StatusOK, "brokers", view{Title: "Brokers", Section: "brokers", By: by, Body: brokerList{s, brokers}})
 }
 
-// brokerPage is the body of the page of a broker: its first keys, or its form.
+// brokerPage is a broker with its first keys, or the form of one.
 type brokerPage struct {
-	Broker adminapi.Broker // zero for a new broker
+	Broker adminapi.Broker // the zero one when a broker is made
 	Keys   []adminapi.Key
-	More   bool // the broker has more keys
+	More   bool // it has more keys than these
 	Form   form
 }
 
@@ -42,10 +41,7 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	if err != nil {
 		return err
 	}
-	return c.show(w, http.StatusOK, "broker", view{
-		Title: b.Name, Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")],
-		Body: brokerPage{Broker: b, Keys: keys, More: next != ""},
-	})
+	return c.show(w, http.StatusOK, "broker", view{Title: b.Name, Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: brokerPage{Broker: b, Keys: keys, More: next != ""}})
 }
 
 func (c *Console) showNewBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -61,11 +57,10 @@ func (c *Console) brokerForm(w http.ResponseWriter, by admin.Actor, f form, of a
 	if of.Name != "" {
 		title = "Edit " + of.Name
 	}
-	body := brokerPage{Broker: of, Form: f}
-	return c.show(w, statusOf(f), "broker-form", view{Title: title, Section: "brokers", By: by, Body: body})
+	return c.show(w, statusOf(f), "broker-form", view{Title: title, Section: "brokers", By: by, Body: brokerPage{Broker: of, Form: f}})
 }
 
-// The fields of the forms that create and change a broker.
+// The fields of the forms that make a broker and change it.
 var (
 	newBrokerFields  = []string{"name", "title", "contact"}
 	editBrokerFields = []string{"title", "contact", "blocked"}
@@ -88,9 +83,7 @@ func (c *Console) createBroker(w http.ResponseWriter, r *http.Request, by admin.
 
 func brokerSettings(r *http.Request) adminapi.BrokerSettings {
 	return adminapi.BrokerSettings{
-		Title:   strings.TrimSpace(r.PostForm.Get("title")),
-		Contact: strings.TrimSpace(r.PostForm.Get("contact")),
-		Blocked: r.PostForm.Get("blocked") != "",
+		Title: strings.TrimSpace(r.PostForm.Get("title")), Contact: strings.TrimSpace(r.PostForm.Get("contact")), Blocked: r.PostForm.Get("blocked") != "",
 	}
 }
 

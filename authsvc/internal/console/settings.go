@@ -16,17 +16,16 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// keySettings returns the settings that a form sent for a key with the settings was. It
-// adds the fields that it cannot read to found.
+// keySettings reads what a form says of a key that has settings so far, and notes
+// what cannot be read.
 func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List) adminapi.KeySettings {
 	s := adminapi.KeySettings{
-		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"),
-		Levels: strings.Join(sent["levels"], ""), Test: sent.Get("test") != "",
+		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"), Levels: strings.Join(sent["levels"], ""), Test: sent.Get("test") != "",
 		Allow: strings.FieldsFunc(sent.Get("allow"), func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }),
 	}
 	switch text := sent.Get("expires"); {
 	case text == "":
-	case was.Expires != nil && stamp(*was.Expires) == text: // the form shows the time without fractions of a second
+	case was.Expires != nil && stamp(*was.Expires) == text: // the form shows no more than seconds
 		s.Expires = was.Expires
 	default:
 		at, err := time.Parse(stampLayout, text)
@@ -53,12 +52,12 @@ func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List
 	return s
 }
 
-// stampLayout is the layout of a time in a form.
+// stampLayout is how browsers send a time of a form.
 const stampLayout = "2006-01-02T15:04:05"
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// rate is the limits of a class of requests as text: "5/1s, 100/1m".
+// rate is the limits of a class of requests, as they are written in a form.
 type rate struct{ Class, Told string }
 
 func rates(limits map[string]map[string]int64) []rate {
@@ -79,7 +78,7 @@ func rates(limits map[string]map[string]int64) []rate {
 func byLength(a, b string) int {
 	length := func(window string) time.Duration {
 		d, err := time.ParseDuration(window)
-		if err != nil { // the store has no such window
+		if err != nil { // the store has none such; it would stand first
 			return 0
 		}
 		return d
@@ -87,8 +86,8 @@ func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(length(a), length(b)), cmp.Compare(a, b))
 }
 
-// parseRates reads limits such as "5/1s, 100/1m". It returns the limits that it can read,
-// and an error that lists the others.
+// parseRates reads "5/1s, 100/1m": requests in a length of time. It returns what
+// it can read, and an error that tells of all the rest.
 func parseRates(text string) (map[string]int64, error) {
 	windows := map[string]int64{}
 	var wrong []string
@@ -114,5 +113,5 @@ func parseRates(text string) (map[string]int64, error) {
 	return windows, nil
 }
 
-// maxWrong is the most faulty limits in an error of parseRates.
+// maxWrong bounds how many faulty limits of a class are told.
 const maxWrong = 10

@@ -12,28 +12,27 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
-	"asset-registry/authsvc/internal/audit"
 )
 
-// view is the data of a page.
+// view is what a page shows.
 type view struct {
 	Title   string
-	Section string // current section of the navigation
+	Section string // of the navigation
 	By      admin.Actor
 	Notice  string
 	Body    any
 }
 
-// MayChange reports whether the user may change anything.
+// MayChange tells whether who looks may do more than that.
 func (v view) MayChange() bool { return v.By.Role == apikey.Operator }
 
-// Holder returns the name of the user's key, without its id.
+// Holder is the name of the key that is signed in with, without its id.
 func (v view) Holder() string {
 	_, name, _ := strings.Cut(v.By.Name, " ")
 	return name
 }
 
-// The names of notices in a URL.
+// Notices, by the word for them in an address.
 const (
 	again     = "again"
 	created   = "created"
@@ -43,15 +42,14 @@ const (
 )
 
 var notices = map[string]string{
-	again: "This form was sent before, and its change was made then. Nothing was done again. " +
-		"A secret is shown only once. Rotate the key if you lost it.",
+	again:     "This form was sent before, and its change was made then. Nothing was done again. A secret is shown only once; rotate the key if it was lost.",
 	created:   "Created.",
-	changed:   "The changes are saved. Every gateway applies them within a second.",
+	changed:   "The changes are saved, and in force at every gateway within a second.",
 	revoked:   "The key is revoked. Every gateway refuses it within a second.",
 	signedOut: "You are signed out.",
 }
 
-// redirect sends the browser to a page with a notice.
+// redirect sends the browser to a page that greets it with a notice.
 func redirect(w http.ResponseWriter, r *http.Request, to, notice string) {
 	separator := "?"
 	if strings.Contains(to, "?") {
@@ -66,16 +64,16 @@ func brokerPath(name string) string {
 	return "/console/broker?" + url.Values{"name": {name}}.Encode()
 }
 
-// subjectPath returns the path of the page of an audit entry's subject.
+// subjectPath is the page of what an audit entry is about.
 func subjectPath(subject string) string {
-	if name, ok := audit.BrokerOf(subject); ok {
+	kind, name, _ := strings.Cut(subject, " ")
+	if kind == "broker" {
 		return brokerPath(name)
 	}
-	id, _ := audit.KeyOf(subject)
-	return keyPath(id)
+	return keyPath(name)
 }
 
-// views are the templates by the name of the page.
+// views are the templates, by name of the page.
 type views map[string]*template.Template
 
 func parseViews() (views, error) {
@@ -112,7 +110,7 @@ func parseViews() (views, error) {
 
 func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// show writes a page, completely or not at all.
+// show answers with a page, whole or not at all.
 func (c *Console) show(w http.ResponseWriter, status int, name string, v view) error {
 	var text bytes.Buffer
 	if err := c.views[name].ExecuteTemplate(&text, "page", v); err != nil {
@@ -120,6 +118,6 @@ func (c *Console) show(w http.ResponseWriter, status int, name string, v view) e
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	w.Write(text.Bytes()) // an error means that the browser has gone
+	w.Write(text.Bytes()) // a browser that has gone is no concern of ours
 	return nil
 }

@@ -25,29 +25,38 @@ import (
 type settings struct {
 	httpserver.Process
 
-	Addr string `default:"127.0.0.1:8080" help:"Address to listen on."`
-
-	// A host name with several addresses stands for a service at each of them.
-	AssetsURL []string `name:"assets-url" default:"http://127.0.0.1:8081" help:"Addresses of the asset services."`
-	AuthURL   []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
-
-	SecretFile string `required:"" help:"File with the services' secret, at least 32 bytes; during a rotation, two lines."`
-
-	ServerID string `name:"server-id" help:"Cookie SERVER_ID of all gateways. Change it after you restored older data."`
-
-	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
-
-	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
-	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
-	Memory  int64         `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
-	KeyTTL  time.Duration `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
-
-	TrustedProxies []netip.Prefix `help:"Networks of proxies whose X-Forwarded-For is believed."`
+	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
+	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
+	AuthURL        []string       `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
+	SecretFile     string         `required:"" help:"${secret_file}"`
+	ServerID       string         `name:"server-id" help:"${server_id}"`
+	BaseURL        string         `name:"base-url" help:"${base_url}"`
+	MaxBody        int64          `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout        time.Duration  `default:"10s" help:"Longest time for a request."`
+	Memory         int64          `help:"${memory}"`
+	KeyTTL         time.Duration  `name:"key-ttl" default:"5s" help:"How long a verified API key is trusted."`
+	TrustedProxies []netip.Prefix `help:"Networks of the proxies in front whose X-Forwarded-For is believed."`
 
 	Limits   gateway.Limits   `embed:""`
 	Settings gateway.Settings `embed:""`
 
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
+}
+
+// HelpTexts implements config.HelpTexts.
+func (settings) HelpTexts() map[string]string {
+	return map[string]string{
+		"assets_url": "Addresses of the asset services, with commas between them. " +
+			"A host name with several addresses stands for a service at each of them.",
+		"auth_url": "Addresses of the auth services, in the same form as --assets-url.",
+		"secret_file": "File with the secret that the services share, at least 32 bytes. " +
+			"During a rotation it has two lines: the secret that signs and seals, then the other one.",
+		"server_id": "Value of the cookie SERVER_ID, the same at all gateways. By default it is made from the secret; " +
+			"with two secrets it is required. Change it after you restored older data: synchronisers then start over.",
+		"base_url": "Public address that links start with. By default it is the address that the client used.",
+		"memory": "Bytes of memory that the process may use. Parts of it bound what requests hold. " +
+			"0: GOMEMLIMIT, the control group's limit or the machine's memory, whichever is least.",
+	}
 }
 
 const description = "The public entry of the asset registry. " +

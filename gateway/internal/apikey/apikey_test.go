@@ -28,17 +28,20 @@ import (
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
 func TestHash(t *testing.T) {
-	for name, header := range map[string]string{
-		"an empty password":    basic("key:"),
-		"any password":         basic("key:word:x"),
-		"no colon":             basic("key"),
-		"no padding":           strings.TrimRight(basic("key:"), "="),
-		"a scheme in capitals": strings.Replace(basic("key:"), "Basic", "BASIC", 1),
-		"blanks":               " " + strings.Replace(basic("key:"), " ", "   ", 1) + " ",
-		"a bearer":             "Bearer key",
+	for _, c := range []struct {
+		name   string
+		header string
+	}{
+		{"an empty password", basic("key:")},
+		{"any password", basic("key:word:x")},
+		{"no colon", basic("key")},
+		{"no padding", strings.TrimRight(basic("key:"), "=")},
+		{"a scheme in capitals", strings.Replace(basic("key:"), "Basic", "BASIC", 1)},
+		{"blanks", " " + strings.Replace(basic("key:"), " ", "   ", 1) + " "},
+		{"a bearer", "Bearer key"},
 	} {
-		if got, err := Hash(http.Header{"Authorization": {header}}); err != nil || got != authapi.Hash("key") {
-			t.Errorf("%s: got %s, %v", name, got, err)
+		if got, err := Hash(http.Header{"Authorization": {c.header}}); err != nil || got != authapi.Hash("key") {
+			t.Errorf("%s: got %s, %v", c.name, got, err)
 		}
 	}
 }
@@ -57,22 +60,28 @@ func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
 		return got
 	}
 	want := seed(basic("key:"), "name", "secret")
-	for name, same := range map[string]string{
-		"again":               seed(basic("key:"), "name", "secret"),
-		"with a password":     seed(basic("key:word"), "name", "secret"),
-		"the key as a bearer": seed("Bearer key", "name", "secret"),
+	for _, c := range []struct {
+		name string
+		same string
+	}{
+		{"again", seed(basic("key:"), "name", "secret")},
+		{"with a password", seed(basic("key:word"), "name", "secret")},
+		{"the key as a bearer", seed("Bearer key", "name", "secret")},
 	} {
-		if same != want {
-			t.Errorf("%s it is another", name)
+		if c.same != want {
+			t.Errorf("%s it is another", c.name)
 		}
 	}
-	for name, other := range map[string]string{
-		"key":    seed(basic("key2:"), "name", "secret"),
-		"name":   seed(basic("key:"), "name2", "secret"),
-		"secret": seed(basic("key:"), "name", "secret2"),
+	for _, c := range []struct {
+		name  string
+		other string
+	}{
+		{"key", seed(basic("key2:"), "name", "secret")},
+		{"name", seed(basic("key:"), "name2", "secret")},
+		{"secret", seed(basic("key:"), "name", "secret2")},
 	} {
-		if other == want {
-			t.Errorf("with another %s it is the same", name)
+		if c.other == want {
+			t.Errorf("with another %s it is the same", c.name)
 		}
 	}
 	if got, both := want+","+seed(basic("key:"), "name", "new"), seed(basic("key:"), "name", "secret", "new"); both != got {
@@ -84,21 +93,22 @@ func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
 }
 
 func TestHashRefuses(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		values []string
 		says   string
 	}{
-		"none":              {nil, "API key is needed"},
-		"two":               {[]string{basic("key:"), basic("key:")}, "more than once"},
-		"too long":          {[]string{basic(strings.Repeat("k", 2000))}, "too long"},
-		"empty":             {[]string{""}, "scheme"},
-		"no Base64":         {[]string{"Basic ???"}, "Base64"},
-		"an empty key":      {[]string{basic(":hunter2")}, "empty"},
-		"a scheme alone":    {[]string{"Bearer"}, "empty"},
-		"another scheme":    {[]string{"Digest key"}, "scheme"},
-		"the key by itself": {[]string{"key"}, "scheme"},
+		{"none", nil, "API key is needed"},
+		{"two", []string{basic("key:"), basic("key:")}, "more than once"},
+		{"too long", []string{basic(strings.Repeat("k", 2000))}, "too long"},
+		{"empty", []string{""}, "scheme"},
+		{"no Base64", []string{"Basic ???"}, "Base64"},
+		{"an empty key", []string{basic(":hunter2")}, "empty"},
+		{"a scheme alone", []string{"Bearer"}, "empty"},
+		{"another scheme", []string{"Digest key"}, "scheme"},
+		{"the key by itself", []string{"key"}, "scheme"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			_, err := Hash(http.Header{"Authorization": c.values})
 			if fault.KindOf(err) != fault.Unauthorized || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v, want it to say %q", err, c.says)
@@ -149,16 +159,18 @@ func watched(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 }
 
 func TestCacheAsksOnceWithinItsTime(t *testing.T) {
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		err  error
 		want int64 // questions for two calls within the time
+
 	}{
-		"a known key":      {nil, 1},
-		"an unknown key":   {fault.New(fault.Unauthorized, fault.Header, "Authorization", "no"), 1},
-		"no answer at all": {fault.New(fault.Unavailable, fault.URL, "x", "down"), 2},
-		"a broken answer":  {errors.New("broken"), 2},
+		{"a known key", nil, 1},
+		{"an unknown key", fault.New(fault.Unauthorized, fault.Header, "Authorization", "no"), 1},
+		{"no answer at all", fault.New(fault.Unavailable, fault.URL, "x", "down"), 2},
+		{"a broken answer", errors.New("broken"), 2},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			now := time.Unix(0, 0)
 			from := &fake{err: c.err}
 			cache := watched(from, time.Second, func() time.Time { return now })
@@ -228,7 +240,7 @@ func TestANewKeyIsSoonKnown(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	from.err = nil // the key is made
-	now = now.Add(unknownTTL)
+	now = now.Add(invalidTTL)
 	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
 		t.Errorf("got %v", err)
 	}
@@ -242,25 +254,27 @@ func TestANewKeyIsSoonKnown(t *testing.T) {
 func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 	start := time.Unix(1000, 0)
 	refused := fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name    string
 		err     error
 		goodFor time.Duration
 		confirm time.Duration // after the start; 0: never
 		later   time.Duration // that the second question comes
 		want    int64         // questions asked
+
 	}{
-		"at once":                             {nil, 0, 0, 0, 1},
-		"for less than a second unwatched":    {nil, 0, 0, unwatchedTTL - 1, 1},
-		"no longer unwatched":                 {nil, 0, 0, unwatchedTTL, 2},
-		"as long as it is watched":            {nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL - 1, 1},
-		"no longer once that is lost":         {nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL, 2},
-		"never beyond its time":               {nil, 0, 5 * time.Second, 5 * time.Second, 2},
-		"never beyond the key's end":          {nil, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2},
-		"until the key's end":                 {nil, 2 * time.Second, 2 * time.Second, 2*time.Second - 1, 1},
-		"a key that was refused for a second": {refused, 0, time.Second, time.Second - 1, 1},
-		"and not for longer":                  {refused, 0, time.Second, time.Second, 2},
+		{"at once", nil, 0, 0, 0, 1},
+		{"for less than a second unwatched", nil, 0, 0, unwatchedTTL - 1, 1},
+		{"no longer unwatched", nil, 0, 0, unwatchedTTL, 2},
+		{"as long as it is watched", nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL - 1, 1},
+		{"no longer once that is lost", nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL, 2},
+		{"never beyond its time", nil, 0, 5 * time.Second, 5 * time.Second, 2},
+		{"never beyond the key's end", nil, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2},
+		{"until the key's end", nil, 2 * time.Second, 2 * time.Second, 2*time.Second - 1, 1},
+		{"a key that was refused for a second", refused, 0, time.Second, time.Second - 1, 1},
+		{"and not for longer", refused, 0, time.Second, time.Second, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			now := start
 			from := &fake{err: c.err, goodFor: c.goodFor}
 			cache := Cached(from, 5*time.Second, func() time.Time { return now })
@@ -440,7 +454,7 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 	now := time.Unix(1000, 0)
 	from := &fake{}
 	cache := Cached(from, time.Hour, func() time.Time { return now })
-	silence, err := cache.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
+	unregister, err := cache.Measure(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -484,7 +498,7 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 	cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}})
 	now = now.Add(unwatchedTTL)
 	must("forgets1 lookupshit2 lookupsmiss2 lookupsnegative1 remembered0 unwatched1")
-	if err := silence(); err != nil {
+	if err := unregister(); err != nil {
 		t.Fatal(err)
 	}
 	must("")

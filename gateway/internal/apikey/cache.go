@@ -12,58 +12,57 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Verifier tells what a key with a hash is good for. For one that is good for
-// nothing it returns a fault of kind Unauthorized, and one of kind Unavailable
-// when it cannot tell.
+// Verifier verifies the API key with a hash. It returns a fault of kind
+// Unauthorized for a key that is not valid, and one of kind Unavailable if it
+// cannot tell.
 type Verifier interface {
 	VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 }
 
-// maxEntries bounds the cache. A broker has a handful of keys, and a flood of
-// wrong ones must not push all the right ones out for good: they are back
-// after one question each.
+// maxEntries bounds the cache. A broker has a handful of keys. A flood of wrong
+// keys can empty the cache, which costs each right key one call to authsvc.
 const maxEntries = 10_000
 
-// unknownTTL is the longest time that a key stays unknown: who is given a new
-// one may have tried it before it was there.
-const unknownTTL = time.Second
+// invalidTTL is the longest time for which the cache remembers that a key is not
+// valid. The client of a new key may have used it before it existed.
+const invalidTTL = time.Second
 
-// unwatchedTTL is how long an answer is trusted when nobody says that the key
-// has not changed since: with the time that a question takes, less than the
-// second in which a revoked key must be refused.
+// unwatchedTTL is how long the cache trusts an answer while the watch of changes
+// is lost. With the time of a call it is less than a second, within which a
+// revoked key must be refused.
 const unwatchedTTL = 800 * time.Millisecond
 
-// Cache is a Verifier that remembers for a while what another has said, known
-// keys and unknown ones alike, and asks about a key once at a time. It trusts
-// its memory as long as it is told what changes (Confirm, Forget), and not for
-// a second when it is not.
+// Cache is a Verifier that remembers the answers of another, about valid and
+// invalid keys. It asks about each key once at a time. An answer stays trusted
+// while Confirm says that nothing has changed, and for unwatchedTTL without it.
+// A Cache is safe for concurrent use.
 type Cache struct {
-	from    Verifier
-	ttl     time.Duration
-	now     func() time.Time
-	flights singleflight.Group
-	counts  counts
+	from  Verifier
+	ttl   time.Duration
+	now   func() time.Time
+	calls singleflight.Group
+	counts
 
 	mu        sync.RWMutex
-	entries   map[string]entry
-	epoch     uint64    // raised by each Forget, so that nobody joins an older flight
-	confirmed time.Time // what is remembered was true then
+	entries   map[string]entry // by hash
+	epoch     uint64           // number of calls of Forget; nobody joins a call of an earlier epoch
+	confirmed time.Time        // the entries were right at this time
 }
 
 type entry struct {
 	key   authapi.Key
-	err   error // Unauthorized or nil in what is remembered
+	err   error // nil or of kind Unauthorized in a remembered entry
 	asked time.Time
 	until time.Time
 }
 
-// Cached returns a cache in front of from that is at most ttl behind it, and
-// at most a second behind a key that becomes known.
+// Cached returns a cache in front of from. Its answers are at most ttl old. A key
+// that becomes valid is accepted within a second.
 func Cached(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	return &Cache{from: from, ttl: ttl, now: now, entries: map[string]entry{}}
 }
 
-// Confirm says that nothing but what was told to Forget has changed until a time.
+// Confirm says that Forget has been told of every change before at.
 func (c *Cache) Confirm(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,18 +71,18 @@ func (c *Cache) Confirm(at time.Time) {
 	}
 }
 
-// Forget forgets what a change has made doubtful: keys by their ids, all keys
-// of brokers, and every key that was good for nothing.
-func (c *Cache) Forget(what authapi.WatchKeysResponse) {
+// Forget drops the entries that a change may have made wrong: those of the keys
+// and brokers that it names, and all invalid keys.
+func (c *Cache) Forget(changed authapi.WatchKeysResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.counts.forgets.Add(1)
+	c.forgets.Add(1)
 	c.epoch++
-	if what.All {
+	if changed.All {
 		clear(c.entries)
 		return
 	}
-	keys, brokers := set(what.Keys), set(what.Brokers)
+	keys, brokers := set(changed.Keys), set(changed.Brokers)
 	for hash, e := range c.entries {
 		if e.err != nil || keys[e.key.KeyID] || brokers[e.key.Broker] {
 			delete(c.entries, hash)
@@ -99,40 +98,41 @@ func set(names []string) map[string]bool {
 	return all
 }
 
-// Recall tells what a key is good for if that is remembered, at once.
+// Recall returns the remembered answer about a key without a call to the
+// verifier. known is false if there is no trusted answer.
 func (c *Cache) Recall(hash string) (_ authapi.Key, known bool, _ error) {
-	e, known, _ := c.known(hash)
+	e, known, _ := c.lookup(hash)
 	if known {
-		c.counts.found(e)
+		c.countHit(e)
 	}
 	return e.key, known, e.err
 }
 
-// VerifyKey tells what a key is good for, as it was at most the cache's time ago.
+// VerifyKey implements Verifier.
 func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error) {
 	began := c.now()
 	for first := true; ; first = false {
-		e, known, epoch := c.known(hash)
+		e, known, epoch := c.lookup(hash)
 		switch {
 		case known && first:
-			c.counts.found(e)
+			c.countHit(e)
 			return e.key, e.err
 		case known:
 			return e.key, e.err
 		case first:
-			c.counts.misses.Add(1)
+			c.misses.Add(1)
 		}
-		// Who waits with others must not fail because the first of them left.
-		flight := c.flights.DoChan(strconv.FormatUint(epoch, 10)+" "+hash, func() (any, error) {
-			if e, known, _ := c.known(hash); known { // a flight has ended since we looked
+		// The call must not end when its first caller leaves: others may have joined it.
+		call := c.calls.DoChan(strconv.FormatUint(epoch, 10)+" "+hash, func() (any, error) {
+			if e, known, _ := c.lookup(hash); known { // another call has ended since lookup
 				return e, nil
 			}
 			return c.ask(context.WithoutCancel(ctx), hash, epoch), nil
 		})
 		select {
-		case result := <-flight:
+		case result := <-call:
 			e := result.Val.(entry)
-			if began.Sub(e.asked) < unwatchedTTL { // else we have joined a flight that took long
+			if began.Sub(e.asked) < unwatchedTTL { // else we joined a call that was too old
 				return e.key, e.err
 			}
 		case <-ctx.Done():
@@ -141,7 +141,8 @@ func (c *Cache) VerifyKey(ctx context.Context, hash string) (authapi.Key, error)
 	}
 }
 
-// ask asks, and remembers the answer if it is one.
+// ask calls the verifier. It remembers the answer, unless the verifier could not
+// tell.
 func (c *Cache) ask(ctx context.Context, hash string, epoch uint64) entry {
 	e := entry{asked: c.now()}
 	e.key, e.err = c.from.VerifyKey(ctx, hash)
@@ -152,30 +153,30 @@ func (c *Cache) ask(ctx context.Context, hash string, epoch uint64) entry {
 			ttl = min(ttl, e.key.GoodFor)
 		}
 		e.until = e.asked.Add(ttl)
-		c.keep(hash, epoch, e)
+		c.remember(hash, epoch, e)
 	case fault.KindOf(e.err) == fault.Unauthorized:
-		e.until = e.asked.Add(min(c.ttl, unknownTTL))
-		c.keep(hash, epoch, e)
+		e.until = e.asked.Add(min(c.ttl, invalidTTL))
+		c.remember(hash, epoch, e)
 	}
 	return e
 }
 
-// known returns what is remembered of a key and may be trusted, and the epoch
-// in which that is so.
-func (c *Cache) known(hash string) (e entry, known bool, epoch uint64) {
+// lookup returns the entry of a key. known tells whether it may be trusted, in
+// the returned epoch.
+func (c *Cache) lookup(hash string) (e entry, known bool, epoch uint64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	e, known = c.entries[hash]
-	now, trusted := c.now(), e.asked
-	if c.confirmed.After(trusted) {
-		trusted = c.confirmed
+	now, right := c.now(), e.asked
+	if c.confirmed.After(right) {
+		right = c.confirmed
 	}
-	return e, known && now.Before(e.until) && now.Before(trusted.Add(unwatchedTTL)), c.epoch
+	return e, known && now.Before(e.until) && now.Before(right.Add(unwatchedTTL)), c.epoch
 }
 
-// keep remembers an answer to a question of an epoch. What was asked before the
-// last change may have been answered before it.
-func (c *Cache) keep(hash string, epoch uint64, e entry) {
+// remember stores the answer to a call of an epoch. It drops an answer of an
+// earlier epoch, because it may be older than the change that ended the epoch.
+func (c *Cache) remember(hash string, epoch uint64, e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if epoch != c.epoch {

@@ -1,4 +1,5 @@
-// Package apikey tells who is calling by the API key that a request carries.
+// Package apikey finds the API key of a request, verifies it through a cache,
+// and reports the use of keys to authsvc (docs/contract.md, "API keys").
 package apikey
 
 import (
@@ -16,25 +17,26 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// maxHeader is the longest Authorization header that is looked at, in bytes.
+// maxHeader is the longest Authorization header that is parsed, in bytes.
 const maxHeader = 1024
 
-// Hash returns the hash of the API key in a request's Authorization header. A
-// missing or malformed header is a fault of kind Unauthorized that says what is
-// wrong with it.
+// Hash returns the hash of the API key in the Authorization header. For a
+// missing or malformed header it returns a fault of kind Unauthorized that says
+// what is wrong.
 func Hash(h http.Header) (string, error) {
-	key, err := of(h)
+	key, err := parse(h)
 	if err != nil {
 		return "", err
 	}
 	return authapi.Hash(key), nil
 }
 
-// Seeds returns what is made of the API key, a name that its holder has given,
-// and each of the registry's secrets, in hex, with commas between: nobody makes
-// one again without all three.
+// Seeds returns one seed for each of the registry's secrets, in hex, with commas
+// between them. A seed is derived from the API key, a name that the client chose
+// and the secret; it cannot be made again without all three. The error is that
+// of Hash.
 func Seeds(h http.Header, name string, secrets keyring.Ring) (string, error) {
-	key, err := of(h)
+	key, err := parse(h)
 	if err != nil {
 		return "", err
 	}
@@ -51,14 +53,14 @@ func Seeds(h http.Header, name string, secrets keyring.Ring) (string, error) {
 	return strings.Join(seeds, ","), nil
 }
 
-// of returns the API key of a request: the user name of Basic authentication
-// (interface document, Authentication; RFC 7617), or a Bearer token (contract,
-// section 6.1).
-func of(h http.Header) (string, error) {
+// parse returns the API key of a request: the user name of Basic authentication
+// (RFC 7617), with any password, or a Bearer token.
+func parse(h http.Header) (string, error) {
 	values := h.Values("Authorization")
 	switch {
 	case len(values) == 0:
-		return "", refuse("An API key is needed: send it as the user name of HTTP Basic authentication, with an empty password.")
+		return "", refuse("An API key is needed: " +
+			"send it as the user name of HTTP Basic authentication, with an empty password.")
 	case len(values) > 1:
 		return "", refuse("The header is sent more than once.")
 	case len(values[0]) > maxHeader:
@@ -72,8 +74,7 @@ func of(h http.Header) (string, error) {
 		if err != nil {
 			return "", refuse("What follows Basic is not Base64.")
 		}
-		key, _, _ := strings.Cut(string(text), ":")
-		credentials = key
+		credentials, _, _ = strings.Cut(string(text), ":")
 	case "bearer":
 	default:
 		return "", refuse("The scheme must be Basic or Bearer.")

@@ -12,26 +12,28 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Reporter takes reports of the use of keys.
+// Reporter takes reports of the use of keys. It returns a fault of kind Invalid
+// for a report that it will never take.
 type Reporter interface {
 	ReportUsage(ctx context.Context, r authapi.ReportUsageRequest) error
 }
 
 const (
-	reportEvery  = 2 * time.Second
-	reportLast   = time.Second // how long the last report may take
-	maxRemaining = 10_000      // uses, and counts, that wait to be reported; more are dropped
+	reportEvery = 2 * time.Second
+	lastReport  = time.Second // timeout of the report at the end
+	maxPending  = 10_000      // uses, and counts, that wait for a report; more are dropped
 )
 
-// Usage counts how keys are used, and reports it from time to time: what a
-// gateway that is killed had not reported is lost.
+// Usage counts how API keys are used, and reports the counts from time to time.
+// If the process is killed, the counts since the last report are lost. A Usage is
+// safe for concurrent use.
 type Usage struct {
 	to  Reporter
 	log *slog.Logger
 	now func() time.Time
 
 	mu     sync.Mutex
-	uses   map[use]int64 // to µs
+	uses   map[use]int64 // to the time of the last use, in µs
 	counts map[count]int64
 }
 
@@ -43,19 +45,20 @@ type use struct {
 
 type count struct{ key, day, class string }
 
-// NewUsage returns a counter that reports to another.
+// NewUsage returns a counter that reports to a reporter once Run is called.
 func NewUsage(to Reporter, log *slog.Logger, now func() time.Time) *Usage {
 	return &Usage{to: to, log: log, now: now, uses: map[use]int64{}, counts: map[count]int64{}}
 }
 
-// Used notes that a key was used from an address.
+// Used records that a key was used from an address. It ignores an invalid
+// address.
 func (u *Usage) Used(k authapi.Key, from netip.Addr) {
 	if !from.IsValid() {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.uses) < maxRemaining {
+	if len(u.uses) < maxPending {
 		u.uses[use{k.KeyID, k.Secret, from.Unmap().WithZone("")}] = u.now().UnixMicro()
 	}
 }
@@ -65,36 +68,36 @@ func (u *Usage) Count(keyID, class string) {
 	day := u.now().UTC().Format(time.DateOnly)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.counts) < maxRemaining {
+	if len(u.counts) < maxPending {
 		u.counts[count{keyID, day, class}]++
 	}
 }
 
-// Run reports until ctx is done, and once more then.
+// Run reports every two seconds until ctx is done, and once more at the end.
 func (u *Usage) Run(ctx context.Context) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			u.tell(ctx)
+			u.tryReport(ctx)
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportLast)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastReport)
 			defer cancel()
-			u.tell(last)
+			u.tryReport(last)
 			return
 		}
 	}
 }
 
-func (u *Usage) tell(ctx context.Context) {
+func (u *Usage) tryReport(ctx context.Context) {
 	if err := u.report(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		u.log.Debug("the use of keys is not reported yet", "error", err)
+		u.log.Debug("the use of API keys could not be reported; trying again", "error", err)
 	}
 }
 
-// report reports all there is, in parts. What is not taken stays, but for what
-// will not be taken at another time either.
+// report reports everything, in several reports if it is much. If a report
+// fails, its counts wait for the next one. A report of kind Invalid is dropped.
 func (u *Usage) report(ctx context.Context) error {
 	for {
 		r := u.take()
@@ -104,7 +107,8 @@ func (u *Usage) report(ctx context.Context) error {
 		err := u.to.ReportUsage(ctx, r)
 		switch {
 		case fault.KindOf(err) == fault.Invalid:
-			u.log.Warn("a report of the use of keys is refused, and dropped", "uses", len(r.Uses), "counts", len(r.Counts), "error", err)
+			u.log.Warn("authsvc refused a report of the use of API keys; it is dropped",
+				"uses", len(r.Uses), "counts", len(r.Counts), "error", err)
 		case err != nil:
 			u.putBack(r)
 			return err
@@ -112,6 +116,7 @@ func (u *Usage) report(ctx context.Context) error {
 	}
 }
 
+// take removes the next report from the counts.
 func (u *Usage) take() (r authapi.ReportUsageRequest) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -126,12 +131,15 @@ func (u *Usage) take() (r authapi.ReportUsageRequest) {
 		if len(r.Counts) == authapi.MaxReport {
 			break
 		}
-		r.Counts = append(r.Counts, authapi.Count{KeyID: counted.key, Day: counted.day, Class: counted.class, Requests: requests})
+		r.Counts = append(r.Counts, authapi.Count{
+			KeyID: counted.key, Day: counted.day, Class: counted.class, Requests: requests,
+		})
 		delete(u.counts, counted)
 	}
 	return r
 }
 
+// putBack adds a report to the counts again.
 func (u *Usage) putBack(r authapi.ReportUsageRequest) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

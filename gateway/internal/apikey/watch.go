@@ -8,20 +8,20 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// Watcher tells which keys have changed since an answer before, as soon as one
-// has, or after a time of waiting.
+// Watcher returns the keys that have changed since an earlier answer. It answers
+// as soon as a key changes, or after wait.
 type Watcher interface {
 	WatchKeys(ctx context.Context, since string, wait time.Duration) (authapi.WatchKeysResponse, error)
 }
 
 const (
-	watchWait    = 250 * time.Millisecond // of a question: an answer confirms what is remembered
-	watchTimeout = 500 * time.Millisecond // of a question that is not answered
-	watchPause   = 100 * time.Millisecond // after one that failed
-	watchLost    = 3 * time.Second        // without an answer, until the log is told
+	watchWait    = 250 * time.Millisecond // how long a call waits for a change; each answer confirms the cache
+	watchTimeout = 500 * time.Millisecond // of a call
+	watchPause   = 100 * time.Millisecond // after a failed call
+	watchLost    = 3 * time.Second        // without an answer until a warning is logged
 )
 
-// Watch tells the cache what changes until ctx is done.
+// Watch tells the cache of all changes until ctx is done.
 func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 	since, answered, lost := "", time.Now(), false
 	for ctx.Err() == nil {
@@ -30,14 +30,14 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 		if err != nil {
 			if !lost && ctx.Err() == nil && time.Since(answered) > watchLost {
 				lost = true
-				log.Warn("changes of API keys are not told; keys are verified all the time", "error", err)
+				log.Warn("cannot watch changes of API keys; every key is verified again within a second", "error", err)
 			}
 			pause(ctx)
 			continue
 		}
 		if lost {
 			lost = false
-			log.Info("changes of API keys are told again")
+			log.Info("changes of API keys are watched again")
 		}
 		answered = time.Now()
 		changed := answer.At != since
@@ -45,9 +45,9 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 			c.Forget(answer)
 			since = answer.At
 		}
-		c.Confirm(asked) // the answer is true as of some time after that
+		c.Confirm(asked) // the answer is right as of some time after asked
 		if !changed && answered.Sub(began) < watchPause {
-			pause(ctx) // it does not wait as it was asked to
+			pause(ctx) // the watcher does not wait as asked
 		}
 	}
 }

@@ -11,22 +11,39 @@ import (
 // Settings say how many requests each client may send. The tags make them flags
 // of a command. The zero value admits everything.
 type Settings struct {
-	Table ratelimit.Table `name:"limits" placeholder:"NAME" help:"production, sandbox, or in the file a list of policies."`
+	Table    ratelimit.Table    `name:"limits" placeholder:"NAME" help:"${limits}"`
+	Redis    string             `name:"limits-redis" placeholder:"URL" help:"${limits_redis}"`
+	Fallback ratelimit.Fallback `name:"limits-away" default:"local" enum:"local,open,closed" help:"${limits_away}"`
+	Gateways int64              `name:"limits-gateways" default:"0" help:"${limits_gateways}"`
+	None     bool               `name:"no-limits" help:"Admit any number of requests."`
 
-	Redis string `name:"limits-redis" placeholder:"URL" help:"Redis, or its sentinels, that all gateways count in."`
+	AddressList  *int64 `name:"limit-address-list" placeholder:"N" help:"${limit_address_list}"`
+	AddressRead  *int64 `name:"limit-address-read" placeholder:"N" help:"${limit_address_read}"`
+	AddressWrite *int64 `name:"limit-address-write" placeholder:"N" help:"${limit_address_write}"`
+	KeyList      *int64 `name:"limit-key-list" placeholder:"N" help:"${limit_key_list}"`
+	KeyRead      *int64 `name:"limit-key-read" placeholder:"N" help:"${limit_key_read}"`
+	KeyWrite     *int64 `name:"limit-key-write" placeholder:"N" help:"${limit_key_write}"`
+}
 
-	Fallback ratelimit.Fallback `name:"limits-away" default:"local" enum:"local,open,closed" help:"Without Redis: count, admit, deny."`
-
-	Gateways int64 `name:"limits-gateways" default:"0" help:"Most gateways on it; each reserves a share. 0: unknown."`
-
-	None bool `name:"no-limits" help:"Admit any number of requests."`
-
-	AddressList  *int64 `name:"limit-address-list" placeholder:"N" help:"Pages a second by one address; 0: any number."`
-	AddressRead  *int64 `name:"limit-address-read" placeholder:"N" help:"Reads a second by one address; 0: any number."`
-	AddressWrite *int64 `name:"limit-address-write" placeholder:"N" help:"Writes a second by one address; 0: any number."`
-	KeyList      *int64 `name:"limit-key-list" placeholder:"N" help:"Pages a second by one API key; 0: any number."`
-	KeyRead      *int64 `name:"limit-key-read" placeholder:"N" help:"Reads a second by one API key; 0: any number."`
-	KeyWrite     *int64 `name:"limit-key-write" placeholder:"N" help:"Writes a second by one API key; 0: any number."`
+// HelpTexts implements config.HelpTexts.
+func (Settings) HelpTexts() map[string]string {
+	const override = ". It replaces the table's limit; 0: no limit."
+	return map[string]string{
+		"limits": "The table of policies: production, sandbox, or in the YAML file a list of policies (docs/operations.md).",
+		"limits_redis": "Redis in which all gateways count: redis://HOST:PORT/DB, or " +
+			"redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB. By default each gateway counts in its memory.",
+		"limits_away": "What a gateway does while that Redis does not answer: count alone (local), " +
+			"admit every request (open) or refuse every request (closed).",
+		"limits_gateways": "The most gateways that count in that Redis, the same number for all of them. " +
+			"Each gateway then reserves a share of every limit, for which it need not ask Redis, " +
+			"and has its share of the limits while it counts alone. 0: unknown.",
+		"limit_address_list":  "Pages of the feed a second for one client address" + override,
+		"limit_address_read":  "Reads a second for one client address" + override,
+		"limit_address_write": "Writes a second for one client address" + override,
+		"limit_key_list":      "Pages of the feed a second for one API key" + override,
+		"limit_key_read":      "Reads a second for one API key" + override,
+		"limit_key_write":     "Writes a second for one API key" + override,
+	}
 }
 
 // OrDefault returns s with the table of a sandbox or of production if s has no

@@ -1,6 +1,6 @@
 // Package proxy forwards requests to the asset service, over the network or
-// within the process, and makes sure that what arrives there says only what
-// the edge has found out, not what a client has claimed.
+// inside the process. It removes headers by which a client could claim to be
+// someone else, and adds what the gateway knows about the client.
 package proxy
 
 import (
@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// tokenHeader and tokenParameter carry an owner token (interface document,
-// Authentication).
+// A client sends an owner token in this header or this query parameter
+// (docs/contract.md, "Owner tokens"). It reaches the asset service in the header.
 const (
 	tokenHeader    = "X-Access-Token"
 	tokenParameter = "acc_token"
@@ -32,7 +32,7 @@ type Upstream struct {
 	signer    *identity.Signer
 }
 
-// Local returns an upstream in the same process.
+// Local returns an asset service in this process.
 func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 	forward := func(w http.ResponseWriter, r *http.Request) error {
 		handler.ServeHTTP(w, r)
@@ -41,24 +41,25 @@ func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 	return &Upstream{forward: forward, transport: telemetry.Transport(httpserver.InProcess(handler)), signer: signer}
 }
 
-// Remote returns an upstream that a transport leads to.
+// Remote returns an asset service that a transport calls.
 func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
 	transport = telemetry.Transport(transport)
 	return &Upstream{forward: remote{transport, httpserver.DefaultPace}.forward, transport: transport, signer: signer}
 }
 
-// Request is what the edge has found out about a request.
+// Request is what the gateway knows about a request.
 type Request struct {
-	Path    string // of the upstream
+	Path    string // the path to ask the asset service for
 	Caller  identity.Identity
-	Client  string // its address; "" if it has none
-	BaseURL string // that the public knows the registry by
-	Seed    string // of a creation that may be repeated, a secret; "" of anything else
+	Client  string // address of the client; "" if it has none
+	BaseURL string // public address of the registry
+	Seed    string // the secret of a repeatable creation; "" for any other request
 }
 
-// Forward passes a request on and its answer back. Without an answer it returns
-// a fault of kind Unavailable, with the cause. ErrCut says that the answer was
-// not whole.
+// Forward sends a request to the asset service and writes its answer to w. It
+// changes r. If there is no answer, Forward returns a fault of kind Unavailable
+// that wraps the cause, and writes nothing. If the answer breaks off, it returns
+// ErrCut.
 func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request) error {
 	if err := u.prepare(r, about); err != nil {
 		return err
@@ -66,8 +67,8 @@ func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request
 	return u.forward(w, r)
 }
 
-// Get sends a GET in nobody's name. It returns the fault that the upstream
-// answers with, one of kind NotFound if nothing is at the path.
+// Get sends a GET as an anonymous caller. It returns the fault that the asset
+// service answers with: one of kind NotFound if the path does not exist.
 func (u *Upstream) Get(ctx context.Context, path string) error {
 	resp, err := u.send(ctx, http.MethodGet, path)
 	if err != nil {
@@ -77,9 +78,10 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 	return faulthttp.Read(resp)
 }
 
-// Missing returns the upstream's fault of kind NotFound if nothing is at a path,
-// else nil. The object itself does not travel: HEAD asks whether it exists. An
-// answer to HEAD has no body, so the fault is asked for with GET.
+// Missing returns the asset service's fault of kind NotFound if the path does not
+// exist. Other answers are no error. It sends HEAD, so that no object is
+// transferred, and then GET if the path is missing, because an answer to HEAD has
+// no body to read the fault from.
 func (u *Upstream) Missing(ctx context.Context, path string) error {
 	resp, err := u.send(ctx, http.MethodHead, path)
 	if err != nil {
@@ -107,30 +109,32 @@ func (u *Upstream) send(ctx context.Context, method, path string) (*http.Respons
 	return resp, nil
 }
 
-// unavailable is the fault of an asset service that did not answer; cause is
-// for the log.
+// unavailable returns the fault for an asset service that did not answer. The
+// client does not see the cause; the log does.
 func unavailable(cause error) error {
 	f := fault.New(fault.Unavailable, fault.URL, "registry", "The registry cannot be reached now; repeat the request.")
 	return fmt.Errorf("%w: %w", f, cause)
 }
 
-// stripped are headers that a client's word counts for nothing in, or that
-// are nobody's business behind the edge; X-Forwarded-* are too.
-var stripped = []string{
+// removed are the headers of a client that do not reach the asset service,
+// beside X-Forwarded-*: a client could use them to claim something, or they hold
+// secrets, or they are about the connection.
+var removed = []string{
 	"Authorization", "Cookie", "Expect", "Forwarded", "X-Real-Ip",
 	"Connection", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Upgrade",
 }
 
+// prepare turns a client's request into one for the asset service.
 func (u *Upstream) prepare(r *http.Request, about Request) error {
-	// What Connection names ends here (RFC 9110, 7.6.1). It goes before our own
-	// headers are set: a client must not name those.
+	// Headers that Connection names end here (RFC 9110, 7.6.1). They must go before
+	// our own headers are set, or a client could have those removed.
 	for _, names := range r.Header["Connection"] {
 		for name := range strings.SplitSeq(names, ",") {
 			r.Header.Del(strings.TrimSpace(name))
 		}
 	}
 	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(stripped, name) {
+		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(removed, name) {
 			delete(r.Header, name)
 		}
 	}
@@ -152,16 +156,16 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	r.URL.Path, r.URL.RawPath = about.Path, ""
 	query, token := takeToken(r.URL.RawQuery)
 	r.URL.RawQuery = query
-	if token != "" { // the query wins over the header (contract, section 6.3)
+	if token != "" { // the parameter wins over the header
 		r.Header.Set(tokenHeader, fieldValue(token))
 	}
 	r.RequestURI = r.URL.RequestURI()
 	return nil
 }
 
-// takeToken takes the owner token out of a query, so that it stands in no
-// address behind the edge, and leaves the rest as it is to the byte. The first
-// token that is not empty counts.
+// takeToken removes the owner tokens from a query, so that no URL behind the
+// gateway has a secret. It returns the first token that is not empty. The rest of
+// the query stays the same byte by byte.
 func takeToken(query string) (rest, token string) {
 	if !strings.Contains(query, "acc") && !strings.Contains(query, "%") {
 		return query, ""
@@ -181,8 +185,9 @@ func takeToken(query string) (rest, token string) {
 }
 
 // fieldValue returns a token in a form that a header can carry (RFC 9110, 5.5).
-// No token of ours has blanks or control characters; one that does must arrive,
-// and arrive wrong: lost or trimmed, it would give way to another, or be right.
+// It escapes a token with blanks or control characters. Such a token is wrong and
+// must arrive as a wrong one: if it got lost, a token in the body would count
+// instead, and if it were trimmed, it might be right.
 func fieldValue(token string) string {
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return url.QueryEscape(token)

@@ -23,26 +23,29 @@ import (
 )
 
 func TestTakeToken(t *testing.T) {
-	for query, want := range map[string][2]string{
-		"":                                {"", ""},
-		"limit=5&offset=a+b%2Bc":          {"limit=5&offset=a+b%2Bc", ""},
-		"acc_token=t":                     {"", "t"},
-		"limit=5&acc_token=t&offset=a+b":  {"limit=5&offset=a+b", "t"},
-		"acc_token=&limit=5":              {"limit=5", ""},
-		"acc_token=&acc_token=t":          {"", "t"},
-		"acc_token=t&acc_token=u":         {"", "t"},
-		"acc_token=a%2Bb":                 {"", "a+b"},
-		"%61cc_token=t":                   {"", "t"},
-		"acc_token":                       {"", ""},
-		"acc_token=%zz&limit=5":           {"limit=5", ""},
-		"xacc_token=t&acc_tokens=u":       {"xacc_token=t&acc_tokens=u", ""},
-		"a=%zz&acc_token=t":               {"a=%zz", "t"},
-		"opt_pretty=1&&acc_token=t&":      {"opt_pretty=1&&", "t"},
-		strings.Repeat("a=b&", 3) + "a=b": {"a=b&a=b&a=b&a=b", ""},
+	for _, c := range []struct {
+		query string
+		want  [2]string
+	}{
+		{"", [2]string{"", ""}},
+		{"limit=5&offset=a+b%2Bc", [2]string{"limit=5&offset=a+b%2Bc", ""}},
+		{"acc_token=t", [2]string{"", "t"}},
+		{"limit=5&acc_token=t&offset=a+b", [2]string{"limit=5&offset=a+b", "t"}},
+		{"acc_token=&limit=5", [2]string{"limit=5", ""}},
+		{"acc_token=&acc_token=t", [2]string{"", "t"}},
+		{"acc_token=t&acc_token=u", [2]string{"", "t"}},
+		{"acc_token=a%2Bb", [2]string{"", "a+b"}},
+		{"%61cc_token=t", [2]string{"", "t"}},
+		{"acc_token", [2]string{"", ""}},
+		{"acc_token=%zz&limit=5", [2]string{"limit=5", ""}},
+		{"xacc_token=t&acc_tokens=u", [2]string{"xacc_token=t&acc_tokens=u", ""}},
+		{"a=%zz&acc_token=t", [2]string{"a=%zz", "t"}},
+		{"opt_pretty=1&&acc_token=t&", [2]string{"opt_pretty=1&&", "t"}},
+		{strings.Repeat("a=b&", 3) + "a=b", [2]string{"a=b&a=b&a=b&a=b", ""}},
 	} {
-		rest, token := takeToken(query)
-		if rest != want[0] || token != want[1] {
-			t.Errorf("%q: got %q, %q; want %q, %q", query, rest, token, want[0], want[1])
+		rest, token := takeToken(c.query)
+		if rest != c.want[0] || token != c.want[1] {
+			t.Errorf("%q: got %q, %q; want %q, %q", c.query, rest, token, c.want[0], c.want[1])
 		}
 	}
 }
@@ -115,9 +118,12 @@ func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
 			if signed, err := signer.Verify(got.Header.Get(identity.Header)); err != nil || signed != caller {
 				t.Errorf("identity %+v, %v", signed, err)
 			}
-			for header, want := range map[string]string{"X-Access-Token": "t", httpserver.BaseURLHeader: "http://public", "Content-Type": "application/json"} {
-				if value := got.Header.Get(header); value != want {
-					t.Errorf("%s is %q, want %q", header, value, want)
+			for _, c := range []struct {
+				header string
+				want   string
+			}{{"X-Access-Token", "t"}, {httpserver.BaseURLHeader, "http://public"}, {"Content-Type", "application/json"}} {
+				if value := got.Header.Get(c.header); value != c.want {
+					t.Errorf("%s is %q, want %q", c.header, value, c.want)
 				}
 			}
 			for header, values := range got.Header {
@@ -190,9 +196,12 @@ func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 	if recorder.Body.Len() > 0 {
 		t.Errorf("the answer has begun: %s", recorder.Body)
 	}
-	for name, ask := range map[string]func(context.Context, string) error{"Get": u.Get, "Missing": u.Missing} {
-		if err := ask(t.Context(), "/"); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s: got %v, want kind Unavailable", name, err)
+	for _, c := range []struct {
+		name string
+		ask  func(context.Context, string) error
+	}{{"Get", u.Get}, {"Missing", u.Missing}} {
+		if err := c.ask(t.Context(), "/"); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("%s: got %v, want kind Unavailable", c.name, err)
 		}
 	}
 }
@@ -200,24 +209,27 @@ func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
 	var got string
 	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get(tokenHeader) })) {
-		for query, want := range map[string]string{
-			"plain":            "plain",
-			"%20":              "+", // a blank would arrive as none, and give way to the body's token
-			"%20plain%20":      "+plain+",
-			"a%0D%0AX-Evil:1":  "a%0D%0AX-Evil%3A1",
-			"%00":              "%00",
-			"%D1%82%D0%BE%FF":  "%D1%82%D0%BE%FF",
-			"a+b":              "a+b", // this, too, is a blank
-			"~!":               "~!",
-			"%7F":              "%7F",
-			"plain&acc_token=": "plain",
+		for _, c := range []struct {
+			query string
+			want  string
+		}{
+			{"plain", "plain"},
+			{"%20", "+"}, // a blank would arrive as none, and give way to the body's token
+			{"%20plain%20", "+plain+"},
+			{"a%0D%0AX-Evil:1", "a%0D%0AX-Evil%3A1"},
+			{"%00", "%00"},
+			{"%D1%82%D0%BE%FF", "%D1%82%D0%BE%FF"},
+			{"a+b", "a+b"}, // this, too, is a blank
+			{"~!", "~!"},
+			{"%7F", "%7F"},
+			{"plain&acc_token=", "plain"},
 		} {
 			got = "not called"
 			recorder := httptest.NewRecorder()
-			r := httptest.NewRequest("GET", "/assets?acc_token="+query, nil)
+			r := httptest.NewRequest("GET", "/assets?acc_token="+c.query, nil)
 			r.Header.Set(tokenHeader, "of the header")
-			if err := u.Forward(recorder, r, Request{Path: "/assets"}); err != nil || got != want {
-				t.Errorf("%s, %q: got %q, want %q; %v", name, query, got, want, err)
+			if err := u.Forward(recorder, r, Request{Path: "/assets"}); err != nil || got != c.want {
+				t.Errorf("%s, %q: got %q, want %q; %v", name, c.query, got, c.want, err)
 			}
 		}
 	}

@@ -12,34 +12,36 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// remote passes requests on over the network, and answers back: as they come,
-// without headers that end here.
+// remote forwards requests over the network, and answers without the headers
+// that are about the connection only.
 type remote struct {
 	transport http.RoundTripper
 	pace      httpserver.Pace
 }
 
-// ErrCut is returned when an answer ended before it was whole. The client can
-// only be told by ending its connection.
+// ErrCut is returned if an answer ended before it was complete. The status is
+// sent already, so only the end of the connection can tell the client.
 var ErrCut = errors.New("the answer was cut off")
 
-// errNotOurs is for the log: keys are checked here, so a service behind that
-// finds something unauthorized does not take our signature.
-var errNotOurs = errors.New("the asset service does not take this gateway's identity: do they have the same secret?")
+// errSignature is the cause for the log if the asset service answers 401. The
+// gateway has checked the API key, so the asset service has refused the gateway's
+// signature.
+var errSignature = errors.New("the asset service refuses this gateway's signature: " +
+	"do both have the same secret, and clocks that agree?")
 
 func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
 	resp, err := p.transport.RoundTrip(r)
 	if err != nil {
 		return unavailable(err)
 	}
-	defer resp.Body.Close() // what it returns is of no use: all that matters was read
+	defer resp.Body.Close() // its error does not matter: the whole body was read, or reading has failed
 	if resp.StatusCode == http.StatusUnauthorized {
-		return unavailable(errNotOurs)
+		return unavailable(errSignature)
 	}
-	endHere(resp.Header)
+	removeHopByHop(resp.Header)
 	header := w.Header()
 	for name, values := range resp.Header {
-		if _, said := header[name]; !said { // the edge's own word counts
+		if _, set := header[name]; !set { // the gateway's own header wins
 			header[name] = values
 		}
 	}
@@ -53,11 +55,15 @@ func (p remote) forward(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// hopByHop are headers that end at the next hop (RFC 9110, 7.6.1).
-var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+// hopByHop are the headers about the connection (RFC 9110, 7.6.1).
+var hopByHop = []string{
+	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection",
+	"Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
 
-// endHere takes away the headers that do, with those that Connection names.
-func endHere(header http.Header) {
+// removeHopByHop removes the headers about the connection, and those that
+// Connection names.
+func removeHopByHop(header http.Header) {
 	for _, names := range header["Connection"] {
 		for name := range strings.SplitSeq(names, ",") {
 			header.Del(strings.TrimSpace(name))
@@ -68,9 +74,9 @@ func endHere(header http.Header) {
 	}
 }
 
-// pass copies the body, each part at once if nobody knows how much is to come.
-// A large one is copied at the client's pace, with a time of its own: the
-// request's deadline is for making it.
+// pass copies the body. It flushes each part of a body of unknown length. A body
+// that is large or of unknown length goes at the client's pace and outlasts the
+// deadline of the request, which is for making the answer only.
 func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
 	var to io.Writer = w
 	if size := resp.ContentLength; size < 0 || size > int64(p.pace.Bytes) {
@@ -104,5 +110,5 @@ func (p remote) pass(w http.ResponseWriter, resp *http.Response) error {
 
 const bufferSize = 16 << 10
 
-// buffers is the memory that bodies are copied through.
+// buffers holds the buffers of pass.
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}

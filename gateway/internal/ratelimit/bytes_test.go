@@ -35,8 +35,8 @@ func clocked(t *testing.T, clock *simulated) map[string]Store {
 	url := redistest.Start(t, "--appendonly", "no").URL()
 	return map[string]Store{
 		"memory":              NewMemory(clock.now),
-		"Redis":               shareAt(t, url, clock, nil),
-		"Redis of 2 gateways": shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *LeasesConfig) { c.Gateways = 2 }),
+		"Redis":               leasesAt(t, url, clock, nil),
+		"Redis of 2 gateways": leasesAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *LeasesConfig) { c.Gateways = 2 }),
 	}
 }
 
@@ -120,7 +120,7 @@ func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
 func TestARefusalTellsEachCostItsWait(t *testing.T) {
 	clock := newClock()
 	url := redistest.Start(t, "--appendonly", "no").URL()
-	asked, other := shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)
+	asked, other := leasesAt(t, url, clock, nil), leasesAt(t, url, clock, nil)
 	take := func(s Store, cost int64) time.Duration {
 		v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: cost, Rates: []limiter.Rate{{Limit: 100, Period: time.Minute}}}}, nil)
 		if err != nil {
@@ -137,9 +137,12 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 	// At 45 s, 10 are left. Those of 0 s and 15 s are back after a minute, and the
 	// last a minute after the end of its lease of 10 s; each a slot later at most.
 	before := asked.trips.Load()
-	for cost, want := range map[int64]time.Duration{20: 15 * time.Second, 60: 30 * time.Second, 100: 55 * time.Second} {
-		if wait := take(asked, cost); wait < want || wait > want+2*time.Second {
-			t.Errorf("a cost of %d must wait %v, want %v or a slot more", cost, wait, want)
+	for _, c := range []struct {
+		cost int64
+		want time.Duration
+	}{{20, 15 * time.Second}, {60, 30 * time.Second}, {100, 55 * time.Second}} {
+		if wait := take(asked, c.cost); wait < c.want || wait > c.want+2*time.Second {
+			t.Errorf("a cost of %d must wait %v, want %v or a slot more", c.cost, wait, c.want)
 		}
 	}
 	if trips := asked.trips.Load() - before; trips != 1 {

@@ -36,7 +36,7 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-func shareAt(t testing.TB, url string, clock *simulated, change func(*LeasesConfig)) *Leases {
+func leasesAt(t testing.TB, url string, clock *simulated, change func(*LeasesConfig)) *Leases {
 	t.Helper()
 	within := callTimeout
 	if clock != nil { // time stands still, whatever the machine is busy with
@@ -67,15 +67,18 @@ var leasedRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, 
 // Each has leases of the largest size at first, so that they matter.
 func TestLeasesNeverLetMoreThroughInAnyWindow(t *testing.T) {
 	url := redistest.Start(t, "--appendonly", "no").URL()
-	for name, known := range map[string]int64{"of any number": 0, "known to be two": 2} {
-		t.Run(name, func(t *testing.T) { testLeases(t, url, known) })
+	for _, c := range []struct {
+		name  string
+		known int64
+	}{{"of any number", 0}, {"known to be two", 2}} {
+		t.Run(c.name, func(t *testing.T) { testLeases(t, url, c.known) })
 	}
 }
 
 func testLeases(t *testing.T, url string, known int64) {
 	clock := newClock()
 	count := func(c *LeasesConfig) { c.Gateways = known }
-	gateways := []Store{shareAt(t, url, clock, count), shareAt(t, url, clock, count)}
+	gateways := []Store{leasesAt(t, url, clock, count), leasesAt(t, url, clock, count)}
 	n, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
@@ -112,7 +115,7 @@ func each(goroutines, n int, f func(i int)) {
 
 func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 	url := redistest.Start(t, "--appendonly", "no").URL()
-	gateways := []*Leases{shareAt(t, url, nil, nil), shareAt(t, url, nil, nil)}
+	gateways := []*Leases{leasesAt(t, url, nil, nil), leasesAt(t, url, nil, nil)}
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 1000, Period: time.Minute}}}}
 	var passed atomic.Int64
 	each(16, 4000, func(i int) {
@@ -136,7 +139,7 @@ func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 
 func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
-	dies, lives := shareAt(t, url, clock, nil), shareAt(t, url, clock, nil)
+	dies, lives := leasesAt(t, url, clock, nil), leasesAt(t, url, clock, nil)
 	rates := []limiter.Rate{{Limit: 320, Period: time.Second}}
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}
 	passed := func(s *Leases, tries int) (n int) {
@@ -162,7 +165,7 @@ func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
 	var log journal
-	s := shareAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	s := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	rates := []limiter.Rate{{Limit: 300, Period: time.Second}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -229,16 +232,18 @@ func TestWithoutRedis(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill(t)
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
-	for mode, want := range map[Fallback]struct {
+	for _, want := range []struct {
+		mode Fallback
+
 		passed int
 		err    error
 	}{
-		FallbackLocal:  {5, nil}, // half: there are two gateways
-		FallbackOpen:   {20, nil},
-		FallbackClosed: {0, ErrStoreDown},
+		{FallbackLocal, 5, nil}, // half: there are two gateways
+		{FallbackOpen, 20, nil},
+		{FallbackClosed, 0, ErrStoreDown},
 	} {
-		t.Run(string(mode), func(t *testing.T) {
-			s := shareAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Fallback, c.Gateways = mode, 2 })
+		t.Run(string(want.mode), func(t *testing.T) {
+			s := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Fallback, c.Gateways = want.mode, 2 })
 			passed := 0
 			for range 20 {
 				v, err := s.Take(t.Context(), bucket, nil)
@@ -260,7 +265,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill(t)
 	var log journal
-	one := shareAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	one := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
 	for range 7 {
 		if v, err := one.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
@@ -271,7 +276,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	for one.IsDown() {
 		time.Sleep(time.Millisecond)
 	}
-	other := shareAt(t, server.URL(), nil, nil)
+	other := leasesAt(t, server.URL(), nil, nil)
 	states, err := other.Peek(t.Context(), bucket, nil)
 	if err != nil || states[0].Left != 3 {
 		t.Errorf("another gateway sees %+v, %v", states, err)
@@ -280,7 +285,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 
 func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	server := redistest.Start(t)
-	s := shareAt(t, server.URL(), nil, nil)
+	s := leasesAt(t, server.URL(), nil, nil)
 	take := func(i int) {
 		if _, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: twoRates}}, nil); err != nil {
 			t.Error(err)
@@ -300,7 +305,7 @@ func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 
 func TestWhoComesNowAndThenCostsNoRoundTrips(t *testing.T) {
 	clock := newClock()
-	s := shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *LeasesConfig) { c.Gateways = 4 })
+	s := leasesAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *LeasesConfig) { c.Gateways = 4 })
 	rates := []limiter.Rate{{Limit: 100, Period: time.Second}, {Limit: 3000, Period: time.Minute}}
 	for i := range 1000 {
 		clock.pass(time.Second)
@@ -314,7 +319,7 @@ func TestWhoComesNowAndThenCostsNoRoundTrips(t *testing.T) {
 }
 
 func TestOneGatewayHasAllOfWhatItKeepsAndBorrows(t *testing.T) {
-	s := shareAt(t, redistest.Start(t, "--appendonly", "no").URL(), newClock(), func(c *LeasesConfig) { c.Gateways = 1 })
+	s := leasesAt(t, redistest.Start(t, "--appendonly", "no").URL(), newClock(), func(c *LeasesConfig) { c.Gateways = 1 })
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 100, Period: time.Second}}}}
 	for i := range 120 {
 		v, err := s.Take(t.Context(), bucket, nil)

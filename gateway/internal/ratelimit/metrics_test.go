@@ -20,7 +20,7 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")
 	server := redistest.Start(t)
 	server.Kill(t)
-	s := shareAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Meter = meter })
+	s := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Meter = meter })
 	l, err := New(s, Table{{Name: "few", By: ByAddress, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1m": 3}}}, time.Now, meter)
 	if err != nil {
 		t.Fatal(err)

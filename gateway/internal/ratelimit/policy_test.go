@@ -10,45 +10,51 @@ import (
 )
 
 func TestTheTablesThereAreAreValid(t *testing.T) {
-	for name, table := range map[string]Table{"production": Production(), "sandbox": Sandbox()} {
-		if err := table.Validate(1 << 20); err != nil {
-			t.Errorf("%s: %v", name, err)
+	for _, c := range []struct {
+		name  string
+		table Table
+	}{{"production", Production()}, {"sandbox", Sandbox()}} {
+		if err := c.table.Validate(1 << 20); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
 		var named Table
-		if err := named.UnmarshalJSON([]byte(name)); err != nil || !reflect.DeepEqual(named, table) {
-			t.Errorf("%s by name: %v", name, err)
+		if err := named.UnmarshalJSON([]byte(c.name)); err != nil || !reflect.DeepEqual(named, c.table) {
+			t.Errorf("%s by name: %v", c.name, err)
 		}
 	}
 }
 
 func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
-	for name, c := range map[string]struct{ text, says string }{
-		"a good one":               {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, ""},
-		"none":                     {`[]`, ""},
-		"an unknown name":          {`staging`, "no policies named"},
-		"an unknown field":         {`[{"name": "a", "for": "key"}]`, "for"},
-		"a name twice":             {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}, {"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "two policies"},
-		"a name of no letters":     {`[{"name": "a b", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "small letters"},
-		"by nothing":               {`[{"name": "a", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "count by"},
-		"no costs":                 {`[{"name": "a", "by": "key", "windows": {"1s": 1}}]`, "no costs"},
-		"no windows":               {`[{"name": "a", "by": "key", "costs": {"read": 1}}]`, "no windows"},
-		"an unknown class":         {`[{"name": "a", "by": "key", "costs": {"look": 1}, "windows": {"1s": 1}}]`, "look"},
-		"a cost of nought":         {`[{"name": "a", "by": "key", "costs": {"read": 0}, "windows": {"1s": 1}}]`, "at least 1"},
-		"more than the limit":      {`[{"name": "a", "by": "key", "costs": {"read": 5}, "windows": {"1s": 4}}]`, "no less than what a request costs"},
-		"as much as the limit":     {`[{"name": "a", "by": "key", "costs": {"read": 16}, "windows": {"1s": 16}}]`, "no less than what a request costs"},
-		"failed by key":            {`[{"name": "a", "by": "key", "costs": {"failed": 1}, "windows": {"1s": 1}}]`, "failed"},
-		"bytes":                    {`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, ""},
-		"bytes, of no write":       {`[{"name": "a", "by": "tenant", "costs": {"bytes": 1}, "windows": {"1m": 2000000}}]`, "a cost of write"},
-		"bytes at two":             {`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 2}, "windows": {"1m": 3000000}}]`, "at 1 for bytes"},
-		"bytes beside reads":       {`[{"name": "a", "by": "tenant", "costs": {"read": 1, "write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, "no other"},
-		"bytes by address":         {`[{"name": "a", "by": "address", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, "by key or tenant"},
-		"less than a body":         {`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 1100000}}]`, "up to 1048580"},
-		"half a second":            {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"500ms": 1}}]`, "whole seconds"},
-		"a window of no length":    {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},
-		"a window of many days":    {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"48h": 1}}]`, "48h"},
-		"a limit that is negative": {`[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": -1}}]`, "limit -1"},
+	for _, c := range []struct {
+		name       string
+		text, says string
+	}{
+		{"a good one", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, ""},
+		{"none", `[]`, ""},
+		{"an unknown name", `staging`, "no policies named"},
+		{"an unknown field", `[{"name": "a", "for": "key"}]`, "for"},
+		{"a name twice", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}, {"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "two policies"},
+		{"a name of no letters", `[{"name": "a b", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "small letters"},
+		{"by nothing", `[{"name": "a", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "count by"},
+		{"no costs", `[{"name": "a", "by": "key", "windows": {"1s": 1}}]`, "no costs"},
+		{"no windows", `[{"name": "a", "by": "key", "costs": {"read": 1}}]`, "no windows"},
+		{"an unknown class", `[{"name": "a", "by": "key", "costs": {"look": 1}, "windows": {"1s": 1}}]`, "look"},
+		{"a cost of nought", `[{"name": "a", "by": "key", "costs": {"read": 0}, "windows": {"1s": 1}}]`, "at least 1"},
+		{"more than the limit", `[{"name": "a", "by": "key", "costs": {"read": 5}, "windows": {"1s": 4}}]`, "no less than what a request costs"},
+		{"as much as the limit", `[{"name": "a", "by": "key", "costs": {"read": 16}, "windows": {"1s": 16}}]`, "no less than what a request costs"},
+		{"failed by key", `[{"name": "a", "by": "key", "costs": {"failed": 1}, "windows": {"1s": 1}}]`, "failed"},
+		{"bytes", `[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, ""},
+		{"bytes, of no write", `[{"name": "a", "by": "tenant", "costs": {"bytes": 1}, "windows": {"1m": 2000000}}]`, "a cost of write"},
+		{"bytes at two", `[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 2}, "windows": {"1m": 3000000}}]`, "at 1 for bytes"},
+		{"bytes beside reads", `[{"name": "a", "by": "tenant", "costs": {"read": 1, "write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, "no other"},
+		{"bytes by address", `[{"name": "a", "by": "address", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, "by key or tenant"},
+		{"less than a body", `[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 1100000}}]`, "up to 1048580"},
+		{"half a second", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"500ms": 1}}]`, "whole seconds"},
+		{"a window of no length", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},
+		{"a window of many days", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"48h": 1}}]`, "48h"},
+		{"a limit that is negative", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": -1}}]`, "limit -1"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			var table Table
 			err := table.UnmarshalJSON([]byte(c.text))
 			if err == nil {

@@ -47,15 +47,18 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 }
 
 func TestAddressesOfSentinelsAreChecked(t *testing.T) {
-	for url, good := range map[string]bool{
-		"redis+sentinel://a,b:2/limits":     true,
-		"rediss+sentinel://:p@a,b/limits/3": true,
-		"redis+sentinel://a,b":              false,
-		"redis+sentinel://a/limits/x":       false,
-		"redis+sentinel://a/limits?colour=": false,
+	for _, c := range []struct {
+		url  string
+		good bool
+	}{
+		{"redis+sentinel://a,b:2/limits", true},
+		{"rediss+sentinel://:p@a,b/limits/3", true},
+		{"redis+sentinel://a,b", false},
+		{"redis+sentinel://a/limits/x", false},
+		{"redis+sentinel://a/limits?colour=", false},
 	} {
-		if err := CheckURL(url); (err == nil) != good {
-			t.Errorf("%s: got %v, want it good: %v", url, err, good)
+		if err := CheckURL(c.url); (err == nil) != c.good {
+			t.Errorf("%s: got %v, want it good: %v", c.url, err, c.good)
 		}
 	}
 }

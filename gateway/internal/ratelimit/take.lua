@@ -1,16 +1,25 @@
--- Lends tokens of one key, which all its rates must have, and takes account of
--- what has become of the lease before. KEYS[1] holds, for each rate, how much
--- was used in which slot (see window.go); a lease stands in the slot of its end
--- until it is settled, for it may be used until then.
+-- Lends tokens of one key, if all rates of the key have them, and settles the
+-- lease before. It runs in Redis, so its steps cannot mix with other calls.
 --
--- ARGV: the time in microseconds (empty: the server's), the least and the most
--- to lend, the lease to settle (generation, tokens lent, tokens used), tokens
--- used without a lease, how long ago the last token was used and the life of
--- the new lease in microseconds; then for each rate its limit, its period in microseconds, and the slot of the lease to
--- settle. Returns the tokens lent, the generation; then for each rate what is
--- left, the time until more is, the slot, and how many slots follow. These are
--- told when the least cannot be lent, the oldest first: the time until each has
--- left the window, and what was used in it.
+-- KEYS[1] holds, for each rate, the tokens used in each slot (window.go). Lent
+-- tokens count in the slot in which their lease ends until the lease is settled,
+-- because the gateway may use them until then.
+--
+-- ARGV, with times in microseconds:
+--   1     the time; empty: the clock of Redis
+--   2, 3  the least and the most tokens to lend
+--   4-6   the lease to settle: its generation, tokens lent, tokens used
+--   7     tokens used without a lease
+--   8     the time since the last of the used tokens was used
+--   9     the life of the new lease
+--   then for each rate: its limit, its period, the slot of the lease to settle
+--
+-- The answer:
+--   the tokens lent, the generation
+--   then for each rate: the tokens left, the time until more are left, the slot
+--   of the new lease, and a number n of slots. n is 0 unless the least could not
+--   be lent. Then n pairs follow, the oldest slot first: the time until the slot
+--   has left the window, and the tokens used in it.
 local slots = 32
 local now = tonumber(ARGV[1])
 if not now then
@@ -19,7 +28,7 @@ if not now then
 end
 local least, most = tonumber(ARGV[2]), tonumber(ARGV[3])
 local generation, lent, used = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local unlent, ago, life = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local unreported, ago, life = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local rates = (#ARGV - 9) / 3
 
 local text = redis.call('GET', KEYS[1])
@@ -27,7 +36,7 @@ local state = text and cmsgpack.unpack(text)
 if not state or #state.marks ~= rates then
 	state = {generation = now, time = now, marks = {}}
 end
-now = math.max(now, state.time) -- a clock that steps back lets nothing through
+now = math.max(now, state.time) -- a clock that steps back admits nothing extra
 state.time = now
 
 local function add(marks, slot, n)
@@ -45,10 +54,10 @@ for i = 1, rates do
 	if lent > 0 and generation == state.generation and (marks[slot] or 0) >= lent then
 		add(marks, slot, -lent)
 		add(marks, math.min(slot, last), used)
-	else -- forgotten here, and used all the same
+	else -- Redis has lost the lease; its tokens are used all the same
 		add(marks, last, used)
 	end
-	add(marks, last, unlent)
+	add(marks, last, unreported)
 	local sum = 0
 	for s, n in pairs(marks) do
 		if n <= 0 or (s + 1) * width + period <= now then
@@ -64,7 +73,7 @@ for i = 1, rates do
 end
 
 local grant = 0
-if available >= least then -- the last tokens are not for one gateway alone
+if available >= least then -- lend at most half: other gateways need tokens too
 	grant = math.max(least, math.min(most, math.floor(available / 2)))
 end
 
@@ -93,7 +102,7 @@ for i = 1, rates do
 		answer[#answer + 1] = marks[s]
 	end
 end
-if grant > 0 or lent > 0 or used + unlent > 0 then
+if grant > 0 or lent > 0 or used + unreported > 0 then
 	redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', math.ceil(keep / 1000) + 1000)
 end
 return answer

@@ -193,10 +193,13 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 	wide, narrow := []limiter.Rate{{Limit: 10, Period: time.Second}}, []limiter.Rate{{Limit: 2, Period: time.Second}}
 	buckets := []Bucket{{Key: Key{Name: "wide"}, Cost: 1, Rates: wide}, {Key: Key{Name: "narrow"}, Cost: 1, Rates: narrow}}
 	redis := direct{openRedis(t, redistest.Start(t, "--appendonly", "no").URL())}
-	for name, store := range map[string]Store{"memory": NewMemory(time.Now), "redis": redis} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		store Store
+	}{{"memory", NewMemory(time.Now)}, {"redis", redis}} {
+		t.Run(c.name, func(t *testing.T) {
 			for i := range 5 {
-				v, err := store.Take(t.Context(), buckets, nil)
+				v, err := c.store.Take(t.Context(), buckets, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -204,7 +207,7 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 					t.Errorf("request %d: %+v", i, v)
 				}
 			}
-			states, err := store.Peek(t.Context(), buckets, nil)
+			states, err := c.store.Peek(t.Context(), buckets, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
