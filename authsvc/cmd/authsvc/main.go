@@ -66,8 +66,8 @@ type settings struct {
 // Help is the end of the command's help.
 func (settings) Help() string {
 	return "The host of --admin-addr can be a network, as in 10.0.0.0/24:8083: the service then listens on the " +
-		"machine's own address in it. While the secret is rotated, the secret file has two lines: first the secret that signs and " +
-		"seals, then the other one. A changed --transfer-lifetime holds for new transfers."
+		"machine's own address in it. While the secret is rotated, the secret file has two lines: first the secret " +
+		"that signs and seals, then the other one. A changed --transfer-lifetime holds for new transfers."
 }
 
 func main() {

@@ -103,7 +103,8 @@ func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, fou
 func (s *Service) ChangeKey(
 	ctx context.Context, by Actor, id string, patch func(*adminapi.KeySettings) error,
 ) (adminapi.Key, error) {
-	return s.changeKey(ctx, by, keyEdit{action: "key.change", id: id}, func(k apikey.Key, now time.Time) (apikey.Key, error) {
+	edit := keyEdit{action: "key.change", id: id}
+	return s.changeKey(ctx, by, edit, func(k apikey.Key, now time.Time) (apikey.Key, error) {
 		v := k.Settings.View()
 		found, err := patched(patch(&v))
 		if err != nil {

@@ -8,28 +8,28 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
 
-// auditPage is a page of the audit log, the newest entry first.
+// auditPage is the body of a page of the audit log, newest entry first.
 type auditPage struct {
 	Entries []auditEntry
 	Newest  int64 // number of the log's last entry
-	Older   int64 // number of the entry that the next page is before; 0: this is the last
+	Older   int64 // the next page has the entries before this number; 0: this is the last page
 	Begun   bool  // this is not the first page
 }
 
 type auditEntry struct {
 	adminapi.Entry
-	Name    string // of the key that it is about
+	Name    string // of the key that the entry describes; "": of no key
 	Changes []difference
 }
 
-// difference is a field that an entry tells to have changed.
+// difference is a changed field.
 type difference struct{ Field, Before, After string }
 
 func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -41,7 +41,7 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 	text := r.URL.Query().Get("before")
 	if text != "" {
 		if before, err = strconv.ParseInt(text, 10, 64); err != nil || before < 1 {
-			return fault.New(fault.Invalid, fault.Query, "before", "The number of an entry is needed.")
+			return fault.New(fault.Invalid, fault.Query, "before", "Send the number of an entry.")
 		}
 		before = min(before, head.Seq+1)
 	}
@@ -66,7 +66,7 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 	return c.show(w, http.StatusOK, "audit", view{Title: "Audit log", Section: "audit", By: by, Body: p})
 }
 
-// viewEntry tells what an entry changed, field by field.
+// viewEntry returns an entry with the fields that it changed.
 func viewEntry(e adminapi.Entry) (auditEntry, error) {
 	shown := auditEntry{Entry: e}
 	var before, after map[string]json.RawMessage
@@ -78,7 +78,7 @@ func viewEntry(e adminapi.Entry) (auditEntry, error) {
 			return shown, fmt.Errorf("read audit entry %d: %w", e.Seq, err)
 		}
 	}
-	if strings.HasPrefix(e.Subject, "key ") {
+	if _, ok := audit.KeyOf(e.Subject); ok {
 		shown.Name = plain(after["name"])
 	}
 	both := maps.Clone(after)
@@ -94,7 +94,7 @@ func viewEntry(e adminapi.Entry) (auditEntry, error) {
 	return shown, nil
 }
 
-// plain is a JSON value as people read it: a text without its quotes.
+// plain returns a JSON value for people: a string without its quotes.
 func plain(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

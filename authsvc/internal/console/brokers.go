@@ -21,14 +21,15 @@ func (c *Console) listBrokers(w http.ResponseWriter, r *http.Request, by admin.A
 		return err
 	}
 	s.Next = nextPath(r, next)
-	return c.show(w, http.StatusOK, "brokers", view{Title: "Brokers", Section: "brokers", By: by, Body: brokerList{s, brokers}})
+	body := brokerList{s, brokers}
+	return c.show(w, http.StatusOK, "brokers", view{Title: "Brokers", Section: "brokers", By: by, Body: body})
 }
 
-// brokerPage is a broker with its first keys, or the form of one.
+// brokerPage is the body of the page of a broker: its first keys, or its form.
 type brokerPage struct {
-	Broker adminapi.Broker // the zero one when a broker is made
+	Broker adminapi.Broker // zero for a new broker
 	Keys   []adminapi.Key
-	More   bool // it has more keys than these
+	More   bool // the broker has more keys
 	Form   form
 }
 
@@ -41,7 +42,10 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	if err != nil {
 		return err
 	}
-	return c.show(w, http.StatusOK, "broker", view{Title: b.Name, Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: brokerPage{Broker: b, Keys: keys, More: next != ""}})
+	return c.show(w, http.StatusOK, "broker", view{
+		Title: b.Name, Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")],
+		Body: brokerPage{Broker: b, Keys: keys, More: next != ""},
+	})
 }
 
 func (c *Console) showNewBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -57,10 +61,11 @@ func (c *Console) brokerForm(w http.ResponseWriter, by admin.Actor, f form, of a
 	if of.Name != "" {
 		title = "Edit " + of.Name
 	}
-	return c.show(w, statusOf(f), "broker-form", view{Title: title, Section: "brokers", By: by, Body: brokerPage{Broker: of, Form: f}})
+	body := brokerPage{Broker: of, Form: f}
+	return c.show(w, statusOf(f), "broker-form", view{Title: title, Section: "brokers", By: by, Body: body})
 }
 
-// The fields of the forms that make a broker and change it.
+// The fields of the forms that create and change a broker.
 var (
 	newBrokerFields  = []string{"name", "title", "contact"}
 	editBrokerFields = []string{"title", "contact", "blocked"}
@@ -83,7 +88,9 @@ func (c *Console) createBroker(w http.ResponseWriter, r *http.Request, by admin.
 
 func brokerSettings(r *http.Request) adminapi.BrokerSettings {
 	return adminapi.BrokerSettings{
-		Title: strings.TrimSpace(r.PostForm.Get("title")), Contact: strings.TrimSpace(r.PostForm.Get("contact")), Blocked: r.PostForm.Get("blocked") != "",
+		Title:   strings.TrimSpace(r.PostForm.Get("title")),
+		Contact: strings.TrimSpace(r.PostForm.Get("contact")),
+		Blocked: r.PostForm.Get("blocked") != "",
 	}
 }
 

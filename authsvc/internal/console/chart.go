@@ -8,17 +8,17 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// The chart's measures, in its own units.
+// The sizes of the chart, in units of its SVG.
 const (
 	chartWidth  = 720
 	chartHeight = 260
-	chartLeft   = 56 // room for the numbers of the axis
-	chartRight  = 32 // and for half of the last day's name
+	chartLeft   = 56 // space for the numbers of the axis
+	chartRight  = 32 // space for half of the last day's label
 	chartTop    = 12
-	chartBottom = 40 // room for the days
+	chartBottom = 40 // space for the labels of days
 )
 
-// chart is requests by day as bars, made here: browsers only draw it.
+// chart is a bar chart of requests by day. The browser only draws it.
 type chart struct {
 	Width, Height int
 	Left, Right   int
@@ -35,8 +35,8 @@ type chartDay struct {
 	Counts []int64 // by class, in their order
 	Total  int64
 	Bars   []chartBar
-	Label  string // under the axis; most days have none
-	Minor  bool   // the label is left out where there is little room
+	Label  string // under the axis; "" for most days
+	Minor  bool   // narrow screens do not show the label
 	Middle float64
 }
 
@@ -50,10 +50,10 @@ type chartTick struct {
 	Label string
 }
 
-// Classes are those of the bars, from the bottom up.
+// Classes returns the classes of the bars, from the bottom up.
 func (c chart) Classes() []string { return authapi.Classes() }
 
-// newChart draws the counts of the last days, those without any included.
+// newChart returns the chart of the last days, including days without requests.
 func newChart(counts []adminapi.Day, days int, now time.Time) chart {
 	c := chart{Width: chartWidth, Height: chartHeight, Left: chartLeft, Right: chartWidth - chartRight, Span: days}
 	by := map[string]map[string]int64{}
@@ -78,7 +78,7 @@ func newChart(counts []adminapi.Day, days int, now time.Time) chart {
 
 func (c *chart) draw() {
 	step := niceStep(c.Most)
-	top := max(1, (c.Most+step-1)/step) * step // of the axis: nothing is drawn above
+	top := max(1, (c.Most+step-1)/step) * step // value at the top of the axis
 	height := float64(chartHeight - chartTop - chartBottom)
 	floor := float64(chartHeight - chartBottom)
 	scale := func(n int64) float64 { return height * float64(n) / float64(top) }
@@ -105,7 +105,7 @@ func (c *chart) draw() {
 	}
 }
 
-// niceStep is 1, 2 or 5 times a power of ten, such that up to five steps reach n.
+// niceStep returns 1, 2 or 5 times a power of ten. At most five steps reach n.
 func niceStep(n int64) int64 {
 	for power := int64(1); ; power *= 10 {
 		for _, digit := range []int64{1, 2, 5} {
@@ -116,7 +116,7 @@ func niceStep(n int64) int64 {
 	}
 }
 
-// short is a number of few characters.
+// short returns a number with a unit, if it is exact: "1.5k".
 func short(n int64) string {
 	for _, unit := range []struct {
 		size int64
@@ -129,7 +129,7 @@ func short(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// grouped is a number with its thousands apart.
+// grouped returns a number with separated thousands: "12,345".
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {

@@ -1,7 +1,7 @@
-// Package console is the admin API for people: pages in a browser that show
-// and do what the API does, on the same listener. They are made here, work
-// without script, and keep no state that another auth service would need: the
-// session is sealed in a cookie, and the audit log tells which forms were sent.
+// Package console serves the admin API as web pages, on the same listener. The pages
+// work without JavaScript. The console keeps no state in the process, so any auth
+// service can answer any request: a sealed cookie holds the session, and the audit log
+// shows which forms were sent.
 package console
 
 import (
@@ -27,19 +27,23 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// Service is what can be done in the console (admin.Service).
+// Service is the use cases of the console: those of admin.Service and audit.Checker.
 type Service interface {
 	Brokers(ctx context.Context, f admin.Filter) ([]adminapi.Broker, string, error)
 	Broker(ctx context.Context, name string) (adminapi.Broker, error)
 	CreateBroker(
 		ctx context.Context, by admin.Actor, n adminapi.NewBroker, unread ...fault.Detail,
 	) (adminapi.Broker, error)
-	ChangeBroker(ctx context.Context, by admin.Actor, name string, patch func(*adminapi.BrokerSettings) error) (adminapi.Broker, error)
+	ChangeBroker(
+		ctx context.Context, by admin.Actor, name string, patch func(*adminapi.BrokerSettings) error,
+	) (adminapi.Broker, error)
 
 	Keys(ctx context.Context, f admin.Filter) ([]adminapi.Key, string, error)
 	Key(ctx context.Context, id string) (adminapi.Key, error)
 	CreateKey(ctx context.Context, by admin.Actor, n adminapi.NewKey, unread ...fault.Detail) (adminapi.Key, string, error)
-	ChangeKey(ctx context.Context, by admin.Actor, id string, patch func(*adminapi.KeySettings) error) (adminapi.Key, error)
+	ChangeKey(
+		ctx context.Context, by admin.Actor, id string, patch func(*adminapi.KeySettings) error,
+	) (adminapi.Key, error)
 	RotateKey(
 		ctx context.Context, by admin.Actor, id string, grace time.Duration, unread ...fault.Detail,
 	) (adminapi.Key, string, error)
@@ -51,31 +55,36 @@ type Service interface {
 	Check(ctx context.Context) (adminapi.Verification, error)
 }
 
-// Door tells who has a key of a hash, and whether it opens the console from an
-// address (admin.Verifier): a key that somebody sends, and one of a session.
-type Door interface {
+// Authenticator identifies a user by the hash of a key and the user's address. See
+// admin.Authenticator for the faults.
+type Authenticator interface {
+	// Operator identifies the sender of a key.
 	Operator(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
+	// SignedIn identifies the user of a session.
 	SignedIn(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
 }
 
 //go:embed templates assets
 var files embed.FS
 
-// root is the path that all pages are under.
+// root is the path prefix of all pages.
 const root = "/console/"
 
-// Console answers browsers. It is safe for concurrent use.
+// Console serves the pages. It is safe for concurrent use.
 type Console struct {
 	service Service
-	door    Door
+	users   Authenticator
 	seal    *sealer
 	views   views
 	log     *slog.Logger
 	now     func() time.Time
 }
 
-// New returns a console whose sessions are sealed by the registry's secrets.
-func New(secrets keyring.Ring, service Service, door Door, log *slog.Logger, now func() time.Time) (*Console, error) {
+// New returns a console. It seals sessions with a key derived from the first of the
+// registry's secrets, and accepts sessions sealed with any of them.
+func New(
+	secrets keyring.Ring, service Service, users Authenticator, log *slog.Logger, now func() time.Time,
+) (*Console, error) {
 	seal, err := newSealer(secrets)
 	if err != nil {
 		return nil, err
@@ -84,7 +93,7 @@ func New(secrets keyring.Ring, service Service, door Door, log *slog.Logger, now
 	if err != nil {
 		return nil, err
 	}
-	return &Console{service, door, seal, views, log, now}, nil
+	return &Console{service, users, seal, views, log, now}, nil
 }
 
 // Route adds the console to engine.
@@ -94,7 +103,7 @@ func (c *Console) Route(engine *gin.Engine) {
 	engine.Any(root+"*path", handler)
 }
 
-// Handler answers everything under /console.
+// Handler returns the handler of all paths under /console.
 func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /console", toKeys)
@@ -115,7 +124,7 @@ func (c *Console) Handler() http.Handler {
 	mux.Handle("GET /console/keys/{id}/revoke", c.changing(c.showRevokeKey))
 	mux.Handle("POST /console/keys/{id}/revoke", c.changing(c.revokeKey))
 
-	// A broker's name may be any text: in a path, "." would be no name.
+	// The name of a broker can be any text, such as ".", so it is not in the path.
 	mux.Handle("GET /console/brokers", c.reading(c.listBrokers))
 	mux.Handle("GET /console/broker", c.reading(c.showBroker))
 	mux.Handle("GET /console/new-broker", c.changing(c.showNewBroker))
@@ -125,41 +134,48 @@ func (c *Console) Handler() http.Handler {
 
 	mux.Handle("GET /console/audit", c.reading(c.listAudit))
 	mux.Handle("GET /console/audit/check", c.reading(c.checkAudit))
-	mux.Handle(root, c.page(func(http.ResponseWriter, *http.Request) error {
-		return fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
-	}))
+	mux.Handle(root, c.page(noPage))
 
-	// Browsers say where a request comes from, by Sec-Fetch-Site or Origin. One
-	// too old for either does not send the cookie from elsewhere (SameSite): so no
-	// page of another origin can change anything here, and forms need no token.
+	// Browsers send Sec-Fetch-Site or Origin, which show that a page of another origin
+	// sent a request. Browsers without both do not send the cookie from other sites
+	// (SameSite). So no other origin can make a change, and forms need no CSRF token.
 	guard := http.NewCrossOriginProtection()
 	guard.SetDenyHandler(c.page(func(http.ResponseWriter, *http.Request) error {
-		return fault.New(fault.Forbidden, fault.Header, "Origin", "Another site has sent this request in your name. Nothing was done.")
+		return fault.New(fault.Forbidden, fault.Header, "Origin",
+			"Another site has sent this request in your name. Nothing was done.")
 	}))
 	return headers(guard.Handler(mux))
+}
+
+func noPage(http.ResponseWriter, *http.Request) error {
+	return fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
 }
 
 func toKeys(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/console/keys", http.StatusSeeOther)
 }
 
-// headers keeps pages to themselves: nothing of elsewhere is loaded, no script
-// runs but ours, nobody frames them and no cache keeps them.
+// contentSecurityPolicy lets pages load scripts, styles and images of the console only,
+// and lets no page frame them.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// headers sets the security headers of all pages. No cache may keep a page.
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		h.Set("Content-Security-Policy", contentSecurityPolicy)
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers send "Origin: null" with our own forms
+		h.Set("Referrer-Policy", "same-origin") // no-referrer would make browsers send "Origin: null" with forms
 		next.ServeHTTP(w, r)
 	})
 }
 
-// page makes a handler of one that returns an error, which becomes a page.
+// page returns a handler that shows the error of another one as a page.
 func (c *Console) page(handler func(http.ResponseWriter, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := handler(w, r); err != nil {
@@ -170,10 +186,10 @@ func (c *Console) page(handler func(http.ResponseWriter, *http.Request) error) h
 
 type handler func(w http.ResponseWriter, r *http.Request, by admin.Actor) error
 
-// reading asks who is signed in, and sends to the sign-in who is not.
+// reading serves a page to a user who is signed in. It redirects others to the sign-in.
 func (c *Console) reading(next handler) http.Handler {
 	return c.page(func(w http.ResponseWriter, r *http.Request) error {
-		by, err := c.who(w, r)
+		by, err := c.user(w, r)
 		switch {
 		case fault.KindOf(err) == fault.Unauthorized:
 			c.forget(w, r)
@@ -191,11 +207,12 @@ func (c *Console) reading(next handler) http.Handler {
 
 const maxForm = 64 << 10 // bytes
 
-// changing is reading for those who may change something.
+// changing serves a page to an operator. A form that was sent before changes nothing.
 func (c *Console) changing(next handler) http.Handler {
 	return c.reading(func(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 		if by.Role != apikey.Operator {
-			return fault.New(fault.Forbidden, fault.Header, "Authorization", "Your key may read here and change nothing.")
+			return fault.New(fault.Forbidden, fault.Header, "Authorization",
+				"Your key may read here and change nothing.")
 		}
 		if err := parseForm(w, r); err != nil {
 			return err
@@ -222,37 +239,39 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return fault.New(fault.TooLarge, fault.Body, "data", "The form is too long: at most %d KiB.", maxForm>>10)
 		}
-		return fault.New(fault.Invalid, fault.Body, "data", "The form cannot be read.")
+		return fault.New(fault.Invalid, fault.Body, "data", "The browser sent a malformed form. Open it again.")
 	}
 	return nil
 }
 
-// problem is the page of an error.
+// problem is the body of a page about an error.
 type problem struct {
 	Title string
 	Texts []string
 }
 
-// fail answers with a page about an error. Of one that is no fault only that
-// it was one is told.
+// titles are the titles of pages about faults.
+var titles = map[fault.Kind]string{
+	fault.Invalid:     "This cannot be done",
+	fault.Forbidden:   "You may not do this",
+	fault.NotFound:    "Not found",
+	fault.Conflict:    "Something has changed meanwhile",
+	fault.TooLarge:    "Too much",
+	fault.TooMany:     "Too many attempts",
+	fault.Unavailable: "Not available just now",
+}
+
+// fail shows a page about an error. The page shows the text of faults only; the log has
+// the text of any other error.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, err error) {
 	switch ended := r.Context().Err(); {
-	case errors.Is(ended, context.Canceled): // nobody is left to answer
+	case errors.Is(ended, context.Canceled): // the client closed the connection
 		w.WriteHeader(httpserver.StatusClientGone)
 		return
 	case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
 		err = fault.New(fault.Unavailable, fault.URL, "timeout", "The registry could not answer in time.")
 	}
-	titles := map[fault.Kind]string{
-		fault.Invalid:     "This cannot be done",
-		fault.Forbidden:   "You may not do this",
-		fault.NotFound:    "Not found",
-		fault.Conflict:    "Something has changed meanwhile",
-		fault.TooLarge:    "Too much",
-		fault.TooMany:     "Too many attempts",
-		fault.Unavailable: "Not available just now",
-	}
-	p := problem{Title: "Something went wrong", Texts: []string{"The registry failed to answer. You may try it again."}}
+	p := problem{Title: "Something went wrong", Texts: []string{"The registry could not answer. Try again."}}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		c.log.Error("console", "method", r.Method, "path", r.URL.Path, "error", err)
@@ -271,12 +290,12 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, by admin.Actor, e
 	}
 }
 
-// asset answers with a file that pages load. It changes with the program alone.
+// asset serves a static file. The ETag lets browsers keep it until it changes.
 func (c *Console) asset(w http.ResponseWriter, r *http.Request) error {
 	name := "assets/" + r.PathValue("name")
 	text, err := files.ReadFile(name)
 	if err != nil {
-		return fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
+		return noPage(w, r)
 	}
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", fmt.Sprintf("%q", digest(text)))

@@ -341,7 +341,7 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 	if got := b.get("/console/keys" + strings.ReplaceAll(back[1], "&amp;", "&")); strings.Count(got.text, `<th scope="row">`) != 25 || !strings.Contains(got.text, `value="a&amp;b"`) {
 		t.Errorf("%q leads to %s", back[1], got.text)
 	}
-	b.get("/console/keys?q=nothing").must(t, 200, "No key is like that")
+	b.get("/console/keys?q=nothing").must(t, 200, "No key matches")
 
 	var seen []string
 	for path := "/console/audit"; path != ""; {

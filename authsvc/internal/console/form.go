@@ -18,17 +18,17 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// form is a form as it is shown: what stands in its fields, and what is wrong
-// with them.
+// form is the content of a form: the values of its fields, and their problems.
 type form struct {
 	Values url.Values
-	Wrong  map[string][]string // by field; that of none under ""
+	Wrong  map[string][]string // problems by field; "": of no field
 }
 
-// idAlphabet is what the id of a form is of (rand.Text): it stands in the audit log.
+// idAlphabet is the alphabet of rand.Text, which makes the ids of forms. The audit log
+// stores these ids.
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
-// newForm returns a form that makes one change, however often it is sent.
+// newForm returns an empty form. It makes only one change, however often it is sent.
 func (c *Console) newForm(ctx context.Context) (form, error) {
 	head, err := c.service.Head(ctx)
 	if err != nil {
@@ -37,19 +37,19 @@ func (c *Console) newForm(ctx context.Context) (form, error) {
 	return form{Values: url.Values{"once": {strconv.FormatInt(head.Seq, 10) + "." + rand.Text()}}}, nil
 }
 
-// once has whom a form comes from act under the form's own id.
+// once returns the sender of a form with the form's id as the request's id.
 func once(by admin.Actor, r *http.Request) (admin.Actor, error) {
 	seq, id, _ := strings.Cut(r.PostForm.Get("once"), ".")
 	after, err := strconv.ParseInt(seq, 10, 64)
 	if err != nil || after < 0 || len(id) != len(rand.Text()) || strings.Trim(id, idAlphabet) != "" {
-		return by, fault.New(fault.Invalid, fault.Body, "once", "The form is not complete. Open it anew.")
+		return by, fault.New(fault.Invalid, fault.Body, "once", "The form is not complete. Open it again.")
 	}
 	by.RequestID, by.Once = "form-"+id, &admin.Once{After: after}
 	return by, nil
 }
 
-// refused returns the form that was sent, with what a fault says of its fields;
-// false if the error is nothing that another input could mend.
+// refused returns the sent form with the problems of a fault. It returns false if the
+// user cannot solve the error with another input.
 func refused(r *http.Request, err error, fields []string) (form, bool) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Conflict {
@@ -66,10 +66,10 @@ func refused(r *http.Request, err error, fields []string) (form, bool) {
 	return sent, true
 }
 
-// limitField starts the names of the fields with the limits of a class.
+// limitField is the prefix of fields with the limits of a class.
 const limitField = "limit-"
 
-// fieldOf returns the field of a form that holds a value of the API: "allow" for
+// fieldOf returns the field of a form for a field of the admin API: "allow" for
 // "allow.0", "limit-write" for "limits.write.1m".
 func fieldOf(name string) string {
 	name, inside, nested := strings.Cut(name, ".")
@@ -80,7 +80,7 @@ func fieldOf(name string) string {
 	return name
 }
 
-// unknown notes what a form was sent with beside its fields.
+// unknown adds a problem for each value that is not of the form's fields.
 func unknown(r *http.Request, fields []string, found *problems.List) {
 	for _, name := range slices.Sorted(maps.Keys(r.PostForm)) {
 		if name != "once" && name != "was" && !slices.Contains(fields, name) {
@@ -89,7 +89,7 @@ func unknown(r *http.Request, fields []string, found *problems.List) {
 	}
 }
 
-// statusOf is that of a form which is shown again.
+// statusOf returns the status of a page with a form: 422 if the form has problems.
 func statusOf(f form) int {
 	if len(f.Wrong) > 0 {
 		return http.StatusUnprocessableEntity
@@ -97,14 +97,18 @@ func statusOf(f form) int {
 	return http.StatusOK
 }
 
-// Once is the form's hidden field.
+// Once returns the value of the hidden field that identifies the form.
 func (f form) Once() string { return f.Values.Get("once") }
 
-// Field is one of the form's fields, for its template.
-func (f form) Field(name, label, hint string) field { return field{f, name, label, hint, false} }
+// Field returns an optional field of the form, for its template.
+func (f form) Field(name, label, hint string) field {
+	return field{form: f, Name: name, Label: label, Hint: hint}
+}
 
-// Needed is Field of one that must be filled in.
-func (f form) Needed(name, label, hint string) field { return field{f, name, label, hint, true} }
+// Needed returns a required field of the form, for its template.
+func (f form) Needed(name, label, hint string) field {
+	return field{form: f, Name: name, Label: label, Hint: hint, Needed: true}
+}
 
 type field struct {
 	form              form
@@ -116,7 +120,7 @@ func (f field) Value() string         { return f.form.Values.Get(f.Name) }
 func (f field) Has(value string) bool { return slices.Contains(f.form.Values[f.Name], value) }
 func (f field) Wrong() []string       { return f.form.Wrong[f.Name] }
 
-// Described names the texts that a reader is told with the field.
+// Described returns the ids of the texts that describe the field, for screen readers.
 func (f field) Described() string {
 	var ids []string
 	if f.Hint != "" {
@@ -128,8 +132,8 @@ func (f field) Described() string {
 	return strings.Join(ids, " ")
 }
 
-// unchanged is what a form carries of settings that were shown, to tell whether
-// they are still those when it is sent.
+// unchanged returns the digest of the settings that a form shows. The form sends it back,
+// and mustBe compares it with the settings of that moment.
 func unchanged(settings any) (string, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
@@ -138,14 +142,16 @@ func unchanged(settings any) (string, error) {
 	return digest(text), nil
 }
 
-// mustBe refuses a form that was made of other settings than there are now.
+// mustBe returns a fault of kind Conflict if the settings differ from those that the form
+// showed.
 func mustBe(settings any, shown string) error {
 	now, err := unchanged(settings)
 	if err != nil {
 		return err
 	}
 	if now != shown {
-		return fault.New(fault.Conflict, fault.Body, "", "Somebody else has changed this since you opened the form. Open it anew to see how it is now.")
+		return fault.New(fault.Conflict, fault.Body, "",
+			"Somebody else has changed this since you opened the form. Open it again to see the current values.")
 	}
 	return nil
 }

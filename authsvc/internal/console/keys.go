@@ -1,8 +1,10 @@
 package console
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,24 +15,26 @@ import (
 	"asset-registry/shared/fault"
 )
 
-const listed = 25 // keys, brokers or entries on a page
+const listed = 25 // most keys, brokers or entries of a page
 
-// search is what a list is looked through for.
+// search is the search form of a list.
 type search struct {
 	Text, Broker, State string
-	Next                string // path of the next page; "": this is the last
+	Next                string // path of the next page; "": this is the last one
 	Begun               bool   // this is not the first page
 }
 
+// Narrow reports whether the search leaves anything out.
 func (s search) Narrow() bool { return s.Text != "" || s.Broker != "" || s.State != "" }
 
 func searchOf(r *http.Request) (search, admin.Filter) {
 	q := r.URL.Query()
-	s := search{Text: strings.TrimSpace(q.Get("q")), Broker: q.Get("broker"), State: q.Get("state"), Begun: q.Get("after") != ""}
-	return s, admin.Filter{Text: s.Text, Broker: s.Broker, State: s.State, After: q.Get("after"), Limit: listed}
+	after := q.Get("after")
+	s := search{Text: strings.TrimSpace(q.Get("q")), Broker: q.Get("broker"), State: q.Get("state"), Begun: after != ""}
+	return s, admin.Filter{Text: s.Text, Broker: s.Broker, State: s.State, After: after, Limit: listed}
 }
 
-// nextPath is where the same search goes on; "" if nowhere.
+// nextPath returns the path of the search's next page; "" if there is none.
 func nextPath(r *http.Request, after string) string {
 	if after == "" {
 		return ""
@@ -61,15 +65,15 @@ func (c *Console) listKeys(w http.ResponseWriter, r *http.Request, by admin.Acto
 
 type keyPage struct {
 	Key    adminapi.Key
-	Secret string // shown in the answer to the form that made it, and never again
+	Secret string // only in the response to the form that made it
 	Chart  chart
 	Spans  []int
 }
 
-// Rates are the key's limits in words.
+// Rates returns the limits of the key as text.
 func (p keyPage) Rates() []rate { return rates(p.Key.Limits) }
 
-// Live tells whether the key may still be changed.
+// Live reports whether the key can still change.
 func (p keyPage) Live() bool { return p.Key.Revoked == nil }
 
 const usualSpan = 30 // days
@@ -82,25 +86,30 @@ func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	days := usualSpan
 	if text := r.URL.Query().Get("days"); text != "" {
 		if days, err = strconv.Atoi(text); err != nil {
-			return fault.New(fault.Invalid, fault.Query, "days", "A number of days is needed.")
+			return fault.New(fault.Invalid, fault.Query, "days", "Send a number of days.")
 		}
 	}
-	return c.keyPage(w, r, by, http.StatusOK, keyPage{Key: k}, days)
+	return c.keyPage(w, r, by, k, days)
 }
 
-func (c *Console) keyPage(w http.ResponseWriter, r *http.Request, by admin.Actor, status int, p keyPage, days int) error {
-	counts, err := c.service.Usage(r.Context(), p.Key.ID, days)
+// keyPage shows a key with its usage of the last days.
+func (c *Console) keyPage(
+	w http.ResponseWriter, r *http.Request, by admin.Actor, k adminapi.Key, days int,
+) error {
+	counts, err := c.service.Usage(r.Context(), k.ID, days)
 	if err != nil {
 		return err
 	}
-	p.Chart, p.Spans = newChart(counts, days, c.now()), []int{7, usualSpan, 90, 365}
-	return c.show(w, status, "key", view{Title: p.Key.Name, Section: "keys", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: p})
+	return c.show(w, http.StatusOK, "key", view{
+		Title: k.Name, Section: "keys", By: by, Notice: notices[r.URL.Query().Get("notice")],
+		Body: keyPage{Key: k, Chart: newChart(counts, days, c.now()), Spans: []int{7, usualSpan, 90, 365}},
+	})
 }
 
-// keyForm is the form that makes or changes a key.
+// keyForm is the body of a page with a form that creates or changes a key.
 type keyForm struct {
 	Form    form
-	Key     adminapi.Key // the zero one when a key is made
+	Key     adminapi.Key // zero for a new key
 	Roles   []role
 	Brokers []adminapi.Broker // to choose from
 }
@@ -108,11 +117,18 @@ type keyForm struct {
 type role struct{ Name, Told string }
 
 var (
-	registryRoles = []role{{"broker", "Broker: creates assets, changes its own"}, {"concierge", "Concierge: takes assets through verification"}, {"administrator", "Administrator: may do everything in the registry"}}
-	consoleRoles  = []role{{"operator", "Operator: administers brokers and keys, here"}, {"auditor", "Auditor: reads everything here, changes nothing"}}
+	registryRoles = []role{
+		{"broker", "Broker: creates assets and changes its own"},
+		{"concierge", "Concierge: verifies assets"},
+		{"administrator", "Administrator: may do everything in the registry"},
+	}
+	consoleRoles = []role{
+		{"operator", "Operator: administers brokers and keys, in this console"},
+		{"auditor", "Auditor: reads everything in this console, changes nothing"},
+	}
 )
 
-// The fields of the forms that make a key, change it and give it a new secret.
+// The fields of the forms that create, change and rotate a key.
 var (
 	newKeyFields  = append([]string{"broker"}, editKeyFields...)
 	editKeyFields = []string{
@@ -132,14 +148,15 @@ func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Ac
 	return c.newKeyPage(w, r, by, f)
 }
 
-const offered = 500 // brokers to choose from; any other can be typed
+const offered = 500 // brokers that the form suggests; users can type any other
 
 func (c *Console) newKeyPage(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
 	brokers, _, err := c.service.Brokers(r.Context(), admin.Filter{Limit: offered})
 	if err != nil {
 		return err
 	}
-	return c.show(w, statusOf(f), "key-form", view{Title: "New key", Section: "keys", By: by, Body: keyForm{Form: f, Roles: append(registryRoles[:3:3], consoleRoles...), Brokers: brokers}})
+	body := keyForm{Form: f, Roles: slices.Concat(registryRoles, consoleRoles), Brokers: brokers}
+	return c.show(w, statusOf(f), "key-form", view{Title: "New key", Section: "keys", By: by, Body: body})
 }
 
 func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -154,13 +171,13 @@ func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		return err
 	}
-	return c.showSecret(w, r, by, "Key created", k, secret)
+	return c.showSecret(w, by, "Key created", keyPage{Key: k, Secret: secret})
 }
 
-// showSecret answers a form with a new secret: in this answer alone, which no
-// cache keeps, and which the same form sent again does not get.
-func (c *Console) showSecret(w http.ResponseWriter, r *http.Request, by admin.Actor, title string, k adminapi.Key, secret string) error {
-	return c.show(w, http.StatusOK, "secret", view{Title: title, Section: "keys", By: by, Body: keyPage{Key: k, Secret: secret}})
+// showSecret shows a new secret. No cache keeps this response, and a repeated form does
+// not get it.
+func (c *Console) showSecret(w http.ResponseWriter, by admin.Actor, title string, p keyPage) error {
+	return c.show(w, http.StatusOK, "secret", view{Title: title, Section: "keys", By: by, Body: p})
 }
 
 func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -194,11 +211,11 @@ func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.A
 	return c.editKeyPage(w, by, f, k)
 }
 
-// changeable loads the key of a request, which must not be revoked.
+// changeable returns the key of a request, or a fault if it is revoked.
 func (c *Console) changeable(r *http.Request) (adminapi.Key, error) {
 	k, err := c.service.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.Revoked != nil {
-		err = fault.New(fault.Conflict, fault.URL, "key", "The key is revoked, for good. Create another.")
+		err = fault.New(fault.Conflict, fault.URL, "key", "The key is revoked. Create another one.")
 	}
 	return k, err
 }
@@ -208,7 +225,9 @@ func (c *Console) editKeyPage(w http.ResponseWriter, by admin.Actor, f form, k a
 	if k.Broker == "" {
 		roles = consoleRoles
 	}
-	return c.show(w, statusOf(f), "key-form", view{Title: "Edit " + k.Name, Section: "keys", By: by, Body: keyForm{Form: f, Key: k, Roles: roles}})
+	return c.show(w, statusOf(f), "key-form", view{
+		Title: "Edit " + k.Name, Section: "keys", By: by, Body: keyForm{Form: f, Key: k, Roles: roles},
+	})
 }
 
 func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -236,15 +255,25 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 }
 
 func (c *Console) showRotateKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	return c.confirm(w, r, by, "rotate", "Rotate ", url.Values{"grace": {"24h"}})
+	return c.confirm(w, r, by, rotation, url.Values{"grace": {"24h"}})
 }
 
 func (c *Console) showRevokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	return c.confirm(w, r, by, "revoke", "Revoke ", nil)
+	return c.confirm(w, r, by, revocation, nil)
 }
 
-// confirm shows a form that asks whether something is to be done to a key.
-func (c *Console) confirm(w http.ResponseWriter, r *http.Request, by admin.Actor, page, title string, values url.Values) error {
+// confirmation is a page that asks the user to confirm a change of a key.
+type confirmation struct{ template, title string }
+
+var (
+	rotation   = confirmation{"rotate", "Rotate "}
+	revocation = confirmation{"revoke", "Revoke "}
+)
+
+// confirm shows a confirmation with the values of its fields.
+func (c *Console) confirm(
+	w http.ResponseWriter, r *http.Request, by admin.Actor, page confirmation, values url.Values,
+) error {
 	k, err := c.changeable(r)
 	if err != nil {
 		return err
@@ -253,14 +282,14 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, by admin.Actor
 	if err != nil {
 		return err
 	}
-	for name, value := range values {
-		f.Values[name] = value
-	}
-	return c.confirmPage(w, by, page, title, f, k)
+	maps.Copy(f.Values, values)
+	return c.confirmPage(w, by, page, keyForm{Form: f, Key: k})
 }
 
-func (c *Console) confirmPage(w http.ResponseWriter, by admin.Actor, page, title string, f form, k adminapi.Key) error {
-	return c.show(w, statusOf(f), page, view{Title: title + k.Name, Section: "keys", By: by, Body: keyForm{Form: f, Key: k}})
+func (c *Console) confirmPage(w http.ResponseWriter, by admin.Actor, page confirmation, body keyForm) error {
+	return c.show(w, statusOf(body.Form), page.template, view{
+		Title: page.title + body.Key.Name, Section: "keys", By: by, Body: body,
+	})
 }
 
 func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -276,12 +305,12 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 		if loading != nil {
 			return loading
 		}
-		return c.confirmPage(w, by, "rotate", "Rotate ", f, k)
+		return c.confirmPage(w, by, rotation, keyForm{Form: f, Key: k})
 	}
 	if err != nil {
 		return err
 	}
-	return c.showSecret(w, r, by, "New secret", k, secret)
+	return c.showSecret(w, by, "New secret", keyPage{Key: k, Secret: secret})
 }
 
 func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {

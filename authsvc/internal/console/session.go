@@ -23,15 +23,14 @@ import (
 )
 
 const (
-	idleTime    = 20 * time.Minute // without a request, after which a session is over
-	longest     = 4 * time.Hour    // of a session, however busy
-	renewEvery  = time.Minute      // a cookie is made anew at most so often
+	idleTime    = 20 * time.Minute // a session ends after this time without a request
+	longest     = 4 * time.Hour    // longest time of a session
+	renewEvery  = time.Minute      // least time between two renewals of the cookie
 	plainCookie = "registry-console"
-	hostCookie  = "__Host-registry-console" // over TLS: browsers take it from this host alone, and only Secure
+	hostCookie  = "__Host-registry-console" // for TLS: browsers accept it from this host only, and only with Secure
 )
 
-// session is who is signed in, by the hash of their key: whether that is still
-// good is asked with each request.
+// session holds the hash of the user's key. Each request verifies the key again.
 type session struct {
 	Hash  string    `json:"hash"`
 	Begun time.Time `json:"begun"`
@@ -42,9 +41,9 @@ func (s session) over(now time.Time) bool {
 	return now.Sub(s.Used) >= idleTime || now.Sub(s.Begun) >= longest
 }
 
-// sealer makes cookies of sessions that any auth service can open, and nobody
-// else: the keys are derived from the registry's secrets. The current one seals.
-type sealer struct{ aeads []cipher.AEAD }
+// sealer seals sessions for cookies. Its keys are derived from the registry's secrets,
+// so every auth service can open a cookie, and nobody else can.
+type sealer struct{ aeads []cipher.AEAD } // the first one seals, all open
 
 func newSealer(secrets keyring.Ring) (*sealer, error) {
 	keys, err := secrets.Derive("asset-registry console session")
@@ -74,7 +73,7 @@ func (s *sealer) close(of session) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(s.aeads[0].Seal(nil, nil, text, nil)), nil
 }
 
-// open returns what close has sealed; false for any other text.
+// open returns the session that close sealed; false for any other text.
 func (s *sealer) open(text string) (of session, ok bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
@@ -88,8 +87,8 @@ func (s *sealer) open(text string) (of session, ok bool) {
 	return of, false
 }
 
-// secure tells whether the browser speaks TLS, to us or to a proxy in front.
-// Who claims it falsely only keeps a cookie from their own browser.
+// secure reports whether the browser uses TLS, to this server or to a proxy. A false
+// header only means that the sender's own browser drops the cookie.
 func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
@@ -119,9 +118,9 @@ func (c *Console) forget(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, gone)
 }
 
-// who tells who is signed in. It is a fault of kind Unauthorized if nobody is,
-// or no longer.
-func (c *Console) who(w http.ResponseWriter, r *http.Request) (admin.Actor, error) {
+// user identifies the user of a request, or returns a fault of kind Unauthorized if the
+// session is missing or over. It renews the session.
+func (c *Console) user(w http.ResponseWriter, r *http.Request) (admin.Actor, error) {
 	nobody := fault.New(fault.Unauthorized, fault.Header, "Cookie", "You are not signed in.")
 	sent, err := r.Cookie(cookie(r).Name)
 	if err != nil {
@@ -132,7 +131,7 @@ func (c *Console) who(w http.ResponseWriter, r *http.Request) (admin.Actor, erro
 	if !ok || s.over(now) {
 		return admin.Actor{}, nobody
 	}
-	by, err := enter(r, s.Hash, c.door.SignedIn)
+	by, err := enter(r, s.Hash, c.users.SignedIn)
 	if err != nil {
 		return by, err
 	}
@@ -143,21 +142,24 @@ func (c *Console) who(w http.ResponseWriter, r *http.Request) (admin.Actor, erro
 	return by, err
 }
 
-// enter tells whom a key of a hash lets in, as one of the Door's methods says.
-func enter(r *http.Request, hash string, admit func(context.Context, string, netip.Addr) (admin.Actor, error)) (admin.Actor, error) {
+// identify is a method of Authenticator.
+type identify func(ctx context.Context, hash string, from netip.Addr) (admin.Actor, error)
+
+// enter identifies the user with the hash of a key, from the address of a request.
+func enter(r *http.Request, hash string, who identify) (admin.Actor, error) {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return admin.Actor{}, fault.New(fault.Forbidden, fault.URL, "permission", "Your address is not known.")
+		return admin.Actor{}, fault.New(fault.Forbidden, fault.URL, "permission", "The registry does not know your address.")
 	}
-	by, err := admit(r.Context(), hash, from.Addr().Unmap())
+	by, err := who(r.Context(), hash, from.Addr().Unmap())
 	by.RequestID = r.Header.Get(httpserver.RequestIDHeader)
 	return by, err
 }
 
-// signInPage is the page to sign in at.
+// signInPage is the body of the sign-in page.
 type signInPage struct {
-	Next  string // where to go from there
-	Wrong string
+	Next  string // path of the page after the sign-in
+	Wrong string // problem of the key; "": none
 }
 
 func signInPath(r *http.Request) string {
@@ -168,18 +170,22 @@ func signInPath(r *http.Request) string {
 	return "/console/sign-in?" + url.Values{"next": {next}}.Encode()
 }
 
-// inside returns a path of the console, and that of its first page in place of
-// any other: links to the sign-in lead nowhere else.
+// inside returns a path of the console as it is, and the path of its first page for any
+// other. So the sign-in never redirects to another site.
 func inside(path string) string {
 	at, err := url.Parse(path)
-	if err != nil || at.IsAbs() || at.Host != "" || !strings.HasPrefix(at.Path, root) || strings.ContainsAny(path, "\\\r\n") {
+	if err != nil || at.IsAbs() || at.Host != "" || !strings.HasPrefix(at.Path, root) ||
+		strings.ContainsAny(path, "\\\r\n") {
 		return "/console/keys"
 	}
 	return at.RequestURI()
 }
 
 func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) error {
-	return c.show(w, http.StatusOK, "sign-in", view{Title: "Sign in", Notice: notices[r.URL.Query().Get("notice")], Body: signInPage{Next: inside(r.URL.Query().Get("next"))}})
+	q := r.URL.Query()
+	return c.show(w, http.StatusOK, "sign-in", view{
+		Title: "Sign in", Notice: notices[q.Get("notice")], Body: signInPage{Next: inside(q.Get("next"))},
+	})
 }
 
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
@@ -188,12 +194,12 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	hash := authapi.Hash(strings.TrimSpace(r.PostForm.Get("key")))
 	next := inside(r.PostForm.Get("next"))
-	if _, err := enter(r, hash, c.door.Operator); err != nil {
+	if _, err := enter(r, hash, c.users.Operator); err != nil {
 		if fault.KindOf(err) != fault.Unauthorized {
 			return err
 		}
 		return c.show(w, http.StatusUnauthorized, "sign-in", view{Title: "Sign in", Body: signInPage{
-			Next: next, Wrong: "This key does not open the console. It may be mistyped, expired or revoked, or no key of an operator or auditor.",
+			Next: next, Wrong: "This key does not open the console. Only valid keys of operators and auditors do.",
 		}})
 	}
 	now := c.now()
@@ -210,7 +216,7 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// digest names a text by what it is.
+// digest returns the first half of the text's SHA-256 in hex.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])

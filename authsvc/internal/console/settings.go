@@ -16,16 +16,17 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// keySettings reads what a form says of a key that has settings so far, and notes
-// what cannot be read.
+// keySettings returns the settings that a form sent for a key with the settings was. It
+// adds the fields that it cannot read to found.
 func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List) adminapi.KeySettings {
 	s := adminapi.KeySettings{
-		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"), Levels: strings.Join(sent["levels"], ""), Test: sent.Get("test") != "",
+		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"),
+		Levels: strings.Join(sent["levels"], ""), Test: sent.Get("test") != "",
 		Allow: strings.FieldsFunc(sent.Get("allow"), func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }),
 	}
 	switch text := sent.Get("expires"); {
 	case text == "":
-	case was.Expires != nil && stamp(*was.Expires) == text: // the form shows no more than seconds
+	case was.Expires != nil && stamp(*was.Expires) == text: // the form shows the time without fractions of a second
 		s.Expires = was.Expires
 	default:
 		at, err := time.Parse(stampLayout, text)
@@ -52,12 +53,12 @@ func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List
 	return s
 }
 
-// stampLayout is how browsers send a time of a form.
+// stampLayout is the layout of a time in a form.
 const stampLayout = "2006-01-02T15:04:05"
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// rate is the limits of a class of requests, as they are written in a form.
+// rate is the limits of a class of requests as text: "5/1s, 100/1m".
 type rate struct{ Class, Told string }
 
 func rates(limits map[string]map[string]int64) []rate {
@@ -78,7 +79,7 @@ func rates(limits map[string]map[string]int64) []rate {
 func byLength(a, b string) int {
 	length := func(window string) time.Duration {
 		d, err := time.ParseDuration(window)
-		if err != nil { // the store has none such; it would stand first
+		if err != nil { // the store has no such window
 			return 0
 		}
 		return d
@@ -86,8 +87,8 @@ func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(length(a), length(b)), cmp.Compare(a, b))
 }
 
-// parseRates reads "5/1s, 100/1m": requests in a length of time. It returns what
-// it can read, and an error that tells of all the rest.
+// parseRates reads limits such as "5/1s, 100/1m". It returns the limits that it can read,
+// and an error that lists the others.
 func parseRates(text string) (map[string]int64, error) {
 	windows := map[string]int64{}
 	var wrong []string
@@ -113,5 +114,5 @@ func parseRates(text string) (map[string]int64, error) {
 	return windows, nil
 }
 
-// maxWrong bounds how many faulty limits of a class are told.
+// maxWrong is the most faulty limits in an error of parseRates.
 const maxWrong = 10

@@ -12,27 +12,28 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 )
 
-// view is what a page shows.
+// view is the data of a page.
 type view struct {
 	Title   string
-	Section string // of the navigation
+	Section string // current section of the navigation
 	By      admin.Actor
 	Notice  string
 	Body    any
 }
 
-// MayChange tells whether who looks may do more than that.
+// MayChange reports whether the user may change anything.
 func (v view) MayChange() bool { return v.By.Role == apikey.Operator }
 
-// Holder is the name of the key that is signed in with, without its id.
+// Holder returns the name of the user's key, without its id.
 func (v view) Holder() string {
 	_, name, _ := strings.Cut(v.By.Name, " ")
 	return name
 }
 
-// Notices, by the word for them in an address.
+// The names of notices in a URL.
 const (
 	again     = "again"
 	created   = "created"
@@ -42,14 +43,15 @@ const (
 )
 
 var notices = map[string]string{
-	again:     "This form was sent before, and its change was made then. Nothing was done again. A secret is shown only once; rotate the key if it was lost.",
+	again: "This form was sent before, and its change was made then. Nothing was done again. " +
+		"A secret is shown only once. Rotate the key if you lost it.",
 	created:   "Created.",
-	changed:   "The changes are saved, and in force at every gateway within a second.",
+	changed:   "The changes are saved. Every gateway applies them within a second.",
 	revoked:   "The key is revoked. Every gateway refuses it within a second.",
 	signedOut: "You are signed out.",
 }
 
-// redirect sends the browser to a page that greets it with a notice.
+// redirect sends the browser to a page with a notice.
 func redirect(w http.ResponseWriter, r *http.Request, to, notice string) {
 	separator := "?"
 	if strings.Contains(to, "?") {
@@ -64,16 +66,16 @@ func brokerPath(name string) string {
 	return "/console/broker?" + url.Values{"name": {name}}.Encode()
 }
 
-// subjectPath is the page of what an audit entry is about.
+// subjectPath returns the path of the page of an audit entry's subject.
 func subjectPath(subject string) string {
-	kind, name, _ := strings.Cut(subject, " ")
-	if kind == "broker" {
+	if name, ok := audit.BrokerOf(subject); ok {
 		return brokerPath(name)
 	}
-	return keyPath(name)
+	id, _ := audit.KeyOf(subject)
+	return keyPath(id)
 }
 
-// views are the templates, by name of the page.
+// views are the templates by the name of the page.
 type views map[string]*template.Template
 
 func parseViews() (views, error) {
@@ -110,7 +112,7 @@ func parseViews() (views, error) {
 
 func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// show answers with a page, whole or not at all.
+// show writes a page, completely or not at all.
 func (c *Console) show(w http.ResponseWriter, status int, name string, v view) error {
 	var text bytes.Buffer
 	if err := c.views[name].ExecuteTemplate(&text, "page", v); err != nil {
@@ -118,6 +120,6 @@ func (c *Console) show(w http.ResponseWriter, status int, name string, v view) e
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	w.Write(text.Bytes()) // a browser that has gone is no concern of ours
+	w.Write(text.Bytes()) // an error means that the browser has gone
 	return nil
 }

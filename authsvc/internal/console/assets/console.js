@@ -1,5 +1,5 @@
-// All pages work without this. It copies a secret, and has a page that shows
-// one forget it.
+// All pages work without this script. It copies a secret to the clipboard, and removes
+// it from a page that the browser keeps.
 "use strict";
 
 const button = document.querySelector("[data-copy]");
@@ -11,8 +11,8 @@ if (button && navigator.clipboard) {
   });
 }
 
-// A reload of the answer to a form would send the form again, in vain: it leads
-// to the key instead. The page that a browser keeps to go back to has no secret.
+// A reload would send the form again, which changes nothing. So the page takes the
+// address of the key. The page that a browser keeps for "back" has no secret.
 const shown = document.querySelector("[data-replace]");
 if (shown) {
   history.replaceState(null, "", shown.dataset.replace);
