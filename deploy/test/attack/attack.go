@@ -1,6 +1,6 @@
-// Package attack does to a registry what hostile clients would: it asks for as
-// many bytes as it can get, reads them slowly, and looks whether others are
-// still served.
+// Package attack tests a registry under hostile clients, which ask for as many bytes
+// as possible or read them slowly. The registry must keep to a memory limit and go on
+// serving other clients.
 package attack
 
 import (
@@ -21,19 +21,18 @@ import (
 	"time"
 )
 
-// Registry is the registry that is attacked: one with the sandbox keys and
-// without rate limits.
+// Registry is the registry under attack. It has the sandbox keys and no rate limits.
 type Registry struct {
 	addr   string // host:port
 	client *http.Client
 
 	small string   // id of a small asset
-	large []*asset // of nearly 4 MiB
+	large []*asset // nearly 4 MiB each
 }
 
 type asset struct{ id, token string }
 
-// At returns the registry at an address, "host:port".
+// At returns the registry at addr, "host:port".
 func At(addr string) *Registry {
 	return &Registry{addr: addr, client: &http.Client{
 		Timeout:   2 * time.Minute,
@@ -45,13 +44,14 @@ const creation = `{"data":{"assetType":"bounce","title":"%s","description":"x",
 "items":[{"description":"x","classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},"unit":{"code":"MTK"},
 "quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}],
 "decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],
-"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}}`
+"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"x"},
+"contactPoint":{"name":"x","telephone":"1"}}}}`
 
-// megabyte is nearly as much as a request may have.
+// megabyte is a text of nearly the largest size of a request.
 var megabyte = strings.Repeat("x", 980_000)
 
-// Fill publishes a small asset, so many of nearly 1 MB, and so many of nearly
-// 4 MiB.
+// Fill publishes one small asset, medium assets of nearly 1 MB each, and large assets
+// of nearly 4 MiB each.
 func (r *Registry) Fill(ctx context.Context, medium, large int) error {
 	a, err := r.publish(ctx, "small")
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Registry) publish(ctx context.Context, title string) (*asset, error) {
 		Data   struct{ ID string }
 	}
 	if err := json.Unmarshal(text, &created); err != nil {
-		return nil, fmt.Errorf("read what was created: %w", err)
+		return nil, fmt.Errorf("decode the new asset: %w", err)
 	}
 	a := &asset{created.Data.ID, created.Access.Token}
 	return a, r.change(ctx, a, "status", "pending")
@@ -100,8 +100,8 @@ func (r *Registry) change(ctx context.Context, a *asset, field, value string) er
 	return err
 }
 
-// errRefused is of a request that got 503.
-var errRefused = errors.New("refused for now")
+// errRefused means an answer of 503 with Retry-After.
+var errRefused = errors.New("got 503 with Retry-After")
 
 func (r *Registry) write(ctx context.Context, method, path, token, body string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+r.addr+path, strings.NewReader(body))
@@ -123,12 +123,12 @@ func (r *Registry) write(ctx context.Context, method, path, token, body string) 
 	case resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "":
 		return nil, errRefused
 	case resp.StatusCode >= http.StatusMultipleChoices:
-		return nil, fmt.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text[:min(len(text), 200)])
+		return nil, fmt.Errorf("%s %s: got %d %s", method, path, resp.StatusCode, text[:min(len(text), 200)])
 	}
 	return text, nil
 }
 
-// Outcome is what became of the requests of an attack.
+// Outcome counts the results of an attack's requests.
 type Outcome struct {
 	answered, refused, cut, wrong atomic.Int64
 	bytes                         atomic.Int64
@@ -139,18 +139,18 @@ func (o *Outcome) String() string {
 		o.answered.Load(), o.bytes.Load()/1_000_000, o.refused.Load(), o.cut.Load(), o.wrong.Load())
 }
 
-// Wrong returns how many requests got neither their answer nor a refusal that
-// says when to come again, and were not cut off for being slow.
+// Wrong returns the number of requests with another result than a complete answer, a
+// 503 with Retry-After, or a connection closed because the client was slow.
 func (o *Outcome) Wrong() int64 { return o.wrong.Load() }
 
-// Cut returns how many were cut off before they had their whole answer.
+// Cut returns the number of connections that closed before the answer was complete.
 func (o *Outcome) Cut() int64 { return o.cut.Load() }
 
-// Answered returns how many requests got their whole answer.
+// Answered returns the number of complete answers.
 func (o *Outcome) Answered() int64 { return o.answered.Load() }
 
-// Read has so many clients read a path as fast as they can, with a header
-// "Accept-Encoding" if it is not empty, until ctx is done.
+// Read has clients read a path as fast as they can until ctx is done. encoding is the
+// value of Accept-Encoding; "" sends none.
 func (r *Registry) Read(ctx context.Context, clients int, encoding, path string) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {
@@ -193,8 +193,8 @@ func (r *Registry) read(ctx context.Context, o *Outcome, encoding, path string) 
 	}
 }
 
-// ReadSlowly has so many clients ask for a path and take one KiB a second, until
-// ctx is done or they are cut off.
+// ReadSlowly has clients read a path at one KiB a second, until ctx is done or the
+// registry closes their connections. header is one more header line.
 func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path string) *Outcome {
 	var o Outcome
 	crowd(clients, func(int) {
@@ -206,11 +206,10 @@ func (r *Registry) ReadSlowly(ctx context.Context, clients int, header, path str
 }
 
 func (r *Registry) readSlowly(ctx context.Context, o *Outcome, header, path string) error {
-	// before it tells the server how much it takes
+	// The receive buffer must be small before the handshake announces its size.
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) {
-			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF,
-				4<<10)
+			_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10)
 		})
 	}}
 	conn, err := dialer.DialContext(ctx, "tcp", r.addr)
@@ -241,7 +240,7 @@ func (r *Registry) readSlowly(ctx context.Context, o *Outcome, header, path stri
 	}
 }
 
-// Write has so many brokers change large assets, until ctx is done.
+// Write has clients change large assets until ctx is done.
 func (r *Registry) Write(ctx context.Context, clients int) *Outcome {
 	var o Outcome
 	crowd(clients, func(i int) {
@@ -261,11 +260,12 @@ func (r *Registry) Write(ctx context.Context, clients int) *Outcome {
 	return &o
 }
 
-// LargePath returns the path of a large asset in a version.
+// LargePath returns the path of a large asset in a version. n picks the asset.
 func (r *Registry) LargePath(version string, n int) string {
 	return "/api/" + version + "/assets/" + r.large[n%len(r.large)].id
 }
 
+// crowd runs each for 0 to n-1 at the same time, and waits for all.
 func crowd(n int, each func(int)) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -274,14 +274,14 @@ func crowd(n int, each func(int)) {
 	all.Wait()
 }
 
-// Witness reads a small asset again and again, as anyone would.
+// Witness is an honest client that reads a small asset during an attack.
 type Witness struct {
 	mu     sync.Mutex
-	took   []time.Duration
-	failed map[string]int
+	took   []time.Duration // of each successful read
+	failed map[string]int  // number of failed reads by reason
 }
 
-// Watch lets a witness read at a rate, until ctx is done.
+// Watch has a witness read at a rate until ctx is done.
 func (r *Registry) Watch(ctx context.Context, perSecond int) *Witness {
 	w := &Witness{failed: map[string]int{}}
 	auth := "Basic " + base64.StdEncoding.EncodeToString([]byte("broker:"))
@@ -332,7 +332,7 @@ func (w *Witness) note(took time.Duration, failed string) {
 	w.took = append(w.took, took)
 }
 
-// Share returns which share of the readings was answered within a time.
+// Share returns the share of the reads that got their answer within a time, 0 to 1.
 func (w *Witness) Share(within time.Duration) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -352,11 +352,10 @@ func (w *Witness) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.took) == 0 {
-		return fmt.Sprintf("no reading answered, failed: %v", w.failed)
+		return fmt.Sprintf("no read succeeded; failed: %v", w.failed)
 	}
 	slices.Sort(w.took)
-	return fmt.Sprintf("%d small readings answered, the median in %v, 99 %% in %v, the slowest in %v; failed: %v",
-		len(w.took),
-		w.took[len(w.took)/2].Round(time.Microsecond), w.took[len(w.took)*99/100].Round(time.Microsecond),
+	return fmt.Sprintf("%d small reads: median %v, 99th percentile %v, slowest %v; failed: %v",
+		len(w.took), w.took[len(w.took)/2].Round(time.Microsecond), w.took[len(w.took)*99/100].Round(time.Microsecond),
 		w.took[len(w.took)-1].Round(time.Microsecond), w.failed)
 }

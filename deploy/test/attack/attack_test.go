@@ -14,12 +14,12 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// hardLimit is what each of compose's services may use.
+// hardLimit is the memory limit of a service in docker-compose.yml, in bytes.
 const hardLimit = 256 << 20
 
-var long = flag.Bool("long", false, "attack for longer, with more clients")
+var long = flag.Bool("long", false, "longer attacks with more clients")
 
-// scale returns what an attack takes in short or in long.
+// scale returns short, or whole with the flag -long.
 func scale[T any](short, whole T) T {
 	if *long {
 		return whole
@@ -27,6 +27,7 @@ func scale[T any](short, whole T) T {
 	return short
 }
 
+// build builds the programs without the race detector, which needs too much memory.
 func build(t *testing.T) (dir string) {
 	dir = t.TempDir()
 	text, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir+string(filepath.Separator),
@@ -38,17 +39,18 @@ func build(t *testing.T) (dir string) {
 	return dir
 }
 
-// member is a process under a hard limit.
+// member is a process with a memory limit.
 type member struct {
 	name string
 	*processes.Process
 	output *processes.Output
 }
 
+// start starts a process with the limit, and stops it when the test ends.
 func start(t *testing.T, name, addr, binary string, args ...string) member {
 	t.Helper()
 	c := Confine(hardLimit)
-	t.Logf("%s is confined to %d MiB; the system enforces it: %t", name, hardLimit>>20, c.IsHard())
+	t.Logf("%s has a limit of %d MiB; the kernel enforces it: %t", name, hardLimit>>20, c.IsHard())
 	output := &processes.Output{}
 	command, args := c.Command(binary, args...)
 	p, err := processes.Start(t.Context(), addr, output, command, args...)
@@ -57,7 +59,7 @@ func start(t *testing.T, name, addr, binary string, args ...string) member {
 	}
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
-			t.Errorf("%s did not end well: %v; it printed: %s", name, err, tail(output.String()))
+			t.Errorf("%s: got %v at its end, want exit code 0; its output: %s", name, err, tail(output.String()))
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -66,6 +68,7 @@ func start(t *testing.T, name, addr, binary string, args ...string) member {
 	return member{name, p, output}
 }
 
+// tail returns the end of a text.
 func tail(text string) string { return text[max(0, len(text)-3000):] }
 
 func freeAddr(t *testing.T) string {
@@ -77,14 +80,14 @@ func freeAddr(t *testing.T) string {
 	return addr
 }
 
-func TestStandaloneLives(t *testing.T) {
+func TestStandaloneWithstandsAttacks(t *testing.T) {
 	bin, addr := build(t), freeAddr(t)
 	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits",
 		"--log-level", "error", "--addr", addr, "--data", t.TempDir())
 	attackAll(t, At(addr), one)
 }
 
-func TestServicesLive(t *testing.T) {
+func TestSplitWithstandsAttacks(t *testing.T) {
 	bin, dir := build(t), t.TempDir()
 	gateway, assets, auth := freeAddr(t), freeAddr(t), freeAddr(t)
 	secret := filepath.Join(dir, "secret")
@@ -102,18 +105,17 @@ func TestServicesLive(t *testing.T) {
 	attackAll(t, At(gateway), assetsvc, edge)
 }
 
-// attackAll does everything to a registry, and looks that its processes live,
-// keep to their limit, and serve others meanwhile.
-func attackAll(t *testing.T, r *Registry, members ...member) {
-	if err := r.Fill(t.Context(), scale(8, 100), scale(8, 60)); err != nil {
-		t.Fatal(err)
-	}
+// attack is one kind of load by hostile clients.
+type attack struct {
+	name   string
+	during time.Duration
+	do     func(ctx context.Context) *Outcome
+}
+
+// attacks returns all attacks on a registry that Fill has filled.
+func attacks(r *Registry) []attack {
 	slow := scale(200, 1000)
-	for _, attack := range []struct {
-		name   string
-		during time.Duration
-		do     func(ctx context.Context) *Outcome
-	}{
+	return []attack{
 		{"pages of large titles", 2 * time.Second, func(ctx context.Context) *Outcome {
 			return r.Read(ctx, 10, "", "/api/2.5/assets?opt_fields=title&limit=100")
 		}},
@@ -143,37 +145,49 @@ func attackAll(t *testing.T, r *Registry, members ...member) {
 		{"changes of large assets", 3 * time.Second, func(ctx context.Context) *Outcome {
 			return r.Write(ctx, 10)
 		}},
-	} {
-		t.Run(attack.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), attack.during*scale[time.Duration](1, 4))
-			defer cancel()
-			var peaks []func() int64
-			for _, m := range members {
-				peaks = append(peaks, Peak(m.ID()))
-			}
-			watched := make(chan *Witness)
-			go func() { watched <- r.Watch(ctx, 50) }()
-			outcome := attack.do(ctx)
-			cancel()
-			w := <-watched
-			t.Logf("%v", outcome)
-			t.Logf("%v", w)
-			for i, m := range members {
-				peak := peaks[i]()
-				t.Logf("%s had %d MiB at most", m.name, peak>>20)
-				if peak > hardLimit {
-					t.Errorf("%s had %d bytes, want at most %d", m.name, peak, hardLimit)
-				}
-			}
-			if outcome.Wrong() > 0 {
-				t.Errorf("%d requests were neither answered nor refused with Retry-After", outcome.Wrong())
-			}
-			if attack.during > 10*time.Second && outcome.Cut() == 0 {
-				t.Error("no slow reader was cut off, want those that took nothing for 10 s")
-			}
-			if share := w.Share(time.Second); share < 0.99 {
-				t.Errorf("%.1f %% of the small readings were answered within a second, want 99 %%", share*100)
-			}
-		})
+	}
+}
+
+// attackAll runs all attacks. The processes must live and keep to their limit, and a
+// witness must be served meanwhile.
+func attackAll(t *testing.T, r *Registry, members ...member) {
+	if err := r.Fill(t.Context(), scale(8, 100), scale(8, 60)); err != nil {
+		t.Fatal(err)
+	}
+	for _, attack := range attacks(r) {
+		t.Run(attack.name, func(t *testing.T) { withstand(t, r, attack, members) })
+	}
+}
+
+// withstand runs one attack.
+func withstand(t *testing.T, r *Registry, attack attack, members []member) {
+	ctx, cancel := context.WithTimeout(t.Context(), attack.during*scale[time.Duration](1, 4))
+	defer cancel()
+	var peaks []func() int64
+	for _, m := range members {
+		peaks = append(peaks, Peak(m.ID()))
+	}
+	watched := make(chan *Witness)
+	go func() { watched <- r.Watch(ctx, 50) }()
+	outcome := attack.do(ctx)
+	cancel()
+	w := <-watched
+	t.Logf("%v", outcome)
+	t.Logf("%v", w)
+	for i, m := range members {
+		peak := peaks[i]()
+		t.Logf("%s used at most %d MiB", m.name, peak>>20)
+		if peak > hardLimit {
+			t.Errorf("%s: got %d bytes of memory, want at most %d", m.name, peak, hardLimit)
+		}
+	}
+	if wrong := outcome.Wrong(); wrong > 0 {
+		t.Errorf("got %d requests without an answer or a 503 with Retry-After, want none", wrong)
+	}
+	if attack.during > 10*time.Second && outcome.Cut() == 0 {
+		t.Error("got no closed connection, want those of readers that took nothing for 10 s closed")
+	}
+	if share := w.Share(time.Second); share < 0.99 {
+		t.Errorf("got %.1f %% of the small reads answered within a second, want 99 %%", share*100)
 	}
 }

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// Confinement is a hard limit of memory for a process: a control group of its
-// own where one can be made. Elsewhere the process is told of the limit, and
-// Peak tells whether it has kept to it.
+// Confinement limits the memory of a process by a control group, if this machine lets
+// one be created. Else it sets GOMEMLIMIT, and the caller compares Peak with the limit.
 type Confinement struct {
 	limit int64
-	group string // its directory; "" for none
+	group string // directory of the control group; "" if there is none
 }
 
-// Confine returns a confinement to limit bytes.
+// Confine returns a confinement to limit bytes. Close it after its process has ended.
 func Confine(limit int64) *Confinement {
 	name := fmt.Sprintf("registry-attack-%d-%d", os.Getpid(), time.Now().UnixNano())
 	for _, try := range []struct{ dir, file string }{
@@ -32,7 +31,7 @@ func Confine(limit int64) *Confinement {
 		if os.WriteFile(filepath.Join(group, try.file), []byte(strconv.FormatInt(limit, 10)), 0) == nil {
 			return &Confinement{limit: limit, group: group}
 		}
-		_ = os.Remove(group) // it is empty
+		_ = os.Remove(group) // best effort: the group is empty
 	}
 	return &Confinement{limit: limit}
 }
@@ -40,7 +39,7 @@ func Confine(limit int64) *Confinement {
 // IsHard reports whether the system enforces the limit.
 func (c *Confinement) IsHard() bool { return c.group != "" }
 
-// Command returns a command that runs another one in the confinement.
+// Command returns a program and arguments that run binary in the confinement.
 func (c *Confinement) Command(binary string, args ...string) (string, []string) {
 	if c.group == "" {
 		return "env", append([]string{fmt.Sprintf("GOMEMLIMIT=%d", c.limit/5*4), binary}, args...)
@@ -48,7 +47,7 @@ func (c *Confinement) Command(binary string, args ...string) (string, []string) 
 	return "sh", append([]string{"-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, c.group, binary}, args...)
 }
 
-// Close takes the control group away; its process must have ended.
+// Close removes the control group. Its process must have ended.
 func (c *Confinement) Close() error {
 	if c.group == "" {
 		return nil
@@ -56,9 +55,8 @@ func (c *Confinement) Close() error {
 	return os.Remove(c.group)
 }
 
-// Peak watches how much memory of its own a process has until stop, which
-// returns the most, in bytes. Pages of files do not count: the system takes
-// them back when it needs to.
+// Peak samples a process's own memory until stop, which returns the maximum in bytes.
+// Pages of files do not count, because the kernel can take them back.
 func Peak(pid int) (stop func() int64) {
 	var most atomic.Int64
 	ended, done := make(chan struct{}), make(chan struct{})
@@ -82,15 +80,15 @@ func Peak(pid int) (stop func() int64) {
 	}
 }
 
-// own returns the bytes of memory that only a process has.
+// own returns the anonymous memory of a process in bytes, 0 if it has ended.
 func own(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0 // it has ended
+		return 0 // the process has ended
 	}
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, "RssAnon:"); ok {
-			kib, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64) // the system writes nothing else
+			kib, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64) // the kernel always writes a number
 			return kib << 10
 		}
 	}

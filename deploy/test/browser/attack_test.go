@@ -11,13 +11,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// trap is a site whose page sends a form to the console as soon as it is opened.
+// trap starts a site whose page sends a form to the console when it opens.
 func trap(t *testing.T, r *registry, host string) (port string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w,
-			`<form method="post" action="http://%s:%s/console/new-broker"><input name="once" value="0.AAAAAAAAAAAAAAAAAAAAAAAAAA"><input name="name" value="evil"></form><script>document.forms[0].submit()</script>`, host, r.port)
+		fmt.Fprintf(w, `<form method="post" action="http://%s:%s/console/new-broker">
+			<input name="once" value="0.AAAAAAAAAAAAAAAAAAAAAAAAAA"><input name="name" value="evil">
+			</form><script>document.forms[0].submit()</script>`, host, r.port)
 	}))
 	t.Cleanup(server.Close)
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
@@ -30,10 +31,9 @@ func trap(t *testing.T, r *registry, host string) (port string) {
 func TestAnotherSiteCannotUseTheSession(t *testing.T) {
 	r := startRegistry(t)
 	for _, c := range []struct {
-		name                    string
-		console, attacker, says string
+		name, console, attacker, says string
 	}{
-		// A cookie is sent to all ports of a host: here the browser tells whence the form comes.
+		// The browser sends a cookie to all ports of a host. Sec-Fetch-Site tells the ports apart.
 		{"another port of the same host", "127.0.0.1", "127.0.0.1", "Another site has sent this request"},
 		{"the same without Sec-Fetch", "console.test", "console.test", "Another site has sent this request"},
 		{"another site", "127.0.0.1", "evil.test", "Another site has sent this request"},
@@ -48,7 +48,7 @@ func TestAnotherSiteCannotUseTheSession(t *testing.T) {
 			b.mustSay(c.says)
 			b.goTo("/brokers")
 			b.mustSay("There are no brokers yet.")
-			b.acme() // who is asked by the console itself may
+			b.acme() // the console's own form works
 			b.goTo("/edit-broker?name=acme")
 			b.goTo("/brokers")
 			b.mustNotSay("evil")
@@ -57,7 +57,7 @@ func TestAnotherSiteCannotUseTheSession(t *testing.T) {
 	}
 }
 
-func TestNobodyFramesTheConsole(t *testing.T) {
+func TestNoSiteCanFrameTheConsole(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
 	b.signIn(r.operator(t))
@@ -93,7 +93,8 @@ func TestNamesAreShownAsText(t *testing.T) {
 		owned := evaluate[bool](b, "window.owned === 1")
 		made := evaluate[bool](b, "document.querySelector('main script, main img') !== null")
 		if owned || made {
-			t.Errorf("%s runs what is a name: %v %v", path, owned, made)
+			t.Errorf("%s: got markup of a name in the page (script ran: %t, element made: %t), want text", path, owned,
+				made)
 		}
 	}
 	b.goTo("/keys")
@@ -102,17 +103,22 @@ func TestNamesAreShownAsText(t *testing.T) {
 	b.mustBeContent()
 }
 
-// The others would see no violation if none were told.
-func TestThePolicyForbidsScriptInAPage(t *testing.T) {
+// TestThePolicyForbidsInlineScript also shows that the browser reports violations, which
+// the other tests depend on.
+func TestThePolicyForbidsInlineScript(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
 	b.goTo("/sign-in")
 	b.mustBeContent()
 	evaluate[chromedp.Void](b, `document.body.insertAdjacentHTML("beforeend", '<p style="color:red">')`)
 	evaluate[chromedp.Void](b,
-		`(() => { const inline = document.createElement("script"); inline.textContent = "window.owned = 1"; document.body.append(inline) })()`)
+		`(() => {
+			const inline = document.createElement("script");
+			inline.textContent = "window.owned = 1";
+			document.body.append(inline);
+		})()`)
 	if owned := evaluate[bool](b, "window.owned === 1"); owned {
-		t.Error("script of a page runs")
+		t.Error("got inline script to run, want it blocked")
 	}
 	b.mustComplain("inline style", "inline script")
 }

@@ -21,28 +21,28 @@ import (
 )
 
 const (
-	patience    = 4 * time.Minute // of a test with its browser, on a busy machine
+	patience    = 4 * time.Minute // for one test on a busy machine
 	screenshots = "../../../bin/screenshots"
 )
 
-// browser is a Chromium of its own, on one page.
+// browser is a Chromium process with one page.
 type browser struct {
 	t    *testing.T
 	ctx  context.Context
 	base string
 
 	mu       sync.Mutex
-	problems []string // what the browser has written into its console
+	problems []string // messages in the console of the browser
 }
 
-// open starts a browser. Names ending in ".test" are this machine's to it.
+// open starts a browser. It resolves every name under ".test" to 127.0.0.1.
 func open(t *testing.T, base string) *browser {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"),
 		chromedp.WindowSize(1280, 900),
 	)
-	if os.Geteuid() == 0 { // Chromium's sandbox is not for root
+	if os.Geteuid() == 0 { // Chromium's sandbox does not work for root
 		options = append(options, chromedp.NoSandbox)
 	}
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
@@ -64,11 +64,12 @@ func open(t *testing.T, base string) *browser {
 	return b
 }
 
+// hear records a message of the browser.
 func (b *browser) hear(event any) {
 	var problem string
 	switch e := event.(type) {
 	case *cdplog.EventEntryAdded:
-		if e.Entry.Source == cdplog.EntrySourceNetwork { // an answer of 401 is told here, too
+		if e.Entry.Source == cdplog.EntrySourceNetwork { // an expected 401 comes here too
 			return
 		}
 		problem = fmt.Sprint(e.Entry.Source, ": ", e.Entry.Text)
@@ -84,7 +85,7 @@ func (b *browser) hear(event any) {
 	b.problems = append(b.problems, problem)
 }
 
-// complaints returns what the browser has complained of since the last call.
+// complaints returns the messages since the last call.
 func (b *browser) complaints() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,21 +94,22 @@ func (b *browser) complaints() []string {
 	return found
 }
 
+// mustBeContent checks that there were no messages since the last call.
 func (b *browser) mustBeContent() {
 	b.t.Helper()
 	if found := b.complaints(); len(found) > 0 {
-		b.t.Errorf("the browser complains: %q", found)
+		b.t.Errorf("got the messages %q in the console, want none", found)
 	}
 }
 
-// mustComplain waits until the browser has complained of all of these.
+// mustComplain waits until the messages contain each text.
 func (b *browser) mustComplain(of ...string) {
 	b.t.Helper()
 	told := ""
 	for slices.ContainsFunc(of, func(text string) bool { return !strings.Contains(told, text) }) {
 		select {
 		case <-b.ctx.Done():
-			b.t.Fatalf("the browser complains of %q, want %q", told, of)
+			b.t.Fatalf("got the messages %q in the console, want %q", told, of)
 		case <-time.After(20 * time.Millisecond):
 			told += strings.Join(b.complaints(), "; ")
 		}
@@ -121,7 +123,7 @@ func (b *browser) run(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// follow does what leads to another page, and waits for that.
+// follow runs actions that lead to another page, and waits for that page.
 func (b *browser) follow(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	if _, err := chromedp.RunResponse(b.ctx, actions...); err != nil {
@@ -136,8 +138,8 @@ func (b *browser) click(selector string) {
 	b.follow(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// fill sets fields by name, once the page has put the focus where it wants it:
-// the browser complains if that is taken from it.
+// fill sets fields by name. It first waits for autofocus, because the browser logs a
+// message if another field has the focus by then.
 func (b *browser) fill(fields map[string]string) {
 	b.t.Helper()
 	for !evaluate[bool](b,
@@ -151,7 +153,7 @@ func (b *browser) fill(fields map[string]string) {
 
 func (b *browser) submit() { b.t.Helper(); b.click("main form[method=post] button[type=submit]") }
 
-// ask runs an action that returns something.
+// ask runs an action that returns a value.
 func ask[T any](b *browser, action chromedp.Action[T]) T {
 	b.t.Helper()
 	got, err := chromedp.Run(b.ctx, action)
@@ -166,7 +168,7 @@ func evaluate[T any](b *browser, script string) T {
 	return ask(b, chromedp.Evaluate[T](script))
 }
 
-// command sends a command of the browser's protocol.
+// command sends a command of the DevTools protocol.
 func command[P, R any](b *browser, command cdp.Command[P, R], params P) R {
 	b.t.Helper()
 	got, err := chromedp.Call(b.ctx, command, params)
@@ -177,15 +179,14 @@ func command[P, R any](b *browser, command cdp.Command[P, R], params P) R {
 }
 
 func (b *browser) location() string {
-	url, _ := chromedp.Run(b.ctx, chromedp.Location()) // for messages and comparisons: "" fails those
+	url, _ := chromedp.Run(b.ctx, chromedp.Location()) // after an error it is "", which no test expects
 	return url
 }
 
 func (b *browser) path() string { return strings.TrimPrefix(b.location(), b.base) }
 
-// text is what the page says.
+// text returns the visible text of the page, "" if there is none or an error.
 func (b *browser) text() string {
-	// for messages and comparisons: "" fails those
 	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 	return text
 }
@@ -195,7 +196,7 @@ func (b *browser) mustSay(texts ...string) {
 	said := b.text()
 	for _, text := range texts {
 		if !strings.Contains(said, text) {
-			b.t.Fatalf("%s does not say %q, but: %s", b.location(), text, said)
+			b.t.Fatalf("%s: got no %q in %s, want it there", b.location(), text, said)
 		}
 	}
 }
@@ -205,7 +206,7 @@ func (b *browser) mustNotSay(texts ...string) {
 	page := evaluate[string](b, "document.documentElement.outerHTML")
 	for _, text := range texts {
 		if text == "" || strings.Contains(page, text) {
-			b.t.Errorf("%s says %q: %s", b.location(), text, page)
+			b.t.Errorf("%s: got %q in the page, want it left out: %s", b.location(), text, page)
 		}
 	}
 }
@@ -216,16 +217,16 @@ func (b *browser) signIn(key string) {
 	b.fill(map[string]string{"key": key})
 	b.submit()
 	if b.path() != "/keys" {
-		b.t.Fatalf("signing in leads to %s: %s", b.location(), b.text())
+		b.t.Fatalf("got the page %s after signing in, want /keys: %s", b.location(), b.text())
 	}
 }
 
-// shown is the secret that the page shows.
+// shown returns the secret on the page.
 func (b *browser) shown() string {
 	b.t.Helper()
 	secret := ask(b, chromedp.Text(chromedp.CSS("#secret")))
 	if !strings.HasPrefix(secret, "ark_") {
-		b.t.Fatalf("%q is no secret", secret)
+		b.t.Fatalf("got %q, want a secret", secret)
 	}
 	return secret
 }
@@ -262,7 +263,7 @@ func (b *browser) withoutScript() {
 	command(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 }
 
-// cookies returns all that the browser has, in words.
+// cookies returns all cookies of the browser as JSON.
 func (b *browser) cookies() string {
 	b.t.Helper()
 	text, err := json.Marshal(command(b, network.GetCookies, network.GetCookiesParams{}))

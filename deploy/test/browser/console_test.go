@@ -13,7 +13,7 @@ func TestSigningInAndOut(t *testing.T) {
 	b := open(t, r.console)
 	b.goTo("/keys")
 	if b.path() != "/sign-in?next=%2Fconsole%2Fkeys" {
-		t.Fatalf("a stranger is led to %s", b.location())
+		t.Fatalf("got the page %s without a session, want the sign-in", b.location())
 	}
 	b.screenshot("sign-in")
 	b.fill(map[string]string{"key": "ark_guess"})
@@ -25,10 +25,10 @@ func TestSigningInAndOut(t *testing.T) {
 	b.submit()
 	b.mustSay("Keys", "Ольга", "operator")
 	if b.path() != "/keys" || strings.Contains(b.cookies(), key) {
-		t.Errorf("at %s with the cookies %s", b.location(), b.cookies())
+		t.Errorf("got the page %s with the cookies %s, want /keys and no key in a cookie", b.location(), b.cookies())
 	}
 	if readable := evaluate[string](b, "document.cookie"); readable != "" {
-		t.Errorf("scripts can read %s", readable)
+		t.Errorf("got the cookie %s in script, want none", readable)
 	}
 	b.click(".account button")
 	b.mustSay("You are signed out.")
@@ -37,7 +37,7 @@ func TestSigningInAndOut(t *testing.T) {
 	b.mustBeContent()
 }
 
-// acme makes a broker of that name.
+// acme creates the broker acme.
 func (b *browser) acme() {
 	b.t.Helper()
 	b.goTo("/new-broker")
@@ -46,13 +46,28 @@ func (b *browser) acme() {
 	b.mustSay("Created.", "ТОВ «Акме»")
 }
 
-func TestTheLifeOfAKey(t *testing.T) {
+// TestAKeyFromItsCreationToItsRevocation walks one key through every page about it. No
+// page shows a secret twice.
+func TestAKeyFromItsCreationToItsRevocation(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
 	b.signIn(r.operator(t))
 	b.acme()
 	b.screenshot("broker-created")
+	id, first := b.createKey(r)
+	b.checkCopyButton()
+	b.checkHidden(first)
+	b.checkUsage(r, id)
+	second := b.rotateTwice(r, id, first)
+	b.editKey(r, id, second)
+	b.revokeKey(r, second)
+	b.checkAudit(first, second)
+	b.mustBeContent()
+}
 
+// createKey creates a key of the broker acme, and returns its id and secret.
+func (b *browser) createKey(r *registry) (id, first string) {
+	b.t.Helper()
 	b.click(`a[href="/console/new-key?broker=acme"]`)
 	b.fill(map[string]string{"name": "production", "limit-write": "5/1s, 100/1m",
 		"allow": "127.0.0.0/8\n2001:db8::/32"})
@@ -60,26 +75,36 @@ func TestTheLifeOfAKey(t *testing.T) {
 		chromedp.Click(chromedp.CSS(`[name=levels][value="3"]`)))
 	b.screenshot("key-form")
 	b.submit()
-	first := b.shown()
+	first = b.shown()
 	b.mustSay("It is shown this once")
 	b.screenshot("secret")
 	if address := b.location(); !strings.Contains(address, "/console/keys/key-") || strings.Contains(address, first) ||
 		strings.Contains(b.cookies(), first) {
-		t.Errorf("the page of the secret is at %s, with the cookies %s", address, b.cookies())
+		b.t.Errorf("got the page %s with the cookies %s, want the key's page and no secret in either", address,
+			b.cookies())
 	}
-	id := strings.TrimPrefix(b.path(), "/keys/")
-	r.mustKnow(t, first, 200)
+	id = strings.TrimPrefix(b.path(), "/keys/")
+	r.mustKnow(b.t, first, 200)
+	return id, first
+}
 
+// checkCopyButton checks that the button copies the secret.
+func (b *browser) checkCopyButton() {
+	b.t.Helper()
 	for _, name := range []string{"clipboard-write", "clipboard-read"} {
 		if _, err := chromedp.CallBrowser(b.ctx, permission.SetPermission,
 			permission.SetPermissionParams{Permission: &permission.PermissionDescriptor{Name: name},
 				Setting: permission.PermissionSettingGranted}); err != nil {
-			t.Fatal(err)
+			b.t.Fatal(err)
 		}
 	}
 	b.run(chromedp.Click(chromedp.CSS("[data-copy]")),
 		chromedp.Poll[chromedp.Void](`document.getElementById("copied").textContent === "Copied."`))
+}
 
+// checkHidden checks that no way back shows a secret again.
+func (b *browser) checkHidden(first string) {
+	b.t.Helper()
 	b.follow(chromedp.Reload())
 	b.mustSay("Usage")
 	b.mustNotSay(first)
@@ -87,26 +112,34 @@ func TestTheLifeOfAKey(t *testing.T) {
 	b.mustNotSay(first)
 	b.goTo("/keys?q=PROD&broker=acme")
 	if rows := evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"); rows != 1 {
-		t.Errorf("there are %d keys", rows)
+		b.t.Errorf("got %d keys, want 1", rows)
 	}
 	b.mustNotSay(first)
+}
 
-	r.use(t, id)
+// checkUsage checks the settings and the usage on the page of a key.
+func (b *browser) checkUsage(r *registry, id string) {
+	b.t.Helper()
+	r.use(b.t, id)
 	b.goTo("/keys/" + id)
 	b.mustSay("production", "1, 3", "write: 5/1s, 100/1m", "127.0.0.0/8", "192.0.2.17", "requests in 30 days")
 	b.screenshot("key")
 	b.goTo("/keys/" + id + "?days=90")
 	b.run(chromedp.Click(chromedp.CSS("details summary")))
 	b.screenshot("key-90-days")
+}
 
+// rotateTwice rotates a key with grace and without, and returns the second secret.
+func (b *browser) rotateTwice(r *registry, id, first string) (second string) {
+	b.t.Helper()
 	b.goTo("/keys/" + id + "/rotate")
 	b.fill(map[string]string{"grace": "1h"})
 	b.screenshot("rotate")
 	b.submit()
-	second := b.shown()
+	second = b.shown()
 	b.mustSay("The secret before is good until")
-	r.mustKnow(t, second, 200)
-	r.mustKnow(t, first, 200)
+	r.mustKnow(b.t, second, 200)
+	r.mustKnow(b.t, first, 200)
 	b.follow(chromedp.Reload())
 	b.mustSay("No. 2")
 	b.mustNotSay(first, second, "No. 3")
@@ -120,7 +153,12 @@ func TestTheLifeOfAKey(t *testing.T) {
 	b.mustNotSay(third)
 	b.goTo("/keys/" + id)
 	b.mustNotSay(third, "No. 4")
+	return second
+}
 
+// editKey sends a bad change and a good one, which allows other addresses alone.
+func (b *browser) editKey(r *registry, id, second string) {
+	b.t.Helper()
 	b.goTo("/keys/" + id + "/edit")
 	b.fill(map[string]string{"name": "production, new", "limit-read": "fast", "allow": "nowhere"})
 	b.submit()
@@ -129,28 +167,35 @@ func TestTheLifeOfAKey(t *testing.T) {
 	b.fill(map[string]string{"limit-read": "50/1s", "allow": "192.0.2.0/24"})
 	b.submit()
 	b.mustSay("The changes are saved", "production, new", "read: 50/1s")
-	r.mustKnow(t, second, 403) // from here it may not be used any more
+	r.mustKnow(b.t, second, 403) // the test's address is no longer allowed
+}
 
+// revokeKey revokes the key of the page.
+func (b *browser) revokeKey(r *registry, second string) {
+	b.t.Helper()
 	b.click(`a[href$="/revoke"]`)
 	b.mustSay("this cannot be undone")
 	b.screenshot("revoke")
 	b.submit()
 	b.mustSay("The key is revoked.")
 	b.screenshot("key-revoked")
-	r.mustKnow(t, second, 401)
+	r.mustKnow(b.t, second, 401)
+}
 
+// checkAudit checks that the audit log lists every change and no secret.
+func (b *browser) checkAudit(secrets ...string) {
+	b.t.Helper()
 	b.goTo("/audit")
 	b.mustSay("broker.create", "key.create", "key.rotate", "key.change", "key.revoke", "Ольга")
-	b.mustNotSay(first, second)
+	b.mustNotSay(secrets...)
 	b.run(chromedp.Click(chromedp.CSS("details summary")))
 	b.screenshot("audit")
 	b.click(`a[href="/console/audit/check"]`)
 	b.mustSay("The log is as it was written")
 	b.screenshot("audit-checked")
-	b.mustBeContent()
 }
 
-func TestWithoutScriptAReloadRepeatsNothingEither(t *testing.T) {
+func TestAReloadWithoutScriptRepeatsNothing(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
 	b.withoutScript()
@@ -160,7 +205,7 @@ func TestWithoutScriptAReloadRepeatsNothingEither(t *testing.T) {
 	b.fill(map[string]string{"name": "quiet"})
 	b.submit()
 	if b.path() != "/new-key?broker=acme" {
-		t.Fatalf("script runs: at %s", b.location())
+		t.Fatalf("got the page %s, want the form's, because script is off", b.location())
 	}
 	first := b.shown()
 	r.mustKnow(t, first, 200)
@@ -169,7 +214,7 @@ func TestWithoutScriptAReloadRepeatsNothingEither(t *testing.T) {
 	b.mustNotSay(first, "ark_")
 	b.goTo("/keys?broker=acme")
 	if rows := evaluate[int](b, "document.querySelectorAll('.rows tbody tr').length"); rows != 1 {
-		t.Errorf("there are %d keys", rows)
+		t.Errorf("got %d keys, want 1", rows)
 	}
 	b.click(".rows tbody a")
 	b.click(`a[href$="/revoke"]`)
@@ -179,7 +224,7 @@ func TestWithoutScriptAReloadRepeatsNothingEither(t *testing.T) {
 	b.mustBeContent()
 }
 
-func TestABrokerIsBlocked(t *testing.T) {
+func TestBlockingABrokerBlocksItsKeys(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
 	b.signIn(r.operator(t))
@@ -221,9 +266,10 @@ func TestAnAuditorSeesNoButtons(t *testing.T) {
 	b.signIn(key)
 	for _, path := range []string{"/keys", "/keys/" + id, "/brokers", "/broker?name=acme", "/audit", "/audit/check"} {
 		b.goTo(path)
-		if buttons := evaluate[int](b,
-			"document.querySelectorAll('main form[method=post], .head .button:not([href^=\"/console/audit\"])').length"); buttons != 0 {
-			t.Errorf("%s has %d buttons", path, buttons)
+		buttons := evaluate[int](b, "document.querySelectorAll('main form[method=post], "+
+			".head .button:not([href^=\"/console/audit\"])').length")
+		if buttons != 0 {
+			t.Errorf("%s: got %d buttons, want none", path, buttons)
 		}
 	}
 	b.goTo("/new-broker")

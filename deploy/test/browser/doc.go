@@ -1,7 +1,6 @@
-// Package browser checks the admin console as its users have it: in a browser,
-// with and without script, with the keyboard alone, on a phone, in the dark, and
-// with other sites that mean them ill. What it has looked like is left in
-// bin/screenshots.
+// Package browser tests the admin console in Chromium: with and without script, by
+// keyboard, on a phone, in dark mode, and against hostile sites. It saves screenshots
+// in bin/screenshots.
 //
-// It is a module of its own because of what it takes to steer a browser.
+// It is a module of its own, because only these tests need the browser driver.
 package browser

@@ -7,16 +7,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-func TestTheKeyboardIsEnough(t *testing.T) {
+func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
 	key := r.operator(t)
 	b.goTo("/sign-in")
-	b.mustFocus("#key") // at once
+	b.mustFocus("#key") // without pressing Tab
 	b.run(chromedp.KeyEvent(key))
 	b.press("\r")
 	if b.path() != "/keys" {
-		t.Fatalf("signing in leads to %s", b.location())
+		t.Fatalf("got the page %s after signing in, want /keys", b.location())
 	}
 	b.tabTo(".skip")
 	b.screenshot("keyboard-skip")
@@ -54,8 +54,7 @@ func TestTheKeyboardIsEnough(t *testing.T) {
 	b.mustBeContent()
 }
 
-// tabTo presses Tab until an element has the focus, and checks that its user
-// sees that it has.
+// tabTo presses Tab until an element has the focus, and checks that the focus is visible.
 func (b *browser) tabTo(selector string) {
 	b.t.Helper()
 	for range 80 {
@@ -66,15 +65,17 @@ func (b *browser) tabTo(selector string) {
 			return
 		}
 	}
-	b.t.Fatalf("Tab does not lead to %s at %s", selector, b.location())
+	b.t.Fatalf("got no focus on %s by Tab at %s, want it", selector, b.location())
 }
 
+// mustFocus checks that an element has the focus and an outline.
 func (b *browser) mustFocus(selector string) {
 	b.t.Helper()
 	there := evaluate[bool](b, fmt.Sprintf("document.activeElement === document.querySelector(%q)", selector))
 	outline := evaluate[string](b, "getComputedStyle(document.activeElement).outlineStyle")
 	if !there || outline == "none" {
-		b.t.Errorf("%s has the focus: %v, and its outline is %s", selector, there, outline)
+		b.t.Errorf("%s: got focus %t and the outline %s, want the focus and a visible outline", selector, there,
+			outline)
 	}
 }
 

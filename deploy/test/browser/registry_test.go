@@ -22,7 +22,7 @@ import (
 
 var secrets = keyring.Ring{bytes.Repeat([]byte("console!"), 4)}
 
-// registry is an auth service with its console and a gateway in front of it.
+// registry is an auth service with its console, and a gateway.
 type registry struct {
 	auth    *authsvc.Server
 	console string // "http://127.0.0.1:PORT/console"
@@ -73,7 +73,7 @@ func startRegistry(t *testing.T) *registry {
 	return r
 }
 
-// operator returns a new operator's key.
+// operator creates an operator and returns its key.
 func (r *registry) operator(t *testing.T) string {
 	t.Helper()
 	key, err := r.auth.AdminKey(t.Context(), "Ольга")
@@ -83,7 +83,7 @@ func (r *registry) operator(t *testing.T) string {
 	return key
 }
 
-// known asks the gateway who has a key, and returns the answer's status.
+// known returns the status of GET /me with a key.
 func (r *registry) known(t *testing.T, key string) int {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodGet, r.api+"/me", nil)
@@ -99,8 +99,8 @@ func (r *registry) known(t *testing.T, key string) int {
 	return resp.StatusCode
 }
 
-// mustKnow waits until the gateway answers for a key as it should: changes take
-// a moment to get there.
+// mustKnow waits up to a minute until known returns want: the gateway hears of a change
+// a little later.
 func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -108,13 +108,13 @@ func (r *registry) mustKnow(t *testing.T, key string, want int) {
 	for got := r.known(t, key); got != want; got = r.known(t, key) {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("the gateway answers %d for a key, want %d", got, want)
+			t.Fatalf("got %d from the gateway for a key, want %d", got, want)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// use has a key used for some weeks.
+// use reports usage of a key for the last 85 days.
 func (r *registry) use(t *testing.T, id string) {
 	t.Helper()
 	now := time.Now().UTC()

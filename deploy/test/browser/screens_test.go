@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// stock fills a registry with what its pages look like in use, and returns the
-// path of a key.
+// stock creates brokers, keys and usage, so that pages look as in real use. It returns
+// the path of a key.
 func (b *browser) stock(r *registry) string {
 	b.t.Helper()
 	b.acme()
@@ -38,17 +38,16 @@ func (b *browser) stock(r *registry) string {
 	return path
 }
 
-func TestEveryPageOnEveryScreen(t *testing.T) {
+func TestEveryPageFitsEveryScreen(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
 	b.signIn(r.operator(t))
 	key := b.stock(r)
-	pages := map[string]string{
-		"keys": "/keys", "key": key, "key-year": key + "?days=365", "key-form": "/new-key", "key-edit": key + "/edit",
-		"rotate": key + "/rotate", "revoke": key + "/revoke",
-		"brokers": "/brokers", "broker": "/broker?name=acme", "broker-form": "/edit-broker?name=acme",
-		"audit": "/audit", "check": "/audit/check",
-		"empty": "/keys?q=nothing", "missing": "/none",
+	pages := []struct{ name, path string }{
+		{"keys", "/keys"}, {"key", key}, {"key-year", key + "?days=365"}, {"key-form", "/new-key"},
+		{"key-edit", key + "/edit"}, {"rotate", key + "/rotate"}, {"revoke", key + "/revoke"},
+		{"brokers", "/brokers"}, {"broker", "/broker?name=acme"}, {"broker-form", "/edit-broker?name=acme"},
+		{"audit", "/audit"}, {"check", "/audit/check"}, {"empty", "/keys?q=nothing"}, {"missing", "/none"},
 	}
 	background := map[bool]string{}
 	for _, screen := range []struct {
@@ -62,62 +61,76 @@ func TestEveryPageOnEveryScreen(t *testing.T) {
 				b.phone()
 			}
 			b.dark(screen.dark)
-			for name, path := range pages {
-				b.goTo(path)
-				b.mustFit(name)
-				b.mustBeLegible(name)
-				b.screenshot(screen.name + "-" + name)
+			for _, page := range pages {
+				b.goTo(page.path)
+				b.mustFit(page.name)
+				b.mustBeLegible(page.name)
+				b.screenshot(screen.name + "-" + page.name)
 			}
 			background[screen.dark] = evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
 		})
 	}
 	if background[true] == background[false] {
-		t.Errorf("light and dark are both %s", background[true])
+		t.Errorf("got the background %s in light and dark mode, want two colours", background[true])
 	}
 	b.mustBeContent()
 }
 
-// mustFit checks that a page needs no scrolling sideways, that its ids are its
-// elements' own, and that each field has a label.
+// mustFit checks that a page needs no horizontal scrolling, that its ids are unique, and
+// that each field has a label.
 func (b *browser) mustFit(name string) {
 	b.t.Helper()
-	wide := evaluate[[]string](b, `[document.documentElement.scrollWidth > innerWidth ? "the page: " + document.documentElement.scrollWidth : null,
-		...[...document.querySelectorAll("main *, header *")].map(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".rows thead") ? e.outerHTML.slice(0, 200) : null)].filter(Boolean)`)
+	wide := evaluate[[]string](b, `[
+		document.documentElement.scrollWidth > innerWidth ? "the page: " + document.documentElement.scrollWidth : null,
+		...[...document.querySelectorAll("main *, header *")].map(
+			e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".rows thead")
+				? e.outerHTML.slice(0, 200) : null),
+	].filter(Boolean)`)
 	if len(wide) > 0 {
-		b.t.Errorf("%s is too wide: %q", name, wide)
+		b.t.Errorf("%s: got elements beyond the screen, want none: %q", name, wide)
 	}
-	nameless := evaluate[[]string](b, `[...document.querySelectorAll("input:not([type=hidden], [hidden]), select, textarea")].filter(e => e.labels.length === 0).map(e => e.outerHTML)
-		.concat([...document.querySelectorAll("[id]")].map(e => e.id).filter((id, at, all) => all.indexOf(id) !== at))`)
+	nameless := evaluate[[]string](b, `[
+		...[...document.querySelectorAll("input:not([type=hidden], [hidden]), select, textarea")]
+			.filter(e => e.labels.length === 0).map(e => e.outerHTML),
+		...[...document.querySelectorAll("[id]")].map(e => e.id).filter((id, at, all) => all.indexOf(id) !== at),
+	]`)
 	if len(nameless) > 0 {
-		b.t.Errorf("%s has fields without a label, or ids twice: %q", name, nameless)
+		b.t.Errorf("%s: got fields without a label or duplicate ids, want none: %q", name, nameless)
 	}
 }
 
-// mustBeLegible checks that texts stand out from what is behind them as WCAG
-// 2.2 asks (1.4.3, level AA).
+// mustBeLegible checks the contrast of every text (WCAG 2.2, 1.4.3, level AA).
 func (b *browser) mustBeLegible(name string) {
 	b.t.Helper()
 	faint := evaluate[[]string](b, contrast)
 	if len(faint) > 0 {
-		b.t.Errorf("%s is hard to read: %q", name, faint)
+		b.t.Errorf("%s: got texts with a contrast below 4.5, want none: %q", name, faint)
 	}
 }
 
+// contrast returns each text whose contrast with its background is below 4.5.
 const contrast = `(() => {
 	const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
-	const over = colours => { canvas.clearRect(0, 0, 1, 1); for (const c of colours) { canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); } return [...canvas.getImageData(0, 0, 1, 1).data]; };
-	const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+	const over = colours => {
+		canvas.clearRect(0, 0, 1, 1);
+		for (const c of colours) { canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); }
+		return [...canvas.getImageData(0, 0, 1, 1).data];
+	};
+	const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+	const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255) + 0.0722 * linear(b / 255);
 	const faint = [];
 	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (texts.nextNode()) {
 		const e = texts.currentNode.parentElement;
-		if (!texts.currentNode.textContent.trim() || !e.checkVisibility() || ["TITLE", "DESC", "OPTION"].includes(e.tagName)) continue;
-		const behind = [];
-		for (let at = e; at; at = at.parentElement) behind.unshift(getComputedStyle(at).backgroundColor);
-		const style = getComputedStyle(e), ground = ["white", ...behind];
-		const [a, b] = [light(over(ground)), light(over([...ground, e.closest("svg") ? style.fill : style.color]))].sort((x, y) => y - x);
+		const text = texts.currentNode.textContent.trim();
+		if (!text || !e.checkVisibility() || ["TITLE", "DESC", "OPTION"].includes(e.tagName)) continue;
+		const ground = [];
+		for (let at = e; at; at = at.parentElement) ground.unshift(getComputedStyle(at).backgroundColor);
+		ground.unshift("white");
+		const style = getComputedStyle(e), colour = e.closest("svg") ? style.fill : style.color;
+		const [a, b] = [light(over(ground)), light(over([...ground, colour]))].sort((x, y) => y - x);
 		const ratio = (a + 0.05) / (b + 0.05);
-		if (ratio < 4.5) faint.push(texts.currentNode.textContent.trim().slice(0, 40) + " " + ratio.toFixed(2));
+		if (ratio < 4.5) faint.push(text.slice(0, 40) + " " + ratio.toFixed(2));
 	}
 	return faint;
 })()`

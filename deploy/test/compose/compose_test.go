@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,20 +14,21 @@ import (
 	"asset-registry/deploy/test/rig/clients"
 )
 
-// TestPromises runs the scenarios against docker-compose.yml, started from
-// nothing.
-func TestPromises(t *testing.T) {
+// TestScenariosOnCompose starts docker-compose.yml without any data, and runs the
+// end-to-end scenarios on it.
+func TestScenariosOnCompose(t *testing.T) {
 	// The stand-in for MongoDB scans all assets for each operation.
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s")
-	t.Run("containers may do only what they must", func(t *testing.T) { testContained(t, s) })
-	t.Run("a gateway has no way to the admin API", func(t *testing.T) { testAdminApart(t, s) })
-	t.Run("pull asks no registry for our images",
+	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })
+	t.Run("a gateway cannot reach the admin API", func(t *testing.T) { testAdminApart(t, s) })
+	t.Run("pull asks no image registry for our images",
 		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc") })
-	t.Run("an operator makes keys", func(t *testing.T) { testKeys(t, s) })
+	t.Run("an operator creates keys", func(t *testing.T) { testKeys(t, s) })
 	t.Run("scenarios", func(t *testing.T) { e2e.Run(t, s.public) })
 }
 
-// TestFailures breaks all of it under load.
+// TestFailures breaks every part of the stack under load: each fault may cause only
+// the refusals of docs/architecture.md, "Failures", and no acknowledged write is lost.
 func TestFailures(t *testing.T) {
 	s := start(t)
 	transport := &http.Transport{MaxIdleConnsPerHost: 100}
@@ -40,48 +38,76 @@ func TestFailures(t *testing.T) {
 	working := make(chan struct{})
 	go func() {
 		defer close(working)
-		c.Run(ctx, 16, 12, time.Hour) // as much as the stand-in for MongoDB bears
+		c.Run(ctx, 16, 12, time.Hour) // the stand-in for MongoDB bears no more
 	}()
 	defer func() {
 		stop()
 		<-working
 	}()
+	testRestarts(t, s)
+	testKills(t, s)
+	testCuts(t, s)
+	a := s.publish(t)
+	testOutages(t, s, a)
+	t.Run("tokens come back from a backup after Redis has lost its disk", func(t *testing.T) { testRestore(t, s, a) })
+	stop()
+	<-working
+	t.Logf("\n%s", c)
+	if err := c.Err(); err != nil {
+		t.Error(err)
+	}
+	if n, err := c.CheckKept(t.Context()); err != nil || n == 0 {
+		t.Errorf("got %d assets and %v, want each acknowledged write", n, err)
+	}
+}
+
+// testRestarts restarts and upgrades services, which must cost no request.
+func testRestarts(t *testing.T, s *stack) {
 	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1"} {
-		t.Run("a restart loses nothing/"+name, func(t *testing.T) {
+		t.Run("a restart loses no request/"+name, func(t *testing.T) {
 			docker(t, "restart", "--time", "25", s.container(t, name))
 			s.awaitHealth(t, name)
-			time.Sleep(3 * time.Second) // all see that it is back
+			time.Sleep(3 * time.Second) // until every service sees that it is back
 		})
 	}
-	t.Run("an upgrade loses nothing", func(t *testing.T) {
+	t.Run("an upgrade loses no request", func(t *testing.T) {
 		before := s.run(t, "ps", "--quiet", "gateway", "assetsvc", "authsvc")
 		s.script(t, "upgrade.sh")
 		after := strings.Fields(s.run(t, "ps", "--quiet", "gateway", "assetsvc", "authsvc"))
 		if len(after) != 6 {
-			t.Errorf("there are %d services", len(after))
+			t.Errorf("got %d containers after the upgrade, want 6", len(after))
 		}
 		for _, id := range after {
 			if strings.Contains(before, id) {
-				t.Errorf("%s is one from before", id)
+				t.Errorf("got the old container %s after the upgrade, want a new one", id)
 			}
 		}
 	})
+}
+
+// testKills kills each container, and restarts the stores and the load balancer.
+func testKills(t *testing.T, s *stack) {
 	for _, name := range []string{"gateway-1", "assetsvc-1", "authsvc-1", "redis-tokens", "redis-limits", "mongo-1",
 		"balancer", "gateway-2", "assetsvc-2", "authsvc-2"} {
-		t.Run("who is killed comes back/"+name, func(t *testing.T) {
+		t.Run("a killed container comes back/"+name, func(t *testing.T) {
 			defer s.trouble()(aftermath)
 			s.crash(t, name)
 			s.awaitWork(t)
 		})
 	}
 	for _, name := range []string{"redis-tokens", "redis-limits", "mongo-1", "balancer"} {
-		t.Run("stores and balancer are restarted/"+name, func(t *testing.T) {
+		t.Run("stores and load balancer restart/"+name, func(t *testing.T) {
 			defer s.trouble()(aftermath)
 			docker(t, "restart", "--time", "15", s.container(t, name))
 			s.awaitHealth(t, name)
 			s.awaitWork(t)
 		})
 	}
+}
+
+// testCuts takes one of two containers off a network. After a short time the other
+// one must do all the work.
+func testCuts(t *testing.T, s *stack) {
 	for _, link := range []struct{ name, network string }{
 		{"gateway-1", "services"},
 		{"gateway-2", "edge"},
@@ -102,11 +128,15 @@ func TestFailures(t *testing.T) {
 			s.awaitHealth(t, link.name)
 		})
 	}
-	a := s.publish(t)
+}
+
+// testOutages stops or freezes all containers of one kind, and compares the statuses
+// of a read and of a change with those of docs/architecture.md, "Failures".
+func testOutages(t *testing.T, s *stack, a *asset) {
 	for _, outage := range []struct {
 		what         string
 		names        []string
-		frozen       bool // or stopped
+		frozen       bool // false: stopped
 		read, change int
 	}{
 		{"the auth services", []string{"authsvc-1", "authsvc-2"}, true, 200, 503},
@@ -122,12 +152,12 @@ func TestFailures(t *testing.T) {
 		if outage.frozen {
 			begin, end = "pause", "unpause"
 		}
-		t.Run(fmt.Sprintf("what fails is told/%s, by %s", outage.what, begin), func(t *testing.T) {
+		t.Run(fmt.Sprintf("an outage has its documented answers/%s, by %s", outage.what, begin), func(t *testing.T) {
 			defer s.trouble()(aftermath)
 			for _, name := range outage.names {
 				docker(t, begin, s.container(t, name))
 			}
-			if outage.frozen { // which takes longer to notice
+			if outage.frozen { // a freeze takes longer to notice
 				time.Sleep(aftermath)
 			}
 			for range 3 {
@@ -141,78 +171,83 @@ func TestFailures(t *testing.T) {
 			s.awaitWork(t)
 		})
 	}
-	t.Run("Redis with the tokens loses its disk, and is restored", func(t *testing.T) { testRestore(t, s, a) })
-	stop()
-	<-working
-	t.Logf("\n%s", c)
-	if err := c.Err(); err != nil {
-		t.Error(err)
+}
+
+// inspected is the part of "docker inspect" that testContained reads.
+type inspected struct {
+	Name   string
+	Config struct {
+		User   string
+		Labels map[string]string
 	}
-	if n, err := c.CheckKept(t.Context()); err != nil || n == 0 {
-		t.Errorf("of %d assets, these are not as acknowledged: %v", n, err)
+	HostConfig struct {
+		ReadonlyRootfs bool
+		Memory         int64
+		CapDrop        []string
+		SecurityOpt    []string
+		PidsLimit      int64
+	}
+	NetworkSettings struct {
+		Networks map[string]any
+		Ports    map[string][]any
 	}
 }
 
-// testContained looks at what the engine has been told.
+func (c inspected) service() string { return c.Config.Labels["com.docker.compose.service"] }
+
+// testContained checks the rights, limits, networks and ports of all containers.
 func testContained(t *testing.T, s *stack) {
 	ids := strings.Fields(s.run(t, "ps", "--all", "--quiet"))
-	var containers []struct {
-		Name   string
-		Config struct {
-			User   string
-			Labels map[string]string
-		}
-		HostConfig struct {
-			ReadonlyRootfs bool
-			Memory         int64
-			CapDrop        []string
-			SecurityOpt    []string
-			PidsLimit      int64
-		}
-		NetworkSettings struct {
-			Networks map[string]any
-			Ports    map[string][]any
-		}
-	}
+	var containers []inspected
 	if err := json.Unmarshal([]byte(docker(t, append([]string{"inspect"}, ids...)...)), &containers); err != nil {
 		t.Fatal(err)
 	}
 	published := map[string]int{}
 	count := map[string]int{}
 	for _, c := range containers {
-		service := c.Config.Labels["com.docker.compose.service"]
-		count[service]++
-		if c.Config.User == "" || strings.HasPrefix(c.Config.User, "0") && service != "secrets" {
-			t.Errorf("%s runs as %q", c.Name, c.Config.User)
-		}
-		h := c.HostConfig
-		if !h.ReadonlyRootfs || h.Memory == 0 || h.PidsLimit == 0 || !slices.Contains(h.CapDrop, "ALL") ||
-			!slices.Contains(h.SecurityOpt, "no-new-privileges:true") {
-			t.Errorf("%s may do more than it must: %+v", c.Name, h)
-		}
+		count[c.service()]++
 		for _, bindings := range c.NetworkSettings.Ports {
-			published[service] += len(bindings)
+			published[c.service()] += len(bindings)
 		}
-		for network := range c.NetworkSettings.Networks {
-			internal := docker(t, "network", "inspect", "--format", "{{.Internal}}", network) == "true"
-			if !internal && service != "balancer" && service != "admin" && network != "none" {
-				t.Errorf("%s is on %s, which has a way out", c.Name, network)
-			}
-		}
+		checkRights(t, c)
 	}
 	for service, n := range published {
 		if (service == "balancer" || service == "admin") != (n > 0) {
-			t.Errorf("%s publishes %d ports", service, n)
+			t.Errorf("%s: got %d published ports, want some for balancer and admin alone", service, n)
 		}
 	}
 	for _, service := range []string{"gateway", "assetsvc", "authsvc"} {
 		if count[service] != 2 {
-			t.Errorf("there are %d of %s", count[service], service)
+			t.Errorf("%s: got %d containers, want 2", service, count[service])
 		}
 	}
+	testReach(t, s)
+}
+
+// checkRights checks the user, the limits and the networks of one container.
+func checkRights(t *testing.T, c inspected) {
+	t.Helper()
+	if c.Config.User == "" || strings.HasPrefix(c.Config.User, "0") && c.service() != "secrets" {
+		t.Errorf("%s: got the user %q, want one that is not root", c.Name, c.Config.User)
+	}
+	h := c.HostConfig
+	if !h.ReadonlyRootfs || h.Memory == 0 || h.PidsLimit == 0 || !slices.Contains(h.CapDrop, "ALL") ||
+		!slices.Contains(h.SecurityOpt, "no-new-privileges:true") {
+		t.Errorf("%s: got %+v, want a read-only root, limits and no privileges", c.Name, h)
+	}
+	for network := range c.NetworkSettings.Networks {
+		internal := docker(t, "network", "inspect", "--format", "{{.Internal}}", network) == "true"
+		if !internal && c.service() != "balancer" && c.service() != "admin" && network != "none" {
+			t.Errorf("%s: got the network %s, want internal networks alone", c.Name, network)
+		}
+	}
+}
+
+// testReach opens connections between containers.
+func testReach(t *testing.T, s *stack) {
 	for _, c := range []struct {
 		from, to string
-		may      bool
+		reaches  bool
 	}{
 		{"balancer", "gateway 8080", true},
 		{"balancer", "mongo-1 27017", false},
@@ -227,14 +262,14 @@ func testContained(t *testing.T, s *stack) {
 	} {
 		got := docker(t, "exec", s.container(t, c.from), "sh", "-c",
 			"nc -w 2 "+c.to+" </dev/null >/dev/null 2>&1 && echo true || echo false")
-		if got != fmt.Sprint(c.may) {
-			t.Errorf("that %s reaches %s is %s", c.from, c.to, got)
+		if got != fmt.Sprint(c.reaches) {
+			t.Errorf("%s reaches %s: got %s, want %t", c.from, c.to, got, c.reaches)
 		}
 	}
 }
 
-// testAdminApart connects from where a gateway is, at each address of the auth
-// services, since one that is taken over need not ask by a name.
+// testAdminApart connects from a gateway's network to each address of the auth
+// services: an attacker in a gateway can use addresses instead of names.
 func testAdminApart(t *testing.T, s *stack) {
 	connects := func(to string) bool {
 		t.Helper()
@@ -244,160 +279,18 @@ func testAdminApart(t *testing.T, s *stack) {
 		return got == "true"
 	}
 	if !connects("authsvc 8082") {
-		t.Error("a gateway does not reach the auth services")
+		t.Error("got no connection from a gateway to the auth services, want one")
 	}
 	for _, name := range []string{"authsvc-1", "authsvc-2"} {
 		addresses := strings.Fields(docker(t, "inspect", "--format",
 			"{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", s.container(t, name)))
 		if len(addresses) < 4 {
-			t.Errorf("%s has the addresses %q, want one for each network", name, addresses)
+			t.Errorf("%s: got the addresses %q, want one for each network", name, addresses)
 		}
 		for _, address := range addresses {
 			if connects(address + " 8083") {
-				t.Errorf("a gateway reaches the admin API of %s at %s", name, address)
+				t.Errorf("got a connection from a gateway to the admin API of %s at %s, want none", name, address)
 			}
 		}
 	}
-}
-
-// testKeys does what the README tells of the first hour of an operator.
-func testKeys(t *testing.T, s *stack) {
-	operator := s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
-	admin := func(path, data string) map[string]any {
-		return ask(t, "POST", s.admin+"/admin/v1"+path, operator, "", data, 201)
-	}
-	admin("/brokers", `{"data":{"name":"acme","title":"Acme"}}`)
-	issued := admin("/keys", `{"data":{"broker":"acme","name":"first","role":"broker","levels":"13"}}`)
-	key, _ := issued["secret"].(string)
-	me := ask(t, "GET", s.public+"/api/2.5/me", key, "", "", 200)
-	if text := fmt.Sprint(me); !strings.Contains(text, "acme") {
-		t.Errorf("the broker is told to be %s", text)
-	}
-	ask(t, "GET", s.public+"/admin/v1/keys", operator, "", "", 404)
-	log, _ := ask(t, "GET", s.admin+"/admin/v1/audit", operator, "", "", 200)["data"].([]any)
-	last, _ := log[len(log)-1].(map[string]any)
-	if from, err := netip.ParseAddr(fmt.Sprint(last["from"])); err != nil ||
-		netip.MustParsePrefix(balancers).Contains(from) {
-		t.Errorf("the audit log has an entry that came from %v, and not its client's address", last["from"])
-	}
-}
-
-// testRestore takes all that Redis has kept away: owners notice nothing, since
-// assets keep the records of their tokens, and keys come back from a backup.
-func testRestore(t *testing.T, s *stack, a *asset) {
-	operator := s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
-	brokers := s.admin + "/admin/v1/brokers"
-	ask(t, "GET", brokers, operator, "", "", 200)
-	backup := filepath.Join(t.TempDir(), "backup")
-	s.script(t, "backup.sh", backup, "secrets", "tokens")
-	s.script(t, "backup.sh", backup, "secrets", "tokens") // which may be repeated
-	for _, name := range []string{"secrets.tar", "tokens.rdb"} {
-		if info, err := os.Stat(filepath.Join(backup, name)); err != nil || info.Mode().Perm() != 0o600 ||
-			info.Size() == 0 {
-			t.Errorf("%s is %v, %v, want a file of mode 0600", name, info, err)
-		}
-	}
-	defer s.trouble()(aftermath)
-	s.run(t, "rm", "--force", "--stop", "redis-tokens")
-	docker(t, "volume", "rm", s.project+"_redis-tokens")
-	s.run(t, "up", "--detach", "--no-build", "--no-deps", "--wait", "redis-tokens")
-	s.awaitWork(t)
-	a.ask(t, "PATCH", 200)
-	awaitStatus(t, brokers, operator, 401)
-	broken := filepath.Join(backup, "broken.rdb")
-	if err := os.WriteFile(broken, []byte("REDIS0011 and no more"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.command("restore-tokens.sh", broken).Run(); err == nil {
-		t.Error("a file that is no good was restored")
-	}
-	s.script(t, "restore-tokens.sh", filepath.Join(backup, "tokens.rdb"))
-	s.awaitWork(t)
-	a.ask(t, "PATCH", 200)
-	awaitStatus(t, brokers, operator, 200)
-	s.crash(t, "redis-tokens") // what was restored is on the disk
-	awaitStatus(t, brokers, operator, 200)
-}
-
-// awaitStatus waits until a reading is answered so.
-func awaitStatus(t *testing.T, url, key string, want int) {
-	t.Helper()
-	await(t, fmt.Sprintf("%s is answered %d", url, want), func() bool {
-		status, _, _, err := send("GET", url, key, "", "")
-		return err == nil && status == want
-	})
-}
-
-// asset is one that is changed again and again.
-type asset struct {
-	url, token string
-	changes    int
-}
-
-func (s *stack) publish(t *testing.T) *asset {
-	t.Helper()
-	made := ask(t, "POST", s.public+"/api/2.5/assets", "broker", "", clients.Creation, 201)
-	data, _ := made["data"].(map[string]any)
-	access, _ := made["access"].(map[string]any)
-	return &asset{url: fmt.Sprint(s.public, "/api/2.5/assets/", data["id"]), token: fmt.Sprint(access["token"])}
-}
-
-func (a *asset) ask(t *testing.T, method string, status int) {
-	t.Helper()
-	body := ""
-	if method == "PATCH" {
-		a.changes++
-		body = fmt.Sprintf(`{"data":{"title":"%d"}}`, a.changes)
-	}
-	ask(t, method, a.url, "broker", a.token, body, status)
-}
-
-// ask sends a request, checks how it is answered, and returns the JSON.
-func ask(t *testing.T, method, url, key, token, body string, want int) map[string]any {
-	t.Helper()
-	status, header, text, err := send(method, url, key, token, body)
-	if err != nil || status != want {
-		t.Fatalf("%s %s: answered %d %s, %v, want %d", method, url, status, text, err, want)
-	}
-	if status == http.StatusServiceUnavailable && header.Get("Retry-After") == "" {
-		t.Errorf("%s %s: refused without Retry-After", method, url)
-	}
-	var got map[string]any
-	if err := json.Unmarshal(text, &got); err != nil || header.Get("Content-Type") != "application/json" ||
-		header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Fatalf("%s %s: answered with %v %s", method, url, header, text)
-	}
-	if status >= 400 && (got["status"] != "error" || got["errors"] == nil) {
-		t.Errorf("%s %s: no error body: %s", method, url, text)
-	}
-	return got
-}
-
-// send sends a request on a connection of its own.
-func send(method, url, key, token, body string) (status int, header http.Header, text []byte, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // longer than any deadline
-	defer cancel()
-	return clients.Send(ctx, &http.Transport{DisableKeepAlives: true},
-		clients.Call{Method: method, URL: url, Key: key, Token: token, Body: body})
-}
-
-// awaitWork waits until assets are made and changed again.
-func (s *stack) awaitWork(t *testing.T) {
-	t.Helper()
-	await(t, "changes are made again", func() bool {
-		status, _, text, err := send("POST", s.public+"/api/2.5/assets", "broker", "", clients.Creation)
-		if err != nil || status != http.StatusCreated {
-			return false
-		}
-		var made struct {
-			Access struct{ Token string }
-			Data   struct{ ID string }
-		}
-		if err := json.Unmarshal(text, &made); err != nil {
-			t.Fatalf("a creation was answered with %s", text)
-		}
-		status, _, _, err = send("PATCH", s.public+"/api/2.5/assets/"+made.Data.ID, "broker", made.Access.Token,
-			`{"data":{"title":"y"}}`)
-		return err == nil && status == http.StatusOK
-	})
 }

@@ -1,5 +1,5 @@
-// Package compose tests docker-compose.yml and the scripts for operators beside
-// it. test.sh makes the images, starts a Docker engine where there is none, and
-// tells by COMPOSE how Docker Compose is called there; tests that need no
-// container run without it.
+// Package compose tests docker-compose.yml and the operator's scripts in
+// deploy/compose. test.sh builds the images, starts a Docker engine if there is none,
+// and sets COMPOSE to the command of Docker Compose. Without COMPOSE, the tests that
+// need containers are skipped.
 package compose

@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// composeFile is of docker-compose.yml what is looked at here.
+// composeFile is the part of docker-compose.yml that these tests read.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
@@ -38,7 +38,7 @@ func readFile(t *testing.T) (f composeFile) {
 	return f
 }
 
-func TestNoRegistryIsAskedForOurImages(t *testing.T) {
+func TestComposeNeverPullsOurImages(t *testing.T) {
 	built := 0
 	for name, s := range readFile(t).Services {
 		if s.Build == nil {
@@ -46,22 +46,22 @@ func TestNoRegistryIsAskedForOurImages(t *testing.T) {
 		}
 		built++
 		if got, want := s.PullPolicy, "${PULL_POLICY:-never}"; got != want {
-			t.Errorf("%s has the pull policy %q, want %q", name, got, want)
+			t.Errorf("%s: got the pull policy %q, want %q", name, got, want)
 		}
 		if want := "${IMAGES:-asset-registry}/"; !strings.HasPrefix(s.Image, want) {
-			t.Errorf("%s has the image %q, want one that begins with %q", name, s.Image, want)
+			t.Errorf("%s: got the image %q, want one that begins with %q", name, s.Image, want)
 		}
 	}
 	if built != 3 {
-		t.Errorf("%d services are built here, want 3", built)
+		t.Errorf("got %d services with a build, want 3", built)
 	}
 }
 
-func TestTheAdminAPIListensApartFromTheGateways(t *testing.T) {
+func TestTheAdminAPIHasANetworkWithoutGateways(t *testing.T) {
 	f := readFile(t)
 	subnet := f.Networks["admin-edge"].IPAM.Config[0].Subnet
 	if got, want := f.Services["authsvc"].Environment["AUTHSVC_ADMIN_ADDR"], subnet+":8083"; got != want {
-		t.Errorf("the admin API listens at %v, want %s", got, want)
+		t.Errorf("got the admin API at %v, want it at %s", got, want)
 	}
 	var on []string
 	for name, s := range f.Services {
@@ -71,6 +71,6 @@ func TestTheAdminAPIListensApartFromTheGateways(t *testing.T) {
 	}
 	slices.Sort(on)
 	if want := []string{"admin", "authsvc"}; !slices.Equal(on, want) {
-		t.Errorf("on the admin API's network are %q, want %q", on, want)
+		t.Errorf("got %q on the network of the admin API, want %q", on, want)
 	}
 }

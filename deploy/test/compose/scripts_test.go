@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// parts are the files of a whole backup.
+// parts are the files of a complete backup.
 var parts = []string{"secrets.tar", "tokens.rdb", "assets.gz"}
 
-func TestABackupIsWholeAndForNobodyElse(t *testing.T) {
+func TestABackupIsCompleteAndPrivate(t *testing.T) {
 	s := newStandIn(t)
 	s.redis(t, "set", "token", "1")
 	before := time.Now().Unix()
@@ -21,20 +21,20 @@ func TestABackupIsWholeAndForNobodyElse(t *testing.T) {
 	s.must(t, "backup.sh", to)
 	s.checkBackup(t, to)
 	if got, err := strconv.ParseInt(s.redis(t, "get", "registry:backup"), 10, 64); err != nil || got < before {
-		t.Errorf("the time of the backup is %d, %v, want %d or later", got, err, before)
+		t.Errorf("got the backup time %d, %v, want %d or later", got, err, before)
 	}
 
-	t.Run("and may be repeated", func(t *testing.T) {
+	t.Run("a repeat replaces it", func(t *testing.T) {
 		s.write(t, "mongo/registry", "newer assets", 0o600)
 		s.must(t, "backup.sh", to)
 		s.checkBackup(t, to)
 		s.remove(t, "mongo/registry")
 		s.must(t, "restore-assets.sh", filepath.Join(to, "assets.gz"))
 		if got := s.read(t, "mongo/registry"); got != "newer assets" {
-			t.Errorf("the backup has %q, want the newer assets", got)
+			t.Errorf("got %q from the backup, want the newer assets", got)
 		}
 	})
-	t.Run("and its parts alone", func(t *testing.T) {
+	t.Run("one part alone", func(t *testing.T) {
 		one := filepath.Join(s.dir, "backups", "one")
 		s.redis(t, "del", "registry:backup")
 		s.must(t, "backup.sh", one, "tokens")
@@ -42,18 +42,18 @@ func TestABackupIsWholeAndForNobodyElse(t *testing.T) {
 			t.Errorf("got %v, %v, want tokens.rdb", files, err)
 		}
 		if got := s.redis(t, "exists", "registry:backup"); got != "0" {
-			t.Error("a backup of one part is told as a whole one")
+			t.Error("got a backup time after a backup of one part, want none")
 		}
 		s.mustFail(t, "there is no part keys", "backup.sh", one, "keys")
 	})
 }
 
-// checkBackup checks that a directory holds a whole backup for nobody but its
-// owner, and that nothing else was left anywhere.
+// checkBackup checks that a directory has a complete backup that only its owner can
+// read, and that the scripts left no other files.
 func (s *standIn) checkBackup(t *testing.T, dir string) {
 	t.Helper()
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Fatalf("the backup is %v, %v, want a directory of mode 0700", info, err)
+		t.Fatalf("got the backup %v, %v, want a directory of mode 0700", info, err)
 	}
 	for _, name := range parts {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -61,20 +61,20 @@ func (s *standIn) checkBackup(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		if got := info.Mode().Perm(); got != 0o600 || info.Size() == 0 {
-			t.Errorf("%s has mode %v and %d bytes, want 0600 and some", name, got, info.Size())
+			t.Errorf("%s: got mode %v and %d bytes, want 0600 and some", name, got, info.Size())
 		}
 	}
 	s.checkNothingLeft(t)
 }
 
-// checkNothingLeft looks for what the scripts make on their way.
+// checkNothingLeft checks that the scripts have removed their temporary files.
 func (s *standIn) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
 		for _, left := range []string{".unfinished", "backup.rdb", "dump.yaml", "restore.yaml", "restore.js",
 			"restoring", "replaced", "mark"} {
 			if strings.HasSuffix(path, left) {
-				t.Errorf("%s was left", path)
+				t.Errorf("got the temporary file %s, want it removed", path)
 			}
 		}
 		return err
@@ -84,7 +84,7 @@ func (s *standIn) checkNothingLeft(t *testing.T) {
 	}
 }
 
-func TestABackupThatFailsLeavesTheOneBefore(t *testing.T) {
+func TestAFailedBackupKeepsTheLastOne(t *testing.T) {
 	s := newStandIn(t)
 	to := filepath.Join(s.dir, "b")
 	s.must(t, "backup.sh", to)
@@ -100,22 +100,22 @@ func TestABackupThatFailsLeavesTheOneBefore(t *testing.T) {
 	s.mustFail(t, "", "backup.sh", to)
 	for _, name := range parts {
 		if s.read(t, "b/"+name) != before[name] {
-			t.Errorf("%s has changed", name)
+			t.Errorf("%s: got another file after a failed backup, want the old one", name)
 		}
 	}
 	if got := s.redis(t, "get", "registry:backup"); got != "then" {
-		t.Errorf("the time of the last backup is %s, want that of the one before", got)
+		t.Errorf("got the backup time %s, want that of the old backup", got)
 	}
 	s.mustFail(t, "", "backup.sh", filepath.Join(s.dir, "other"))
 	if _, err := os.Stat(filepath.Join(s.dir, "other")); !os.IsNotExist(err) {
-		t.Errorf("a backup that failed is there: %v", err)
+		t.Errorf("got a directory of a failed backup, want none: %v", err)
 	}
 	s.checkNothingLeft(t)
 	s.remove(t, "fail")
 	s.must(t, "backup.sh", filepath.Join(s.dir, "other"))
 }
 
-func TestTokensAreReplacedWholeOrNotAtAll(t *testing.T) {
+func TestRestoreTokensReplacesAllOrNothing(t *testing.T) {
 	s := newStandIn(t)
 	s.redis(t, "set", "token", "old")
 	to := filepath.Join(s.dir, "b")
@@ -127,35 +127,35 @@ func TestTokensAreReplacedWholeOrNotAtAll(t *testing.T) {
 		s.write(t, c.name, c.text, 0o600)
 		s.mustFail(t, "", "restore-tokens.sh", filepath.Join(s.dir, c.name))
 		if got := s.redis(t, "get", "token"); got != "new" {
-			t.Errorf("after a file that is %s, the token is %q, want the one before", c.name, got)
+			t.Errorf("after a file that is %s: got the token %q, want the old one", c.name, got)
 		}
 		s.checkNothingLeft(t)
 	}
 	if strings.Contains(s.read(t, "calls"), "stop") {
-		t.Error("Redis was stopped for a file that is no good")
+		t.Error("got a stop of Redis for a bad file, want none")
 	}
 	for range 2 {
 		s.must(t, "restore-tokens.sh", filepath.Join(to, "tokens.rdb"))
 		if got := s.redis(t, "get", "token"); got != "old" {
-			t.Errorf("the token is %q, want that of the backup", got)
+			t.Errorf("got the token %q, want that of the backup", got)
 		}
 		s.checkNothingLeft(t)
 	}
-	s.compose(t, "stop") // what was restored is on the disk
+	s.compose(t, "stop") // the restored data must be on the disk
 	s.compose(t, "up")
 	if got := s.redis(t, "get", "token"); got != "old" {
-		t.Errorf("after a restart the token is %q, want that of the backup", got)
+		t.Errorf("got the token %q after a restart, want that of the backup", got)
 	}
 }
 
-func TestAssetsAreRestoredWholeOrNotAtAll(t *testing.T) {
+func TestRestoreAssetsRestoresAllOrNothing(t *testing.T) {
 	s := newStandIn(t)
 	to := filepath.Join(s.dir, "b")
 	s.must(t, "backup.sh", to)
 	file := filepath.Join(to, "assets.gz")
 	s.mustFail(t, "MongoDB has assets", "restore-assets.sh", file)
 	if got := s.read(t, "mongo/registry"); got != "assets" {
-		t.Errorf("MongoDB has %q, want what it had", got)
+		t.Errorf("got %q in MongoDB, want the old assets", got)
 	}
 	s.remove(t, "mongo/registry")
 	s.write(t, "broken", s.read(t, "b/assets.gz")[:10], 0o600)
@@ -166,7 +166,7 @@ func TestAssetsAreRestoredWholeOrNotAtAll(t *testing.T) {
 	s.write(t, "fail", "", 0o600)
 	s.mustFail(t, "nothing was restored", "restore-assets.sh", file)
 	if got := s.read(t, "mongo/registry"); got != "" {
-		t.Errorf("a restore that failed left %q", got)
+		t.Errorf("got %q after a failed restore, want nothing", got)
 	}
 	s.checkNothingLeft(t)
 	s.remove(t, "fail")
@@ -174,17 +174,17 @@ func TestAssetsAreRestoredWholeOrNotAtAll(t *testing.T) {
 	s.write(t, "die", "", 0o600)
 	s.mustFail(t, "", "restore-assets.sh", file)
 	if got := s.read(t, "mongo/registry"); got != "half\n" {
-		t.Errorf("a restore that was killed left %q, want a half", got)
+		t.Errorf("got %q after a killed restore, want a half", got)
 	}
 	s.remove(t, "die")
 	s.must(t, "restore-assets.sh", file)
 	if got := s.read(t, "mongo/registry"); got != "assets" {
-		t.Errorf("a restore that was repeated made %q, want the assets", got)
+		t.Errorf("got %q after the repeat, want the assets", got)
 	}
 	s.checkNothingLeft(t)
 }
 
-func TestSecretsAreRestoredWholeAndReplaceNone(t *testing.T) {
+func TestRestoreSecretsNeverReplacesSecrets(t *testing.T) {
 	s := newStandIn(t)
 	s.must(t, "backup.sh", filepath.Join(s.dir, "b"), "secrets")
 	file := filepath.Join(s.dir, "b", "secrets.tar")
@@ -193,15 +193,15 @@ func TestSecretsAreRestoredWholeAndReplaceNone(t *testing.T) {
 	s.write(t, "broken", s.read(t, "b/secrets.tar")[:700], 0o600)
 	s.mustFail(t, "", "restore-secrets.sh", filepath.Join(s.dir, "broken"))
 	if _, err := os.Stat(s.secrets); !os.IsNotExist(err) {
-		t.Errorf("half of the secrets are there: %v", err)
+		t.Errorf("got secrets from a broken file, want none: %v", err)
 	}
 	s.checkNothingLeft(t)
 	s.must(t, "restore-secrets.sh", file)
 	if got := s.read(t, "its secrets/shared/registry"); got != "registry" {
-		t.Errorf("the secret is %q, want registry", got)
+		t.Errorf("got the secret %q, want registry", got)
 	}
 	if info, err := os.Stat(s.secrets); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the secrets are %v, %v, want a directory of mode 0700", info, err)
+		t.Errorf("got the secrets %v, %v, want a directory of mode 0700", info, err)
 	}
 	s.checkNothingLeft(t)
 }

@@ -16,14 +16,13 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// root is the project's directory, seen from here.
+// root is the path from this package to the root of the repository.
 const root = "../../.."
 
-// balancers is the network of those that stand before the admin API.
+// balancers is the subnet of the load balancer of the admin API.
 const balancers = "172.30.233.0/24"
 
-// aftermath is how long it takes until all have noticed that what was broken is
-// well.
+// aftermath is the time until every service notices the end of a fault.
 const aftermath = 6 * time.Second
 
 // stack is the containers of docker-compose.yml.
@@ -34,20 +33,20 @@ type stack struct {
 	env           []string
 
 	mu      sync.Mutex
-	broken  int
-	excused time.Time // until when trouble may be felt
+	broken  int       // number of active faults
+	excused time.Time // until then requests may fail after a fault
 }
 
-// start brings the whole registry up from nothing, as a new operator does, with
-// some settings beside those of the test; it is taken down when the test ends.
+// start starts the stack without data, as a new operator does, and takes it down when
+// the test ends. settings ("NAME=value") come in addition to those of all tests.
 func start(t *testing.T, settings ...string) *stack {
 	t.Helper()
 	compose := strings.Fields(os.Getenv("COMPOSE"))
 	if len(compose) == 0 {
-		t.Skip("run by make test-compose")
+		t.Skip("COMPOSE is not set; run make test-compose")
 	}
 	s := &stack{project: fmt.Sprint("registry-test-", os.Getpid()), env: append(os.Environ(), settings...)}
-	env := filepath.Join(t.TempDir(), "env") // as an operator's .env
+	env := filepath.Join(t.TempDir(), "env") // the operator's .env
 	if err := os.WriteFile(env, []byte("SECRETS="+t.TempDir()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +68,7 @@ func start(t *testing.T, settings ...string) *stack {
 	s.set("SANDBOX", "true")
 	s.set("GATEWAY_LIMITS", `[{"name": "key", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}},
 		{"name": "address", "by": "address", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}}]`)
-	// There is no collector: nobody may mind.
+	// No collector runs: the services must work without one.
 	s.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otelcol:4318")
 	s.set("OTEL_TRACES_SAMPLER", "always_on")
 	t.Cleanup(func() {
@@ -84,7 +83,7 @@ func start(t *testing.T, settings ...string) *stack {
 
 func (s *stack) set(name, value string) { s.env = append(s.env, name+"="+value) }
 
-// run runs Docker Compose.
+// run runs Docker Compose and returns its stdout.
 func (s *stack) run(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(s.compose[0], append(slices.Clone(s.compose[1:]), args...)...)
@@ -92,7 +91,7 @@ func (s *stack) run(t *testing.T, args ...string) string {
 	return output(t, cmd)
 }
 
-// script runs one of those that operators have.
+// script runs a script of deploy/compose.
 func (s *stack) script(t *testing.T, name string, args ...string) {
 	t.Helper()
 	output(t, s.command(name, args...))
@@ -120,8 +119,8 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 	return strings.TrimSpace(string(text))
 }
 
-// service returns what service a container is of: "gateway-1" is the first
-// gateway. Of stores and balancers there is one.
+// service returns a container's service and number: "gateway-1" is the first gateway.
+// Stores and load balancers have one container each.
 func service(name string) (service string, n int) {
 	for _, several := range []string{"gateway", "assetsvc", "authsvc"} {
 		if number, found := strings.CutPrefix(name, several+"-"); found {
@@ -131,7 +130,7 @@ func service(name string) (service string, n int) {
 	return name, 1
 }
 
-// container returns a container's name: "gateway-1" is the first gateway there is.
+// container returns the engine's name of a container: "gateway-1" is the first gateway.
 func (s *stack) container(t *testing.T, name string) string {
 	t.Helper()
 	service, n := service(name)
@@ -139,14 +138,13 @@ func (s *stack) container(t *testing.T, name string) string {
 		"--filter", "label=com.docker.compose.project="+s.project, "--filter",
 		"label=com.docker.compose.service="+service))
 	if len(all) < n {
-		t.Fatalf("there is no %s among %q", name, all)
+		t.Fatalf("got no %s in %q, want it there", name, all)
 	}
 	slices.Sort(all)
 	return all[n-1]
 }
 
-// trouble has something broken until what is returned is called, with how long
-// it may be felt after that.
+// trouble begins a fault. over ends it; requests may fail for the time felt after that.
 func (s *stack) trouble() (over func(felt time.Duration)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,43 +157,43 @@ func (s *stack) trouble() (over func(felt time.Duration)) {
 	}
 }
 
-// troubled tells whether a request sent at a time may have felt it.
+// troubled reports whether a request sent at a time may fail.
 func (s *stack) troubled(since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.broken > 0 || since.Before(s.excused)
 }
 
-// crash kills a container's process as the kernel does when there is no memory,
-// and waits until the engine has started it again without a hand.
+// crash kills a container's process, as the kernel does without memory, and waits until
+// the engine has restarted it.
 func (s *stack) crash(t *testing.T, name string) {
 	t.Helper()
 	var pid int
 	if err := json.Unmarshal([]byte(docker(t, "inspect", "--format", "{{.State.Pid}}", s.container(t, name))),
 		&pid); err != nil || pid < 2 {
-		t.Fatalf("the process of %s is %d: %v", name, pid, err)
+		t.Fatalf("got process %d, %v of %s, want its id", pid, err, name)
 	}
 	before := docker(t, "inspect", "--format", "{{.State.StartedAt}}", s.container(t, name))
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatalf("%s cannot be killed from here: %v", name, err)
+		t.Fatalf("kill %s: %v", name, err)
 	}
-	await(t, name+" starts again", func() bool {
+	await(t, "a new start of "+name, func() bool {
 		return docker(t, "inspect", "--format", "{{.State.StartedAt}}", s.container(t, name)) != before
 	})
 	s.awaitHealth(t, name)
 }
 
+// awaitHealth waits until the engine reports containers as healthy.
 func (s *stack) awaitHealth(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		await(t, name+" is well", func() bool {
+		await(t, name+" is healthy", func() bool {
 			return docker(t, "inspect", "--format", "{{.State.Health.Status}}", s.container(t, name)) == "healthy"
 		})
 	}
 }
 
-// cut takes a container out of a network, and puts it back when what is
-// returned is called.
+// cut takes a container off a network. mend puts it back.
 func (s *stack) cut(t *testing.T, name, network string) (mend func()) {
 	t.Helper()
 	service, _ := service(name)
@@ -204,12 +202,12 @@ func (s *stack) cut(t *testing.T, name, network string) (mend func()) {
 	return func() { docker(t, "network", "connect", "--alias", service, network, container) }
 }
 
-// await fails the test if something does not come true for a long time.
+// await waits up to a minute until a condition is true.
 func await(t *testing.T, what string, true func() bool) {
 	t.Helper()
 	for began := time.Now(); !true(); time.Sleep(100 * time.Millisecond) {
 		if time.Since(began) > 60*time.Second {
-			t.Fatalf("not within a minute: %s", what)
+			t.Fatalf("after a minute: got no success, want: %s", what)
 		}
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// standIn is Docker Compose for the scripts of operators, without containers:
-// it runs what they run in containers on this machine. Redis is a real one;
-// MongoDB is a file, and its tools are shell scripts.
+// standIn replaces Docker Compose in tests of the operator's scripts. It runs the
+// commands of containers on this machine. Redis is real; MongoDB is a file, and its
+// tools are shell scripts.
 type standIn struct {
 	dir, secrets string
 	port         string
 }
 
-// composeScript does what the scripts ask of Compose. Paths in containers become
-// paths in $DIR.
+// composeScript is the command that the scripts call as Compose. It maps paths in
+// containers to paths in $DIR.
 const composeScript = `#!/bin/bash
 set -euo pipefail
 DIR=%[1]q SECRETS=%[2]q PORT=%[3]q
@@ -46,9 +46,9 @@ exec | run)
 esac
 `
 
-// tools are programs of the containers, by name.
+// tools are the programs that the commands of containers call, by name.
 var tools = map[string]string{
-	// The scripts call the server in the container, which has the usual port.
+	// In the container Redis has the default port; here it has another.
 	"redis-cli": `#!/bin/bash
 [ "$1" = -s ] || set -- -p "$PORT" "$@"
 PATH=${PATH#*:} exec redis-cli "$@"
@@ -82,7 +82,7 @@ esac
 `,
 }
 
-// newStandIn starts Redis, and fills secrets and MongoDB.
+// newStandIn starts Redis, and creates secrets and the file of MongoDB.
 func newStandIn(t *testing.T) *standIn {
 	t.Helper()
 	addr, err := processes.FreeAddr()
@@ -123,7 +123,7 @@ func (s *standIn) write(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
-// read returns a file's text, "" if there is none.
+// read returns the text of a file, "" if the file does not exist.
 func (s *standIn) read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, name))
@@ -145,7 +145,7 @@ func (s *standIn) compose(t *testing.T, args ...string) {
 	output(t, exec.Command(filepath.Join(s.dir, "compose"), args...))
 }
 
-// redis asks the Redis that has the tokens.
+// redis runs a command of the Redis with the tokens.
 func (s *standIn) redis(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("redis-cli", append([]string{"-p", s.port}, args...)...)
@@ -153,7 +153,7 @@ func (s *standIn) redis(t *testing.T, args ...string) string {
 	return output(t, cmd)
 }
 
-// script runs one of the operators' scripts, and returns what it says.
+// script runs a script of deploy/compose, and returns its output.
 func (s *standIn) script(name string, args ...string) (string, error) {
 	cmd := exec.Command(filepath.Join(root, "deploy/compose", name), args...)
 	cmd.Env = append(os.Environ(), "COMPOSE="+filepath.Join(s.dir, "compose"))
@@ -161,7 +161,7 @@ func (s *standIn) script(name string, args ...string) (string, error) {
 	return string(text), err
 }
 
-// must runs a script that is to succeed.
+// must runs a script that must succeed.
 func (s *standIn) must(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if text, err := s.script(name, args...); err != nil {
@@ -169,14 +169,14 @@ func (s *standIn) must(t *testing.T, name string, args ...string) {
 	}
 }
 
-// mustFail runs a script that is to fail, and say why.
+// mustFail runs a script that must fail with why in its output.
 func (s *standIn) mustFail(t *testing.T, why, name string, args ...string) {
 	t.Helper()
 	text, err := s.script(name, args...)
 	if err == nil {
-		t.Fatalf("%s %q succeeded, want a failure", name, args)
+		t.Fatalf("%s %q: got success, want a failure", name, args)
 	}
 	if !strings.Contains(text, why) {
-		t.Errorf("%s %q says %q, want %q in it", name, args, text, why)
+		t.Errorf("%s %q: got %q, want %q in it", name, args, text, why)
 	}
 }

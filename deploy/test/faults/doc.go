@@ -1,6 +1,6 @@
-// Package faults checks what the asset service does when the way to its store
-// fails: refused, slow, reset amid an answer, dead without a word, coming and
-// going; and when the store is not the primary any more.
+// Package faults tests the asset service while its store is unreachable, slow, silent
+// or flapping, resets connections, or is no longer the primary. No acknowledged write
+// may be lost, and every request gets its answer in time.
 //
-// It is a module of its own because of what it takes to make faults.
+// It is a module of its own, because only these tests need the fault proxy.
 package faults

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -19,10 +18,10 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// wire is the way to the store.
+// wire is a proxy between the service and the store.
 type wire struct {
 	*toxiproxy.Proxy
-	uri string // of the store, by this way
+	uri string // of the store through the proxy
 }
 
 func newWire(t *testing.T, server *mongotest.Server) *wire {
@@ -49,6 +48,7 @@ func freeAddr(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// open starts the proxy.
 func (w *wire) open(t *testing.T) {
 	t.Helper()
 	if err := w.Start(); err != nil {
@@ -56,67 +56,73 @@ func (w *wire) open(t *testing.T) {
 	}
 }
 
-// poison puts a toxic on the way of the answers, as toxiproxy's own users write
-// them.
+// poison adds a fault to the answers of the store, in toxiproxy's JSON form.
 func (w *wire) poison(t *testing.T, toxic string) {
 	t.Helper()
-	if _, err := w.Toxics.AddToxicJson(jsonReader(toxic)); err != nil {
+	if _, err := w.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// faults are what happens to the way to the store, until heal.
-var faults = map[string]func(t *testing.T, w *wire) (heal func()){
-	"refused": func(t *testing.T, w *wire) func() {
+// faults break the proxy until heal.
+var faults = []struct {
+	name string
+	do   func(t *testing.T, w *wire) (heal func())
+}{
+	{"connections are refused", func(t *testing.T, w *wire) func() {
 		w.Stop()
 		return func() { w.open(t) }
-	},
-	"slower than anybody waits": func(t *testing.T, w *wire) func() {
-		w.poison(t,
-			`{"name":"slow","type":"latency","stream":"downstream","toxicity":1,"attributes":{"latency":2000,"jitter":0}}`)
+	}},
+	{"answers come after every timeout", func(t *testing.T, w *wire) func() {
+		w.poison(t, `{"name":"slow","type":"latency","stream":"downstream","toxicity":1,
+			"attributes":{"latency":2000,"jitter":0}}`)
 		return func() { w.heal(t, "slow") }
-	},
-	"reset amid an answer": func(t *testing.T, w *wire) func() {
+	}},
+	{"connections break within an answer", func(t *testing.T, w *wire) func() {
 		w.poison(t, `{"name":"cut","type":"limit_data","stream":"downstream","toxicity":1,"attributes":{"bytes":700}}`)
 		return func() { w.heal(t, "cut") }
-	},
-	"commands that arrive, and answers that do not": func(t *testing.T, w *wire) func() {
+	}},
+	{"commands arrive and answers do not", func(t *testing.T, w *wire) func() {
 		w.poison(t, `{"name":"mute","type":"timeout","stream":"downstream","toxicity":1,"attributes":{"timeout":0}}`)
 		return func() { w.heal(t, "mute") }
-	},
-	"reset by the peer": func(t *testing.T, w *wire) func() {
+	}},
+	{"the peer resets connections", func(t *testing.T, w *wire) func() {
 		w.poison(t,
 			`{"name":"reset","type":"reset_peer","stream":"downstream","toxicity":1,"attributes":{"timeout":20}}`)
 		return func() { w.heal(t, "reset") }
-	},
-	"coming and going": func(t *testing.T, w *wire) func() {
-		stop, stopped := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(stopped)
-			for {
-				w.Stop()
-				select {
-				case <-time.After(rand.N(200 * time.Millisecond)):
-				case <-stop:
-				}
-				if err := w.Start(); err != nil {
-					t.Error(err)
-					return
-				}
-				select {
-				case <-time.After(rand.N(200 * time.Millisecond)):
-				case <-stop:
-					return
-				}
-			}
-		}()
-		return func() {
-			close(stop)
-			<-stopped
-		}
-	},
+	}},
+	{"the store comes and goes", flap},
 }
 
+// flap stops and starts the proxy at random.
+func flap(t *testing.T, w *wire) (heal func()) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			w.Stop()
+			select {
+			case <-time.After(rand.N(200 * time.Millisecond)):
+			case <-stop:
+			}
+			if err := w.Start(); err != nil {
+				t.Error(err)
+				return
+			}
+			select {
+			case <-time.After(rand.N(200 * time.Millisecond)):
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+	}
+}
+
+// heal removes a fault.
 func (w *wire) heal(t *testing.T, toxic string) {
 	t.Helper()
 	if err := w.Toxics.RemoveToxic(t.Context(), toxic); err != nil {
@@ -126,8 +132,8 @@ func (w *wire) heal(t *testing.T, toxic string) {
 
 func TestFaultsBetweenServiceAndStore(t *testing.T) {
 	server := mongotest.Start(t)
-	for name, fault := range faults {
-		t.Run(name, func(t *testing.T) {
+	for _, fault := range faults {
+		t.Run(fault.name, func(t *testing.T) {
 			w := newWire(t, server)
 			w.open(t)
 			l := &ledger{service: start(t, w.uri)}
@@ -138,9 +144,9 @@ func TestFaultsBetweenServiceAndStore(t *testing.T) {
 				l.change(t, p)
 			}
 			if l.nos > 0 {
-				t.Fatalf("%d requests were refused before anything went wrong", l.nos)
+				t.Fatalf("got %d refusals before the fault, want none", l.nos)
 			}
-			heal := fault(t, w)
+			heal := fault.do(t, w)
 			l.work(t, 4*time.Second)
 			heal()
 			l.recovers(t)
@@ -150,7 +156,7 @@ func TestFaultsBetweenServiceAndStore(t *testing.T) {
 	}
 }
 
-// work has callers create, change, read and list for a while.
+// work has twelve callers create, change, read and list assets for a time.
 func (l *ledger) work(t *testing.T, during time.Duration) {
 	t.Helper()
 	known := l.assets
@@ -176,18 +182,18 @@ func (l *ledger) work(t *testing.T, during time.Duration) {
 	working.Wait()
 }
 
-// recovers waits until the service does its work again, which takes no restart,
-// and what it began before has come to an end.
+// recovers waits up to 30 s until a change works and the feed lists it. The service must
+// recover without a restart.
 func (l *ledger) recovers(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for l.change(t, l.assets[0]) != http.StatusOK {
 		if time.Now().After(deadline) {
-			t.Fatal("it does not recover")
+			t.Fatal("got no success within the time limit, want the service to recover")
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	for { // until nothing holds the feed back
+	for { // an unfinished batch can hold the feed back for a lease
 		var p page
 		modified := l.assets[0].modified
 		l.call(t, "GET", "/api/2.5/assets?descending=1&limit=1", "", "", &p)
@@ -195,30 +201,28 @@ func (l *ledger) recovers(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("a change at %s does not come into the feed: %+v", modified, p)
+			t.Fatalf("got no change of %s in the feed, want it: %+v", modified, p)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 }
 
-func TestAStoreThatIsAwayAtTheStart(t *testing.T) {
+func TestServiceStartsWithoutItsStore(t *testing.T) {
 	w := newWire(t, mongotest.Start(t))
 	l := &ledger{service: start(t, w.uri)}
 	if status := l.create(t); status != http.StatusServiceUnavailable {
-		t.Errorf("a creation is answered with %d", status)
+		t.Errorf("a creation: got %d, want 503", status)
 	}
 	if status := l.call(t, "GET", "/api/2.5/assets", "", "", &page{}); status != http.StatusServiceUnavailable {
-		t.Errorf("a listing is answered with %d", status)
+		t.Errorf("a listing: got %d, want 503", status)
 	}
 	w.open(t)
 	for end := time.Now().Add(20 * time.Second); l.create(t) != http.StatusCreated; {
 		if time.Now().After(end) {
-			t.Fatal("it does not recover")
+			t.Fatal("got no success within the time limit, want the service to recover")
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	l.recovers(t)
 	l.check(t)
 }
-
-func jsonReader(text string) io.Reader { return strings.NewReader(text) }

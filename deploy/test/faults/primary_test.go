@@ -16,17 +16,16 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// stepDown stands between service and store, and answers commands of one kind
-// itself: as a member of a replica set does that is not the primary any more.
-// The rig has no replica set; what the driver does with one, it does before
-// these answers come to us.
+// stepDown is a proxy between service and store. It answers some commands itself, with
+// the error of a replica set member that is no longer the primary. The stand-in for
+// MongoDB has no replica set.
 type stepDown struct {
 	store   string
-	command atomic.Value // string: "update assets"
-	left    atomic.Int64 // commands that it still answers so
+	command atomic.Value // string: command and collection, as "update assets"
+	left    atomic.Int64 // number of commands that it still answers itself
 }
 
-// opMsg is the code of the one kind of message there is.
+// opMsg is the opcode of OP_MSG, the only kind of message of current drivers.
 const opMsg = 2013
 
 func (s *stepDown) serve(listener net.Listener) {
@@ -40,7 +39,7 @@ func (s *stepDown) serve(listener net.Listener) {
 			client.Close()
 			continue
 		}
-		var mu sync.Mutex // of writing to the client
+		var mu sync.Mutex // for writes to the client
 		go func() {
 			defer client.Close()
 			for {
@@ -78,8 +77,8 @@ func (s *stepDown) serve(listener net.Listener) {
 	}
 }
 
-// takes tells whether to answer a message; the body follows 16 bytes of
-// header, 4 of flags and 1 of the section's kind.
+// takes reports whether the proxy answers a message itself. The body of a message comes
+// after 16 bytes of header, 4 bytes of flags and 1 byte for the kind of section.
 func (s *stepDown) takes(message []byte) bool {
 	if binary.LittleEndian.Uint32(message[12:]) != opMsg {
 		return false
@@ -92,6 +91,7 @@ func (s *stepDown) takes(message []byte) bool {
 	return elements[0].Key()+" "+collection == s.command.Load() && s.left.Add(-1) >= 0
 }
 
+// read reads one message.
 func read(r io.Reader) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
@@ -103,7 +103,7 @@ func read(r io.Reader) ([]byte, error) {
 	return message, err
 }
 
-// refusal is the answer to a request.
+// refusal returns the answer "not primary" to a request.
 func refusal(request uint32) []byte {
 	body, err := bson.Marshal(bson.D{
 		{Key: "ok", Value: 0.0}, {Key: "errmsg", Value: "not primary"}, {Key: "code", Value: int32(10107)},
@@ -121,9 +121,10 @@ func refusal(request uint32) []byte {
 	return append(append(message, 0), body...)
 }
 
-func TestAStoreThatIsNotThePrimaryForAMoment(t *testing.T) {
+func TestServiceSurvivesAChangeOfThePrimary(t *testing.T) {
 	server := mongotest.Start(t)
-	for _, command := range []string{"update clock", "update assets", "insert assets", "aggregate assets", "find assets",
+	for _, command := range []string{"update clock", "update assets", "insert assets", "aggregate assets",
+		"find assets",
 		"find clock", "findAndModify numbers"} {
 		t.Run(command, func(t *testing.T) {
 			uri, err := url.Parse(server.URI(t, "primary"+strings.ReplaceAll(command, " ", "")))
@@ -149,7 +150,7 @@ func TestAStoreThatIsNotThePrimaryForAMoment(t *testing.T) {
 				l.create(t)
 				between.left.Store(0)
 				if changed != http.StatusOK && !strings.HasPrefix(command, "find") && command != "aggregate assets" {
-					t.Errorf("a change is answered with %d", changed)
+					t.Errorf("a change: got %d, want 200", changed)
 				}
 			}
 			l.recovers(t)

@@ -24,13 +24,12 @@ const (
 	storeTimeout = 1500 * time.Millisecond
 	lease        = time.Second
 	timeout      = 5 * time.Second         // of a request
-	patience     = timeout + 2*time.Second // of a caller
+	patience     = timeout + 2*time.Second // of a client
 )
 
 var secrets = keyring.Ring{bytes.Repeat([]byte("faults"), 6)}
 
-// service is an asset service over real HTTP, whose store is at an address that
-// a test makes trouble at.
+// service is an asset service over HTTP, with its store behind a proxy.
 type service struct {
 	url    string
 	signer *identity.Signer
@@ -64,8 +63,8 @@ func start(t *testing.T, store string) *service {
 		Transport: &http.Transport{MaxIdleConnsPerHost: 50}}}
 }
 
-// call sends a request. Every answer comes in time, and is one that succeeds or
-// one that says when to come again.
+// call sends a request and returns the status. The answer must come in time, and be a
+// success or a 503 with Retry-After.
 func (s *service) call(t *testing.T, method, path, token, body string, into any) int {
 	t.Helper()
 	req, err := http.NewRequest(method, s.url+path, bytes.NewReader([]byte(body)))
@@ -82,7 +81,7 @@ func (s *service) call(t *testing.T, method, path, token, body string, into any)
 	req.Header.Set("X-Access-Token", token)
 	resp, err := s.client.Do(req)
 	if err != nil {
-		t.Errorf("%s %s was not answered in time: %v", method, path, err)
+		t.Errorf("%s %s: got no answer in time, want one: %v", method, path, err)
 		return 0
 	}
 	defer resp.Body.Close()
@@ -103,16 +102,16 @@ func (s *service) call(t *testing.T, method, path, token, body string, into any)
 		}
 		if err := json.Unmarshal(text, &refusal); err != nil || refusal.Status != "error" || len(refusal.Errors) == 0 ||
 			resp.Header.Get("Retry-After") == "" {
-			t.Errorf("%s %s: answered 503 with %q and Retry-After %q", method, path, text,
+			t.Errorf("%s %s: got 503 with %q and Retry-After %q, want an error body and a time", method, path, text,
 				resp.Header.Get("Retry-After"))
 		}
 	default:
-		t.Errorf("%s %s: answered %d %s", method, path, resp.StatusCode, text)
+		t.Errorf("%s %s: got %d %s, want a success or 503", method, path, resp.StatusCode, text)
 	}
 	return resp.StatusCode
 }
 
-// answer is what the service says of one asset.
+// answer is the body of an answer with one asset.
 type answer struct {
 	Access struct{ Token string }
 	Data   struct{ ID, Title, Description, DateModified string }
@@ -125,27 +124,29 @@ type page struct {
 }
 
 const assetText = `{"data":{"assetType":"bounce","title":%q,"description":"new","items":[{"description":"о",` +
-	`"classification":{"scheme":"CAV-PS","id":"06111000-3","description":"з"},"address":{"countryName":"У"},"unit":{"code":"c"},"quantity":1,` +
-	`"registrationDetails":{"status":"unknown"}}],"decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],` +
-	`"assetCustodian":{"name":"Ф","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"У"},"contactPoint":{"name":"Д","telephone":"1"}}}}`
+	`"classification":{"scheme":"CAV-PS","id":"06111000-3","description":"з"},"address":{"countryName":"У"},` +
+	`"unit":{"code":"c"},"quantity":1,"registrationDetails":{"status":"unknown"}}],` +
+	`"decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],` +
+	`"assetCustodian":{"name":"Ф","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"У"},` +
+	`"contactPoint":{"name":"Д","telephone":"1"}}}}`
 
-// ledger is what callers were told.
+// ledger records the answers to all callers.
 type ledger struct {
 	*service
 	mu     sync.Mutex
 	assets []*promise
-	made   int // counts titles and descriptions
-	oks    int
-	nos    int // answers of 503
+	made   int // number of titles and descriptions so far
+	oks    int // successes
+	nos    int // failures
 }
 
-// promise is one asset, which one caller changes at a time.
+// promise is the last acknowledged state of one asset.
 type promise struct {
-	mu          sync.Mutex
+	mu          sync.Mutex // held during a change
 	id, token   string
-	description string // acknowledged
-	modified    string // with it
-	tried       []string
+	description string
+	modified    string   // dateModified
+	tried       []string // later descriptions without a success
 }
 
 func (l *ledger) count(status int) {
@@ -165,7 +166,7 @@ func (l *ledger) name() string {
 	return fmt.Sprintf("name %d", l.made)
 }
 
-// create makes an asset, which is published by its first change.
+// create creates an asset. Its first change publishes it.
 func (l *ledger) create(t *testing.T) int {
 	t.Helper()
 	var got answer
@@ -180,6 +181,7 @@ func (l *ledger) create(t *testing.T) int {
 	return status
 }
 
+// change changes an asset and returns the status.
 func (l *ledger) change(t *testing.T, p *promise) int {
 	t.Helper()
 	p.mu.Lock()
@@ -197,22 +199,21 @@ func (l *ledger) change(t *testing.T, p *promise) int {
 	return status
 }
 
-// check compares what is there with what callers were told, when all is well
-// again.
+// check compares the assets and the feed with the answers, after the fault has ended.
 func (l *ledger) check(t *testing.T) {
 	t.Helper()
 	at := map[string]string{}
 	for _, p := range l.assets {
 		var got answer
 		if status := l.call(t, "GET", "/api/2.5/assets/"+p.id, "", "", &got); status != http.StatusOK {
-			t.Fatalf("reading %s is answered with %d", p.id, status)
+			t.Fatalf("asset %s: got %d, want 200", p.id, status)
 		}
 		found := got.Data.Description == p.description && got.Data.DateModified == p.modified
 		for _, tried := range p.tried {
 			found = found || got.Data.Description == tried && got.Data.DateModified > p.modified
 		}
 		if !found {
-			t.Errorf("%s has %q of %s; acknowledged was %q of %s, tried after that %q", p.id, got.Data.Description,
+			t.Errorf("asset %s: got %q of %s, want %q of %s or one of %q", p.id, got.Data.Description,
 				got.Data.DateModified, p.description, p.modified, p.tried)
 		}
 		if got.Data.Description != "new" {
@@ -223,14 +224,14 @@ func (l *ledger) check(t *testing.T) {
 	for path := "/api/2.5/assets?limit=50&opt_fields=title"; ; {
 		var p page
 		if status := l.call(t, "GET", path, "", "", &p); status != http.StatusOK {
-			t.Fatalf("the feed is answered with %d", status)
+			t.Fatalf("feed: got %d, want 200", status)
 		}
 		if len(p.Data) == 0 {
 			break
 		}
 		for _, e := range p.Data {
 			if _, twice := seen[e.ID]; twice || titles[e.Title] {
-				t.Errorf("%s, %q, stands in the feed twice", e.ID, e.Title)
+				t.Errorf("asset %s, %q: got two entries in the feed, want one", e.ID, e.Title)
 			}
 			seen[e.ID], titles[e.Title] = e.DateModified, true
 		}
@@ -238,7 +239,7 @@ func (l *ledger) check(t *testing.T) {
 	}
 	for id, modified := range at {
 		if seen[id] != modified {
-			t.Errorf("%s is at %s, and in the feed at %q", id, modified, seen[id])
+			t.Errorf("asset %s: got %q in the feed, want %s", id, seen[id], modified)
 		}
 	}
 }

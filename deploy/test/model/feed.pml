@@ -1,18 +1,18 @@
 /*
- * The feed's protocol (assetsvc/internal/feed), small enough to try everything
- * that can happen. README.md says what the protocol is and what is left out.
+ * A model of the feed's protocol (assetsvc/internal/feed), small enough for a
+ * search of all histories. README.md describes the protocol and the limits of
+ * the model.
  *
- * The wire: what was sent stays on the wire, and may be applied at any later
- * moment, more than once. So a message that is late, one that comes twice, one
- * that is applied without an answer and one that is lost (it is never applied,
- * or not before its guard has ceased to hold) need no steps of their own. To
- * repeat a message adds nothing to the wire. A call that is answered is a step
- * of its writer, which applies the message and goes on. A writer that stalls is
- * one whose next step comes late.
+ * The wire: a message stays on the wire, and may be applied at any later moment
+ * and more than once. So late, repeated, unanswered and lost messages need no
+ * steps of their own. (A lost message is never applied, or only when its guard
+ * fails.) Sending a message again adds nothing. A call with an answer is one step
+ * of its writer, which applies the message and continues. A stalled writer takes
+ * its next step late.
  *
- * Each of these, defined, leaves one thing out: NAIVE, PAGE_FIRST, NO_RAISE,
+ * Each of these definitions leaves one part out: NAIVE, PAGE_FIRST, NO_RAISE,
  * NO_VOID, NO_OWN_FENCE, NO_MEMORY, OPEN_UNGUARDED, WRITE_UNGUARDED, CLOSE_UNGUARDED.
- * PROMPT checks what is not promised.
+ * PROMPT checks a property that the protocol does not have.
  */
 #ifndef WRITERS
 #define WRITERS	2
@@ -27,7 +27,7 @@
 #define FENCES	1	/* times that a batch's fence may be applied to a document */
 #endif
 #ifndef OPENS
-#define OPENS	1	/* times that a batch may be opened, in vain but for the last */
+#define OPENS	1	/* times that a batch may send Open; all but the last are refused */
 #endif
 #ifndef AHEAD
 #define AHEAD	0	/* positions that a writer's wall clock may skip */
@@ -50,14 +50,14 @@ byte last = 1;			/* newest position given out */
 byte open[WRITERS];		/* first position of the batch in flight; 0: none */
 
 /*
- * The documents. A revision only rises, and is only compared with one that was
- * read before; so it is enough to know for each guard whether it holds still.
+ * The documents. A revision only rises, and is compared only with an earlier one.
+ * So one bit for each guard is enough: whether it still holds.
  */
 bit there[DOCS];
-byte position[DOCS];		/* 0, of one that is there: a void */
+byte position[DOCS];		/* 0 for a document that is there: a void */
 
-/* The batches, and what of them is on the wire. */
-byte docs[BATCHES];		/* set of the documents that it writes */
+/* The batches, and their messages on the wire. */
+byte docs[BATCHES];		/* set of its documents */
 byte first[BATCHES];		/* Open was sent with this position; 0: not yet */
 byte opened[BATCHES];		/* times that Open was applied */
 bit writing[BATCHES];		/* Write was sent */
@@ -66,15 +66,15 @@ byte fenced[BATCHES * DOCS];	/* times that Fence was applied to the document */
 bit guard[BATCHES * DOCS];	/* the document has the revision that was read */
 bit trail[BATCHES * DOCS];	/* the document's trail has the batch's position */
 
-/* What a writer found to have become of a write. */
+/* The outcome of a write, as its writer has found it. */
 #define YES	1
 #define NO	2
 byte said[BATCHES * DOCS];
 
 /* A reader. */
-byte horizon = 1;		/* of the clock that it has read */
-byte offset = 1;		/* where the page that it was given ends */
-bit seen[DOCS];			/* it saw the document where it is now */
+byte horizon = 1;		/* by the clock that it has read */
+byte offset = 1;		/* end of the last page */
+bit seen[DOCS];			/* it has seen the document at its position */
 
 #ifdef PAGE_FIRST
 byte found[DOCS];		/* the page, read before the clock */
@@ -93,7 +93,7 @@ inline findPosition(b, d) {
 	i = 0
 }
 
-/* HORIZON is the position up to which nothing can appear any more. */
+/* HORIZON is the position up to which nothing more can appear. */
 #define before(w, h)	(open[w] != 0 && open[w] <= (h) -> open[w] - 1 : (h))
 #ifdef NAIVE
 #define HORIZON	last
@@ -120,7 +120,7 @@ inline applyOpen(b) {
 	findPosition(b, DOCS);
 	last = sum - 1;
 	sum = 0;
-	open[OWNER(b)] = first[b];	/* which takes the writer's batch before it off */
+	open[OWNER(b)] = first[b];	/* this closes the writer's previous batch */
 	opened[b]++;
 	printf("store: Open gives batch %d positions %d to %d\n", b, first[b], last)
 }
@@ -155,13 +155,13 @@ inline raise(d) {
 inline applyWrite(b, d) {
 	findPosition(b, d);
 	printf("store: Write of batch %d puts document %d at %d\n", b, d, sum);
-	assert(sum > offset);		/* F1: not behind a reader */
-	assert(sum > position[d]);	/* F3: a document moves on only */
-	assert(sum <= last);		/* F3: and not past the clock */
-	assert(said[OF(b, d)] != NO);	/* what was refused stays undone */
+	assert(sum > offset);		/* F1: after every reader */
+	assert(sum > position[d]);	/* F3: a document only moves up */
+	assert(sum <= last);		/* F3: at most to the clock */
+	assert(said[OF(b, d)] != NO);	/* a refused write never lands */
 	i = 0;
 	do
-	:: i < DOCS -> assert(sum != position[i]); i++	/* F3: to a place of its own */
+	:: i < DOCS -> assert(sum != position[i]); i++	/* F3: to a position of its own */
 	:: else -> break
 	od;
 	there[d] = 1;
@@ -181,7 +181,7 @@ inline applyFence(b, d) {
 	:: else
 	fi;
 #else
-	there[d] = 1;			/* if it was not, as a void */
+	there[d] = 1;			/* a void if it did not exist */
 	raise(d);
 #endif
 	fenced[OF(b, d)]++;
@@ -192,7 +192,7 @@ inline applyFence(b, d) {
 #define isFenced(b, d)	(!HAS(b, d) || fenced[OF(b, d)] > 0)
 #define arrives(b, d)	(writing[b] && HAS(b, d) && writeHolds(b, d))
 #define fences(b, d)	(opened[b] > 0 && HAS(b, d) && fenced[OF(b, d)] < FENCES && \
-			(onClock(b) || guarded(d) || !there[d]))	/* else nothing would come of it */
+			(onClock(b) || guarded(d) || !there[d]))	/* else it has no effect */
 #if BATCHES == 2
 #define guarded(d)	(guard[OF(0, d)] || guard[OF(1, d)])
 #elif BATCHES == 3
@@ -204,9 +204,9 @@ inline applyFence(b, d) {
 #define isYes(b, d)	(!HAS(b, d) || said[OF(b, d)] == YES)
 #define isDone(b, d)	(!HAS(b, d) || trail[OF(b, d)] || !writeHolds(b, d))
 
-/* What a writer does in one step of its own. */
+/* The steps of a writer. */
 
-/* look finds out by the trails what has landed. */
+/* look finds out by the trails which writes have landed. */
 inline look(b) {
 	printf("writer %d has looked what landed of batch %d\n", OWNER(b), b);
 	i = 0;
@@ -222,7 +222,7 @@ inline look(b) {
 	i = 0
 }
 
-/* acknowledge tells the callers of b. */
+/* acknowledge answers the callers of batch b. */
 inline acknowledge(b) {
 	printf("writer %d tells the callers of batch %d\n", OWNER(b), b);
 	assert(!onClock(b));
@@ -245,7 +245,7 @@ inline acknowledge(b) {
 #endif
 }
 
-/* forget clears what can be of no consequence any more: fewer states. */
+/* forget clears messages without any later effect, to save states. */
 inline forget(b) {
 	i = 0;
 	do
@@ -267,28 +267,28 @@ inline forget(b) {
 	fi
 }
 
-/* Writer is the Writer of one process, which may crash wherever it waits. */
+/* Writer is the Writer of one process. It may crash at each wait. */
 proctype Writer(byte w) {
-	byte b = START(w);	/* the batch at hand */
+	byte b = START(w);	/* the current batch */
 	byte known;		/* newest position that it knows of */
-	bit written;		/* batch b - 1 is on the clock still */
+	bit written;		/* batch b - 1 is still on the clock */
 	byte d;
 
 	do
 	:: b < END(w) ->
-		/* gather: callers have read documents, and change them */
+		/* gather: callers have read documents and change them */
 		atomic {
 			do
 			:: d < DOCS && !isVoid(d) -> docs[b] = docs[b] | (1 << d); d++
 			:: d < DOCS -> d++
-			:: d == DOCS && docs[b] == 0 -> docs[b] = 1	/* which is never a void */
+			:: d == DOCS && docs[b] == 0 -> docs[b] = 1	/* document 0 is never a void */
 			:: d == DOCS && docs[b] != 0 -> break
 			od;
 			do
 			:: d > 0 -> d--; guard[OF(b, d)] = HAS(b, d)
 			:: else -> break
 			od;
-take:			if	/* positions, by a wall clock that is behind, right or ahead */
+take:			if	/* positions by a slow, right or fast wall clock */
 #ifdef NO_MEMORY
 			:: first[b] = last
 #else
@@ -298,13 +298,13 @@ take:			if	/* positions, by a wall clock that is behind, right or ahead */
 			:: AHEAD > 0 -> first[b] = last + 1 + AHEAD
 			fi;
 			printf("writer %d sends Open of batch %d at %d\n", w, b, first[b]);
-			known = 0	/* for now it does not matter */
+			known = 0	/* saves states: the value is not used before its next change */
 		};
 		/* open, and write */
 		atomic {
 			if
 			:: openHolds(b) -> d_step { applyOpen(b) }
-			:: !openHolds(b) && open[w] == first[b]	/* an earlier copy did it */
+			:: !openHolds(b) && open[w] == first[b]	/* an earlier copy was applied */
 			:: !openHolds(b) && open[w] != first[b] && opened[b] < OPENS ->
 				printf("writer %d was refused\n", w);
 				known = last;
@@ -321,10 +321,10 @@ take:			if	/* positions, by a wall clock that is behind, right or ahead */
 		};
 		atomic {
 			if
-			:: EVERY(isDone, b)		/* the answer came */
-			:: EVERY(isFenced, b)		/* an error came; fence, and look */
+			:: EVERY(isDone, b)		/* an answer came */
+			:: EVERY(isFenced, b)		/* an error came: fence, then look */
 #ifdef NO_OWN_FENCE
-			:: true				/* an error came; look */
+			:: true				/* an error came: look */
 #endif
 			:: printf("writer %d crashes\n", w) -> goto dead
 			fi;
@@ -336,7 +336,7 @@ take:			if	/* positions, by a wall clock that is behind, right or ahead */
 		atomic {
 			if
 			:: closeHolds(b - 1) -> d_step { applyClose(b - 1) }
-			:: !closeHolds(b - 1)		/* an earlier copy did it */
+			:: !closeHolds(b - 1)		/* an earlier copy was applied */
 			:: printf("writer %d crashes\n", w) -> goto dead
 			fi;
 			d_step { acknowledge(b - 1) };
@@ -344,10 +344,10 @@ take:			if	/* positions, by a wall clock that is behind, right or ahead */
 		}
 	:: b == END(w) && !written -> break
 	od;
-dead:	atomic { b = 0; known = 0; written = 0 }	/* fewer states */
+dead:	atomic { b = 0; known = 0; written = 0 }	/* saves states */
 }
 
-/* Wire applies what was sent of a batch, late, again, or without an answer. */
+/* Wire applies the messages of a batch: late, again, or without an answer. */
 proctype Wire(byte b) {
 end:	do
 	:: d_step { first[b] != 0 && openHolds(b) -> applyOpen(b) }
@@ -361,10 +361,9 @@ end:	do
 }
 
 /*
- * Watcher is the watchers of all processes. Each has seen the batch on the
- * clock for longer than its lease, which may be any time at all, and does what
- * it has to at any moment after. The writer's own fence is here, too: it does
- * not matter who applied it.
+ * Watcher is the watchers of all processes. Each has seen the batch on the clock
+ * for longer than its lease, which may be any time, and acts at any later moment.
+ * It also stands for the writer's own fence, which has the same effect.
  */
 proctype Watcher(byte b) {
 end:	do
@@ -377,7 +376,7 @@ end:	do
 	od
 }
 
-/* serve gives a reader what is after offset, up to horizon. */
+/* serve gives a reader the documents after offset up to horizon. */
 inline serve() {
 	printf("reader: page up to %d\n", horizon);
 	i = 0;
@@ -398,7 +397,7 @@ inline serve() {
 	i = 0
 }
 
-/* Reader follows the feed: it reads the clock, and then, when it likes, a page. */
+/* Reader follows the feed: it reads the clock, and at any later moment a page. */
 proctype Reader() {
 end:	do
 #ifdef PAGE_FIRST
@@ -418,7 +417,7 @@ end:	do
 	od
 }
 
-/* Quiet checks that, once nothing more happens, nothing holds readers back. */
+/* Quiet checks that nothing holds readers back when nothing more can happen. */
 proctype Quiet() {
 end:	timeout ->
 	d_step {

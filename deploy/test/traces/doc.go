@@ -1,4 +1,4 @@
-// Package traces checks what the services tell of themselves together: one
-// trace through all of them and their stores, metrics of each, and no secret in
-// any of it.
+// Package traces checks the telemetry of all services together: one trace covers every
+// service and store, each service has its metrics, and no secret is in logs, traces or
+// metrics.
 package traces

@@ -29,8 +29,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// registry is the three services on real stores, joined by real HTTP, with all
-// that they tell of themselves kept.
+// registry is the three services on real stores, connected by HTTP. It keeps their
+// logs, spans and metrics.
 type registry struct {
 	url     string
 	spans   *tracetest.InMemoryExporter
@@ -38,7 +38,7 @@ type registry struct {
 	log     *safeBuffer
 }
 
-// safeBuffer is a buffer that several services write to.
+// safeBuffer is a buffer for concurrent writers.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -56,6 +56,7 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
+// start starts the services. share is the share of requests that are traced.
 func start(t *testing.T, share float64) *registry {
 	t.Helper()
 	r := &registry{spans: tracetest.NewInMemoryExporter(), metrics: sdkmetric.NewManualReader(), log: &safeBuffer{}}
@@ -124,8 +125,8 @@ func (r *registry) send(t *testing.T, method, path, token, body string) (int, ht
 	return resp.StatusCode, resp.Header, string(text)
 }
 
-// tree draws the spans of a trace, children under their parents, in the
-// order that they were; it waits until so many are there.
+// tree draws the spans of a trace in the order of time, children under their parents.
+// It waits up to 5 s for want spans.
 func (r *registry) tree(t *testing.T, trace string, want int) string {
 	t.Helper()
 	var mine []tracetest.SpanStub
@@ -139,7 +140,7 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 		if len(mine) >= want {
 			break
 		}
-		time.Sleep(10 * time.Millisecond) // a batch's span may end after the answer
+		time.Sleep(10 * time.Millisecond) // the span of a batch can end after the answer
 	}
 	slices.SortFunc(mine, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
 	var b strings.Builder
@@ -161,8 +162,7 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 	return b.String()
 }
 
-// inOrder compares spans by when they were, and by name those that were at the
-// same time.
+// inOrder compares spans by time, and spans that overlap by name.
 func inOrder(a, b tracetest.SpanStub) int {
 	if a.StartTime.Before(b.EndTime) && b.StartTime.Before(a.EndTime) {
 		return strings.Compare(a.Name, b.Name)
@@ -170,6 +170,7 @@ func inOrder(a, b tracetest.SpanStub) int {
 	return a.StartTime.Compare(b.StartTime)
 }
 
+// mustDraw compares the tree of a trace.
 func (r *registry) mustDraw(t *testing.T, trace, want string) {
 	t.Helper()
 	want = strings.TrimPrefix(want, "\n")
@@ -179,19 +180,21 @@ func (r *registry) mustDraw(t *testing.T, trace, want string) {
 }
 
 const asset = `{"data":{"assetType":"bounce","title":"т","description":"о","items":[{"description":"о",` +
-	`"classification":{"scheme":"CAV-PS","id":"06111000-3","description":"з"},"address":{"countryName":"У"},"unit":{"code":"c"},"quantity":1,` +
-	`"registrationDetails":{"status":"unknown"}}],"decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],` +
-	`"assetCustodian":{"name":"Ф","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"У"},"contactPoint":{"name":"Д","telephone":"1"}}}}`
+	`"classification":{"scheme":"CAV-PS","id":"06111000-3","description":"з"},"address":{"countryName":"У"},` +
+	`"unit":{"code":"c"},"quantity":1,"registrationDetails":{"status":"unknown"}}],` +
+	`"decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],` +
+	`"assetCustodian":{"name":"Ф","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"У"},` +
+	`"contactPoint":{"name":"Д","telephone":"1"}}}}`
 
 func TestOneTraceGoesThroughAllServicesAndStores(t *testing.T) {
 	r := start(t, 1)
 	status, header, text := r.send(t, "POST", "/api/2.5/assets", "", asset)
 	if status != http.StatusCreated {
-		t.Fatalf("answered %d %s", status, text)
+		t.Fatalf("got %d %s, want 201", status, text)
 	}
 	trace := header.Get("X-Trace-ID")
 	if trace == "" || strings.HasPrefix(trace, "aaaa") {
-		t.Fatalf("the trace is %q", trace)
+		t.Fatalf("got the trace %q, want a new one", trace)
 	}
 	r.mustDraw(t, trace, `
 server POST /api/2.5/assets
@@ -217,7 +220,7 @@ server POST /api/2.5/assets
 	path := "/api/2.5/assets/" + created.Data.ID
 	status, header, _ = r.send(t, "PATCH", path, strings.Repeat("0", 32), `{"data":{"title":"x"}}`)
 	if status != http.StatusForbidden {
-		t.Fatalf("answered %d", status)
+		t.Fatalf("got %d, want 403", status)
 	}
 	r.mustDraw(t, header.Get("X-Trace-ID"), `
 server PATCH /api/2.5/assets/:id
@@ -234,27 +237,27 @@ server PATCH /api/2.5/assets/:id
 `)
 	for _, s := range r.spans.GetSpans() {
 		if s.Status.Description != "" {
-			t.Errorf("%s tells %q", s.Name, s.Status.Description)
+			t.Errorf("span %s: got the description %q, want none", s.Name, s.Status.Description)
 		}
 	}
 	if !strings.Contains(r.log.String(), `"trace_id":"`+trace+`"`) ||
 		!strings.Contains(r.log.String(), `"request_id":"named-by-the-client"`) {
-		t.Errorf("the log does not name trace and request: %s", r.log)
+		t.Errorf("got %s, want the trace and the request id in the log", r.log)
 	}
 }
 
-func TestARequestThatIsNotChosenLeavesNoSpan(t *testing.T) {
+func TestAnUnsampledRequestHasNoSpan(t *testing.T) {
 	r := start(t, 0)
 	if status, header, _ := r.send(t, "POST", "/api/2.5/assets", "", asset); status != http.StatusCreated ||
 		header.Get("X-Trace-ID") != "" {
-		t.Errorf("answered %d in trace %q", status, header.Get("X-Trace-ID"))
+		t.Errorf("got %d in trace %q, want 201 in none", status, header.Get("X-Trace-ID"))
 	}
 	if spans := r.spans.GetSpans(); len(spans) > 0 {
-		t.Errorf("there are %d spans, though clients do not choose: %s", len(spans), spans[0].Name)
+		t.Errorf("got %d spans for a client's own traceparent, want none: %s", len(spans), spans[0].Name)
 	}
 }
 
-func TestMetricsTellRoutesVersionsAndTenants(t *testing.T) {
+func TestMetricsHaveRouteVersionAndTenant(t *testing.T) {
 	r := start(t, 0)
 	r.send(t, "POST", "/api/2.4/assets", "", asset)
 	r.send(t, "GET", "/api/2.5/assets/none", "", "")
@@ -299,13 +302,13 @@ func TestMetricsTellRoutesVersionsAndTenants(t *testing.T) {
 	}
 }
 
-func TestTheFeedIsMeasured(t *testing.T) {
+func TestTheFeedHasItsMetrics(t *testing.T) {
 	r := start(t, 0)
 	r.send(t, "POST", "/api/2.5/assets", "", asset)
 	want := []string{"registry.feed.batch.size", "registry.feed.batches.open", "registry.feed.fences",
 		"registry.feed.horizon.lag", "registry.store.clock.lead"}
 	var found []string
-	for range 500 { // the asset service looks every half a second
+	for range 500 { // the asset service measures twice a second
 		var all metricdata.ResourceMetrics
 		if err := r.metrics.Collect(t.Context(), &all); err != nil {
 			t.Fatal(err)
@@ -323,10 +326,10 @@ func TestTheFeedIsMeasured(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Errorf("there is %q, want %q", found, want)
+	t.Errorf("got %q, want %q", found, want)
 }
 
-func TestNoSecretIsTold(t *testing.T) {
+func TestTelemetryHasNoSecrets(t *testing.T) {
 	r := start(t, 1)
 	const canary = "canary0123456789canary0123456789"
 	var told []string
@@ -356,7 +359,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	for _, text := range told {
 		for _, secret := range []string{canary, created.Access.Token, created.Access.Transfer, "YnJva2VyOg"} {
 			if at := strings.Index(text, secret); at >= 0 {
-				t.Errorf("a secret is told: %s", text[max(0, at-200):min(len(text), at+50)])
+				t.Errorf("got a secret, want none: %s", text[max(0, at-200):min(len(text), at+50)])
 			}
 		}
 	}

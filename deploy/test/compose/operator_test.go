@@ -1,0 +1,69 @@
+package compose
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// testKeys creates an operator, a broker and a key, as a new operator does.
+func testKeys(t *testing.T, s *stack) {
+	operator := s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
+	admin := func(path, data string) map[string]any {
+		return ask(t, "POST", s.admin+"/admin/v1"+path, operator, "", data, 201)
+	}
+	admin("/brokers", `{"data":{"name":"acme","title":"Acme"}}`)
+	issued := admin("/keys", `{"data":{"broker":"acme","name":"first","role":"broker","levels":"13"}}`)
+	key, _ := issued["secret"].(string)
+	me := ask(t, "GET", s.public+"/api/2.5/me", key, "", "", 200)
+	if text := fmt.Sprint(me); !strings.Contains(text, "acme") {
+		t.Errorf("got %s from /me, want the broker acme", text)
+	}
+	ask(t, "GET", s.public+"/admin/v1/keys", operator, "", "", 404)
+	log, _ := ask(t, "GET", s.admin+"/admin/v1/audit", operator, "", "", 200)["data"].([]any)
+	last, _ := log[len(log)-1].(map[string]any)
+	if from, err := netip.ParseAddr(fmt.Sprint(last["from"])); err != nil ||
+		netip.MustParsePrefix(balancers).Contains(from) {
+		t.Errorf("got the address %v in the audit log, want the client's", last["from"])
+	}
+}
+
+// testRestore deletes Redis's data and restores them from a backup. Owners can write
+// all the time, because assets keep their token records. Keys work after the restore.
+func testRestore(t *testing.T, s *stack, a *asset) {
+	operator := s.run(t, "exec", "--no-TTY", "authsvc", "/service", "admin-key", "--name", "Olha")
+	brokers := s.admin + "/admin/v1/brokers"
+	ask(t, "GET", brokers, operator, "", "", 200)
+	backup := filepath.Join(t.TempDir(), "backup")
+	s.script(t, "backup.sh", backup, "secrets", "tokens")
+	s.script(t, "backup.sh", backup, "secrets", "tokens") // a backup can be repeated
+	for _, name := range []string{"secrets.tar", "tokens.rdb"} {
+		if info, err := os.Stat(filepath.Join(backup, name)); err != nil || info.Mode().Perm() != 0o600 ||
+			info.Size() == 0 {
+			t.Errorf("%s: got %v, %v, want a file of mode 0600", name, info, err)
+		}
+	}
+	defer s.trouble()(aftermath)
+	s.run(t, "rm", "--force", "--stop", "redis-tokens")
+	docker(t, "volume", "rm", s.project+"_redis-tokens")
+	s.run(t, "up", "--detach", "--no-build", "--no-deps", "--wait", "redis-tokens")
+	s.awaitWork(t)
+	a.ask(t, "PATCH", 200)
+	awaitStatus(t, brokers, operator, 401)
+	broken := filepath.Join(backup, "broken.rdb")
+	if err := os.WriteFile(broken, []byte("REDIS0011 and no more"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.command("restore-tokens.sh", broken).Run(); err == nil {
+		t.Error("got a restore of a broken file, want a refusal")
+	}
+	s.script(t, "restore-tokens.sh", filepath.Join(backup, "tokens.rdb"))
+	s.awaitWork(t)
+	a.ask(t, "PATCH", 200)
+	awaitStatus(t, brokers, operator, 200)
+	s.crash(t, "redis-tokens") // the restored data must be on the disk
+	awaitStatus(t, brokers, operator, 200)
+}

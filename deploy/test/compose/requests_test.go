@@ -1,0 +1,97 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/clients"
+)
+
+// awaitStatus waits until a GET gets a status.
+func awaitStatus(t *testing.T, url, key string, want int) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d from %s", want, url), func() bool {
+		status, _, _, err := send("GET", url, key, "", "")
+		return err == nil && status == want
+	})
+}
+
+// asset is one asset that a test changes many times.
+type asset struct {
+	url, token string
+	changes    int
+}
+
+// publish creates an asset.
+func (s *stack) publish(t *testing.T) *asset {
+	t.Helper()
+	made := ask(t, "POST", s.public+"/api/2.5/assets", "broker", "", clients.Creation, 201)
+	data, _ := made["data"].(map[string]any)
+	access, _ := made["access"].(map[string]any)
+	return &asset{url: fmt.Sprint(s.public, "/api/2.5/assets/", data["id"]), token: fmt.Sprint(access["token"])}
+}
+
+// ask reads or changes the asset and checks the status.
+func (a *asset) ask(t *testing.T, method string, status int) {
+	t.Helper()
+	body := ""
+	if method == "PATCH" {
+		a.changes++
+		body = fmt.Sprintf(`{"data":{"title":"%d"}}`, a.changes)
+	}
+	ask(t, method, a.url, "broker", a.token, body, status)
+}
+
+// ask sends a request, checks the status and the form of the answer, and returns its JSON.
+func ask(t *testing.T, method, url, key, token, body string, want int) map[string]any {
+	t.Helper()
+	status, header, text, err := send(method, url, key, token, body)
+	if err != nil || status != want {
+		t.Fatalf("%s %s: got %d %s, %v, want %d", method, url, status, text, err, want)
+	}
+	if status == http.StatusServiceUnavailable && header.Get("Retry-After") == "" {
+		t.Errorf("%s %s: got 503 without Retry-After, want it", method, url)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(text, &got); err != nil || header.Get("Content-Type") != "application/json" ||
+		header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Fatalf("%s %s: got %v %s, want JSON and nosniff", method, url, header, text)
+	}
+	if status >= 400 && (got["status"] != "error" || got["errors"] == nil) {
+		t.Errorf("%s %s: got %s, want an error body", method, url, text)
+	}
+	return got
+}
+
+// send sends a request on a connection of its own.
+func send(method, url, key, token, body string) (status int, header http.Header, text []byte, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // longer than any deadline
+	defer cancel()
+	return clients.Send(ctx, &http.Transport{DisableKeepAlives: true},
+		clients.Call{Method: method, URL: url, Key: key, Token: token, Body: body})
+}
+
+// awaitWork waits until an asset can be created and changed.
+func (s *stack) awaitWork(t *testing.T) {
+	t.Helper()
+	await(t, "a creation and a change succeed", func() bool {
+		status, _, text, err := send("POST", s.public+"/api/2.5/assets", "broker", "", clients.Creation)
+		if err != nil || status != http.StatusCreated {
+			return false
+		}
+		var made struct {
+			Access struct{ Token string }
+			Data   struct{ ID string }
+		}
+		if err := json.Unmarshal(text, &made); err != nil {
+			t.Fatalf("a creation: got %s, want JSON", text)
+		}
+		status, _, _, err = send("PATCH", s.public+"/api/2.5/assets/"+made.Data.ID, "broker", made.Access.Token,
+			`{"data":{"title":"y"}}`)
+		return err == nil && status == http.StatusOK
+	})
+}
