@@ -41,8 +41,8 @@ func At(addr string) *Registry {
 }
 
 const creation = `{"data":{"assetType":"bounce","title":"%s","description":"x",
-"items":[{"description":"x","classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},"unit":{"code":"MTK"},
-"quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}],
+"items":[{"description":"x","classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},
+"unit":{"code":"MTK"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}],
 "decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],
 "assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"x"},
 "contactPoint":{"name":"x","telephone":"1"}}}}`

@@ -66,7 +66,8 @@ func start(t *testing.T, settings ...string) *stack {
 	s.set("EDGE_SUBNET", "172.30.232.0/24")
 	s.set("ADMIN_SUBNET", balancers)
 	s.set("SANDBOX", "true")
-	s.set("GATEWAY_LIMITS", `[{"name": "key", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}},
+	s.set("GATEWAY_LIMITS", `[
+		{"name": "key", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}},
 		{"name": "address", "by": "address", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}}]`)
 	// No collector runs: the services must work without one.
 	s.set("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otelcol:4318")

@@ -32,7 +32,10 @@ start() {
 	until REDISCLI_AUTH=secret redis-cli ping 2>/dev/null | grep -q PONG; do sleep 0.1; done
 }
 case $1 in
-config) printf 'services:\n  secrets:\n    volumes:\n      - type: bind\n        source: %%s\n        target: /secrets\n' "$SECRETS" ;;
+config)
+	printf 'services:\n  secrets:\n    volumes:\n      - type: bind\n        source: %%s\n        target: /secrets\n' \
+		"$SECRETS"
+	;;
 stop) REDISCLI_AUTH=secret redis-cli shutdown 2>/dev/null || true ;;
 up) REDISCLI_AUTH=secret redis-cli ping >/dev/null 2>&1 || start ;;
 exec | run)

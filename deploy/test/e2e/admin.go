@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -129,18 +128,8 @@ func RunAdmin(t *testing.T, base, admin, key, ctl string) (secrets []string) {
 	return o.secrets
 }
 
-func testNewKey(t *testing.T, o *office) {
-	broker := o.broker(t)
-	_, secret := o.issue(t, broker, nil)
-	got := o.do(t, call{method: "POST", path: "/assets", key: secret, body: data(validAsset())}).must(t, 201)
-	if owner := got.data()["owner"]; owner != broker {
-		t.Errorf("got the owner %v, want %s", owner, broker)
-	}
-	if got := o.me(t, secret).must(t, 200); got.data()["broker"] != broker || got.data()["accreditations"] != "3" {
-		t.Errorf("got %s from /me, want the broker %s and level 3", got.text, broker)
-	}
-}
-
+// testOperators checks that only operators can change, and operators and auditors read,
+// through the admin API.
 func testOperators(t *testing.T, o *office) {
 	_, ofBroker := o.issue(t, o.broker(t), fields{"role": "administrator", "levels": ""})
 	for _, c := range []struct {
@@ -165,159 +154,7 @@ func testOperators(t *testing.T, o *office) {
 	o.askAs(t, auditor, "GET", "/keys", nil).fails(t, 401, "header/Authorization")
 }
 
-func testKeySettings(t *testing.T, o *office) {
-	broker := o.broker(t)
-	id, secret := o.issue(t, broker, fields{"levels": "1"})
-	create := func(f fields) answer {
-		return o.do(t, call{method: "POST", path: "/assets", key: secret, body: data(f)})
-	}
-	create(validAsset()).fails(t, 403, "body/accreditation")
-	o.ask(t, "PATCH", "/keys/"+id, fields{"levels": "13", "test": true, "limits": fields{"write": fields{"1s": 50}}}).
-		must(t, 200)
-	soon(t, "the new level permits creation", inForce,
-		func() bool { return create(validAsset().set("mode", "test")).status == 201 })
-	create(validAsset()).fails(t, 403, "body/mode")
-	got := o.ask(t, "PATCH", "/keys/"+id, fields{"name": "renamed", "test": false}).must(t, 200)
-	if text(at(got.data(), "name")) != "renamed" || text(at(got.data(), "levels")) != "13" ||
-		at(got.data(), "limits.write.1s") != json.Number("50") {
-		t.Errorf("got %s, want the levels 13 and the limit as they were", got.text)
-	}
-	got = o.ask(t, "PATCH", "/keys/"+id, fields{"limits": nil}).must(t, 200)
-	if at(got.data(), "limits") != nil {
-		t.Errorf("got the limits %v after null, want none", at(got.data(), "limits"))
-	}
-}
-
-func testRotation(t *testing.T, o *office) {
-	id, first := o.issue(t, o.broker(t), nil)
-	o.me(t, first).must(t, 200)
-	rotated := o.ask(t, "POST", "/keys/"+id+"/rotate", fields{"grace": "1h"}).must(t, 200)
-	second := text(rotated.json["secret"])
-	for _, secret := range []string{first, second} {
-		if got := o.me(t, secret).must(t, 200); got.data()["key"] != id {
-			t.Errorf("the key is %s", got.text)
-		}
-	}
-	soon(t, "the last use of both secrets is listed", 10*time.Second, func() bool {
-		got := o.ask(t, "GET", "/keys/"+id, nil).must(t, 200)
-		return text(at(got.data(), "secrets.0.uses.0.from")) != "" &&
-			text(at(got.data(), "secrets.1.uses.0.from")) != ""
-	})
-	third := text(o.ask(t, "POST", "/keys/"+id+"/rotate", fields{}).must(t, 200).json["secret"])
-	soon(t, "the old secret is refused after a rotation without grace", inForce,
-		func() bool { return o.me(t, second).status == 401 })
-	o.me(t, first).must(t, 200) // its grace of one hour has not ended
-	o.me(t, third).must(t, 200)
-	for range 2 {
-		o.ask(t, "POST", "/keys/"+id+"/rotate", fields{"grace": "1h"}).must(t, 200)
-	}
-	o.ask(t, "POST", "/keys/"+id+"/rotate", fields{"grace": "1h"}).fails(t, 409, "body/grace")
-}
-
-func testRevocation(t *testing.T, o *office) {
-	id, secret := o.issue(t, o.broker(t), nil)
-	o.me(t, secret).must(t, 200)
-	if got := o.ask(t, "POST", "/keys/"+id+"/revoke", fields{}).must(t, 200); got.data()["state"] != "revoked" {
-		t.Errorf("got %s, want the state revoked", got.text)
-	}
-	soon(t, "a revoked key is refused", inForce, func() bool { return o.me(t, secret).status == 401 })
-	for _, c := range []struct {
-		path string
-		body any
-	}{{"/revoke", fields{}}, {"/rotate", fields{}}} {
-		o.ask(t, "POST", "/keys/"+id+c.path, c.body).fails(t, 409, "url/key")
-	}
-	o.ask(t, "PATCH", "/keys/"+id, fields{"name": "x"}).fails(t, 409, "url/key")
-}
-
-func testBlocked(t *testing.T, o *office) {
-	broker := o.broker(t)
-	_, secret := o.issue(t, broker, nil)
-	o.me(t, secret).must(t, 200)
-	o.ask(t, "PATCH", "/brokers/"+broker, fields{"blocked": true}).must(t, 200)
-	soon(t, "a blocked broker's key is refused", inForce, func() bool { return o.me(t, secret).status == 401 })
-	o.ask(t, "PATCH", "/brokers/"+broker, fields{"blocked": false}).must(t, 200)
-	soon(t, "an unblocked broker's key is accepted", inForce, func() bool { return o.me(t, secret).status == 200 })
-}
-
-func testExpiry(t *testing.T, o *office) {
-	end := time.Now().Add(1500 * time.Millisecond)
-	id, secret := o.issue(t, o.broker(t), fields{"expires": end})
-	o.me(t, secret).must(t, 200)
-	for asked := time.Now(); o.me(t, secret).status == 200; asked = time.Now() {
-		if late := asked.Sub(end); late > 100*time.Millisecond {
-			t.Fatalf("got 200 for a request %v after the end, want 401", late)
-		}
-	}
-	if early := time.Until(end); early > 0 {
-		t.Errorf("got a refusal %v before the end, want 200", early)
-	}
-	if got := o.ask(t, "GET", "/keys/"+id, nil).must(t, 200); got.data()["state"] != "expired" {
-		t.Errorf("got %s, want the state expired", got.text)
-	}
-	o.ask(t, "PATCH", "/keys/"+id, fields{"expires": nil}).must(t, 200)
-	soon(t, "a key without an end is accepted", inForce, func() bool { return o.me(t, secret).status == 200 })
-}
-
-func testAllowList(t *testing.T, o *office) {
-	id, secret := o.issue(t, o.broker(t), fields{"allow": []string{"127.0.0.0/8", "::1"}})
-	o.me(t, secret).must(t, 200)
-	o.ask(t, "PATCH", "/keys/"+id, fields{"allow": []string{"192.0.2.7"}}).must(t, 200)
-	soon(t, "a request from another address is refused", inForce, func() bool { return o.me(t, secret).status == 403 })
-	o.me(t, secret).fails(t, 403, "header/Authorization")
-	o.do(t, call{method: "GET", path: "/assets", key: secret}).must(t, 200) // reading needs no key
-	o.do(t, call{method: "GET", path: "/api/2.5/me", key: secret,
-		header: map[string]string{"X-Forwarded-For": "192.0.2.7"}}).fails(t, 403, "header/Authorization")
-	o.ask(t, "PATCH", "/keys/"+id, fields{"allow": []string{}}).must(t, 200)
-	soon(t, "an empty list allows every address", inForce, func() bool { return o.me(t, secret).status == 200 })
-}
-
-func testRefusedAlike(t *testing.T, o *office) {
-	broker := o.broker(t)
-	revokedID, revoked := o.issue(t, broker, nil)
-	_, expired := o.issue(t, broker, fields{"expires": time.Now().Add(300 * time.Millisecond)})
-	rotatedID, rotated := o.issue(t, broker, nil)
-	o.ask(t, "POST", "/keys/"+revokedID+"/revoke", fields{}).must(t, 200)
-	o.ask(t, "POST", "/keys/"+rotatedID+"/rotate", fields{}).must(t, 200)
-	time.Sleep(300 * time.Millisecond)
-	unknown := o.me(t, "unknown").fails(t, 401, "header/Authorization")
-	for _, c := range []struct {
-		name, key string
-	}{{"revoked", revoked}, {"expired", expired}, {"rotated", rotated}, {"an operator's", o.key}} {
-		if got := o.me(t, c.key).fails(t, 401, "header/Authorization"); got.text != unknown.text {
-			t.Errorf("%s: got %s, want %s as for an unknown key", c.name, got.text, unknown.text)
-		}
-	}
-}
-
-func testUsage(t *testing.T, o *office) {
-	id, secret := o.issue(t, o.broker(t), nil)
-	for range 3 {
-		o.do(t, call{method: "GET", path: "/assets", key: secret}).must(t, 200)
-	}
-	o.do(t, call{method: "POST", path: "/assets", key: secret, body: data(validAsset())}).must(t, 201)
-	soon(t, "three listings and one write are counted", 10*time.Second, func() bool {
-		lists, writes := 0, 0
-		for _, day := range list(o.ask(t, "GET", "/keys/"+id+"/usage?days=2", nil).must(t, 200).json["data"]) {
-			counts := object(object(day)["counts"])
-			lists, writes = lists+number(counts["list"]), writes+number(counts["write"])
-		}
-		return lists == 3 && writes == 1
-	})
-	got := o.ask(t, "GET", "/keys/"+id, nil).must(t, 200)
-	used, err := time.Parse(time.RFC3339Nano, text(at(got.data(), "secrets.0.uses.0.time")))
-	if err != nil || time.Since(used) > time.Minute || text(at(got.data(), "secrets.0.uses.0.from")) != "127.0.0.1" {
-		t.Errorf("got %s, %v, want a use from 127.0.0.1 within the last minute", got.text, err)
-	}
-}
-
-// number returns a JSON number as an int, 0 for any other value.
-func number(value any) int {
-	n, _ := value.(json.Number)
-	i, _ := n.Int64()
-	return int(i)
-}
-
+// testBadAdminRequests sends bad requests, which must name each fault and change nothing.
 func testBadAdminRequests(t *testing.T, o *office) {
 	broker := o.broker(t)
 	id, _ := o.issue(t, broker, nil)
@@ -339,7 +176,8 @@ func testBadAdminRequests(t *testing.T, o *office) {
 		{"an unknown field", "POST", "/brokers", fields{"name": "x", "colour": "blue"}, 400, []string{"body/colour"}},
 		{"an unknown broker", "POST", "/keys", key("broker", "nobody"), 400, []string{"body/broker"}},
 		{"no broker", "POST", "/keys", key("broker", ""), 400, []string{"body/broker"}},
-		{"an operator with a broker", "POST", "/keys", key("role", "operator"), 400, []string{"body/broker", "body/role"}},
+		{"an operator with a broker", "POST", "/keys", key("role", "operator"), 400,
+			[]string{"body/broker", "body/role"}},
 		{"the role of a service", "POST", "/keys", key("role", "service"), 400, []string{"body/role"}},
 		{"an unknown level", "POST", "/keys", key("levels", "39"), 400, []string{"body/levels"}},
 		{"an end in the past", "POST", "/keys", key("expires", "2020-01-01T00:00:00Z"), 400, []string{"body/expires"}},
@@ -354,8 +192,10 @@ func testBadAdminRequests(t *testing.T, o *office) {
 		{"a rotation of an unknown key", "POST", "/keys/none/rotate", fields{}, 404, []string{"url/key"}},
 		{"an unknown broker's address", "GET", "/brokers/nobody", nil, 404, []string{"url/broker"}},
 		{"a change of a key's broker", "PATCH", "/keys/" + id, fields{"broker": "x"}, 400, []string{"body/broker"}},
-		{"a change of the role to operator", "PATCH", "/keys/" + id, fields{"role": "operator"}, 400, []string{"body/role"}},
-		{"a grace that is no time", "POST", "/keys/" + id + "/rotate", fields{"grace": "soon"}, 400, []string{"body/grace"}},
+		{"a change of the role to operator", "PATCH", "/keys/" + id, fields{"role": "operator"}, 400,
+			[]string{"body/role"}},
+		{"a grace that is no time", "POST", "/keys/" + id + "/rotate", fields{"grace": "soon"}, 400,
+			[]string{"body/grace"}},
 		{"a grace too long", "POST", "/keys/" + id + "/rotate", fields{"grace": "10000h"}, 400, []string{"body/grace"}},
 		{"a limit of zero", "GET", "/keys?limit=0", nil, 400, []string{"querystring/limit"}},
 		{"too many days", "GET", "/keys/" + id + "/usage?days=1000", nil, 400, []string{"querystring/days"}},
@@ -372,6 +212,7 @@ func testBadAdminRequests(t *testing.T, o *office) {
 	}
 }
 
+// testManyChanges creates keys of one broker at the same time.
 func testManyChanges(t *testing.T, o *office) {
 	broker := o.broker(t)
 	ids := make([]string, 12)
@@ -394,6 +235,7 @@ func testManyChanges(t *testing.T, o *office) {
 	}
 }
 
+// testSearch searches keys and brokers, and reads a list page by page.
 func testSearch(t *testing.T, o *office) {
 	broker := o.broker(t)
 	var ids []string

@@ -334,7 +334,8 @@ func testPresentation(t *testing.T, a api) {
 	withOptions := data(validAsset())
 	withOptions["options"] = fields{"pretty": true}
 	for _, pretty := range []struct{ name, got, want string }{
-		{"GET with opt_pretty", a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_pretty=1"}).must(t, 200).text,
+		{"GET with opt_pretty", a.do(t, call{method: "GET", path: "/assets/" + c.id + "?opt_pretty=1"}).must(t, 200).
+			text,
 			"{\n    \"data\": {\n        \""},
 		{"POST with opt_pretty", post("?opt_pretty=1", data(validAsset())), "{\n    "},
 		{"POST with options.pretty", post("", withOptions), "{\n    "},

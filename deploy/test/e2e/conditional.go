@@ -63,7 +63,8 @@ func testConditionalWrites(t *testing.T, a api) {
 		before := a.read(t, c.id)
 		for _, stale := range []string{c.answer.header.Get("ETag") + "x", `"other"`, "W/" + tag, ""} {
 			if got := a.do(t, w.with("If-Match", stale)); got.status != 412 && got.status != 400 {
-				t.Errorf("%s %s with If-Match %q: got %d %s, want 412 or 400", w.method, w.path, stale, got.status, got.text)
+				t.Errorf("%s %s with If-Match %q: got %d %s, want 412 or 400", w.method, w.path, stale, got.status,
+					got.text)
 			}
 		}
 		a.do(t, w.with("If-None-Match", "*")).fails(t, 412, "url/precondition")

@@ -66,7 +66,8 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	t.Logf("%d assets, %d acknowledged writes, %d entries followed under load, %d kills", len(ledger.assets),
 		ledger.acknowledged, shown.Load(), kills)
 	if ledger.acknowledged < kills*writers || shown.Load() < kills*writers {
-		t.Errorf("got %d writes and %d entries, want at least %d of each", ledger.acknowledged, shown.Load(), kills*writers)
+		t.Errorf("got %d writes and %d entries, want at least %d of each", ledger.acknowledged, shown.Load(),
+			kills*writers)
 	}
 }
 

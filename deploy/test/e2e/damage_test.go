@@ -181,7 +181,8 @@ func TestDamagedDataNeverCrashes(t *testing.T) {
 			}
 			for _, damage := range damages {
 				t.Run(fmt.Sprintf("%s, page %d of kind %d, %s", name, at/page, kind, damage.name), func(t *testing.T) {
-					serveDamaged(t, copyOf(t, dir, name, func(b []byte) []byte { damage.do(b[at : at+page]); return b }), ids)
+					serveDamaged(t, copyOf(t, dir, name,
+						func(b []byte) []byte { damage.do(b[at : at+page]); return b }), ids)
 				})
 			}
 		}

@@ -132,7 +132,8 @@ func testPages(t *testing.T, a api) {
 		"9998-01-01T02:00:00+02:00", "9998-01-01 00:00:00Z"} {
 		p := a.page(t, "?offset="+url.QueryEscape(offset))
 		if len(p.entries) != 0 || p.next["offset"] != offset || p.prev["offset"] != offset {
-			t.Errorf("offset %s: got %v, next_page %v and prev_page %v, want no entries and this offset in both", offset,
+			t.Errorf("offset %s: got %v, next_page %v and prev_page %v, want no entries and this offset in both",
+				offset,
 				p.entries, p.next, p.prev)
 		}
 	}

@@ -222,7 +222,8 @@ func testOrder(t *testing.T, a api) {
 		status int
 		place  string
 	}{
-		{"the asset comes before the type", call{method: "PATCH", path: "/assets/" + missing, body: "x", header: text}, 404,
+		{"the asset comes before the type", call{method: "PATCH", path: "/assets/" + missing, body: "x", header: text},
+			404,
 			"url/asset_id"},
 		{"the asset comes before the key", call{method: "PATCH", path: "/assets/" + missing, body: "x"}, 404,
 			"url/asset_id"},
@@ -246,7 +247,8 @@ func testOrder(t *testing.T, a api) {
 			body: data(validAsset().without("title"))}, 403, "body/accreditation"},
 		{"creation: then the fields", call{method: "POST", path: "/assets", key: "broker3t",
 			body: data(validAsset().without("title"))}, 400, "body/title"},
-		{"creation: then the test mode", call{method: "POST", path: "/assets", key: "broker3t", body: data(validAsset())}, 403,
+		{"creation: then the test mode", call{method: "POST", path: "/assets", key: "broker3t",
+			body: data(validAsset())}, 403,
 			"body/mode"},
 	} {
 		t.Run(step.name, func(t *testing.T) { a.do(t, step.call).fails(t, step.status, step.place) })

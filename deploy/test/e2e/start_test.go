@@ -90,7 +90,8 @@ func mustExit2(t *testing.T, says string, args ...string) {
 	}
 	if lines := strings.Count(stderr.String(), "\n"); lines != 1 ||
 		!strings.Contains(stderr.String(), says) || stdout.Len() != 0 {
-		t.Errorf("got stderr %q and stdout %q, want one line with %q and nothing", stderr.String(), stdout.String(), says)
+		t.Errorf("got stderr %q and stdout %q, want one line with %q and nothing", stderr.String(), stdout.String(),
+			says)
 	}
 }
 

@@ -26,19 +26,24 @@ func testOnWire(t *testing.T, dial func() (net.Conn, error)) {
 	}{
 		{"a length and chunks", keyed + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + next, 400,
 			true},
-		{"chunks and a length without a key", post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" +
-			next, 400, true},
+		{"chunks and a length without a key",
+			post + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" +
+				next, 400, true},
 		{"no key and a missing body", post + "Content-Length: 100\r\n\r\n", 401, false},
 		{"another media type and a missing body", strings.Replace(keyed, "application/json", "text/plain", 1) +
 			"Content-Length: 100\r\n\r\n", 415, false},
-		{"a compressed body that is missing", keyed + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n", 415, false},
-		{"an unknown asset and a missing body", "PATCH /api/2.5/assets/none HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
+		{"a compressed body that is missing", keyed + "Content-Encoding: gzip\r\nContent-Length: 100\r\n\r\n", 415,
+			false},
+		{"an unknown asset and a missing body",
+			"PATCH /api/2.5/assets/none HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
 			404, false},
-		{"an unknown path and a missing body", "PUT /api/2.5/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404,
+		{"an unknown path and a missing body",
+			"PUT /api/2.5/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 404,
 			false},
 		{"a GET with a missing body", "GET /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n", 200,
 			false},
-		{"another server's cookie and a missing body", keyed + "Cookie: SERVER_ID=gone\r\nContent-Length: 100\r\n\r\n", 412, false},
+		{"another server's cookie and a missing body", keyed + "Cookie: SERVER_ID=gone\r\nContent-Length: 100\r\n\r\n",
+			412, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
