@@ -1,49 +1,90 @@
-// Package feed is the protocol by which any number of asset services put their
-// changes into one order, so that a reader who follows that order never misses
-// a change. It needs only operations on single documents; a store supplies
-// them (Store), and the tests run it on a simulated one.
+// Package feed puts the changes of any number of asset services into one order.
+// A reader who follows that order misses no change. The package needs only atomic
+// operations on single documents, which a Store supplies. This comment describes
+// the protocol; docs/architecture.md, "Feed protocol", has the reasons.
 //
-// The order lives in one document, the clock: the newest position given out,
-// and for each writer the batch it has in flight. A batch goes through three
-// steps: open (take positions from the clock, and tell it so), write (the
-// documents, each guarded by its revision), close (take the batch off the
-// clock; the next open does so on the way). A reader reads the clock first and
-// goes no further than the horizon, just before the first batch in flight: up
-// to there, all that will ever be is there.
+// # Terms
 //
-// A writer that stalls holds the horizon back. Whoever sees the same batch for
-// longer than the lease fences it: makes every write of it that has not landed
-// fail for good, and then takes it off the clock.
+//   - A position orders a change in the feed. It is a time in µs since the Unix
+//     epoch.
+//   - A revision counts the writes of one document. The guard of a write is the
+//     revision that the document must have; otherwise the store refuses the write.
+//   - A batch is the changes that one writer makes together. Their positions are
+//     consecutive. The batch is open from step 1 to step 3 below.
+//   - The clock is one document. It has the newest position given out, and the
+//     open batch of each writer.
+//   - The horizon is the position just before the first open batch. Without an
+//     open batch it is the newest position.
+//   - A fence raises the revision of each document of a batch, so the guards of
+//     that batch fail from then on. A document that does not exist becomes a
+//     void, which readers are not shown.
+//   - A trail is the positions of the newest changes of a document.
 //
-// An error of the Store means that nobody knows whether the operation was, or
-// will yet be, applied. So every step is either repeated in a form that a late
-// duplicate cannot harm, or fenced and looked at before it is acted on:
+// # Steps
 //
-//   - Open is repeated word for word: of two copies the second fails its guard.
-//   - Write is not repeated. After an error the batch is fenced, so that nothing
-//     of it can land any more, and then the trails tell what has.
-//   - Close and Fence may be repeated as they are.
+// A writer repeats three steps:
+//
+//  1. Open: take positions above the newest one, and put the batch into the
+//     clock. One atomic operation does both.
+//  2. Write: write each document at its position, if its guard holds.
+//  3. Close: remove the batch from the clock. If more changes wait, the Open of
+//     the next batch replaces this one and saves the operation.
+//
+// Then it tells the callers the outcomes.
+//
+// A reader reads the clock first. Then it reads documents with positions up to
+// the horizon.
+//
+// A watcher reads the clock from time to time. It fences a batch that stays open
+// longer than the lease, and then closes it: a writer that stalls or dies would
+// hold back the horizon for ever.
+//
+// # Invariants
+//
+//  1. The clock gives out each position once, and positions only rise.
+//  2. A writer has at most one open batch.
+//  3. A batch is closed only when each of its writes has been applied or can no
+//     longer be applied.
+//  4. So no write at or below the horizon can still be applied: a reader who has
+//     read up to the horizon has missed nothing.
+//  5. A caller learns the outcome only after the batch is closed. So readers see
+//     the change once all batches that were opened before are closed too.
+//  6. A change that begins after another was acknowledged has a higher position.
+//  7. A fence undoes no change: the document keeps its contents and its position.
+//
+// # Unknown outcomes
+//
+// After an error of the Store, the operation may have been applied, may be
+// applied later, or never. Each step copes with that:
+//
+//  1. Open is repeated unchanged. Once one copy is applied, or the clock has moved
+//     past its positions, every later copy fails its guard.
+//  2. Write is sent once. After an error the writer fences the batch, so nothing
+//     of it can be applied any more. Then the trails tell which writes were.
+//  3. Close and Fence do no harm when they are repeated.
 package feed
 
 import "context"
 
-// Batch is a run of positions that a writer took: First for IDs[0], First+1
-// for IDs[1], and so on.
+// Batch is the consecutive positions that a writer took: First for IDs[0],
+// First+1 for IDs[1], and so on.
 type Batch struct {
 	First int64    // µs since the Unix epoch
-	IDs   []string // of the documents that it writes, each once
+	IDs   []string // documents that the batch writes, each once
 }
 
-// Last returns the batch's highest position.
+// Last returns the highest position of the batch.
 func (b Batch) Last() int64 { return b.First + int64(len(b.IDs)) - 1 }
 
-// Clock is the document that orders all changes.
+// Clock is the document that orders all changes. The zero Clock has given out no
+// position.
 type Clock struct {
 	Last int64            // newest position given out
-	Open map[string]Batch // batches in flight, by writer
+	Open map[string]Batch // open batches, by writer
 }
 
-// Horizon returns the position up to which nothing can appear any more.
+// Horizon returns the highest position that readers may read up to: no write at
+// or below it can still be applied.
 func (c Clock) Horizon() int64 {
 	horizon := c.Last
 	for _, b := range c.Open {
@@ -55,42 +96,44 @@ func (c Clock) Horizon() int64 {
 // Write is one document of a batch.
 type Write struct {
 	ID       string
-	Revision int64 // that the stored document must have; 0: there must be none
-	Position int64 // that it gets
-	Document any   // what the store makes of it is the store's business
+	Revision int64 // guard: the stored revision must be this one; 0: no document may exist
+	Position int64 // position of the change
+	Document any   // contents, opaque to this package
 }
 
-// Answer is what can be said of a write that was not acknowledged.
+// Answer tells whether a write was applied.
 type Answer int
 
-// The answers.
+// The answers. Maybe means that the trail no longer reaches back to the write.
 const (
 	No Answer = iota
 	Yes
 	Maybe
 )
 
-// Store is what the protocol needs of a store. Each operation is atomic on each
-// document that it touches; once it has returned nil its effect is durable and
-// seen by every operation that begins later, of any process.
+// Store is the operations that the protocol needs. It is safe for concurrent use.
+// Each operation is atomic on each document that it touches. Once an operation
+// has returned nil, its effect is durable, and every later operation of any
+// process sees it. After an error the outcome is unknown: the operation may have
+// been applied, may be applied later, or never.
 type Store interface {
-	// Open sets clock.Last to b.Last() and clock.Open[writer] to b if
-	// clock.Last is below b.First. It returns whether it did, and the clock as
-	// it is afterwards, of which Last and Open[writer].First are enough.
+	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last
+	// is below b.First. It returns whether it did so, and the clock afterwards.
+	// That clock needs only Last and Open[writer].First.
 	Open(ctx context.Context, writer string, b Batch) (now Clock, opened bool, err error)
-	// Close takes clock.Open[writer] off if its First is first.
+	// Close removes clock.Open[writer] if its First is first. Otherwise it does
+	// nothing.
 	Close(ctx context.Context, writer string, first int64) error
-	// Clock returns the clock; the zero Clock when nothing was ever opened.
+	// Clock returns the clock. It is the zero Clock before the first Open.
 	Clock(ctx context.Context) (Clock, error)
-	// Write applies those of writes whose guard holds: it sets the document,
+	// Write applies the writes whose guards hold. For each it sets the document,
 	// raises its revision by one and adds the position to its trail. It returns
-	// how many it has applied.
+	// the number of writes applied.
 	Write(ctx context.Context, writes []Write) (applied int, err error)
-	// Landed tells for each of writes whether it was applied, by its document's
-	// trail; Maybe when the trail does not go back that far.
+	// Landed tells for each write whether it was applied, in the order of writes.
+	// It looks at the trail of the document.
 	Landed(ctx context.Context, writes []Write) ([]Answer, error)
-	// Fence raises the revision of each document, and makes a void, which no
-	// reader is shown, of each that does not exist, so that guards taken before
-	// can hold no more.
+	// Fence raises the revision of each document, and creates a void for each id
+	// without a document. No guard taken before can hold afterwards.
 	Fence(ctx context.Context, ids []string) error
 }

@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// Watcher fences the batches of writers that have stalled or died. It is not
-// safe for concurrent use. Every process has one: they may fence the same batch
+// Watcher fences the batches of writers that have stalled or died. It is not safe
+// for concurrent use. Every process has one, and several may fence the same batch
 // at once.
 type Watcher struct {
 	store Store
 	lease time.Duration
-	now   func() time.Time // a clock that never steps, of this process alone
+	now   func() time.Time // a monotonic clock of this process
 	seen  map[sighting]time.Time
 }
 
-// sighting names a batch.
+// sighting identifies a batch.
 type sighting struct {
 	writer string
 	first  int64
 }
 
-// NewWatcher returns a watcher that lets a batch be open for lease, measured
-// from when it sees it first, by now: wall clocks of several machines have no
-// part in it.
+// NewWatcher returns a watcher that allows a batch to stay open for lease. The
+// lease begins when this watcher first sees the batch, on the clock now. So the
+// wall clocks of other machines do not matter.
 func NewWatcher(store Store, lease time.Duration, now func() time.Time) *Watcher {
 	return &Watcher{store: store, lease: lease, now: now, seen: map[sighting]time.Time{}}
 }
 
-// Look reads the clock once and fences what has been open for too long. It
-// returns how many batches it fenced. After an error the same is to be done
-// again at the next look.
+// Look reads the clock once and fences the batches that are open for longer than
+// the lease. It returns the clock and the number of batches fenced. After an
+// error the next Look tries again.
 func (w *Watcher) Look(ctx context.Context) (clock Clock, fenced int, err error) {
 	clock, err = w.store.Clock(ctx)
 	if err != nil {

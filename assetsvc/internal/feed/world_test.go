@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// world is a simulated store, with the network before it: operations that
-// processes send wait here until the scheduler applies them, loses them or
-// loses their answers. It is used by one goroutine at a time, but for send.
+// world simulates a store and its network. Operations that processes send wait
+// here until the scheduler applies them, loses them or loses their answers. Only
+// send may be called by several goroutines at once.
 type world struct {
 	random    *rand.Rand
 	clock     Clock
 	documents map[string]*document
 	pending   []*operation // sent and not applied yet
-	moment    int          // counts what has happened
+	moment    int          // number of steps so far
 	sent      chan *operation
 
-	written map[int64]string // every position that was ever written, with its document
+	written map[int64]string // position -> document, of all writes applied
 	watch   func(id string, position int64)
-	failed  []string // what the protocol got wrong
+	failed  []string // violations of the protocol's promises
 }
 
 type document struct {
@@ -32,11 +32,11 @@ type document struct {
 	trail              []int64
 }
 
-// operation is one call of a Store by one process. Its steps touch a document
-// each, and may be applied at different moments.
+// operation is one call of a Store by one process. Each of its steps touches one
+// document, and the steps may be applied at different moments.
 type operation struct {
 	process int
-	number  int // of the process's operations
+	number  int // counts the operations of the process
 	steps   []func()
 	answer  chan struct{}
 	held    int // the moment until which the network holds it back
@@ -55,8 +55,8 @@ func (w *world) fail(format string, args ...any) {
 	w.failed = append(w.failed, fmt.Sprintf(format, args...))
 }
 
-// collect takes in what processes have sent, in an order that does not depend
-// on which of them ran first.
+// collect receives the operations that processes have sent. Their order does not
+// depend on the order in which the processes ran.
 func (w *world) collect() {
 	for {
 		select {
@@ -75,8 +75,8 @@ func (w *world) collect() {
 	})
 }
 
-// step does one thing to one pending operation: apply a step of it, lose it,
-// or answer it or not when it is through.
+// step does one thing to one pending operation: it delays it, loses it, or applies
+// one step of it. After the last step it sends the answer or loses it.
 func (w *world) step() {
 	w.moment++
 	if len(w.pending) == 0 {
@@ -87,11 +87,11 @@ func (w *world) step() {
 	if o.held > w.moment {
 		return
 	}
-	if w.random.IntN(60) == 0 { // for longer than its sender will wait
+	if w.random.IntN(60) == 0 { // the network delays it beyond the sender's timeout
 		o.held = w.moment + w.random.IntN(3000)
 		return
 	}
-	if w.random.IntN(200) == 0 { // the network loses it, or what is left of it
+	if w.random.IntN(200) == 0 { // the network loses the remaining steps
 		w.pending = slices.Delete(w.pending, i, i+1)
 		return
 	}
@@ -101,12 +101,12 @@ func (w *world) step() {
 		return
 	}
 	w.pending = slices.Delete(w.pending, i, i+1)
-	if w.random.IntN(50) > 0 { // else the answer is lost
+	if w.random.IntN(50) > 0 { // otherwise the answer is lost
 		close(o.answer)
 	}
 }
 
-// write is one guarded write arriving at the store.
+// write applies one write if its guard holds.
 func (w *world) write(write Write) (applied bool) {
 	d := w.documents[write.ID]
 	switch {
@@ -130,16 +130,16 @@ func (w *world) write(write Write) (applied bool) {
 	return true
 }
 
-// port is the world as one process sees it: a Store.
+// port is the Store of one process.
 type port struct {
 	*world
 	process int
 	sentOff int  // operations sent
-	ice     *ice // of the process
-	trails  int  // how far back a trail is kept
+	ice     *ice // freezes the process
+	trails  int  // length of a trail
 }
 
-// ice is what a process is frozen in.
+// ice freezes a process: wait blocks until it melts.
 type ice struct {
 	mu   sync.Mutex
 	thaw chan struct{} // closed when the process runs
@@ -164,7 +164,7 @@ func (i *ice) melt() {
 	close(i.thaw)
 }
 
-// wait returns when the process runs.
+// wait returns once the process is not frozen.
 func (i *ice) wait() {
 	i.mu.Lock()
 	thaw := i.thaw
@@ -174,7 +174,7 @@ func (i *ice) wait() {
 
 var errLost = errors.New("no answer")
 
-// send sends an operation off and waits for its answer.
+// send sends an operation and waits for its answer.
 func (p *port) send(ctx context.Context, steps ...func()) error {
 	p.ice.wait()
 	p.sentOff++
@@ -191,7 +191,7 @@ func (p *port) send(ctx context.Context, steps ...func()) error {
 }
 
 func (p *port) Open(ctx context.Context, writer string, b Batch) (Clock, bool, error) {
-	var now Clock // what the steps find is not looked at unless they have been answered
+	var now Clock // valid only after an answer
 	var opened bool
 	err := p.send(ctx, func() {
 		if opened = p.clock.Last < b.First; opened {
@@ -285,7 +285,7 @@ func (p *port) Fence(ctx context.Context, ids []string) error {
 	return p.send(ctx, steps...)
 }
 
-// page returns what a reader is shown between two positions.
+// page returns what a reader sees between two positions.
 func (w *world) page(after, upto int64) map[string]int64 {
 	entries := map[string]int64{}
 	for id, d := range w.documents {
@@ -296,10 +296,10 @@ func (w *world) page(after, upto int64) map[string]int64 {
 	return entries
 }
 
-// follower is a reader: it reads the clock, then, at any later moment, the page.
+// follower is a reader. It reads the clock, and the page at any later moment.
 type follower struct {
 	offset  int64
-	horizon int64 // of the clock it has read; 0: it has none
+	horizon int64 // of the clock it has read; 0: it reads the clock next
 	seen    map[string]int64
 }
 
@@ -317,7 +317,7 @@ func (f *follower) step(w *world, horizon func() int64) {
 	f.offset, f.horizon = max(f.offset, f.horizon), 0
 }
 
-// summary is what failed, for a test to print.
+// summary returns the first violations, for a test to print.
 func (w *world) summary() string { return strings.Join(w.failed[:min(len(w.failed), 5)], "; ") }
 
 const (

@@ -9,31 +9,31 @@ import (
 
 // Errors of Writer.Commit.
 var (
-	// ErrRefused: the document is not at the expected revision; nothing was changed.
-	ErrRefused = errors.New("the document is not at the expected revision")
-	// ErrNotDone: the change was not made, and will not be.
-	ErrNotDone = errors.New("the store did not take the change")
-	// ErrUnknown: the change was made or will be, or not.
-	ErrUnknown = errors.New("the store did not say whether it took the change")
+	// ErrRefused: the document does not have the expected revision. Nothing changed.
+	ErrRefused = errors.New("the document does not have the expected revision")
+	// ErrNotDone: the change was not made, and never will be.
+	ErrNotDone = errors.New("the change was not made")
+	// ErrUnknown: the change may have been made, may be made later, or never.
+	ErrUnknown = errors.New("the outcome of the change is unknown")
 )
 
-// Options of a Writer; all are needed.
+// Options configure a Writer. All are required.
 type Options struct {
-	Name     string           // random, of this start of this process alone
+	Name     string           // unique for each start of a process
 	Now      func() time.Time // wall clock that positions follow
-	MaxBatch int              // changes in a batch at most
+	MaxBatch int              // most changes in a batch
 	Timeout  time.Duration    // of one operation of the store
-	Pause    time.Duration    // before an operation that failed is tried again
-	Failed   func(error)      // is told of an operation's first error
+	Pause    time.Duration    // before a failed operation is repeated
+	Failed   func(error)      // gets the first error of an operation, not those of its repeats
 
-	// Batch is called for each batch, with the contexts of its callers. The
-	// store is called with the context that it returns, which ends no sooner
-	// than ctx; then the function is.
+	// Batch is called for each batch, with the contexts of its callers. The writer
+	// opens and writes the batch in the returned context, which must not end
+	// before ctx. Then it calls the returned function.
 	Batch func(ctx context.Context, callers []context.Context) (context.Context, func())
 }
 
-// Writer puts changes into the feed, as many at a time as wait. It is safe for
-// concurrent use. A process has one.
+// Writer puts changes into the feed. One batch takes all changes that wait, up to
+// Options.MaxBatch. A Writer is safe for concurrent use; a process needs one.
 type Writer struct {
 	store Store
 	o     Options
@@ -41,22 +41,23 @@ type Writer struct {
 	last  int64 // newest position known to be given out
 }
 
-// change is a write on its way.
+// change is a write that waits for its outcome.
 type change struct {
 	Write
-	ctx  context.Context // of its caller
+	ctx  context.Context // of the caller
 	done chan error      // gets the outcome, once
 }
 
-// NewWriter returns a writer, which commits nothing until it runs.
+// NewWriter returns a writer. It commits nothing until Run is called.
 func NewWriter(store Store, o Options) *Writer {
 	return &Writer{store: store, o: o, queue: make(chan *change, o.MaxBatch)}
 }
 
-// Commit writes a document if it still has revision (0: if there is none) and
-// returns its position, once its batch is closed: readers see it there as soon
-// as all batches that were opened before are closed too. When ctx ends
-// before the outcome is known it returns ErrUnknown.
+// Commit writes a document if its stored revision is revision; 0 means that no
+// document exists. It returns the position once the batch is closed. Readers then
+// see the change as soon as all batches opened before are closed too. If ctx ends
+// first, Commit returns ErrNotDone while the change is not in a batch yet, and
+// ErrUnknown afterwards.
 func (w *Writer) Commit(ctx context.Context, id string, revision int64, document any) (int64, error) {
 	c := &change{Write: Write{ID: id, Revision: revision, Document: document}, ctx: ctx, done: make(chan error, 1)}
 	select {
@@ -72,11 +73,11 @@ func (w *Writer) Commit(ctx context.Context, id string, revision int64, document
 	}
 }
 
-// Run commits changes until ctx is done. A batch that is then in flight is left
-// to be fenced.
+// Run commits changes until ctx is done. It leaves an open batch behind, which the
+// watcher of another process fences.
 func (w *Writer) Run(ctx context.Context) {
-	var held []*change // for a later batch
-	var written *batch // on the clock still
+	var held []*change // wait for a later batch
+	var written *batch // written, but still open
 	for ctx.Err() == nil {
 		var next *batch
 		next, held = w.gather(ctx, held, written == nil)
@@ -93,10 +94,10 @@ func (w *Writer) Run(ctx context.Context) {
 		during, end := w.o.Batch(ctx, next.callers())
 		w.open(during, next)
 		if ctx.Err() != nil {
-			return // perhaps without positions: nothing must be written
+			return // the batch may have no positions, so it must not be written
 		}
 		if written != nil {
-			written.acknowledge(ctx) // opening has taken it off the clock
+			written.acknowledge(ctx) // opening the next batch has closed it
 		}
 		w.write(during, next)
 		end()
@@ -104,14 +105,14 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 }
 
-// batch is a Batch with the changes that it is made of.
+// batch is a Batch with its changes.
 type batch struct {
 	Batch
 	changes  []*change
-	outcomes []error
+	outcomes []error // of the changes; nil: applied
 }
 
-// callers returns the contexts of those who wait for the batch.
+// callers returns the contexts of the callers that wait for the batch.
 func (b *batch) callers() []context.Context {
 	callers := make([]context.Context, len(b.changes))
 	for i, c := range b.changes {
@@ -120,8 +121,8 @@ func (b *batch) callers() []context.Context {
 	return callers
 }
 
-// acknowledge tells the callers what has become of their changes, unless ctx
-// ended before that was certain.
+// acknowledge tells the callers the outcomes. If ctx is done it does nothing,
+// because then the outcomes are not certain.
 func (b *batch) acknowledge(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -131,15 +132,15 @@ func (b *batch) acknowledge(ctx context.Context) {
 	}
 }
 
-// gather returns the changes that wait as a batch, one for a document, and
-// those that have to wait for a later one. With wait it waits for a first;
-// without, it returns nil when there is none.
+// gather returns a batch of the held and queued changes, and the rest for a later
+// batch. A batch has at most one change of a document. If no change is queued,
+// gather returns nil, or waits for one if wait is set.
 func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch, []*change) {
 	b, taken := &batch{}, map[string]bool{}
 	var rest []*change
 	take := func(c *change) {
 		switch {
-		case c.ctx.Err() != nil: // the caller has gone, and nothing was begun
+		case c.ctx.Err() != nil: // the caller no longer waits
 			c.done <- ErrNotDone
 		case taken[c.ID] || len(b.changes) == w.o.MaxBatch:
 			rest = append(rest, c)
@@ -174,8 +175,8 @@ func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch,
 	return b, rest
 }
 
-// open takes positions for b. An open that may yet be applied cannot be walked
-// away from, so it returns only when the clock has them, or ctx is done.
+// open takes positions for b. It returns only when the clock has the batch, or ctx
+// is done: an Open that may still be applied must not be abandoned.
 func (w *Writer) open(ctx context.Context, b *batch) {
 	b.First = w.next()
 	w.retry(ctx, func(ctx context.Context) error {
@@ -185,7 +186,7 @@ func (w *Writer) open(ctx context.Context, b *batch) {
 				return wrap("open batch", err)
 			}
 			w.last = max(w.last, now.Last)
-			if opened || now.Open[w.o.Name].First == b.First { // by an earlier copy
+			if opened || now.Open[w.o.Name].First == b.First { // an earlier copy was applied
 				break
 			}
 			b.First = w.next()
@@ -197,10 +198,11 @@ func (w *Writer) open(ctx context.Context, b *batch) {
 	}
 }
 
+// next returns the first position of a new batch.
 func (w *Writer) next() int64 { return max(w.o.Now().UnixMicro(), w.last+1) }
 
-// write writes the documents of b and finds out what has become of each. It
-// returns once nothing of b can land any more, or ctx is done.
+// write writes the documents of b and determines the outcome of each. It returns
+// when no write of b can be applied any more, or ctx is done.
 func (w *Writer) write(ctx context.Context, b *batch) {
 	writes := make([]Write, len(b.changes))
 	for i, c := range b.changes {
@@ -217,18 +219,21 @@ func (w *Writer) write(ctx context.Context, b *batch) {
 	if err != nil {
 		refused = ErrNotDone
 		w.o.Failed(fmt.Errorf("write batch: %w", err))
-		w.retry(ctx, func(ctx context.Context) error { return wrap("fence own batch", w.store.Fence(ctx, b.IDs)) })
+		w.retry(ctx, func(ctx context.Context) error {
+			return wrap("fence own batch", w.store.Fence(ctx, b.IDs))
+		})
 	}
 	w.retry(ctx, func(ctx context.Context) error {
 		answers, err := w.store.Landed(ctx, writes)
 		for i, answer := range answers {
 			b.outcomes[i] = map[Answer]error{Yes: nil, No: refused, Maybe: ErrUnknown}[answer]
 		}
-		return wrap("look what has landed", err)
+		return wrap("read which writes were applied", err)
 	})
 }
 
-// retry repeats an operation until it succeeds or ctx is done.
+// retry repeats an operation until it succeeds or ctx is done. Each attempt has
+// its own timeout.
 func (w *Writer) retry(ctx context.Context, operation func(context.Context) error) {
 	for failed := false; ctx.Err() == nil; failed = true {
 		once, cancel := context.WithTimeout(ctx, w.o.Timeout)
@@ -247,7 +252,7 @@ func (w *Writer) retry(ctx context.Context, operation func(context.Context) erro
 	}
 }
 
-// wrap says what was being done when err came up, if it did.
+// wrap adds the failed step to err. It returns nil for nil.
 func wrap(doing string, err error) error {
 	if err == nil {
 		return nil
