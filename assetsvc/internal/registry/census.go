@@ -12,11 +12,11 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 )
 
-// Census is how many assets are in each state.
+// Census is the number of assets in each state.
 type Census map[asset.Status]int64
 
-// StateOf returns the state of an asset by its body; "" if the body has none. It
-// is for assets that were stored before records had a State.
+// StateOf returns the state that the body of an asset has; "" if it has none. Stores
+// need it for records of earlier versions, which have no State.
 func StateOf(body []byte) asset.Status {
 	var a struct {
 		Status asset.Status `json:"status"`
@@ -27,13 +27,13 @@ func StateOf(body []byte) asset.Status {
 	return a.Status
 }
 
-// MeasureCensus tells a meter of a store's census, when it asks, until silence.
-// Of a nil census nothing is told.
+// MeasureCensus reports the census of a store to meter until silence is called. A
+// nil census is not reported.
 func MeasureCensus(meter metric.Meter, census func(context.Context) Census) (silence func() error, err error) {
 	stored, err := meter.Int64ObservableGauge("registry.assets.stored", metric.WithUnit("{asset}"),
 		metric.WithDescription("Assets in the store, by state; the same at every asset service."))
 	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
+		return nil, fmt.Errorf("create metrics: %w", err)
 	}
 	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		counted := census(ctx)
@@ -46,7 +46,7 @@ func MeasureCensus(meter metric.Meter, census func(context.Context) Census) (sil
 		return nil
 	}, stored)
 	if err != nil {
-		return nil, fmt.Errorf("make metrics: %w", err)
+		return nil, fmt.Errorf("create metrics: %w", err)
 	}
 	return registration.Unregister, nil
 }

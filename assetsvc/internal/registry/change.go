@@ -10,13 +10,15 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// decision is what the rules make of an asset for a caller.
+// decision applies the rules to an asset for a caller and returns the changed asset.
 type decision func(current asset.Asset, as asset.Caller) (asset.Asset, error)
 
-// change loads an asset, has decide make of it what it is to be, and saves
-// that if it differs; anew, when others have changed the asset meanwhile. What
-// the guard lets through is saved only as long as nobody has.
-func (r *Registry) change(ctx context.Context, by identity.Identity, id, token string, guard Guard, decide decision) (Record, error) {
+// change loads an asset, decides and saves the result if it differs. If others
+// change the asset meanwhile, it decides again on the newest revision, which the
+// guard must accept too.
+func (r *Registry) change(
+	ctx context.Context, by identity.Identity, id, token string, guard Guard, decide decision,
+) (Record, error) {
 	if by.IsAnonymous() {
 		return Record{}, forbidden("an API key is needed")
 	}
@@ -37,24 +39,23 @@ func (r *Registry) change(ctx context.Context, by identity.Identity, id, token s
 	})
 }
 
-// step is a change of an asset, as save makes it.
+// step is the two parts of a change, for save.
 type step struct {
-	// ask learns from the auth service what decide has to know. The answer is
-	// valid for as long as the asset has the same sealed token record.
+	// ask gets from the auth service what decide needs. The answer is valid as long
+	// as the asset has the same sealed token record.
 	ask func(stored Record) error
-	// decide returns stored as it is to be saved, without a body if nothing is.
-	// It waits for nobody.
+	// decide returns the record to save, or one without a body if there is nothing
+	// to save. It must not wait for other services.
 	decide func(stored Record) (Record, error)
 }
 
-// errAskAgain is returned for an asset whose sealed token record has changed
-// since the step has asked.
-var errAskAgain = errors.New("the asset has other tokens by now")
+// errAskAgain means that the sealed token record has changed since step.ask.
+var errAskAgain = errors.New("the tokens of the asset have changed")
 
-// save loads an asset, and saves what the step makes of it; anew, when others
-// have changed the asset meanwhile. It asks before it takes the asset's turn, so
-// that a slow auth service holds up no other change, and asks again only if the
-// asset has got other tokens.
+// save loads an asset and saves the result of the step. If others change the asset
+// meanwhile, it decides again. It asks before it takes the asset's turn, so a slow
+// auth service delays no other change. It asks again only if the tokens of the
+// asset have changed.
 func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) {
 	turn := r.turns.of(id)
 	for range maxAttempts {
@@ -74,10 +75,12 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 	return Record{}, contended()
 }
 
-// saveInTurn saves what decide makes of an asset, in the asset's turn. Stored is
-// the asset as it was when ended turns had ended: if more have by now, it is read
-// again. It returns errAskAgain if the asset has other tokens than stored.
-func (r *Registry) saveInTurn(ctx context.Context, turn *turn, ended int64, stored Record, decide func(Record) (Record, error)) (Record, error) {
+// saveInTurn waits for the asset's turn, decides and saves. The asset was read
+// when the turn had ended times; if the count has changed since, it reads the asset
+// again. It returns errAskAgain if the sealed token record has changed.
+func (r *Registry) saveInTurn(
+	ctx context.Context, turn *turn, ended int64, stored Record, decide func(Record) (Record, error),
+) (Record, error) {
 	end, err := turn.take(ctx)
 	if err != nil {
 		return Record{}, fmt.Errorf("wait to change asset %s: %w", stored.ID, err)
@@ -116,11 +119,14 @@ func (r *Registry) saveInTurn(ctx context.Context, turn *turn, ended int64, stor
 }
 
 func contended() error {
-	return fault.New(fault.Conflict, fault.Body, "data", "Others are changing this asset at the same time; repeat the request.")
+	const text = "Others are changing this asset at the same time; repeat the request."
+	return fault.New(fault.Conflict, fault.Body, "data", text)
 }
 
-// decide returns stored as it is to be saved, without a body when nothing differs.
-func (r *Registry) decide(by identity.Identity, as standing, token string, stored Record, decide decision) (Record, error) {
+// decide returns the record to save, or one without a body if nothing differs.
+func (r *Registry) decide(
+	by identity.Identity, as standing, token string, stored Record, decide decision,
+) (Record, error) {
 	before, err := decode(stored)
 	if err != nil {
 		return Record{}, err
@@ -134,8 +140,8 @@ func (r *Registry) decide(by identity.Identity, as standing, token string, store
 	return r.changed(stored, before, next, as.sealed, Author{by.Broker, by.KeyID, as.role})
 }
 
-// changed returns stored with what it is to be instead of before, and with the
-// entry that tells of the change.
+// changed returns stored with the asset next instead of before, and with the Change
+// that describes the difference.
 func (r *Registry) changed(stored Record, before, next asset.Asset, sealed string, by Author) (Record, error) {
 	size := len(stored.Body)
 	stored.Listed = next.Listed()

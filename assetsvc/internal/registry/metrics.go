@@ -10,52 +10,51 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// maxNamed is how many brokers the metrics of a process name; later ones are
-// otherBrokers.
 const (
-	maxNamed     = 50
-	otherBrokers = "other"
+	maxNamed     = 50      // brokers that the metrics of a process name
+	otherBrokers = "other" // label of all further brokers
 )
 
-// events counts what brokers do, for operators. A nil one counts nothing.
+// events counts creations and publications by broker. A nil *events counts nothing.
 type events struct {
 	created, published metric.Int64Counter
 
 	mu    sync.Mutex
-	named map[string]bool // brokers
+	named map[string]bool // brokers with a label of their own
 }
 
-// Measure tells a meter of creations and publications from now on. It comes
-// before all requests.
+// Measure reports creations and publications to meter. Call it before the first
+// request.
 func (r *Registry) Measure(meter metric.Meter) error {
 	created, err1 := meter.Int64Counter("registry.assets.created", metric.WithUnit("{asset}"),
 		metric.WithDescription("Assets that this process has created, by broker."))
 	published, err2 := meter.Int64Counter("registry.assets.published", metric.WithUnit("{asset}"),
 		metric.WithDescription("Assets that this process has taken from draft into the feed, by the broker who owns them."))
 	if err := errors.Join(err1, err2); err != nil {
-		return fmt.Errorf("make metrics: %w", err)
+		return fmt.Errorf("create metrics: %w", err)
 	}
 	r.events = &events{created: created, published: published, named: map[string]bool{}}
 	return nil
 }
 
+// creation counts a new asset.
 func (e *events) creation(ctx context.Context, broker string) {
 	if e != nil {
 		e.created.Add(ctx, 1, e.by(broker))
 	}
 }
 
-// change counts a change that was saved, if it has published the asset.
+// change counts a saved change if it has published the asset.
 func (e *events) change(ctx context.Context, before, after Record) {
 	if e == nil || before.Listed || !after.Listed {
 		return
 	}
-	if a, err := decode(after); err == nil { // it was encoded just now
+	if a, err := decode(after); err == nil { // always, because it was encoded just now
 		e.published.Add(ctx, 1, e.by(a.Owner()))
 	}
 }
 
-// by returns the label for a broker.
+// by returns the label of a broker.
 func (e *events) by(broker string) metric.MeasurementOption {
 	e.mu.Lock()
 	defer e.mu.Unlock()

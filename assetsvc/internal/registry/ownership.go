@@ -11,8 +11,9 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// CreateTransfer makes a transfer, by which the broker who asks for it can take
-// an asset over (contract, section 6.4). Of what was sent nothing is kept.
+// CreateTransfer creates a transfer, with which its broker can take an asset over
+// (docs/contract.md, "Transfers"). It checks the sent object but keeps nothing of
+// it.
 func (r *Registry) CreateTransfer(
 	ctx context.Context, by identity.Identity, sent record.Object,
 ) (created authapi.CreateTransferResponse, err error) {
@@ -32,24 +33,30 @@ func (r *Registry) ReadTransfer(ctx context.Context, id string) (authapi.Transfe
 
 const brokersOnly = "only a broker's API key takes assets over"
 
-// Handover asks for an asset to be handed over to the broker who asks.
+// Handover asks to hand an asset over to the caller.
 type Handover struct {
-	Transfer string // id of a transfer that he has made
+	Transfer string // id of a transfer of the caller
 	Token    string // the asset's transfer token
 }
 
-// ChangeOwner hands an asset over. The owner and the sealed token record change
-// in the asset's one atomic write, so they never disagree, and the old tokens
-// die with it. Interrupted anywhere, the same request may be repeated.
-func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id string, guard Guard, h Handover) (Record, error) {
+// ChangeOwner hands an asset over (docs/contract.md, "Ownership"). One atomic write
+// changes the owner and the sealed token record, so the old tokens end with it.
+// After an interruption the same request may be repeated.
+func (r *Registry) ChangeOwner(
+	ctx context.Context, by identity.Identity, id string, guard Guard, h Handover,
+) (Record, error) {
 	var next authapi.ChangeOwnerResponse
 	return r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {
-			if _, err = mayTakeOver(by, stored, guard); err != nil { // before the transfer is claimed
+			if _, err = mayTakeOver(by, stored, guard); err != nil { // before authsvc claims the transfer
 				return err
 			}
 			next, err = r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
-				AssetID: id, Broker: by.Broker, TransferID: h.Transfer, TransferHash: authapi.Hash(h.Token), Sealed: stored.Sealed,
+				AssetID:      id,
+				Broker:       by.Broker,
+				TransferID:   h.Transfer,
+				TransferHash: authapi.Hash(h.Token),
+				Sealed:       stored.Sealed,
 			})
 			if err != nil {
 				return fmt.Errorf("change owner of asset %s: %w", id, err)
@@ -58,16 +65,17 @@ func (r *Registry) ChangeOwner(ctx context.Context, by identity.Identity, id str
 		},
 		decide: func(stored Record) (Record, error) {
 			current, err := mayTakeOver(by, stored, guard)
-			if err != nil || next.Resealed || next.Sealed == stored.Sealed { // it was done before
+			if err != nil || next.Resealed || next.Sealed == stored.Sealed { // handed over before
 				return Record{}, err
 			}
-			return r.changed(stored, current, current.OwnedBy(next.Owner), next.Sealed, Author{by.Broker, by.KeyID, asset.Other})
+			author := Author{by.Broker, by.KeyID, asset.Other}
+			return r.changed(stored, current, current.OwnedBy(next.Owner), next.Sealed, author)
 		},
 	})
 }
 
-// mayTakeOver returns the asset if a caller may take it over, as far as the
-// transfer does not decide.
+// mayTakeOver returns the asset if the key and the guard let the caller take it
+// over. It does not check the transfer.
 func mayTakeOver(by identity.Identity, stored Record, guard Guard) (asset.Asset, error) {
 	current, err := decode(stored)
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"asset-registry/shared/authapi"
 )
 
-// Sealed is the token record of an asset.
+// Sealed is the sealed token record of an asset.
 type Sealed struct {
 	ID     string // of the asset
 	Sealed string
 }
 
-// SealedStore is a Store that has token records of its assets changed which say
-// the same as before. That is no change of the asset: it makes no revision and
-// leaves the asset where it stands in the feed.
+// SealedStore is a Store whose token records can be replaced by records with the
+// same contents under another seal. That is no change of the asset: revision and
+// position stay.
 type SealedStore interface {
-	// SealedAfter returns up to limit records in the order of their assets' ids,
-	// from the first after an id; "" is before all.
+	// SealedAfter returns up to limit records, ordered by asset id, starting after
+	// the given id. An empty id starts at the first asset.
 	SealedAfter(ctx context.Context, after string, limit int) ([]Sealed, error)
-	// Reseal puts a record in the place of one that is still the asset's; if it
-	// is not, it does nothing.
+	// Reseal replaces the record of an asset if the asset still has the old one.
+	// Otherwise it does nothing.
 	Reseal(ctx context.Context, old, anew Sealed) error
 }
 
@@ -30,15 +30,15 @@ type Resealer interface {
 	Reseal(ctx context.Context, sealed []string) (authapi.ResealResponse, error)
 }
 
-// Resealed tells what Reseal has found.
+// Resealed counts the token records that Reseal has read.
 type Resealed struct {
-	Assets  int // all there are
-	Anew    int // whose record was sealed with a former secret
-	Foreign int // whose record was sealed with no secret that the auth service has
+	Assets  int // all records
+	Anew    int // records that were sealed with a former secret, and are sealed anew
+	Foreign int // records that no secret of the auth service opens; they are left as they are
 }
 
-// Reseal has the token records of all assets sealed with the current secret. It
-// may be repeated.
+// Reseal seals the token records of all assets with the current secret. It may be
+// repeated. After an error it returns the counts so far.
 func Reseal(ctx context.Context, store SealedStore, resealer Resealer) (found Resealed, err error) {
 	for after := ""; ; {
 		page, err := store.SealedAfter(ctx, after, authapi.MaxReseal)

@@ -13,11 +13,11 @@ import (
 )
 
 // accreditation is the level that a key needs to create an asset or to take one
-// over (contract, section 6.2).
+// over (docs/contract.md, "Accreditation").
 const accreditation = '3'
 
-// barred tells why a key's accreditation lets it neither create an asset nor take
-// one over; "" if it does.
+// barred returns the reason why the levels of a key do not permit it to create or
+// take over an asset; "" if they do.
 func barred(by identity.Identity) string {
 	if by.Permits(accreditation) {
 		return ""
@@ -29,12 +29,12 @@ func barred(by identity.Identity) string {
 	return fmt.Sprintf("level %c is needed, and the levels of this API key are: %s", accreditation, has)
 }
 
-// testOnly is why a key with level t changes no real asset.
+// testOnly is the reason why a key with level t changes no real asset.
 const testOnly = "this API key is test-only (level t), and changes assets in test mode only"
 
-// withinTest returns the rules' verdict on a change. It refuses a test-only key
-// instead if the asset before or after the change is a real one (contract, decision
-// 23). A missing part is still reported first.
+// withinTest returns the verdict of the rules on a change. For a test-only key it
+// returns a refusal instead if the asset is a real one before or after the change
+// (docs/contract.md, "Accreditation"). A missing part is still reported first.
 func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) error {
 	isReal := func(a asset.Asset) bool { return !a.Test() }
 	if by.TestOnly() && fault.KindOf(verdict) != fault.NotFound && slices.ContainsFunc(assets, isReal) {
@@ -43,17 +43,20 @@ func withinTest(by identity.Identity, verdict error, assets ...asset.Asset) erro
 	return verdict
 }
 
-// standing is what a caller is for an asset.
+// standing is the role of a caller for an asset, and the asset's newest owner.
 type standing struct {
-	role   asset.Role
-	owner  string // of the asset
-	sealed string // its token record; an asset that was set back has an older one than the auth service
+	role  asset.Role
+	owner string // of the asset
 
-	resealed bool // that record says just what the asset's does: it is not worth a change of its own
+	// sealed is the newest token record of the asset. The auth service may know a
+	// newer one than the asset has, after a restore of the assets.
+	sealed   string
+	resealed bool // sealed has the contents of the asset's record, so it alone is not worth a change
 }
 
-// standing tells what a caller is for an asset (contract, section 2.1): its owner,
-// when the key is the owner's and the token the asset's, or what the key says.
+// standing returns the standing of a caller (docs/contract.md, "Roles"). A broker
+// is the owner if the key is the owner's and the token the asset's. Otherwise the
+// role follows from the key.
 func (r *Registry) standing(
 	ctx context.Context, by identity.Identity, a asset.Asset, token, sealed string,
 ) (standing, error) {
@@ -82,14 +85,15 @@ func (r *Registry) standing(
 	return as, nil
 }
 
-// How an owner token is sent (interface document, Authentication).
+// The ways to send an owner token (docs/contract.md, "Owner tokens").
 const (
 	tokenOfRead  = "header X-Access-Token or query acc_token"
 	tokenOfWrite = "header X-Access-Token, query acc_token or body access.token"
 )
 
-// notOwner tells why a broker is not the asset's owner, and what to do; "" for
-// anybody else. It tells another broker nothing of a token.
+// notOwner returns the reason why a broker is not the asset's owner, and what to
+// do; "" for the owner and for keys of other roles. It does not tell another broker
+// whether the token is right. The ways are those of sending a token.
 func (s standing) notOwner(by identity.Identity, token, ways string) string {
 	switch {
 	case s.role != asset.Other || by.Role != identity.Broker:

@@ -6,21 +6,20 @@ import (
 	"sync/atomic"
 )
 
-// turns lets changes of one asset take turns within the process. The store
-// would let only one of them through at a time anyway, and have the others
-// decide anew, each time against all the rest. Assets share turns with a few
-// others, so that the memory for them is bounded. So a change asks no other
-// service while it holds a turn. Creations that may be repeated have turns of
-// their own.
+// turns are locks of assets within the process. Without them, the store would
+// accept one of several simultaneous changes of an asset and make the others
+// decide again, in every round. Several assets share a lock, which bounds the
+// memory. So the holder must not wait for another service. Repeatable creations
+// have turns of their own.
 type turns struct {
 	seed  maphash.Seed
 	turns [256]turn
 }
 
-// turn is one that some assets share.
+// turn is a lock that some assets share. Waiting for it ends with a context.
 type turn struct {
-	held  chan struct{} // holds one while somebody has it
-	ended atomic.Int64  // how many have had it
+	held  chan struct{} // has an element while the lock is held
+	ended atomic.Int64  // number of past holders
 }
 
 func newTurns() *turns {
@@ -31,12 +30,13 @@ func newTurns() *turns {
 	return t
 }
 
-// of returns an asset's turn.
+// of returns the turn of an asset.
 func (t *turns) of(id string) *turn {
 	return &t.turns[maphash.String(t.seed, id)%uint64(len(t.turns))]
 }
 
-// take waits for the turn and returns what ends it, or ctx's error.
+// take waits for the turn. It returns the function that ends the turn, or the error
+// of ctx.
 func (t *turn) take(ctx context.Context) (end func(), err error) {
 	select {
 	case t.held <- struct{}{}:

@@ -15,50 +15,56 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Load is what CheckFeed puts on a store.
+// Load is the load that CheckFeed puts on a store.
 type Load struct {
-	Seed      uint64 // of all that is random but the order of goroutines
+	Seed      uint64 // of every random choice; the order of goroutines is random too
 	Writers   int
 	Followers int
-	Changes   int // acknowledged ones at least
+	Changes   int // least number of acknowledged changes
 	Assets    int // that the writers share
 
-	// Patience is how long an acknowledged change may take until it is in the
-	// feed: of one store on its own, 0; with others, until what they began
-	// before is done.
+	// Patience is the longest time from the acknowledgement of a change until it
+	// is in the feed. Use 0 for a single store. Several stores wait for each
+	// other's open batches.
 	Patience time.Duration
 }
 
-// Report is what CheckFeed found.
+// Report is the result of CheckFeed.
 type Report struct {
-	Changes    int      // that were acknowledged
-	Pages      int      // that followers took
+	Changes    int      // acknowledged
+	Pages      int      // read by followers
 	Checks     int      // comparisons made
 	Violations []string // of F1 to F5, each a sentence
 }
 
-// String sums the report up.
+// String returns the counts of the report.
 func (r Report) String() string {
 	return fmt.Sprintf("%d changes, %d pages, %d checks, %d violations", r.Changes, r.Pages, r.Checks, len(r.Violations))
 }
 
-// CheckFeed has writers change assets and followers follow the feed, in all
-// modes and both directions, and compares what the followers were shown with
-// what the writers were told (registry.Store, F1 to F5). It sees only what any
-// client of the store sees.
+// CheckFeed lets writers change assets while followers read the feed, in all modes
+// and both directions. It compares the pages of the followers with the positions
+// that the writers got (registry.Store, F1 to F5).
 func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 	t.Helper()
 	c := &checker{store: s, load: l}
 	for i := range l.Assets {
-		c.assets = append(c.assets, registry.Record{ID: NewID(), Listed: i%5 != 0, Test: i%4 == 0, Body: []byte(`{}`)})
+		r := registry.Record{ID: NewID(), Listed: i%5 != 0, Test: i%4 == 0, Body: []byte(`{}`)}
+		c.assets = append(c.assets, r)
 	}
 	var writers, followers sync.WaitGroup
 	for i := range l.Writers {
 		writers.Go(func() { c.write(t.Context(), rand.New(rand.NewPCG(l.Seed, uint64(i)))) })
 	}
 	for i := range l.Followers {
-		f := &follower{checker: c, random: rand.New(rand.NewPCG(l.Seed, uint64(1000+i))), mode: registry.Mode(i % 3), seen: map[place]bool{}}
-		followers.Go(func() { f.follow(t.Context(), i/3%2 == 1) })
+		f := &follower{
+			checker: c,
+			random:  rand.New(rand.NewPCG(l.Seed, uint64(1000+i))),
+			mode:    registry.Mode(i % 3),
+			backs:   i/3%2 == 1,
+			seen:    map[place]bool{},
+		}
+		followers.Go(func() { f.follow(t.Context()) })
 	}
 	writers.Wait()
 	c.finished.Store(true)
@@ -70,17 +76,17 @@ func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 type checker struct {
 	store    registry.Store
 	load     Load
-	assets   []registry.Record // as they are created
-	ticks    atomic.Int64      // a clock of events: one tick for each begin and end
-	done     atomic.Int64      // changes acknowledged
-	finished atomic.Bool       // the writers have ended
+	assets   []registry.Record // as they are when created
+	ticks    atomic.Int64      // logical clock: one tick for each begin and end of a change
+	done     atomic.Int64      // acknowledged changes
+	finished atomic.Bool       // all writers have ended
 
 	mu     sync.Mutex
 	acks   []ack
 	report Report
 }
 
-// ack is a change that a writer was told of.
+// ack is an acknowledged change.
 type ack struct {
 	id         string
 	position   int64
@@ -102,7 +108,7 @@ func (c *checker) count(pages, checks int) {
 	c.report.Checks += checks
 }
 
-// write creates and changes assets until there are enough changes.
+// write creates and changes assets until enough changes are acknowledged.
 func (c *checker) write(ctx context.Context, random *rand.Rand) {
 	for c.done.Load() < int64(c.load.Changes) {
 		a := c.assets[random.IntN(len(c.assets))]
@@ -115,7 +121,7 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 			c.violation("get %s: %v", a.ID, err)
 			return
 		}
-		// Some callers leave at once, or while the write is under way.
+		// Some contexts end before the write or during it.
 		patience, leave := context.WithCancel(ctx)
 		if random.IntN(20) == 0 {
 			go leave()
@@ -141,11 +147,11 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// patiencePause is between two looks for a change.
+// patiencePause is the time between two looks for a change.
 const patiencePause = 10 * time.Millisecond
 
-// checkPrompt checks F5: what was acknowledged is in the feed, or comes there in
-// time, unless it has moved on.
+// checkPrompt checks F5: an acknowledged change is in the feed within Patience,
+// unless the asset has changed again.
 func (c *checker) checkPrompt(ctx context.Context, a registry.Record, position int64) {
 	for begun := time.Now(); ; time.Sleep(patiencePause) {
 		entries, err := c.store.Page(ctx, registry.Query{Offset: position - 1, Limit: 1, Mode: registry.All})
@@ -162,20 +168,21 @@ func (c *checker) checkPrompt(ctx context.Context, a registry.Record, position i
 		case err == nil && now.Position > position:
 			return
 		case err != nil || now.Position < position || time.Since(begun) > c.load.Patience:
-			c.violation("F5: %s was acknowledged at %d, is at %d (%v), and the feed has %v there", a.ID, position, now.Position, err, entries)
+			c.violation("F5: %s was acknowledged at %d, is at %d (%v), and the feed has %v there",
+				a.ID, position, now.Position, err, entries)
 			return
 		}
 	}
 }
 
-// checkAcknowledgements checks F3: positions are unique, and in the order of
-// changes of which one ended before the other began.
+// checkAcknowledgements checks F3: positions are unique, and a change that began
+// after another had ended has a higher position.
 func (c *checker) checkAcknowledgements() {
 	c.report.Changes = len(c.acks)
 	byBegin := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.begun, b.begun) })
 	byEnd := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.end, b.end) })
 	at := map[int64]string{}
-	var highest ack // of those that ended before the one at hand began
+	var highest ack // of the changes that ended before a began
 	for _, a := range byBegin {
 		for len(byEnd) > 0 && byEnd[0].end < a.begun {
 			if byEnd[0].position > highest.position {
@@ -194,27 +201,27 @@ func (c *checker) checkAcknowledgements() {
 	}
 }
 
-// place is where an entry stood when it was seen.
+// place is an entry that a follower saw.
 type place struct {
 	id       string
 	position int64
 }
 
-// follower is one synchroniser.
+// follower is a client that copies the feed.
 type follower struct {
 	*checker
 	random *rand.Rand
 	mode   registry.Mode
+	backs  bool // starts at the newest entry, and reads the older ones at the end
 	seen   map[place]bool
-	oldest int64 // it has seen the feed from here on
+	oldest int64 // it has seen every entry above this position
 }
 
-// follow takes page after page until the writers have ended and there is no
-// more. With descending it starts at the newest, as synchronisers do, and turns
-// forward from there.
-func (f *follower) follow(ctx context.Context, descending bool) {
+// follow reads page after page until the writers have ended and the feed has no
+// more entries.
+func (f *follower) follow(ctx context.Context) {
 	var offset int64
-	if descending {
+	if f.backs {
 		newest := f.page(ctx, registry.Query{Limit: 1 + f.random.IntN(20), Descending: true})
 		if len(newest) > 0 {
 			offset = newest[0].Position
@@ -232,10 +239,10 @@ func (f *follower) follow(ctx context.Context, descending bool) {
 		}
 	}
 	f.checkAll(ctx, offset)
-	if !descending {
+	if !f.backs {
 		return
 	}
-	for before := f.oldest + 1; ; { // the past, into which nothing comes any more
+	for before := f.oldest + 1; ; { // the older entries
 		entries := f.page(ctx, registry.Query{Offset: before, Limit: 50, Descending: true})
 		if len(entries) == 0 {
 			break
@@ -246,8 +253,7 @@ func (f *follower) follow(ctx context.Context, descending bool) {
 	f.checkAll(ctx, offset)
 }
 
-// page takes a page, remembers it and checks what can be checked of it alone:
-// order, F2 and F4.
+// page reads a page, records its entries, and checks its order, F2 and F4.
 func (f *follower) page(ctx context.Context, q registry.Query) []registry.Entry {
 	q.Mode = f.mode
 	entries, err := f.store.Page(ctx, q)
@@ -270,13 +276,13 @@ func (f *follower) page(ctx context.Context, q registry.Query) []registry.Entry 
 	if len(entries) > 0 {
 		e := entries[f.random.IntN(len(entries))]
 		if now, err := f.store.Get(ctx, e.ID, registry.AnySize); err != nil || now.Position < e.Position {
-			f.violation("F4: the feed had %s at %d, and then it is at %d, %v", e.ID, e.Position, now.Position, err)
+			f.violation("F4: the feed had %s at %d, and then Get has it at %d, %v", e.ID, e.Position, now.Position, err)
 		}
 	}
 	return entries
 }
 
-// lookBack checks F1 at once: whatever lies behind the offset was seen.
+// lookBack checks F1 for a random range before offset: every entry there was seen.
 func (f *follower) lookBack(ctx context.Context, offset int64) {
 	from := max(f.oldest, offset-f.random.Int64N(5000))
 	entries, err := f.store.Page(ctx, registry.Query{Offset: from, Limit: 1000, Mode: f.mode})
@@ -286,7 +292,7 @@ func (f *follower) lookBack(ctx context.Context, offset int64) {
 	f.checkSeen(entries, offset)
 }
 
-// checkAll checks F1 and F2 over all the follower has passed.
+// checkAll checks F1 and F2 for all entries up to offset.
 func (f *follower) checkAll(ctx context.Context, offset int64) {
 	ids := map[string]bool{}
 	for from := f.oldest; ; {
@@ -299,7 +305,7 @@ func (f *follower) checkAll(ctx context.Context, offset int64) {
 		}
 		for _, e := range entries {
 			if ids[e.ID] {
-				f.violation("F2: %s stands twice in the feed", e.ID)
+				f.violation("F2: %s is twice in the feed", e.ID)
 			}
 			ids[e.ID] = true
 		}
@@ -311,7 +317,7 @@ func (f *follower) checkAll(ctx context.Context, offset int64) {
 func (f *follower) checkSeen(entries []registry.Entry, offset int64) {
 	for _, e := range entries {
 		if e.Position <= offset && !f.seen[place{e.ID, e.Position}] {
-			f.violation("F1: %s at %d came up behind %d, which a follower had passed", e.ID, e.Position, offset)
+			f.violation("F1: %s appeared at %d after a follower had read up to %d", e.ID, e.Position, offset)
 		}
 	}
 	f.count(1, len(entries))

@@ -4,12 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"asset-registry/assetsvc/internal/registry"
 )
 
+// checkLog compares the log of an asset with want, the oldest change first.
 func checkLog(t *testing.T, s registry.Store, id string, want []registry.Revision) {
 	t.Helper()
 	got, err := s.Log(t.Context(), id)
@@ -17,8 +22,8 @@ func checkLog(t *testing.T, s registry.Store, id string, want []registry.Revisio
 		t.Fatalf("log: %v", err)
 	}
 	slices.Reverse(got)
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
-		t.Errorf("%s:\ngot  %+v\nwant %+v", id, got, want)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the log of %s differs (-want +got):\n%s", id, diff)
 	}
 }
 
@@ -29,7 +34,7 @@ func testLog(t *testing.T, open Opener) {
 			t.Errorf("log of %q: got %v, want ErrNotFound", id, err)
 		}
 	}
-	ids := []string{"00000000000000000000000000000000", "0000000000000000000000000000000a", "ffffffffffffffffffffffffffffffff"}
+	ids := []string{strings.Repeat("0", 32), strings.Repeat("0", 31) + "a", strings.Repeat("f", 32)}
 	revisions := []int64{3, registry.MaxLog, registry.MaxLog + 20}
 	kept := map[string][]registry.Revision{} // the oldest first
 	keep := func(r registry.Record) {
@@ -45,19 +50,21 @@ func testLog(t *testing.T, open Opener) {
 		for revision := int64(2); revision <= revisions[i]; revision++ {
 			r.Change = fmt.Appendf(nil, "change %d of %s \x00\xff", revision, id)
 			if revision%7 == 0 {
-				r.Change = nil // there is nothing to say of it
+				r.Change = nil // the log leaves this revision out
 			}
 			r = mustReplace(t, s, r)
 			keep(r)
 		}
-		kept[id] = slices.DeleteFunc(kept[id], func(k registry.Revision) bool { return k.Revision <= r.Revision-registry.MaxLog })
+		kept[id] = slices.DeleteFunc(kept[id], func(k registry.Revision) bool {
+			return k.Revision <= r.Revision-registry.MaxLog
+		})
 		stale := r
 		stale.Revision, stale.Change = r.Revision-1, []byte("never made")
 		if _, err := s.Replace(t.Context(), stale); !errors.Is(err, registry.ErrStale) {
-			t.Errorf("got %v, want ErrStale", err)
+			t.Errorf("replace an old revision: got %v, want ErrStale", err)
 		}
 		if _, err := s.Create(t.Context(), stale); !errors.Is(err, registry.ErrExists) {
-			t.Errorf("got %v, want ErrExists", err)
+			t.Errorf("create again: got %v, want ErrExists", err)
 		}
 		r.Change = nil
 		checkStored(t, s, r)
@@ -77,7 +84,8 @@ func testLog(t *testing.T, open Opener) {
 	testLogRace(t, s)
 }
 
-// testLogRace has many change one asset at once: the log tells of those who won.
+// testLogRace lets several goroutines change one asset at once. The log must have
+// exactly the changes that succeeded.
 func testLogRace(t *testing.T, s registry.Store) {
 	r := mustCreate(t, s, asset(NewID(), true))
 	var mu sync.Mutex

@@ -2,8 +2,9 @@ package storetest
 
 import (
 	"fmt"
-	"reflect"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/registry"
 )
@@ -30,24 +31,27 @@ func testReseal(t *testing.T, open Opener) {
 		}
 		got, after = append(got, page...), page[len(page)-1].ID
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the token records differ (-want +got):\n%s", diff)
 	}
 	before, err := s.Get(t.Context(), want[2].ID, registry.AnySize)
 	if err != nil {
 		t.Fatal(err)
 	}
-	anew := registry.Sealed{ID: before.ID, Sealed: "sealed anew, and longer than before"}
-	late := registry.Sealed{ID: before.ID, Sealed: "another"} // of a record that is not the asset's any more
-	for _, old := range []registry.Sealed{want[2], {ID: before.ID, Sealed: late.Sealed}, {ID: NewID(), Sealed: late.Sealed}} {
-		if err := sealed.Reseal(t.Context(), old, anew); err != nil {
+	const anew, other = "sealed anew, and longer than before", "another record"
+	for _, c := range []struct {
+		old  registry.Sealed
+		anew string
+	}{
+		{want[2], anew},
+		{registry.Sealed{ID: before.ID, Sealed: other}, other}, // not the record of the asset
+		{registry.Sealed{ID: NewID(), Sealed: other}, other},   // no asset
+	} {
+		if err := sealed.Reseal(t.Context(), c.old, registry.Sealed{ID: before.ID, Sealed: c.anew}); err != nil {
 			t.Fatal(err)
 		}
-		anew.Sealed = late.Sealed
 	}
-	before.Sealed = "sealed anew, and longer than before"
-	if after, err := s.Get(t.Context(), before.ID, registry.AnySize); err != nil || !reflect.DeepEqual(after, before) {
-		t.Errorf("got %+v, %v; want %+v", after, err, before)
-	}
-	mustReplace(t, s, before) // whoever read it before may go on
+	before.Sealed = anew
+	checkStored(t, s, before)
+	mustReplace(t, s, before) // revision and position have stayed
 }

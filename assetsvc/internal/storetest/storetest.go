@@ -1,5 +1,6 @@
-// Package storetest is the promises of registry.Store as tests, run on every
-// store, and a checker of the feed that knows nothing of how a store works.
+// Package storetest tests the contract of registry.Store on any store. Run tests
+// each sentence of the contract, and CheckFeed the properties F1 to F5 under load.
+// Both use only the methods of the store.
 package storetest
 
 import (
@@ -13,40 +14,47 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Opener opens a store on what it kept under a name before, or anew. It
-// closes it when the test ends, if the test has not.
+// Opener opens the store of a name: the existing one, or a new one. It closes the
+// store when the test ends, unless the test has closed it.
 type Opener func(t *testing.T, name string, now func() time.Time) registry.Store
 
-// start is what a test's clock shows at first.
+// start is the first time of a test's clock.
 var start = time.Date(2025, 11, 20, 12, 0, 0, 123456000, time.UTC)
 
-// Run tests every promise of registry.Store but those of the feed under load,
-// which CheckFeed does.
+// Run tests the contract of registry.Store, except the properties of the feed
+// under load, which CheckFeed tests, and ErrVoid, which not every store returns.
 func Run(t *testing.T, open Opener) {
-	for name, test := range map[string]func(*testing.T, Opener){
-		"what is created can be read":                        testCreate,
-		"an id is created once":                              testCreateTwice,
-		"of many who replace a revision one wins":            testReplace,
-		"what does not exist is not found":                   testNotFound,
-		"positions follow the clock, and never step back":    testPositions,
-		"a page holds the listed ones in order":              testPage,
-		"a change moves an asset to the end":                 testMove,
-		"drafts are not listed until they are":               testListing,
-		"modes are apart, and together in order":             testModes,
-		"bodies are as of the entry's position":              testBodies,
-		"a page ends before its bodies are too large":        testLargeBodies,
-		"a body that is too large is not read":               testLarge,
-		"numbers count a day's assets":                       testNumbers,
-		"all is there after opening again":                   testReopen,
-		"a caller who has gone changes nothing by himself":   testCancelled,
-		"nothing is shared between the caller and the store": testNothingShared,
-		"changes are kept, the newest of them":               testLog,
-		"token records are sealed anew, and nothing else":    testReseal,
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Opener)
+	}{
+		{"Create stores revision 1", testCreate},
+		{"Create refuses an id that is taken", testCreateTwice},
+		{"one of several Replace of a revision succeeds", testReplace},
+		{"an id without an asset is not found", testNotFound},
+		{"positions follow the clock and never step back", testPositions},
+		{"a page has the listed assets in order", testPage},
+		{"a change moves an asset to the end of the feed", testMove},
+		{"an asset enters the feed when it is listed", testListing},
+		{"a mode selects real assets, test assets or all in order", testModes},
+		{"a body belongs to the position of its entry", testBodies},
+		{"a page ends before its bodies are too large", testLargeBodies},
+		{"Get refuses a body above the limit", testLarge},
+		{"numbers count the assets of a day", testNumbers},
+		{"acknowledged writes are there after a restart", testReopen},
+		{"an ended context makes calls fail", testCancelled},
+		{"store and callers share no memory", testNothingShared},
+		{"the log keeps the newest changes", testLog},
+		{"Reseal replaces only the token record", testReseal},
+		{"a closed store refuses calls", testClose},
 	} {
-		t.Run(name, func(t *testing.T) { test(t, open) })
+		t.Run(c.name, func(t *testing.T) { c.test(t, open) })
 	}
 }
 
@@ -98,15 +106,21 @@ func checkStored(t *testing.T, s registry.Store, want registry.Record) {
 	if err != nil {
 		t.Fatalf("get: %v", err)
 	}
-	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the asset differs (-want +got):\n%s", diff)
 	}
 }
 
+// checkEntries compares ids and positions, but not bodies.
 func checkEntries(t *testing.T, got []registry.Entry, want ...registry.Record) {
 	t.Helper()
-	if !slices.EqualFunc(got, want, func(e registry.Entry, r registry.Record) bool { return e.ID == r.ID && e.Position == r.Position }) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	entries := make([]registry.Entry, len(want))
+	for i, r := range want {
+		entries[i] = registry.Entry{ID: r.ID, Position: r.Position}
+	}
+	positions := cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(registry.Entry{}, "Body")}
+	if diff := cmp.Diff(entries, got, positions); diff != "" {
+		t.Errorf("the page differs (-want +got):\n%s", diff)
 	}
 }
 
@@ -117,8 +131,9 @@ func testCreate(t *testing.T, open Opener) {
 		{ID: NewID(), Listed: true, Test: true, Sealed: "", Body: []byte(`{}`)},
 		{ID: NewID(), State: "draft", Sealed: "x", Body: []byte(`{}`)},
 		{ID: NewID(), Listed: true, Test: true, State: "deleted", Sealed: "x", Origin: "x", Body: []byte(`{}`)},
-		{ID: NewID(), Listed: true, Sealed: "x", Body: []byte(`{"title":"Нежитлове приміщення 𐍈","quantity":123456789012345678.5}`)},
+		{ID: NewID(), Listed: true, Body: []byte(`{"title":"Нежитлове приміщення 𐍈","quantity":123456789012345678.5}`)},
 		{ID: NewID(), Listed: true, Sealed: "x", Origin: "where it came from", Body: []byte(`{}`)},
+		{ID: NewID(), Position: 1, Revision: 7, Listed: true, Body: []byte(`{"ignored":["Position","Revision"]}`)},
 		{ID: NewID(), Origin: "x"},
 		{ID: NewID(), Body: slices.Repeat([]byte("0123456789abcdef"), 1<<16)},
 	} {
@@ -158,7 +173,7 @@ func testReplace(t *testing.T, open Opener) {
 		case err == nil && won < 0:
 			won = i
 		case err == nil:
-			t.Errorf("racers %d and %d both won", won, i)
+			t.Errorf("racers %d and %d: got nil for both, want ErrStale for one", won, i)
 		case !errors.Is(err, registry.ErrStale):
 			t.Errorf("racer %d: got %v, want ErrStale", i, err)
 		}
@@ -168,17 +183,20 @@ func testReplace(t *testing.T, open Opener) {
 		t.Fatalf("winner %d, get: %v", won, err)
 	}
 	if string(got.Body) != fmt.Sprintf(`{"racer":%d}`, won) || got.Revision != 2 || got.Position <= r.Position {
-		t.Errorf("racer %d won, got %+v", won, got)
+		t.Errorf("got %+v, want revision 2 of racer %d", got, won)
 	}
 }
 
 func testNotFound(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
-	for _, id := range []string{NewID(), "", "x", NewID() + "00", "ABCDEF00112233445566778899AABBCC", "../../../../../etc/passwd"} {
+	for _, id := range []string{
+		NewID(), "", "x", NewID() + "00", "ABCDEF00112233445566778899AABBCC", "../../../../../etc/passwd",
+	} {
 		if _, err := s.Get(t.Context(), id, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("get %q: got %v, want ErrNotFound", id, err)
 		}
-		if _, err := s.Replace(t.Context(), registry.Record{ID: id, Revision: 1}); !errors.Is(err, registry.ErrNotFound) {
+		_, err := s.Replace(t.Context(), registry.Record{ID: id, Revision: 1})
+		if !errors.Is(err, registry.ErrNotFound) {
 			t.Errorf("replace %q: got %v, want ErrNotFound", id, err)
 		}
 	}
@@ -188,11 +206,13 @@ func testPositions(t *testing.T, open Opener) {
 	now := start
 	s := open(t, "a", func() time.Time { return now })
 	var last int64
-	for i, step := range []time.Duration{0, 0, time.Second, -time.Hour, 0, time.Microsecond, 2 * time.Hour, -2 * time.Hour} {
+	for i, step := range []time.Duration{
+		0, 0, time.Second, -time.Hour, 0, time.Microsecond, 2 * time.Hour, -2 * time.Hour,
+	} {
 		now = now.Add(step)
 		r := mustCreate(t, s, asset(NewID(), i%2 == 0))
 		if want := max(now.UnixMicro(), last+1); r.Position != want {
-			t.Errorf("at step %d: got position %d, want %d", i, r.Position, want)
+			t.Errorf("step %d: got position %d, want %d", i, r.Position, want)
 		}
 		last = r.Position
 	}
@@ -201,7 +221,7 @@ func testPositions(t *testing.T, open Opener) {
 func testPage(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	if got := mustPage(t, s, registry.Query{Limit: 10}); len(got) != 0 {
-		t.Errorf("an empty store lists %v", got)
+		t.Errorf("an empty store: got page %v, want none", got)
 	}
 	var all []registry.Record
 	for range 10 {
@@ -210,23 +230,24 @@ func testPage(t *testing.T, open Opener) {
 	backwards := slices.Clone(all)
 	slices.Reverse(backwards)
 	first, last := all[0].Position, all[9].Position
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name string
 		q    registry.Query
 		want []registry.Record
 	}{
-		"from the start":             {registry.Query{Limit: 4}, all[:4]},
-		"more than there is":         {registry.Query{Limit: 1000}, all},
-		"after an offset":            {registry.Query{Offset: all[3].Position, Limit: 4}, all[4:8]},
-		"between two positions":      {registry.Query{Offset: first - 1, Limit: 2}, all[:2]},
-		"after the last":             {registry.Query{Offset: last, Limit: 4}, nil},
-		"after the end of time":      {registry.Query{Offset: 1 << 60, Limit: 4}, nil},
-		"from the newest":            {registry.Query{Limit: 4, Descending: true}, backwards[:4]},
-		"before an offset":           {registry.Query{Offset: all[4].Position, Limit: 3, Descending: true}, backwards[6:9]},
-		"before the first":           {registry.Query{Offset: first, Limit: 4, Descending: true}, nil},
-		"before the end of time":     {registry.Query{Offset: 1 << 60, Limit: 3, Descending: true}, backwards[:3]},
-		"before the beginning of it": {registry.Query{Offset: 1, Limit: 3, Descending: true}, nil},
+		{"from the oldest", registry.Query{Limit: 4}, all[:4]},
+		{"a limit above the number of assets", registry.Query{Limit: 1000}, all},
+		{"after the offset of an asset", registry.Query{Offset: all[3].Position, Limit: 4}, all[4:8]},
+		{"after an offset of no asset", registry.Query{Offset: first - 1, Limit: 2}, all[:2]},
+		{"after the newest", registry.Query{Offset: last, Limit: 4}, nil},
+		{"after an offset in the far future", registry.Query{Offset: 1 << 60, Limit: 4}, nil},
+		{"from the newest", registry.Query{Limit: 4, Descending: true}, backwards[:4]},
+		{"before an offset", registry.Query{Offset: all[4].Position, Limit: 3, Descending: true}, backwards[6:9]},
+		{"before the oldest", registry.Query{Offset: first, Limit: 4, Descending: true}, nil},
+		{"before an offset in the far future", registry.Query{Offset: 1 << 60, Limit: 3, Descending: true}, backwards[:3]},
+		{"before an offset in the far past", registry.Query{Offset: 1, Limit: 3, Descending: true}, nil},
 	} {
-		t.Run(name, func(t *testing.T) { checkEntries(t, mustPage(t, s, c.q), c.want...) })
+		t.Run(c.name, func(t *testing.T) { checkEntries(t, mustPage(t, s, c.q), c.want...) })
 	}
 }
 
@@ -278,12 +299,18 @@ func testBodies(t *testing.T, open Opener) {
 	a := mustCreate(t, s, asset(NewID(), true))
 	a.Body = []byte(`{"title":"new"}`)
 	a = mustReplace(t, s, a)
-	got := mustPage(t, s, registry.Query{Limit: 10, Bodies: registry.AnySize})
-	if len(got) != 1 || string(got[0].Body) != string(a.Body) || got[0].Position != a.Position {
-		t.Errorf("got %+v, want %+v", got, a)
-	}
-	if got := mustPage(t, s, registry.Query{Limit: 10}); len(got) != 1 || got[0].Body != nil {
-		t.Errorf("got a body that was not asked for: %+v", got)
+	for _, c := range []struct {
+		name   string
+		bodies int
+		want   []byte
+	}{
+		{"with bodies", registry.AnySize, a.Body},
+		{"without bodies", 0, nil},
+	} {
+		want := []registry.Entry{{ID: a.ID, Position: a.Position, Body: c.want}}
+		if diff := cmp.Diff(want, mustPage(t, s, registry.Query{Limit: 10, Bodies: c.bodies})); diff != "" {
+			t.Errorf("%s: the page differs (-want +got):\n%s", c.name, diff)
+		}
 	}
 }
 
@@ -343,27 +370,25 @@ func testLarge(t *testing.T, open Opener) {
 
 func testNumbers(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
-	next := func(s registry.Store, day string, want int) {
-		t.Helper()
-		got, err := s.NextNumber(t.Context(), day)
-		if err != nil || got != want {
-			t.Errorf("number of %s: got %d, %v; want %d", day, got, err, want)
-		}
-	}
 	for _, c := range []struct {
 		day  string
 		want int
 	}{{"2026-11-20", 1}, {"2026-11-20", 2}, {"2026-11-21", 1}, {"2026-11-20", 3}, {"2026-11-21", 2}} {
-		next(s, c.day, c.want)
+		if got, err := s.NextNumber(t.Context(), c.day); err != nil || got != c.want {
+			t.Errorf("number of %s: got %d, %v; want %d", c.day, got, err, c.want)
+		}
 		mustCreate(t, s, asset(NewID(), false))
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, "a", at(start))
-	for day, used := range map[string]int{"2026-11-20": 3, "2026-11-21": 2} {
-		if got, err := s.NextNumber(t.Context(), day); err != nil || got <= used {
-			t.Errorf("number of %s after opening again: got %d, %v; want more than %d", day, got, err, used)
+	for _, c := range []struct {
+		day  string
+		used int
+	}{{"2026-11-20", 3}, {"2026-11-21", 2}} {
+		if got, err := s.NextNumber(t.Context(), c.day); err != nil || got <= c.used {
+			t.Errorf("number of %s after a restart: got %d, %v; want more than %d", c.day, got, err, c.used)
 		}
 	}
 	seen := sync.Map{}
@@ -373,7 +398,7 @@ func testNumbers(t *testing.T, open Opener) {
 			for range 20 {
 				n, err := s.NextNumber(t.Context(), "2026-11-22")
 				if _, twice := seen.LoadOrStore(n, true); twice || err != nil {
-					t.Errorf("number %d was given twice, or %v", n, err)
+					t.Errorf("got number %d (given before: %v), %v; want a new number", n, twice, err)
 				}
 			}
 		})
@@ -395,7 +420,7 @@ func testReopen(t *testing.T, open Opener) {
 	checkStored(t, s, b)
 	c := mustCreate(t, s, asset(NewID(), true))
 	if c.Position <= a.Position {
-		t.Errorf("after opening again position %d follows %d", c.Position, a.Position)
+		t.Errorf("after a restart: got position %d, want more than %d", c.Position, a.Position)
 	}
 	checkEntries(t, mustPage(t, s, registry.Query{Limit: 10}), a, c)
 }
@@ -409,10 +434,16 @@ func testCancelled(t *testing.T, open Opener) {
 	_, created := s.Create(gone, asset(id, true))
 	_, found := s.Get(t.Context(), id, registry.AnySize)
 	if (created == nil) != (found == nil) {
-		t.Errorf("create said %v, and get %v", created, found)
+		t.Errorf("create: got %v, but then get: %v", created, found)
 	}
 	if _, err := s.Get(gone, a.ID, registry.AnySize); err == nil {
-		t.Error("a caller who has gone was answered")
+		t.Error("get: got nil, want an error")
+	}
+	if _, err := s.Log(gone, a.ID); err == nil {
+		t.Error("log: got nil, want an error")
+	}
+	if _, err := s.Page(gone, registry.Query{Limit: 1}); err == nil {
+		t.Error("page: got nil, want an error")
 	}
 	checkStored(t, s, mustReplace(t, s, a))
 }
@@ -430,5 +461,27 @@ func testNothingShared(t *testing.T, open Opener) {
 	copy(got.Body, "YYYY")
 	if got, err = s.Get(t.Context(), r.ID, registry.AnySize); err != nil || string(got.Body) != want {
 		t.Errorf("got %s, %v; want %s", got.Body, err, want)
+	}
+}
+
+func testClose(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	r := mustCreate(t, s, asset(NewID(), true))
+	if err := s.Ready(t.Context()); err != nil {
+		t.Errorf("ready: got %v, want nil", err)
+	}
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: got %v, want nil", err)
+		}
+	}
+	if _, err := s.Create(t.Context(), asset(NewID(), true)); err == nil {
+		t.Error("create: got nil, want an error")
+	}
+	if _, err := s.Replace(t.Context(), r); err == nil {
+		t.Error("replace: got nil, want an error")
+	}
+	if err := s.Ready(t.Context()); err == nil {
+		t.Error("ready after close: got nil, want an error")
 	}
 }
