@@ -1,6 +1,6 @@
-// Package assetsvc is the asset service: it keeps the assets and orders their
-// changes into the feed. It stands behind the gateway and accepts only requests
-// with an identity signed by a service of the registry.
+// Package assetsvc is the asset service. It keeps the assets and orders their
+// changes into the feed. It is a backend of the gateway, and accepts only requests
+// with an identity that a service of the registry has signed.
 package assetsvc
 
 import (
@@ -27,26 +27,27 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config is all that the service needs to know. Fields that say so may be left zero.
+// Config configures a Server. Store, Secrets and Log are required, and either
+// AuthURLs or Auth.
 type Config struct {
-	Store      string            // where assets are kept: "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
-	AuthURLs   []string          // addresses of auth services that share a store
-	Auth       http.RoundTripper // how to reach it instead of at AuthURLs; nil: over the network
+	Store      string            // "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
+	AuthURLs   []string          // addresses of the auth services, which share one store
+	Auth       http.RoundTripper // transport to the auth service, used instead of AuthURLs; nil: use AuthURLs
 	Secrets    keyring.Ring      // sign identities; the same for all services
 	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
 	AssetTypes []string          // accepted values of assetType; empty: bounce
 	CodeLists  string            // directory with lists of codes, CPV.txt and others; "": none
 	Sandbox    bool              // accept sandboxParameters
 	MaxBody    int64             // bytes of a request body; 0: 1 MiB
-	Timeout    time.Duration     // longest time for a request; 0: 10 s
-	Memory     int64             // bytes that the process may use, of which requests get parts; 0: memory.Limit
+	Timeout    time.Duration     // of a request; 0: 10 s
+	Memory     int64             // bytes that the process may use; requests get shares of it; 0: memory.Limit
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none
 	Now        func() time.Time     // nil: time.Now
 
-	// Of a store in MongoDB only:
-	StoreTimeout time.Duration // longest time for one of its operations; 0: 2 s
-	StoreLease   time.Duration // how long a batch of another process may stall before it is fenced; 0: 3 s
+	// For a store in MongoDB only:
+	StoreTimeout time.Duration // of one operation of the store; 0: 2 s
+	StoreLease   time.Duration // a batch that stays open longer is fenced; 0: 3 s
 }
 
 const (
@@ -55,11 +56,13 @@ const (
 	fileScheme     = "file:"
 )
 
-// Validate reports everything that is wrong with the configuration.
+// Validate returns all faults of the configuration, joined; nil if there is none.
 func (c Config) Validate() error {
 	var faults []error
 	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !c.onMongo() && (!isFile || path == "") {
-		faults = append(faults, errors.New(`the store must be "file:" and the path of a file, or an address that begins with "mongodb://"`)) // without it: it may hold a password
+		// The text leaves the value out: it may contain a password.
+		const text = `the store must be "file:" and the path of a file, or an address that begins with "mongodb://"`
+		faults = append(faults, errors.New(text))
 	}
 	if c.Auth == nil {
 		if err := upstream.Check(c.AuthURLs); err != nil {
@@ -99,7 +102,9 @@ func (c Config) onMongo() bool {
 
 func (c Config) openStore(ctx context.Context) (registry.Store, error) {
 	if c.onMongo() {
-		return mongostore.Open(ctx, c.Store, mongostore.Options{Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter()})
+		return mongostore.Open(ctx, c.Store, mongostore.Options{
+			Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
+		})
 	}
 	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log}
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
@@ -133,12 +138,12 @@ func (c Config) withDefaults() Config {
 // Server is a running asset service.
 type Server struct {
 	store   registry.Store
-	auth    *upstream.Pool // nil: in the same process
+	auth    *upstream.Pool // nil: Config.Auth is used
 	handler http.Handler
-	silence func() error // ends the metrics that are asked for
+	silence func() error // ends the metrics of the memory
 }
 
-// New opens the store and returns a service that is ready to answer.
+// New opens the store and returns a service that answers requests.
 func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure asset service: %w", err)
@@ -158,7 +163,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	auth := c.Auth
 	if auth == nil {
-		if s.auth, err = upstream.New(upstream.Config{Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter()}); err != nil {
+		if s.auth, err = c.newAuthPool(); err != nil {
 			return nil, errors.Join(err, s.store.Close())
 		}
 		auth = s.auth
@@ -170,21 +175,36 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := assets.Measure(c.Telemetry.Meter()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	silence, err := memory.Measure(c.Telemetry.Meter(), map[string]memory.Limiter{"answers": held.Answers, "work": held.Work})
+	limiters := map[string]memory.Limiter{"answers": held.Answers, "work": held.Work}
+	silence, err := memory.Measure(c.Telemetry.Meter(), limiters)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.silence = silence
-	engine := httpserver.NewEngine(httpserver.Options{Name: "assetsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: assets.Ready, Telemetry: c.Telemetry})
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name:      "assetsvc",
+		Log:       c.Log,
+		LogLevel:  slog.LevelDebug,
+		Timeout:   c.Timeout,
+		Ready:     assets.Ready,
+		Telemetry: c.Telemetry,
+	})
 	httpapi.New(assets, c.Zone, c.MaxBody, held).Route(engine, signer)
 	s.handler = engine
 	return s, nil
 }
 
-// Handler answers the service's requests.
+// newAuthPool returns the connections to the auth services.
+func (c Config) newAuthPool() (*upstream.Pool, error) {
+	return upstream.New(upstream.Config{
+		Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter(),
+	})
+}
+
+// Handler returns the handler of the service's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close waits for writes under way, closes the store and frees the connections.
+// Close waits for the writes under way and closes the store and the connections.
 func (s *Server) Close() error {
 	if s.auth != nil {
 		defer s.auth.Close()

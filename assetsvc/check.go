@@ -6,8 +6,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Check returns how many assets the embedded store in a file has, and all that
-// is wrong with it. No service may have the file open; it is left as it is.
+// Check counts the assets of the embedded store in a file, and returns the faults of
+// the file. No service may have the file open. Check does not change it.
 func Check(file string, secrets [][]byte) (assets int, faults []error) {
 	return boltstore.Check(file, secrets, func(r registry.Record) (string, error) {
 		a, err := asset.Decode(r.Body)

@@ -11,12 +11,12 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 )
 
-// maxCodeList bounds a file of codes, in bytes: the longest list in use has less
-// than 10,000 codes.
+// maxCodeList is the most bytes of a file of codes. The longest list in use has
+// fewer than 10,000 codes.
 const maxCodeList = 8 << 20
 
-// codeLists reads the operator's code lists. It reports everything that is wrong
-// with the directory, and with each file in it.
+// codeLists reads the operator's code lists. It returns the faults of the directory
+// and of every file in it.
 func (c Config) codeLists() (asset.CodeLists, error) {
 	if c.CodeLists == "" {
 		return nil, nil
@@ -28,7 +28,7 @@ func (c Config) codeLists() (asset.CodeLists, error) {
 	lists := asset.CodeLists{}
 	var faults []error
 	for _, file := range files {
-		if strings.HasPrefix(file.Name(), ".") { // as Kubernetes has them beside mounted files
+		if strings.HasPrefix(file.Name(), ".") { // Kubernetes adds such files to a mounted directory
 			continue
 		}
 		path := filepath.Join(c.CodeLists, file.Name())

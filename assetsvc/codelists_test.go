@@ -8,36 +8,42 @@ import (
 )
 
 func TestCodeListsAreReadWhole(t *testing.T) {
-	for name, c := range map[string]struct {
-		files map[string]string
-		says  []string // of what is wrong; nil: nothing is
+	type files map[string]string
+	for _, c := range []struct {
+		name  string
+		files files
+		want  []string // parts of the faults; nil: no fault
 	}{
-		"two lists":        {map[string]string{"CPV.txt": "03111000-2 Seeds\n", "kvtspz.txt": "01.01\n", ".hidden": "x"}, nil},
-		"none":             {nil, []string{"has no file such as CPV.txt"}},
-		"faults in two":    {map[string]string{"CPV.txt": "x\n", "CPVS.txt": "y\n"}, []string{"CPV.txt: line 1", "CPVS.txt: line 1"}},
-		"a misspelt one":   {map[string]string{"CPV.txt": "03111000-2\n", "DK018.txt": "1110\n"}, []string{`DK018.txt: "DK018" is no scheme`}},
-		"one of no text":   {map[string]string{"CPV.csv": "03111000-2\n"}, []string{"CPV.csv: the name of a list"}},
-		"one far too long": {map[string]string{"CPV.txt": "#" + strings.Repeat("x", maxCodeList)}, []string{"CPV.txt: it has more than"}},
+		{"two lists", files{"CPV.txt": "03111000-2 Seeds\n", "kvtspz.txt": "01.01\n", ".hidden": "x"}, nil},
+		{"no list", nil, []string{"has no file such as CPV.txt"}},
+		{"faults in two lists", files{"CPV.txt": "x\n", "CPVS.txt": "y\n"},
+			[]string{"CPV.txt: line 1", "CPVS.txt: line 1"}},
+		{"a misspelt scheme", files{"CPV.txt": "03111000-2\n", "DK018.txt": "1110\n"},
+			[]string{`DK018.txt: "DK018" is no scheme`}},
+		{"a file without .txt", files{"CPV.csv": "03111000-2\n"}, []string{"CPV.csv: the name of a list"}},
+		{"a file that is too long", files{"CPV.txt": "#" + strings.Repeat("x", maxCodeList)},
+			[]string{"CPV.txt: it has more than"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			for file, text := range c.files {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			err := Config{CodeLists: dir}.Validate() // of a configuration with other faults, too
-			for _, says := range c.says {
-				if !strings.Contains(err.Error(), says) {
-					t.Errorf("got %v, want it to say %s", err, says)
+			err := Config{CodeLists: dir}.Validate() // the configuration has other faults too
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want a fault with %s", err, want)
 				}
 			}
-			if c.says == nil && strings.Contains(err.Error(), "code list") {
-				t.Errorf("got %v, want nothing about code lists", err)
+			if c.want == nil && strings.Contains(err.Error(), "code list") {
+				t.Errorf("got %v, want no fault of code lists", err)
 			}
 		})
 	}
-	if err := (Config{CodeLists: filepath.Join(t.TempDir(), "none")}).Validate(); !strings.Contains(err.Error(), "read code lists") {
-		t.Errorf("no directory: got %v, want that it cannot be read", err)
+	err := Config{CodeLists: filepath.Join(t.TempDir(), "none")}.Validate()
+	if !strings.Contains(err.Error(), "read code lists") {
+		t.Errorf("no directory: got %v, want a fault with read code lists", err)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// moveBatch is how many assets are moved, or read back, at a time.
+// moveBatch is the number of assets that are copied or compared at once.
 const moveBatch = 200
 
-// Move copies all assets, with their positions, revisions, changes and sealed token
-// records, from the embedded store in a file to a MongoDB database, reads them
-// back, and only then lets asset services use it. Interrupted, it may be
-// repeated. It tells progress how many of all steps are done. The file must
-// not be in use; it is left as it is.
+// Move copies all assets from the embedded store in a file to a MongoDB database,
+// with their positions, revisions, changes and sealed token records. It reads them
+// back and compares them before it lets asset services use the database. After an
+// interruption it may be repeated. It calls progress with the steps done and their
+// total. No service may have the file open. Move does not change it.
 func Move(ctx context.Context, file, uri string, progress func(done, total int)) (assets int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err
@@ -63,13 +63,13 @@ func Move(ctx context.Context, file, uri string, progress func(done, total int))
 	return contents.Assets, to.Finish(ctx, contents.Assets, contents.Last)
 }
 
-// Snapshot writes the embedded store as it is at one moment, a file that can be
-// put in its place, while the service works. It asks for where to, with the
-// file's size. Of a store in MongoDB it makes none.
+// Snapshot writes the embedded store as it is at one moment, while the service
+// works. The result is a file that can replace the store's. Snapshot calls to with
+// the size in bytes, for a writer. It returns an error for a store in MongoDB.
 func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
 	store, embedded := s.store.(*boltstore.Store)
 	if !embedded {
-		return errors.New("the store is no file: back MongoDB up by its own means")
+		return errors.New("the store is not a file: back up MongoDB with its own tools")
 	}
 	return store.Snapshot(to)
 }

@@ -8,15 +8,14 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/upstream"
 )
 
-// Resealed tells what Reseal has found.
+// Resealed counts the token records that Reseal has read.
 type Resealed = registry.Resealed
 
-// Reseal has the auth service seal the token records of all assets with the
-// registry's current secret, so that the former ones are needed no more. A store
-// in a file must not be in use. It may be repeated.
+// Reseal lets the auth service seal the token records of all assets with the
+// registry's current secret. Afterwards the former secrets are no longer needed.
+// No service may have a store in a file open. Reseal may be repeated.
 func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 	if err := c.Validate(); err != nil {
 		return found, fmt.Errorf("configure asset service: %w", err)
@@ -33,11 +32,11 @@ func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	sealed, ok := store.(registry.SealedStore)
 	if !ok {
-		return found, errors.New("the store cannot have its token records sealed anew")
+		return found, errors.New("the store cannot replace token records")
 	}
 	auth := c.Auth
 	if auth == nil {
-		pool, err := upstream.New(upstream.Config{Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter()})
+		pool, err := c.newAuthPool()
 		if err != nil {
 			return found, err
 		}

@@ -17,36 +17,44 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// commands are what the program can do.
+// commands are the commands of the program.
 type commands struct {
-	Serve  settings `cmd:"" default:"withargs" help:"Run the service; what is done when no command is given."`
-	Reseal reseal   `cmd:"" help:"Seal the token records of all assets with the first secret of the secret's file, so that the others are needed no more. On a file, only while no service has it open."`
+	Serve  settings `cmd:"" default:"withargs" help:"Run the service. This is the default command."`
+	Reseal reseal   `cmd:"" help:"Seal all token records with the first secret. Stop the services of a file store first."`
 }
 
-// reseal are the settings of the command of that name.
+// reseal is the settings of the command reseal.
 type reseal struct {
-	Store      string   `required:"" help:"Where assets are kept, as of the service."`
+	Store      string   `required:"" help:"Store of the assets, as for serve."`
 	AuthURL    []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
-	SecretFile string   `required:"" help:"File with the secret that the services share."`
+	SecretFile string   `required:"" help:"File with the services' secrets. It seals with the first."`
 }
 
-// settings are the service's flags, environment and config file.
+// settings is the settings of the command serve: flags, environment and config file.
 type settings struct {
 	httpserver.Process
 
-	Addr         string        `default:"127.0.0.1:8081" help:"Address to listen on."`
-	Store        string        `required:"" help:"Where assets are kept: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
-	AuthURL      []string      `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services, with commas between them; a host name with several addresses stands for all of them."`
-	SecretFile   string        `required:"" help:"File with the secret that the services share, at least 32 bytes. While it is rotated it has two lines: the secret that signs and seals, then the other one."`
-	Zone         string        `default:"+00:00" help:"Constant offset of printed timestamps."`
-	AssetTypes   []string      `default:"bounce" help:"Accepted values of assetType."`
-	CodeLists    string        `placeholder:"DIR" help:"Directory with lists of codes, CPV.txt, CPVS.txt, dk018.txt and kvtspz.txt, one code a line; codes without a list are checked by their form."`
-	Sandbox      bool          `help:"Accept sandboxParameters."`
-	MaxBody      int64         `default:"1048576" help:"Largest request body, in bytes."`
-	Timeout      time.Duration `default:"10s" help:"Longest time for a request."`
-	Memory       int64         `help:"Bytes of memory that the process may use: parts of it bound what requests hold. 0 is GOMEMLIMIT, the control group's limit, or the machine's memory, whichever is least."`
-	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of the store (MongoDB)."`
-	StoreLease   time.Duration `default:"3s" help:"How long a batch of another asset service may stall before it is fenced (MongoDB)."`
+	Addr  string `default:"127.0.0.1:8081" help:"Address to listen on."`
+	Store string `required:"" help:"Store of the assets: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
+
+	// A host name with several addresses stands for a service at each of them.
+	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
+
+	SecretFile string `required:"" help:"File with the services' secret, at least 32 bytes; during a rotation, two lines."`
+
+	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
+	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
+	Sandbox    bool     `help:"Accept sandboxParameters."`
+
+	// Codes of a scheme without a list are checked by their form.
+	CodeLists string `placeholder:"DIR" help:"Directory with CPV.txt, CPVS.txt, dk018.txt or kvtspz.txt, one code a line."`
+
+	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
+	Memory  int64         `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
+
+	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`
+	StoreLease   time.Duration `default:"3s" help:"With MongoDB, a batch that stays open longer is fenced."`
 }
 
 func main() {
@@ -63,7 +71,9 @@ func run(ctx context.Context, args []string) error {
 		return httpserver.Health(ctx, args[1])
 	}
 	c := commands{Serve: settings{Process: httpserver.Process{Name: "assetsvc"}}}
-	command, err := config.Parse(&c, "assetsvc", "The asset service of the asset registry. With \"health URL\", it tells whether the service whose /readyz that is, is ready.", "ASSETSVC", args)
+	const help = "The asset service of the asset registry. " +
+		"\"assetsvc health URL\" asks the /readyz at URL whether a service is ready."
+	command, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
 	if err != nil {
 		return err
 	}
@@ -84,9 +94,11 @@ func (r reseal) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Token records: %d, of which %d were sealed with another secret and are now sealed with the first.\n", found.Assets, found.Anew)
+	fmt.Printf("Token records: %d. Sealed anew with the first secret: %d.\n", found.Assets, found.Anew)
 	if found.Foreign > 0 {
-		return fmt.Errorf("%d token records are sealed with a secret that authsvc does not have: remove none until you have found it", found.Foreign)
+		const text = "%d token records are sealed with a secret that authsvc does not have: " +
+			"remove no secret until you have found it"
+		return fmt.Errorf(text, found.Foreign)
 	}
 	return nil
 }
@@ -100,7 +112,7 @@ func (s settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
+	open := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
 			AuthURLs:     s.AuthURL,
@@ -117,5 +129,6 @@ func (s settings) run(ctx context.Context) error {
 			StoreTimeout: s.StoreTimeout,
 			StoreLease:   s.StoreLease,
 		})
-	})
+	}
+	return httpserver.Run(ctx, s.Addr, s.Process, open)
 }

@@ -2,10 +2,11 @@ package registry_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
@@ -16,7 +17,7 @@ import (
 
 var plainRules = asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
 
-// both meets whoever comes from either side, and fails if only one comes.
+// both lets two callers meet. It fails if only one comes.
 type both chan struct{}
 
 func (b both) meet(ctx context.Context) error {
@@ -32,7 +33,7 @@ func (b both) meet(ctx context.Context) error {
 	}
 }
 
-// meetingTokens and meetingStore answer only while the other one is asked.
+// meetingTokens and meetingStore answer only while the other one is called.
 type meetingTokens struct {
 	tokens
 	both both
@@ -67,7 +68,7 @@ func TestACreationFetchesNumberAndTokensAtTheSameTime(t *testing.T) {
 	}
 }
 
-// counting is an auth service that notes the sealed records it is asked about.
+// counting is an auth service that records the sealed records of its calls.
 type counting struct {
 	handing
 	asked []string
@@ -83,7 +84,7 @@ func (c *counting) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest
 	return c.handing.ChangeOwner(ctx, r)
 }
 
-// resealing is a store in which others are faster once, and give the asset other tokens.
+// resealing is a store that gives the asset other tokens before the first Replace.
 type resealing struct {
 	registry.Store
 	t    *testing.T
@@ -105,55 +106,59 @@ func (s *resealing) Replace(ctx context.Context, r registry.Record) (int64, erro
 	return s.Store.Replace(ctx, r)
 }
 
-// TestATokenIsVerifiedOnceForASealedRecord counts what the auth service is asked
-// while others change the asset, as often as a change is tried, or hand it over.
+// TestATokenIsVerifiedOnceForASealedRecord counts the calls of the auth service
+// while others change the asset or hand it over.
 func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
-	for name, change := range map[string]func(r *registry.Registry, id string) error{
-		"a change": func(r *registry.Registry, id string) error {
+	for _, c := range []struct {
+		name   string
+		change func(r *registry.Registry, id string) error
+	}{
+		{"a change", func(r *registry.Registry, id string) error {
 			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)})
 			return err
-		},
-		"a change of a part": func(r *registry.Registry, id string) error {
-			_, _, err := r.ChangePart(t.Context(), owner, place(t, id, "decisions", ""), "token", asset.Add, registry.Input{Fields: parse(t, validDecision)})
+		}},
+		{"a change of a part", func(r *registry.Registry, id string) error {
+			in := registry.Input{Fields: parse(t, validDecision)}
+			_, _, err := r.ChangePart(t.Context(), owner, place(t, id, "decisions", ""), "token", asset.Add, in)
 			return err
-		},
-		"a handover": func(r *registry.Registry, id string) error {
+		}},
+		{"a handover", func(r *registry.Registry, id string) error {
 			_, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"})
 			return err
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			_, kept, _, id := open(t)
 			keys := &counting{}
 			kept.times = 15
-			if err := change(registry.New(kept, keys, plainRules, time.Now), id); err != nil {
+			if err := c.change(registry.New(kept, keys, plainRules, time.Now), id); err != nil {
 				t.Fatal(err)
 			}
-			if want := []string{""}; !slices.Equal(keys.asked, want) {
-				t.Errorf("with 15 changes before it, asked about %q, want %q", keys.asked, want)
+			if diff := cmp.Diff([]string{""}, keys.asked); diff != "" {
+				t.Errorf("after 15 other changes: the questions differ (-want +got):\n%s", diff)
 			}
 			_, kept, _, id = open(t)
 			keys = &counting{}
-			if err := change(registry.New(&resealing{Store: kept, t: t}, keys, plainRules, time.Now), id); err != nil {
+			if err := c.change(registry.New(&resealing{Store: kept, t: t}, keys, plainRules, time.Now), id); err != nil {
 				t.Fatal(err)
 			}
-			if want := []string{"", "other tokens"}; !slices.Equal(keys.asked, want) {
-				t.Errorf("with other tokens amid it, asked about %q, want %q", keys.asked, want)
+			if diff := cmp.Diff([]string{"", "other tokens"}, keys.asked); diff != "" {
+				t.Errorf("after a change of the tokens: the questions differ (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// handed is an auth service to which a token is good only with the record that
-// the asset was created with.
+// handed is an auth service that accepts a token only with the record that the
+// asset was created with.
 type handed struct{ tokens }
 
 func (*handed) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
 	return authapi.VerifyTokenResponse{Valid: r.Sealed == ""}, nil
 }
 
-func TestATokenIsNoGoodOnceTheAssetIsHandedOverAmidTheChange(t *testing.T) {
+func TestAHandoverDuringAChangeEndsTheToken(t *testing.T) {
 	_, kept, _, id := open(t)
 	r := registry.New(&resealing{Store: kept, t: t}, &handed{}, plainRules, time.Now)
 	_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)})
@@ -162,7 +167,7 @@ func TestATokenIsNoGoodOnceTheAssetIsHandedOverAmidTheChange(t *testing.T) {
 	}
 }
 
-// slow is an auth service that answers brokers when it is told to.
+// slow is an auth service that answers when the test lets it.
 type slow struct {
 	seeded
 	asked, answer chan struct{}
@@ -188,25 +193,28 @@ func (s slow) ChangeOwner(context.Context, authapi.ChangeOwnerRequest) (authapi.
 	return authapi.ChangeOwnerResponse{Owner: "new", Sealed: "new"}, nil
 }
 
-// TestNobodyWaitsForAVerification has the concierge change an asset while the
-// auth service thinks about another request for it: both have the same turn.
-func TestNobodyWaitsForAVerification(t *testing.T) {
+// TestNoChangeWaitsForAVerification lets the concierge change an asset while the auth
+// service still works on another request for it. Both requests have the same turn.
+func TestNoChangeWaitsForAVerification(t *testing.T) {
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
-	for name, do := range map[string]func(r *registry.Registry, id string) error{
-		"of an owner token": func(r *registry.Registry, id string) error {
+	for _, c := range []struct {
+		name string
+		do   func(r *registry.Registry, id string) error
+	}{
+		{"of an owner token", func(r *registry.Registry, id string) error {
 			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)})
 			return err
-		},
-		"of a transfer token": func(r *registry.Registry, id string) error {
+		}},
+		{"of a transfer token", func(r *registry.Registry, id string) error {
 			_, err := r.ChangeOwner(t.Context(), owner, id, nil, registry.Handover{Transfer: "t", Token: "x"})
 			return err
-		},
-		"for a repeated creation": func(r *registry.Registry, _ string) error {
+		}},
+		{"for a repeated creation", func(r *registry.Registry, _ string) error {
 			_, err := r.Create(t.Context(), owner, in)
 			return err
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			fast, _, store, now := openSeeded(t)
 			created, err := fast.Create(t.Context(), owner, in)
 			if err != nil {
@@ -215,13 +223,15 @@ func TestNobodyWaitsForAVerification(t *testing.T) {
 			keys := slow{asked: make(chan struct{}), answer: make(chan struct{})}
 			r := registry.New(store, keys, plainRules, now.read)
 			done := make(chan error, 1)
-			go func() { done <- do(r, created.ID) }()
+			go func() { done <- c.do(r, created.ID) }()
 			<-keys.asked
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
-			if _, _, err := r.ChangePart(ctx, concierge, place(t, created.ID, "related_processes", ""), "", asset.Add, registry.Input{Fields: process}); err != nil {
-				t.Errorf("meanwhile the concierge got %v", err)
+			at := place(t, created.ID, "related_processes", "")
+			_, _, err = r.ChangePart(ctx, concierge, at, "", asset.Add, registry.Input{Fields: process})
+			if err != nil {
+				t.Errorf("change of the concierge meanwhile: got %v, want nil", err)
 			}
 			close(keys.answer)
 			if err := <-done; err != nil {

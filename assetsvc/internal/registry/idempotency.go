@@ -21,37 +21,37 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// A creation under an Idempotency-Key takes all that is random in it from a
-// Seed. So its id is the same in every process, and that a store takes an id
-// once is the lock between them; and its tokens, which nobody stores, can be
-// told again to whoever sends the same key, and to nobody else.
+// A creation under an Idempotency-Key derives everything random from a Seed
+// (docs/contract.md, "Idempotency"). So every process gets the same id. A store
+// accepts an id only once, so two processes cannot both create the asset. The tokens
+// are not stored, but the same key derives them again.
 
 const (
-	repeatable = 24 * time.Hour // a creation can be repeated for so long; after that its key stands for a new one
-	maxUses    = 100            // of one key, each a creation of its own
+	repeatable = 24 * time.Hour // age up to which a creation is repeated; then its key creates another asset
+	maxUses    = 100            // most creations under one key
 )
 
-// Seed is made of an API key and an Idempotency-Key, by the gateway: a secret
-// that nobody makes again who does not have both.
+// Seed is a secret that the gateway makes of an API key and an Idempotency-Key.
+// Nobody can make it without both.
 type Seed []byte
 
-// derive returns 32 bytes for a purpose, which tell nothing of the seed.
+// derive returns 32 bytes for a purpose. They reveal nothing about the seed.
 func (s Seed) derive(purpose string, number int) []byte {
 	mac := hmac.New(sha256.New, s)
 	mac.Write([]byte(purpose + " " + strconv.Itoa(number)))
 	return mac.Sum(nil)
 }
 
-// birth is what a creation is made of besides what was sent.
+// birth is the part of a creation that the client does not send.
 type birth struct {
 	id     string
 	now    time.Time
-	newID  func() string // of parts
-	tokens string        // seed of the tokens; "" for random ones
-	origin origin        // zero: it cannot be repeated
+	newID  func() string // ids of parts
+	tokens string        // seed of the tokens; "": random tokens
+	origin origin        // zero: the creation is not repeatable
 }
 
-// birth returns what a creation under the seed is made of, at its use'th use.
+// birth returns the birth of creation number use under the seed, counted from 0.
 func (s Seed) birth(use int, now time.Time) birth {
 	own, part := Seed(s.derive("creation", use)), 0
 	return birth{
@@ -65,7 +65,7 @@ func (s Seed) birth(use int, now time.Time) birth {
 	}
 }
 
-// id returns a UUID4 as 32 hex characters.
+// id returns a derived UUID4 as 32 hex characters.
 func (s Seed) id(number int) string {
 	var id uuid.UUID
 	copy(id[:], s.derive("id", number))
@@ -74,8 +74,8 @@ func (s Seed) id(number int) string {
 	return hex.EncodeToString(id[:])
 }
 
-// fingerprint tells requests under one seed apart: by what was sent, and by the
-// fields that the version hides, since the answers differ. Records keep
+// fingerprint identifies a request under a seed: by the fields that were sent, and
+// by the fields that the version hides, since the answers differ. Records keep
 // fingerprints for a day, so a new release must make the same ones.
 func (s Seed) fingerprint(in Input) string {
 	mac := hmac.New(sha256.New, s.derive("fingerprint", 0))
@@ -84,11 +84,11 @@ func (s Seed) fingerprint(in Input) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// origin is what a repeat of a creation is answered from. It holds no secret.
+// origin is the facts for answering a repeat of a creation. It has no secret.
 type origin struct {
-	Request  string `json:"request"`            // its fingerprint
+	Request  string `json:"request"`            // fingerprint
 	Created  int64  `json:"created"`            // µs since the Unix epoch
-	Position int64  `json:"position,omitempty"` // the first one, once there is another
+	Position int64  `json:"position,omitempty"` // position of revision 1; 0: the asset still has it
 }
 
 func (o origin) encode() (string, error) {
@@ -102,7 +102,8 @@ func (o origin) encode() (string, error) {
 	return string(text), nil
 }
 
-// origin returns the zero origin for an asset whose creation cannot be repeated.
+// origin decodes the origin of an asset. It is zero if the creation is not
+// repeatable, or no longer.
 func (r Record) origin(now time.Time) (origin, error) {
 	var o origin
 	if r.Origin == "" {
@@ -117,7 +118,7 @@ func (r Record) origin(now time.Time) (origin, error) {
 	return o, nil
 }
 
-// originAfter is what the origin is after a change of stored.
+// originAfter returns the encoded origin for the next revision of an asset.
 func (r Record) originAfter(now time.Time) (string, error) {
 	o, err := r.origin(now)
 	if err != nil {
@@ -132,7 +133,7 @@ func (r Record) originAfter(now time.Time) (string, error) {
 // createOnce is Create under a seed.
 func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	now := r.now()
-	end, err := r.takeBirth(ctx, in, now) // who repeats at once takes no number
+	end, err := r.takeBirth(ctx, in, now) // a repeat that waits here takes no number
 	if err != nil {
 		return Created{}, fmt.Errorf("wait to create: %w", err)
 	}
@@ -166,11 +167,12 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 			return created, err
 		}
 	}
-	return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", "This key was used %d times; make a new one.", maxUses)
+	const text = "This key was used %d times; make a new one."
+	return Created{}, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text, maxUses)
 }
 
-// takeBirth waits for the turn of a creation: the same one whichever of its seeds
-// comes first.
+// takeBirth waits for the turn of a creation. The turn does not depend on the order
+// of its seeds.
 func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end func(), err error) {
 	first := in.Seed.birth(0, now).id
 	for _, seed := range in.Others {
@@ -179,13 +181,15 @@ func (r *Registry) takeBirth(ctx context.Context, in Input, now time.Time) (end 
 	return r.births.of(first).take(ctx)
 }
 
-// maxGaps is how many ids in a row may have become void, for creations that
-// failed, before those that follow are taken for unused too.
+// maxGaps is the number of missing ids in a row after which createdUnder stops. An
+// id is missing if it is unused, or void after a failed creation.
 const maxGaps = 3
 
-// createdUnder answers a creation that was made under another seed, and tells
-// whether it was.
-func (r *Registry) createdUnder(ctx context.Context, by identity.Identity, in Input, seed Seed, now time.Time) (created Created, found bool, err error) {
+// createdUnder answers a repeat of a creation that was made under another seed.
+// Found is false if there was none.
+func (r *Registry) createdUnder(
+	ctx context.Context, by identity.Identity, in Input, seed Seed, now time.Time,
+) (created Created, found bool, err error) {
 	gaps := 0
 	for use := 0; use < maxUses && gaps < maxGaps; use++ {
 		b := seed.birth(use, now)
@@ -205,9 +209,11 @@ func (r *Registry) createdUnder(ctx context.Context, by identity.Identity, in In
 	return Created{}, false, nil
 }
 
-// again answers a creation under a seed that made stored before. Found is false
-// if that was too long ago.
-func (r *Registry) again(ctx context.Context, by identity.Identity, in Input, seed Seed, b birth, stored Record) (created Created, found bool, err error) {
+// again answers a repeat of the creation of stored under a seed. Found is false if
+// the creation is too old to be repeated.
+func (r *Registry) again(
+	ctx context.Context, by identity.Identity, in Input, seed Seed, b birth, stored Record,
+) (created Created, found bool, err error) {
 	before, err := stored.origin(b.now)
 	switch {
 	case err != nil:
@@ -215,16 +221,19 @@ func (r *Registry) again(ctx context.Context, by identity.Identity, in Input, se
 	case before == (origin{}):
 		return Created{}, false, nil
 	case before.Request != seed.fingerprint(in):
-		return Created{}, true, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", "Another request was made with this key within 24 hours.")
+		const text = "Another request was made with this key within 24 hours."
+		return Created{}, true, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text)
 	}
 	b.now = time.UnixMicro(before.Created)
 	created, err = r.repeat(ctx, by, in, b, stored, before.Position)
 	return created, true, err
 }
 
-// repeat returns what was returned when stored was created. First is the
-// position that it had, 0 if that is the one it has.
-func (r *Registry) repeat(ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64) (Created, error) {
+// repeat returns the same result as the creation of stored. First is the position
+// of revision 1; 0 if the asset still has it.
+func (r *Registry) repeat(
+	ctx context.Context, by identity.Identity, in Input, b birth, stored Record, first int64,
+) (Created, error) {
 	if first != 0 {
 		now, err := decode(stored)
 		if err != nil {
@@ -234,11 +243,12 @@ func (r *Registry) repeat(ctx context.Context, by identity.Identity, in Input, b
 			ID: b.id, Owner: by.Broker, Version: in.Version, Now: b.now, NewID: b.newID,
 		})
 		if err != nil {
-			return Created{}, fmt.Errorf("make asset %s again: %w", b.id, err)
+			return Created{}, fmt.Errorf("repeat creation of asset %s: %w", b.id, err)
 		}
 		stored.Body, stored.Position = a.Numbered(now.AssetID()).Encode(), first
 	}
-	tokens, err := r.tokens.IssueTokens(ctx, authapi.IssueTokensRequest{AssetID: b.id, Broker: by.Broker, Seed: b.tokens})
+	request := authapi.IssueTokensRequest{AssetID: b.id, Broker: by.Broker, Seed: b.tokens}
+	tokens, err := r.tokens.IssueTokens(ctx, request)
 	if err != nil {
 		return Created{}, fmt.Errorf("issue tokens of asset %s: %w", b.id, err)
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
@@ -18,18 +19,20 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// seeded issues tokens that tell the seed, and an owner token of nothing else.
+// seeded issues tokens that depend on the seed. It verifies the owner token "token".
 type seeded struct{ registry.Tokens }
 
 func (seeded) IssueTokens(_ context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
-	return authapi.IssueTokensResponse{Token: authapi.Hash(r.AssetID + r.Seed), Transfer: authapi.Hash(r.Seed + r.AssetID), Sealed: r.AssetID}, nil
+	return authapi.IssueTokensResponse{
+		Token: authapi.Hash(r.AssetID + r.Seed), Transfer: authapi.Hash(r.Seed + r.AssetID), Sealed: r.AssetID,
+	}, nil
 }
 
 func (s seeded) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
 }
 
-// voids is a store in which the first creations of ids fail for good.
+// voids is a store that returns ErrVoid for the first ids.
 type voids struct {
 	registry.Store
 	mu   sync.Mutex
@@ -69,7 +72,7 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// openSeeded returns two registries on one store, as two processes are.
+// openSeeded returns two registries on one store, as two processes have.
 func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now *clock) {
 	t.Helper()
 	now = &clock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -83,13 +86,13 @@ func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now 
 	return registry.New(store, seeded{}, rules, now.read), registry.New(store, seeded{}, rules, now.read), store, now
 }
 
-// told is what the client is told of a creation.
+// told returns everything that the client gets for a creation.
 func told(c registry.Created) string {
 	return fmt.Sprintf("%s at %d, %s, %s: %s", c.ID, c.Position, c.Token, c.Transfer, c.Body)
 }
 
-// TestARepeatIsAnsweredAsBefore has a row for whatever may happen between a
-// creation and its repeat.
+// TestARepeatIsAnsweredAsBefore has a case for each event between a creation and
+// its repeat.
 func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 	change := func(t *testing.T, r *registry.Registry, id, text string) {
 		t.Helper()
@@ -97,30 +100,33 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, meanwhile := range map[string]func(t *testing.T, r *registry.Registry, now *clock, id string){
-		"nothing": func(*testing.T, *registry.Registry, *clock, string) {},
-		"a change": func(t *testing.T, r *registry.Registry, _ *clock, id string) {
+	for _, c := range []struct {
+		name      string
+		meanwhile func(t *testing.T, r *registry.Registry, now *clock, id string)
+	}{
+		{"nothing happens", func(*testing.T, *registry.Registry, *clock, string) {}},
+		{"a change", func(t *testing.T, r *registry.Registry, _ *clock, id string) {
 			change(t, r, id, `{"title":"y","items":[]}`)
-		},
-		"more changes than are kept": func(t *testing.T, r *registry.Registry, now *clock, id string) {
+		}},
+		{"more changes than the log keeps", func(t *testing.T, r *registry.Registry, now *clock, id string) {
 			for i := range registry.MaxLog + 5 {
 				change(t, r, id, fmt.Sprintf(`{"title":"%d"}`, i))
 			}
-		},
-		"a publication, almost a day later": func(t *testing.T, r *registry.Registry, now *clock, id string) {
+		}},
+		{"a publication, almost a day later", func(t *testing.T, r *registry.Registry, now *clock, id string) {
 			now.pass(24*time.Hour - time.Microsecond)
 			change(t, r, id, `{"status":"pending"}`)
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			one, other, _, now := openSeeded(t)
 			in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
 			first, err := one.Create(t.Context(), owner, in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			meanwhile(t, one, now, first.ID)
-			lost := identity.Identity{Broker: owner.Broker, Role: identity.Broker} // the level that it was created with
+			c.meanwhile(t, one, now, first.ID)
+			lost := identity.Identity{Broker: owner.Broker, Role: identity.Broker} // without its level
 			for _, by := range []identity.Identity{owner, lost} {
 				if again, err := other.Create(t.Context(), by, in); err != nil || told(again) != told(first) {
 					t.Errorf("got  %s, %v\nwant %s", told(again), err, told(first))
@@ -130,7 +136,7 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRepeat(t *testing.T) {
+func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	fields := parse(t, validAsset)
 	in := registry.Input{Fields: fields, Seed: registry.Seed("seed")}
@@ -138,36 +144,38 @@ func TestWhatIsNoRepeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		by     identity.Identity
 		in     registry.Input
-		refuse string // place; "": another asset is created
+		refuse string // place of the refusal; "": another asset is created
 	}{
-		"another body":         {owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed}, "header/Idempotency-Key"},
-		"another version":      {owner, registry.Input{Fields: fields, Version: "2.4", Seed: in.Seed}, "header/Idempotency-Key"},
-		"a body that is wrong": {owner, registry.Input{Fields: fields.Without("title"), Seed: in.Seed}, "header/Idempotency-Key"},
-		"another seed":         {owner, registry.Input{Fields: fields, Seed: registry.Seed("another")}, ""},
-		"no seed":              {owner, registry.Input{Fields: fields}, ""},
-		"the concierge":        {concierge, in, "url/permission"},
+		{"another body", owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed}, "header/Idempotency-Key"},
+		{"another version", owner, registry.Input{Fields: fields, Version: "2.4", Seed: in.Seed}, "header/Idempotency-Key"},
+		{"a body that is wrong", owner, registry.Input{Fields: fields.Without("title"), Seed: in.Seed}, "header/Idempotency-Key"},
+		{"another seed", owner, registry.Input{Fields: fields, Seed: registry.Seed("another")}, ""},
+		{"no seed", owner, registry.Input{Fields: fields}, ""},
+		{"the concierge", concierge, in, "url/permission"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			got, err := r.Create(t.Context(), c.by, c.in)
 			if place := strings.Join(places(err), " "); place != c.refuse || err == nil && got.ID == first.ID {
-				t.Errorf("got %s, %v", told(got), err)
+				t.Errorf("got %s, %v; want another asset, or a refusal at %q", told(got), err, c.refuse)
 			}
 		})
 	}
 	now.pass(24 * time.Hour)
 	second, err := r.Create(t.Context(), owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed})
 	if err != nil || second.ID == first.ID || second.Token == first.Token {
-		t.Errorf("a day later: %s, %v", told(second), err)
+		t.Errorf("a day later: got %s, %v; want another asset", told(second), err)
 	}
-	if again, err := r.Create(t.Context(), owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed}); err != nil || told(again) != told(second) {
+	again, err := r.Create(t.Context(), owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed})
+	if err != nil || told(again) != told(second) {
 		t.Errorf("got  %s, %v\nwant %s", told(again), err, told(second))
 	}
 }
 
-func TestAKeyIsNotUsedForEver(t *testing.T) {
+func TestAKeyHasALimitOfUses(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
 	for range 100 {
@@ -176,13 +184,17 @@ func TestAKeyIsNotUsedForEver(t *testing.T) {
 		}
 		now.pass(24 * time.Hour)
 	}
-	if _, err := r.Create(t.Context(), owner, in); !reflect.DeepEqual(places(err), []string{"header/Idempotency-Key"}) || fault.KindOf(err) != fault.Invalid {
-		t.Errorf("got %v", err)
+	_, err := r.Create(t.Context(), owner, in)
+	if fault.KindOf(err) != fault.Invalid {
+		t.Errorf("got %v, want kind Invalid", err)
+	}
+	if diff := cmp.Diff([]string{"header/Idempotency-Key"}, places(err)); diff != "" {
+		t.Errorf("the places differ (-want +got):\n%s", diff)
 	}
 }
 
-// TestManyRepeatsAtOnceCreateOneAsset lets two processes do it, on a store that
-// has lost the first ids for good.
+// TestManyRepeatsAtOnceCreateOneAsset repeats a creation in two processes at once, on
+// a store whose first ids may be void.
 func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 	for _, lost := range []int{0, 2} {
 		t.Run(fmt.Sprint(lost, " lost"), func(t *testing.T) {
@@ -211,13 +223,16 @@ func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 	}
 }
 
-// TestARepeatIsFoundUnderAnotherSeed has processes amid a rotation of the
-// registry's secret: each makes its seeds of both secrets, in its own order.
+// TestARepeatIsFoundUnderAnotherSeed has two processes during a rotation of the
+// registry's secret. Each makes seeds of both secrets, in its own order.
 func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
-	for name, lost := range map[string]int{"and none is void": 0, "and the first ids are void": 2} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		voids int
+	}{{"no id is void", 0}, {"the first ids are void", 2}} {
+		t.Run(c.name, func(t *testing.T) {
 			one, other, store, now := openSeeded(t)
-			store.left = lost
+			store.left = c.voids
 			fields := parse(t, validAsset)
 			before := registry.Input{Fields: fields, Seed: registry.Seed("old"), Others: []registry.Seed{registry.Seed("new")}}
 			after := registry.Input{Fields: fields, Seed: registry.Seed("new"), Others: []registry.Seed{registry.Seed("old")}}
@@ -231,8 +246,9 @@ func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
 				}
 			}
 			after.Fields = fields.With("title", "y")
-			if _, err := other.Create(t.Context(), owner, after); !reflect.DeepEqual(places(err), []string{"header/Idempotency-Key"}) {
-				t.Errorf("another body: got %v, want it refused at header/Idempotency-Key", err)
+			_, err = other.Create(t.Context(), owner, after)
+			if diff := cmp.Diff([]string{"header/Idempotency-Key"}, places(err)); diff != "" {
+				t.Errorf("another body: the places of the refusal differ (-want +got):\n%s", diff)
 			}
 			now.pass(24 * time.Hour)
 			if second, err := other.Create(t.Context(), owner, after); err != nil || second.ID == first.ID {

@@ -29,7 +29,7 @@ func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 	told := meter.Read(t)
 	for _, name := range []string{"created", "published"} {
 		if got := told["registry.assets."+name+"{"+owner.Broker+"}"]; got != 1 {
-			t.Errorf("%s are %v of %v, want 1", name, got, told)
+			t.Errorf("%s: got %v of %v, want 1", name, got, told)
 		}
 	}
 }
@@ -50,9 +50,9 @@ func TestOnlySoManyBrokersAreNamed(t *testing.T) {
 	}
 	told := meter.Read(t)
 	if got := told["registry.assets.created{other}"]; len(told) != 51 || got != 20 {
-		t.Errorf("%d brokers are told, %v creations of others, want 51 and 20", len(told), got)
+		t.Errorf("got %d labels and %v creations of others, want 51 and 20", len(told), got)
 	}
 	if got := told["registry.assets.created{broker 0}"]; got != 2 {
-		t.Errorf("broker 0 has %v, want 2", got)
+		t.Errorf("creations of broker 0: got %v, want 2", got)
 	}
 }

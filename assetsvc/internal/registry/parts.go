@@ -10,13 +10,13 @@ import (
 
 // Place is the address of a part of an asset.
 type Place struct {
-	Asset string
+	Asset string // id
 	Part  asset.Part
-	ID    string // "" for all parts of the kind, or a new one
+	ID    string // of the part; "": all parts of the kind, or a new part
 }
 
-// ReadPart returns a part, or a fault of kind NotFound, and the position of its
-// asset.
+// ReadPart returns a part and the position of its asset, or a fault of kind
+// NotFound.
 func (r *Registry) ReadPart(ctx context.Context, at Place) (record.Object, int64, error) {
 	a, position, err := r.load(ctx, at.Asset)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Registry) ReadParts(ctx context.Context, at Place, s asset.Scope) (reco
 	return a.Parts(at.Part, s), position, nil
 }
 
-// Download returns the url of the version of a part that key names.
+// Download returns the URL of a version of a part. The key names the version.
 func (r *Registry) Download(ctx context.Context, at Place, key string) (string, error) {
 	a, _, err := r.load(ctx, at.Asset)
 	if err != nil {
@@ -45,10 +45,12 @@ func (r *Registry) Download(ctx context.Context, at Place, key string) (string, 
 	return a.Download(at.Part, at.ID, key)
 }
 
-// ChangePart does to a part what a caller asks for, and returns it as it is
-// then, nil when it is removed, and its asset's position. The asset changes
-// with it.
-func (r *Registry) ChangePart(ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input) (record.Object, int64, error) {
+// ChangePart adds, changes or removes a part, as verb says. It returns the part, nil
+// if removed, and the new position of the asset. Token is the owner token, "" for
+// none.
+func (r *Registry) ChangePart(
+	ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input,
+) (record.Object, int64, error) {
 	var part record.Object
 	decide := func(current asset.Asset, as asset.Caller) (next asset.Asset, err error) {
 		next, part, err = r.rules.ChangePart(current, asset.PartChange{
@@ -70,8 +72,9 @@ func (r *Registry) ChangePart(ctx context.Context, by identity.Identity, at Plac
 	return part, changed.Position, nil
 }
 
-// Admit refuses a caller who may not change a part, whatever a body says that
-// could not be read. It may hold the owner token, if that stands nowhere else.
+// Admit refuses a caller who may not change a part. It is for a request whose body
+// cannot be read, so that this refusal comes before the fault of the body. The body
+// may have had the owner token, so without a token the owner's key is enough.
 func (r *Registry) Admit(ctx context.Context, by identity.Identity, at Place, token string) error {
 	stored, err := r.Read(ctx, at.Asset)
 	if err != nil {

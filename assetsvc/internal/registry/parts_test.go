@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/record"
@@ -19,8 +21,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// tokens gives every asset the owner token "token", for "broker" to use; down,
-// it gives nothing.
+// tokens is an auth service that gives every asset the owner token "token" of
+// "broker". While it is down it verifies nothing.
 type tokens struct {
 	registry.Tokens
 	down bool
@@ -37,12 +39,11 @@ func (k *tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (a
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token") && r.Broker == "broker"}, nil
 }
 
-// busy is a store in which others are faster: before a change is saved, they
-// make one of their own.
+// busy is a store in which others change the asset before each of the first Replace.
 type busy struct {
 	registry.Store
 	t     *testing.T
-	times int // how often they are faster
+	times int // number of changes by others
 }
 
 func (s *busy) Replace(ctx context.Context, r registry.Record) (int64, error) {
@@ -81,7 +82,7 @@ func parse(t *testing.T, text string) record.Object {
 	return value.(record.Object)
 }
 
-// open returns a registry with one draft in it, and what it stands on.
+// open returns a registry with one draft, its backends and the id of the draft.
 func open(t *testing.T) (r *registry.Registry, store *busy, keys *tokens, id string) {
 	t.Helper()
 	kept, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
@@ -113,32 +114,35 @@ func place(t *testing.T, id, path, partID string) registry.Place {
 	return registry.Place{}
 }
 
-func TestAPartIsDecidedAnewWhenOthersWereFaster(t *testing.T) {
+func TestAChangeIsDecidedAgainAfterChangesByOthers(t *testing.T) {
 	r, store, _, id := open(t)
-	for times, want := range map[int]fault.Kind{0: 0, 1: 0, 15: 0, 16: fault.Conflict} {
-		t.Run(fmt.Sprint(times), func(t *testing.T) {
-			store.times = times
+	for _, c := range []struct {
+		times int
+		want  fault.Kind
+	}{{0, 0}, {1, 0}, {15, 0}, {16, fault.Conflict}} {
+		t.Run(fmt.Sprint(c.times, " times"), func(t *testing.T) {
+			store.times = c.times
 			at := place(t, id, "decisions", "")
 			before, _, err := r.ReadParts(t.Context(), at, asset.Newest)
 			if err != nil {
 				t.Fatal(err)
 			}
 			added, _, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add, registry.Input{Fields: parse(t, validDecision)})
-			if want != 0 {
-				if fault.KindOf(err) != want || added != nil {
-					t.Errorf("got %v, %v", added, err)
+			if c.want != 0 {
+				if fault.KindOf(err) != c.want || added != nil {
+					t.Errorf("got %v, %v; want kind %v", added, err, c.want)
 				}
 				return
 			}
 			after, _, readErr := r.ReadParts(t.Context(), at, asset.Newest)
 			if err != nil || readErr != nil || len(after) != len(before)+1 || !record.Equal(after[len(before)], added) {
-				t.Errorf("added %v, %v; there are %v, %v", added, err, after, readErr)
+				t.Errorf("got parts %v, %v after adding %v, %v; want the added part at the end", after, readErr, added, err)
 			}
 		})
 	}
 }
 
-func TestOneAtATimeAddsARelatedProcess(t *testing.T) {
+func TestOneOfManyAddsTheSameRelatedProcess(t *testing.T) {
 	r, _, _, id := open(t)
 	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
 	at := place(t, id, "related_processes", "")
@@ -157,85 +161,88 @@ func TestOneAtATimeAddsARelatedProcess(t *testing.T) {
 	}
 	wg.Wait()
 	if len(added) != 1 {
-		t.Errorf("%d have added one", len(added))
+		t.Errorf("got %d processes added, want 1", len(added))
 	}
 }
 
-// TestWhoIsWho has a row for each key and token: what they make of a caller
-// (contract, section 2.1), seen by what it may do to a decision.
-func TestWhoIsWho(t *testing.T) {
+// TestRoles has a case for each key and token. Whether the caller may add a decision
+// shows the role (docs/contract.md, "Roles").
+func TestRoles(t *testing.T) {
 	r, _, keys, id := open(t)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
 	refused := []string{"url/permission"}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name  string
 		by    identity.Identity
 		token string
 		down  bool
-		want  []string // places of what is refused; nil: nothing is
+		want  []string // places of the refusal; nil: none
 	}{
-		"the owner":                             {owner, "token", false, nil},
-		"the owner without level 3":             {identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "1"}, "token", false, nil},
-		"the owner with a wrong token":          {owner, "wrong", false, refused},
-		"the owner without a token":             {owner, "", false, refused},
-		"another broker with the token":         {stranger, "token", false, refused},
-		"the concierge":                         {concierge, "", false, refused},
-		"the concierge with the token":          {concierge, "token", false, refused},
-		"the administrator with the token":      {admin, "token", false, refused},
-		"nobody with the token":                 {identity.Identity{}, "token", false, refused},
-		"the owner while tokens are not served": {owner, "token", true, []string{"url/auth"}},
+		{"the owner", owner, "token", false, nil},
+		{"the owner without level 3", identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "1"}, "token", false, nil},
+		{"the owner with a wrong token", owner, "wrong", false, refused},
+		{"the owner without a token", owner, "", false, refused},
+		{"another broker with the token", stranger, "token", false, refused},
+		{"the concierge", concierge, "", false, refused},
+		{"the concierge with the token", concierge, "token", false, refused},
+		{"the administrator with the token", admin, "token", false, refused},
+		{"nobody with the token", identity.Identity{}, "token", false, refused},
+		{"the owner while tokens are not served", owner, "token", true, []string{"url/auth"}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			keys.down = c.down
 			_, _, err := r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, registry.Input{Fields: parse(t, validDecision)})
-			if got := places(err); strings.Join(got, " ") != strings.Join(c.want, " ") {
-				t.Errorf("got %v", err)
+			if diff := cmp.Diff(c.want, places(err)); diff != "" {
+				t.Errorf("got %v, and places that differ (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 }
 
-// TestAccreditation has a row for each set of levels (contract, section 6.2).
+// TestAccreditation has a case for each set of levels (docs/contract.md,
+// "Accreditation").
 func TestAccreditation(t *testing.T) {
 	r, _, _, _ := open(t)
 	const text = "Broker Accreditation level does not permit asset creation"
 	genuine, test := parse(t, validAsset), parse(t, validAsset).With("mode", "test")
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name   string
 		role   identity.Role
 		levels string
 		fields record.Object
 		want   string // place of the refusal; "": none
 	}{
-		"level 3":                              {identity.Broker, "3", genuine, ""},
-		"level 3 among others":                 {identity.Broker, "1234", genuine, ""},
-		"level 0 is all levels":                {identity.Broker, "0", genuine, ""},
-		"level 1":                              {identity.Broker, "1", genuine, "body/accreditation"},
-		"levels 1, 2 and 4":                    {identity.Broker, "124", genuine, "body/accreditation"},
-		"no level":                             {identity.Broker, "", genuine, "body/accreditation"},
-		"level 1 and bad fields":               {identity.Broker, "1", genuine.Without("title"), "body/accreditation"},
-		"level 1 and an unknown type":          {identity.Broker, "1", genuine.With("assetType", "x"), "body/assetType"},
-		"a test key and a real asset":          {identity.Broker, "3t", genuine, "body/mode"},
-		"a test key of all levels":             {identity.Broker, "0t", genuine, "body/mode"},
-		"a test key and a test asset":          {identity.Broker, "3t", test, ""},
-		"a test key and bad fields":            {identity.Broker, "3t", genuine.Without("title"), "body/title"},
-		"a test key without level 3":           {identity.Broker, "1t", test, "body/accreditation"},
-		"a test asset with a real key":         {identity.Broker, "3", test, ""},
-		"the concierge creates nothing":        {identity.Concierge, "3", genuine, "url/permission"},
-		"nor does the administrator":           {identity.Administrator, "0", genuine, "url/permission"},
-		"nor does a service, whatever it says": {identity.Service, "0", genuine, "url/permission"},
+		{"level 3", identity.Broker, "3", genuine, ""},
+		{"level 3 among others", identity.Broker, "1234", genuine, ""},
+		{"level 0 is all levels", identity.Broker, "0", genuine, ""},
+		{"level 1", identity.Broker, "1", genuine, "body/accreditation"},
+		{"levels 1, 2 and 4", identity.Broker, "124", genuine, "body/accreditation"},
+		{"no level", identity.Broker, "", genuine, "body/accreditation"},
+		{"level 1 and bad fields", identity.Broker, "1", genuine.Without("title"), "body/accreditation"},
+		{"level 1 and an unknown type", identity.Broker, "1", genuine.With("assetType", "x"), "body/assetType"},
+		{"a test key and a real asset", identity.Broker, "3t", genuine, "body/mode"},
+		{"a test key of all levels", identity.Broker, "0t", genuine, "body/mode"},
+		{"a test key and a test asset", identity.Broker, "3t", test, ""},
+		{"a test key and bad fields", identity.Broker, "3t", genuine.Without("title"), "body/title"},
+		{"a test key without level 3", identity.Broker, "1t", test, "body/accreditation"},
+		{"a test asset with a real key", identity.Broker, "3", test, ""},
+		{"the concierge creates nothing", identity.Concierge, "3", genuine, "url/permission"},
+		{"nor does the administrator", identity.Administrator, "0", genuine, "url/permission"},
+		{"nor does a service, whatever it says", identity.Service, "0", genuine, "url/permission"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			_, err := r.Create(t.Context(), identity.Identity{Broker: "b", Role: c.role, Levels: c.levels}, registry.Input{Fields: c.fields})
 			if got := strings.Join(places(err), " "); got != c.want {
 				t.Fatalf("got %v, want %s", err, c.want)
 			}
 			if (c.want == "body/accreditation" || c.want == "body/mode") && (fault.KindOf(err) != fault.Forbidden || !strings.Contains(err.Error(), text)) {
-				t.Errorf("it says %v", err)
+				t.Errorf("got %v, want kind Forbidden and %q", err, text)
 			}
 		})
 	}
 }
 
-// places lists what a fault names.
+// places returns the places that a fault names.
 func places(err error) []string {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -248,8 +255,8 @@ func places(err error) []string {
 	return found
 }
 
-// moved is an auth service that knows better whose the asset is than the asset,
-// which was set back to before it changed hands.
+// moved is an auth service with a newer token record than the asset. The asset was
+// restored from a time before it changed hands.
 type moved struct{ tokens }
 
 func (*moved) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
@@ -260,12 +267,12 @@ func (*moved) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (auth
 	return answer, nil
 }
 
-func TestAnAssetThatWasSetBackIsRepaired(t *testing.T) {
+func TestARestoredAssetIsRepaired(t *testing.T) {
 	_, store, _, id := open(t)
 	r := registry.New(store, &moved{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
 	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}); err == nil {
-		t.Error("the former owner has the asset back")
+		t.Error("change of the former owner: got nil, want an error")
 	}
 	if _, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil {
 		t.Fatal(err)
@@ -275,11 +282,11 @@ func TestAnAssetThatWasSetBackIsRepaired(t *testing.T) {
 		t.Errorf("stored: %+v, %v", stored, err)
 	}
 	if again, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil || again.Revision != stored.Revision {
-		t.Errorf("what is repaired is saved again: %+v, %v", again, err)
+		t.Errorf("a second change: got %+v, %v; want revision %d still", again, err, stored.Revision)
 	}
 }
 
-// failing is a store that loses the connection while it saves, before or after.
+// failing is a store whose first Replace fails, before or after the write.
 type failing struct {
 	registry.Store
 	before, after bool
@@ -298,8 +305,8 @@ func (s *failing) Replace(ctx context.Context, r registry.Record) (int64, error)
 	return position, err
 }
 
-// handing is an auth service for one transfer; what it says depends only on the
-// asset's record.
+// handing is an auth service for one transfer. Its answer depends only on the
+// request.
 type handing struct{ tokens }
 
 func (*handing) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
@@ -307,11 +314,14 @@ func (*handing) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (au
 }
 
 func TestAHandoverThatWasInterruptedIsRepeated(t *testing.T) {
-	for name, s := range map[string]*failing{"before the asset was written": {before: true}, "after it was": {after: true}} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		store failing
+	}{{"before the write", failing{before: true}}, {"after the write", failing{after: true}}} {
+		t.Run(c.name, func(t *testing.T) {
 			_, kept, _, id := open(t)
-			s.Store = kept.Store
-			r := registry.New(s, &handing{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
+			c.store.Store = kept.Store
+			r := registry.New(&c.store, &handing{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 			by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
 			if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {
 				t.Fatalf("got %v", err)

@@ -1,6 +1,6 @@
-// Package registry holds the use cases of the asset registry: create, read,
-// change, list. Each loads, lets the rules decide, and saves; it knows neither
-// HTTP nor any store.
+// Package registry has the use cases of the asset registry: create, read, change,
+// list, hand over. A use case loads an asset, lets the rules decide, and saves. The
+// package knows neither HTTP nor a concrete store.
 package registry
 
 import (
@@ -20,8 +20,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// Tokens issues and verifies the tokens of assets. Its faults are those of
-// authsvc; when that cannot be reached they are of kind Unavailable.
+// Tokens issues and verifies the tokens of assets. It returns the faults of
+// authsvc, and a fault of kind Unavailable if authsvc does not answer.
 type Tokens interface {
 	IssueTokens(ctx context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error)
 	VerifyToken(ctx context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error)
@@ -30,40 +30,50 @@ type Tokens interface {
 	ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error)
 }
 
-// maxAttempts is how often a change is decided anew because others changed
-// the same asset meanwhile (contract, decision 4).
+// maxAttempts is how often a change is decided if others keep changing the same
+// asset (docs/contract.md, "Change").
 const maxAttempts = 16
 
-// MaxAsset bounds the bytes of an asset, which parts can be added to without end.
+// MaxAsset is the most bytes of an asset. Without a limit, parts could be added for
+// ever.
 const MaxAsset = 4 << 20
 
-// Registry is safe for concurrent use.
+// Registry runs the use cases. It is safe for concurrent use.
 type Registry struct {
 	store  Store
 	tokens Tokens
 	rules  asset.Rules
 	now    func() time.Time
 	turns  *turns  // of changes
-	births *turns  // of creations that may be repeated
-	packer *packer // of changes
-	most   int     // bytes of an asset that is read
-	events *events // nil: they are not counted
+	births *turns  // of repeatable creations
+	packer *packer // compresses changes
+	most   int     // most bytes of an asset to read
+	events *events // nil: no metrics
 }
 
 // New returns a registry that keeps its assets in store.
 func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *Registry {
-	return &Registry{store: store, tokens: tokens, rules: rules, now: now, turns: newTurns(), births: newTurns(), packer: &packer{}, most: AnySize}
+	return &Registry{
+		store:  store,
+		tokens: tokens,
+		rules:  rules,
+		now:    now,
+		turns:  newTurns(),
+		births: newTurns(),
+		packer: &packer{},
+		most:   AnySize,
+	}
 }
 
-// Upto returns the same registry, which reads no asset of more than most bytes:
-// its use cases return ErrLarge instead, before they have changed anything.
+// Upto returns a registry on the same store that reads no asset of more than most
+// bytes. Its use cases return ErrLarge for such an asset and change nothing.
 func (r *Registry) Upto(most int) *Registry {
 	bounded := *r
 	bounded.most = most
 	return &bounded
 }
 
-// Created is a new asset with its tokens, which are shown this once.
+// Created is a new asset with its tokens. The registry keeps no copy of the tokens.
 type Created struct {
 	Record
 	Token, Transfer string
@@ -73,14 +83,14 @@ type Created struct {
 type Input struct {
 	Fields  record.Object
 	Version asset.Version // of the API that the client uses
-	Whole   bool          // of a change: Fields replace the asset's (PUT) rather than merge into them (PATCH)
-	Guard   Guard         // of a change: which asset it is meant for
-	Seed    Seed          // of a creation that may be repeated
-	Others  []Seed        // under which it may have been made as well, while the registry's secret is rotated
+	Whole   bool          // for a change: true replaces the asset (PUT), false merges into it (PATCH)
+	Guard   Guard         // for a change: accepts the asset that the client means
+	Seed    Seed          // for a creation: makes it repeatable; nil: it is not
+	Others  []Seed        // more seeds of the same key, while the registry's secret is rotated
 }
 
-// Create makes an asset of what a broker sent. It is a draft, and not in the
-// feed yet (interface document, Create an asset).
+// Create creates an asset from the fields that a broker sent. The asset is a draft
+// and not in the feed yet (docs/contract.md, "Create").
 func (r *Registry) Create(ctx context.Context, by identity.Identity, in Input) (Created, error) {
 	if by.Role != identity.Broker {
 		return Created{}, forbidden("only a broker's API key creates assets")
@@ -109,11 +119,20 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 		return Created{}, err
 	}
 	a = a.Numbered(number)
-	stored := Record{ID: a.ID(), Revision: 1, Listed: a.Listed(), Test: a.Test(), State: a.Status(), Sealed: tokens.Sealed, Body: a.Encode()}
+	stored := Record{
+		ID:       a.ID(),
+		Revision: 1,
+		Listed:   a.Listed(),
+		Test:     a.Test(),
+		State:    a.Status(),
+		Sealed:   tokens.Sealed,
+		Body:     a.Encode(),
+	}
 	if stored.Origin, err = b.origin.encode(); err != nil {
 		return Created{}, err
 	}
-	if stored.Change, err = r.packer.encodeChange(Author{by.Broker, by.KeyID, asset.Owner}, nil, a.Fields()); err != nil {
+	author := Author{by.Broker, by.KeyID, asset.Owner}
+	if stored.Change, err = r.packer.encodeChange(author, nil, a.Fields()); err != nil {
 		return Created{}, err
 	}
 	stored.Position, err = r.store.Create(ctx, stored)
@@ -124,11 +143,11 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
 }
 
-// numberAndTokens fetches an asset's readable identifier and its tokens, from
-// two services at the same time.
-func (r *Registry) numberAndTokens(ctx context.Context, by identity.Identity, id string, b birth) (string, authapi.IssueTokensResponse, error) {
-	var assetID string
-	var tokens authapi.IssueTokensResponse
+// numberAndTokens gets the assetID from the store and the tokens from authsvc, at
+// the same time.
+func (r *Registry) numberAndTokens(
+	ctx context.Context, by identity.Identity, id string, b birth,
+) (assetID string, tokens authapi.IssueTokensResponse, err error) {
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error {
 		day := b.now.In(r.rules.Zone).Format(time.DateOnly)
@@ -136,21 +155,22 @@ func (r *Registry) numberAndTokens(ctx context.Context, by identity.Identity, id
 		if err != nil {
 			return unavailable("number asset", err)
 		}
-		assetID = fmt.Sprintf("UA-AR-DGF-%s-%06d", day, number) // contract, section 8
+		assetID = fmt.Sprintf("UA-AR-DGF-%s-%06d", day, number) // docs/contract.md, "Identifiers"
 		return nil
 	})
 	both.Go(func() (err error) {
-		tokens, err = r.tokens.IssueTokens(ctx, authapi.IssueTokensRequest{AssetID: id, Broker: by.Broker, Seed: b.tokens})
+		request := authapi.IssueTokensRequest{AssetID: id, Broker: by.Broker, Seed: b.tokens}
+		tokens, err = r.tokens.IssueTokens(ctx, request)
 		if err != nil {
 			return fmt.Errorf("issue tokens of asset %s: %w", id, err)
 		}
 		return nil
 	})
-	err := both.Wait()
+	err = both.Wait()
 	return assetID, tokens, err
 }
 
-// Read returns an asset, or a fault of kind NotFound.
+// Read returns an asset, a fault of kind NotFound, or ErrLarge (Upto).
 func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 	stored, err := r.store.Get(ctx, id, r.most)
 	switch {
@@ -200,16 +220,19 @@ func (r *Registry) List(ctx context.Context, q Query) ([]Entry, error) {
 	return entries, nil
 }
 
-// Ready returns nil when assets can be read and written.
+// Ready returns nil if assets can be read and written.
 func (r *Registry) Ready(ctx context.Context) error { return r.store.Ready(ctx) }
 
-// unavailable is the fault of a store that did not answer; cause is for the log.
+// unavailable returns the fault for a store that did not answer. Only the log shows
+// doing and cause.
 func unavailable(doing string, cause error) error {
-	f := fault.New(fault.Unavailable, fault.URL, "store", "The registry cannot reach its data now; repeat the request.")
+	const text = "The registry cannot reach its data now; repeat the request."
+	f := fault.New(fault.Unavailable, fault.URL, "store", text)
 	return fmt.Errorf("%s: %w: %w", doing, f, cause)
 }
 
-// newID returns a UUID4 as 32 hex characters (interface document, Resources).
+// newID returns a random UUID4 as 32 hex characters (docs/contract.md,
+// "Identifiers").
 func newID() string {
 	id := uuid.New()
 	return hex.EncodeToString(id[:])

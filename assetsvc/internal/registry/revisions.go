@@ -17,24 +17,24 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// maxPatch bounds the bytes of a patch that is kept, so that a hundred of the
-// largest weigh less than the largest asset.
+// maxPatch is the most bytes of a kept patch. MaxLog patches of this size are
+// smaller than the largest asset.
 const maxPatch = 32 << 10
 
-// Change is what is known of a change of an asset.
+// Change describes a change of an asset.
 type Change struct {
 	Revision int64
-	Position int64 // when; the asset's dateModified
+	Position int64 // the asset's dateModified
 	By       Author
-	Patch    record.List // a JSON Patch from the revision before, or from nothing; nil when it was too large to keep
-	Size     int         // of the patch, in bytes
+	Patch    record.List // JSON Patch from the revision before, or from nothing; nil: too large to keep
+	Size     int         // bytes of the patch
 }
 
 // Author is who made a change.
 type Author struct {
-	Broker string     `json:"broker"` // or other holder of a key
-	KeyID  string     `json:"key"`    // names the key without giving it away
-	Role   asset.Role `json:"role"`   // in which the change was made
+	Broker string     `json:"broker"` // broker, or another holder of a key
+	KeyID  string     `json:"key"`    // public name of the key
+	Role   asset.Role `json:"role"`   // role of the author for the asset
 }
 
 // change is a Change as a Store keeps it.
@@ -44,12 +44,14 @@ type change struct {
 	Size  int             `json:"size"`
 }
 
-// encodeChange returns what is kept of a change from before, nil for nothing,
-// to after.
+// encodeChange returns the Change of a Record for a change from before to after. A
+// nil before means a creation.
 func (p *packer) encodeChange(by Author, before, after record.Value) ([]byte, error) {
 	operations := record.Patch(before, after)
 	if before == nil {
-		operations = record.List{record.Object{{Name: "op", Value: "add"}, {Name: "path", Value: ""}, {Name: "value", Value: after}}}
+		operations = record.List{record.Object{
+			{Name: "op", Value: "add"}, {Name: "path", Value: ""}, {Name: "value", Value: after},
+		}}
 	}
 	patch := record.Append(nil, operations)
 	c := change{By: by, Patch: patch, Size: len(patch)}
@@ -66,18 +68,18 @@ func (p *packer) encodeChange(by Author, before, after record.Value) ([]byte, er
 	return text, nil
 }
 
-// A change that is kept begins with one of these: plain JSON's first byte, or
-// that of what is compressed (RFC 1951). Above all it is creations that are,
-// which hold the whole asset.
+// The first byte of a kept change. It is the first byte of plain JSON, or a mark
+// before compressed JSON (RFC 1951). Creations are usually compressed, because they
+// have the whole asset.
 const (
 	plain      = '{'
 	compressed = 'z'
 )
 
-// small is up to how many bytes nothing is compressed.
+// small is the most bytes of a change that is not compressed.
 const small = 512
 
-// packer compresses, with memory that is used again.
+// packer compresses changes. It reuses the memory of its compressors.
 type packer struct{ idle sync.Pool }
 
 func (p *packer) deflate(text []byte) ([]byte, error) {
@@ -106,7 +108,7 @@ func inflate(kept []byte) ([]byte, error) {
 	case len(kept) > 0 && kept[0] == compressed:
 		return io.ReadAll(flate.NewReader(bytes.NewReader(kept[1:])))
 	default:
-		return nil, errors.New("the change is of no form that is known")
+		return nil, errors.New("the change has an unknown encoding")
 	}
 }
 
@@ -127,9 +129,12 @@ func (r Revision) decode() (Change, error) {
 	return decoded, err
 }
 
-// Revisions returns up to limit changes of an asset before a position, 0 for
-// the newest, the newest first. They are for its owner and the administrator.
-func (r *Registry) Revisions(ctx context.Context, by identity.Identity, id, token string, before int64, limit int) ([]Change, error) {
+// Revisions returns up to limit changes of an asset, the newest first, from below
+// the position before; 0 starts at the newest. Only the owner and the administrator
+// may read them (docs/contract.md, "Revisions").
+func (r *Registry) Revisions(
+	ctx context.Context, by identity.Identity, id, token string, before int64, limit int,
+) ([]Change, error) {
 	stored, err := r.Read(ctx, id)
 	if err != nil {
 		return nil, err
@@ -167,13 +172,13 @@ func (r *Registry) Revisions(ctx context.Context, by identity.Identity, id, toke
 	return changes, nil
 }
 
-// Guard tells whether an asset that stands at a position is still the one that
-// a client has seen. A nil Guard lets any through.
+// Guard tells from the position of an asset whether the asset is still as the client
+// has seen it (docs/contract.md, "Conditional requests"). A nil Guard accepts any.
 type Guard func(position int64) bool
 
-// check returns a fault of kind Precondition for an asset that is another by
-// now. Who may not change it in any case, or something that is not there, hears
-// of that instead (RFC 9110, 13.2.1): refusal is what the rules have said.
+// check returns a fault of kind Precondition if the asset has changed. Refusal is
+// the result of the rules. If the caller may not change the asset at all, or the part
+// is missing, check returns refusal instead (RFC 9110, 13.2.1).
 func (g Guard) check(stored Record, refusal error) error {
 	if g == nil || g(stored.Position) || refusal != nil && fault.KindOf(refusal) != fault.Invalid {
 		return refusal

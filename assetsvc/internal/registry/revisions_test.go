@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
@@ -13,7 +15,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// history returns all that the administrator is told of an asset's changes.
+// history returns all changes of an asset that the administrator sees.
 func history(t *testing.T, r *registry.Registry, id string) []registry.Change {
 	t.Helper()
 	changes, err := r.Revisions(t.Context(), admin, id, "", 0, registry.MaxLog)
@@ -52,8 +54,8 @@ func TestEveryChangeIsKept(t *testing.T) {
 		}
 		got[i].Patch, got[i].Size = nil, 0
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the history differs (-want +got):\n%s", diff)
 	}
 	if got[2].Position >= got[1].Position {
 		t.Errorf("created at %d, changed at %d", got[2].Position, got[1].Position)
@@ -89,8 +91,8 @@ func TestALargePatchIsNotKept(t *testing.T) {
 	}
 }
 
-// TestTheDeepestAssetHasRevisions reads and changes an asset of a registry that
-// still took any value for the id of an organisation.
+// TestTheDeepestAssetHasRevisions reads and changes an asset of an earlier version,
+// which accepted any value for the id of an organisation.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	r, store, _, id := open(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
@@ -119,54 +121,59 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	}
 }
 
-// TestWhoReadsRevisions has a row for each key and token.
+// TestWhoReadsRevisions has a case for each key and token.
 func TestWhoReadsRevisions(t *testing.T) {
 	r, _, keys, id := open(t)
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name      string
 		by        identity.Identity
 		id, token string
 		down      bool
 		want      string // place of the refusal; "": none
 	}{
-		"the owner":                             {owner, id, "token", false, ""},
-		"the administrator":                     {admin, id, "", false, ""},
-		"the owner without the token":           {owner, id, "", false, "url/permission"},
-		"the owner with a wrong token":          {owner, id, "wrong", false, "url/permission"},
-		"another broker with the token":         {identity.Identity{Broker: "x", Role: identity.Broker}, id, "token", false, "url/permission"},
-		"the concierge":                         {concierge, id, "", false, "url/permission"},
-		"nobody":                                {identity.Identity{}, id, "token", false, "url/permission"},
-		"of no asset":                           {admin, strings.Repeat("0", 32), "", false, "url/asset_id"},
-		"the owner while tokens are not served": {owner, id, "token", true, "url/auth"},
+		{"the owner", owner, id, "token", false, ""},
+		{"the administrator", admin, id, "", false, ""},
+		{"the owner without the token", owner, id, "", false, "url/permission"},
+		{"the owner with a wrong token", owner, id, "wrong", false, "url/permission"},
+		{"another broker with the token", identity.Identity{Broker: "x", Role: identity.Broker}, id, "token", false, "url/permission"},
+		{"the concierge", concierge, id, "", false, "url/permission"},
+		{"nobody", identity.Identity{}, id, "token", false, "url/permission"},
+		{"of no asset", admin, strings.Repeat("0", 32), "", false, "url/asset_id"},
+		{"the owner while tokens are not served", owner, id, "token", true, "url/auth"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			keys.down = c.down
 			got, err := r.Revisions(t.Context(), c.by, c.id, c.token, 0, 10)
-			if place := strings.Join(places(err), " "); place != c.want || len(got) != map[bool]int{true: 1}[c.want == ""] {
-				t.Errorf("got %v, %v", got, err)
+			count := 0
+			if c.want == "" {
+				count = 1
+			}
+			if place := strings.Join(places(err), " "); place != c.want || len(got) != count {
+				t.Errorf("got %v, %v; want %d changes, or a refusal at %q", got, err, count, c.want)
 			}
 		})
 	}
 }
 
-// TestAGuardLetsThroughWhatItWasMadeFor has a row for each change that a guard
-// can meet.
-func TestAGuardLetsThroughWhatItWasMadeFor(t *testing.T) {
-	for name, c := range map[string]struct {
+// TestAGuardAcceptsOnlyTheAssetItWasMadeFor has a case for each kind of change.
+func TestAGuardAcceptsOnlyTheAssetItWasMadeFor(t *testing.T) {
+	for _, c := range []struct {
+		name   string
 		stale  bool // somebody has changed the asset since
 		faster int  // how many change it just before it is saved
 		by     identity.Identity
 		patch  string
 		want   fault.Kind
 	}{
-		"the asset as it was":              {false, 0, owner, `{"title":"y"}`, 0},
-		"another one":                      {true, 0, owner, `{"title":"y"}`, fault.Precondition},
-		"somebody was just faster":         {false, 1, owner, `{"title":"y"}`, fault.Precondition},
-		"another one, and nothing changes": {true, 0, owner, `{}`, fault.Precondition},
-		"another one, and a bad field":     {true, 0, owner, `{"title":null}`, fault.Precondition},
-		"the asset, and a bad field":       {false, 0, owner, `{"title":null}`, fault.Invalid},
-		"another one, and no right":        {true, 0, identity.Identity{Broker: "x", Role: identity.Broker}, `{"title":"y"}`, fault.Forbidden},
+		{"the asset as it was", false, 0, owner, `{"title":"y"}`, 0},
+		{"another one", true, 0, owner, `{"title":"y"}`, fault.Precondition},
+		{"somebody was just faster", false, 1, owner, `{"title":"y"}`, fault.Precondition},
+		{"another one, and nothing changes", true, 0, owner, `{}`, fault.Precondition},
+		{"another one, and a bad field", true, 0, owner, `{"title":null}`, fault.Precondition},
+		{"the asset, and a bad field", false, 0, owner, `{"title":null}`, fault.Invalid},
+		{"another one, and no right", true, 0, identity.Identity{Broker: "x", Role: identity.Broker}, `{"title":"y"}`, fault.Forbidden},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			r, store, _, id := open(t)
 			seen, err := r.Read(t.Context(), id)
 			if err != nil {
@@ -181,7 +188,7 @@ func TestAGuardLetsThroughWhatItWasMadeFor(t *testing.T) {
 			guard := func(position int64) bool { return position == seen.Position }
 			_, err = r.Change(t.Context(), c.by, id, "token", registry.Input{Fields: parse(t, c.patch), Guard: guard})
 			if kind := fault.KindOf(err); kind != c.want || c.want == 0 && err != nil {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want kind %v", err, c.want)
 			}
 		})
 	}
@@ -209,6 +216,6 @@ func TestOfFiftyWithOneGuardOneWins(t *testing.T) {
 	}
 	wg.Wait()
 	if len(won) != 1 || len(history(t, r, id)) != 2 {
-		t.Errorf("%d have won, and there are %d revisions", len(won), len(history(t, r, id)))
+		t.Errorf("got %d changes and %d revisions, want 1 and 2", len(won), len(history(t, r, id)))
 	}
 }

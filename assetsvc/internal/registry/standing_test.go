@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestRefusalsTellWhy has a row for each caller: the description that a change,
-// one of a part, and the revisions are refused with.
+// TestRefusalsTellWhy has a case for each caller: the refusals of a change, of a
+// change of a part, and of the revisions.
 func TestRefusalsTellWhy(t *testing.T) {
 	r, _, _, id := open(t)
 	const (
@@ -21,20 +21,21 @@ func TestRefusalsTellWhy(t *testing.T) {
 		wrong        = ": the owner token is wrong; send the one that the asset's creation, or its last transfer, returned"
 	)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name                   string
 		by                     identity.Identity
 		token                  string
 		change, part, revision string
 	}{
-		"no token": {owner, "", change + missing + ", query acc_token or body access.token", part + missing + ", query acc_token or body access.token",
+		{"no token", owner, "", change + missing + ", query acc_token or body access.token", part + missing + ", query acc_token or body access.token",
 			part + missing + " or query acc_token"},
-		"a wrong token":               {owner, "sesame", change + wrong, part + wrong, part + wrong},
-		"another broker":              {stranger, "", change + another, part + another, part + another},
-		"another with the token":      {stranger, "token", change + another, part + another, part + another},
-		"another with a wrong token":  {stranger, "sesame", change + another, part + another, part + another},
-		"one who is no broker at all": {concierge, "", change, part + ": only the owner changes decisions", part + ": only the owner and the administrator read revisions"},
+		{"a wrong token", owner, "sesame", change + wrong, part + wrong, part + wrong},
+		{"another broker", stranger, "", change + another, part + another, part + another},
+		{"another with the token", stranger, "token", change + another, part + another, part + another},
+		{"another with a wrong token", stranger, "sesame", change + another, part + another, part + another},
+		{"one who is no broker at all", concierge, "", change, part + ": only the owner changes decisions", part + ": only the owner and the administrator read revisions"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			_, err := r.Change(t.Context(), c.by, id, c.token, registry.Input{Fields: parse(t, `{"colour":1}`)})
 			tells(t, err, c.change)
 			_, _, err = r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, registry.Input{Fields: parse(t, validDecision)})
@@ -60,16 +61,13 @@ func tells(t *testing.T, err error, want string) {
 	}
 }
 
-// TestAccreditationIsTold has a row for each set of levels: what of it a refusal
-// names.
-func TestAccreditationIsTold(t *testing.T) {
+// TestRefusalsNameTheLevels has a case for each set of levels that is not enough.
+func TestRefusalsNameTheLevels(t *testing.T) {
 	r, _, _, id := open(t)
 	const start = "Broker Accreditation level does not permit "
-	for levels, want := range map[string]string{
-		"124": "level 3 is needed, and the levels of this API key are: 1, 2, 4", "1t": "level 3 is needed, and the levels of this API key are: 1",
-		"": "level 3 is needed, and the levels of this API key are: none", "t": "level 3 is needed, and the levels of this API key are: none",
-	} {
-		by := identity.Identity{Broker: "b", Role: identity.Broker, Levels: levels}
+	for _, c := range []struct{ levels, has string }{{"124", "1, 2, 4"}, {"1t", "1"}, {"", "none"}, {"t", "none"}} {
+		want := "level 3 is needed, and the levels of this API key are: " + c.has
+		by := identity.Identity{Broker: "b", Role: identity.Broker, Levels: c.levels}
 		_, err := r.Create(t.Context(), by, registry.Input{Fields: parse(t, validAsset)})
 		tells(t, err, "body/accreditation: "+start+"asset creation: "+want)
 		_, err = r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"})
@@ -82,8 +80,8 @@ func TestAccreditationIsTold(t *testing.T) {
 	tells(t, err, "body/data: "+start+"ownership change: this API key is test-only (level t), and changes assets in test mode only")
 }
 
-// TestATestOnlyKeyChangesTestAssetsOnly has a row for each write, tried with a
-// test-only key of the owner on a real asset and on one in test mode.
+// TestATestOnlyKeyChangesTestAssetsOnly has a case for each write. It tries a test-only
+// key of the owner on a real asset and on one in test mode.
 func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 	const refused = "url/permission: Forbidden: this API key is test-only (level t), and changes assets in test mode only"
 	tester := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "34t"}

@@ -18,9 +18,9 @@ func TestChangesOfOneAssetTakeTurns(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			inside++ // the race detector sees two at once
+			inside++ // the race detector reports two holders
 			if inside != 1 {
-				t.Errorf("%d at once", inside)
+				t.Errorf("got %d holders at once, want 1", inside)
 			}
 			inside--
 			end()
@@ -29,7 +29,7 @@ func TestChangesOfOneAssetTakeTurns(t *testing.T) {
 	wg.Wait()
 }
 
-func TestWhoWaitsForATurnMayLeave(t *testing.T) {
+func TestWaitingForATurnEndsWithTheContext(t *testing.T) {
 	turn := newTurns().of("a")
 	end, err := turn.take(t.Context())
 	if err != nil {
@@ -38,7 +38,7 @@ func TestWhoWaitsForATurnMayLeave(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	if _, err := turn.take(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want context.Canceled", err)
 	}
 	end()
 	if end, err = turn.take(t.Context()); err != nil {
