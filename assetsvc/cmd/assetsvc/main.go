@@ -27,7 +27,7 @@ type commands struct {
 type reseal struct {
 	Store      string   `required:"" help:"Store of the assets, as for serve."`
 	AuthURL    []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
-	SecretFile string   `required:"" help:"File with the services' secrets. It seals with the first."`
+	SecretFile string   `required:"" help:"File of secrets, one a line; the first seals."`
 }
 
 // settings is the settings of the command serve: flags, environment and config file.
@@ -40,7 +40,7 @@ type settings struct {
 	// A host name with several addresses stands for a service at each of them.
 	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 
-	SecretFile string `required:"" help:"File with the services' secret, at least 32 bytes; during a rotation, two lines."`
+	SecretFile string `required:"" help:"File of secrets, one a line, at least 32 bytes each; the first signs and seals."`
 
 	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
@@ -51,7 +51,7 @@ type settings struct {
 
 	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
-	Memory  int64         `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
+	Memory  int64         `help:"Bytes that the process may use; 0: the least of GOMEMLIMIT, control group and machine."`
 
 	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`
 	StoreLease   time.Duration `default:"3s" help:"With MongoDB, a batch that stays open longer is fenced."`
