@@ -38,11 +38,15 @@ func TestClient(t *testing.T) {
 }
 
 func TestNetwork(t *testing.T) {
-	for addr, want := range map[string]string{
-		"192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::", "2001:db8:1:2:ffff::": "2001:db8:1:2::", "2001:db8:1:3::": "2001:db8:1:3::", "fe80::1%eth0": "fe80::",
+	for _, c := range []struct{ addr, want string }{
+		{"192.0.2.1", "192.0.2.1"},
+		{"2001:db8:1:2:3::4", "2001:db8:1:2::"},
+		{"2001:db8:1:2:ffff::", "2001:db8:1:2::"},
+		{"2001:db8:1:3::", "2001:db8:1:3::"},
+		{"fe80::1%eth0", "fe80::"},
 	} {
-		if got := Network(netip.MustParseAddr(addr)); got.String() != want {
-			t.Errorf("%s: got %s, want %s", addr, got, want)
+		if got := Network(netip.MustParseAddr(c.addr)); got.String() != c.want {
+			t.Errorf("%s: got %s, want %s", c.addr, got, c.want)
 		}
 	}
 }

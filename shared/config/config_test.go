@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 type example struct {
@@ -37,8 +39,9 @@ func TestTheLaterOfFileEnvironmentAndFlagsWins(t *testing.T) {
 	if _, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file, "--max-body=40"}); err != nil {
 		t.Fatal(err)
 	}
-	if got.Addr != "from-env" || got.MaxBody != 40 || got.Timeout != 2*time.Second || strings.Join(got.Types, " ") != "a b" || !got.Sandbox {
-		t.Errorf("got %+v", got)
+	want := example{Addr: "from-env", MaxBody: 40, Timeout: 2 * time.Second, Types: []string{"a", "b"}, Sandbox: true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings differ (-want +got):\n%s", diff)
 	}
 }
 
@@ -47,8 +50,9 @@ func TestDefaultsHoldWhereNothingIsSaid(t *testing.T) {
 	if _, err := Parse(&got, "example", "", "EXAMPLE", nil); err != nil {
 		t.Fatal(err)
 	}
-	if got.Addr != "127.0.0.1:1" || got.MaxBody != 10 || got.Sandbox || len(got.Types) != 1 {
-		t.Errorf("got %+v", got)
+	want := example{Addr: "127.0.0.1:1", MaxBody: 10, Timeout: time.Second, Types: []string{"bounce"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings differ (-want +got):\n%s", diff)
 	}
 }
 
@@ -60,22 +64,26 @@ func TestAllThatIsWrongWithAFileIsToldAtOnce(t *testing.T) {
 	var got example
 	_, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file})
 	if err == nil {
-		t.Fatal("it is taken")
+		t.Fatal("got no error, want one")
 	}
 	for _, told := range []string{"max-body", "timeout", `"adr"`} {
 		if !strings.Contains(err.Error(), told) {
-			t.Errorf("got %v, want something about %s", err, told)
+			t.Errorf("got %v, want %s in it", err, told)
 		}
 	}
 	if got.Addr != "right" {
-		t.Errorf("what is right in it is lost: %+v", got)
+		t.Errorf("valid setting addr: got %q, want %q", got.Addr, "right")
 	}
 }
 
 func TestParseRefuses(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"unknown.yaml": "adr: x\ncolour: blue\n", "broken.yaml": "addr: [x", "wrong.yaml": "max-body: many\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	for _, f := range []struct{ name, text string }{
+		{"unknown.yaml", "adr: x\ncolour: blue\n"},
+		{"broken.yaml", "addr: [x"},
+		{"wrong.yaml", "max-body: many\n"},
+	} {
+		if err := os.WriteFile(filepath.Join(dir, f.name), []byte(f.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,17 +113,20 @@ func TestParseRefuses(t *testing.T) {
 
 func TestATableIsReadFromTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.yaml")
-	for text, want := range map[string]rows{
-		"rows:\n  - {name: a, windows: {1s: 5}}\n": `[{"name":"a","windows":{"1s":5}}]`,
-		"rows: named\n": "named",
-		"addr: x\n":     "",
+	for _, c := range []struct {
+		name, text string
+		want       rows
+	}{
+		{"a table", "rows:\n  - {name: a, windows: {1s: 5}}\n", `[{"name":"a","windows":{"1s":5}}]`},
+		{"a string", "rows: named\n", "named"},
+		{"no value", "addr: x\n", ""},
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var got example
-		if _, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file}); err != nil || got.Rows != want {
-			t.Errorf("%q: got %q, %v", text, got.Rows, err)
+		if _, err := Parse(&got, "example", "", "EXAMPLE", []string{"--config", file}); err != nil || got.Rows != c.want {
+			t.Errorf("%s: got %q, %v; want %q", c.name, got.Rows, err, c.want)
 		}
 	}
 }

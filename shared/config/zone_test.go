@@ -6,19 +6,19 @@ import (
 )
 
 func TestZone(t *testing.T) {
-	for text, want := range map[string]string{"+00:00": "+00:00", "+02:00": "+02:00", "-03:30": "-03:30"} {
-		zone, err := Zone(text)
+	for _, want := range []string{"+00:00", "+02:00", "-03:30"} {
+		zone, err := Zone(want)
 		if err != nil {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("%q: got %v, want no error", want, err)
 			continue
 		}
 		if got := time.Unix(0, 0).In(zone).Format("-07:00"); got != want {
-			t.Errorf("%q: got %s, want %s", text, got, want)
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 	for _, text := range []string{"", "Z", "2", "+2", "Europe/Kyiv", "+25:00"} {
 		if zone, err := Zone(text); err == nil {
-			t.Errorf("%q was taken for %v", text, zone)
+			t.Errorf("%q: got %v, want an error", text, zone)
 		}
 	}
 }

@@ -5,32 +5,54 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/shared/fault"
 )
 
 func TestAFaultSurvivesHTTP(t *testing.T) {
-	for kind, status := range map[fault.Kind]int{
-		fault.Invalid: 400, fault.Unauthorized: 401, fault.Forbidden: 403, fault.NotFound: 404, fault.Conflict: 409, fault.Precondition: 412,
-		fault.TooLarge: 413, fault.UnsupportedMedia: 415, fault.TooMany: 429, fault.Unavailable: 503,
+	for _, c := range []struct {
+		kind   fault.Kind
+		status int
+	}{
+		{fault.Invalid, 400},
+		{fault.Unauthorized, 401},
+		{fault.Forbidden, 403},
+		{fault.NotFound, 404},
+		{fault.Conflict, 409},
+		{fault.Precondition, 412},
+		{fault.TooLarge, 413},
+		{fault.UnsupportedMedia, 415},
+		{fault.TooMany, 429},
+		{fault.Unavailable, 503},
 	} {
-		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			want := &fault.Error{Kind: kind, Details: []fault.Detail{{Location: fault.Body, Name: "title", Description: "«так»"}, {Location: fault.Body, Name: "items.0", Description: "no"}}}
-			if kind == fault.TooMany || kind == fault.Unavailable {
+		t.Run(fmt.Sprint(c.status), func(t *testing.T) {
+			want := &fault.Error{Kind: c.kind, Details: []fault.Detail{
+				{Location: fault.Body, Name: "title", Description: "«так»"},
+				{Location: fault.Body, Name: "items.0", Description: "no"},
+			}}
+			if c.kind == fault.TooMany || c.kind == fault.Unavailable {
 				want.RetryAfter = 7 * time.Second
 			}
 			recorder := httptest.NewRecorder()
 			Write(recorder, fmt.Errorf("wrapped: %w", want))
 			resp := recorder.Result()
-			if resp.StatusCode != status || resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("got %d %v", resp.StatusCode, resp.Header)
+			if resp.StatusCode != c.status {
+				t.Errorf("got status %d, want %d", resp.StatusCode, c.status)
 			}
-			if got := Read(resp); !reflect.DeepEqual(got, error(want)) {
-				t.Errorf("got %#v, want %#v", got, want)
+			for _, h := range []struct{ name, want string }{
+				{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"},
+			} {
+				if got := resp.Header.Get(h.name); got != h.want {
+					t.Errorf("%s: got %q, want %q", h.name, got, h.want)
+				}
+			}
+			if diff := cmp.Diff(error(want), Read(resp)); diff != "" {
+				t.Errorf("the fault differs (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -40,7 +62,7 @@ func TestWriteHidesWhatIsNoFault(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	Write(recorder, errors.New("password of the store is hunter2"))
 	if body := recorder.Body.String(); recorder.Code != 500 || strings.Contains(body, "hunter2") || !strings.Contains(body, `"status":"error"`) {
-		t.Errorf("got %d %s", recorder.Code, body)
+		t.Errorf("got %d %s, want 500 and an error body without the text", recorder.Code, body)
 	}
 }
 

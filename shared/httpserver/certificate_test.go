@@ -22,14 +22,18 @@ import (
 	"asset-registry/shared/metrictest"
 )
 
-// certify writes a certificate for 127.0.0.1 with a number.
+// certify writes a certificate for 127.0.0.1 with a serial number. It returns the
+// files, and a pool that trusts the certificate.
 func certify(t *testing.T, dir string, number int64) (Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(number), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +43,14 @@ func certify(t *testing.T, dir string, number int64) (Certificate, *x509.CertPoo
 		t.Fatal(err)
 	}
 	c := Certificate{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
-	for file, block := range map[string]*pem.Block{c.Cert: {Type: "CERTIFICATE", Bytes: signed}, c.Key: {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+	for _, f := range []struct {
+		name  string
+		block pem.Block
+	}{
+		{c.Cert, pem.Block{Type: "CERTIFICATE", Bytes: signed}},
+		{c.Key, pem.Block{Type: "PRIVATE KEY", Bytes: private}},
+	} {
+		if err := os.WriteFile(f.name, pem.EncodeToMemory(&f.block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +63,7 @@ func certify(t *testing.T, dir string, number int64) (Certificate, *x509.CertPoo
 	return c, pool
 }
 
-// withTLS returns what a server needs for TLS, and whom its clients trust.
+// withTLS returns a server's TLS configuration, and the pool for its clients.
 func withTLS(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	c, pool := certify(t, t.TempDir(), 1)
@@ -73,7 +83,7 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	}
 	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || !r.TLS.HandshakeComplete {
-			t.Error("the handler does not see that there is TLS")
+			t.Error("got no TLS state in the request, want it")
 		}
 		io.WriteString(w, r.Proto)
 	}), ServeOptions{TLS: secure}, defaultTimeouts)
@@ -89,14 +99,14 @@ func TestACertificateIsReadAnew(t *testing.T) {
 		return fmt.Sprintf("%s, certificate %d", text, resp.TLS.PeerCertificates[0].SerialNumber), err
 	}
 	if got, err := ask(pool); err != nil || got != "HTTP/2.0, certificate 1" {
-		t.Fatalf("got %q, %v", got, err)
+		t.Fatalf("got %q, %v; want HTTP/2.0 with certificate 1", got, err)
 	}
 	if err := os.WriteFile(c.Cert, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(checkFilesEvery)
 	if got, err := ask(pool); err != nil || got != "HTTP/2.0, certificate 1" {
-		t.Fatalf("with a broken file: got %q, %v", got, err)
+		t.Fatalf("with a broken file: got %q, %v; want HTTP/2.0 with certificate 1", got, err)
 	}
 	_, pool = certify(t, dir, 2)
 	for {
@@ -113,11 +123,11 @@ func TestACertificateIsReadAnew(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if text, err := io.ReadAll(resp.Body); err != nil || string(text) != "HTTP/1.1" {
-		t.Errorf("got %s, %v", text, err)
+		t.Errorf("without HTTP/2: got %s, %v; want HTTP/1.1", text, err)
 	}
 	for _, wrong := range []Certificate{{Cert: c.Cert}, {Key: c.Key}, {Cert: "nowhere", Key: "nowhere"}} {
 		if _, err := wrong.Config(slog.New(slog.DiscardHandler)); err == nil {
-			t.Errorf("%+v will do", wrong)
+			t.Errorf("%+v: got no error, want one", wrong)
 		}
 	}
 }
@@ -134,6 +144,6 @@ func TestTheEndOfACertificateIsTold(t *testing.T) {
 	}
 	got := time.Unix(int64(meter.Read(t)["registry.tls.expires"]), 0)
 	if left := time.Until(got); left < 50*time.Minute || left > time.Hour {
-		t.Errorf("the certificate is told to expire in %v, want an hour", left)
+		t.Errorf("got a certificate that expires in %v, want an hour", left)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestOneFramingIsEnough sends requests that only look as if they had two, in
-// pieces of each size.
+// TestOneFramingIsEnough sends requests that only look as if they had two
+// framings, in pieces of different sizes.
 func TestOneFramingIsEnough(t *testing.T) {
 	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }), ServeOptions{}, defaultTimeouts)
 	const (
@@ -20,11 +20,11 @@ func TestOneFramingIsEnough(t *testing.T) {
 	)
 	sent := length + chunked + length + both + length
 	for size := 1; size < len(sent); size += 7 {
-		conn := connect(t, addr) // which delays no piece, as Go's are
+		conn := connect(t, addr) // Go sends each piece at once (TCP_NODELAY)
 		go func() {
 			for rest := sent; rest != ""; rest = rest[min(size, len(rest)):] {
 				if _, err := io.WriteString(conn, rest[:min(size, len(rest))]); err != nil {
-					return // it is closed, as it must be
+					return // the server closed it, as it should
 				}
 			}
 		}()
@@ -48,7 +48,7 @@ func TestOneFramingIsEnough(t *testing.T) {
 	}
 }
 
-// FuzzFraming: what arrives is cut anywhere, and the same is found in it.
+// FuzzFraming checks that the result does not depend on where the bytes are cut.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte("A: b\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 9)
 	f.Add([]byte("Content-Length: 1\n\nTransfer-Encoding: chunked\n\n"), 1)
@@ -62,7 +62,7 @@ func FuzzFraming(f *testing.F) {
 			return string(bytes.Join(pieces, nil))
 		}
 		if whole, cut := find(bytes.Clone(sent)), find(bytes.Clone(sent[:at]), bytes.Clone(sent[at:])); whole != cut {
-			t.Errorf("got %q of the whole and %q cut at %d", whole, cut, at)
+			t.Errorf("cut at %d: got %q, want %q as without a cut", at, cut, whole)
 		}
 	})
 }

@@ -66,10 +66,14 @@ func TestEngineAnswersInJSON(t *testing.T) {
 			newEngine(io.Discard, c.ready).ServeHTTP(recorder, req)
 			body := recorder.Body.String()
 			if recorder.Code != c.status || !strings.Contains(body, c.says) || strings.Contains(body, "secret") {
-				t.Errorf("got %d %s", recorder.Code, body)
+				t.Errorf("got %d %s, want %d and %q", recorder.Code, body, c.status, c.says)
 			}
-			if kind := recorder.Header().Get("Content-Type"); kind != "application/json" || recorder.Header().Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("got headers %v", recorder.Header())
+			header := recorder.Header()
+			if got := header.Get("Content-Type"); got != "application/json" {
+				t.Errorf("Content-Type: got %q, want application/json", got)
+			}
+			if got := header.Get("X-Content-Type-Options"); got != "nosniff" {
+				t.Errorf("X-Content-Type-Options: got %q, want nosniff", got)
 			}
 		})
 	}
@@ -85,7 +89,7 @@ func TestReadinessTellsItsDangers(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	engine.ServeHTTP(recorder, httptest.NewRequest("GET", "/readyz", nil))
 	if recorder.Code != 200 || !strings.Contains(recorder.Body.String(), `"warnings":["it may forget"]`) {
-		t.Errorf("got %d %s", recorder.Code, recorder.Body)
+		t.Errorf("got %d %s, want 200 with the warning", recorder.Code, recorder.Body)
 	}
 }
 
@@ -103,17 +107,27 @@ func TestTheLogHasTheErrorAndNoQueryOrHeader(t *testing.T) {
 	req.Header.Set("Authorization", "canary")
 	req.Header.Set(RequestIDHeader, "r1")
 	newEngine(&log, nil).ServeHTTP(httptest.NewRecorder(), req)
-	if line := log.String(); !strings.Contains(line, "secret state") || !strings.Contains(line, `"request_id":"r1"`) || strings.Contains(line, "canary") {
-		t.Errorf("got %s", line)
+	for _, want := range []string{"secret state", `"request_id":"r1"`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("got %s, want %s in it", log.String(), want)
+		}
+	}
+	if strings.Contains(log.String(), "canary") {
+		t.Errorf("got %s, want no query and no header in it", log.String())
 	}
 }
 
-// TestAnOutageIsNotLoggedRequestByRequest refuses many requests and answers many
-// questions for health, and counts the lines of each level.
+// TestAnOutageIsNotLoggedRequestByRequest refuses many requests, answers many
+// health checks, and counts the lines of each level.
 func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
 	var log bytes.Buffer
 	var away error
-	engine := NewEngine(Options{Log: slog.New(slog.NewJSONHandler(&log, nil)), LogLevel: slog.LevelInfo, Timeout: time.Minute, Ready: func(context.Context) error { return away }})
+	engine := NewEngine(Options{
+		Log:      slog.New(slog.NewJSONHandler(&log, nil)),
+		LogLevel: slog.LevelInfo,
+		Timeout:  time.Minute,
+		Ready:    func(context.Context) error { return away },
+	})
 	engine.GET("/work", Handle(func(*gin.Context) error {
 		if away != nil {
 			return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, fault.URL, "store", "wait"), away)
@@ -131,19 +145,22 @@ func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
 			ask()
 		}
 	}
-	for says, want := range map[string]int{
-		`"level":"ERROR"`: 0,
-		`"level":"WARN","msg":"not ready","error":"the store is gone"`:                             1,
-		`"level":"WARN","msg":"requests are refused","error":"url/store: wait: the store is gone"`: 1,
-		`"level":"INFO","msg":"ready again","times":20,`:                                           1,
-		`"level":"INFO","msg":"request","method":"GET","path":"/work","status":503`:                each,
-		`"level":"INFO","msg":"request","method":"GET","path":"/work","status":200`:                2 * each,
-		"/readyz": 0,
-		"/livez":  0,
-		"\n":      3*each + 3,
+	for _, c := range []struct {
+		text string
+		want int
+	}{
+		{`"level":"ERROR"`, 0},
+		{`"level":"WARN","msg":"not ready","error":"the store is gone"`, 1},
+		{`"level":"WARN","msg":"requests are refused","error":"url/store: wait: the store is gone"`, 1},
+		{`"level":"INFO","msg":"ready again","times":20,`, 1},
+		{`"level":"INFO","msg":"request","method":"GET","path":"/work","status":503`, each},
+		{`"level":"INFO","msg":"request","method":"GET","path":"/work","status":200`, 2 * each},
+		{"/readyz", 0},
+		{"/livez", 0},
+		{"\n", 3*each + 3},
 	} {
-		if got := strings.Count(log.String(), says); got != want {
-			t.Errorf("%q is logged %d times, want %d", says, got, want)
+		if got := strings.Count(log.String(), c.text); got != c.want {
+			t.Errorf("%q: got it %d times in the log, want %d", c.text, got, c.want)
 		}
 	}
 	if t.Failed() {
@@ -157,7 +174,7 @@ func TestAClientThatHasGoneIsNoError(t *testing.T) {
 	leave()
 	newEngine(&log, nil).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/late", nil).WithContext(gone))
 	if line := log.String(); !strings.Contains(line, `"status":499`) || !strings.Contains(line, `"level":"INFO"`) {
-		t.Errorf("got %s", line)
+		t.Errorf("got %s, want status 499 at level INFO", line)
 	}
 }
 
@@ -178,13 +195,20 @@ func TestIdentifyLetsNobodyInUnsigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for header, status := range map[string]int{"": 401, "x": 401, signed: 200} {
+	for _, c := range []struct {
+		name, header string
+		want         int
+	}{
+		{"no identity", "", 401},
+		{"a malformed identity", "x", 401},
+		{"a signed identity", signed, 200},
+	} {
 		req := httptest.NewRequest("GET", "/who", nil)
-		req.Header.Set(identity.Header, header)
+		req.Header.Set(identity.Header, c.header)
 		recorder := httptest.NewRecorder()
 		engine.ServeHTTP(recorder, req)
-		if recorder.Code != status {
-			t.Errorf("identity %q: got %d, want %d", header, recorder.Code, status)
+		if recorder.Code != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, recorder.Code, c.want)
 		}
 	}
 }
@@ -204,8 +228,11 @@ func TestInProcessCarriesRequestAndAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusTeapot || string(body) != "hello!" || resp.Header.Get("X-Path") != "/a?b=c" {
-		t.Errorf("got %d %q %v %v", resp.StatusCode, body, resp.Header, err)
+	if err != nil || resp.StatusCode != http.StatusTeapot || string(body) != "hello!" {
+		t.Errorf("got %d %q, %v; want %d %q", resp.StatusCode, body, err, http.StatusTeapot, "hello!")
+	}
+	if got := resp.Header.Get("X-Path"); got != "/a?b=c" {
+		t.Errorf("X-Path: got %q, want %q", got, "/a?b=c")
 	}
 }
 
@@ -237,9 +264,9 @@ func TestServeFinishesWhatItHasBegun(t *testing.T) {
 	stop()
 	close(finish)
 	if got := <-answered; got != "done" {
-		t.Errorf("a request under way was answered %q", got)
+		t.Errorf("a request under way: got %q, want %q", got, "done")
 	}
 	if err := <-served; err != nil {
-		t.Errorf("Serve: %v", err)
+		t.Errorf("Serve: got %v, want nil", err)
 	}
 }

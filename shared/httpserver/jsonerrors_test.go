@@ -51,7 +51,7 @@ func TestRefusalsBeforeAnyHandlerAreInJSON(t *testing.T) {
 	})
 }
 
-// refused checks that what is sent is answered with an error body.
+// refused checks that the server answers what is sent with an error body.
 func refused(t *testing.T, dial func() (net.Conn, error), sent string, status int, says string) {
 	t.Helper()
 	conn, err := dial()
@@ -70,15 +70,23 @@ func refused(t *testing.T, dial func() (net.Conn, error), sent string, status in
 		Status string
 		Errors []struct{ Location, Name, Description string }
 	}
-	if err != nil || json.Unmarshal(text, &body) != nil || body.Status != "error" || len(body.Errors) != 1 || !strings.Contains(body.Errors[0].Description, says) {
-		t.Errorf("got %s, %v", text, err)
+	if err != nil || json.Unmarshal(text, &body) != nil || body.Status != "error" || len(body.Errors) != 1 ||
+		!strings.Contains(body.Errors[0].Description, says) {
+		t.Errorf("got %s, %v; want one error that says %q", text, err, says)
 	}
-	if resp.StatusCode != status || resp.Header.Get("Content-Type") != "application/json" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
+	if resp.StatusCode != status {
+		t.Errorf("got status %d, want %d", resp.StatusCode, status)
+	}
+	for _, h := range []struct{ name, want string }{
+		{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"},
+	} {
+		if got := resp.Header.Get(h.name); got != h.want {
+			t.Errorf("%s: got %q, want %q", h.name, got, h.want)
+		}
 	}
 }
 
-// FuzzRefusal: whatever is written passes as it is, but for net/http's own refusals.
+// FuzzRefusal checks that only net/http's own refusals are rewritten.
 func FuzzRefusal(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"))
 	f.Add([]byte("HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\r\n{}"))
@@ -91,12 +99,12 @@ func FuzzRefusal(f *testing.F) {
 			got <- text
 		}()
 		if n, err := newJSONConn(near).Write(written); err != nil || n != len(written) {
-			t.Fatalf("wrote %d of %d, %v", n, len(written), err)
+			t.Fatalf("got %d bytes written, %v; want %d", n, err, len(written))
 		}
 		near.Close()
 		text := <-got
 		if !bytes.Equal(text, written) && (written[9] < '4' || !bytes.Contains(text, []byte("\r\nContent-Type: application/json\r\n"))) {
-			t.Fatalf("%q became %q", written, text)
+			t.Fatalf("got %q, want %q unchanged", text, written)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestABodyThatHasArrivedIsInTime: what comes after it may take longer, and the
-// connection is as good as new.
+// TestABodyThatHasArrivedIsInTime checks that the read timeout ends with the body:
+// a handler may take longer, and the connection stays usable.
 func TestABodyThatHasArrivedIsInTime(t *testing.T) {
 	short := defaultTimeouts
 	short.read = 100 * time.Millisecond
@@ -27,7 +27,7 @@ func TestABodyThatHasArrivedIsInTime(t *testing.T) {
 		}
 		select {
 		case <-r.Context().Done():
-			t.Error("the request was cancelled")
+			t.Error("got a cancelled request, want it to go on")
 		case <-time.After(3 * short.read):
 		}
 	}), ServeOptions{}, short)
@@ -37,13 +37,13 @@ func TestABodyThatHasArrivedIsInTime(t *testing.T) {
 		io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\n"+rest)
 		resp, err := http.ReadResponse(reader, nil)
 		if err != nil || resp.StatusCode != 200 || resp.Close {
-			t.Fatalf("answered %v, %v", resp, err)
+			t.Fatalf("got %v, %v; want 200 on an open connection", resp, err)
 		}
 	}
 }
 
-// TestARefusedBodyIsTaken: a client that sends all before it reads is told why
-// it was refused.
+// TestARefusedBodyIsTaken checks that a client that sends its whole body before it
+// reads still gets the refusal.
 func TestARefusedBodyIsTaken(t *testing.T) {
 	engine := newEngine(io.Discard, nil)
 	refuse := func(c *gin.Context) error { return fault.New(fault.TooLarge, fault.Body, "data", "no") }
@@ -88,23 +88,23 @@ func TestARefusedBodyIsTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != 413 || resp.Close == c.goesOn {
-				t.Fatalf("answered %d with %v: %v", resp.StatusCode, resp.Header, err)
+				t.Fatalf("got %d %v, %v; want 413, open connection: %t", resp.StatusCode, resp.Header, err, c.goesOn)
 			}
 			if !c.goesOn {
 				if more, err := io.ReadAll(reader); len(more) > 0 || err != nil {
-					t.Errorf("then came %q, %v", more, err)
+					t.Errorf("after the answer: got %q, %v; want the end", more, err)
 				}
 				return
 			}
 			io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
 			if next, err := http.ReadResponse(reader, nil); err != nil || next.StatusCode != 200 {
-				t.Errorf("the next request: %v, %v", next, err)
+				t.Errorf("next request: got %v, %v; want 200", next, err)
 			}
 		})
 	}
 }
 
-// serveBothWays serves without TLS and with it, and returns how to connect.
+// serveBothWays serves with and without TLS, and returns functions that connect.
 func serveBothWays(t *testing.T, handler http.Handler, p timeouts) map[string]func() net.Conn {
 	t.Helper()
 	config, pool := withTLS(t)
@@ -120,8 +120,8 @@ func serveBothWays(t *testing.T, handler http.Handler, p timeouts) map[string]fu
 	}
 }
 
-// TestARefusalWaitsForNoBody: the server would wait an hour for each of these
-// bodies, the client only for its answer.
+// TestARefusalWaitsForNoBody checks that an answer does not wait for a body that
+// does not come. The read timeout is an hour.
 func TestARefusalWaitsForNoBody(t *testing.T) {
 	engine := newEngine(io.Discard, nil)
 	engine.POST("/fault", Handle(func(*gin.Context) error { return fault.New(fault.Unauthorized, fault.Header, "Authorization", "no") }))
@@ -148,7 +148,7 @@ func TestARefusalWaitsForNoBody(t *testing.T) {
 			t.Run(c.name+"/"+way, func(t *testing.T) {
 				t.Parallel()
 				conn := dial()
-				conn.SetDeadline(time.Now().Add(time.Minute)) // so that the test ends, too
+				conn.SetDeadline(time.Now().Add(time.Minute)) // ends the test if the server does not answer
 				io.WriteString(conn, c.request+" HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n")
 				reader := bufio.NewReader(conn)
 				resp, err := http.ReadResponse(reader, nil)
@@ -161,7 +161,7 @@ func TestARefusalWaitsForNoBody(t *testing.T) {
 				io.WriteString(conn, c.then)
 				second, err := http.ReadResponse(reader, nil)
 				if goesOn := err == nil && second.StatusCode == http.StatusOK; goesOn != c.goesOn {
-					t.Errorf("a second answer: got %v, %v, want one: %v", second, err, c.goesOn)
+					t.Errorf("second answer: got %v, %v; want one: %t", second, err, c.goesOn)
 				}
 			})
 		}

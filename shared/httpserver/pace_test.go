@@ -16,12 +16,14 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// sending serves one path, that sends size bytes at a pace, and returns its
-// address and what became of each sending.
+// sending serves /large, which sends size bytes at a pace. It returns the server's
+// address, and the result of each sending.
 func sending(t *testing.T, pace Pace, size int, timeout time.Duration, crowded bool) (addr string, ended <-chan error) {
 	t.Helper()
 	errs := make(chan error, 10)
-	engine := NewEngine(Options{Log: slog.New(slog.DiscardHandler), Timeout: timeout, Ready: func(context.Context) error { return nil }})
+	engine := NewEngine(Options{
+		Log: slog.New(slog.DiscardHandler), Timeout: timeout, Ready: func(context.Context) error { return nil },
+	})
 	engine.GET("/large", Handle(func(c *gin.Context) error {
 		err := NewSender(c.Writer, pace).SendAll(c.Request.Context(), make([]byte, size), func() bool { return crowded })
 		errs <- err
@@ -57,7 +59,7 @@ func askLarge(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-const tooMuch = 64 << 20 // for the buffers of any socket
+const tooMuch = 64 << 20 // bytes; more than the buffers of a socket hold
 
 func TestAClientThatTakesNothingIsCutOff(t *testing.T) {
 	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Hour}, tooMuch, time.Hour, false)

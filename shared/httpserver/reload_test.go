@@ -18,7 +18,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// numbered is a service that answers with its number until it is closed.
+// numbered is a service that answers with its number, and with 418 once it is
+// closed.
 type numbered struct {
 	number      int
 	begun, slow chan struct{}
@@ -54,7 +55,8 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, addr, Process{Name: "test", Reloads: true, LogLevel: slog.LevelError + 1}, func(*slog.Logger, *telemetry.Telemetry) (Service, error) {
+		process := Process{Name: "test", Reloads: true, LogLevel: slog.LevelError + 1}
+		ended <- Run(ctx, addr, process, func(*slog.Logger, *telemetry.Telemetry) (Service, error) {
 			n := int(started.Add(1))
 			if n > len(services) {
 				return nil, errors.New("a bad configuration")
@@ -75,7 +77,7 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 		return fmt.Sprint(resp.StatusCode, " ", string(text))
 	}
 	if got := ask(); got != "200 1" {
-		t.Fatal(got)
+		t.Fatalf("first service: got %q, want %q", got, "200 1")
 	}
 	slow := make(chan string)
 	go func() {
@@ -92,12 +94,12 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 	syscall.Kill(os.Getpid(), syscall.SIGHUP)
 	for got := ask(); got != "200 2"; got = ask() {
 		if got != "200 1" {
-			t.Fatal(got)
+			t.Fatalf("during the reload: got %q, want an answer of either service", got)
 		}
 	}
 	close(services[0].slow)
 	if got := <-slow; got != "200 1" {
-		t.Errorf("a request under way is answered %q", got)
+		t.Errorf("a request under way: got %q, want %q", got, "200 1")
 	}
 	for !services[0].closed.Load() {
 		time.Sleep(time.Millisecond)
@@ -105,12 +107,12 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 	syscall.Kill(os.Getpid(), syscall.SIGHUP)
 	for i := 0; i < 50 || started.Load() < 3; i++ {
 		if got := ask(); got != "200 2" {
-			t.Fatalf("with a bad configuration: %s", got)
+			t.Fatalf("with a bad configuration: got %q, want %q", got, "200 2")
 		}
 	}
 	stop()
 	if err := <-ended; err != nil || !services[1].closed.Load() {
-		t.Errorf("ended with %v", err)
+		t.Errorf("Run: got %v, closed %t; want nil, true", err, services[1].closed.Load())
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// serveFor serves until the test ends, and returns the address, and how to end before.
+// serveFor serves until the test ends. It returns the address, and a function that
+// ends the server earlier.
 func serveFor(t *testing.T, handler http.Handler, how ServeOptions, p timeouts) (addr string, end func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,7 +45,7 @@ func connect(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-// TestSlowClientsAreShed: none of them holds a connection for longer than it may.
+// TestSlowClientsAreShed checks that no slow client keeps its connection.
 func TestSlowClientsAreShed(t *testing.T) {
 	short := timeouts{header: time.Second, read: 1500 * time.Millisecond, write: 2 * time.Second, idle: time.Second}
 	var cut atomic.Int64
@@ -71,15 +72,15 @@ func TestSlowClientsAreShed(t *testing.T) {
 	conn := connect(t, addr)
 	io.WriteString(conn, "GET / HTTP/1.1\r\nHo")
 	if text, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a header without an end: %q, %v", text, err)
+		t.Errorf("header without an end: got %q, %v; want the end or a reset", text, err)
 	}
 	for cut.Load() < 2*each {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// TestSlowHandshakesAreShed: neither a client that says nothing, nor the
-// server's own end, leaves one open.
+// TestSlowHandshakesAreShed checks that a handshake ends with its timeout, and with
+// the server.
 func TestSlowHandshakesAreShed(t *testing.T) {
 	config, _ := withTLS(t)
 	short, long := defaultTimeouts, defaultTimeouts
@@ -103,7 +104,7 @@ func TestSlowHandshakesAreShed(t *testing.T) {
 				end()
 			}
 			if _, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-				t.Error(err)
+				t.Errorf("got %v, want the end or a reset", err)
 			}
 		})
 	}
@@ -121,7 +122,7 @@ func TestAServerThatEndsSaysSoBefore(t *testing.T) {
 		return resp.StatusCode, resp.Close
 	}
 	if status, last := ask("/readyz"); status != 200 || last {
-		t.Errorf("got %d, %v", status, last)
+		t.Errorf("before the end: got %d, last answer %t; want 200, false", status, last)
 	}
 	end()
 	for {
@@ -130,7 +131,7 @@ func TestAServerThatEndsSaysSoBefore(t *testing.T) {
 		}
 	}
 	if status, last := ask("/"); status != 200 || !last {
-		t.Errorf("a request is answered with %d, the last one of its connection: %v", status, last)
+		t.Errorf("during the drain: got %d, last answer %t; want 200, true", status, last)
 	}
 }
 
@@ -138,14 +139,14 @@ func TestHealthIsReadiness(t *testing.T) {
 	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), ServeOptions{DrainDelay: 500 * time.Millisecond}, defaultTimeouts)
 	url := "http://" + addr + "/readyz"
 	if err := Health(t.Context(), url); err != nil {
-		t.Error(err)
+		t.Errorf("a running server: got %v, want nil", err)
 	}
 	end()
 	for Health(t.Context(), url) == nil {
 		time.Sleep(time.Millisecond)
 	}
 	if Health(t.Context(), "http://127.0.0.1:1/readyz") == nil {
-		t.Error("nobody is healthy")
+		t.Error("no server: got nil, want an error")
 	}
 }
 
@@ -159,6 +160,6 @@ func TestACollectorThatIsAwayIsNoFault(t *testing.T) {
 	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
 	span.End() // there is something to export
 	if err := stop(); err != nil {
-		t.Errorf("the process would end with %v", err)
+		t.Errorf("stop: got %v, want nil", err)
 	}
 }

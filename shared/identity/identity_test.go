@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"asset-registry/shared/keyring"
 )
 
@@ -22,19 +24,25 @@ func newSigner(t *testing.T, secret byte, now time.Time) *Signer {
 }
 
 func TestSignedIdentityArrivesAsItWasSent(t *testing.T) {
-	for name, want := range map[string]Identity{
-		"the public": {},
-		"a broker":   {Broker: "брокер", KeyID: "k1", Role: Broker, Levels: "1234t"},
-		"a service":  {Broker: "assetsvc", Role: Service},
+	for _, c := range []struct {
+		name string
+		want Identity
+	}{
+		{"an anonymous caller", Identity{}},
+		{"a broker", Identity{Broker: "брокер", KeyID: "k1", Role: Broker, Levels: "1234t"}},
+		{"a service", Identity{Broker: "assetsvc", Role: Service}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			signed, err := newSigner(t, 'a', start).Sign(want)
+		t.Run(c.name, func(t *testing.T) {
+			signed, err := newSigner(t, 'a', start).Sign(c.want)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := newSigner(t, 'a', start.Add(time.Minute)).Verify(signed)
-			if err != nil || got != want {
-				t.Errorf("got %+v, %v; want %+v", got, err, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("the identity differs (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -84,32 +92,44 @@ func TestWhatIsRememberedRunsOut(t *testing.T) {
 		return signed
 	}
 	first := sign()
-	for elapsed, good := range map[time.Duration]bool{0: true, lifetime - time.Second: true, lifetime + time.Second: false} {
-		now = start.Add(elapsed)
-		if _, err := signer.Verify(first); (err == nil) != good {
-			t.Errorf("after %v: %v", elapsed, err)
+	for _, c := range []struct {
+		elapsed time.Duration
+		want    error
+	}{
+		{0, nil},
+		{lifetime - time.Second, nil},
+		{lifetime + time.Second, ErrUnsigned},
+	} {
+		now = start.Add(c.elapsed)
+		if _, err := signer.Verify(first); !errors.Is(err, c.want) {
+			t.Errorf("after %v: got %v, want %v", c.elapsed, err, c.want)
 		}
 	}
 	now = start.Add(reuse - time.Second)
 	if sign() != first {
-		t.Error("a fresh signature is not used again")
+		t.Error("before the end of reuse: got a new token, want the same")
 	}
 	now = start.Add(reuse + time.Second)
 	if sign() == first {
-		t.Error("an old signature is used again")
+		t.Error("after the end of reuse: got the same token, want a new one")
 	}
 }
 
 func TestNewSignerRefusesAShortSecret(t *testing.T) {
 	if _, err := NewSigner(keyring.Ring{make([]byte, MinSecret-1)}, time.Now); err == nil {
-		t.Error("a secret that is too short was taken")
+		t.Error("got no error for a short secret, want one")
 	}
 }
 
 func TestPermits(t *testing.T) {
-	for levels, want := range map[string]bool{"1234": true, "3": true, "0": true, "3t": true, "12": false, "": false, "t": false} {
-		if got := (Identity{Levels: levels}).Permits('3'); got != want {
-			t.Errorf("levels %q permit 3: got %v, want %v", levels, got, want)
+	for _, c := range []struct {
+		levels string
+		want   bool
+	}{
+		{"1234", true}, {"3", true}, {"0", true}, {"3t", true}, {"12", false}, {"", false}, {"t", false},
+	} {
+		if got := (Identity{Levels: c.levels}).Permits('3'); got != c.want {
+			t.Errorf("levels %q permit 3: got %v, want %v", c.levels, got, c.want)
 		}
 	}
 }
@@ -125,7 +145,8 @@ func TestIdentitiesHoldThroughARotation(t *testing.T) {
 		return signer
 	}
 	who := Identity{Broker: "b", KeyID: "k", Role: Broker}
-	steps := [][]*Signer{{with(a), with(a, b)}, {with(a, b), with(b, a)}, {with(b, a), with(b)}} // the services amid each rolling restart
+	// The old and the new services during each of the three rolling restarts.
+	steps := [][]*Signer{{with(a), with(a, b)}, {with(a, b), with(b, a)}, {with(b, a), with(b)}}
 	for i, step := range steps {
 		for from := range step {
 			signed, err := step[from].Sign(who)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"asset-registry/shared/metrictest"
 )
 
@@ -50,17 +52,17 @@ func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 	}
 }
 
-func TestARoomLetsInWhoFitsAndThenWhoWaits(t *testing.T) {
+func TestASemaphoreServesWaitersInTurn(t *testing.T) {
 	r := NewSemaphore(100)
 	leave, err := r.Acquire(t.Context(), 1000) // gets all
 	if err != nil {
-		t.Fatalf("got %v for more than the whole room, want the whole room", err)
+		t.Fatalf("more than the size: got %v, want the whole size", err)
 	}
 	entered := make(chan func())
 	go func() {
 		end, err := r.Acquire(context.Background(), 10)
 		if err != nil {
-			t.Errorf("got %v for who waits, want the room", err)
+			t.Errorf("waiting request: got %v, want its bytes", err)
 		}
 		entered <- end
 	}()
@@ -76,7 +78,7 @@ func TestARoomLetsInWhoFitsAndThenWhoWaits(t *testing.T) {
 	}
 }
 
-func TestARoomRefusesWhoLeavesAndWhoIsTooMany(t *testing.T) {
+func TestASemaphoreRefusesTooManyWaiters(t *testing.T) {
 	r := NewSemaphore(1)
 	leave, err := r.Acquire(t.Context(), 1)
 	if err != nil {
@@ -85,7 +87,7 @@ func TestARoomRefusesWhoLeavesAndWhoIsTooMany(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Acquire(gone, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v for who has gone, want %v", err, context.Canceled)
+		t.Errorf("canceled request: got %v, want %v", err, context.Canceled)
 	}
 	waiting, end := context.WithCancel(t.Context())
 	var crowd sync.WaitGroup
@@ -98,14 +100,14 @@ func TestARoomRefusesWhoLeavesAndWhoIsTooMany(t *testing.T) {
 	}
 	for range maxWaiting {
 		if err := <-refused; !errors.Is(err, ErrFull) {
-			t.Errorf("got %v for who is too many, want %v", err, ErrFull)
+			t.Errorf("one waiter too many: got %v, want %v", err, ErrFull)
 		}
 	}
 	end()
 	crowd.Wait()
 	leave()
 	if _, err := r.Acquire(t.Context(), 1); err != nil {
-		t.Errorf("got %v once all had left, want the room", err)
+		t.Errorf("after all requests: got %v, want the bytes", err)
 	}
 }
 
@@ -152,19 +154,20 @@ func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
 
 func TestMemoryIsMeasured(t *testing.T) {
 	meter, b := metrictest.New(), NewBudget(100)
-	silence, err := Measure(meter, map[string]Limiter{"bodies": b})
+	stop, err := Measure(meter, map[string]Limiter{"bodies": b})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Hold(60)
 	b.Hold(60)
 	told := meter.Read(t)
-	for name, want := range map[string]float64{"registry.memory.used{bodies": 60, "registry.memory.size{bodies": 100, "registry.memory.refused{bodies": 1} {
-		if got := told[name+"}"]; got != want {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+	want := map[string]float64{
+		"registry.memory.used{bodies}": 60, "registry.memory.size{bodies}": 100, "registry.memory.refused{bodies}": 1,
 	}
-	if err := silence(); err != nil {
-		t.Errorf("silence: got %v, want nil", err)
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("metrics differ (-want +got):\n%s", diff)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("stop: got %v, want nil", err)
 	}
 }

@@ -6,24 +6,46 @@ import (
 )
 
 func TestFailover(t *testing.T) {
-	for address, want := range map[string]string{
-		"redis+sentinel://a/main":                                      "redis://a:26379/?master_name=main",
-		"redis+sentinel://a:1,b,[::1]:3,[::2]/main/5":                  "redis://a:1/5?addr=b%3A26379&addr=%5B%3A%3A1%5D%3A3&addr=%5B%3A%3A2%5D%3A26379&master_name=main",
-		"rediss+sentinel://:p%40s%2Fs@a:1,b:2/main/0?pool_size=5":      "rediss://a:1/0?addr=b%3A2&master_name=main&password=p%40s%2Fs&pool_size=5&username=",
-		"redis+sentinel://u:p@a:1/main?sentinel_password=q%23":         "redis://:q%23@a:1/?master_name=main&password=p&username=u",
-		"redis+sentinel://a/m?sentinel_username=s&sentinel_password=q": "redis://s:q@a:26379/?master_name=m",
+	for _, c := range []struct{ name, url, want string }{
+		{
+			"the default port", "redis+sentinel://a/main",
+			"redis://a:26379/?master_name=main",
+		},
+		{
+			"several hosts and a database", "redis+sentinel://a:1,b,[::1]:3,[::2]/main/5",
+			"redis://a:1/5?addr=b%3A26379&addr=%5B%3A%3A1%5D%3A3&addr=%5B%3A%3A2%5D%3A26379&master_name=main",
+		},
+		{
+			"TLS, a password and a parameter", "rediss+sentinel://:p%40s%2Fs@a:1,b:2/main/0?pool_size=5",
+			"rediss://a:1/0?addr=b%3A2&master_name=main&password=p%40s%2Fs&pool_size=5&username=",
+		},
+		{
+			"a password of the sentinels", "redis+sentinel://u:p@a:1/main?sentinel_password=q%23",
+			"redis://:q%23@a:1/?master_name=main&password=p&username=u",
+		},
+		{
+			"a user of the sentinels", "redis+sentinel://a/m?sentinel_username=s&sentinel_password=q",
+			"redis://s:q@a:26379/?master_name=m",
+		},
 	} {
-		if got, err := Failover(address); err != nil || got != want {
-			t.Errorf("%s: got %s, %v; want %s", address, got, err, want)
+		if got, err := Failover(c.url); err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)
 		}
-		if !IsSentinel(address) {
-			t.Errorf("%s: got no address of sentinels", address)
+		if !IsSentinel(c.url) {
+			t.Errorf("%s: IsSentinel: got false, want true", c.name)
 		}
 	}
 	for _, address := range []string{
-		"redis+sentinel://:hunter2@a:1,b:2", "redis+sentinel://:hunter2@/main", "redis+sentinel://:hunter2@a,,b/main", "redis+sentinel://:hunter2@a/",
-		"redis+sentinel://:hunter2@a:1:2/main", "redis+sentinel://:hunter2@a:x/main", "redis+sentinel://:hunter2@a/main?addr=b:1",
-		"redis+sentinel://:hunter2@a/main?pool_size=%zz", "redis://:hunter2@a/main", "redis+sentinel:hunter2",
+		"redis+sentinel://:hunter2@a:1,b:2",
+		"redis+sentinel://:hunter2@/main",
+		"redis+sentinel://:hunter2@a,,b/main",
+		"redis+sentinel://:hunter2@a/",
+		"redis+sentinel://:hunter2@a:1:2/main",
+		"redis+sentinel://:hunter2@a:x/main",
+		"redis+sentinel://:hunter2@a/main?addr=b:1",
+		"redis+sentinel://:hunter2@a/main?pool_size=%zz",
+		"redis://:hunter2@a/main",
+		"redis+sentinel:hunter2",
 	} {
 		if got, err := Failover(address); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %s, %v; want an error without the password", address, got, err)
@@ -31,7 +53,7 @@ func TestFailover(t *testing.T) {
 	}
 	for _, address := range []string{"redis://a/1", "rediss://a", "file:x", "", "redis+sentinel"} {
 		if IsSentinel(address) {
-			t.Errorf("%q: got an address of sentinels", address)
+			t.Errorf("%q: IsSentinel: got true, want false", address)
 		}
 	}
 }
