@@ -200,3 +200,21 @@ func TestCitedSectionsExist(t *testing.T) {
 		t.Error("got no citation of a section, want some")
 	}
 }
+func TestOnlyDocumentsOfTheRepositoryAreCited(t *testing.T) {
+	cited := regexp.MustCompile(`docs/\w+\.md`)
+	gone := regexp.MustCompile(`(?i)interface document|\bcontract,? (?:sections?|decisions?|appendix)\b|\.\./shared/\w+\.md|(?:^|[^/\w])architecture\.md`)
+	sources(t, func(path, text string) {
+		text = nextLine.ReplaceAllString(text, " ")
+		for _, match := range gone.FindAllString(text, -1) {
+			t.Errorf("%s: got a citation of %q, want one of a section of docs", path, match)
+		}
+		for _, match := range cited.FindAllString(text, -1) {
+			if strings.Contains(text, "/public/"+match) { // where Grafana has a copy
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(root, match)); err != nil {
+				t.Errorf("%s: got a citation of %s, want a document that exists", path, match)
+			}
+		}
+	})
+}
