@@ -12,12 +12,13 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -110,12 +111,12 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 		Allow:  []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::1/128")},
 		Limits: authapi.Limits{"write": {"1s": 5, "1m": 100}},
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+		t.Errorf("got the lines with +, want those with -:\n%s", diff)
 	}
 	changed, err := client.WatchKeys(t.Context(), before.At, time.Second)
-	if err != nil || !reflect.DeepEqual(changed.Keys, []string{id}) {
-		t.Errorf("got %+v, %v", changed, err)
+	if err != nil || !slices.Equal(changed.Keys, []string{id}) {
+		t.Errorf("got %+v, %v; want key %s changed", changed, err, id)
 	}
 	report := authapi.ReportUsageRequest{Uses: []authapi.Use{{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.5"), Micros: time.Now().UnixMicro()}}}
 	if err := client.ReportUsage(t.Context(), report); err != nil {

@@ -3,11 +3,13 @@ package apikey
 import (
 	"fmt"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
@@ -116,8 +118,12 @@ func TestKeysAndBrokersAreStoredAsTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := DecodeKey(text); err != nil || !reflect.DeepEqual(got, k) {
-		t.Errorf("got  %+v, %v\nwant %+v", got, err, k)
+	got, err := DecodeKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(k, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+		t.Errorf("got the lines with +, want those with -:\n%s", diff)
 	}
 	b := Broker{"Бр <&>", "t", "c", true, now, now}
 	if text, err = b.Encode(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -269,9 +268,7 @@ func testReseal(t *testing.T, open Opener) {
 		}
 	}
 	after, err := s.Entries(t.Context(), 0, 10)
-	if err != nil || !reflect.DeepEqual(after, before) {
-		t.Errorf("got %v, %v; want %v", after, err, before)
-	}
+	equal(t, after, err, before)
 	if now, err := s.Head(t.Context()); err != nil || now != head {
 		t.Errorf("the log ends at %v, %v; want %v as before", now, err, head)
 	}
