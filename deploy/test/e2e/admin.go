@@ -281,7 +281,7 @@ func testAudit(t *testing.T, o *office) {
 	}
 	o.broker(t)
 	if again := o.mustRun(t, "audit", "verify"); !strings.Contains(again, "known before") ||
-		strings.Contains(again, "none was known") {
+		strings.Contains(again, "no earlier head is known") {
 		t.Errorf("audit verify again: got %s, want it to compare with the head known before", again)
 	}
 	log := o.mustRun(t, "audit", "list", "-o", "json")
@@ -300,8 +300,8 @@ func testAudit(t *testing.T, o *office) {
 	// The head of another log, or of a longer one, does not fit this log.
 	for _, known := range []string{"1:" + strings.Repeat("0", 64), "1000000:" + strings.Repeat("0", 64)} {
 		if stdout, _, ok := o.run(t, "", "audit", "verify", "--head", known); ok ||
-			!strings.Contains(stdout, "known from before") {
-			t.Errorf("with the head %s: got %s, want it to miss the entries known from before", known, stdout)
+			!strings.Contains(stdout, "known from an earlier check") {
+			t.Errorf("with the head %s: got %s, want it to miss the entry known from an earlier check", known, stdout)
 		}
 	}
 	if got := o.ask(t, http.MethodGet, "/audit/verify", nil).must(t, 200); len(list(at(got.data(), "problems"))) != 0 {
