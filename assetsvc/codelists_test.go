@@ -19,7 +19,7 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 		{"faults in two lists", files{"CPV.txt": "x\n", "CPVS.txt": "y\n"},
 			[]string{"CPV.txt: line 1", "CPVS.txt: line 1"}},
 		{"a misspelt scheme", files{"CPV.txt": "03111000-2\n", "DK018.txt": "1110\n"},
-			[]string{`DK018.txt: "DK018" is no scheme`}},
+			[]string{`DK018.txt: "DK018" is not a scheme`}},
 		{"a file without .txt", files{"CPV.csv": "03111000-2\n"}, []string{"CPV.csv: the name of a list"}},
 		{"a file that is too long", files{"CPV.txt": "#" + strings.Repeat("x", maxCodeList)},
 			[]string{"CPV.txt: it has more than"}},
