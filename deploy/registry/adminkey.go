@@ -14,16 +14,14 @@ import (
 	"asset-registry/authsvc"
 )
 
-// adminKeyMaker makes a key for the admin API, in a name.
+// adminKeyMaker creates a key for the admin API and returns its secret. name goes
+// into the audit log.
 type adminKeyMaker func(ctx context.Context, name string) (secret string, err error)
 
-const (
-	adminKeyPath = "/admin-key"
-	maxKeyAnswer = 4 << 10 // bytes
-)
+const maxKeyAnswer = 4 << 10 // bytes
 
-// answerAdminKey answers who may open the data directory: they may read the
-// registry's secret as well.
+// answerAdminKey creates a key for each request. It needs no authentication: every
+// caller can open the data directory, and so read the registry's secret as well.
 func answerAdminKey(create adminKeyMaker) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		secret, err := create(r.Context(), r.URL.Query().Get("name"))
@@ -35,12 +33,13 @@ func answerAdminKey(create adminKeyMaker) http.HandlerFunc {
 	}
 }
 
-// AdminKey makes a key for the admin API of the registry in a data directory,
-// whether it runs or not, and returns it: it is kept nowhere.
+// AdminKey creates a key for the admin API of the registry in a data directory, and
+// returns the key. The registry may run or not. It keeps a hash of the key only.
 func AdminKey(ctx context.Context, dir, name string) (string, error) {
 	client := controlClient(dir)
 	defer client.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://registry"+adminKeyPath+"?name="+url.QueryEscape(name), nil)
+	address := "http://registry" + adminKeyPath + "?name=" + url.QueryEscape(name)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
 	if err != nil {
 		return "", err
 	}
@@ -57,21 +56,30 @@ func AdminKey(ctx context.Context, dir, name string) (string, error) {
 		return "", fmt.Errorf("ask the registry for a key: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("the registry makes no key: %s", strings.TrimSpace(string(text)))
+		return "", fmt.Errorf("the registry refuses to create a key: %s", strings.TrimSpace(string(text)))
 	}
 	return string(text), nil
 }
 
+// adminKeyOfStopped creates the key in the files of a registry that does not run.
 func adminKeyOfStopped(ctx context.Context, dir, name string) (string, error) {
 	secrets, err := openData(dir)
 	if err != nil {
 		return "", err
 	}
 	key, err := authsvc.AdminKey(ctx, authsvc.Config{
-		Store: "file:" + filepath.Join(dir, tokensFile), Secrets: secrets, Log: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Store:   "file:" + filepath.Join(dir, tokensFile),
+		Secrets: secrets,
+		Log:     warningsOnly(),
 	}, name)
 	if err != nil {
 		return "", err
 	}
 	return key, syncDirectory(dir)
+}
+
+// warningsOnly returns the log of a command: warnings and errors on the standard
+// error output.
+func warningsOnly() *slog.Logger {
+	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

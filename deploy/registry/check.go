@@ -14,12 +14,12 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// ErrDamaged means that a data directory is not as it should be.
+// ErrDamaged is returned for a data directory with damaged files.
 var ErrDamaged = errors.New("the data is damaged")
 
-// Check reads all of a data directory, and writes for each file whether it is
-// good, or what is wrong with it. The registry must not run there; nothing is
-// changed. It returns ErrDamaged if anything is wrong.
+// Check reads all files of a data directory and writes to w for each file "ok" or
+// its faults. It changes nothing. The registry must not run. It returns ErrDamaged
+// if a file has a fault.
 func Check(dir string, w io.Writer) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err
@@ -54,7 +54,7 @@ func Check(dir string, w io.Writer) error {
 		}
 		for _, fault := range faults {
 			if errors.Is(fault, boltfile.ErrInUse) {
-				return fmt.Errorf("%s: %w: stop the registry, or check what restore makes of a backup", c.name, fault)
+				return fmt.Errorf("%s: %w: stop the registry, or restore a backup and check that", c.name, fault)
 			}
 			damaged = true
 			fmt.Fprintf(w, "%s: %v\n", c.name, fault)
@@ -66,13 +66,14 @@ func Check(dir string, w io.Writer) error {
 	return nil
 }
 
+// checkFormat checks the format file.
 func checkFormat(path string) (string, []error) {
 	found, err := os.ReadFile(path)
 	if err != nil {
 		return "", []error{err}
 	}
 	if text := strings.TrimSpace(string(found)); text != format {
-		return "", []error{fmt.Errorf("it is %q, not %q", text, format)}
+		return "", []error{fmt.Errorf("got %q, want %q", text, format)}
 	}
 	return "", nil
 }

@@ -16,61 +16,68 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// Rotated tells what a rotation has done.
+// Rotated reports the work of a rotation.
 type Rotated struct {
-	Records int // token records that were sealed anew
-	Entries int // entries of the audit log that were
-	Secrets int // how many are good from now on
+	Records int // token records that were sealed again
+	Entries int // audit log entries that were sealed again
+	Secrets int // secrets that are valid from now on
 }
 
-// RotateSecret gives a data directory a new secret, and seals all that is stored
-// with it. The old one stays good beside it, for what is not stored, until
-// RotateSecret is told to finish: then it is removed. The registry must not run.
-// Interrupted anywhere, the same call may be repeated: a rotation that was begun
-// goes on with the secret that it has made.
-func RotateSecret(ctx context.Context, dir string, finish bool) (done Rotated, err error) {
-	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
-		return done, fmt.Errorf("%s is no data directory of the registry", dir)
-	}
-	secrets, err := openData(dir)
+// RotateSecret gives a data directory a new secret and seals all stored data with
+// it. The old secret stays valid until FinishRotation, for data that is not stored,
+// such as tokens in requests. The registry must not run. After an interruption,
+// call RotateSecret again: it continues with the secret that it has created.
+func RotateSecret(ctx context.Context, dir string) (Rotated, error) {
+	secrets, err := openRotation(dir)
 	if err != nil {
-		return done, err
+		return Rotated{}, err
 	}
-	begun := len(secrets) > 1
-	if finish && !begun {
-		return done, errors.New("there is no rotation to finish: the data directory has one secret")
-	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if !begun {
-		if secrets, err = begin(ctx, dir, secrets, log); err != nil {
-			return done, err
+	if len(secrets) == 1 {
+		if secrets, err = beginRotation(ctx, dir, secrets); err != nil {
+			return Rotated{}, err
 		}
 	}
-	auth, err := openAuth(ctx, dir, secrets, log)
+	return reseal(ctx, dir, secrets, func() error { return nil })
+}
+
+// FinishRotation removes the old secret, after it has sealed all stored data with
+// the new one. The registry must not run. FinishRotation may be repeated after an
+// interruption. Without a rotation it returns an error.
+func FinishRotation(ctx context.Context, dir string) (Rotated, error) {
+	secrets, err := openRotation(dir)
 	if err != nil {
-		return done, err
+		return Rotated{}, err
 	}
-	defer func() { err = errors.Join(err, auth.Close()) }()
-	if done, err = reseal(ctx, dir, secrets, auth, log); err != nil {
-		return done, err
+	if len(secrets) == 1 {
+		return Rotated{}, errors.New("there is no rotation to finish: the data directory has one secret")
 	}
-	done.Secrets = len(secrets)
-	if finish {
+	done, err := reseal(ctx, dir, secrets, func() error {
+		return replaceFile(dir, secretFile, string(secrets.Current()))
+	})
+	if err == nil {
 		done.Secrets = 1
-		return done, replaceFile(dir, secretFile, string(secrets.Current()))
 	}
-	return done, nil
+	return done, err
+}
+
+// openRotation returns the secrets of an existing data directory: two during a
+// rotation, else one.
+func openRotation(dir string) (keyring.Ring, error) {
+	if _, err := os.Stat(filepath.Join(dir, formatFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no data directory of the registry", dir)
+	}
+	return openData(dir)
 }
 
 func openAuth(ctx context.Context, dir string, secrets keyring.Ring, log *slog.Logger) (*authsvc.Server, error) {
 	return authsvc.New(ctx, authsvc.Config{Store: "file:" + filepath.Join(dir, tokensFile), Secrets: secrets, Log: log})
 }
 
-// begin makes a new secret and keeps it beside the old one, unless another
-// process has the data. No store may be opened with the new one before: the
-// store would then belong to a secret that nobody has kept.
-func begin(ctx context.Context, dir string, old keyring.Ring, log *slog.Logger) (keyring.Ring, error) {
-	auth, err := openAuth(ctx, dir, old, log)
+// beginRotation creates a new secret and stores it beside the old one. It fails if
+// another process has the data open. It opens the store with the old secret: a store
+// that was opened with a new, unsaved secret would be lost after an interruption.
+func beginRotation(ctx context.Context, dir string, old keyring.Ring) (keyring.Ring, error) {
+	auth, err := openAuth(ctx, dir, old, warningsOnly())
 	if err != nil {
 		return nil, err
 	}
@@ -78,26 +85,41 @@ func begin(ctx context.Context, dir string, old keyring.Ring, log *slog.Logger) 
 	return both, errors.Join(keepBoth(dir, both), auth.Close())
 }
 
-// keepBoth stores both secrets, after it has pinned the SERVER_ID that was made
-// of the old one.
+// keepBoth stores both secrets. First it pins the SERVER_ID, which was made of the
+// old one.
 func keepBoth(dir string, secrets keyring.Ring) error {
-	if err := writeFile(dir, serverIDFile, gateway.ServerIDOf(secrets[1])); err != nil { // one that is there stays
+	// writeFile keeps an id that is pinned already.
+	if err := writeFile(dir, serverIDFile, gateway.ServerIDOf(secrets[1])); err != nil {
 		return err
 	}
 	return replaceFile(dir, secretFile, string(secrets[0])+"\n"+string(secrets[1]))
 }
 
-func reseal(ctx context.Context, dir string, secrets keyring.Ring, auth *authsvc.Server, log *slog.Logger) (done Rotated, err error) {
+// reseal seals all token records and audit log entries with the current secret. Then
+// it calls last, while no other process can open the data.
+func reseal(ctx context.Context, dir string, secrets keyring.Ring, last func() error) (done Rotated, err error) {
+	log := warningsOnly()
+	auth, err := openAuth(ctx, dir, secrets, log)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, auth.Close()) }()
 	found, err := assetsvc.Reseal(ctx, assetsvc.Config{
-		Store: "file:" + filepath.Join(dir, assetsFile), Auth: httpserver.InProcess(auth.Handler()), Secrets: secrets, Log: log,
+		Store:   "file:" + filepath.Join(dir, assetsFile),
+		Auth:    httpserver.InProcess(auth.Handler()),
+		Secrets: secrets,
+		Log:     log,
 	})
 	if err != nil {
 		return done, err
 	}
-	done.Records = found.Anew
+	done = Rotated{Records: found.Anew, Secrets: len(secrets)}
 	if found.Foreign > 0 {
-		return done, fmt.Errorf("%d token records are sealed with a secret that %s does not have: put it there as one line more", found.Foreign, filepath.Join(dir, secretFile))
+		return done, fmt.Errorf("%d token records are sealed with a secret that is not in %s: add it there as another line",
+			found.Foreign, filepath.Join(dir, secretFile))
 	}
-	done.Entries, err = auth.Reseal(ctx)
-	return done, err
+	if done.Entries, err = auth.Reseal(ctx); err != nil {
+		return done, err
+	}
+	return done, last()
 }

@@ -1,5 +1,5 @@
-// Command split runs the three services of the registry as processes of their
-// own on this machine, on the file stores: what `make run-split` shows.
+// Command split runs the three services of the registry as separate processes on
+// this machine, with file stores by default. `make run-split` starts it.
 package main
 
 import (
@@ -18,9 +18,9 @@ import (
 // settings are the command's flags and environment.
 type settings struct {
 	Addr   string `default:"127.0.0.1:8080" help:"Address of the gateway."`
-	Data   string `default:"./data-split" help:"Directory of the data."`
-	Assets string `help:"Where assets are kept: mongodb://HOST:PORT/DATABASE; by default a file in the directory of the data."`
-	Tokens string `help:"Where token records are kept: redis://HOST:PORT/DB; by default a file in the directory of the data."`
+	Data   string `default:"./data-split" help:"Data directory."`
+	Assets string `help:"Store of assets: mongodb://HOST:PORT/DATABASE; by default a file in the data directory."`
+	Tokens string `help:"Store of token records: redis://HOST:PORT/DB; by default a file in the data directory."`
 	Bin    string `default:"./bin" help:"Directory of the programs."`
 }
 
@@ -35,18 +35,20 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	var s settings
-	if _, err := config.Parse(&s, "split", "The three services of the asset registry on one machine.", "SPLIT", args); err != nil {
+	_, err := config.Parse(&s, "split", "The three services of the asset registry on one machine.", "SPLIT", args)
+	if err != nil {
 		return err
 	}
-	services, err := processes.StartSplit(ctx, s.Bin, s.Addr, s.Data, processes.Stores{Assets: s.Assets, Tokens: s.Tokens}, &processes.Output{Also: os.Stderr})
+	stores, output := processes.Stores{Assets: s.Assets, Tokens: s.Tokens}, &processes.Output{Also: os.Stderr}
+	services, err := processes.StartSplit(ctx, s.Bin, s.Addr, s.Data, stores, output)
 	if err != nil {
 		return err
 	}
 	fmt.Print(registry.Greeting(registry.Config{Data: s.Data, Sandbox: true}, s.Addr))
 	select {
 	case <-ctx.Done():
+		return services.Stop()
 	case <-services.Exited():
 		return errors.Join(errors.New("a service has ended"), services.Stop())
 	}
-	return services.Stop()
 }

@@ -14,13 +14,13 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// A data directory holds these files. The format file comes first, so that a
-// directory is either empty, or ours. The secret comes last, under its name:
-// until the stores are made, it has another one. So a directory with a secret
-// whose stores are missing has lost them, and is refused.
+// The files of a data directory. A first start writes the format file first, so a
+// directory is either empty or the registry's. It writes the secret under a
+// temporary name, creates the stores, and then renames the secret. So a directory
+// that has a secret but no stores has lost them, and is refused.
 const (
 	formatFile      = "FORMAT"
-	firstSecretFile = "secret.first" // of a first start that has not come to its end
+	firstSecretFile = "secret.first" // the secret during the first start
 	secretFile      = "secret"
 	assetsFile      = "assets.db"
 	tokensFile      = "tokens.db"
@@ -30,18 +30,18 @@ const (
 
 	format        = "asset-registry data 1"
 	secretBytes   = 32
-	unfinished    = ".new" // goes into the name of a file that is being written
+	unfinished    = ".new" // follows the name of a file that is being written
 	directoryMode = 0o700
 )
 
-// openData prepares a data directory, making it if there is none, and returns
-// its secrets. It writes nothing into a directory that is not ours.
+// openData creates a data directory if it does not exist, and returns its secrets.
+// It writes nothing into a directory that holds other files.
 func openData(dir string) (keyring.Ring, error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := makeDirectory(dir); err != nil {
-			return nil, fmt.Errorf("make data directory: %w", err)
+			return nil, fmt.Errorf("create data directory: %w", err)
 		}
 	case err != nil:
 		return nil, fmt.Errorf("open data directory: %w", err)
@@ -49,8 +49,10 @@ func openData(dir string) (keyring.Ring, error) {
 	found, err := os.ReadFile(filepath.Join(dir, formatFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if i := slices.IndexFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), formatFile+unfinished) }); i >= 0 {
-			return nil, fmt.Errorf("data directory %s is not the registry's: it holds %s and no %s; name an empty one, or one that does not exist", dir, entries[i].Name(), formatFile)
+		isForeign := func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), formatFile+unfinished) }
+		if i := slices.IndexFunc(entries, isForeign); i >= 0 {
+			return nil, fmt.Errorf("data directory %s is not the registry's, it holds %s and no %s: name an empty or a new one",
+				dir, entries[i].Name(), formatFile)
 		}
 		if err := writeFile(dir, formatFile, format); err != nil {
 			return nil, err
@@ -58,12 +60,13 @@ func openData(dir string) (keyring.Ring, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open data directory: %w", err)
 	case strings.TrimSpace(string(found)) != format:
-		return nil, fmt.Errorf("data directory %s is in format %q; this registry reads and writes %q", dir, strings.TrimSpace(string(found)), format)
+		return nil, fmt.Errorf("data directory %s has format %q, but this registry needs %q",
+			dir, strings.TrimSpace(string(found)), format)
 	}
 	return openSecret(dir)
 }
 
-// openSecret returns the directory's secrets, one made when there is none yet.
+// openSecret returns the directory's secrets. At a first start it creates one.
 func openSecret(dir string) (keyring.Ring, error) {
 	for {
 		switch there, err := has(dir, secretFile); {
@@ -76,17 +79,16 @@ func openSecret(dir string) (keyring.Ring, error) {
 			return nil, err
 		}
 		secret, err := keyring.Read(filepath.Join(dir, firstSecretFile))
-		// If another process has come to the end of the first start meanwhile, its
-		// secret stands.
+		// If another process has finished the first start meanwhile, use its secret.
 		if there, failed := has(dir, secretFile); failed == nil && !there {
 			return secret, err
 		}
 	}
 }
 
-// openComplete returns the secrets of a directory whose first start has come to
-// its end, and refuses one that has lost a store: an empty one in its place
-// would give out the same numbers again, to the same synchronisers.
+// openComplete returns the secrets of a directory whose first start is finished. It
+// refuses a directory that has lost a store: a new, empty store would give the same
+// feed numbers again, and synchronisers would miss changes.
 func openComplete(dir string) (keyring.Ring, error) {
 	for _, name := range []string{assetsFile, tokensFile} {
 		info, err := os.Stat(filepath.Join(dir, name))
@@ -102,14 +104,15 @@ func openComplete(dir string) (keyring.Ring, error) {
 	return keyring.Read(filepath.Join(dir, secretFile))
 }
 
+// lost returns the error for a missing or empty store.
 func lost(dir, name, how string) error {
 	return fmt.Errorf("data directory %s has a %s, but %s %s: restore a backup, "+
-		"or remove the directory if nothing was ever stored", dir, secretFile, name, how)
+		"or remove the directory if it never held data", dir, secretFile, name, how)
 }
 
-// makeFirstSecret makes the secret of a first start, unless an interrupted one
-// has left its own. A directory with stores that has lost its secret has lost
-// their tokens: that is for a person to see.
+// makeFirstSecret creates the secret of a first start, unless an interrupted start
+// has left one. If there are stores but no secret, it returns an error: without the
+// secret no owner token is valid, so an operator must restore it.
 func makeFirstSecret(dir string) error {
 	if there, err := has(dir, firstSecretFile); there || err != nil {
 		return err
@@ -122,10 +125,10 @@ func makeFirstSecret(dir string) error {
 		if !stored {
 			continue
 		}
-		if there, err := has(dir, secretFile); there || err != nil { // another process has just finished
+		if there, err := has(dir, secretFile); there || err != nil { // another process has just finished the start
 			return err
 		}
-		return fmt.Errorf("data directory %s has %s but no file %s, without which no owner token is good: restore it",
+		return fmt.Errorf("data directory %s has %s but no file %s, and no owner token is valid without it: restore it",
 			dir, name, secretFile)
 	}
 	return writeFile(dir, firstSecretFile, newSecret())
@@ -137,9 +140,9 @@ func newSecret() string {
 	return hex.EncodeToString(bits)
 }
 
-// finish ends a first start: the stores are made, and the secret gets its name.
-// Of a later start there is nothing to finish.
-func finish(dir string) error {
+// finishFirstStart gives the secret its final name once the stores exist. At a later
+// start it does nothing.
+func finishFirstStart(dir string) error {
 	first := filepath.Join(dir, firstSecretFile)
 	err := os.Link(first, filepath.Join(dir, secretFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,6 +159,7 @@ func finish(dir string) error {
 	return nil
 }
 
+// has reports whether the directory holds the file.
 func has(dir, name string) (bool, error) {
 	_, err := os.Stat(filepath.Join(dir, name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -164,7 +168,7 @@ func has(dir, name string) (bool, error) {
 	return err == nil, nil
 }
 
-// pinnedServerID returns the SERVER_ID that a rotation has pinned, "" for none.
+// pinnedServerID returns the SERVER_ID that a rotation has pinned, or "".
 func pinnedServerID(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, serverIDFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -173,7 +177,7 @@ func pinnedServerID(dir string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// makeDirectory makes a directory, and those above it, durably.
+// makeDirectory creates a directory and its missing parents, and syncs them to disk.
 func makeDirectory(dir string) error {
 	parent := filepath.Dir(dir)
 	err := os.Mkdir(dir, directoryMode)
@@ -192,9 +196,9 @@ func makeDirectory(dir string) error {
 	return syncDirectory(parent)
 }
 
-// writeFile writes a line into a new file that is there whole and durably, or
-// not at all. Of processes that start at the same time the first one's line
-// stands: a secret that somebody uses is never replaced.
+// writeFile writes a line into a new file, completely or not at all, and syncs it. If
+// the file exists, it stays as it is: of several processes that start together, all
+// use the secret of the first.
 func writeFile(dir, name, line string) error {
 	return writeNew(dir, name, line, func(written, path string) error {
 		err := os.Link(written, path)
@@ -205,11 +209,13 @@ func writeFile(dir, name, line string) error {
 	})
 }
 
-// replaceFile does the same, and puts the file in the place of the one there is.
+// replaceFile is writeFile for a file that may exist and is replaced.
 func replaceFile(dir, name, text string) error { return writeNew(dir, name, text, os.Rename) }
 
+// writeNew writes text and a newline into a temporary file and syncs it. place then
+// moves the file to its path.
 func writeNew(dir, name, text string, place func(written, path string) error) error {
-	file, err := os.CreateTemp(dir, name+unfinished) // readable by its owner alone
+	file, err := os.CreateTemp(dir, name+unfinished) // its mode is 0600
 	if err != nil {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
@@ -225,7 +231,7 @@ func writeNew(dir, name, text string, place func(written, path string) error) er
 	return nil
 }
 
-// syncDirectory makes durable which files there are.
+// syncDirectory syncs the directory's list of files to disk.
 func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

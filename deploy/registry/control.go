@@ -1,0 +1,83 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"asset-registry/shared/httpserver"
+)
+
+// controlFile is a Unix socket in the data directory. Commands on the same machine
+// use it to call the running registry. Access to the directory is the permission.
+const controlFile = "control.sock"
+
+// The paths that the socket serves.
+const (
+	backupPath   = "/backup"
+	adminKeyPath = "/admin-key"
+)
+
+// controlSocket holds what the socket serves.
+type controlSocket struct {
+	dir       string
+	snapshots map[string]snapshot // by file name
+	adminKey  adminKeyMaker
+}
+
+// serveControl serves the socket in the background until stop. If the socket cannot
+// be opened, it logs a warning, and commands work on a stopped registry only.
+func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop func() error, err error) {
+	path := filepath.Join(c.dir, controlFile)
+	// A killed process may have left its socket. No other one is in use: this process
+	// holds the locks of the stores.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open control socket: %w", err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil { // the path may be too long for a socket
+		log.Warn("no control socket: stop the registry to back it up", "error", err)
+		return func() error { return nil }, nil
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+backupPath, func(w http.ResponseWriter, _ *http.Request) {
+		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil { // a backup may take long
+			log.Warn("remove the backup's deadline", "error", err)
+		}
+		if err := archive(w, c.dir, c.snapshots); err != nil {
+			log.Error("back up", "error", err)
+			panic(http.ErrAbortHandler) // breaks the connection: the client must not take a part for the whole
+		}
+		log.Info("a backup was taken")
+	})
+	mux.HandleFunc("POST "+adminKeyPath, answerAdminKey(c.adminKey))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	served := make(chan error, 1)
+	go func() { served <- httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{}) }()
+	return func() error {
+		cancel()
+		return <-served
+	}, nil
+}
+
+// controlClient returns a client of the registry that runs on a data directory.
+func controlClient(dir string) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, controlFile))
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial}}
+}
+
+// isStopped reports whether err, of a controlClient, means that no registry runs on
+// the data directory.
+func isStopped(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+}

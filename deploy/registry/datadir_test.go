@@ -1,0 +1,158 @@
+package registry
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/keyring"
+)
+
+// files are the contents of a data directory, by name.
+type files map[string]string
+
+// with returns the files and one more.
+func (f files) with(name, text string) files {
+	all := maps.Clone(f)
+	all[name] = text
+	return all
+}
+
+func TestOpenData(t *testing.T) {
+	secret := strings.Repeat("5", 64) + "\n"
+	ours := files{"FORMAT": format + "\n"}
+	begun := ours.with("secret.first", secret)
+	named := ours.with("secret", secret)
+	complete := named.with("assets.db", "x").with("tokens.db", "x")
+	for _, c := range []struct {
+		name  string
+		files files  // of the directory; nil: it does not exist
+		says  string // text of the refusal; "": it opens
+	}{
+		{"no directory", nil, ""},
+		{"an empty directory", files{}, ""},
+		{"killed before the format", files{"FORMAT.new123": "asset"}, ""},
+		{"killed before the secret", ours, ""},
+		{"killed amid the secret", ours.with("secret.first.new123", "55"), ""},
+		{"killed before the stores", begun, ""},
+		{"killed between the stores", begun.with("tokens.db", "x").with("assets.db.new123", ""), ""},
+		{"killed before the secret's name", begun.with("assets.db", "x").with("tokens.db", "x"), ""},
+		{"killed amid the secret's naming", complete.with("secret.first", secret), ""},
+		{"both stores lost", named, "assets.db is missing"},
+		{"assets lost", named.with("tokens.db", "x"), "assets.db is missing"},
+		{"tokens lost", named.with("assets.db", "x"), "tokens.db is missing"},
+		{"assets emptied", complete.with("assets.db", ""), "assets.db is empty"},
+		{"tokens emptied", complete.with("tokens.db", ""), "tokens.db is empty"},
+		{"tokens without a secret", ours.with("tokens.db", "x"), "restore"},
+		{"in use before", complete, ""},
+		{"somebody else's files", files{"letter.txt": "dear"}, "letter.txt"},
+		{"a later registry's", files{"FORMAT": "asset-registry data 2\n"}, "data 2"},
+		{"assets without a secret", ours.with("assets.db", "x"), "restore"},
+		{"a secret that is cut off", complete.with("secret", "5\n"), "at least 32"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "a", "data")
+			c.files.write(t, dir)
+			got, err := openData(dir)
+			if c.says != "" {
+				mustRefuseUntouched(t, dir, c.files, err, c.says)
+				return
+			}
+			if err != nil || len(got) != 1 || len(got[0]) != 64 {
+				t.Fatalf("got %d secrets, %v, want one of 64 bytes", len(got), err)
+			}
+			mustFinishFirstStart(t, dir, got)
+		})
+	}
+}
+
+// write creates the directory with the files, unless f is nil.
+func (f files) write(t *testing.T, dir string) {
+	t.Helper()
+	if f == nil {
+		return
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range f {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mustRefuseUntouched checks a refusal, and the directory afterwards.
+func mustRefuseUntouched(t *testing.T, dir string, want files, err error, says string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("got %v, want an error with %q", err, says)
+	}
+	got := files{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[e.Name()] = string(text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files after a refusal (-want +got):\n%s", diff)
+	}
+}
+
+// mustFinishFirstStart opens the directory again, before and after the end of the
+// first start, and checks the secret.
+func mustFinishFirstStart(t *testing.T, dir string, want keyring.Ring) {
+	t.Helper()
+	if again, err := openData(dir); err != nil || !cmp.Equal(again, want) {
+		t.Errorf("opened again: got another secret, or %v", err)
+	}
+	for _, name := range []string{assetsFile, tokensFile} { // as the services create them
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := finishFirstStart(dir); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := openData(dir); err != nil || !cmp.Equal(again, want) {
+		t.Errorf("opened after the first start: got another secret, or %v", err)
+	}
+	if there, err := has(dir, firstSecretFile); there || err != nil {
+		t.Errorf("%s: got %v, %v, want no such file", firstSecretFile, there, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, secretFile)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the secret's file: got %v, %v, want mode 0600", info, err)
+	}
+}
+
+func TestOpenDataByManyAtOnceFindsOneSecret(t *testing.T) {
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "a", "data")
+		secrets, errs := make([]keyring.Ring, 8), make([]error, 8)
+		var opening sync.WaitGroup
+		for i := range secrets {
+			opening.Go(func() { secrets[i], errs[i] = openData(dir) })
+		}
+		opening.Wait()
+		want, err := openData(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range secrets {
+			if errs[i] != nil || !cmp.Equal(secrets[i], want) {
+				t.Fatalf("process %d: got error %v, and the lasting secret: %v", i, errs[i], cmp.Equal(secrets[i], want))
+			}
+		}
+	}
+}

@@ -1,0 +1,262 @@
+// Package registry runs the whole registry in one process. The three services call
+// each other in memory and keep their data in files of one directory. The package
+// also backs up, restores, checks and migrates such a directory.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"asset-registry/assetsvc"
+	"asset-registry/authsvc"
+	"asset-registry/gateway"
+	"asset-registry/shared/config"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/memory"
+	"asset-registry/shared/telemetry"
+)
+
+// Config is the configuration of Run. Its tags declare the flags of the command
+// `registry serve`.
+type Config struct {
+	httpserver.Process
+	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
+
+	Addr      string `default:"127.0.0.1:8080" help:"Address to listen on."`
+	AdminAddr string `help:"Address of the admin API, such as 127.0.0.1:8079; by default there is none."`
+	Data      string `default:"./data" help:"Data directory; created if it does not exist."`
+	Sandbox   bool   `help:"Accept the well-known sandbox keys."`
+	KeysFile  string `help:"YAML file that lists API keys (see: registry new-key)."`
+
+	// By default the id is made of the secret. A new id makes synchronisers start over.
+	ServerID string `name:"server-id" help:"Cookie SERVER_ID. Change it after you restored older data."`
+
+	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
+
+	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
+	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
+
+	// A code whose list is missing is checked by its form only. A list has one code a line.
+	CodeLists string `placeholder:"DIR" help:"Directory with CPV.txt, CPVS.txt, dk018.txt and kvtspz.txt."`
+
+	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
+	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
+
+	// A change applies to transfers that are created from then on.
+	TransferLifetime time.Duration `default:"2160h" help:"How long an unused transfer is kept."`
+
+	// Requests together may hold a part of these bytes. 0 takes the least of the three.
+	Memory int64 `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
+
+	TrustedProxies []netip.Prefix   `help:"Networks of proxies whose X-Forwarded-For is believed."`
+	Limits         gateway.Limits   `embed:""`
+	Settings       gateway.Settings `embed:""`
+}
+
+// Run serves requests until ctx is done, then finishes the requests under way. It
+// calls ready with the public address once it serves. It checks the configuration,
+// the ports and the data directory before it writes anything.
+func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
+	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: c.LogLevel}))
+	memory.RespectLimit(logger)
+	if err := c.validate(logger); err != nil {
+		return err
+	}
+	public, admin, err := c.listen()
+	if err != nil {
+		return err
+	}
+	defer closeListeners(public, admin) // harmless if they are closed already
+	certificate, err := c.TLS.Config(logger)
+	if err != nil {
+		return err
+	}
+	secrets, err := openData(c.Data)
+	if err != nil {
+		return err
+	}
+	if c.ServerID == "" {
+		if c.ServerID, err = pinnedServerID(c.Data); err != nil {
+			return fmt.Errorf("open data directory: %w", err)
+		}
+	}
+	var opened closers
+	defer func() { err = errors.Join(err, opened.close()) }()
+	c.Name = "registry"
+	t, stop, err := c.Observe(ctx, logger)
+	if err != nil {
+		return err
+	}
+	opened = append(opened, stop)
+	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
+		return err
+	}
+	handler, err := c.start(ctx, process{secrets, logger, t}, admin, &opened)
+	if err != nil {
+		return err
+	}
+	ready(public.Addr().String())
+	return httpserver.Serve(ctx, public, handler, logger, httpserver.ServeOptions{
+		DrainDelay: c.DrainDelay,
+		TLS:        certificate,
+	})
+}
+
+// process holds what the three services share.
+type process struct {
+	secrets   keyring.Ring
+	log       *slog.Logger
+	telemetry *telemetry.Telemetry
+}
+
+// closers are the Close functions of what Run has opened, in the order of opening.
+type closers []func() error
+
+// close calls the functions in reverse order.
+func (c closers) close() error {
+	var errs []error
+	for _, closeOne := range slices.Backward(c) {
+		errs = append(errs, closeOne())
+	}
+	return errors.Join(errs...)
+}
+
+// listen opens the public listener and the admin listener. admin is nil if
+// AdminAddr is empty.
+func (c Config) listen() (public, admin net.Listener, err error) {
+	if public, err = net.Listen("tcp", c.Addr); err != nil {
+		return nil, nil, err
+	}
+	if c.AdminAddr == "" {
+		return public, nil, nil
+	}
+	if admin, err = net.Listen("tcp", c.AdminAddr); err != nil {
+		closeListeners(public, nil)
+		return nil, nil, err
+	}
+	return public, admin, nil
+}
+
+func closeListeners(public, admin net.Listener) {
+	public.Close()
+	if admin != nil {
+		admin.Close()
+	}
+}
+
+// start starts the three services and the control socket on an open data directory,
+// and returns the gateway's handler. It appends to opened, also if it fails.
+func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (http.Handler, error) {
+	authConfig := c.auth(p)
+	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminDrainDelay = admin, c.TrustedProxies, c.DrainDelay
+	auth, err := authsvc.New(ctx, authConfig)
+	if err != nil {
+		return nil, err
+	}
+	*opened = append(*opened, auth.Close)
+	toAuth := httpserver.InProcess(auth.Handler())
+	assets, err := assetsvc.New(ctx, c.assets(p, toAuth))
+	if err != nil {
+		return nil, err
+	}
+	*opened = append(*opened, assets.Close)
+	if err := syncDirectory(c.Data); err != nil { // the stores may just have created their files
+		return nil, fmt.Errorf("open data directory: %w", err)
+	}
+	if err := finishFirstStart(c.Data); err != nil {
+		return nil, err
+	}
+	edge, err := gateway.New(ctx, c.gateway(p, toAuth, assets.Handler()))
+	if err != nil {
+		return nil, err
+	}
+	*opened = append(*opened, edge.Close)
+	snapshots := map[string]snapshot{assetsFile: assets.Snapshot, tokensFile: auth.Snapshot}
+	stopControl, err := serveControl(ctx, controlSocket{c.Data, snapshots, auth.AdminKey}, p.log)
+	if err != nil {
+		return nil, err
+	}
+	*opened = append(*opened, stopControl)
+	return edge.Handler(), nil
+}
+
+// validate reports everything that is wrong with the configuration. A made-up
+// secret and empty handlers take the place of what is known only later.
+func (c Config) validate(log *slog.Logger) error {
+	var faults []error
+	if c.Data == "" {
+		faults = append(faults, errors.New("the data directory has no name: set --data"))
+	}
+	if c.MaxBody == 0 || c.Timeout == 0 {
+		faults = append(faults, errors.New("--max-body and --timeout must be greater than 0"))
+	}
+	_, err := config.Zone(c.Zone)
+	p := process{secrets: keyring.Ring{make([]byte, keyring.MinLength)}, log: log}
+	toNobody := httpserver.InProcess(http.NotFoundHandler())
+	return errors.Join(append(faults, err,
+		c.auth(p).Validate(),
+		c.assets(p, toNobody).Validate(),
+		c.gateway(p, toNobody, http.NotFoundHandler()).Validate(),
+	)...)
+}
+
+func (c Config) auth(p process) authsvc.Config {
+	return authsvc.Config{
+		Store:     "file:" + filepath.Join(c.Data, tokensFile),
+		Secrets:   p.secrets,
+		Sandbox:   c.Sandbox,
+		KeysFile:  c.KeysFile,
+		Timeout:   c.Timeout,
+		Log:       p.log.With("service", "authsvc"),
+		Telemetry: p.telemetry,
+
+		TransferLifetime: c.TransferLifetime,
+	}
+}
+
+func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
+	zone, _ := config.Zone(c.Zone) // validate has checked it
+	return assetsvc.Config{
+		Store:      "file:" + filepath.Join(c.Data, assetsFile),
+		Auth:       auth,
+		Secrets:    p.secrets,
+		Zone:       zone,
+		AssetTypes: c.AssetTypes,
+		CodeLists:  c.CodeLists,
+		Sandbox:    c.Sandbox,
+		MaxBody:    c.MaxBody,
+		Memory:     c.Memory,
+		Timeout:    c.Timeout,
+		Log:        p.log.With("service", "assetsvc"),
+		Telemetry:  p.telemetry,
+	}
+}
+
+func (c Config) gateway(p process, auth http.RoundTripper, assets http.Handler) gateway.Config {
+	return gateway.Config{
+		Assets:    assets,
+		Auth:      auth,
+		Secrets:   p.secrets,
+		ServerID:  c.ServerID,
+		BaseURL:   c.BaseURL,
+		MaxBody:   c.MaxBody,
+		Memory:    c.Memory,
+		Timeout:   c.Timeout,
+		Limits:    c.Limits.OrDefault(c.Sandbox),
+		Log:       p.log.With("service", "gateway"),
+		Telemetry: p.telemetry,
+
+		TrustedProxies: c.TrustedProxies,
+		Settings:       c.Settings,
+	}
+}
