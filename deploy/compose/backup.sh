@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Copies what docker-compose.yml keeps into a directory: secrets.tar, tokens.rdb
-# and assets.gz, or those parts that are named (secrets, tokens, assets). It may
-# run at any time; run it as one who may read the secrets. A file gets its name
-# once it is whole, so a run that fails leaves those of the run before. A run of
-# all parts leaves its time in Redis, for the alert BackupTooOld. $COMPOSE is
-# how Docker Compose is called.
+# Backs up the data of docker-compose.yml into a directory: secrets.tar, tokens.rdb
+# and assets.gz, or only the named parts (secrets, tokens, assets). It may run at
+# any time, as a user who can read the secrets. It renames a file into place once
+# the file is complete, so a failed run keeps the files of the previous one. A run
+# of all parts stores its time in Redis, for the alert BackupTooOld. $COMPOSE is the
+# command of Docker Compose.
 set -euo pipefail
 umask 077
 if [ $# = 0 ]; then
@@ -20,13 +20,13 @@ COMPOSE=${COMPOSE:-docker compose}
 whole=no
 if [ $# = 0 ]; then
 	whole=yes
-	set -- secrets tokens assets # assets last: they bring the records of their tokens along
+	set -- secrets tokens assets # assets come last: their dump includes their token records
 fi
 for part; do
 	case $part in
 	secrets | tokens | assets) ;;
 	*)
-		echo "there is no part $part: secrets, tokens, assets" >&2
+		echo "there is no part $part: name secrets, tokens or assets" >&2
 		exit 2
 		;;
 	esac
@@ -37,10 +37,10 @@ unfinished=$to.unfinished
 mkdir -p "$(dirname "$to")"
 exec 9<"$(dirname "$to")"
 flock --nonblock 9 || {
-	echo "another backup beside $to is under way" >&2
+	echo "another backup into $(dirname "$to") is running" >&2
 	exit 1
 }
-rm -rf "$unfinished" # of a run that was killed
+rm -rf "$unfinished" # left by a run that was killed
 mkdir "$unfinished"
 trap 'rm -rf "$unfinished"' EXIT
 
@@ -62,8 +62,8 @@ tokens() {
 	[ "$(head -c 5 "$unfinished/tokens.rdb")" = REDIS ]
 }
 
-# With --oplog, the dump is of one moment: the order of the feed needs that. The
-# password is on no command line, where others could see it.
+# --oplog makes a dump of one moment, which the order of the feed needs. The password
+# is not on a command line, because other users can see those.
 assets() {
 	local password
 	password=$(cat "$SECRETS/mongo-init/admin-password")
@@ -88,7 +88,7 @@ for part; do
 	"$part"
 done
 sync "$unfinished"/* "$unfinished"
-if [ -d "$to" ]; then # files take the places of those of the run before, each whole
+if [ -d "$to" ]; then # replace the files of the previous run, each at once
 	chmod 700 "$to"
 	mv "$unfinished"/* "$to/"
 else

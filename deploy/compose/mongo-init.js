@@ -1,23 +1,23 @@
-// Makes the replica set and its users where they are not there yet. It may be
-// run again at any time, and gives the registry's user its password anew.
+// Creates the replica set and its users unless they exist. It may run again at any
+// time, and then sets the password of the registry's user again.
 const secret = (name) => require('fs').readFileSync(`/run/secrets/${name}`, 'utf8').trim();
 const hosts = ['mongo-1:27017', 'mongo-2:27017', 'mongo-3:27017'];
 const root = { user: 'admin', pwd: secret('admin-password') };
 const registry = { user: 'registry', pwd: secret('registry-password'), roles: [{ role: 'readWrite', db: 'registry' }] };
 
-// MongoDB lets its own machine make the set and the first user, nothing else,
-// and that only until there is one.
+// Without a password, MongoDB accepts only connections from its own machine, only to
+// create the set and the first user, and only until that user exists.
 function begin() {
   const admin = new Mongo('mongodb://127.0.0.1:27017/?directConnection=true').getDB('admin');
   try {
     admin.auth(root.user, root.pwd);
     return;
   } catch (e) {
-    print(`there is no set with our user yet: ${e.message}`);
+    print(`the replica set or its admin user does not exist yet: ${e.message}`);
   }
   try {
-    // The first user can be made here only if this member leads: so it does
-    // whenever it can.
+    // Only the primary can create the first user. The priority makes this member the
+    // primary whenever it can be.
     admin.adminCommand({ replSetInitiate: { _id: 'registry', members: hosts.map((host, i) => ({ _id: i, host, priority: i === 0 ? 2 : 1 })) } });
   } catch (e) {
     if (e.codeName !== 'AlreadyInitialized') throw e;
@@ -29,9 +29,9 @@ function begin() {
 begin();
 const set = new Mongo(`mongodb://${root.user}:${root.pwd}@${hosts.join(',')}/?replicaSet=registry&authSource=admin`);
 const admin = set.getDB('admin');
-// Restoring a dump with its oplog needs this, which root has not.
+// Restoring a dump with its oplog needs this role; root does not include it.
 if (!admin.getRole('replayer')) admin.createRole({ role: 'replayer', privileges: [{ resource: { anyResource: true }, actions: ['anyAction'] }], roles: [] });
 admin.grantRolesToUser(root.user, ['replayer']);
 if (admin.getUser(registry.user)) admin.updateUser(registry.user, { pwd: registry.pwd, roles: registry.roles });
 else admin.createUser(registry);
-print('the replica set and its users are there');
+print('the replica set and its users exist');

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Puts the assets of an assets.gz of backup.sh into the empty MongoDB of
-# docker-compose.yml; run it as one who may read the secrets. If it fails,
-# MongoDB is empty again; if it is killed, repeat it. $COMPOSE is how Docker
-# Compose is called.
+# Restores assets.gz, a file of backup.sh, into the empty MongoDB of
+# docker-compose.yml. Run it as a user who can read the secrets. If it fails, MongoDB
+# is empty again; if it is killed, repeat it. $COMPOSE is the command of Docker
+# Compose.
 set -euo pipefail
 from=$(realpath "$1")
 cd "$(dirname "$0")/../.."
@@ -12,12 +12,12 @@ SECRETS=$(secrets_dir)
 password=$(cat "$SECRETS/mongo-init/admin-password")
 
 if [ ! -s "$from" ] || ! gzip --test "$from"; then
-	echo "$from is no assets.gz; nothing was changed" >&2
+	echo "$from is not an assets.gz of backup.sh; nothing was changed" >&2
 	exit 1
 fi
-# The password is on no command line, where others could see it: it comes first.
-# A mark in a database of its own tells a restore that was killed from assets
-# that nobody wants to lose.
+# The password is the first line of the input, because other users can see command
+# lines. The database "restoring" marks a restore under way: without the mark, assets
+# in MongoDB are in use and must not be replaced.
 # shellcheck disable=SC2016 # expanded in the container
 {
 	printf '%s\n' "$password"
@@ -43,7 +43,7 @@ fi
 	trap finish EXIT
 	mongo "
 			if (!mark.begun.findOne() && registry.assets.findOne()) {
-				print(\"MongoDB has assets, which a restore would remove; it goes into an empty one\");
+				print(\"MongoDB has assets: restore into an empty one\");
 				quit(1);
 			}
 			mark.begun.insertOne({at: new Date()});"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Gives the Redis of docker-compose.yml the tokens and keys of a tokens.rdb of
-# backup.sh, in place of all that it has. A file that is no good changes nothing,
-# and Redis goes on until all that is to replace its data is on the disk. It may
-# be repeated. $COMPOSE is how Docker Compose is called.
+# Replaces all tokens and keys in the Redis of docker-compose.yml by those of
+# tokens.rdb, a file of backup.sh. A damaged file changes nothing. Redis keeps running
+# until the new data is on the disk. The script may be repeated. $COMPOSE is the
+# command of Docker Compose.
 set -euo pipefail
 from=$(realpath "$1")
 cd "$(dirname "$0")/../.."
@@ -10,13 +10,13 @@ COMPOSE=${COMPOSE:-docker compose}
 
 within() { $COMPOSE run --rm -T --no-deps --entrypoint sh redis-tokens -euc "$1"; }
 
-# A Redis with a log of changes reads nothing else, so another one, without,
-# reads the file, and writes the log that the one to come begins with.
+# A Redis with an append-only log does not load an RDB file. So a temporary Redis
+# without a log loads the file, and writes the log that the real one starts with.
 # shellcheck disable=SC2016 # expanded in the container
 within '
 	umask 077
 	new=/data/restoring
-	rm -rf "$new" # of a run that was killed
+	rm -rf "$new" # left by a run that was killed
 	trap "rm -rf $new" EXIT
 	mkdir "$new"
 	cat >"$new/dump.rdb"

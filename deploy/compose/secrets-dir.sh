@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# The scripts beside this file source it, in the project's directory.
+# The other scripts of this directory source this file. They run it in the root of
+# the project.
 
-# secrets_dir prints the directory of the secrets. Compose is asked, so that a
-# SECRETS of the environment or of .env counts here as it does there.
+# secrets_dir prints the directory of the secrets. It asks Compose, so SECRETS from the
+# environment or from .env has the same effect in both places.
 secrets_dir() {
 	local found
 	found=$($COMPOSE config secrets |
@@ -10,7 +11,7 @@ secrets_dir() {
 	found=${found#[\"\']}
 	found=${found%[\"\']}
 	if [ -z "$found" ]; then
-		echo "$COMPOSE config does not tell where the secrets are" >&2
+		echo "the output of '$COMPOSE config' does not name the directory of the secrets" >&2
 		return 1
 	fi
 	printf '%s\n' "$found"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Makes the secrets of docker-compose.yml in the directory that is given, by
-# default ./secrets, with a directory for each service: what is there already
-# stays. Others on this machine are kept out by the directory; the files
-# themselves are read by users of the containers.
+# Creates the secrets of docker-compose.yml that do not exist yet. The argument is
+# their directory, by default ./secrets; each service has a directory in it. The top
+# directory keeps other users of the machine out. The files are readable by all,
+# because the containers have users of their own.
 set -eu
 dir=${1:-$(dirname "$0")/../../secrets}
 umask 022
@@ -11,7 +11,7 @@ chmod 0700 "$dir"
 cd "$dir"
 
 random() { od -An -N32 -v -tx1 /dev/urandom | tr -d ' \n'; }
-make() { # FILE, from what is piped in
+make() { # FILE, with the standard input as its content
 	if [ -s "$1" ]; then
 		cat >/dev/null
 		return

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Replaces the services of docker-compose.yml by those of the images and the
-# settings of now, so that nobody notices: new ones are started beside the old,
-# which then finish what is under way. If the new ones do not become well, they
-# are removed, and the old go on. $COMPOSE is how Docker Compose is called.
+# Replaces the services of docker-compose.yml by new ones, with the current images and
+# settings, without losing a request. It starts the new containers beside the old
+# ones, which then finish their requests. If the new ones do not become healthy, it
+# removes them and the old ones keep running. $COMPOSE is the command of Docker Compose.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 COMPOSE=${COMPOSE:-docker compose}
 
-# end stops containers, and removes them.
+# end stops and removes containers.
 end() {
 	for container; do
 		docker stop --time 25 "$container" >/dev/null
@@ -15,16 +15,17 @@ end() {
 	done
 }
 
-# A service understands callers that are a version older, not newer.
+# A service understands callers of the previous version, but not of a newer one. So
+# callers are replaced last.
 for service in authsvc assetsvc gateway; do
 	mapfile -t old < <($COMPOSE ps --quiet "$service")
 	count=${#old[@]}
 	if ! $COMPOSE up --detach --no-deps --no-build --no-recreate --scale "$service=$((2 * count))" --wait "$service"; then
 		mapfile -t new < <($COMPOSE ps --all --quiet "$service" | grep -vxF "$(printf '%s\n' "${old[@]}")")
 		end "${new[@]}"
-		echo "the new $service does not become well; the old ones go on" >&2
+		echo "the new $service does not become healthy; the old one keeps running" >&2
 		exit 1
 	fi
-	sleep 3 # until all callers have found them
+	sleep 3 # until all callers have found the new containers
 	end "${old[@]}"
 done
