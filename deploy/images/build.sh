@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Builds the services' images, asset-registry/NAME:VERSION, from scratch: the
-# same commit makes the same programs and the same layers, whenever and wherever
-# it is built. What is in an image is in bin/images/NAME before, with a list of
-# what it was made of (CycloneDX). With "programs", it stops before Docker is
-# needed.
+# Builds the services' images, asset-registry/NAME:VERSION, from scratch. The same
+# commit gives the same programs and layers, on any machine and at any time. The files
+# of an image are in bin/images/NAME, with a list of its modules (CycloneDX). With the
+# argument "programs", the script stops before it needs Docker.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,7 +11,8 @@ VERSION=${VERSION:-$(git describe --tags --always --dirty)}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 CREATED=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 TARGET=bin/images
-MAX=40000000 # bytes of an image. nomsgpack is gin's tag that leaves out a codec we do not use, of 6 MB
+MAX=40000000 # bytes of an image
+# nomsgpack is a build tag of gin. It leaves out a codec of 6 MB that no service uses.
 
 mkdir -p "$TARGET"
 go build -o "$TARGET/sbom" ./deploy/images/sbom
@@ -26,14 +26,14 @@ for service in gateway assetsvc authsvc; do
 	size=$(find "$root" -type f -printf '%s\n' | awk '{ all += $1 } END { print all }')
 	echo "$service $VERSION: $((size / 100000))e5 bytes, program sha256 $(sha256sum "$root/service" | cut -c1-16)"
 	if [ "$size" -ge "$MAX" ]; then
-		echo "$service has more than $MAX bytes" >&2
+		echo "$service is too large: $size bytes, the limit is $MAX" >&2
 		exit 1
 	fi
 	chmod -R u=rwX,go=rX "$root"
 	if [ "${1:-}" = programs ]; then
 		continue
 	fi
-	# Docker adds an archive as it is, times and all.
+	# Docker adds an archive unchanged, with the times of its files.
 	tar -C "$root" -c --sort=name --format=gnu --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -f "$TARGET/root.tar" .
 	tar -C "$TARGET" -c root.tar -C "$PWD/deploy/images" Dockerfile |
 		docker build --quiet --tag "asset-registry/$service:$VERSION" --tag "asset-registry/$service:latest" \

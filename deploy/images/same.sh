@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that images made again from the same programs have the same layers, and
-# that the programs are the same when they are built elsewhere and anew.
+# Checks that a second build of the images has the same layers, and that a build in
+# another directory gives the same program.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
@@ -19,4 +19,4 @@ git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar 
 (cd "$work/copy" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags nomsgpack -ldflags "-s -w -buildid=" -o "$work/elsewhere/" ./gateway/cmd/gateway)
 CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags nomsgpack -ldflags "-s -w -buildid=" -o "$work/here/" ./gateway/cmd/gateway
 cmp "$work/elsewhere/gateway" "$work/here/gateway"
-echo "images made anew are the same"
+echo "a second build gives the same images"

@@ -1,5 +1,6 @@
-// Command sbom prints what a Go program was built from, as Go itself has noted
-// it in the program, in the form that scanners read: CycloneDX 1.6.
+// Command sbom prints the modules that a Go program was built from, as CycloneDX 1.6,
+// the JSON that scanners read. It reads them from the build information that Go
+// stores in the program.
 package main
 
 import (
@@ -40,8 +41,8 @@ func run(args []string, out io.Writer) error {
 	return encoder.Encode(list)
 }
 
-// document and what is in it are those parts of CycloneDX that we have something
-// to say in.
+// document is a CycloneDX document. It and its parts have only the fields that are
+// used here.
 type document struct {
 	Format      string      `json:"bomFormat"`
 	SpecVersion string      `json:"specVersion"`
@@ -74,7 +75,7 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// describe lists the program, Go's library and all modules that are linked.
+// describe lists the program, Go's standard library and all linked modules.
 func describe(info *debug.BuildInfo) (document, error) {
 	d := document{Format: "CycloneDX", SpecVersion: "1.6", Version: 1}
 	d.Metadata.Component = newComponent("application", info.Path, info.Main.Version)
@@ -85,14 +86,14 @@ func describe(info *debug.BuildInfo) (document, error) {
 	for _, module := range info.Deps {
 		sum := module.Sum
 		version := module.Version
-		if module.Replace != nil { // one of ours is replaced by a directory, which has no sum
+		if module.Replace != nil { // a module of this project: it is a directory and has no sum
 			sum, version = module.Replace.Sum, cmp.Or(module.Replace.Version, version)
 		}
 		c := newComponent("library", module.Path, version)
 		if sum != "" {
 			digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:"))
 			if err != nil {
-				return d, fmt.Errorf("the sum of %s: %w", module.Path, err)
+				return d, fmt.Errorf("read the checksum of %s: %w", module.Path, err)
 			}
 			c.Hashes = []hash{{"SHA-256", hex.EncodeToString(digest)}}
 		}
@@ -101,8 +102,9 @@ func describe(info *debug.BuildInfo) (document, error) {
 	return d, nil
 }
 
+// newComponent returns a component with its package URL. version may be empty.
 func newComponent(kind, path, version string) component {
-	if version == "(devel)" { // no version at all
+	if version == "(devel)" { // Go has no version for the module
 		version = ""
 	}
 	purl := "pkg:golang/" + path
