@@ -45,7 +45,7 @@ func TestSimulation(t *testing.T) {
 	if total.acknowledged < total.asked/4 {
 		t.Errorf("got %d of %d changes acknowledged, want a quarter at least", total.acknowledged, total.asked)
 	}
-	if *seedWanted == 0 && 0 == min(total.refused, total.unknown, total.kills, total.freezes, total.fences) {
+	if *seedWanted == 0 && min(total.refused, total.unknown, total.kills, total.freezes, total.fences) == 0 {
 		t.Errorf("got %+v, want each kind of failure at least once", total)
 	}
 }
