@@ -150,7 +150,7 @@ func moveRecords(ctx context.Context, from *boltstore.Store, to *redisstore.Stor
 		}
 		standing, err := to.Load(ctx, r.AssetID)
 		if err == nil && standing.Generation < r.Generation {
-			err = fmt.Errorf("Redis did not keep the token record of asset %s", r.AssetID)
+			err = fmt.Errorf("the token record of asset %s is missing after it was written to Redis", r.AssetID)
 		}
 		records++
 		return err
