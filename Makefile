@@ -1,14 +1,19 @@
 # Everything that one does with this project. `make help` lists it.
 
+# MODULES are the modules of the workspace. APART are test modules outside of it,
+# because of their dependencies; TOOLS are programs that only tests need
+# (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
+# the end-to-end tests it runs SCENARIOS.
 MODULES     := assetsvc authsvc deploy gateway shared
-APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s # test modules outside of the workspace, for their dependencies
-TOOLS       := deploy/test/alerts/collector deploy/test/alerts/promtool deploy/test/compose/composectl deploy/test/k8s/kubeapi deploy/test/rig/devmongo # programs that only tests need, see deploy/test/tool.sh
+APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s
+TOOLS       := deploy/test/alerts/collector deploy/test/alerts/promtool deploy/test/compose/composectl \
+	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./shared/...
 PACKAGES    := $(SERVICES) ./deploy/...
-SLOW        := mongostore|deploy/bench|deploy/test # test-rest runs these
+SLOW        := mongostore|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
-SCENARIOS   := ^(TestStandalone|TestSplit|TestRestartKeepsEverything)$$ # the short end-to-end tests
+SCENARIOS   := ^(TestStandalone|TestSplit|TestARestartKeepsAllData)$$
 FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
 DATA        ?= ./data
@@ -62,7 +67,7 @@ e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e
 
 attack: ## hostile clients against one process with 256 MiB of memory
-	go test -count=1 -timeout 10m -run '^TestStandaloneLives$$' ./deploy/test/attack
+	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
 
 fuzz-short: ## each fuzz target for 1,000 inputs
 	@deploy/test/fuzz.sh 1000
@@ -83,7 +88,7 @@ test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: 
 	go test -count=1 -timeout 30m -skip '$(SCENARIOS)' ./deploy/test/e2e
 
 test-attack: ## hostile clients against the services as processes
-	go test -count=1 -timeout 10m -skip '^TestStandaloneLives$$' ./deploy/test/attack
+	go test -count=1 -timeout 10m -skip '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
 
 test-k8s: ## the manifests for Kubernetes: with the API server's code and with the programs, without a cluster
 	@deploy/test/tool.sh kubeapi
