@@ -118,8 +118,8 @@ const (
 // been applied, may be applied later, or never.
 type Store interface {
 	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last
-	// is below b.First. It returns whether it did so, and the clock afterwards.
-	// That clock needs only Last and Open[writer].First.
+	// is below b.First. It returns whether it did so, and the clock afterwards, of
+	// which only Last and Open[writer].First must be set.
 	Open(ctx context.Context, writer string, b Batch) (now Clock, opened bool, err error)
 	// Close removes clock.Open[writer] if its First is first. Otherwise it does
 	// nothing.

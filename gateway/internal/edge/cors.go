@@ -9,8 +9,8 @@ import (
 	"asset-registry/shared/httpserver"
 )
 
-// What web pages of other origins may send, by the CORS protocol (Fetch
-// standard, 3.2).
+// The methods and headers that web pages of other origins may send, by the CORS
+// protocol (Fetch standard, 3.2).
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, PUT, DELETE"
 	corsRequest = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Access-Token, X-Request-ID"

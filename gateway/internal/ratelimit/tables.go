@@ -2,8 +2,8 @@ package ratelimit
 
 import "asset-registry/shared/routes"
 
-// What a tenant may write, in production and in a sandbox. A write costs
-// writeBytes beside its body, because the smallest one takes that much on disk.
+// Bytes that a tenant may write, in production and in a sandbox. A write costs
+// writeBytes more than its body, because the smallest one takes that much on disk.
 const (
 	writeBytes     = 4 << 10
 	bytesPerMinute = 100 << 20
