@@ -29,7 +29,7 @@ mkdir -p "$cache"
 if [ ! -x "$program" ]; then
 	# Tests run at the same time: each builds under a name of its own, and the rename is atomic.
 	# shellcheck disable=SC2086
-	go vet ./... >&2
+	[ "$package" != . ] || go vet . >&2
 	go build -ldflags "-s -w" $flags -o "$program.$$" "$package" >&2
 	mv "$program.$$" "$program"
 fi
