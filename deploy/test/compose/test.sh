@@ -9,7 +9,7 @@ if [ "${1:-}" = within ]; then
 	deploy/images/build.sh
 	deploy/images/same.sh
 	deploy/test/compose/standin.sh
-	exec go test -count=1 -timeout 40m -v ./deploy/compose
+	exec go test -count=1 -timeout 40m -v ./deploy/test/compose
 fi
 deploy/test/setup.sh haproxy busybox
 status=0

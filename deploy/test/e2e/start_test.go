@@ -49,7 +49,7 @@ func TestServeRefusesBadArgumentsAndDirectories(t *testing.T) {
 	}{
 		{"an unknown flag", []string{"--data", fresh, "--colour=blue"}, "--colour"},
 		{"a value that is no number", []string{"--data", fresh, "--max-body=many"}, "max-body"},
-		{"a body limit of zero", []string{"--data", fresh, "--max-body=0"}, "limit"},
+		{"a body limit of zero", []string{"--data", fresh, "--max-body=0"}, "--max-body"},
 		{"a zone with summer time", []string{"--data", fresh, "--zone=Europe/Kyiv"}, "zone"},
 		{"a base URL without a scheme", []string{"--data", fresh, "--base-url=registry"}, "base URL"},
 		{"a missing config file", []string{"--data", fresh, "--config", missing}, "none.yaml"},
