@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 )
@@ -20,7 +21,7 @@ var ErrOtherKeys = errors.New("the target has API keys of another registry, or k
 type Source interface {
 	brokerLister
 	keyLister
-	entryLister
+	audit.Lister
 	UsageReader
 }
 
@@ -58,7 +59,7 @@ func Copy(ctx context.Context, from Source, to Target, now time.Time) error {
 		return err
 	}
 	// The log comes last, and in order: its end says that the copy is complete.
-	return eachEntry(ctx, from, 0, func(e adminapi.Entry) error {
+	return audit.Each(ctx, from, 0, func(e adminapi.Entry) error {
 		return to.Restore(ctx, Change{Entry: e}, nil)
 	})
 }

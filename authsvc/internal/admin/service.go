@@ -117,7 +117,7 @@ func (s *Service) notDone(ctx context.Context, by Actor) error {
 	if by.Once == nil {
 		return nil
 	}
-	err := eachEntry(ctx, s.store, by.Once.After, func(e adminapi.Entry) error {
+	err := audit.Each(ctx, s.store, by.Once.After, func(e adminapi.Entry) error {
 		if e.RequestID == by.RequestID {
 			return &DoneError{e}
 		}

@@ -99,34 +99,10 @@ func eachBroker(ctx context.Context, store brokerLister, after string, visit fun
 	}
 }
 
-// eachEntry calls visit with every audit entry after a number, in order, until
-// visit returns an error.
-func eachEntry(ctx context.Context, log entryLister, after int64, visit func(adminapi.Entry) error) error {
-	for {
-		entries, err := log.Entries(ctx, after, page)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			after = e.Seq
-			if err := visit(e); err != nil {
-				return err
-			}
-		}
-		if len(entries) < page {
-			return nil
-		}
-	}
-}
-
 type keyLister interface {
 	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
 }
 
 type brokerLister interface {
 	Brokers(ctx context.Context, after string, limit int) ([]apikey.Broker, error)
-}
-
-type entryLister interface {
-	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
 }

@@ -109,7 +109,7 @@ func (c *Checker) check(ctx context.Context) (adminapi.Verification, error) {
 // checkEntries follows the chain and returns the head that it leads to.
 func (c *Checker) checkEntries(ctx context.Context, f *findings) (adminapi.Head, error) {
 	chain := adminapi.Follow(adminapi.Head{})
-	err := each(ctx, c.log, 0, func(e adminapi.Entry) error {
+	err := Each(ctx, c.log, 0, func(e adminapi.Entry) error {
 		chain.Add(e)
 		if fault := c.sealer.fault(e); fault != "" {
 			f.add("entry %d %s", e.Seq, fault)
@@ -144,9 +144,14 @@ func (f *findings) compare(r Record) error {
 	return nil
 }
 
-// each calls visit with every entry after a number, in order, until visit returns
-// an error.
-func each(ctx context.Context, log Log, after int64, visit func(adminapi.Entry) error) error {
+// Lister reads the entries of a log, as Log does.
+type Lister interface {
+	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
+}
+
+// Each calls visit with every entry after a number, in order, until visit returns
+// an error. It returns that error, or that of the log.
+func Each(ctx context.Context, log Lister, after int64, visit func(adminapi.Entry) error) error {
 	for {
 		entries, err := log.Entries(ctx, after, page)
 		if err != nil {

@@ -11,7 +11,9 @@ import (
 )
 
 func transfer(id string) token.Transfer {
-	return token.Transfer{ID: id, Broker: "брокер", OwnerHash: "owner", TransferHash: "transfer", Date: 1_795_000_000_123_456}
+	return token.Transfer{
+		ID: id, Broker: "брокер", OwnerHash: "owner", TransferHash: "transfer", Date: 1_795_000_000_123_456,
+	}
 }
 
 func checkTransfer(t *testing.T, got token.Transfer, err error, want token.Transfer) {

@@ -19,7 +19,8 @@ func testUses(t *testing.T, open Opener) {
 	commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
 	var uses []authapi.Use
 	for i := range apikey.MaxUses + 3 {
-		uses = append(uses, authapi.Use{KeyID: "k1", Secret: 1, Addr: netip.MustParseAddr(fmt.Sprint("192.0.2.", i)), Micros: made.UnixMicro() + int64(i)})
+		addr := netip.MustParseAddr(fmt.Sprint("192.0.2.", i))
+		uses = append(uses, authapi.Use{KeyID: "k1", Secret: 1, Addr: addr, Micros: made.UnixMicro() + int64(i)})
 	}
 	again, late := uses[5], uses[6]
 	again.Micros, late.Micros = made.UnixMicro()+100, made.UnixMicro()-100
@@ -46,11 +47,15 @@ func testCounts(t *testing.T, open Opener) {
 	}
 	for range 3 {
 		if err := s.AddUsage(t.Context(), nil, []authapi.Count{
-			count("k1", "2026-11-20", "read", 1), count("k1", "2026-11-21", "read", 10), count("k1", "2026-11-21", "write", 100), count("k12", "2026-11-21", "read", 1000),
+			count("k1", "2026-11-20", "read", 1), count("k1", "2026-11-21", "read", 10),
+			count("k1", "2026-11-21", "write", 100), count("k12", "2026-11-21", "read", 1000),
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	days, err := s.Counts(t.Context(), "k1", []string{"2026-11-19", "2026-11-20", "2026-11-21"})
-	equal(t, days, err, []adminapi.Day{{Day: "2026-11-20", Counts: map[string]int64{"read": 3}}, {Day: "2026-11-21", Counts: map[string]int64{"read": 30, "write": 300}}})
+	equal(t, days, err, []adminapi.Day{
+		{Day: "2026-11-20", Counts: map[string]int64{"read": 3}},
+		{Day: "2026-11-21", Counts: map[string]int64{"read": 30, "write": 300}},
+	})
 }

@@ -33,7 +33,8 @@ func contained(d *appsv1.Deployment) error {
 		return err
 	}
 	strictest := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
-	result := policy.AggregateCheckResults(evaluator.EvaluatePod(strictest, &d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec))
+	pod := &d.Spec.Template
+	result := policy.AggregateCheckResults(evaluator.EvaluatePod(strictest, &pod.ObjectMeta, &pod.Spec))
 	if !result.Allowed {
 		return fmt.Errorf("%s: %s", result.ForbiddenReason(), result.ForbiddenDetail())
 	}

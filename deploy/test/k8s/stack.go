@@ -22,7 +22,8 @@ type manifest struct {
 
 // build makes the manifests of a directory beside this one.
 func build(dir string) ([]manifest, error) {
-	objects, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "..", "k8s", dir))
+	kustomizer := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
+	objects, err := kustomizer.Run(filesys.MakeFsOnDisk(), filepath.Join("..", "..", "k8s", dir))
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", dir, err)
 	}
