@@ -8,7 +8,7 @@ import (
 )
 
 // listen listens on a TCP address. If the host is a network, as in
-// "172.30.230.0/24:8083", it listens on this machine's own address in the network. So
+// "10.230.0.0/24:8083", it listens on this machine's own address in the network. So
 // machines in other networks cannot connect. It fails if the machine has no address in
 // the network.
 func listen(ctx context.Context, addr string) (net.Listener, error) {

@@ -20,7 +20,7 @@ import (
 const root = "../../.."
 
 // balancers is the subnet of the load balancer of the admin API.
-const balancers = "172.30.233.0/24"
+const balancers = "10.230.3.0/24"
 
 // aftermath is the time until every service notices the end of a fault.
 const aftermath = 6 * time.Second
@@ -63,7 +63,7 @@ func start(t *testing.T, settings ...string) *stack {
 	s.public, s.admin = "http://"+addrs[0], "http://"+addrs[1]
 	s.set("PUBLIC_ADDR", addrs[0])
 	s.set("ADMIN_ADDR", addrs[1])
-	s.set("EDGE_SUBNET", "172.30.232.0/24")
+	s.set("EDGE_SUBNET", "10.230.2.0/24")
 	s.set("ADMIN_SUBNET", balancers)
 	s.set("SANDBOX", "true")
 	s.set("GATEWAY_LIMITS", `[
