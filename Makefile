@@ -20,7 +20,7 @@ DATA        ?= ./data
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-alerts test-compose \
+	test-docs test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-gateway soak images clean
 
 help: ## list the targets
@@ -48,7 +48,7 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 test: setup build check unit e2e attack fuzz-short ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
 
 test-all: ## everything, in stages that say their name, time and result
-	@deploy/test/stages.sh test vuln check-apart test-docs test-traces model-quick test-stores test-k8s test-alerts test-browser test-faults test-feed test-attack fuzz test-crash test-compose
+	@deploy/test/stages.sh test vuln check-apart test-docs test-traces test-clients model-quick test-stores test-k8s test-alerts test-browser test-faults test-feed test-attack fuzz test-crash test-compose
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -105,6 +105,10 @@ test-feed: ## what the feed promises, with several writers and crashes
 test-browser: ## the admin console in a browser; the screenshots stay in bin/screenshots
 	@deploy/test/setup.sh chromium
 	cd deploy/test/browser && GOWORK=off go test -count=1 -timeout 10m .
+
+test-clients: build ## the clients in Python and TypeScript, against one process that is killed and refuses
+	@deploy/test/setup.sh python3 mypy
+	go test -count=1 -timeout 15m ./deploy/test/clients -bin $(CURDIR)/bin
 
 test-alerts: setup ## rules, alerts, dashboards and the collector's configuration, against what the services send
 	@deploy/test/tool.sh collector

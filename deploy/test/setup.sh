@@ -3,15 +3,17 @@
 # with apt; elsewhere it is told what to install. Arguments are commands that
 # something needs beyond that.
 set -eu
+PATH=$PATH:/usr/sbin
 packages=
 for command; do
+	command -v "$command" >/dev/null && continue
 	case $command in # whose package has another name
 	dockerd) packages="$packages docker.io" ;;
 	busybox) packages="$packages busybox-static" ;;
+	node) packages="$packages nodejs" ;;
 	*) packages="$packages $command" ;;
 	esac
 done
-PATH=$PATH:/usr/sbin
 missing=
 for command in go gcc curl jq column redis-server spin "$@"; do
 	command -v "$command" >/dev/null || missing="$missing $command"

@@ -145,7 +145,7 @@ func TestPathsExist(t *testing.T) {
 // sources calls f with every file of ours that has comments.
 func sources(t *testing.T, f func(path, text string)) {
 	t.Helper()
-	kinds := []string{".go", ".sh", ".yaml", ".yml", ".pml", ".lua", ".js", ".cfg", ".conf", ".txt"}
+	kinds := []string{".go", ".sh", ".yaml", ".yml", ".pml", ".lua", ".js", ".py", ".ts", ".mjs", ".cfg", ".conf", ".txt"}
 	skipped := []string{".git", "bin", "data", "data-split", "testdata", "secrets", "node_modules"}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -1,0 +1,921 @@
+"""asset_registry is a client of the asset registry. It needs the standard library only.
+
+The client keeps numbers exact: `quantity` is a Decimal, and coordinates keep their digits. It repeats a request
+after 429 and 503 when `Retry-After` permits, and gives up at a deadline. Keys and tokens never stand in errors or
+in `repr`. See docs/contract.md for the behaviour of the registry.
+"""
+
+from __future__ import annotations
+
+import base64
+import email.utils
+import http.client
+import io
+import itertools
+import json
+import random
+import re
+import select
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import uuid
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
+
+__version__ = "1.0.0"
+
+API_VERSION = "2.5"
+"""API_VERSION is the version of the API that the client speaks."""
+
+# The fields of an asset: docs/contract.md, "Asset" and the sections after it. A field that an answer lacks is absent.
+
+
+class Classification(TypedDict, total=False):
+    """Classification is a code of a scheme, such as CAV-PS."""
+
+    scheme: str
+    id: str
+    description: str
+    description_en: str
+    description_ru: str
+    uri: str
+
+
+class Unit(TypedDict, total=False):
+    """Unit is a unit of measurement."""
+
+    code: str
+    name: str
+    name_en: str
+    name_ru: str
+
+
+class Address(TypedDict, total=False):
+    """Address is a postal address."""
+
+    countryName: str
+    countryName_en: str
+    countryName_ru: str
+    streetAddress: str
+    locality: str
+    region: str
+    postalCode: str
+
+
+class Location(TypedDict, total=False):
+    """Location holds coordinates, which come back as sent."""
+
+    latitude: str | int | Decimal
+    longitude: str | int | Decimal
+    elevation: str | int | Decimal
+
+
+class RegistrationDetails(TypedDict, total=False):
+    """RegistrationDetails is the state of an item's registration."""
+
+    status: Literal["unknown", "registering", "complete"]
+    registrationID: str
+    registrationDate: str
+
+
+class Item(TypedDict, total=False):
+    """Item is one thing of an asset. `quantity` is exact; input may also be an int or a numeric string."""
+
+    id: str
+    description: str
+    description_en: str
+    description_ru: str
+    classification: Classification
+    additionalClassifications: list[Classification]
+    unit: Unit
+    quantity: Decimal
+    address: Address
+    location: Location
+    registrationDetails: RegistrationDetails
+    schema_properties: dict[str, Any]
+
+
+class Decision(TypedDict, total=False):
+    """Decision is a decision that the asset rests on."""
+
+    id: str
+    title: str
+    title_en: str
+    title_ru: str
+    decisionDate: str
+    decisionID: str
+    decisionOf: str
+    relatedItem: str
+
+
+class Document(TypedDict, total=False):
+    """Document is one version of a document. The registry stores its address, not its file."""
+
+    id: str
+    documentType: str
+    title: str
+    title_en: str
+    title_ru: str
+    description: str
+    description_en: str
+    description_ru: str
+    language: str
+    index: int
+    url: str
+    hash: str
+    accessDetails: str
+    format: str
+    documentOf: Literal["asset", "item"]
+    relatedItem: str
+    author: str
+    datePublished: str
+    dateModified: str
+    previousVersions: list[Document]
+
+
+class Identifier(TypedDict, total=False):
+    """Identifier names an organisation. `id` comes back as sent."""
+
+    scheme: str
+    id: str | int
+    legalName: str
+    legalName_en: str
+    legalName_ru: str
+    uri: str
+
+
+class ContactPoint(TypedDict, total=False):
+    """ContactPoint needs `email` or `telephone`."""
+
+    name: str
+    name_en: str
+    name_ru: str
+    email: str
+    telephone: str
+    faxNumber: str
+    url: str
+
+
+class Organisation(TypedDict, total=False):
+    """Organisation is a custodian or a holder of an asset."""
+
+    name: str
+    name_en: str
+    name_ru: str
+    identifier: Identifier
+    additionalIdentifiers: list[Identifier]
+    address: Address
+    contactPoint: ContactPoint
+    additionalContactPoints: list[ContactPoint]
+    kind: Literal["general", "special", "other"]
+
+
+class RelatedProcess(TypedDict, total=False):
+    """RelatedProcess links an asset to a lot or an auction."""
+
+    id: str
+    type: Literal["asset", "auction", "lot"]
+    relatedProcessID: str
+    identifier: str
+    parentID: str
+
+
+class Period(TypedDict, total=False):
+    """Period has a start and an end, both timestamps."""
+
+    startDate: str
+    endDate: str
+
+
+class Asset(TypedDict, total=False):
+    """Asset is an asset as the registry shows it. An entry of a page has `id`, `dateModified` and the asked fields."""
+
+    id: str
+    assetID: str
+    assetType: str
+    status: Literal["draft", "pending", "verification", "active", "complete", "deleted"]
+    mode: str
+    title: str
+    title_en: str
+    title_ru: str
+    description: str
+    description_en: str
+    description_ru: str
+    items: list[Item]
+    decisions: list[Decision]
+    documents: list[Document]
+    relatedProcesses: list[RelatedProcess]
+    assetCustodian: Organisation
+    assetHolder: Organisation
+    rectificationPeriod: Period
+    sandboxParameters: str
+    owner: str
+    date: str
+    dateModified: str
+
+
+class TransferData(TypedDict, total=False):
+    """TransferData is the public part of a transfer. `usedFor` is the path of the asset that took it."""
+
+    id: str
+    date: str
+    usedFor: str
+
+
+class Revision(TypedDict, total=False):
+    """Revision is one change of an asset. `changes` is a JSON Patch (RFC 6902)."""
+
+    revision: int
+    date: str
+    author: dict[str, str]
+    changes: list[dict[str, Any]]
+    changesSize: int
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """Answer is an object as the registry returned it, with its `ETag` for If-Match; "" if there was none."""
+
+    data: T
+    etag: str = ""
+
+
+@dataclass(frozen=True)
+class Created(Answer[Asset]):
+    """Created is a new asset with its owner token and its transfer token, which the registry shows this once."""
+
+    token: str = field(default="", repr=False)
+    transfer: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Transfer(Answer[TransferData]):
+    """Transfer is a new transfer. After a take-over, its tokens are those of the asset."""
+
+    token: str = field(default="", repr=False)
+    transfer: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Page is a page of the feed. `next` and `previous` are offsets; `previous` is "" if there is none."""
+
+    entries: list[Asset]
+    next: str
+    previous: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """Change is an entry of the feed. A follower that starts at `position` goes on after this entry."""
+
+    data: Asset
+    position: str
+
+
+# Errors.
+
+
+class ErrorObject(NamedTuple):
+    """ErrorObject is one problem of a request, as the registry tells it."""
+
+    location: str
+    name: str
+    description: str
+
+
+class RegistryError(Exception):
+    """RegistryError is the base of all errors of this module. `attempts` counts the requests that were sent."""
+
+    attempts: int = 0
+
+
+class TransportError(RegistryError):
+    """TransportError: no whole answer arrived. The registry may have done the request or not."""
+
+
+class DeadlineExceeded(TransportError):
+    """DeadlineExceeded: no whole answer arrived in time."""
+
+
+class BadAnswer(RegistryError):
+    """BadAnswer: the answer is too large, or it is not what the API describes."""
+
+
+class ApiError(RegistryError):
+    """ApiError is a refusal by the registry, with all of its error objects.
+
+    `retry_after` is in seconds, None without the header. `request_id` names the request in the registry's log. A 412
+    after several attempts can be the effect of the caller's own change, whose answer was lost.
+    """
+
+    def __init__(self, request: str, status: int, errors: Sequence[ErrorObject], retry_after: float | None = None,
+                 request_id: str = "") -> None:
+        texts = [f"{e.location}/{e.name}: {e.description}" for e in errors]
+        super().__init__(f"{request}: {status} {'; '.join(texts)}".rstrip())
+        self.status = status
+        self.errors = tuple(errors)
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+
+class InvalidRequest(ApiError):
+    """InvalidRequest is a 400: each faulty field is in `errors`."""
+
+
+class Unauthorized(ApiError):
+    """Unauthorized is a 401: no valid API key."""
+
+
+class Forbidden(ApiError):
+    """Forbidden is a 403: the key may not do this, or the owner token is wrong."""
+
+
+class NotFound(ApiError):
+    """NotFound is a 404."""
+
+
+class OffsetGone(NotFound):
+    """OffsetGone is the 404 of a listing's offset: a synchroniser starts its copy over."""
+
+
+class Conflict(ApiError):
+    """Conflict is a 409: others keep changing the same asset."""
+
+
+class PreconditionFailed(ApiError):
+    """PreconditionFailed is a 412: the asset has changed since it had the tag of `if_match`."""
+
+
+class TooLarge(ApiError):
+    """TooLarge is a 413: the body or the asset is too large."""
+
+
+class TooManyRequests(ApiError):
+    """TooManyRequests is a 429 that was still there after the retries."""
+
+
+class Unavailable(ApiError):
+    """Unavailable is a 502, 503 or 504 that was still there after the retries."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    400: InvalidRequest, 401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 412: PreconditionFailed,
+    413: TooLarge, 429: TooManyRequests, 502: Unavailable, 503: Unavailable, 504: Unavailable,
+}
+
+# JSON with exact numbers.
+
+
+def _decode(text: bytes) -> Any:
+    """_decode reads JSON. Fractions become Decimal; `quantity` always does. It raises ValueError."""
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_no_constant, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if type(value.get("quantity")) is int:
+        value["quantity"] = Decimal(value["quantity"])
+    return value
+
+
+def _encode(value: Any) -> str:
+    """_encode writes JSON. It raises TypeError for a float, which cannot hold a decimal exactly."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return json.dumps(value)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError("a number must be finite")
+        return str(value)
+    if isinstance(value, float):
+        raise TypeError("a float is not exact: use Decimal, int or str")
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json.dumps(str(name))}:{_encode(member)}" for name, member in value.items()) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ",".join(map(_encode, value)) + "]"
+    raise TypeError(f"JSON has no {type(value).__name__}")
+
+
+# The connection. Every wait for the network ends at a deadline, a time of time.monotonic.
+
+_IDLE = 60.0  # seconds for which an unused connection is kept; the registry closes one after 120
+
+
+class _Wire:
+    """_Wire is a socket that raises TimeoutError once its deadline has passed."""
+
+    def __init__(self, sock: socket.socket, deadline: float) -> None:
+        self.sock = sock
+        self.deadline = deadline
+
+    def arm(self) -> socket.socket:
+        self.sock.settimeout(_left(self.deadline))
+        return self.sock
+
+    def sendall(self, data: bytes) -> None:
+        self.arm().sendall(data)
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_Reader(self))
+
+    def close(self) -> None:
+        self.sock.close()
+
+
+class _Reader(io.RawIOBase):
+    """_Reader reads from a wire. The socket stays open until the wire and the reader are closed."""
+
+    def __init__(self, wire: _Wire) -> None:
+        self.wire = wire
+        self.raw = wire.sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self.wire.arm()
+        return self.raw.readinto(buffer)
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("deadline exceeded")
+    return left
+
+
+class _Connection(http.client.HTTPConnection):
+    """_Connection is an open connection to the registry."""
+
+    def __init__(self, address: tuple[str, int], tls: ssl.SSLContext | None, deadline: float) -> None:
+        super().__init__(*address)
+        sock = socket.create_connection(address, _left(deadline))
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if tls is not None:
+                sock.settimeout(_left(deadline))
+                sock = tls.wrap_socket(sock, server_hostname=address[0])
+        except BaseException:
+            sock.close()
+            raise
+        self.wire = _Wire(sock, deadline)
+        self.sock = self.wire
+        self.used = time.monotonic()
+
+    def reusable(self) -> bool:
+        """reusable reports whether the connection is still open and has nothing to read."""
+        if time.monotonic() - self.used > _IDLE:
+            return False
+        return not select.select([self.wire.sock], [], [], 0)[0]
+
+
+class _ServerID:
+    """_ServerID holds the cookie that names the registry's data (docs/contract.md, "Server cookie")."""
+
+    def __init__(self, value: str = "") -> None:
+        self.value = value
+
+    def update(self, headers: http.client.HTTPMessage) -> bool:
+        """update keeps the cookie of an answer. It reports whether this replaced another value."""
+        for line in headers.get_all("Set-Cookie") or []:
+            if match := re.match(r"SERVER_ID=([!#-+\--:<-\[\]-~]{1,200})(?:;|$)", line):
+                before, self.value = self.value, match[1]
+                return before not in ("", self.value)
+        return False
+
+
+@dataclass(frozen=True)
+class _Request:
+    """_Request is a request. `repeatable` tells that doing it twice is harmless."""
+
+    method: str
+    path: str
+    headers: dict[str, str] = field(repr=False)
+    body: bytes | None = field(repr=False)
+    repeatable: bool
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """_Reply is an answer that was read to its end."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    text: bytes
+
+    def json(self, request: _Request) -> dict[str, Any]:
+        """json returns the object of the body. It raises BadAnswer."""
+        try:
+            value = _decode(self.text)
+        except ValueError as error:
+            raise BadAnswer(f"{request}: {self.status} with a body that is no JSON: {type(error).__name__}") from None
+        if not isinstance(value, dict) or "data" not in value:
+            raise BadAnswer(f"{request}: {self.status} with a body that is no object with data")
+        return value
+
+
+def _api_error(request: _Request, reply: _Reply) -> ApiError:
+    """_api_error reads a refusal. A proxy's refusal may lack error objects."""
+    errors = []
+    try:
+        for e in _decode(reply.text)["errors"]:
+            errors.append(ErrorObject(str(e["location"]), str(e["name"]), str(e["description"])))
+    except (ValueError, KeyError, TypeError):
+        pass  # the status alone says what kind of refusal it is
+    kind = _BY_STATUS.get(reply.status, ApiError)
+    if kind is NotFound and any((e.location, e.name) == ("querystring", "offset") for e in errors):
+        kind = OffsetGone
+    return kind(str(request), reply.status, errors, _retry_after(reply.headers), reply.headers.get("X-Request-ID", ""))
+
+
+def _retry_after(headers: http.client.HTTPMessage) -> float | None:
+    """_retry_after returns the seconds of Retry-After (RFC 9110, 10.2.3), None if there are none."""
+    value = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return float(value)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _inflate(text: bytes, most: int) -> bytes:
+    """_inflate undoes gzip, up to `most` bytes and one more. It raises ValueError if the end is missing."""
+    inflater = zlib.decompressobj(wbits=31)
+    try:
+        plain = inflater.decompress(text, most + 1)
+    except zlib.error:
+        raise ValueError("it is no gzip") from None
+    if len(plain) <= most and not inflater.eof:
+        raise ValueError("its end is missing")
+    return plain
+
+
+_BACKOFF = 0.25  # seconds before the second attempt, if there is no Retry-After; then twice as long each time
+_BACKOFF_MOST = 30.0
+_ATTEMPT = 20.0  # seconds for one attempt; the registry itself answers within 10
+
+
+def _pause(error: RegistryError, attempt: int) -> float:
+    """_pause returns the seconds to wait after a failed attempt: Retry-After and up to a quarter, or a backoff."""
+    after = error.retry_after if isinstance(error, ApiError) else None
+    if after is not None:
+        return after + random.uniform(0, after / 4 + _BACKOFF)
+    return random.uniform(0.5, 1) * min(_BACKOFF * 2.0 ** min(attempt - 1, 20), _BACKOFF_MOST)
+
+
+def _secret(name: str, value: str) -> str:
+    """_secret checks a key or a token. Its errors never hold the value."""
+    if not re.fullmatch(r"[!-~]{1,1000}", value):
+        raise ValueError(f"{name} must have 1 to 1000 visible ASCII characters")
+    return value
+
+
+class Client:
+    """Client speaks to one registry. Several threads may use it at the same time.
+
+    base_url is the address of the registry without /api, key an API key ("" to read only). timeout bounds each call,
+    its retries included, in seconds. attempts bounds the requests of one call, max_answer the bytes of an answer.
+    on_retry hears of each failed attempt and of the seconds until the next one. The resolution of a name by the
+    system is the only wait that the deadline does not end.
+    """
+
+    def __init__(self, base_url: str, key: str = "", *, timeout: float = 60.0, attempts: int = 6,
+                 max_answer: int = 16 << 20, tls: ssl.SSLContext | None = None,
+                 on_retry: Callable[[RegistryError, float], None] | None = None) -> None:
+        url = urllib.parse.urlsplit(base_url)
+        if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment or "@" in url.netloc:
+            raise ValueError("base_url must be http://HOST or https://HOST, without a key, a query or a fragment")
+        self._address = (url.hostname, url.port or (443 if url.scheme == "https" else 80))
+        self._tls = (tls or ssl.create_default_context()) if url.scheme == "https" else None
+        self._root = f"{url.path.rstrip('/')}/api/{API_VERSION}"
+        self._headers = {"Host": url.netloc, "User-Agent": f"asset-registry-python/{__version__}",
+                         "Accept": "application/json", "Accept-Encoding": "gzip"}
+        if key:
+            if ":" in key:
+                raise ValueError("key must not contain a colon")
+            text = base64.b64encode((_secret("key", key) + ":").encode()).decode()
+            self._headers["Authorization"] = f"Basic {text}"
+        self._base_url = base_url
+        self._timeout, self._attempts, self._max_answer, self._on_retry = timeout, attempts, max_answer, on_retry
+        self._server = _ServerID()
+        self._lock = threading.Lock()
+        self._idle: list[_Connection] = []
+        self.items: Parts[Item] = Parts(self, "items")
+        self.decisions: Parts[Decision] = Parts(self, "decisions")
+        self.documents: Parts[Document] = Parts(self, "documents")
+        self.related_processes: Parts[RelatedProcess] = Parts(self, "related_processes")
+
+    def __repr__(self) -> str:
+        return f"Client({self._base_url!r})"
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """close closes the idle connections. The client can still be used."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    # Assets.
+
+    def create(self, asset: Asset, *, idempotency_key: str = "") -> Created:
+        """create creates a draft. Without an idempotency_key it makes one, so that its retries create one asset.
+
+        A caller that repeats a failed create within 24 hours passes a key of its own, the same each time.
+        """
+        key = idempotency_key or uuid.uuid4().hex
+        if not re.fullmatch(r"[!-~]{1,255}", key):
+            raise ValueError("idempotency_key must have 1 to 255 visible ASCII characters")
+        reply, body = self._send("POST", "/assets", asset, headers={"Idempotency-Key": key}, repeatable=True)
+        access = body.get("access", {})
+        return Created(body["data"], _etag(reply), access.get("token", ""), access.get("transfer", ""))
+
+    def get(self, asset_id: str, *, known: Answer[Asset] | None = None) -> Answer[Asset]:
+        """get reads an asset. If it has not changed since `known`, get returns `known`."""
+        return self._get(f"/assets/{_quote(asset_id)}", known)
+
+    def change(self, asset_id: str, change: Asset, *, token: str = "", if_match: str = "") -> Answer[Asset]:
+        """change merges into an asset (PATCH). With the tag of an answer in if_match, it changes that state only."""
+        return self._write("PATCH", f"/assets/{_quote(asset_id)}", change, token, if_match)
+
+    def replace(self, asset_id: str, asset: Asset, *, token: str = "", if_match: str = "") -> Answer[Asset]:
+        """replace sets everything that the caller may write (PUT). A field that it leaves out is cleared."""
+        return self._write("PUT", f"/assets/{_quote(asset_id)}", asset, token, if_match)
+
+    def revisions(self, asset_id: str, *, token: str = "", limit: int = 100) -> Iterator[Revision]:
+        """revisions yields the changes of an asset, newest first."""
+        path, offset = f"/assets/{_quote(asset_id)}/revisions", ""
+        while True:
+            query = {"limit": str(limit)} | ({"offset": offset} if offset else {})
+            _, body = self._send("GET", path, query=query, token=token, repeatable=True)
+            yield from body["data"]
+            if not body["data"]:
+                return
+            offset = body["next_page"]["offset"]
+
+    # Owners.
+
+    def make_transfer(self) -> Transfer:
+        """make_transfer makes a transfer, with which the caller can take an asset over."""
+        _, body = self._send("POST", "/transfers", {}, repeatable=True)  # an unused transfer ends by itself
+        return Transfer(body["data"], "", body["access"]["token"], body["access"]["transfer"])
+
+    def transfer(self, transfer_id: str) -> TransferData:
+        """transfer reads a transfer."""
+        return cast(TransferData, self._send("GET", f"/transfers/{_quote(transfer_id)}", repeatable=True)[1]["data"])
+
+    def take_over(self, asset_id: str, transfer: Transfer, asset_transfer: str, *, if_match: str = "") -> Answer[Asset]:
+        """take_over makes the caller the owner. asset_transfer is the asset's transfer token.
+
+        From then on `transfer.token` is the asset's owner token and `transfer.transfer` its transfer token.
+        """
+        data = {"id": transfer.data["id"], "transfer": _secret("asset_transfer", asset_transfer)}
+        return self._write("POST", f"/assets/{_quote(asset_id)}/ownership", data, "", if_match)
+
+    def me(self) -> dict[str, Any]:
+        """me tells whose key this is and what its rate limits leave."""
+        return cast(dict[str, Any], self._send("GET", "/me", repeatable=True)[1]["data"])
+
+    # The feed.
+
+    def pages(self, *, offset: str = "", limit: int = 100, descending: bool = False, mode: str = "",
+              fields: Sequence[str] = ()) -> Iterator[Page]:
+        """pages yields the pages of the feed from an offset on, until an empty one, which it leaves out."""
+        query = _listing(limit, mode, fields) | ({"descending": "1"} if descending else {})
+        server = _ServerID(self._server.value)
+        while (page := self._page(query, offset, server)).entries:
+            yield page
+            offset = page.next
+
+    def follow(self, position: str = "", *, limit: int = 100, mode: str = "", fields: Sequence[str] = (),
+               interval: float = 300.0, stop: threading.Event | None = None,
+               on_start_over: Callable[[], None] | None = None) -> Iterator[Change]:
+        """follow yields every change after a position, and goes on until `stop` is set.
+
+        At an empty page it waits for `interval` seconds. While the registry is away it tries again, for as long as
+        that takes; on_retry hears of it. If the registry does not know the position any more, the copy has to start
+        over: follow calls on_start_over, which clears the copy, and begins at the beginning. Without on_start_over it
+        raises OffsetGone. Each change carries the position to save.
+        """
+        stop = stop or threading.Event()
+        offset, _, server_id = position.partition(";")
+        query, server, failures = _listing(limit, mode, fields), _ServerID(server_id or self._server.value), 0
+        while not stop.is_set():
+            try:
+                page = self._page(query, offset, server)
+            except OffsetGone:
+                if on_start_over is None or not offset:
+                    raise
+                on_start_over()
+                offset = ""
+                continue
+            except (TransportError, TooManyRequests, Unavailable) as error:
+                failures += 1
+                wait = _pause(error, failures + self._attempts)
+                self._tell(error, wait)
+                stop.wait(wait)
+                continue
+            failures = 0
+            for entry in page.entries:
+                yield Change(entry, f"{entry['dateModified']};{server.value}")
+            offset = page.next or offset
+            if not page.entries:
+                stop.wait(interval * random.uniform(1, 1.1))
+
+    def _page(self, query: dict[str, str], offset: str, server: _ServerID) -> Page:
+        query = query | ({"offset": offset} if offset else {})
+        _, body = self._send("GET", "/assets", query=query, repeatable=True, server=server)
+        return Page(body["data"], body["next_page"]["offset"], body.get("prev_page", {}).get("offset", ""))
+
+    # Requests.
+
+    def _get(self, path: str, known: Answer[T] | None) -> Answer[T]:
+        headers = {"If-None-Match": known.etag} if known is not None and known.etag else {}
+        reply, body = self._send("GET", path, headers=headers, repeatable=True)
+        return known if known is not None and reply.status == 304 else Answer(body["data"], _etag(reply))
+
+    def _write(self, method: str, path: str, data: Any, token: str, if_match: str,
+               repeatable: bool = True) -> Answer[Any]:
+        headers = {"If-Match": if_match} if if_match else {}
+        reply, body = self._send(method, path, data, headers=headers, token=token, repeatable=repeatable)
+        return Answer(body["data"], _etag(reply))
+
+    def _send(self, method: str, path: str, data: Any = None, *, query: Mapping[str, str] | None = None,
+              headers: Mapping[str, str] | None = None, token: str = "", repeatable: bool,
+              server: _ServerID | None = None) -> tuple[_Reply, dict[str, Any]]:
+        """_send sends a request, with retries, and returns the answer and its object; {} for a 304."""
+        all_headers = self._headers | dict(headers or {})
+        body = None
+        if data is not None:
+            body = _encode({"data": data}).encode()
+            all_headers["Content-Type"] = "application/json"
+        if token:
+            all_headers["X-Access-Token"] = _secret("token", token)
+        target = self._root + path + ("?" + urllib.parse.urlencode(query) if query else "")
+        request = _Request(method, target, all_headers, body, repeatable)
+        reply = self._retry(request, server or self._server)
+        return reply, {} if reply.status == 304 else reply.json(request)
+
+    def _retry(self, request: _Request, server: _ServerID) -> _Reply:
+        """_retry sends a request until it is answered without a reason to repeat it, or the bounds are reached."""
+        deadline = time.monotonic() + self._timeout
+        for attempt in itertools.count(1):
+            error: RegistryError
+            wait = None
+            try:
+                reply = self._exchange(request, server.value, min(deadline, time.monotonic() + _ATTEMPT))
+            except TransportError as failure:
+                error = failure
+                if request.repeatable:
+                    wait = _pause(error, attempt)
+            else:
+                renewed = server.update(reply.headers)
+                if 200 <= reply.status < 300 or reply.status == 304:
+                    return reply
+                error = _api_error(request, reply)
+                if renewed and isinstance(error, PreconditionFailed):
+                    wait = 0.0  # the cookie was that of other data; the registry has done nothing
+                elif isinstance(error, TooManyRequests) or request.repeatable and isinstance(error, Unavailable):
+                    wait = _pause(error, attempt)
+            error.attempts = attempt
+            if wait is None or attempt >= self._attempts or time.monotonic() + wait >= deadline:
+                raise error
+            self._tell(error, wait)
+            time.sleep(wait)
+        raise AssertionError("unreachable")
+
+    def _tell(self, error: RegistryError, wait: float) -> None:
+        if self._on_retry is not None:
+            self._on_retry(error, wait)
+
+    def _exchange(self, request: _Request, server_id: str, deadline: float) -> _Reply:
+        """_exchange sends a request once. It raises TransportError or BadAnswer."""
+        headers = request.headers | ({"Cookie": f"SERVER_ID={server_id}"} if server_id else {})
+        connection: _Connection | None = None
+        try:
+            connection = self._connect(deadline)
+            connection.request(request.method, request.path, request.body, headers)
+            response = connection.getresponse()
+            text = response.read(self._max_answer + 1)
+            if response.length and len(text) <= self._max_answer:
+                raise http.client.IncompleteRead(b"")
+            if response.headers.get("Content-Encoding") == "gzip" and len(text) <= self._max_answer:
+                text = _inflate(text, self._max_answer)
+            if len(text) > self._max_answer:
+                raise BadAnswer(f"{request}: the answer has more than {self._max_answer} bytes")
+            reply = _Reply(response.status, response.headers, text)
+            if not response.will_close:
+                self._keep(connection)
+                connection = None
+            return reply
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"{request}: no whole answer in time") from error
+        except (OSError, http.client.HTTPException) as error:
+            raise TransportError(f"{request}: {type(error).__name__}: no whole answer") from error
+        except ValueError as error:
+            raise BadAnswer(f"{request}: the body cannot be read: {error}") from error
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _connect(self, deadline: float) -> _Connection:
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return _Connection(self._address, self._tls, deadline)
+            if connection.reusable():
+                connection.wire.deadline = deadline
+                return connection
+            connection.close()
+
+    def _keep(self, connection: _Connection) -> None:
+        connection.used = time.monotonic()
+        with self._lock:
+            self._idle.append(connection)
+
+
+class Parts(Generic[T]):
+    """Parts is one list of an asset, such as its items. The parts have addresses of their own."""
+
+    def __init__(self, client: Client, kind: str) -> None:
+        self._client = client
+        self._kind = kind
+
+    def _path(self, asset_id: str, part_id: str | None = None) -> str:
+        path = f"/assets/{_quote(asset_id)}/{self._kind}"
+        return path if part_id is None else f"{path}/{_quote(part_id)}"
+
+    def list(self, asset_id: str) -> Sequence[T]:
+        """list returns the parts of an asset; of documents, the newest version of each."""
+        body = self._client._send("GET", self._path(asset_id), repeatable=True)[1]
+        return cast(Sequence[T], body["data"])
+
+    def get(self, asset_id: str, part_id: str, *, known: Answer[T] | None = None) -> Answer[T]:
+        """get reads a part. If its asset has not changed since `known`, get returns `known`."""
+        return self._client._get(self._path(asset_id, part_id), known)
+
+    def add(self, asset_id: str, part: T, *, token: str = "", if_match: str = "") -> Answer[T]:
+        """add adds a part. Only with if_match does it repeat a request whose answer was lost or a 503."""
+        return self._client._write("POST", self._path(asset_id), part, token, if_match, bool(if_match))
+
+    def change(self, asset_id: str, part_id: str, change: T, *, token: str = "", if_match: str = "") -> Answer[T]:
+        """change merges into a part (PATCH)."""
+        return self._client._write("PATCH", self._path(asset_id, part_id), change, token, if_match)
+
+    def replace(self, asset_id: str, part_id: str, part: T, *, token: str = "", if_match: str = "") -> Answer[T]:
+        """replace adds a version to a document (PUT). Other parts have no such route."""
+        return self._client._write("PUT", self._path(asset_id, part_id), part, token, if_match, bool(if_match))
+
+    def remove(self, asset_id: str, part_id: str, *, if_match: str = "") -> None:
+        """remove removes a related process. Other parts have no such route."""
+        self._client._write("DELETE", self._path(asset_id, part_id), None, "", if_match)
+
+
+def _quote(text: str) -> str:
+    """_quote makes an id a step of a path."""
+    if text in ("", ".", ".."):
+        raise ValueError("an id must not be empty, . or ..")
+    return urllib.parse.quote(text, safe="")
+
+
+def _etag(reply: _Reply) -> str:
+    return reply.headers.get("ETag", "")
+
+
+def _listing(limit: int, mode: str, fields: Sequence[str]) -> dict[str, str]:
+    query = {"limit": str(limit)}
+    if mode:
+        query["mode"] = mode
+    if fields:
+        query["opt_fields"] = ",".join(fields)
+    return query

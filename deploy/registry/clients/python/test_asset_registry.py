@@ -1,0 +1,368 @@
+"""Tests of asset_registry against a server that answers as each test says."""
+
+import gzip
+import json
+import threading
+import traceback
+import unittest
+from collections.abc import Callable
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, cast
+
+import asset_registry
+from asset_registry import BadAnswer, Client, DeadlineExceeded, OffsetGone, TransportError
+
+KEY, TOKEN = "key-3b1f6f", "token-77c0aa"
+
+Reply = Callable[["Handler"], None]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Handler gives the server's next reply to each request."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """do_GET serves every method."""
+        server = cast(Server, self.server)
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        server.seen.append((f"{self.command} {self.path}", dict(self.headers), body))
+        server.replies.pop(0)(self)
+
+    do_POST = do_PATCH = do_PUT = do_DELETE = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """log_message prints nothing."""
+
+
+class Server(ThreadingHTTPServer):
+    """Server answers with replies, in their order, and keeps what it has seen."""
+
+    daemon_threads = True
+
+    def __init__(self, *replies: Reply) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.replies = list(replies)
+        self.seen: list[tuple[str, dict[str, str], bytes]] = []
+        self.connections = 0
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def get_request(self) -> Any:
+        """get_request counts connections."""
+        self.connections += 1
+        return super().get_request()
+
+
+def reply(status: int, body: Any, **headers: str) -> Reply:
+    """reply returns an answer. A body that is not bytes is sent as JSON."""
+
+    def send(handler: Handler) -> None:
+        text = body if isinstance(body, bytes) else json.dumps(body).encode()
+        handler.send_response(status)
+        for name, value in {"Content_Length": str(len(text)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(text)
+
+    return send
+
+
+def refusal(status: int, *places: str, **headers: str) -> Reply:
+    """refusal returns an error with an error object for each place."""
+    errors = [dict(zip(("location", "name", "description"), (*place.split("/", 1), "refused"))) for place in places]
+    return reply(status, {"status": "error", "errors": errors}, **headers)
+
+
+def hang_up(handler: Handler) -> None:
+    """hang_up closes the connection without an answer."""
+    handler.close_connection = True
+
+
+def page(*times: str, offset: str = "") -> Any:
+    """page is the body of a page of the feed."""
+    data = [{"id": time, "dateModified": time} for time in times]
+    return {"data": data, "next_page": {"offset": times[-1] if times else offset}}
+
+
+class Case(unittest.TestCase):
+    """Case serves replies for the time of a test."""
+
+    def serve(self, *replies: Reply, **options: Any) -> tuple[Server, Client]:
+        """serve starts a server and returns it with a client."""
+        server = Server(*replies)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        client = Client(server.url, KEY, **options)
+
+        def end() -> None:
+            client.close()
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+        self.addCleanup(end)
+        return server, client
+
+
+class Numbers(Case):
+    """Numbers stay exact."""
+
+    def test_numbers_of_an_answer_keep_their_digits(self) -> None:
+        text = (b'{"data": {"items": [{"quantity": 3, "location": {"latitude": 50.4501000, "longitude": 30}},'
+                b' {"quantity": 12345678901234567890123456789.0001}]}}')
+        _, client = self.serve(reply(200, text))
+        items = client.get("a").data["items"]
+        self.assertEqual(repr(items[0]["quantity"]), "Decimal('3')")
+        self.assertEqual(str(items[0]["location"]["latitude"]), "50.4501000")
+        self.assertEqual(repr(items[0]["location"]["longitude"]), "30")
+        self.assertEqual(str(items[1]["quantity"]), "12345678901234567890123456789.0001")
+
+    def test_numbers_of_a_request_keep_their_digits(self) -> None:
+        server, client = self.serve(reply(200, {"data": {}}))
+        client.items.change("a", "b", {"quantity": Decimal("0.1000")})
+        self.assertEqual(server.seen[0][2], b'{"data":{"quantity":0.1000}}')
+
+    def test_inexact_numbers_are_refused(self) -> None:
+        _, client = self.serve()
+        for number in (0.1, Decimal("NaN"), Decimal("Infinity"), object()):
+            with self.subTest(number), self.assertRaises((TypeError, ValueError)):
+                client.items.change("a", "b", {"quantity": cast(Decimal, number)})
+
+
+class Secrets(Case):
+    """Secrets never show."""
+
+    def test_no_object_shows_a_secret(self) -> None:
+        access = {"token": TOKEN, "transfer": TOKEN}
+        _, client = self.serve(reply(201, {"data": {"id": "a"}, "access": access}),
+                               reply(201, {"data": {"id": "b"}, "access": access}))
+        created, transfer = client.create({}), client.make_transfer()
+        self.assertEqual((created.token, transfer.transfer), (TOKEN, TOKEN))
+        shown = repr((client, created, transfer))
+        self.assertNotIn(KEY, shown)
+        self.assertNotIn(TOKEN, shown)
+
+    def test_no_error_shows_a_secret(self) -> None:
+        server, client = self.serve(refusal(403, "body/data"), hang_up, attempts=1)
+        calls: list[Callable[[], object]] = [
+            lambda: client.change("a", {}, token=TOKEN), lambda: client.change("a", {}, token=TOKEN),
+            lambda: client.change("a", {}, token=TOKEN + "\n"), lambda: Client(server.url, KEY + "\n"),
+            lambda: Client(server.url, KEY + ":"), lambda: Client(f"http://{KEY}@127.0.0.1"),
+            lambda: client.take_over("a", asset_registry.Transfer({"id": "b"}), TOKEN + " "),
+        ]
+        for call in calls:
+            with self.assertRaises((asset_registry.RegistryError, ValueError)) as caught:
+                call()
+            shown = "".join(traceback.format_exception(caught.exception, limit=0)) + repr(caught.exception.__dict__)
+            shown += repr(caught.exception.__cause__) + repr(caught.exception.__context__)
+            self.assertNotIn(KEY, shown)
+            self.assertNotIn(TOKEN, shown)
+
+    def test_ids_cannot_lead_elsewhere(self) -> None:
+        server, client = self.serve(reply(200, {"data": {}}))
+        client.get("../transfers?x#y")
+        self.assertEqual(server.seen[0][0], "GET /api/2.5/assets/..%2Ftransfers%3Fx%23y")
+        for bad in ("", ".", ".."):
+            with self.assertRaises(ValueError):
+                client.get(bad)
+
+
+class Retries(Case):
+    """Retries end, and happen only where they are harmless."""
+
+    def test_an_error_has_every_object(self) -> None:
+        _, client = self.serve(refusal(400, "body/title", "body/items.0.quantity", X_Request_ID="r1"))
+        with self.assertRaises(asset_registry.InvalidRequest) as caught:
+            client.create({})
+        got = caught.exception
+        self.assertEqual([f"{e.location}/{e.name}" for e in got.errors], ["body/title", "body/items.0.quantity"])
+        self.assertEqual((got.status, got.request_id, got.attempts), (400, "r1", 1))
+
+    def test_a_creation_is_repeated_under_one_key(self) -> None:
+        server, client = self.serve(hang_up, refusal(503, "url/server", Retry_After="0"), refusal(429, "header/x"),
+                                    reply(201, {"data": {"id": "a"}, "access": {}}))
+        client.create({})
+        keys = {headers["Idempotency-Key"] for _, headers, _ in server.seen}
+        self.assertEqual((len(server.seen), len(keys)), (4, 1))
+
+    def test_another_creation_has_another_key(self) -> None:
+        made = reply(201, {"data": {"id": "a"}, "access": {}})
+        server, client = self.serve(made, made, made)
+        client.create({})
+        client.create({})
+        client.create({}, idempotency_key="mine")
+        keys = [headers["Idempotency-Key"] for _, headers, _ in server.seen]
+        self.assertEqual((len(set(keys)), keys[2]), (3, "mine"))
+
+    def test_a_new_part_is_repeated_only_if_nothing_was_done(self) -> None:
+        for first, repeated in ((refusal(503, "url/server", Retry_After="0"), False), (hang_up, False),
+                                (refusal(429, "header/x", Retry_After="0"), True)):
+            server, client = self.serve(first, reply(201, {"data": {}}))
+            try:
+                client.items.add("a", {})
+            except asset_registry.RegistryError:
+                pass
+            self.assertEqual(len(server.seen), 2 if repeated else 1)
+
+    def test_a_new_part_with_a_tag_is_repeated(self) -> None:
+        server, client = self.serve(hang_up, refusal(412, "url/precondition"))
+        with self.assertRaises(asset_registry.PreconditionFailed) as caught:
+            client.items.add("a", {}, if_match='"1"')
+        self.assertEqual(caught.exception.attempts, 2)
+        self.assertEqual({headers["If-Match"] for _, headers, _ in server.seen}, {'"1"'})
+
+    def test_a_wait_beyond_the_deadline_is_not_begun(self) -> None:
+        server, client = self.serve(refusal(429, "header/x", Retry_After="100"), timeout=10)
+        with self.assertRaises(asset_registry.TooManyRequests) as caught:
+            client.get("a")
+        self.assertEqual((caught.exception.retry_after, len(server.seen)), (100, 1))
+
+    def test_attempts_are_bounded(self) -> None:
+        server, client = self.serve(*[refusal(503, "url/server", Retry_After="0")] * 9, attempts=3)
+        with self.assertRaises(asset_registry.Unavailable) as caught:
+            client.get("a")
+        self.assertEqual((caught.exception.attempts, len(server.seen)), (3, 3))
+
+    def test_the_forms_of_retry_after(self) -> None:
+        for value, want in (("7", 7.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("soon", None), ("-1", None)):
+            _, client = self.serve(refusal(429, "header/x", Retry_After=value), attempts=1)
+            with self.subTest(value), self.assertRaises(asset_registry.TooManyRequests) as caught:
+                client.get("a")
+            self.assertEqual(caught.exception.retry_after, want)
+
+    def test_a_refusal_by_a_proxy_is_typed(self) -> None:
+        for status, body in ((502, b"<html>"), (503, b"[]"), (504, b'{"errors": [1]}')):
+            _, client = self.serve(reply(status, body), attempts=1)
+            with self.subTest(status), self.assertRaises(asset_registry.Unavailable) as caught:
+                client.get("a")
+            self.assertEqual((caught.exception.status, caught.exception.errors), (status, ()))
+
+
+class Answers(Case):
+    """Answers are bounded and whole."""
+
+    def test_large_answers_are_refused(self) -> None:
+        large = json.dumps({"data": "x" * 2000}).encode()
+        chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(large), large)
+
+        def send_chunked(handler: Handler) -> None:
+            handler.send_response(200)
+            handler.send_header("Transfer-Encoding", "chunked")
+            handler.end_headers()
+            handler.wfile.write(chunked)
+
+        for answer in (reply(200, large), send_chunked, reply(200, gzip.compress(large), Content_Encoding="gzip")):
+            _, client = self.serve(answer, max_answer=1000)
+            with self.assertRaises(BadAnswer):
+                client.get("a")
+
+    def test_compressed_answers_are_read(self) -> None:
+        text = gzip.compress(b'{"data": {"title": "x"}}')
+        _, client = self.serve(reply(200, text, Content_Encoding="gzip"),
+                               reply(200, text[:-4], Content_Encoding="gzip"))
+        self.assertEqual(client.get("a").data["title"], "x")
+        with self.assertRaises(BadAnswer):
+            client.get("a")
+
+    def test_other_bodies_are_refused(self) -> None:
+        for text in (b"", b"<html>", b"[]", b"{}", b'{"data": NaN}', b"\xff", b"[" * 100_000, b'{"data": 1' * 9):
+            _, client = self.serve(reply(200, text))
+            with self.subTest(text[:20]), self.assertRaises(BadAnswer):
+                client.get("a")
+
+    def test_an_answer_that_breaks_off_is_none(self) -> None:
+        def cut(handler: Handler) -> None:
+            reply(200, b'{"data": {}}', Content_Length="1000")(handler)
+            handler.close_connection = True
+
+        _, client = self.serve(cut, attempts=1)
+        with self.assertRaises(TransportError):
+            client.get("a")
+
+    def test_a_slow_answer_ends_at_the_deadline(self) -> None:
+        done = threading.Event()
+        self.addCleanup(done.set)
+
+        def drip(handler: Handler) -> None:
+            try:
+                while not done.wait(0.01):
+                    handler.wfile.write(b"H")
+            except OSError:
+                pass
+            handler.close_connection = True
+
+        _, client = self.serve(drip, timeout=0.3)
+        with self.assertRaises(DeadlineExceeded):
+            client.get("a")
+
+    def test_an_unchanged_asset_is_the_known_one(self) -> None:
+        server, client = self.serve(reply(200, {"data": {"id": "a"}}, ETag='"1"'), reply(304, b"", ETag='"1"'))
+        known = client.get("a")
+        self.assertIs(client.get("a", known=known), known)
+        self.assertEqual(server.seen[1][1]["If-None-Match"], '"1"')
+
+    def test_connections_are_kept(self) -> None:
+        read = reply(200, {"data": {}})
+        server, client = self.serve(read, read, reply(200, {"data": {}}, Connection="close"), read)
+        for _ in range(4):
+            client.get("a")
+        self.assertEqual(server.connections, 2)
+
+
+class Feed(Case):
+    """The feed is followed without a loss."""
+
+    def test_pages_end_at_the_empty_one(self) -> None:
+        server, client = self.serve(reply(200, page("1", "2")), reply(200, page("3")), reply(200, page(offset="3")))
+        self.assertEqual([[e["id"] for e in p.entries] for p in client.pages(limit=2)], [["1", "2"], ["3"]])
+        self.assertEqual([path for path, _, _ in server.seen], [
+            "GET /api/2.5/assets?limit=2", "GET /api/2.5/assets?limit=2&offset=2", "GET /api/2.5/assets?limit=2&offset=3"])
+
+    def test_a_follower_goes_on_after_an_empty_page_and_trouble(self) -> None:
+        busy = refusal(503, "url/server", Retry_After="0")
+        server, client = self.serve(reply(200, page()), reply(200, page("1")), reply(200, page(offset="1")), busy,
+                                    reply(200, page("2")), attempts=1)
+        changes = client.follow(interval=0)
+        self.assertEqual([next(changes).data["id"] for _ in range(2)], ["1", "2"])
+        self.assertEqual([path.partition("&")[2] for path, _, _ in server.seen],
+                         ["", "", "offset=1", "offset=1", "offset=1"])
+
+    def test_a_follower_ends_when_it_is_told_to(self) -> None:
+        stop = threading.Event()
+        _, client = self.serve(reply(200, page("1")))
+        seen = []
+        for change in client.follow(stop=stop):
+            seen.append(change.data["id"])
+            stop.set()
+        self.assertEqual(seen, ["1"])
+
+    def test_a_follower_keeps_the_cookie_of_its_position(self) -> None:
+        server, client = self.serve(reply(200, page("1"), Set_Cookie="SERVER_ID=old; Path=/; HttpOnly"),
+                                    refusal(412, "url/precondition", Set_Cookie="SERVER_ID=new; Path=/"),
+                                    reply(200, {"data": {}}), refusal(404, "querystring/offset"))
+        changes = client.follow()
+        position = next(changes).position
+        self.assertEqual(position, "1;old")
+        client._server.value = "old"
+        client.change("a", {})  # its second request has the new cookie
+        with self.assertRaises(OffsetGone):
+            next(client.follow(position))
+        self.assertEqual([headers.get("Cookie") for _, headers, _ in server.seen],
+                         [None, "SERVER_ID=old", "SERVER_ID=new", "SERVER_ID=old"])
+
+    def test_a_412_without_a_new_cookie_is_final(self) -> None:
+        server, client = self.serve(refusal(412, "url/precondition"))
+        with self.assertRaises(asset_registry.PreconditionFailed):
+            client.change("a", {}, if_match='"1"')
+        self.assertEqual(len(server.seen), 1)
+
+    def test_another_404_is_no_reason_to_start_over(self) -> None:
+        _, client = self.serve(refusal(404, "url/not_found"))
+        with self.assertRaises(asset_registry.NotFound) as caught:
+            next(client.follow("1", on_start_over=lambda: self.fail("got a start over, want none")))
+        self.assertNotIsInstance(caught.exception, OffsetGone)
+
+
+if __name__ == "__main__":
+    unittest.main()

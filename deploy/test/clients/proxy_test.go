@@ -1,0 +1,129 @@
+package clients
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// retryAfter is the Retry-After of injected refusals, in seconds.
+const retryAfter = 1
+
+// fault is a failure of one request. Status 0 closes the connection without an answer.
+// With after, the registry does the request first.
+type fault struct {
+	status int
+	after  bool
+}
+
+// sent is a request that the proxy saw, without preflights.
+type sent struct {
+	method, path string
+	idempotency  string // the Idempotency-Key
+	at           time.Time
+	refused      int // status of the injected refusal; 0 if none
+}
+
+// proxy passes requests on to a registry. It fails those for which faults were
+// injected. While the registry is away it closes the connection.
+type proxy struct {
+	registry *httputil.ReverseProxy
+
+	mu     sync.Mutex
+	faults []fault // for the next requests
+	sent   []sent
+	missed chan struct{} // closed once a page could not be passed on; nil while nobody waits
+}
+
+func newProxy(addr string) *proxy {
+	p := &proxy{}
+	target := &url.URL{Scheme: "http", Host: addr}
+	p.registry = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+		},
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, _ error) {
+			p.miss(r)
+			panic(http.ErrAbortHandler)
+		},
+	}
+	return p
+}
+
+// inject adds a fault. Each fails one request.
+func (p *proxy) inject(f fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = append(p.faults, f)
+}
+
+// nextMissedPage returns a channel that closes once a request for a page fails because
+// the registry is away.
+func (p *proxy) nextMissedPage() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.missed = make(chan struct{})
+	return p.missed
+}
+
+// miss records that a request could not be passed on.
+func (p *proxy) miss(r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.missed != nil && r.Method == http.MethodGet && r.URL.Path == "/api/2.5/assets" {
+		close(p.missed)
+		p.missed = nil
+	}
+}
+
+// record records a request and returns its fault, nil if there is none.
+func (p *proxy) record(r *http.Request) *fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := sent{method: r.Method, path: r.URL.Path, idempotency: r.Header.Get("Idempotency-Key"), at: time.Now()}
+	var f *fault
+	if len(p.faults) > 0 {
+		f, p.faults = &p.faults[0], p.faults[1:]
+		s.refused = f.status
+	}
+	p.sent = append(p.sent, s)
+	return f
+}
+
+// requests returns the requests so far.
+func (p *proxy) requests() []sent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent
+}
+
+// ServeHTTP passes a request on or fails it.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodOptions {
+		p.registry.ServeHTTP(w, r)
+		return
+	}
+	f := p.record(r)
+	if f == nil {
+		p.registry.ServeHTTP(w, r)
+		return
+	}
+	if f.after {
+		p.registry.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if f.status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Access-Control-Expose-Headers", "Retry-After")
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	w.WriteHeader(f.status)
+	fmt.Fprint(w, `{"status":"error","errors":[{"location":"url","name":"test","description":"injected"}]}`)
+}

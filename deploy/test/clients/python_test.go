@@ -1,0 +1,88 @@
+package clients
+
+import (
+	"encoding/pem"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// absolutePython returns the variable with which Python finds the client.
+func absolutePython(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "PYTHONPATH=" + path
+}
+
+func TestPythonClientPassesItsOwnTests(t *testing.T) {
+	need(t, "python3")
+	program(t, python, []string{"PYTHONDONTWRITEBYTECODE=1"}, "python3", "-W", "error", "-m", "unittest", "-b")
+}
+
+func TestPythonTypesAreConsistent(t *testing.T) {
+	need(t, "mypy")
+	program(t, python, nil, "mypy", "--strict", "--python-version", "3.11", "--cache-dir", t.TempDir(), ".",
+		"../../../test/clients/scenario.py")
+}
+
+func TestPythonClientPassesTheScenario(t *testing.T) {
+	need(t, "python3")
+	s := newStage(t)
+	program(t, ".", append(s.env(), absolutePython(t)), "python3", "-W", "error", "scenario.py")
+	s.check(append(wanted(), otherData))
+}
+
+func TestPythonClientChecksCertificates(t *testing.T) {
+	need(t, "python3")
+	s := newStage(t)
+	secure := httptest.NewUnstartedServer(s.proxy)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if err := os.WriteFile(authority, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const script = `
+import ssl, sys
+from asset_registry import Client, TransportError
+print(Client(sys.argv[1], "broker", tls=ssl.create_default_context(cafile=sys.argv[2])).me()["broker"])
+try:
+    Client(sys.argv[1], "broker", attempts=1).me()
+except TransportError as error:
+    print(error)
+`
+	got := program(t, ".", []string{absolutePython(t), "PYTHONDONTWRITEBYTECODE=1"}, "python3", "-c", script,
+		secure.URL, authority)
+	want := "broker\nGET /api/2.5/me: SSLCertVerificationError: no whole answer\n"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPythonExampleWorks(t *testing.T) {
+	need(t, "python3")
+	s := newStage(t)
+	file := filepath.Join(t.TempDir(), "example.py")
+	if err := os.WriteFile(file, []byte(s.example(python, "python")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	printed := program(t, ".", append(s.env(), absolutePython(t)), "python3", "-W", "error", file)
+	feed := s.get("/api/2.5/assets?opt_fields=description,owner")
+	for _, want := range []string{`"description":"Перший поверх, два входи"`, `"owner":"broker3"`} {
+		if !strings.Contains(feed, want) {
+			t.Errorf("got no %s in the feed, want it in: %s", want, feed)
+		}
+	}
+	if !strings.Contains(printed, "240.5") {
+		t.Errorf("got no quantity, want 240.5 in: %s", printed)
+	}
+}

@@ -1,0 +1,192 @@
+package clients
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+var bin = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+// run builds the programs, unless -bin names their directory, and runs the tests.
+func run(m *testing.M) int {
+	if *bin == "" {
+		dir, err := os.MkdirTemp("", "registry-clients")
+		if err == nil {
+			defer os.RemoveAll(dir)
+			err = processes.Build(context.Background(), dir)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		*bin = dir
+	}
+	return m.Run()
+}
+
+const (
+	keyPages = "3"         // limit of pages a second for one API key; the scenario asks for more
+	patience = time.Minute // for a scenario to notice that the registry is away
+)
+
+// stage is a registry, the proxy in front of it, and the server through which a
+// scenario asks for faults and reports its steps.
+type stage struct {
+	t         *testing.T
+	addr, dir string
+	output    processes.Output
+	proxy     *proxy
+	api       *httptest.Server // serves the proxy
+	control   *httptest.Server
+	restarts  sync.WaitGroup
+
+	mu       sync.Mutex
+	registry *processes.Process
+	steps    []step
+}
+
+// step is a report of a scenario.
+type step struct {
+	Step string
+	Got  any
+}
+
+// newStage starts a registry with an empty directory of data.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	addr, err := processes.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{t: t, addr: addr, dir: filepath.Join(t.TempDir(), "data"), proxy: newProxy(addr)}
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+	s.api = httptest.NewServer(s.proxy)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /fault", s.fault)
+	mux.HandleFunc("POST /restart", s.restart)
+	mux.HandleFunc("POST /step", s.report)
+	s.control = httptest.NewServer(fromAnyOrigin(mux))
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *stage) close() {
+	s.control.Close()
+	s.restarts.Wait()
+	s.api.Close()
+	if err := s.registry.Stop(); err != nil {
+		s.t.Errorf("stop the registry: %v; it printed: %s", err, s.output.String())
+	}
+}
+
+// start starts the registry on the data of the stage.
+func (s *stage) start() error {
+	registry, err := processes.Start(context.Background(), s.addr, &s.output, filepath.Join(*bin, "registry"),
+		"serve", "--sandbox", "--addr", s.addr, "--data", s.dir, "--limit-key-list", keyPages)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.registry = registry
+	return nil
+}
+
+// fromAnyOrigin lets a web page of any origin send simple requests to h.
+func fromAnyOrigin(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// fault handles POST /fault: the proxy fails the next requests.
+func (s *stage) fault(w http.ResponseWriter, r *http.Request) {
+	var f struct {
+		Status int
+		Times  int
+		After  bool
+	}
+	if err := json.NewDecoder(r.Body).Decode(&f); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	for range f.Times {
+		s.proxy.inject(fault{f.Status, f.After})
+	}
+}
+
+// restart handles POST /restart: it kills the registry. It starts it again once a
+// follower has failed to get a page.
+func (s *stage) restart(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	err := s.registry.Kill()
+	s.mu.Unlock()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	missed := s.proxy.nextMissedPage()
+	s.restarts.Go(func() {
+		select {
+		case <-missed:
+		case <-time.After(patience):
+			s.t.Error("got no request for a page while the registry was away, want one")
+		}
+		if err := s.start(); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+// report handles POST /step: it records a step.
+func (s *stage) report(w http.ResponseWriter, r *http.Request) {
+	var reported step
+	if err := json.NewDecoder(r.Body).Decode(&reported); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps = append(s.steps, reported)
+}
+
+// reported returns the steps so far.
+func (s *stage) reported() []step {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.steps
+}
+
+// need skips the test if a command is missing. With CI set, that is a failure.
+func need(t *testing.T, commands ...string) {
+	t.Helper()
+	for _, name := range commands {
+		if _, err := lookPath(name); err != nil {
+			if cmp.Or(os.Getenv("CI"), "false") != "false" {
+				t.Fatalf("%v: `make test-clients` installs it on Debian", err)
+			}
+			t.Skipf("%v: `make test-clients` installs it on Debian", err)
+		}
+	}
+}
