@@ -6,6 +6,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"asset-registry/gateway/internal/openapi"
+	"asset-registry/gateway/internal/static"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
@@ -66,10 +68,21 @@ func (s *Server) ownPipeline(v routes.Version, r routes.Route) []gin.HandlerFunc
 		return []gin.HandlerFunc{
 			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.bound(r.Class), s.spore(v),
 		}
+	case "/openapi.json":
+		return s.document(r, static.New("application/json", "no-cache", openapi.JSON(v.Target)))
+	case "/openapi.yaml":
+		return s.document(r, static.New("application/yaml", "no-cache", openapi.YAML(v.Target)))
 	case "/health":
 		return []gin.HandlerFunc{httpserver.Quiet, s.answerHealth}
 	default:
 		panic("gateway: no handler for " + r.Method + " " + r.Pattern)
+	}
+}
+
+// document returns the handlers of a route that answers with a file.
+func (s *Server) document(r routes.Route, f *static.File) []gin.HandlerFunc {
+	return []gin.HandlerFunc{
+		s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.bound(r.Class), gin.WrapH(f),
 	}
 }
 

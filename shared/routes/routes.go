@@ -106,6 +106,8 @@ func All() []Route {
 		{Method: http.MethodGet, Pattern: "/me", Key: true, AtGateway: true},
 		{Method: http.MethodGet, Pattern: "/spore", Class: Read, AtGateway: true},
 		{Method: http.MethodGet, Pattern: "/health", AtGateway: true},
+		{Method: http.MethodGet, Pattern: "/openapi.json", Class: Read, AtGateway: true},
+		{Method: http.MethodGet, Pattern: "/openapi.yaml", Class: Read, AtGateway: true},
 		{Method: http.MethodGet, Pattern: "/assets", Class: List},
 		{Method: http.MethodPost, Pattern: "/assets", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/assets/:id", Class: Read},

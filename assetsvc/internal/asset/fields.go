@@ -23,8 +23,8 @@ const (
 // service sets the fields without writers. Clients may send those fields; the
 // service checks the types and ignores the values.
 var assetModel = model{name: "Asset", fields: []field{
-	{name: "id", of: text},
-	{name: "assetID", of: text},
+	{name: "id", of: text, given: true},
+	{name: "assetID", of: text, given: true},
 	{name: "assetType", of: registeredType, required: true, writers: atCreation},
 	{
 		name: "status", of: oneOf(statusNames()...), required: true, keeps: true,
@@ -43,11 +43,11 @@ var assetModel = model{name: "Asset", fields: []field{
 	{name: processesField, of: listOf(&relatedProcessModel, atMostOne), writers: atCreation | byOwner},
 	{name: "assetCustodian", of: &custodianModel, required: true, writers: atCreation | byOwner},
 	{name: "assetHolder", of: &holderModel, writers: atCreation | byOwner},
-	{name: "owner", of: text},
+	{name: "owner", of: text, given: true},
 	{name: periodField, since: "2.5", of: &periodModel, writers: byAdministrator},
 	{name: sandboxField, of: text, sandboxOnly: true, writers: atCreation | byOwner},
-	{name: "date", of: timestamp},
-	{name: "dateModified", of: timestamp},
+	{name: "date", of: timestamp, given: true},
+	{name: "dateModified", of: timestamp, given: true},
 	{name: "owner_token", of: dropped{secret}, unsuggested: true},
 	{name: "transfer_token", of: dropped{secret}, unsuggested: true},
 	{name: "revisions", of: dropped{listOf(anything)}, unsuggested: true},
@@ -69,7 +69,7 @@ var itemModel = model{name: "Item", fields: []field{
 	{name: "address", of: &addressModel, required: true},
 	{name: "location", of: &locationModel},
 	{name: "registrationDetails", of: &registrationModel, required: true},
-	{name: "schema_properties", of: disabled},
+	{name: "schema_properties", of: dropped{disabled}},
 }}
 
 var classificationModel = model{
@@ -146,7 +146,7 @@ var decisionModel = model{name: "Decision", fields: []field{
 // The service ignores documents that arrive within an asset: documents have
 // paths of their own.
 var documentModel = model{name: "Document", check: checkDocument, fields: []field{
-	{name: "id", of: reference},
+	{name: "id", of: reference, given: true, ours: true},
 	{name: "documentType", of: oneOf(documentTypes...), required: true},
 	{name: "title", of: text, required: true},
 	{name: "title_en", of: text},
@@ -162,9 +162,9 @@ var documentModel = model{name: "Document", check: checkDocument, fields: []fiel
 	{name: "index", of: integer},
 	{name: "documentOf", of: oneOf("asset", "item"), absent: constant("asset")},
 	{name: "relatedItem", of: reference},
-	{name: "author", of: text},
-	{name: "datePublished", of: timestamp},
-	{name: "dateModified", of: timestamp},
+	{name: "author", of: text, ours: true},
+	{name: "datePublished", of: timestamp, given: true, ours: true},
+	{name: "dateModified", of: timestamp, given: true, ours: true},
 }}
 
 var documentTypes = []string{
@@ -187,7 +187,7 @@ var custodianModel = model{name: "Organization", fields: append(organisationFiel
 )}
 
 // holderModel is custodianModel with an optional address and contact point.
-var holderModel = model{name: "Organization", fields: append(organisationFields,
+var holderModel = model{name: "Organization", title: "Holder", fields: append(organisationFields,
 	field{name: "address", of: &addressModel},
 	field{name: "contactPoint", of: &contactModel},
 )}
@@ -244,6 +244,6 @@ const relatedLot = "lot"
 // accessModel is the access block in the answer to a creation (docs/contract.md,
 // "Create"). No client writes it.
 var accessModel = model{name: "Access", fields: []field{
-	{name: "token", of: secret},
-	{name: "transfer", since: "2.5", of: secret},
+	{name: "token", of: secret, given: true},
+	{name: "transfer", since: "2.5", of: secret, given: true},
 }}

@@ -20,24 +20,24 @@ const (
 
 // text accepts strings, and integers and booleans, which become strings
 // (docs/contract.md, "Field rules").
-var text plain = func(w *walk, path string, _, sent record.Value) record.Value {
+var text = plain{textForm, func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, notText, quote(sent))
 		return nil
 	}
 	return s
-}
+}}
 
 // secret is text that no error quotes.
-var secret plain = func(w *walk, path string, _, sent record.Value) record.Value {
+var secret = plain{textForm, func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, "This must be a string.")
 		return nil
 	}
 	return s
-}
+}}
 
 // cast returns a value as a string, and whether it can be one.
 func cast(sent record.Value) (string, bool) {
@@ -53,38 +53,38 @@ func cast(sent record.Value) (string, bool) {
 	}
 }
 
-// textThat returns a kind of text that accepts the empty string and strings that
-// pass test. Other strings get the fault otherwise.
-func textThat(test func(string) bool, otherwise string) plain {
-	return func(w *walk, path string, old, sent record.Value) record.Value {
-		value := text(w, path, old, sent)
-		if s, ok := value.(string); ok && s != "" && !test(s) {
+// textThat returns a kind of text that accepts the empty string and strings of a
+// form. Other strings get the fault otherwise.
+func textThat(form *regexp.Regexp, otherwise string) plain {
+	return plain{patternForm("^$|" + form.String()), func(w *walk, path string, old, sent record.Value) record.Value {
+		value := text.convert(w, path, old, sent)
+		if s, ok := value.(string); ok && s != "" && !form.MatchString(s) {
 			w.breaks(path, "%s", otherwise)
 		}
 		return value
-	}
+	}}
 }
 
 // oneOf returns a kind of text that accepts the choices.
 func oneOf(choices ...string) plain {
-	return func(w *walk, path string, old, sent record.Value) record.Value {
-		value := text(w, path, old, sent)
+	return plain{choiceForm(choices), func(w *walk, path string, old, sent record.Value) record.Value {
+		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && !slices.Contains(choices, s) {
 			w.breaks(path, "%s", notOneOf(choices))
 		}
 		return value
-	}
+	}}
 }
 
 // oneOfCodes returns a kind of text that accepts the codes of a list.
 func oneOfCodes(codes codeList) plain {
-	return func(w *walk, path string, old, sent record.Value) record.Value {
-		value := text(w, path, old, sent)
+	return plain{choiceForm(codes), func(w *walk, path string, old, sent record.Value) record.Value {
+		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && !codes.has(s) {
 			w.refuse(path, s, codes)
 		}
 		return value
-	}
+	}}
 }
 
 func notOneOf(choices []string) string {
@@ -110,17 +110,17 @@ func (w *walk) refuse(path, sent string, accepted codeList) {
 
 // registeredType accepts the asset types of the operator (docs/contract.md,
 // "Asset").
-var registeredType plain = func(w *walk, path string, old, sent record.Value) record.Value {
-	value := text(w, path, old, sent)
+var registeredType = plain{stringForm, func(w *walk, path string, old, sent record.Value) record.Value {
+	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" && !slices.Contains(w.rules.Types, s) {
 		w.breaks(path, "Not implemented: the types are %s", quoted(w.rules.Types))
 	}
 	return value
-}
+}}
 
 // timestamp accepts ISO 8601 timestamps and keeps their offset (docs/contract.md,
 // "Timestamps").
-var timestamp plain = func(w *walk, path string, _, sent record.Value) record.Value {
+var timestamp = plain{timestampForm, func(w *walk, path string, _, sent record.Value) record.Value {
 	written, _ := sent.(string)
 	t, err := ParseTime(written, w.rules.Zone)
 	switch {
@@ -132,11 +132,11 @@ var timestamp plain = func(w *walk, path string, _, sent record.Value) record.Va
 		return nil
 	}
 	return FormatTime(t, t.Location())
-}
+}}
 
 // quantity accepts decimals, as numbers or strings, and rounds them
 // (docs/contract.md, "Numbers").
-var quantity plain = func(w *walk, path string, _, sent record.Value) record.Value {
+var quantity = plain{quantityForm, func(w *walk, path string, _, sent record.Value) record.Value {
 	var written string
 	switch v := sent.(type) {
 	case string:
@@ -150,7 +150,7 @@ var quantity plain = func(w *walk, path string, _, sent record.Value) record.Val
 		return nil
 	}
 	return number
-}
+}}
 
 // identifierDigits is how many digits of an integer every JSON decoder keeps.
 const identifierDigits = 15
@@ -159,7 +159,7 @@ var identifierNumber = regexp.MustCompile(fmt.Sprintf(`^-?[0-9]{1,%d}$`, identif
 
 // identifierID accepts strings and integers, and keeps them as sent
 // (docs/contract.md, "Numbers").
-var identifierID plain = func(w *walk, path string, _, sent record.Value) record.Value {
+var identifierID = plain{identifierForm, func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -171,14 +171,14 @@ var identifierID plain = func(w *walk, path string, _, sent record.Value) record
 	const accepted = " Send a string, or an integer of at most %d digits."
 	w.wrong(path, notText+accepted, quote(sent), identifierDigits)
 	return nil
-}
+}}
 
 const coordinateLength = 40 // characters of a number
 
 // coordinate accepts strings and numbers, and keeps them as sent
 // (docs/contract.md, "Numbers"). It refuses numbers that common JSON decoders
 // refuse: long ones, and those that no float64 holds.
-var coordinate plain = func(w *walk, path string, _, sent record.Value) record.Value {
+var coordinate = plain{coordinateForm, func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -193,12 +193,12 @@ var coordinate plain = func(w *walk, path string, _, sent record.Value) record.V
 	const accepted = " Send a string, or a number of at most %d characters, below 1.8e308."
 	w.wrong(path, notText+accepted, quote(sent), coordinateLength)
 	return nil
-}
+}}
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
 // integer accepts whole numbers of up to 18 digits, as numbers or strings.
-var integer plain = func(w *walk, path string, _, sent record.Value) record.Value {
+var integer = plain{integerForm, func(w *walk, path string, _, sent record.Value) record.Value {
 	written := fmt.Sprint(sent)
 	switch sent.(type) {
 	case string, record.Number:
@@ -208,10 +208,10 @@ var integer plain = func(w *walk, path string, _, sent record.Value) record.Valu
 	}
 	w.wrong(path, "Value '%s' is not int.", quote(sent))
 	return nil
-}
+}}
 
 // anything accepts every value and keeps it as sent.
-var anything plain = func(_ *walk, _ string, _, sent record.Value) record.Value { return sent }
+var anything = plain{anyForm, func(_ *walk, _ string, _, sent record.Value) record.Value { return sent }}
 
 // constant returns a function for field.absent that gives the field a fixed value.
 func constant(value string) func(*walk, record.Value) record.Value {
@@ -220,7 +220,7 @@ func constant(value string) func(*walk, record.Value) record.Value {
 
 // disabled accepts empty objects and empty lists only: it is the kind of
 // schema_properties (docs/contract.md, "Item").
-var disabled plain = func(w *walk, path string, _, sent record.Value) record.Value {
+var disabled = plain{disabledForm, func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case record.Object:
 		if len(v) == 0 {
@@ -233,7 +233,7 @@ var disabled plain = func(w *walk, path string, _, sent record.Value) record.Val
 	}
 	w.breaks(path, "Opportunity to use schema_properties is disabled")
 	return nil
-}
+}}
 
 const idLength = 32 // hex characters of an id
 
@@ -245,12 +245,12 @@ var (
 // ownID is the kind of ids that clients may choose. It keeps a well-formed id and
 // replaces anything else, which is a placeholder (docs/contract.md,
 // "Identifiers").
-var ownID plain = func(w *walk, path string, old, sent record.Value) record.Value {
-	if s, ok := text(w, path, nil, sent).(string); ok && idForm.MatchString(s) {
+var ownID = plain{givenIDForm, func(w *walk, path string, old, sent record.Value) record.Value {
+	if s, ok := text.convert(w, path, nil, sent).(string); ok && idForm.MatchString(s) {
 		return s
 	}
 	return newID(w, old)
-}
+}}
 
 // newID returns a new id, or in a merge the old one, so that a repeated PATCH
 // changes nothing.
@@ -263,10 +263,10 @@ func newID(w *walk, old record.Value) record.Value {
 
 // serverID is the kind of ids that the service chooses. It ignores what a client
 // sends.
-var serverID plain = func(w *walk, path string, old, sent record.Value) record.Value {
-	text(w, path, nil, sent)
+var serverID = plain{givenIDForm, func(w *walk, path string, old, sent record.Value) record.Value {
+	text.convert(w, path, nil, sent)
 	return givenID(w, old)
-}
+}}
 
 // givenID returns the old id, or a new one if there is none.
 func givenID(w *walk, old record.Value) record.Value {
@@ -277,13 +277,13 @@ func givenID(w *walk, old record.Value) record.Value {
 }
 
 // reference accepts ids of objects outside the asset.
-var reference plain = func(w *walk, path string, old, sent record.Value) record.Value {
-	value := text(w, path, old, sent)
+var reference = plain{referenceForm, func(w *walk, path string, old, sent record.Value) record.Value {
+	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" {
 		w.checkHex(path, s, idLength)
 	}
 	return value
-}
+}}
 
 // checkHex reports a text that does not consist of exactly length hex characters.
 func (w *walk) checkHex(path, s string, length int) {
@@ -299,8 +299,8 @@ func (w *walk) checkHex(path, s string, length int) {
 var digestLengths = map[string]int{"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
 
 // digest accepts hashes: the name of an algorithm, a colon, hex characters.
-var digest plain = func(w *walk, path string, old, sent record.Value) record.Value {
-	value := text(w, path, old, sent)
+var digest = plain{digestForm, func(w *walk, path string, old, sent record.Value) record.Value {
+	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" {
 		algorithm, sum, _ := strings.Cut(s, ":")
 		if length := digestLengths[algorithm]; length == 0 {
@@ -310,4 +310,4 @@ var digest plain = func(w *walk, path string, old, sent record.Value) record.Val
 		}
 	}
 	return value
-}
+}}

@@ -75,7 +75,7 @@ func FuzzNumbers(f *testing.F) {
 			return
 		}
 		for _, of := range []plain{identifierID, coordinate} {
-			kept := of(&walk{rules: rules}, "x", nil, number)
+			kept := of.convert(&walk{rules: rules}, "x", nil, number)
 			if kept == nil {
 				continue
 			}

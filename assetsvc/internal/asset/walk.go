@@ -22,10 +22,13 @@ type kind interface {
 }
 
 // plain is a kind of values without fields of their own.
-type plain func(w *walk, path string, old, sent record.Value) record.Value
+type plain struct {
+	form Form
+	take func(w *walk, path string, old, sent record.Value) record.Value
+}
 
 func (k plain) convert(w *walk, path string, old, sent record.Value) record.Value {
-	return k(w, path, old, sent)
+	return k.take(w, path, old, sent)
 }
 
 // dropped is a kind of values that are checked and never stored.
@@ -42,6 +45,8 @@ type field struct {
 	since       Version // the first version of the API that has the field; "": all have it
 	of          kind
 	required    bool
+	given       bool    // the service gives every asset a value, whoever asks
+	ours        bool    // the service sets the field of a part and ignores what clients send
 	keeps       bool    // a PUT without the field leaves its value as it is
 	sandboxOnly bool    // the field exists only in a sandbox
 	unsuggested bool    // clients may send the field, and no error names it as the nearest
@@ -54,7 +59,8 @@ type field struct {
 // model is the field table of one type of objects. Its fields are in the order
 // in which they are shown.
 type model struct {
-	name   string
+	name   string // as errors name it
+	title  string // as the description of the fields names it; "": name
 	fields []field
 	check  func(w *walk, path string, o record.Object) // compares fields; runs if every field is valid on its own
 }

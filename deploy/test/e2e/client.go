@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/deploy/test/rig/described"
 )
 
 // client keeps a connection for each concurrent request of a scenario. It asks
@@ -51,18 +53,7 @@ func (a api) do(t *testing.T, c call) answer {
 	if strings.HasPrefix(c.path, "/assets") || strings.HasPrefix(c.path, "/transfers") {
 		url = a.base + "/api/" + a.version + c.path
 	}
-	var body io.Reader
-	switch b := c.body.(type) {
-	case nil:
-	case string:
-		body = strings.NewReader(b)
-	default:
-		text, err := json.Marshal(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body = bytes.NewReader(text)
-	}
+	sent, body := c.encode(t)
 	req, err := http.NewRequest(c.method, url, body)
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +68,9 @@ func (a api) do(t *testing.T, c call) answer {
 	if err != nil {
 		t.Fatalf("%s %s: %v", c.method, url, err)
 	}
+	checkDescribed(t, described.Exchange{
+		Request: req, Sent: sent, Status: resp.StatusCode, Header: resp.Header, Body: text,
+	})
 	got := answer{call: c, status: resp.StatusCode, header: resp.Header, text: string(text)}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -85,6 +79,37 @@ func (a api) do(t *testing.T, c call) answer {
 		t.Fatalf("%s %s: got %d with %s, want a JSON object", c.method, url, resp.StatusCode, text)
 	}
 	return got
+}
+
+// encode returns the body of the call as bytes and as a reader; nil if it has none.
+func (c call) encode(t *testing.T) ([]byte, io.Reader) {
+	t.Helper()
+	switch b := c.body.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []byte(b), strings.NewReader(b)
+	default:
+		text, err := json.Marshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text, bytes.NewReader(text)
+	}
+}
+
+// checkDescribed fails the test if something of an exchange is outside of the
+// registry's OpenAPI document.
+func checkDescribed(t *testing.T, x described.Exchange) {
+	t.Helper()
+	documents, err := described.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := documents.Check(x); err != nil {
+		t.Errorf("%s %s: outside of the OpenAPI document: %v\nsent %.300s\ngot %d %.300s", x.Request.Method, x.Request.URL,
+			err, x.Sent, x.Status, x.Body)
+	}
 }
 
 // setHeader sets the headers of the call on its request.

@@ -1,0 +1,211 @@
+package asset
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Form is what the values of a plain kind look like, as JSON Schemas (draft
+// 2020-12). A nil Shown means that answers hold values of the form Sent. Sent may
+// accept more than the kind, never less: some rules have no schema.
+type Form struct {
+	Sent  map[string]any // values that clients may send
+	Shown map[string]any // values that answers hold
+}
+
+// schema is a JSON Schema.
+type schema = map[string]any
+
+// The forms of the kinds in kinds.go.
+var (
+	stringForm = Form{Sent: schema{"type": "string"}}
+	textForm   = Form{
+		Sent:  schema{"type": []string{"string", "integer", "boolean"}},
+		Shown: schema{"type": "string"},
+	}
+	timestampForm = Form{
+		Sent:  schema{"type": "string", "pattern": sentTime},
+		Shown: schema{"type": "string", "format": "date-time", "pattern": shownTime},
+	}
+	quantityForm = Form{
+		Sent:  schema{"type": []string{"number", "string"}, "pattern": decimalForm.String()},
+		Shown: schema{"type": "number", "format": "decimal", "x-go-type": "json.Number"},
+	}
+	identifierForm = Form{Sent: schema{"type": []string{"string", "integer"}}}
+	coordinateForm = Form{Sent: schema{"type": []string{"string", "number"}}}
+	integerForm    = Form{
+		Sent:  schema{"type": []string{"integer", "string"}, "pattern": wholeNumber.String()},
+		Shown: schema{"type": "integer", "format": "int64"},
+	}
+	anyForm      = Form{Sent: schema{}}
+	disabledForm = Form{Sent: schema{
+		"type": []string{"object", "array"}, "maxProperties": 0, "maxItems": 0, "items": schema{},
+	}}
+	givenIDForm = Form{
+		Sent:  textForm.Sent,
+		Shown: schema{"type": "string", "pattern": idForm.String()},
+	}
+	referenceForm = Form{
+		Sent: schema{
+			"type": []string{"string", "integer"}, "pattern": fmt.Sprintf("^([0-9a-fA-F]{%d})?$", idLength),
+		},
+		Shown: schema{"type": "string"},
+	}
+	digestForm = patternForm("^$|" + digestPattern())
+)
+
+// The forms of timestamps (docs/contract.md, "Timestamps").
+const (
+	sentTime = `^[0-9]{4}-[0-9]{2}-[0-9]{2}` +
+		`([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?([Zz]|[+-][0-9]{2}(:?[0-9]{2}|:)?)?)?$`
+	shownTime = `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}[+-][0-9]{2}:[0-9]{2}$`
+)
+
+func patternForm(pattern string) Form {
+	return Form{Sent: schema{"type": "string", "pattern": pattern}}
+}
+
+func choiceForm(choices []string) Form {
+	return Form{Sent: schema{"type": "string", "enum": slices.Clone(choices)}}
+}
+
+func digestPattern() string {
+	var forms []string
+	for _, algorithm := range slices.Sorted(maps.Keys(digestLengths)) {
+		forms = append(forms, fmt.Sprintf("%s:[0-9a-fA-F]{%d}", algorithm, digestLengths[algorithm]))
+	}
+	return "^(" + strings.Join(forms, "|") + ")$"
+}
+
+// Description describes one field table, for people and for generators.
+type Description struct {
+	Name   string
+	Fields []FieldDescription
+}
+
+// FieldDescription describes one row of a field table.
+type FieldDescription struct {
+	Name     string
+	Since    Version  // the first version of the API that has the field; "": all
+	Required bool     // a client must send it
+	Given    bool     // every answer with the object has it
+	Ignored  bool     // the registry ignores what clients send
+	Sandbox  bool     // it exists only in a sandbox
+	Hidden   bool     // no answer has it
+	List     bool     // its value is a list
+	Default  string   // the value of a field that a client leaves out; "": none
+	Writers  []string // who writes the field; only for fields of the asset itself
+	Of       string   // the name of the description of its objects; "": they are plain
+	Form     Form     // of plain values
+}
+
+// Describe returns the description of every field table: first that of the asset,
+// then those of the objects in it, in the order in which they first occur; then
+// those of other bodies.
+func Describe() []Description {
+	var all []Description
+	for _, m := range []*model{&assetModel, &accessModel, &handoverModel, &transferModel} {
+		all = m.describe(all)
+	}
+	return all
+}
+
+// describe appends the description of a model, and of all models within it that
+// are not in all yet.
+func (m *model) describe(all []Description) []Description {
+	if slices.ContainsFunc(all, func(d Description) bool { return d.Name == m.called() }) {
+		return all
+	}
+	described := Description{Name: m.called()}
+	for _, f := range m.fields {
+		described.Fields = append(described.Fields, f.describe())
+	}
+	all = append(all, described)
+	for _, f := range m.fields {
+		if inner := modelOf(f.of); inner != nil {
+			all = inner.describe(all)
+		}
+	}
+	return all
+}
+
+// called returns the name of the model's description.
+func (m *model) called() string {
+	if m.title != "" {
+		return m.title
+	}
+	return m.name
+}
+
+func (f field) describe() FieldDescription {
+	d := FieldDescription{
+		Name: f.name, Since: f.since, Required: f.required, Given: f.given || f.required || f.absent != nil,
+		Ignored: f.ours, Sandbox: f.sandboxOnly, Writers: f.writers.names(),
+	}
+	of := f.of
+	if k, ok := of.(dropped); ok {
+		of, d.Hidden = k.of, f.absent == nil
+	}
+	if k, ok := of.(list); ok {
+		of, d.List = k.of, true
+	}
+	switch k := of.(type) {
+	case *model:
+		d.Of = k.called()
+	case plain:
+		d.Form = k.form
+	}
+	if f.absent != nil {
+		// An id is made anew each time; only a constant is a default.
+		d.Default, _ = f.absent(&walk{newID: func() string { return "" }}, nil).(string)
+	}
+	if _, ok := f.of.(dropped); ok && d.Default != "" {
+		d.Form.Shown = schema{"type": "string", "const": d.Default}
+	}
+	return d
+}
+
+// names returns the occasions in words that the API's description uses.
+func (w writers) names() []string {
+	var names []string
+	for _, occasion := range []struct {
+		is   writers
+		name string
+	}{
+		{atCreation, "creation"},
+		{byOwner, "owner"},
+		{byOwnerPublishing, "owner, in the step from draft to pending"},
+		{byConcierge, "concierge"},
+		{byAdministrator, "administrator"},
+	} {
+		if w&occasion.is != 0 {
+			names = append(names, occasion.name)
+		}
+	}
+	return names
+}
+
+// Step is one step between two states, and the roles that may take it
+// (docs/contract.md, "States").
+type Step struct {
+	From, To Status
+	By       []Role
+}
+
+// Steps returns every step, in the order of an asset's life.
+func Steps() []Step {
+	var steps []Step
+	for _, from := range Statuses {
+		for _, to := range Statuses {
+			if by := states[from].to[to]; len(by) > 0 {
+				steps = append(steps, Step{from, to, by})
+			}
+		}
+	}
+	return steps
+}
+
+// Writers returns the roles that may change an asset in this state at all.
+func (s Status) Writers() []Role { return states[s].writers }

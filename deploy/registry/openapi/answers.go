@@ -1,0 +1,438 @@
+package openapi
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"asset-registry/assetsvc"
+	"asset-registry/shared/routes"
+)
+
+// refusal is an answer that many operations share.
+type refusal struct {
+	status  int
+	name    string // in components/responses
+	text    string
+	places  []string // locations and names of the errors; * stands for any name
+	headers []string // besides those of every answer
+}
+
+// refusals lists the error answers (docs/contract.md, "Errors").
+var refusals = []refusal{
+	{http.StatusBadRequest, "Invalid", "The request is malformed, or fields are faulty. The answer names every faulty field.",
+		[]string{"body/*", "querystring/*", "header/If-Match", "header/If-None-Match", "header/Idempotency-Key",
+			"header/request"}, nil},
+	{http.StatusUnauthorized, "Unauthorized", "There is no valid API key.",
+		[]string{"header/Authorization"}, []string{"WWW-Authenticate"}},
+	{http.StatusForbidden, "Forbidden", "The key is valid and does not permit this, or the owner token is wrong.",
+		[]string{"url/permission", "header/Authorization", "body/data", "body/accreditation", "body/mode", "body/transfer"},
+		nil},
+	{http.StatusNotFound, "NotFound", "The object, the path or the method does not exist, or the offset is unusable.",
+		[]string{"url/asset_id", "url/item_id", "url/decision_id", "url/document_id", "url/relatedProcess_id",
+			"url/transfer_id", "url/download", "url/not_found", "url/method_not_allowed", "querystring/offset"},
+		[]string{"Allow"}},
+	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset. Repeat the request.",
+		[]string{"body/data"}, nil},
+	{http.StatusPreconditionFailed, "PreconditionFailed",
+		"The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data.",
+		[]string{"url/precondition"}, nil},
+	{http.StatusRequestEntityTooLarge, "TooLarge", "The body or the asset would be too large.", []string{"body/data"}, nil},
+	{http.StatusUnsupportedMediaType, "UnsupportedMediaType",
+		"The body is not `application/json`, or it is compressed.",
+		[]string{"header/Content-Type", "header/Content-Encoding"}, []string{"Accept-Encoding"}},
+	{http.StatusExpectationFailed, "ExpectationFailed", "The request has an `Expect` other than `100-continue`.",
+		[]string{"header/Expect"}, nil},
+	{http.StatusTooManyRequests, "TooManyRequests", "A rate limit is reached. Wait for `Retry-After`.",
+		[]string{"header/X-RateLimit-Limit", "header/Authorization"}, []string{"Retry-After"}},
+	{http.StatusRequestHeaderFieldsTooLarge, "HeadersTooLarge", "The request line and the headers are too long.",
+		[]string{"header/request"}, nil},
+	{http.StatusInternalServerError, "ServerError", "A defect of the registry.", []string{"url/server"}, nil},
+	{http.StatusNotImplemented, "NotImplemented", "The request has a `Transfer-Encoding` other than `chunked`.",
+		[]string{"header/Transfer-Encoding"}, nil},
+	{http.StatusServiceUnavailable, "Unavailable",
+		"Something that the request needs is down or full. Wait for `Retry-After`, then repeat the request. A write was " +
+			"either done or not.",
+		[]string{"url/*"}, []string{"Retry-After"}},
+	{http.StatusHTTPVersionNotSupported, "VersionNotSupported", "The request has another version of HTTP.",
+		[]string{"header/request"}, nil},
+}
+
+// common are the refusals that every operation may answer with. Bodied are those
+// of operations with a body. Keyed are those of operations that need a key.
+var (
+	common = []int{
+		http.StatusBadRequest, http.StatusNotFound, http.StatusExpectationFailed, http.StatusTooManyRequests,
+		http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError, http.StatusNotImplemented,
+		http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported,
+	}
+	bodied = []int{http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType}
+)
+
+// statusesOf returns the error statuses of an operation, sorted.
+func (o operation) statusesOf(r routes.Route) []int {
+	all := slices.Clone(common)
+	for _, status := range o.statuses {
+		if status >= http.StatusBadRequest {
+			all = append(all, status)
+		}
+	}
+	if o.body != "" {
+		all = append(all, bodied...)
+	}
+	if r.Key {
+		all = append(all, http.StatusUnauthorized)
+	}
+	if r.Class == routes.Write || slices.Contains(o.params, "If-Match") {
+		all = append(all, http.StatusPreconditionFailed)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// usual are headers that every answer may have.
+var usual = []string{"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset"}
+
+// counted are headers of answers that rate limits count.
+var counted = []string{
+	"RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+}
+
+// responses returns the answers of an operation.
+func (o operation) responses(r routes.Route) object {
+	status := o.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	names := append(slices.Clone(usual), "Cache-Control")
+	if o.tagged {
+		names = append(names, "ETag")
+	}
+	if o.location {
+		names = append(names, "Location")
+	}
+	if r.Class != "" {
+		names = append(names, counted...)
+	}
+	all := object{{strconv.Itoa(status), object{
+		{"description", successText[status]}, {"headers", headerReferences(names)}, {"content", o.content()},
+	}}}
+	if slices.Contains(o.statuses, http.StatusFound) {
+		all = all.with("302", object{
+			{"description", "The address of the version that `download` names."},
+			{"headers", headerReferences(append(slices.Clone(usual), "Location"))}, {"content", o.content()},
+		})
+	}
+	if slices.Contains(o.params, "If-None-Match") {
+		all = all.with("304", object{
+			{"description", "Nothing has changed since the asset had this tag."},
+			{"headers", headerReferences(append(slices.Clone(usual), "ETag"))},
+		})
+	}
+	for _, status := range o.statusesOf(r) {
+		all = all.with(strconv.Itoa(status), reference("responses", refusalOf(status).name))
+	}
+	return all
+}
+
+var successText = map[int]string{
+	http.StatusOK:      "The whole object as it is after the request.",
+	http.StatusCreated: "The new object.",
+}
+
+func refusalOf(status int) refusal {
+	i := slices.IndexFunc(refusals, func(r refusal) bool { return r.status == status })
+	return refusals[i] // a missing row stops the generator
+}
+
+// content returns the media types of an operation's answer.
+func (o operation) content() object {
+	if o.answer == "" {
+		return object{{"application/yaml", object{{"schema", object{{"type", "string"}}}}}}
+	}
+	media := object{{"application/json", object{{"schema", reference("schemas", o.answer)}}}}
+	if o.javascript {
+		media = media.with("application/javascript", object{{"schema", object{
+			{"type", "string"}, {"description", "The JSON answer as the argument of the function that opt_jsonp names."},
+		}}})
+	}
+	return media
+}
+
+func headerReferences(names []string) (all object) {
+	for _, name := range names {
+		all = all.with(name, reference("headers", name))
+	}
+	return all
+}
+
+// responses returns the shared error answers.
+func responses() (all object) {
+	for _, r := range refusals {
+		names := append(slices.Clone(usual), r.headers...)
+		if r.status == http.StatusTooManyRequests {
+			names = append(names, counted...)
+		}
+		all = all.with(r.name, object{
+			{"description", r.text},
+			{"headers", headerReferences(names)},
+			{"content", object{{"application/json", object{{"schema", reference("schemas", "Error")}}}}},
+			{"x-errors", r.places},
+		})
+	}
+	return all
+}
+
+// str, and the functions after it, return small schemas.
+func str(text string, rest ...member) object {
+	return append(object{{"type", "string"}, {"description", text}}, rest...)
+}
+
+func integer(text string, rest ...member) object {
+	return append(object{{"type", "integer"}, {"description", text}}, rest...)
+}
+
+func listOf(items object) object { return object{{"type", "array"}, {"items", items}} }
+
+// closed returns the schema of an object with these properties and no others.
+// Those that optional names may be missing.
+func closed(text string, properties object, optional ...string) object {
+	required := []string{}
+	for _, p := range properties {
+		if !slices.Contains(optional, p.name) {
+			required = append(required, p.name)
+		}
+	}
+	return object{
+		{"type", "object"}, {"description", text}, {"required", required}, {"properties", properties},
+		{"additionalProperties", false},
+	}
+}
+
+const timeExample = "2026-11-22T00:32:46.881553+00:00"
+
+func stamp(text string) object {
+	return object{{"type", "string"}, {"format", "date-time"}, {"description", text}, {"examples", []string{timeExample}}}
+}
+
+// answerSchemas returns the schemas of whole answers.
+func answerSchemas(version string) object {
+	data := func(text string, value object) object { return closed(text, object{{"data", value}}) }
+	link := closed("A page.", object{
+		{"offset", str("Offset of the page. Empty if the request had none and the page is empty.")},
+		{"path", str("Path and query of the page.")},
+		{"uri", str("Address of the page.")},
+	})
+	all := object{
+		{"AssetAnswer", data("An asset.", reference("schemas", "Asset"))},
+		{"Created", closed("A new asset and its tokens.", object{
+			{"access", reference("schemas", "Access")}, {"data", reference("schemas", "Asset")},
+		})},
+		{"Entry", object{
+			{"type", "object"},
+			{"description", "An asset in a listing: id, dateModified, and the fields that `opt_fields` names."},
+			{"required", []string{"id", "dateModified"}},
+			{"properties", entryProperties(version)},
+			{"additionalProperties", false},
+		}},
+		{"Link", link},
+		{"Page", closed("A page of the feed.", object{
+			{"data", listOf(reference("schemas", "Entry"))},
+			{"next_page", reference("schemas", "Link")},
+			{"prev_page", reference("schemas", "Link")},
+		}, "prev_page")},
+	}
+	for _, p := range parts {
+		all = all.with(p.schema+"Answer", data("One "+p.one+".", reference("schemas", p.schema)))
+		all = all.with(p.schema+"List", data("The "+p.one+"s of an asset.", listOf(reference("schemas", p.schema))))
+	}
+	return append(append(all, documentVersions(), member{"Removed", data("Nothing.", object{{"type", "null"}})}),
+		otherSchemas()...)
+}
+
+// fieldsOf returns the names of the fields that answers of a version show.
+func fieldsOf(object, version string) (names []string) {
+	for _, d := range assetsvc.Describe() {
+		for _, f := range d.Fields {
+			if d.Name == object && !f.Hidden && string(f.Since) <= version {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
+}
+
+// entryProperties returns the properties of an entry of the feed.
+func entryProperties(version string) (all object) {
+	for _, name := range fieldsOf("Asset", version) {
+		all = all.with(name, object{{"$ref", "#/components/schemas/Asset/properties/" + name}})
+	}
+	return all
+}
+
+// documentVersions returns the answer with one document and its former versions.
+func documentVersions() member {
+	var properties object
+	for _, name := range fieldsOf("Document", routes.Current) {
+		properties = properties.with(name, object{{"$ref", "#/components/schemas/Document/properties/" + name}})
+	}
+	properties = properties.with("previousVersions", listOf(reference("schemas", "Document")))
+	return member{"DocumentVersions", closed("A document with its former versions.", object{{"data", object{
+		{"type", "object"},
+		{"required", []string{"id", "documentType", "title", "documentOf", "datePublished", "dateModified"}},
+		{"properties", properties}, {"additionalProperties", false},
+	}}})}
+}
+
+// otherSchemas returns the schemas of answers that hold no asset.
+func otherSchemas() object {
+	transfer := closed("A transfer.", object{
+		{"id", str("Id of the transfer.", member{"pattern", "^[0-9a-f]{32}$"})},
+		{"date", stamp("Time of the creation, then of the use.")},
+		{"usedFor", str("The asset that it was used for.", member{"examples", []string{"/assets/0a1b2c3d4e5f40718293a4b5c6d7e8f9"}})},
+	}, "usedFor")
+	quota := closed("One rate limit and what it leaves.", object{
+		{"policy", str("Name of the policy.")},
+		{"by", str("Whom it counts.", member{"enum", []string{"key", "address", "tenant"}})},
+		{"costs", object{
+			{"type", "object"}, {"description", "Cost of a request by class."},
+			{"additionalProperties", object{{"type", "integer"}}},
+		}},
+		{"window", integer("Length of the window in seconds.")},
+		{"limit", integer("How much the window permits.")},
+		{"remaining", integer("How much is left.")},
+		{"reset", integer("Seconds until more is left.")},
+	})
+	return object{
+		{"Transfer", transfer},
+		{"TransferAnswer", closed("A transfer.", object{{"data", reference("schemas", "Transfer")}})},
+		{"CreatedTransfer", closed("A new transfer and its tokens.", object{
+			{"access", closed("The tokens that the asset gets when the transfer is used.", object{
+				{"token", str("Owner token.")}, {"transfer", str("Transfer token.")},
+			})},
+			{"data", reference("schemas", "Transfer")},
+		})},
+		{"Revision", revisionSchema()},
+		{"Revisions", closed("Changes of an asset.", object{
+			{"data", listOf(reference("schemas", "Revision"))}, {"next_page", reference("schemas", "Link")},
+		})},
+		{"Quota", quota},
+		{"Caller", closed("The caller.", object{{"data", closed("The caller's key and its rate limits.", object{
+			{"broker", str("Broker that the key belongs to.")},
+			{"key", str("Id of the key, not its secret.")},
+			{"role", str("Role of the key.", member{"enum", []string{"broker", "concierge", "administrator"}})},
+			{"accreditations", str("Accreditation levels, of 1 to 4; 0 stands for all, t for a test-only key.")},
+			{"limits", listOf(reference("schemas", "Quota"))},
+		})}})},
+		{"Spore", closed("The routes in the SPORE form.", object{
+			{"name", str("Name of the registry.")},
+			{"version", str("Version of the API.")},
+			{"base_url", str("Address before the paths.")},
+			{"expected_status", listOf(object{{"type", "integer"}})},
+			{"methods", object{{"type", "object"}, {"description", "The routes by name."}}},
+		})},
+		{"Health", closed("The registry takes writes.", object{{"status", object{{"const", "ok"}}}})},
+		{"OpenAPI", object{{"type", "object"}, {"description", "An OpenAPI document."}}},
+		{"Error", errorSchema()},
+	}
+}
+
+func revisionSchema() object {
+	return closed("One change of an asset.", object{
+		{"revision", integer("Number of the change; 1 is the creation.", member{"minimum", 1})},
+		{"date", stamp("The dateModified that the change made.")},
+		{"author", closed("The caller.", object{
+			{"broker", str("Broker of the key.")}, {"key", str("Id of the key.")}, {"role", str("Role of the caller.")},
+		})},
+		{"changes", listOf(object{
+			{"type", "object"}, {"description", "One operation of a JSON Patch (RFC 6902)."},
+			{"required", []string{"op", "path"}},
+			{"properties", object{
+				{"op", object{{"enum", []string{"add", "remove", "replace"}}}},
+				{"path", str("JSON Pointer (RFC 6901).")},
+				{"value", object{{"description", "The new value."}}},
+			}},
+		})},
+		{"changesSize", integer("Bytes of a patch that was too large to keep.")},
+	}, "changes", "changesSize")
+}
+
+func errorSchema() object {
+	return closed("The body of every error.", object{
+		{"status", object{{"const", "error"}}},
+		{"errors", object{
+			{"type", "array"}, {"minItems", 1},
+			{"items", closed("One error.", object{
+				{"location", str("Part of the request.", member{"enum", []string{"header", "body", "url", "querystring"}})},
+				{"name", str("Header, parameter, step of the path, or dotted path of a field inside data.")},
+				{"description", str("What is wrong and what to do. Compare its beginning only.")},
+			})},
+		}},
+	})
+}
+
+// headers returns the headers of answers.
+func headers() object {
+	header := func(text string, schema object) object { return object{{"description", text}, {"schema", schema}} }
+	text, number := object{{"type", "string"}}, object{{"type", "integer"}}
+	return object{
+		{"X-Request-ID", header("Name of the request in the logs of the registry.", text)},
+		{"X-Trace-ID", header("Name of the trace of a request that is recorded.", text)},
+		{"Set-Cookie", header("SERVER_ID names the data of the registry, not a machine.", text)},
+		{"Deprecation", header("The version is deprecated since then (RFC 9745).", text)},
+		{"Sunset", header("The version ends then (RFC 8594).", text)},
+		{"Cache-Control", header("`no-cache` for readings: keep the answer and ask with its tag. Else `no-store`.", text)},
+		{"ETag", header("Tag of the state of the asset, for If-None-Match and If-Match.", text)},
+		{"Location", header("Address of the new object, or of the file.", text)},
+		{"Allow", header("The methods of the path, where the method is not among them.", text)},
+		{"WWW-Authenticate", header("How to send the API key.", text)},
+		{"Accept-Encoding", header("The accepted encodings of bodies.", text)},
+		{"Retry-After", header("Seconds to wait before the same request may work.", number)},
+		{"RateLimit-Policy", header("Every limit that counts the request (draft-ietf-httpapi-ratelimit-headers-10).", text)},
+		{"RateLimit", header("What these limits leave.", text)},
+		{"X-RateLimit-Limit", header("The limit of requests that ends first, or the one that refuses.", number)},
+		{"X-RateLimit-Remaining", header("What it leaves.", number)},
+		{"X-RateLimit-Reset", header("When it leaves more, in seconds since the epoch.", number)},
+	}
+}
+
+// parameters returns the parameters of requests.
+func parameters() (all object) {
+	add := func(in, name, text string, schema object) {
+		p := object{{"name", name}, {"in", in}, {"description", text}, {"schema", schema}}
+		if in == "path" {
+			p = p.with("required", true)
+		}
+		all = all.with(name, p)
+	}
+	text := object{{"type", "string"}}
+	path := func(name, text string) {
+		add("path", name, text, object{{"type", "string"}, {"minLength", 1}})
+	}
+	path("id", "Id of the asset.")
+	path("part", "Id of the part.")
+	path("transfer", "Id of the transfer.")
+	add("query", "offset", "Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time.",
+		object{{"type", "string"}, {"examples", []string{timeExample}}})
+	add("query", "limit", "Entries of a page. More than 1000 counts as 1000.",
+		object{{"type", "integer"}, {"minimum", 1}, {"default", 100}})
+	add("query", "descending", "Any value: newest first.", text)
+	add("query", "mode", "`test` lists test assets, `_all_` all assets. Else real ones.", text)
+	add("query", "opt_fields", "Names of fields to show, separated by commas; `*` for all.",
+		object{{"type", "string"}, {"examples", []string{"status,title"}}})
+	add("query", "feed", "Ignored. Links repeat it.", text)
+	add("query", "opt_pretty", "Any value: the answer is indented.", text)
+	add("query", "opt_jsonp", "Name of a JavaScript function that the answer calls.",
+		object{{"type", "string"}, {"pattern", "^([A-Za-z_$][A-Za-z0-9_$.]{0,99})?$"}})
+	add("query", "acc_token", "Owner token.", text)
+	add("query", "all", "Any value: every version.", text)
+	add("query", "download", "Part of the address of a version: the answer is a 302 to it.", text)
+	add("header", "X-Access-Token", "Owner token.", text)
+	add("header", "If-Match", "Tag that the asset must have, or `*`.", text)
+	add("header", "If-None-Match", "Tag of an answer that the client has.", text)
+	add("header", "Idempotency-Key", "Makes the creation safe to repeat for 24 hours.",
+		object{{"type", "string"}, {"maxLength", 255}})
+	add("header", "X-Request-ID", "Name of the request in the logs of the registry.", text)
+	add("cookie", "SERVER_ID", "The cookie that the registry has set.", text)
+	return all
+}

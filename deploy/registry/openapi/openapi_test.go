@@ -1,0 +1,47 @@
+package openapi_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/deploy/registry/openapi"
+	"asset-registry/shared/routes"
+)
+
+// embedded is where the gateway embeds the documents.
+const embedded = "../../../gateway/internal/openapi"
+
+var update = flag.Bool("update", false, "write the documents instead of comparing them")
+
+func TestTheEmbeddedDocumentsAreUpToDate(t *testing.T) {
+	for _, version := range routes.Targets() {
+		d, err := openapi.Public(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, filepath.Join(embedded, version+".json"), d.JSON)
+		compare(t, filepath.Join(embedded, version+".yaml"), d.YAML)
+	}
+}
+
+// compare fails the test if a file does not have this content. With -update it
+// writes the file.
+func compare(t *testing.T, file string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs; run this test with -update (-want +got):\n%s", file, diff)
+	}
+}

@@ -1,0 +1,274 @@
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"asset-registry/shared/routes"
+)
+
+// operation describes one route. Pattern and method are those of package routes.
+type operation struct {
+	id, tag    string
+	summary    string
+	text       string
+	params     []string // names in components/parameters
+	body       string   // name of the schema of data in the request; "": the request has no body
+	answer     string   // name of the schema of the whole answer
+	status     int      // of success; 0: 200
+	location   bool     // a creation names the new object in Location
+	tagged     bool     // the answer has an ETag
+	statuses   []int    // further statuses, besides those of the class
+	javascript bool     // opt_jsonp is possible
+}
+
+// operationOf returns the description of a route.
+func operationOf(r routes.Route) (operation, error) {
+	if o, ok := operations[r.Method+" "+r.Pattern]; ok {
+		return o, nil
+	}
+	for _, p := range parts {
+		elements, element := "/assets/:id/"+p.path, "/assets/:id/"+p.path+"/:part"
+		if r.Pattern == elements || r.Pattern == element {
+			return p.operation(r), nil
+		}
+	}
+	return operation{}, fmt.Errorf("operations.go: %s %s is not described", r.Method, r.Pattern)
+}
+
+var reading = []string{"opt_pretty", "opt_jsonp"}
+
+// operations describes the routes that are not about parts.
+var operations = map[string]operation{
+	"GET /assets": {
+		id: "listAssets", tag: "feed", summary: "Get a page of the feed",
+		text: "All assets except drafts, in the order of their last change. Follow `next_page`; an empty page means that " +
+			"you are up to date. Once a page was handed out, nothing ever appears at or before its end that was not there. " +
+			"A page with `opt_fields` may be shorter than `limit`: only an empty page is the end.",
+		params: append([]string{"offset", "limit", "descending", "mode", "opt_fields", "feed"}, reading...),
+		answer: "Page", javascript: true,
+	},
+	"POST /assets": {
+		id: "createAsset", tag: "assets", summary: "Create an asset",
+		text: "Creates a draft. Needs a key of role broker with level 3. The answer holds the owner token and the transfer " +
+			"token, which are shown this once.",
+		params: []string{"Idempotency-Key", "opt_pretty"}, body: "AssetInput", answer: "Created", status: http.StatusCreated,
+		location: true, tagged: true, statuses: []int{http.StatusForbidden},
+	},
+	"GET /assets/:id": {
+		id: "readAsset", tag: "assets", summary: "Read an asset",
+		text:   "Anyone may read any asset. A draft is in no listing, so only those who know its id find it.",
+		params: append([]string{"If-None-Match", "If-Match"}, reading...),
+		answer: "AssetAnswer", tagged: true, javascript: true,
+	},
+	"PATCH /assets/:id": {
+		id: "changeAsset", tag: "assets", summary: "Change an asset",
+		text: "Merges what is sent into the asset: objects member by member, lists by index. A shorter list truncates. A " +
+			"change without a difference answers the asset as it is. `status` takes a step between states.",
+		params: []string{"If-Match", "X-Access-Token", "acc_token", "opt_pretty"}, body: "AssetPatch", answer: "AssetAnswer",
+		tagged: true, statuses: []int{http.StatusForbidden, http.StatusConflict},
+	},
+	"PUT /assets/:id": {
+		id: "replaceAsset", tag: "assets", summary: "Replace an asset",
+		text: "Replaces everything that the caller may write. A field that is left out is cleared or, where required, " +
+			"refused. The state stays unless it is sent.",
+		params: []string{"If-Match", "X-Access-Token", "acc_token", "opt_pretty"}, body: "AssetReplacement",
+		answer: "AssetAnswer", tagged: true, statuses: []int{http.StatusForbidden, http.StatusConflict},
+	},
+	"POST /assets/:id/ownership": {
+		id: "takeOver", tag: "owners", summary: "Take an asset over",
+		text: "The caller becomes the owner. It sends the id of a transfer that it made, and the transfer token of the " +
+			"asset. The tokens of the transfer become those of the asset; the old ones end. Needs level 3.",
+		params: []string{"If-Match", "opt_pretty"}, body: "OwnershipInput", answer: "AssetAnswer", tagged: true,
+		statuses: []int{http.StatusForbidden, http.StatusConflict},
+	},
+	"GET /assets/:id/revisions": {
+		id: "listRevisions", tag: "assets", summary: "List the changes of an asset",
+		text: "The newest changes first, for the owner (key and owner token) and the administrator. Each holds a JSON " +
+			"Patch (RFC 6902) from the revision before.",
+		params: append([]string{"offset", "limit", "X-Access-Token", "acc_token"}, reading...), answer: "Revisions",
+		statuses: []int{http.StatusForbidden}, javascript: true,
+	},
+	"POST /transfers": {
+		id: "createTransfer", tag: "owners", summary: "Make a transfer",
+		text: "The first step to take over an asset. Needs a key of role broker. A transfer that nobody uses ends after " +
+			"90 days, unless the operator sets another time.",
+		params: []string{"opt_pretty"}, body: "TransferInput", answer: "CreatedTransfer", status: http.StatusCreated,
+		statuses: []int{http.StatusForbidden},
+	},
+	"GET /transfers/:transfer": {
+		id: "readTransfer", tag: "owners", summary: "Read a transfer",
+		text:   "Shows whether the transfer was used. An unknown or ended one is a 404.",
+		params: reading, answer: "TransferAnswer", javascript: true,
+	},
+	"GET /me": {
+		id: "readCaller", tag: "registry", summary: "Show the caller and its rate limits",
+		text: "Rate limits do not count this request.", answer: "Caller", statuses: []int{http.StatusForbidden},
+	},
+	"GET /spore": {
+		id: "describe", tag: "registry", summary: "Describe the API in the SPORE form",
+		text: "Some clients ask for it when they start.", answer: "Spore",
+	},
+	"GET /health": {
+		id: "health", tag: "registry", summary: "Tell whether the registry takes writes",
+		text: "503 with the reason while it does not. Rate limits do not count this request.", answer: "Health",
+	},
+	"GET /openapi.json": {
+		id: "describeAsJSON", tag: "registry", summary: "Get this document as JSON",
+		text: "It describes every route, parameter, header, status and field of the version.", answer: "OpenAPI", tagged: true,
+		params: []string{"If-None-Match"},
+	},
+	"GET /openapi.yaml": {
+		id: "describeAsYAML", tag: "registry", summary: "Get this document as YAML",
+		text: "It describes every route, parameter, header, status and field of the version.", answer: "", tagged: true,
+		params: []string{"If-None-Match"},
+	},
+}
+
+// part describes the routes of one kind of parts.
+type part struct {
+	path   string // segment of the path
+	schema string // name of the schema of one part
+	one    string // in a sentence
+	id     string // in the id of an operation
+	who    string // may change it, and when
+}
+
+var parts = []part{
+	{"items", "Item", "item", "Item", "The owner may, in the states draft and pending."},
+	{"decisions", "Decision", "decision", "Decision", "The owner may, in the states draft and pending."},
+	{"documents", "Document", "document", "Document", "The owner may, in the state pending."},
+	{"related_processes", "RelatedProcess", "related process", "RelatedProcess", "The concierge may, in any state."},
+}
+
+func (p part) operation(r routes.Route) operation {
+	writing := []string{"If-Match", "X-Access-Token", "acc_token", "opt_pretty"}
+	refusals := []int{http.StatusForbidden, http.StatusConflict}
+	versioned := p.path == "documents"
+	o := operation{tag: "parts", answer: p.schema + "Answer", tagged: true, params: writing, statuses: refusals}
+	switch {
+	case r.Method == http.MethodGet && strings.HasSuffix(r.Pattern, p.path):
+		o.id, o.summary, o.answer = "list"+p.id+"s", "List the "+p.one+"s of an asset", p.schema+"List"
+		o.text = "In the order in which they came in."
+		o.params, o.statuses, o.javascript = append([]string{"If-None-Match", "If-Match"}, reading...), nil, true
+		if versioned {
+			o.text = "The newest version of each document, in the order of `dateModified`."
+			o.params = append([]string{"all"}, o.params...)
+		}
+	case r.Method == http.MethodGet:
+		o.id, o.summary = "read"+p.id, "Read one "+p.one
+		o.text = "Parts have the tag of their asset."
+		o.params, o.statuses, o.javascript = append([]string{"If-None-Match", "If-Match"}, reading...), nil, true
+		if versioned {
+			o.text = "The newest version, with those of another address in `previousVersions`."
+			o.params, o.answer = append([]string{"download"}, o.params...), "DocumentVersions"
+			o.statuses = []int{http.StatusFound}
+		}
+	case r.Method == http.MethodPost:
+		o.id, o.summary, o.text, o.body = "add"+p.id, "Add one "+p.one, p.who, p.schema+"Input"
+		o.status, o.location = http.StatusCreated, true
+	case r.Method == http.MethodPatch:
+		o.id, o.summary, o.text, o.body = "change"+p.id, "Change one "+p.one, p.who, p.schema+"Patch"
+		if versioned {
+			o.text += " The address and the hash stay as they are."
+		}
+	case r.Method == http.MethodPut:
+		o.id, o.summary, o.body = "replace"+p.id, "Add a version of a "+p.one, p.schema+"Input"
+		o.text = p.who + " The new version keeps the id, the author and the time of the first one. It takes over what is " +
+			"left out, except for the type, the title, the format, the address and the hash."
+	case r.Method == http.MethodDelete:
+		o.id, o.summary, o.text, o.answer = "remove"+p.id, "Remove one "+p.one, p.who, "Removed"
+		o.tagged = false
+	}
+	return o
+}
+
+// pathParameter finds the parameters of a gin pattern.
+var pathParameter = regexp.MustCompile(`:([a-z]+)`)
+
+// paths returns the paths of the version with their operations.
+func (w *writer) paths() (object, error) {
+	var order []string
+	byPath := map[string]object{}
+	for _, r := range routes.All() {
+		if r.Method == http.MethodHead { // the guide says that every GET answers HEAD
+			continue
+		}
+		o, err := operationOf(r)
+		if err != nil {
+			return nil, err
+		}
+		path := pathParameter.ReplaceAllString(r.Pattern, "{$1}")
+		if _, known := byPath[path]; !known {
+			order = append(order, path)
+			if params := pathParameters(r.Pattern); len(params) > 0 {
+				byPath[path] = object{{"parameters", params}}
+			}
+		}
+		byPath[path] = byPath[path].with(strings.ToLower(r.Method), o.describe(r))
+	}
+	var all object
+	for _, path := range order {
+		all = all.with(path, byPath[path])
+	}
+	return all, nil
+}
+
+func pathParameters(pattern string) (params []object) {
+	for _, match := range pathParameter.FindAllStringSubmatch(pattern, -1) {
+		params = append(params, reference("parameters", match[1]))
+	}
+	return params
+}
+
+func reference(kind, name string) object {
+	return object{{"$ref", "#/components/" + kind + "/" + name}}
+}
+
+// describe returns the operation as the document has it.
+func (o operation) describe(r routes.Route) object {
+	d := object{{"operationId", o.id}, {"tags", []string{o.tag}}, {"summary", o.summary}}
+	if o.text != "" {
+		d = d.with("description", o.text)
+	}
+	if r.Key {
+		d = d.with("security", keyed)
+	}
+	params := []object{reference("parameters", "SERVER_ID"), reference("parameters", "X-Request-ID")}
+	for _, name := range slices.Backward(o.params) {
+		params = append([]object{reference("parameters", name)}, params...)
+	}
+	d = d.with("parameters", params)
+	if o.body != "" {
+		d = d.with("requestBody", object{
+			{"required", true},
+			{"content", object{{"application/json", object{{"schema", requestBody(o.body)}}}}},
+		})
+	}
+	if r.Class != "" {
+		d = d.with("x-request-class", string(r.Class))
+	}
+	return d.with("responses", o.responses(r))
+}
+
+// requestBody returns the schema of a body whose data have the schema of that
+// name. Other members are ignored.
+func requestBody(data string) object {
+	return object{
+		{"type", "object"},
+		{"required", []string{"data"}},
+		{"properties", object{
+			{"data", reference("schemas", data)},
+			{"access", object{
+				{"type", "object"}, {"description", "The owner token, if no header and no query parameter has it."},
+				{"properties", object{{"token", object{{"type", "string"}}}}},
+			}},
+			{"options", object{{"type", "object"}, {"properties", object{
+				{"pretty", object{{"description", "Any true value indents the answer."}}},
+			}}}},
+		}},
+	}
+}

@@ -1,0 +1,289 @@
+package openapi
+
+import (
+	_ "embed" // fields.yaml
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"asset-registry/assetsvc"
+)
+
+//go:embed fields.yaml
+var fieldsFile []byte
+
+// prose describes one field, or one type of objects.
+type prose struct {
+	Text    string `yaml:"text"`
+	Example any    `yaml:"example"`
+}
+
+// variant says for which use a schema of an object is.
+type variant string
+
+// The variants of a schema.
+const (
+	shown       variant = ""            // in answers
+	sent        variant = "Input"       // to create
+	patch       variant = "Patch"       // to merge
+	replacement variant = "Replacement" // to replace what the caller may write
+)
+
+// writer makes the document of one version.
+type writer struct {
+	version string
+	objects []assetsvc.Description // those of the version, with its fields only
+	prose   map[string]map[string]prose
+	missing []error // fields without prose
+}
+
+func newWriter(version string) (*writer, error) {
+	w := &writer{version: version}
+	raw := map[string]map[string]any{}
+	if err := yaml.UnmarshalWithOptions(fieldsFile, &raw, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("read fields.yaml: %w", err)
+	}
+	if err := w.readProse(raw); err != nil {
+		return nil, err
+	}
+	for _, d := range assetsvc.Describe() {
+		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f assetsvc.Field) bool {
+			return string(f.Since) > version // as text: versions have one digit on each side
+		})
+		w.objects = append(w.objects, d)
+	}
+	return w, nil
+}
+
+// readProse fills w.prose. The text of an object itself stands under "".
+func (w *writer) readProse(raw map[string]map[string]any) error {
+	w.prose = map[string]map[string]prose{}
+	for object, rows := range raw {
+		w.prose[object] = map[string]prose{}
+		for name, row := range rows {
+			if name == "text" {
+				text, _ := row.(string)
+				w.prose[object][""] = prose{Text: text}
+				continue
+			}
+			fields, ok := row.(map[string]any)
+			text, _ := fields["text"].(string)
+			if !ok || text == "" {
+				return fmt.Errorf("fields.yaml: %s.%s has no text", object, name)
+			}
+			w.prose[object][name] = prose{text, fields["example"]}
+		}
+	}
+	return nil
+}
+
+// languages are the endings of translated fields.
+var languages = map[string]string{"_en": " In English.", "_ru": " In Russian."}
+
+// about returns the prose of a field.
+func (w *writer) about(object, field string) prose {
+	if p, ok := w.prose[object][field]; ok {
+		return p
+	}
+	for _, ending := range slices.Sorted(maps.Keys(languages)) {
+		if base, ok := strings.CutSuffix(field, ending); ok {
+			p := w.prose[object][base]
+			return prose{Text: p.Text + languages[ending]}
+		}
+	}
+	w.missing = append(w.missing, fmt.Errorf("fields.yaml: %s.%s is missing", object, field))
+	return prose{}
+}
+
+// schemas returns the schemas of all objects and answers.
+func (w *writer) schemas() (object, error) {
+	var all object
+	for _, d := range w.objects {
+		for _, v := range variantsOf(d.Name) {
+			all = all.with(d.Name+string(v), w.schema(d, v))
+		}
+	}
+	return append(all, answerSchemas(w.version)...), errors.Join(w.missing...)
+}
+
+// variantsOf returns the variants that the document needs.
+func variantsOf(object string) []variant {
+	switch object {
+	case "Access":
+		return []variant{shown}
+	case "Ownership", "Transfer":
+		return []variant{sent}
+	case "Asset":
+		return []variant{shown, sent, patch, replacement}
+	default:
+		return []variant{shown, sent, patch}
+	}
+}
+
+// schema returns the schema of an object in a variant.
+func (w *writer) schema(d assetsvc.Description, v variant) object {
+	var properties object
+	required := []string{}
+	for _, f := range d.Fields {
+		if v == shown && f.Hidden {
+			continue
+		}
+		properties = properties.with(f.Name, w.property(d.Name, f, v))
+		if v == shown && f.Given || v == sent && mustSend(f) {
+			required = append(required, f.Name)
+		}
+	}
+	o := object{{"type", "object"}, {"description", w.about(d.Name, "").Text + variantText[v]}}
+	if len(required) > 0 {
+		o = o.with("required", required)
+	}
+	return o.with("properties", properties).with("additionalProperties", false)
+}
+
+var variantText = map[variant]string{
+	sent:        " As a client sends it to create one.",
+	patch:       " As a client sends it to change one. It merges into what is stored; lists merge by index.",
+	replacement: " As a client sends it to replace what it may write.",
+}
+
+// mustSend tells whether a creation without the field fails. A new asset has a
+// state of its own, whatever the client sends.
+func mustSend(f assetsvc.Field) bool { return f.Required && f.Name != "status" }
+
+// property returns the schema of a field.
+func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
+	about := w.about(parent, f.Name)
+	text := about.Text
+	ignored := v != shown && isIgnored(parent, f, v)
+	if ignored {
+		text = strings.TrimSpace(text + ignoredText(f))
+	}
+	o := w.value(f, v, ignored)
+	if f.List && !ignored {
+		o = object{{"type", "array"}, {"items", o}}
+	}
+	if v != shown && !f.Required || ignored {
+		o = nullable(o)
+	}
+	o = o.with("description", text)
+	if about.Example != nil && !f.Hidden {
+		o = o.with("examples", []any{about.Example})
+	}
+	if f.Default != "" && v == sent {
+		o = o.with("default", f.Default)
+	}
+	if f.Since != "" {
+		o = o.with("x-since", string(f.Since))
+	}
+	if f.Sandbox {
+		o = o.with("x-sandbox-only", true)
+	}
+	if parent == "Asset" && len(f.Writers) > 0 {
+		o = o.with("x-written-by", f.Writers)
+	}
+	return o
+}
+
+// ignoredText tells that the registry ignores a field, unless its prose says more.
+func ignoredText(f assetsvc.Field) string {
+	if f.Hidden {
+		return ""
+	}
+	return " Ignored here."
+}
+
+// isIgnored tells whether the registry checks the type of a field and drops its
+// value, because no caller writes it in this way.
+func isIgnored(parent string, f assetsvc.Field, v variant) bool {
+	if f.Hidden || f.Ignored {
+		return true
+	}
+	if parent != "Asset" {
+		return false
+	}
+	if v == sent {
+		return !slices.Contains(f.Writers, "creation")
+	}
+	return len(f.Writers) == 0 || len(f.Writers) == 1 && f.Writers[0] == "creation"
+}
+
+// value returns the schema of a field's value, or of one element of its list.
+func (w *writer) value(f assetsvc.Field, v variant, ignored bool) object {
+	switch {
+	case f.Of != "" && ignored && f.List:
+		return object{{"type", "array"}, {"items", object{{"type", "object"}}}}
+	case f.Of != "" && ignored:
+		return object{{"type", "object"}}
+	case f.Of != "":
+		if v == replacement { // what is inside is sent whole
+			v = sent
+		}
+		return object{{"$ref", "#/components/schemas/" + f.Of + string(v)}}
+	case v == shown && f.Form.Shown != nil:
+		return sorted(f.Form.Shown)
+	case ignored && !f.Hidden:
+		return loose(f.Form.Sent)
+	}
+	o := sorted(f.Form.Sent)
+	if v != shown && f.Required {
+		o = o.with("minLength", 1)
+	}
+	return o
+}
+
+// loose returns a schema with the types of another and no further rule.
+func loose(s map[string]any) object {
+	if s["type"] == nil {
+		return object{}
+	}
+	return object{{"type", s["type"]}}
+}
+
+// keywordOrder has the keywords of JSON Schema in the order of the document.
+var keywordOrder = []string{"type", "const", "enum", "format", "pattern", "maxProperties", "maxItems", "items", "x-go-type"}
+
+func sorted(s map[string]any) (o object) {
+	for _, keyword := range keywordOrder {
+		if value, ok := s[keyword]; ok {
+			o = o.with(keyword, value)
+		}
+	}
+	if len(o) != len(s) {
+		panic("openapi: a keyword is not in keywordOrder: " + strconv.Quote(fmt.Sprint(s)))
+	}
+	return o
+}
+
+// nullable returns a schema that permits null too.
+func nullable(o object) object {
+	if len(o) == 0 {
+		return o
+	}
+	o = slices.Clone(o)
+	for i, m := range o {
+		switch value := m.value.(type) {
+		case []string:
+			if m.name == "type" {
+				o[i].value = append(slices.Clone(value), "null")
+			} else if m.name == "enum" {
+				choices := make([]any, len(value), len(value)+1)
+				for j, choice := range value {
+					choices[j] = choice
+				}
+				o[i].value = append(choices, nil)
+			}
+		case string:
+			if m.name == "type" {
+				o[i].value = []string{value, "null"}
+			} else if m.name == "$ref" {
+				return object{{"anyOf", []object{o, {{"type", "null"}}}}}
+			}
+		}
+	}
+	return o
+}

@@ -1,0 +1,288 @@
+// Package described checks that what a registry does is in its OpenAPI document.
+// An answer must be one that the document has: its status, its headers, its body
+// and the places of its errors. A request that the registry accepted must be one
+// that the document permits.
+package described
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Exchange is a request and its answer, both whole.
+type Exchange struct {
+	Request *http.Request // its body is not read
+	Sent    []byte        // the body of the request
+	Status  int
+	Header  http.Header
+	Body    []byte
+}
+
+// Document is the OpenAPI document of one version. It is safe for concurrent use.
+type Document struct {
+	Spec    *openapi3.T
+	prefix  string // of paths
+	router  routers.Router
+	schemas *jsonschema.Compiler
+
+	mu       sync.Mutex
+	compiled map[string]*jsonschema.Schema
+	whole    map[string]int // exchanges by operation and status that openapi3filter has checked whole
+	seen     map[string]int // exchanges by operation and status
+}
+
+// Parse returns the document in text, whose paths are below prefix ("/api/2.5").
+// It fails if the document is not valid OpenAPI.
+func Parse(prefix string, text []byte) (*Document, error) {
+	spec, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, fmt.Errorf("load the document: %w", err)
+	}
+	if err := spec.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("the document is not valid: %w", err)
+	}
+	spec.Servers = openapi3.Servers{{URL: prefix}}
+	router, err := gorillamux.NewRouter(spec)
+	if err != nil {
+		return nil, fmt.Errorf("route by the document: %w", err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	if err := compiler.AddResource(base, value); err != nil {
+		return nil, err
+	}
+	return &Document{
+		Spec: spec, prefix: prefix, router: router, schemas: compiler, compiled: map[string]*jsonschema.Schema{},
+		whole: map[string]int{}, seen: map[string]int{},
+	}, nil
+}
+
+// base is the name of the document among the compiler's resources.
+const base = "urn:openapi"
+
+// Seen returns how often each operation was answered with each status, by names
+// such as "createAsset 201".
+func (d *Document) Seen() map[string]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	seen := map[string]int{}
+	for name, times := range d.seen {
+		seen[name] = times
+	}
+	return seen
+}
+
+// Check returns what of an exchange is outside of the document, nil if nothing is.
+func (d *Document) Check(x Exchange) error {
+	route, params, err := d.route(x.Request)
+	if err != nil { // the document lacks the path or the method
+		return d.checkUnknown(x, err)
+	}
+	d.mu.Lock()
+	d.seen[fmt.Sprint(route.Operation.OperationID, " ", x.Status)]++
+	d.mu.Unlock()
+	var faults []error
+	if x.Request.Method != http.MethodOptions {
+		faults = append(faults, d.checkAnswer(x, route, params))
+	}
+	if x.Status < http.StatusBadRequest {
+		faults = append(faults, d.checkRequest(x, route, params))
+	}
+	return errors.Join(faults...)
+}
+
+// route finds the operation of a request. HEAD has that of GET.
+func (d *Document) route(r *http.Request) (*routers.Route, map[string]string, error) {
+	asked := &http.Request{Method: r.Method, URL: &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}}
+	if r.Method == http.MethodHead {
+		asked.Method = http.MethodGet
+	}
+	return d.router.FindRoute(asked)
+}
+
+// checkUnknown checks the answer to a request for what the document lacks.
+func (d *Document) checkUnknown(x Exchange, why error) error {
+	switch {
+	case x.Request.Method == http.MethodOptions && x.Status == http.StatusNoContent:
+		return nil
+	case x.Status < http.StatusBadRequest:
+		return fmt.Errorf("got %d, want an error: %w", x.Status, why)
+	case x.Request.Method == http.MethodHead:
+		return nil
+	default:
+		return d.checkSchema("#/components/schemas/Error", x.Body)
+	}
+}
+
+// wholly is how many exchanges of one operation and status openapi3filter checks
+// with their bodies. It compiles the schema of the body anew each time.
+const wholly = 3
+
+// checkAnswer checks status, headers and body of an answer.
+func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[string]string) error {
+	name := fmt.Sprint(route.Operation.OperationID, " ", x.Status)
+	d.mu.Lock()
+	d.whole[name]++
+	bodyToo := d.whole[name] <= wholly
+	d.mu.Unlock()
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: d.input(x, route, params),
+		Status:                 x.Status, Header: x.Header, Body: io.NopCloser(bytes.NewReader(x.Body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: !bodyToo},
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), input); err != nil {
+		return fmt.Errorf("answer %d of %s: %w", x.Status, route.Operation.OperationID, err)
+	}
+	response := route.Operation.Responses.Status(x.Status)
+	if err := undocumented(response.Value, x.Header); err != nil {
+		return fmt.Errorf("answer %d of %s: %w", x.Status, route.Operation.OperationID, err)
+	}
+	if x.Request.Method == http.MethodHead || x.Header.Get("Content-Type") != "application/json" {
+		return nil
+	}
+	at := response.Ref
+	if at == "" {
+		at = operationPointer(route) + fmt.Sprintf("/responses/%d", x.Status)
+	}
+	if err := d.checkSchema(at+"/content/application~1json/schema", x.Body); err != nil {
+		return fmt.Errorf("answer %d of %s: %w", x.Status, route.Operation.OperationID, err)
+	}
+	return checkPlaces(response.Value, x.Body)
+}
+
+// checkRequest checks parameters and body of a request.
+func (d *Document) checkRequest(x Exchange, route *routers.Route, params map[string]string) error {
+	input := d.input(x, route, params)
+	input.Options = &openapi3filter.Options{
+		ExcludeRequestBody: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true,
+	}
+	if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+		return fmt.Errorf("accepted request of %s: %w", route.Operation.OperationID, err)
+	}
+	if route.Operation.RequestBody == nil {
+		return nil
+	}
+	at := operationPointer(route) + "/requestBody/content/application~1json/schema"
+	if err := d.checkSchema(at, x.Sent); err != nil {
+		return fmt.Errorf("accepted request of %s: %w", route.Operation.OperationID, err)
+	}
+	return nil
+}
+
+// input returns the request as openapi3filter takes it, without the parameters
+// that are empty: they count as absent.
+func (d *Document) input(x Exchange, route *routers.Route, params map[string]string) *openapi3filter.RequestValidationInput {
+	asked := x.Request.Clone(context.Background())
+	query := asked.URL.Query()
+	for name, values := range query {
+		if values[0] == "" {
+			query.Del(name)
+		}
+	}
+	asked.URL.RawQuery = query.Encode()
+	return &openapi3filter.RequestValidationInput{Request: asked, PathParams: params, Route: route}
+}
+
+// operationPointer returns the JSON Pointer of an operation in the document.
+func operationPointer(route *routers.Route) string {
+	return "#/paths/" + strings.ReplaceAll(route.Path, "/", "~1") + "/" + strings.ToLower(route.Method)
+}
+
+// checkSchema checks JSON against the schema at a JSON Pointer in the document.
+func (d *Document) checkSchema(pointer string, text []byte) error {
+	schema, err := d.schema(pointer)
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("the body is no JSON: %w", err)
+	}
+	return schema.Validate(value)
+}
+
+// schema returns the compiled schema at a JSON Pointer in the document.
+func (d *Document) schema(pointer string) (*jsonschema.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s := d.compiled[pointer]; s != nil {
+		return s, nil
+	}
+	s, err := d.schemas.Compile(base + pointer)
+	if err != nil {
+		return nil, fmt.Errorf("compile the schema at %s: %w", pointer, err)
+	}
+	d.compiled[pointer] = s
+	return s, nil
+}
+
+// common are the headers that any answer of an HTTP server may have.
+var common = []string{
+	"Access-Control-Allow-Headers", "Access-Control-Allow-Methods", "Access-Control-Allow-Origin",
+	"Access-Control-Expose-Headers", "Access-Control-Max-Age", "Cache-Control", "Connection", "Content-Encoding",
+	"Content-Length", "Content-Type", "Date", "Transfer-Encoding", "Vary", "X-Content-Type-Options",
+}
+
+// undocumented returns an error if an answer has a header that the document lacks.
+func undocumented(response *openapi3.Response, header http.Header) error {
+	for name := range header {
+		if slices.Contains(common, name) {
+			continue
+		}
+		known := false
+		for documented := range response.Headers {
+			known = known || strings.EqualFold(documented, name)
+		}
+		if !known {
+			return fmt.Errorf("the document lacks the header %s", name)
+		}
+	}
+	return nil
+}
+
+// checkPlaces checks that an error body names places that x-errors lists.
+func checkPlaces(response *openapi3.Response, text []byte) error {
+	places, isError := response.Extensions["x-errors"].([]any)
+	if !isError {
+		return nil
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	body, _ := value.(map[string]any)
+	list, _ := body["errors"].([]any)
+	for _, e := range list {
+		fields, _ := e.(map[string]any)
+		place := fmt.Sprint(fields["location"], "/", fields["name"])
+		if !slices.ContainsFunc(places, func(p any) bool {
+			documented, _ := p.(string)
+			if of, any := strings.CutSuffix(documented, "/*"); any {
+				return strings.HasPrefix(place, of+"/")
+			}
+			return place == documented
+		}) {
+			return fmt.Errorf("the document lacks the error at %s", place)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package described
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"asset-registry/deploy/registry/openapi"
+	"asset-registry/shared/routes"
+)
+
+// Versions are the documents of all versions of the public API.
+type Versions map[string]*Document // by the version's name in a path
+
+// Public returns the documents of this source tree.
+var Public = sync.OnceValues(func() (Versions, error) {
+	all := Versions{}
+	for _, v := range routes.Versions() {
+		d, err := openapi.Public(v.Target)
+		if err != nil {
+			return nil, err
+		}
+		if all[v.Name], err = Parse(v.Prefix(), d.JSON); err != nil {
+			return nil, fmt.Errorf("version %s: %w", v.Name, err)
+		}
+	}
+	return all, nil
+})
+
+// Check returns what of an exchange is outside of the document of its version.
+// It checks nothing for a path outside of all versions.
+func (all Versions) Check(x Exchange) error {
+	segments := strings.Split(x.Request.URL.Path, "/") // "", "api", version, ...
+	if len(segments) < 4 || segments[1] != "api" {
+		return nil
+	}
+	d := all[segments[2]]
+	if d == nil {
+		return nil
+	}
+	return d.Check(x)
+}

@@ -1,0 +1,29 @@
+// Package openapi holds the OpenAPI documents of the public API, one for each
+// version. A program derives them from the field table, the route table and the
+// error texts; do not edit them:
+//
+//	go test ./deploy/registry/openapi -update
+package openapi
+
+import (
+	"embed"
+	"fmt"
+)
+
+//go:embed *.json *.yaml
+var files embed.FS
+
+// JSON returns the document of a version, such as "2.5". It panics for a version
+// that has none: a test compares the documents with package routes.
+func JSON(version string) []byte { return read(version + ".json") }
+
+// YAML returns the document of JSON as YAML.
+func YAML(version string) []byte { return read(version + ".yaml") }
+
+func read(name string) []byte {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic(fmt.Sprintf("openapi: %v", err))
+	}
+	return text
+}

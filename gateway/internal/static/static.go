@@ -1,0 +1,80 @@
+// Package static serves files that are part of the program. It compresses each
+// file once, at its first compressed answer: to compress anew for each request
+// would let anonymous clients cause work.
+package static
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// File is one file.
+type File struct {
+	contentType string
+	cache       string
+	tag         string // without quotes
+	plain       []byte
+	compressed  func() []byte
+}
+
+// New returns a file. The values of Content-Type and Cache-Control are those of
+// every answer. The entity tag is derived from the content.
+func New(contentType, cache string, content []byte) *File {
+	sum := sha256.Sum256(content)
+	return &File{
+		contentType: contentType, cache: cache, tag: hex.EncodeToString(sum[:8]), plain: content,
+		compressed: sync.OnceValue(func() []byte { return compress(content) }),
+	}
+}
+
+func compress(content []byte) []byte {
+	var to bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&to, gzip.BestCompression) // fails for an unknown level only
+	_, _ = w.Write(content)                                // a buffer takes every write
+	_ = w.Close()
+	return to.Bytes()
+}
+
+// Tag returns the file's entity tag without quotes. It changes with the content.
+func (f *File) Tag() string { return f.tag }
+
+// ServeHTTP answers GET and HEAD. It answers 304 if the client has the file.
+func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", f.contentType)
+	h.Set("Cache-Control", f.cache)
+	content, tag := f.plain, f.tag
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		content, tag = f.compressed(), f.tag+"--gzip"
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("ETag", `"`+tag+`"`)
+	if f.isAt(r.Header["If-None-Match"]) {
+		h.Del("Content-Type")
+		h.Del("Content-Encoding")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(content)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(content) // the client may have left
+	}
+}
+
+// isAt tells whether an If-None-Match names the file's tag (RFC 9110, 13.1.2).
+// The edge has taken the endings of compressed answers from the tags.
+func (f *File) isAt(sent []string) bool {
+	for tag := range strings.SplitSeq(strings.Join(sent, ","), ",") {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
+		if tag == "*" || tag == `"`+f.tag+`"` {
+			return true
+		}
+	}
+	return false
+}
