@@ -4,16 +4,16 @@
 # because of their dependencies; TOOLS are programs that only tests need
 # (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
 # the end-to-end tests it runs SCENARIOS.
-MODULES     := assetsvc authsvc deploy gateway shared
+MODULES     := assetsvc authsvc deploy deploy/registry/client gateway shared
 APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s
 TOOLS       := deploy/test/alerts/collector deploy/test/alerts/promtool deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./shared/...
-PACKAGES    := $(SERVICES) ./deploy/...
+PACKAGES    := $(SERVICES) ./deploy/... ./deploy/registry/client/...
 SLOW        := mongostore|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
-SCENARIOS   := ^(TestStandalone|TestSplit|TestARestartKeepsAllData)$$
+SCENARIOS   := ^(TestStandalone|TestSplit|TestARestartKeepsAllData|TestGoClient)$$
 FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
 DATA        ?= ./data

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	asset-registry/assetsvc v0.0.0
 	asset-registry/authsvc v0.0.0
+	asset-registry/deploy/registry/client v0.0.0
 	asset-registry/gateway v0.0.0
 	asset-registry/shared v0.0.0
 	github.com/alecthomas/kong v1.17.0
@@ -112,3 +113,5 @@ replace asset-registry/gateway => ../gateway
 replace asset-registry/assetsvc => ../assetsvc
 
 replace asset-registry/authsvc => ../authsvc
+
+replace asset-registry/deploy/registry/client => ./registry/client

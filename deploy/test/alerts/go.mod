@@ -36,6 +36,7 @@ replace (
 	asset-registry/assetsvc => ../../../assetsvc
 	asset-registry/authsvc => ../../../authsvc
 	asset-registry/deploy => ../..
+	asset-registry/deploy/registry/client => ../../registry/client
 	asset-registry/gateway => ../../../gateway
 	asset-registry/shared => ../../../shared
 )

@@ -1,0 +1,63 @@
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+const assetsPath = prefix + "/assets"
+
+// Created is a new asset with its tokens.
+type Created struct {
+	Asset  Asset  `json:"data"`
+	Access Access `json:"access"`
+}
+
+// Create creates an asset, a draft. It sends an Idempotency-Key of its own, so its
+// retries create one asset.
+func (c *Client) Create(ctx context.Context, asset Asset) (Created, error) {
+	return c.CreateOnce(ctx, asset, "")
+}
+
+// CreateOnce creates an asset under an idempotency key: 1 to 255 visible ASCII
+// characters. A call with the same asset and key within 24 hours returns the first
+// answer, tokens included, also from another process (docs/contract.md,
+// "Idempotency"). An empty key stands for a random one.
+func (c *Client) CreateOnce(ctx context.Context, asset Asset, key string) (Created, error) {
+	r := request{method: http.MethodPost, path: assetsPath, data: asset, idempotency: key, repeatable: true}
+	body, err := call[Asset](ctx, c, r)
+	body.Data.setTag(Tag(body.header.Get("ETag")))
+	return Created{body.Data, body.Access}, err
+}
+
+// Get reads an asset. It needs no key.
+func (c *Client) Get(ctx context.Context, id string) (Asset, error) {
+	if err := checkIDs(id); err != nil {
+		return Asset{}, err
+	}
+	return one[Asset](ctx, c, read(path("assets", id), nil))
+}
+
+// Patch changes the named fields of an asset and returns the whole asset
+// (docs/contract.md, "Change"). Without a difference nothing changes.
+func (c *Client) Patch(ctx context.Context, id string, change Fields, w Write) (Asset, error) {
+	if err := checkIDs(id); err != nil {
+		return Asset{}, err
+	}
+	return one[Asset](ctx, c, write(http.MethodPatch, path("assets", id), change, w))
+}
+
+// Publish moves a draft to Pending, which puts it into the feed.
+func (c *Client) Publish(ctx context.Context, id string, w Write) (Asset, error) {
+	return c.Patch(ctx, id, Fields{"status": Pending}, w)
+}
+
+// Replace replaces everything of an asset that the caller may write. A field that
+// asset lacks is cleared (docs/contract.md, "Replace"). Pass the tag of the asset
+// that was read as w.IfMatch, so that no other change is lost.
+func (c *Client) Replace(ctx context.Context, id string, asset Asset, w Write) (Asset, error) {
+	if err := checkIDs(id); err != nil {
+		return Asset{}, err
+	}
+	return one[Asset](ctx, c, write(http.MethodPut, path("assets", id), asset, w))
+}

@@ -1,0 +1,441 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// reply is one answer of a fake registry.
+type reply struct {
+	status int
+	body   string
+	header map[string]string
+}
+
+// breaks is a reply that closes the connection instead.
+var breaks = reply{}
+
+// registry answers requests with replies, in their order, and the last one again. It
+// records each request as "METHOD URL body".
+type registry struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []string
+	headers  []http.Header
+}
+
+func (r *registry) sent() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.requests
+}
+
+func (r *registry) heads() []http.Header {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.headers
+}
+
+func newRegistry(t *testing.T, replies ...reply) *registry {
+	t.Helper()
+	r := &registry{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.mu.Lock()
+		next := replies[min(len(r.requests), len(replies)-1)]
+		r.requests = append(r.requests, strings.TrimSpace(req.Method+" "+req.URL.String()+" "+string(body)))
+		r.headers = append(r.headers, req.Header)
+		r.mu.Unlock()
+		if next.status == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		for name, value := range next.header {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(next.status)
+		io.WriteString(w, next.body)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// client returns a client whose tries and pauses are short.
+func (r *registry) client(t *testing.T) *Client {
+	t.Helper()
+	c, err := New(Config{
+		URL: r.URL, Key: "very-secret-key", Timeout: 5 * time.Second, Retry: Retry{Tries: 3, Total: 20 * time.Second},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (r *registry) check(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(r.sent(), want) {
+		t.Errorf("requests: got %q, want %q", r.sent(), want)
+	}
+}
+
+const (
+	assetBody = `{"data":{"id":"a1","title":"t"},"access":{"token":"tok","transfer":"tra"}}`
+	busyBody  = `{"status":"error","errors":[{"location":"url","name":"registry","description":"Busy."}]}`
+)
+
+var (
+	ok      = reply{200, assetBody, map[string]string{"ETag": `"5-2.5"`}}
+	busy    = reply{503, busyBody, nil}
+	limited = reply{429, busyBody, nil}
+	changed = reply{412, busyBody, nil}
+)
+
+func TestRetries(t *testing.T) {
+	guarded := Write{Token: "tok", IfMatch: `"4-2.5"`}
+	get := func(c *Client) error { _, err := c.Get(t.Context(), "a1"); return err }
+	create := func(c *Client) error { _, err := c.Create(t.Context(), Asset{}); return err }
+	patch := func(w Write) func(c *Client) error {
+		return func(c *Client) error { _, err := c.Patch(t.Context(), "a1", Fields{}, w); return err }
+	}
+	add := func(c *Client) error { _, err := c.Items("a1").Add(t.Context(), Item{}, Write{}); return err }
+	transfer := func(c *Client) error { _, err := c.CreateTransfer(t.Context()); return err }
+	take := func(c *Client) error { _, err := c.TakeOver(t.Context(), "a1", "t1", "x"); return err }
+	for _, c := range []struct {
+		name    string
+		call    func(*Client) error
+		replies []reply
+		tries   int
+		status  int // of the error; 0: none, -1: an error without a status
+	}{
+		{"a read after 503", get, []reply{busy, ok}, 2, 0},
+		{"a read after 502", get, []reply{{502, "<html>", nil}, ok}, 2, 0},
+		{"a read after a broken connection", get, []reply{breaks, ok}, 2, 0},
+		{"a read three times", get, []reply{busy}, 3, 503},
+		{"no read after 404", get, []reply{{404, busyBody, nil}}, 1, 404},
+		{"no read after 500", get, []reply{{500, busyBody, nil}}, 1, 500},
+		{"a creation after 503", create, []reply{busy, ok}, 2, 0},
+		{"a creation after a broken connection", create, []reply{breaks, ok}, 2, 0},
+		{"a change after 429", patch(Write{}), []reply{limited, ok}, 2, 0},
+		{"no change after 503", patch(Write{}), []reply{busy, ok}, 1, 503},
+		{"no change after a broken connection", patch(Write{}), []reply{breaks, ok}, 1, -1},
+		{"no change with any tag after 503", patch(Write{IfMatch: AnyTag}), []reply{busy, ok}, 1, 503},
+		{"a change with a tag after 503", patch(guarded), []reply{busy, ok}, 2, 0},
+		{"a change with a tag after a broken connection", patch(guarded), []reply{breaks, ok}, 2, 0},
+		{"no change after 412", patch(guarded), []reply{changed}, 1, 412},
+		{"no new item after 503", add, []reply{busy, ok}, 1, 503},
+		{"a new transfer after 503", transfer, []reply{busy, ok}, 2, 0},
+		{"a change of owner after a broken connection", take, []reply{breaks, ok}, 2, 0},
+		{"health once", func(c *Client) error { return c.Health(t.Context()) }, []reply{busy}, 1, 503},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRegistry(t, c.replies...)
+			err := c.call(r.client(t))
+			if len(r.sent()) != c.tries {
+				t.Errorf("got %d tries, want %d", len(r.sent()), c.tries)
+			}
+			if got := StatusOf(err); (err == nil) != (c.status == 0) || got != max(c.status, 0) {
+				t.Errorf("got %v, want the status %d", err, c.status)
+			}
+		})
+	}
+}
+
+func TestTheTriesOfACreationHaveOneIdempotencyKey(t *testing.T) {
+	r := newRegistry(t, breaks, busy, ok)
+	c := r.client(t)
+	for range 2 {
+		if _, err := c.Create(t.Context(), Asset{Title: "t"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var keys []string
+	for _, h := range r.heads() {
+		keys = append(keys, h.Get("Idempotency-Key"))
+	}
+	if len(keys) != 4 || len(keys[0]) < 20 || keys[1] != keys[0] || keys[2] != keys[0] || keys[3] == keys[0] {
+		t.Errorf("got the keys %q, want one for three tries and another for the next creation", keys)
+	}
+	if _, err := c.CreateOnce(t.Context(), Asset{}, "mine"); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.heads()[4].Get("Idempotency-Key"); got != "mine" {
+		t.Errorf("got the key %q, want mine", got)
+	}
+}
+
+func TestAChangeThatMayHaveBeenDoneIsUncertain(t *testing.T) {
+	w := Write{IfMatch: `"4-2.5"`}
+	for _, c := range []struct {
+		name    string
+		replies []reply
+		want    bool
+	}{
+		{"412 at once", []reply{changed}, false},
+		{"412 after 429", []reply{limited, changed}, false},
+		{"412 after 503", []reply{busy, changed}, true},
+		{"412 after a broken connection", []reply{breaks, changed}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := newRegistry(t, c.replies...).client(t).Patch(t.Context(), "a1", Fields{}, w)
+			got, _ := errors.AsType[*Error](err)
+			if got == nil || !IsChanged(err) || got.Uncertain != c.want {
+				t.Errorf("got %v, want 412, uncertain: %v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestARetryWaitsAsRetryAfterSays(t *testing.T) {
+	r := newRegistry(t, reply{429, busyBody, map[string]string{"Retry-After": "1"}}, ok)
+	began := time.Now()
+	if _, err := r.client(t).Get(t.Context(), "a1"); err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(began); waited < time.Second {
+		t.Errorf("got a retry after %v, want it after 1 s or more", waited)
+	}
+}
+
+func TestALongRetryAfterIsTheCallers(t *testing.T) {
+	long := reply{503, busyBody, map[string]string{"Retry-After": "3600"}}
+	_, err := newRegistry(t, long).client(t).Get(t.Context(), "a1")
+	if got, _ := errors.AsType[*Error](err); got == nil || got.RetryAfter != time.Hour || !IsBusy(err) {
+		t.Errorf("got %v, want a 503 with an hour to wait", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	c := newRegistry(t, long).client(t)
+	c.retry.Total = 24 * time.Hour
+	if _, err := c.Get(ctx, "a1"); StatusOf(err) != 503 {
+		t.Errorf("got %v, want a 503: the context ends before the retry", err)
+	}
+}
+
+func TestRetryAfterIsSecondsOrADate(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		value string
+		want  time.Duration
+	}{
+		{"7", 7 * time.Second}, {"Sun, 22 Nov 2026 12:01:00 GMT", time.Minute}, {"Sun, 22 Nov 2026 11:00:00 GMT", 0},
+		{"-3", 0}, {"", 0}, {"soon", 0},
+	} {
+		if got := retryAfter(c.value, now); got != c.want {
+			t.Errorf("%q: got %v, want %v", c.value, got, c.want)
+		}
+	}
+}
+
+func TestAContextEndsACall(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := newRegistry(t, reply{503, busyBody, map[string]string{"Retry-After": "2"}})
+	c := r.client(t)
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := c.Get(ctx, "a1"); err == nil {
+		t.Error("got no error, want one")
+	}
+	if _, err := c.Get(ctx, "a1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if len(r.sent()) != 1 {
+		t.Errorf("got %d requests, want 1", len(r.sent()))
+	}
+}
+
+func TestARefusedConnectionIsTriedAgainForEveryWrite(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	c, err := New(Config{URL: "http://" + listener.Addr().String(), Retry: Retry{Tries: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Patch(t.Context(), "a1", Fields{}, Write{})
+	if endOf(err) != nothing {
+		t.Errorf("got %v, want a connection that failed", err)
+	}
+}
+
+func TestLargeAnswersAreRefused(t *testing.T) {
+	r := newRegistry(t, reply{200, strings.Repeat(" ", maxAnswer+1), nil})
+	if _, err := r.client(t).Get(t.Context(), "a1"); !errors.Is(err, errTooLarge) {
+		t.Errorf("got %v, want %v", err, errTooLarge)
+	}
+	if len(r.sent()) != 1 {
+		t.Errorf("got %d requests, want 1", len(r.sent()))
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	other := newRegistry(t, ok)
+	r := newRegistry(t, reply{307, "", map[string]string{"Location": other.URL}})
+	if _, err := r.client(t).Patch(t.Context(), "a1", Fields{}, Write{Token: "tok"}); StatusOf(err) != 307 {
+		t.Errorf("got %v, want an error with the status 307", err)
+	}
+	other.check(t)
+}
+
+func TestErrorsNameEveryProblem(t *testing.T) {
+	body := `{"status":"error","errors":[{"location":"body","name":"title","description":"This field is required."},
+		{"location":"body","name":"items.0.unit","description":"Rogue\nfield"}]}`
+	r := newRegistry(t, reply{400, body, map[string]string{"X-Request-ID": "r1"}})
+	_, err := r.client(t).Create(t.Context(), Asset{})
+	want := "POST /api/2.5/assets: 400 Bad Request: body title: This field is required.; body items.0.unit: Rogue field"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	got, _ := errors.AsType[*Error](fmt.Errorf("wrapped: %w", err))
+	if d, found := got.Detail("title"); !found || d.Location != "body" || got.RequestID != "r1" || !IsInvalid(err) {
+		t.Errorf("got %+v, want the problem of title and the request r1", got)
+	}
+	html := reply{404, "<html>token</html>", nil}
+	_, err = newRegistry(t, html).client(t).Get(t.Context(), "a1")
+	want = "GET /api/2.5/assets/a1: 404 Not Found: the answer is not the registry's: check the address"
+	if err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	config := Config{URL: "http://127.0.0.1:1", Key: "very-secret-key", Retry: Retry{Tries: 1}}
+	c, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := Created{Access: Access{Token: "very-secret-token", Transfer: "very-secret-transfer"}}
+	_, failed := c.Patch(t.Context(), "a1", Fields{}, Write{Token: made.Access.Token})
+	refusing := newRegistry(t, reply{403, busyBody, nil})
+	_, refused := refusing.client(t).TakeOver(t.Context(), "a", "b", made.Access.Transfer)
+	var shown strings.Builder
+	for _, v := range []any{config, &config, c, *c, made, &made, Write{Token: made.Access.Token}, failed, refused} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			fmt.Fprintf(&shown, verb+"\n", v)
+		}
+	}
+	for _, secret := range []string{"very-secret", fmt.Sprintf("%x", "very-secret")} {
+		if strings.Contains(shown.String(), secret) {
+			t.Errorf("got %s in %s", secret, shown.String())
+		}
+	}
+	want := `{"token":"very-secret-token","transfer":"very-secret-transfer"}`
+	if text, err := json.Marshal(made.Access); err != nil || string(text) != want {
+		t.Errorf("got %s, %v, want %s", text, err, want)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, address := range []string{"", "registry", "ftp://registry", "http://", "http://very-secret@registry",
+		"http://registry?key=very-secret", "http://registry/#x", "http://very-secret:%zz@x"} {
+		if _, err := New(Config{URL: address}); err == nil || strings.Contains(err.Error(), "very-secret") {
+			t.Errorf("%q: got %v, want an error without the address", address, err)
+		}
+	}
+}
+
+func TestRequests(t *testing.T) {
+	w := Write{Token: "tok", IfMatch: `"4-2.5"`}
+	for _, c := range []struct {
+		name string
+		call func(*Client) error
+		want string
+	}{
+		{"get", func(c *Client) error { _, err := c.Get(t.Context(), "a/1"); return err }, "GET /api/2.5/assets/a%2F1"},
+		{"patch", func(c *Client) error {
+			_, err := c.Patch(t.Context(), "a1", Fields{"title": "x", "title_en": nil}, w)
+			return err
+		}, `PATCH /api/2.5/assets/a1 {"data":{"title":"x","title_en":null}}`},
+		{"publish", func(c *Client) error { _, err := c.Publish(t.Context(), "a1", w); return err },
+			`PATCH /api/2.5/assets/a1 {"data":{"status":"pending"}}`},
+		{"replace", func(c *Client) error { _, err := c.Replace(t.Context(), "a1", Asset{Title: "x"}, w); return err },
+			`PUT /api/2.5/assets/a1 {"data":{"title":"x"}}`},
+		{"take over", func(c *Client) error { _, err := c.TakeOver(t.Context(), "a1", "t1", "tra"); return err },
+			`POST /api/2.5/assets/a1/ownership {"data":{"id":"t1","transfer":"tra"}}`},
+		{"transfer", func(c *Client) error { _, err := c.Transfer(t.Context(), "t1"); return err },
+			"GET /api/2.5/transfers/t1"},
+		{"get an item", func(c *Client) error { _, err := c.Items("a1").Get(t.Context(), "i1"); return err },
+			"GET /api/2.5/assets/a1/items/i1"},
+		{"add a decision", func(c *Client) error {
+			_, err := c.Decisions("a1").Add(t.Context(), Decision{DecisionID: "7"}, w)
+			return err
+		}, `POST /api/2.5/assets/a1/decisions {"data":{"decisionID":"7"}}`},
+		{"change a document", func(c *Client) error {
+			_, err := c.Documents("a1").Patch(t.Context(), "d1", Fields{"title": "x"}, w)
+			return err
+		}, `PATCH /api/2.5/assets/a1/documents/d1 {"data":{"title":"x"}}`},
+		{"add a version", func(c *Client) error {
+			_, err := c.Documents("a1").AddVersion(t.Context(), "d1", Document{Title: "x"}, w)
+			return err
+		}, `PUT /api/2.5/assets/a1/documents/d1 {"data":{"title":"x"}}`},
+		{"remove a process", func(c *Client) error { return c.RelatedProcesses("a1").Remove(t.Context(), "p1", w) },
+			"DELETE /api/2.5/assets/a1/related_processes/p1"},
+		{"me", func(c *Client) error { _, err := c.Me(t.Context()); return err }, "GET /api/2.5/me"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRegistry(t, ok)
+			if err := c.call(r.client(t)); err != nil {
+				t.Fatal(err)
+			}
+			r.check(t, c.want)
+			method, _, _ := strings.Cut(c.want, " ")
+			if h := r.heads()[0]; method == "PATCH" && (h.Get("X-Access-Token") != "tok" || h.Get("If-Match") != `"4-2.5"`) {
+				t.Errorf("got the headers %v, want the token and the tag", h)
+			}
+			if user, _, found := (&http.Request{Header: r.heads()[0]}).BasicAuth(); !found || user != "very-secret-key" {
+				t.Errorf("got the key %q, want very-secret-key", user)
+			}
+		})
+	}
+}
+
+func TestAnEmptyIDIsNoRequest(t *testing.T) {
+	r := newRegistry(t, ok)
+	c := r.client(t)
+	_, get := c.Get(t.Context(), "")
+	_, patch := c.Patch(t.Context(), "", Fields{}, Write{})
+	_, part := c.Items("a1").Get(t.Context(), "")
+	_, list := c.Items("").List(t.Context())
+	_, up := c.Transfer(t.Context(), "..")
+	for i, err := range []error{get, patch, part, list, up} {
+		if !errors.Is(err, errNoID) {
+			t.Errorf("call %d: got %v, want %v", i, err, errNoID)
+		}
+	}
+	r.check(t)
+}
+
+func TestAnAnswerHasItsTagAndTokens(t *testing.T) {
+	r := newRegistry(t, ok)
+	made, err := r.client(t).Create(t.Context(), Asset{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Asset.ID != "a1" || made.Asset.Tag != `"5-2.5"` || made.Access != (Access{Token: "tok", Transfer: "tra"}) {
+		t.Errorf("got %+v, want asset a1 with its tag and tokens", made)
+	}
+}
+
+func TestDownloadReturnsTheAddress(t *testing.T) {
+	r := newRegistry(t, reply{302, "", map[string]string{"Location": "https://files.example/1"}})
+	got, err := r.client(t).Documents("a1").Download(t.Context(), "d1", "key")
+	if err != nil || got != "https://files.example/1" {
+		t.Errorf("got %q, %v, want https://files.example/1", got, err)
+	}
+	r.check(t, "GET /api/2.5/assets/a1/documents/d1?download=key")
+}

@@ -1,0 +1,41 @@
+// Package client is the Go client of the asset registry. It uses the standard
+// library only.
+//
+//	registry, err := client.New(client.Config{URL: "https://registry.example", Key: "..."})
+//	created, err := registry.Create(ctx, client.Asset{AssetType: "bounce", Title: "..."})
+//
+// A Client is safe for concurrent use.
+//
+// # Fields
+//
+// Asset and the structs in it have every field of version 2.5 of the API. A zero
+// field is absent: it is not sent. Unknown keeps the fields of a newer registry,
+// so an asset that is read and replaced loses none. Fields is a change: it sends
+// the named fields only, and null for nil, which clears a field.
+//
+// Decimal, Scalar and Timestamp hold text as the registry writes it, so no digit is
+// lost.
+//
+// # Retries
+//
+// The client retries by Retry-After, else with growing pauses, always with jitter,
+// within Config.Retry (docs/contract.md, "Overload", "Idempotency" and "Conditional
+// requests"):
+//
+//   - A try that surely did nothing is repeated, whatever the request: the answer is
+//     429, or there was no connection.
+//   - A try with an unknown end is repeated if a repeat does no harm: the answer is
+//     502, 503 or 504, or the connection broke. This holds for all reads; Create,
+//     which sends an Idempotency-Key; CreateTransfer, because an unused transfer
+//     ends by itself; TakeOver, which the registry lets anyone repeat; and every
+//     write with Write.IfMatch.
+//   - Other writes are not repeated. A write that was answered with 503 was either
+//     done or not: read the asset, then decide.
+//
+// A write with IfMatch whose first try was done gets 412 at the repeat. Its error
+// has Uncertain set.
+//
+// # Errors
+//
+// An answer with an error status is an *Error. No error holds a key or a token.
+package client

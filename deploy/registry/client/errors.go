@@ -1,0 +1,111 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Error is an answer with an error status (docs/contract.md, "Errors").
+type Error struct {
+	Status     int
+	Method     string
+	Path       string        // without the query
+	Details    []Detail      // every problem of the request; empty if the answer is not the registry's
+	RetryAfter time.Duration // from Retry-After; 0: none
+	RequestID  string        // names the request in the registry's logs
+	Uncertain  bool          // an earlier try of the same write may have been done
+}
+
+// Detail is one problem of a request.
+type Detail struct {
+	Location    string `json:"location"` // header, body, url or querystring
+	Name        string `json:"name"`     // header, parameter, step of the path, or dotted path inside data
+	Description string `json:"description"`
+}
+
+// Error returns the request, the status and every problem in one line.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s %s: %d %s", e.Method, e.Path, e.Status, http.StatusText(e.Status))
+	if len(e.Details) == 0 {
+		text += ": the answer is not the registry's: check the address"
+	}
+	for i, d := range e.Details {
+		text += []string{": ", "; "}[min(i, 1)] + fmt.Sprintf("%s %s: %s", d.Location, d.Name, d.Description)
+	}
+	if e.Uncertain {
+		text += " (an earlier try may have been done)"
+	}
+	return strings.ReplaceAll(text, "\n", " ")
+}
+
+// Detail returns the first problem with this name. ok is false if there is none.
+func (e *Error) Detail(name string) (d Detail, ok bool) {
+	for _, d := range e.Details {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return Detail{}, false
+}
+
+// StatusOf returns the status of the *Error in err's chain, 0 if there is none.
+func StatusOf(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status
+	}
+	return 0
+}
+
+// IsInvalid reports a request with faulty fields (400). Error.Details names each.
+func IsInvalid(err error) bool { return StatusOf(err) == http.StatusBadRequest }
+
+// IsUnauthorized reports a missing or invalid API key (401).
+func IsUnauthorized(err error) bool { return StatusOf(err) == http.StatusUnauthorized }
+
+// IsForbidden reports a valid key that may not do this, or a wrong token (403).
+func IsForbidden(err error) bool { return StatusOf(err) == http.StatusForbidden }
+
+// IsNotFound reports an object that does not exist (404).
+func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }
+
+// IsChanged reports that the asset changed since Write.IfMatch (412).
+func IsChanged(err error) bool { return StatusOf(err) == http.StatusPreconditionFailed }
+
+// IsBusy reports a rate limit (429) or an overload or outage (503). Error.RetryAfter
+// says when to try again.
+func IsBusy(err error) bool {
+	return StatusOf(err) == http.StatusTooManyRequests || StatusOf(err) == http.StatusServiceUnavailable
+}
+
+// newError makes an Error of a response and its body.
+func newError(r request, resp *http.Response, text []byte) *Error {
+	e := &Error{
+		Status: resp.StatusCode, Method: r.method, Path: r.path,
+		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
+		RequestID:  resp.Header.Get("X-Request-ID"),
+	}
+	var body struct {
+		Errors []Detail `json:"errors"`
+	}
+	if err := json.Unmarshal(text, &body); err == nil { // else a server in between has answered
+		e.Details = body.Errors
+	}
+	return e
+}
+
+// retryAfter reads the value of Retry-After: seconds or a date (RFC 9110, 10.2.3).
+// It returns 0 for any other value.
+func retryAfter(value string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseInt(value, 10, 32); err == nil {
+		return max(0, time.Duration(seconds)*time.Second)
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return max(0, date.Sub(now))
+	}
+	return 0
+}

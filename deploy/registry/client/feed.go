@@ -1,0 +1,151 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const serverCookie = "SERVER_ID"
+
+// Feed says which part of the feed to read (docs/contract.md, "Pages"). The zero
+// value is the feed from its beginning, without test assets.
+type Feed struct {
+	Position   Position // where to start, exclusive; zero: at the beginning
+	Descending bool     // newest first
+	Limit      int      // most entries of a page; 0: 100
+	Mode       Mode     // empty: real assets
+	Fields     []string // fields of each entry beside id and dateModified; "*": all
+}
+
+// Position is a place in the feed. A program stores it as JSON and goes on from
+// there.
+type Position struct {
+	Offset Timestamp `json:"offset"`
+	// ServerID is the cookie SERVER_ID of the data that Offset belongs to. Without it,
+	// a Position of other data is not noticed (docs/contract.md, "Server cookie").
+	ServerID string `json:"serverID,omitempty"`
+}
+
+// Page is a page of the feed. An empty page is the end, for now.
+type Page struct {
+	Assets []Asset   // with the fields that Feed.Fields names
+	Next   Position  // the next page
+	Prev   *Position // the page before, to read in the other direction; nil: none
+}
+
+// ErrStartOver is returned for a Position that the registry does not know: its data
+// is other data, or older. A copy of the registry starts over (docs/contract.md,
+// "Offsets").
+var ErrStartOver = errors.New("the registry does not know this position in the feed: start over")
+
+// Page reads the page at feed.Position. The error wraps ErrStartOver if the registry
+// does not know the position.
+func (c *Client) Page(ctx context.Context, feed Feed) (Page, error) {
+	r := read(assetsPath, feed.query())
+	r.serverID = feed.Position.ServerID
+	body, err := call[[]Asset](ctx, c, r)
+	if err != nil {
+		return Page{}, startOver(err)
+	}
+	server := feed.Position.ServerID
+	for _, cookie := range (&http.Response{Header: body.header}).Cookies() {
+		if cookie.Name == serverCookie {
+			server = cookie.Value
+		}
+	}
+	page := Page{Assets: body.Data, Next: Position{body.Next.Offset, server}}
+	if body.Prev != nil {
+		page.Prev = &Position{body.Prev.Offset, server}
+	}
+	return page, nil
+}
+
+// startOver adds ErrStartOver to the refusal of an offset.
+func startOver(err error) error {
+	if refusal, ok := errors.AsType[*Error](err); ok && refusal.Status == http.StatusNotFound {
+		if _, ok := refusal.Detail("offset"); ok {
+			return fmt.Errorf("%w: %w", ErrStartOver, err)
+		}
+	}
+	return err
+}
+
+func (f Feed) query() url.Values {
+	query := url.Values{}
+	if f.Position.Offset != "" {
+		query.Set("offset", string(f.Position.Offset))
+	}
+	if f.Descending {
+		query.Set("descending", "1")
+	}
+	if f.Limit > 0 {
+		query.Set("limit", strconv.Itoa(f.Limit))
+	}
+	if f.Mode != "" {
+		query.Set("mode", string(f.Mode))
+	}
+	if len(f.Fields) > 0 {
+		query.Set("opt_fields", strings.Join(f.Fields, ","))
+	}
+	return query
+}
+
+// Pages returns the pages from feed.Position to the end. The empty page is the last
+// one: its Next is where a later call goes on. An error ends the sequence.
+func (c *Client) Pages(ctx context.Context, feed Feed) iter.Seq2[Page, error] {
+	return func(yield func(Page, error) bool) {
+		for {
+			page, err := c.Page(ctx, feed)
+			if !yield(page, err) || err != nil || len(page.Assets) == 0 {
+				return
+			}
+			feed.Position = page.Next
+		}
+	}
+}
+
+// defaultPause is what public clients are asked to keep (docs/contract.md, "Feed").
+const defaultPause = 5 * time.Minute
+
+// Follow returns the pages from feed.Position on, and does not end: after an empty
+// page it pauses, then asks again. pause gets up to a tenth of jitter; 0 stands for 5
+// minutes. A program that stores Page.Next after it has used a page loses nothing.
+//
+// After an error, the sequence goes on if the loop does: after ErrStartOver at the
+// beginning of the feed, after any other error with the same page, after a pause.
+// Once ctx is done, its error is the last element.
+func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) iter.Seq2[Page, error] {
+	if pause <= 0 {
+		pause = defaultPause
+	}
+	return func(yield func(Page, error) bool) {
+		for {
+			page, err := c.Page(ctx, feed)
+			if ctx.Err() != nil {
+				yield(Page{}, ctx.Err())
+				return
+			}
+			if !yield(page, err) {
+				return
+			}
+			switch {
+			case errors.Is(err, ErrStartOver):
+				feed.Position = Position{}
+				continue
+			case err == nil:
+				feed.Position = page.Next
+			}
+			if len(page.Assets) == 0 && !sleep(ctx, jitter(pause)) {
+				yield(Page{}, ctx.Err())
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,3 @@
+module asset-registry/deploy/registry/client
+
+go 1.26.0

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+)
+
+// Parts calls the addresses of one kind of part of one asset (docs/contract.md,
+// "Parts"). T is the part. A part has the tag of its asset.
+type Parts[T any, P tagged[T]] struct {
+	client      *Client
+	asset, name string
+}
+
+// tagged is a pointer to a T that takes a tag.
+type tagged[T any] interface {
+	*T
+	setTag(Tag)
+}
+
+// Items returns the items of an asset.
+func (c *Client) Items(asset string) Parts[Item, *Item] {
+	return Parts[Item, *Item]{c, asset, "items"}
+}
+
+// Decisions returns the decisions of an asset.
+func (c *Client) Decisions(asset string) Parts[Decision, *Decision] {
+	return Parts[Decision, *Decision]{c, asset, "decisions"}
+}
+
+// Documents returns the documents of an asset.
+func (c *Client) Documents(asset string) Documents {
+	return Documents{Parts[Document, *Document]{c, asset, "documents"}}
+}
+
+// RelatedProcesses returns the related processes of an asset.
+func (c *Client) RelatedProcesses(asset string) RelatedProcesses {
+	return RelatedProcesses{Parts[RelatedProcess, *RelatedProcess]{c, asset, "related_processes"}}
+}
+
+// List reads all parts, of documents the newest versions. Their tags are empty.
+func (p Parts[T, P]) List(ctx context.Context) ([]T, error) { return p.list(ctx, nil) }
+
+func (p Parts[T, P]) list(ctx context.Context, query url.Values) ([]T, error) {
+	if err := checkIDs(p.asset); err != nil {
+		return nil, err
+	}
+	body, err := call[[]T](ctx, p.client, read(path("assets", p.asset, p.name), query))
+	return body.Data, err
+}
+
+// Get reads a part.
+func (p Parts[T, P]) Get(ctx context.Context, id string) (T, error) {
+	return p.one(ctx, id, read(p.path(id), nil))
+}
+
+// Add adds a part and returns it with its id.
+func (p Parts[T, P]) Add(ctx context.Context, part T, w Write) (T, error) {
+	if err := checkIDs(p.asset); err != nil {
+		return part, err
+	}
+	return one[T, P](ctx, p.client, write(http.MethodPost, path("assets", p.asset, p.name), part, w))
+}
+
+// Patch changes the named fields of a part and returns the part.
+func (p Parts[T, P]) Patch(ctx context.Context, id string, change Fields, w Write) (T, error) {
+	return p.one(ctx, id, write(http.MethodPatch, p.path(id), change, w))
+}
+
+func (p Parts[T, P]) path(id string) string { return path("assets", p.asset, p.name, id) }
+
+func (p Parts[T, P]) one(ctx context.Context, id string, r request) (T, error) {
+	if err := checkIDs(p.asset, id); err != nil {
+		var none T
+		return none, err
+	}
+	return one[T, P](ctx, p.client, r)
+}
+
+// Documents are the documents of an asset (docs/contract.md, "Document versions").
+type Documents struct {
+	Parts[Document, *Document]
+}
+
+// Versions reads all versions of all documents.
+func (d Documents) Versions(ctx context.Context) ([]Document, error) {
+	return d.list(ctx, url.Values{"all": {"1"}})
+}
+
+// AddVersion adds a version of a document and returns it.
+func (d Documents) AddVersion(ctx context.Context, id string, version Document, w Write) (Document, error) {
+	return d.one(ctx, id, write(http.MethodPut, d.path(id), version, w))
+}
+
+// Download returns the address of the version whose URL contains key. The registry
+// stores no files: the address is another server's.
+func (d Documents) Download(ctx context.Context, id, key string) (string, error) {
+	if err := checkIDs(d.asset, id); err != nil {
+		return "", err
+	}
+	got, err := d.client.send(ctx, read(d.path(id), url.Values{"download": {key}}))
+	if err != nil {
+		return "", err
+	}
+	address := got.header.Get("Location")
+	if address == "" {
+		return "", errors.New("the answer names no address of the document")
+	}
+	return address, nil
+}
+
+// RelatedProcesses are the related processes of an asset.
+type RelatedProcesses struct {
+	Parts[RelatedProcess, *RelatedProcess]
+}
+
+// Remove removes a related process.
+func (p RelatedProcesses) Remove(ctx context.Context, id string, w Write) error {
+	if err := checkIDs(p.asset, id); err != nil {
+		return err
+	}
+	_, err := p.client.send(ctx, write(http.MethodDelete, p.path(id), nil, w))
+	return err
+}

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+)
+
+// Revision is a change of an asset (docs/contract.md, "Revisions").
+type Revision struct {
+	Revision    int64       `json:"revision"` // 1: the creation
+	Date        Timestamp   `json:"date"`     // the DateModified that it made
+	Author      Author      `json:"author"`
+	Changes     []Operation `json:"changes,omitempty"`     // from the revision before; empty if they were too large
+	ChangesSize int64       `json:"changesSize,omitempty"` // bytes of changes that were too large to keep
+}
+
+// Author is the caller that made a revision.
+type Author struct {
+	Broker string `json:"broker"`
+	Key    string `json:"key"` // id of the API key
+	Role   string `json:"role"`
+}
+
+// Operation is one step of a JSON Patch (RFC 6902).
+type Operation struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	From  string          `json:"from,omitempty"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// Revisions returns the changes of an asset, the newest first, as far back as the
+// registry keeps them. It reads page by page. It needs the owner's key and token, or
+// an administrator's key. An error is the last element.
+func (c *Client) Revisions(ctx context.Context, asset string, token Secret) iter.Seq2[Revision, error] {
+	return func(yield func(Revision, error) bool) {
+		query := url.Values{}
+		for {
+			body, err := c.revisions(ctx, asset, token, query)
+			if err != nil {
+				yield(Revision{}, err)
+				return
+			}
+			for _, revision := range body.Data {
+				if !yield(revision, nil) {
+					return
+				}
+			}
+			if len(body.Data) == 0 {
+				return
+			}
+			query.Set("offset", string(body.Next.Offset))
+		}
+	}
+}
+
+func (c *Client) revisions(ctx context.Context, asset string, token Secret, query url.Values) (
+	envelope[[]Revision], error,
+) {
+	if err := checkIDs(asset); err != nil {
+		return envelope[[]Revision]{}, err
+	}
+	r := read(path("assets", asset, "revisions"), query)
+	r.token = token
+	return call[[]Revision](ctx, c, r)
+}

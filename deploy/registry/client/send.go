@@ -1,0 +1,173 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// request is a call of the API. Fields that are zero are not sent.
+type request struct {
+	method      string
+	path        string // with escaped segments
+	query       url.Values
+	data        any // sent as {"data": data}; nil: no body
+	token       Secret
+	ifMatch     Tag
+	idempotency string
+	serverID    string
+	repeatable  bool // a second try does no harm after a first one with an unknown end
+	once        bool // the first answer counts
+}
+
+// answer is a response that was read to its end, with a status below 400.
+type answer struct {
+	header http.Header
+	text   []byte
+}
+
+// path returns the path of the API with these segments, and escapes them.
+func path(segments ...string) string {
+	var joined strings.Builder
+	joined.WriteString(prefix)
+	for _, s := range segments {
+		joined.WriteString("/" + url.PathEscape(s))
+	}
+	return joined.String()
+}
+
+// read returns a request that reads.
+func read(path string, query url.Values) request {
+	return request{method: http.MethodGet, path: path, query: query, repeatable: true}
+}
+
+// write returns a request that changes an asset.
+func write(method, path string, data any, w Write) request {
+	guarded := w.IfMatch != "" && w.IfMatch != AnyTag
+	return request{method: method, path: path, data: data, token: w.Token, ifMatch: w.IfMatch, repeatable: guarded}
+}
+
+// envelope is the body of an answer.
+type envelope[T any] struct {
+	Data   T      `json:"data"`
+	Access Access `json:"access"`
+	Next   link   `json:"next_page"`
+	Prev   *link  `json:"prev_page"`
+	header http.Header
+}
+
+type link struct {
+	Offset Timestamp `json:"offset"`
+}
+
+// call sends a request, with retries, and decodes the answer.
+func call[T any](ctx context.Context, c *Client, r request) (envelope[T], error) {
+	var body envelope[T]
+	got, err := c.send(ctx, r)
+	if err != nil {
+		return body, err
+	}
+	body.header = got.header
+	if err := json.Unmarshal(got.text, &body); err != nil {
+		return body, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
+	}
+	return body, nil
+}
+
+// one calls for an object that has a tag.
+func one[T any, P tagged[T]](ctx context.Context, c *Client, r request) (T, error) {
+	body, err := call[T](ctx, c, r)
+	P(&body.Data).setTag(Tag(body.header.Get("ETag")))
+	return body.Data, err
+}
+
+// send sends a request, with retries. An answer with an error status is an *Error.
+func (c *Client) send(ctx context.Context, r request) (answer, error) {
+	var body []byte
+	if r.data != nil {
+		var err error
+		if body, err = json.Marshal(map[string]any{"data": r.data}); err != nil {
+			return answer{}, fmt.Errorf("%s %s: encode the request: %w", r.method, r.path, err)
+		}
+	}
+	if r.idempotency == "" && r.method == http.MethodPost && r.path == assetsPath {
+		r.idempotency = rand.Text()
+	}
+	tries := c.retry.start()
+	for uncertain := false; ; {
+		got, err := c.try(ctx, r, body)
+		if err == nil || ctx.Err() != nil {
+			return got, err
+		}
+		refusal, _ := errors.AsType[*Error](err)
+		if refusal != nil {
+			refusal.Uncertain = uncertain
+		}
+		end := endOf(err)
+		uncertain = uncertain || end == unknown && r.method != http.MethodGet
+		if r.once || end == final || end == unknown && !r.repeatable || !tries.pause(ctx, refusal) {
+			return got, err
+		}
+	}
+}
+
+// try sends a request once.
+func (c *Client) try(ctx context.Context, r request, body []byte) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	req, err := c.request(ctx, r, body)
+	if err != nil {
+		return answer{}, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return answer{}, fmt.Errorf("%s %s: the answer ended early: %w", r.method, r.path, err)
+	case len(text) > maxAnswer:
+		return answer{}, fmt.Errorf("%s %s: %w", r.method, r.path, errTooLarge)
+	case resp.StatusCode >= 300 && resp.StatusCode != http.StatusFound:
+		return answer{}, newError(r, resp, text)
+	}
+	return answer{resp.Header, text}, nil
+}
+
+var errTooLarge = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+
+func (c *Client) request(ctx context.Context, r request, body []byte) (*http.Request, error) {
+	address := c.base + r.path
+	if len(r.query) > 0 {
+		address += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	c.authorize(req)
+	if r.serverID != "" {
+		req.AddCookie(&http.Cookie{Name: serverCookie, Value: r.serverID})
+	}
+	for name, value := range map[string]string{
+		"X-Access-Token": string(r.token), "If-Match": string(r.ifMatch), "Idempotency-Key": r.idempotency,
+		"User-Agent": c.userAgent,
+	} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	return req, nil
+}

@@ -1,0 +1,49 @@
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+// Transfer lets the broker that made it take an asset over (docs/contract.md,
+// "Transfers"). An unused one ends after 90 days.
+type Transfer struct {
+	ID      string    `json:"id"`
+	Date    Timestamp `json:"date"`              // of the creation, then of the use
+	UsedFor string    `json:"usedFor,omitempty"` // "/assets/ID"; empty: unused
+}
+
+// NewTransfer is a transfer with the tokens that the asset gets with it.
+type NewTransfer struct {
+	Transfer Transfer `json:"data"`
+	Access   Access   `json:"access"`
+}
+
+// CreateTransfer makes a transfer. A retry may leave another one unused.
+func (c *Client) CreateTransfer(ctx context.Context) (NewTransfer, error) {
+	r := request{method: http.MethodPost, path: path("transfers"), data: Fields{}, repeatable: true}
+	body, err := call[Transfer](ctx, c, r)
+	return NewTransfer{body.Data, body.Access}, err
+}
+
+// Transfer reads a transfer. It needs no key.
+func (c *Client) Transfer(ctx context.Context, id string) (Transfer, error) {
+	if err := checkIDs(id); err != nil {
+		return Transfer{}, err
+	}
+	body, err := call[Transfer](ctx, c, read(path("transfers", id), nil))
+	return body.Data, err
+}
+
+// TakeOver gives an asset to this client's broker, which made the transfer. token is
+// the asset's transfer token. From then on the asset has the tokens of the transfer.
+// The same call may be repeated at any time (docs/contract.md, "Ownership").
+func (c *Client) TakeOver(ctx context.Context, asset, transfer string, token Secret) (Asset, error) {
+	if err := checkIDs(asset, transfer); err != nil {
+		return Asset{}, err
+	}
+	return one[Asset](ctx, c, request{
+		method: http.MethodPost, path: path("assets", asset, "ownership"),
+		data: Fields{"id": transfer, "transfer": token}, repeatable: true,
+	})
+}

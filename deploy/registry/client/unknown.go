@@ -1,0 +1,73 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// Unknown holds the fields of an object that this version of the client has no field
+// for. They are sent back with the object.
+type Unknown map[string]json.RawMessage
+
+// decode decodes an object into the fields of to, a pointer to a struct, and the
+// rest into unknown.
+func decode(text []byte, to any, unknown *Unknown) error {
+	if err := json.Unmarshal(text, to); err != nil {
+		return err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	known := fieldNames(reflect.TypeOf(to).Elem())
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return known[name] })
+	if *unknown = nil; len(all) > 0 {
+		*unknown = all
+	}
+	return nil
+}
+
+// encode encodes the fields of from, a struct, and the unknown ones after them. An
+// unknown field does not replace a known one.
+func encode(from any, unknown Unknown) ([]byte, error) {
+	text, err := json.Marshal(from)
+	if err != nil || len(unknown) == 0 {
+		return text, err
+	}
+	unknown = maps.Clone(unknown)
+	known := fieldNames(reflect.TypeOf(from))
+	maps.DeleteFunc(unknown, func(name string, _ json.RawMessage) bool { return known[name] })
+	more, err := json.Marshal(map[string]json.RawMessage(unknown))
+	if err != nil {
+		return nil, fmt.Errorf("encode unknown fields: %w", err)
+	}
+	switch {
+	case len(text) == 2: // {}
+		return more, nil
+	case len(more) == 2:
+		return text, nil
+	}
+	text[len(text)-1] = ','
+	return append(text, more[1:]...), nil
+}
+
+var namesOfTypes sync.Map // of reflect.Type to map[string]bool
+
+// fieldNames returns the JSON names of a struct's fields.
+func fieldNames(of reflect.Type) map[string]bool {
+	if found, ok := namesOfTypes.Load(of); ok {
+		return found.(map[string]bool)
+	}
+	names := map[string]bool{}
+	for field := range of.Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			names[name] = true
+		}
+	}
+	namesOfTypes.Store(of, names)
+	return names
+}

@@ -1,0 +1,141 @@
+package client
+
+import (
+	"encoding/json"
+	"maps"
+	"math/big"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDecimalsKeepEveryDigit(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`{"quantity":240.5}`, "240.5"},
+		{`{"quantity":"240.5"}`, "240.5"},
+		{`{"quantity":123456789012345678901234567890.0001}`, "123456789012345678901234567890.0001"},
+		{`{"quantity":0.1}`, "0.1"},
+		{`{"quantity":-1E+2}`, "-1E+2"},
+		{`{}`, ""},
+	} {
+		var item Item
+		if err := json.Unmarshal([]byte(c.text), &item); err != nil || item.Quantity != Decimal(c.want) {
+			t.Errorf("%s: got %q, %v, want %q", c.text, item.Quantity, err, c.want)
+		}
+		sent, err := json.Marshal(item)
+		if want := strings.ReplaceAll(c.text, `"240.5"`, "240.5"); err != nil || string(sent) != want {
+			t.Errorf("got %s, %v, want %s", sent, err, want)
+		}
+	}
+}
+
+func TestWrongDecimalsAreRefused(t *testing.T) {
+	for _, text := range []string{"1,5", "0x10", "1e9999", "NaN", " 1", "1/2", "01", "-"} {
+		if got, err := json.Marshal(Item{Quantity: Decimal(text)}); err == nil {
+			t.Errorf("%q: got %s, want an error", text, got)
+		}
+		if got, ok := Decimal(text).Rat(); ok {
+			t.Errorf("%q: got %v, want no value", text, got)
+		}
+	}
+	for _, text := range []string{`"x"`, `true`, `{}`, `1e9999`} {
+		if err := json.Unmarshal([]byte(`{"quantity":`+text+`}`), &Item{}); err == nil {
+			t.Errorf("%s: got no error, want one", text)
+		}
+	}
+	if got, ok := Decimal("0.1").Rat(); !ok || got.Cmp(big.NewRat(1, 10)) != 0 {
+		t.Errorf("got %v, %v, want 1/10", got, ok)
+	}
+}
+
+func TestScalarsStayAsSent(t *testing.T) {
+	for _, text := range []string{
+		`{"id":"00032945"}`, `{"id":32945}`, `{"id":50.450100}`, `{"id":""}`, `{"id":"\u0414 \"x\""}`,
+	} {
+		var identifier Identifier
+		if err := json.Unmarshal([]byte(text), &identifier); err != nil {
+			t.Fatal(err)
+		}
+		sent, err := json.Marshal(identifier)
+		var want, got any
+		if err != nil || json.Unmarshal([]byte(text), &want) != nil || json.Unmarshal(sent, &got) != nil {
+			t.Fatal(err)
+		}
+		if text == `{"id":""}` { // an empty string is absent
+			want = map[string]any{}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %s, want %s", sent, text)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"id":true}`), &Identifier{}); err == nil {
+		t.Error("got no error for true, want one")
+	}
+	if n := Number("1.50"); !n.IsNumber() || n.String() != "1.50" || Text("1").IsNumber() {
+		t.Errorf("got %v, want the number 1.50", n)
+	}
+}
+
+func TestTimestamps(t *testing.T) {
+	at := time.Date(2026, 11, 22, 0, 32, 46, 881553000, time.FixedZone("", 2*60*60))
+	if got := At(at); got != "2026-11-22T00:32:46.881553+02:00" {
+		t.Errorf("got %s, want 2026-11-22T00:32:46.881553+02:00", got)
+	}
+	if got, err := At(at).Time(); err != nil || !got.Equal(at) {
+		t.Errorf("got %v, %v, want %v", got, err, at)
+	}
+	if _, err := Timestamp("").Time(); err == nil {
+		t.Error("got no error for an empty timestamp, want one")
+	}
+}
+
+// TestUnknownFieldsComeBack reads an asset of a newer registry, with an unknown field
+// in every object, and sends it back.
+func TestUnknownFieldsComeBack(t *testing.T) {
+	text := `{"id":"1","new":{"a":[1.10]},"items":[{"description":"d","new":"<b>","unit":{"code":"MTK","new":null},
+		"quantity":1.0}],"decisions":[{"new":2}],"assetCustodian":{"name":"n","identifier":{"id":7,"new":true},
+		"contactPoint":{"new":1},"address":{"new":1}},"rectificationPeriod":{"new":1},"documents":[{"index":0,"new":1}],
+		"relatedProcesses":[{"new":1}]}`
+	var asset Asset
+	if err := json.Unmarshal([]byte(text), &asset); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := json.Marshal(asset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := exact(t, sent), exact(t, []byte(text)); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %s, want %s", sent, text)
+	}
+	if got := slices.Collect(maps.Keys(asset.Unknown)); !slices.Equal(got, []string{"new"}) {
+		t.Errorf("got the unknown fields %q, want new", got)
+	}
+}
+
+func TestAnUnknownFieldReplacesNoKnownOne(t *testing.T) {
+	sent, err := json.Marshal(Unit{Code: "a", Unknown: Unknown{"code": json.RawMessage(`"b"`)}})
+	if err != nil || string(sent) != `{"code":"a"}` {
+		t.Errorf("got %s, %v, want the code a alone", sent, err)
+	}
+}
+
+func TestZeroFieldsAreNotSent(t *testing.T) {
+	for _, v := range []any{Asset{}, Item{}, Decision{}, Document{}, RelatedProcess{}, Organisation{}} {
+		if sent, err := json.Marshal(v); err != nil || string(sent) != "{}" {
+			t.Errorf("%T: got %s, %v, want {}", v, sent, err)
+		}
+	}
+}
+
+// exact decodes JSON with numbers as text.
+func exact(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
