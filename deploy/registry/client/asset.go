@@ -1,7 +1,5 @@
 package client
 
-import "encoding/json"
-
 // Status is a state of an asset (docs/contract.md, "States").
 type Status string
 
@@ -68,7 +66,6 @@ type Item struct {
 	Address                   Address             `json:"address,omitzero"`
 	Location                  *Location           `json:"location,omitempty"`
 	RegistrationDetails       RegistrationDetails `json:"registrationDetails,omitzero"`
-	SchemaProperties          json.RawMessage     `json:"schema_properties,omitempty"` // must be empty
 
 	Tagged
 	Unknown Unknown `json:"-"`
@@ -135,8 +132,7 @@ type Decision struct {
 	TitleRu      string    `json:"title_ru,omitempty"`
 	DecisionDate Timestamp `json:"decisionDate,omitempty"`
 	DecisionID   string    `json:"decisionID,omitempty"`
-	DecisionOf   string    `json:"decisionOf,omitempty"`  // always asset
-	RelatedItem  string    `json:"relatedItem,omitempty"` // accepted and dropped
+	DecisionOf   string    `json:"decisionOf,omitempty"` // always asset
 
 	Tagged
 	Unknown Unknown `json:"-"`

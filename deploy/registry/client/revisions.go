@@ -23,11 +23,10 @@ type Author struct {
 	Role   string `json:"role"`
 }
 
-// Operation is one step of a JSON Patch (RFC 6902).
+// Operation is one step of a JSON Patch (RFC 6902): add, replace or remove.
 type Operation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
-	From  string          `json:"from,omitempty"`
 	Value json.RawMessage `json:"value,omitempty"`
 }
 

@@ -1,0 +1,136 @@
+package docs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/deploy/registry/client"
+)
+
+// schema is what the test reads of a schema of the OpenAPI document.
+type schema struct {
+	Ref        string             `json:"$ref"`
+	Type       any                `json:"type"` // a name, or a list of names
+	Format     string             `json:"format"`
+	Enum       []string           `json:"enum"` // of strings, if it is alone
+	AllOf      []schema           `json:"allOf"`
+	Items      *schema            `json:"items"`
+	Properties map[string]*schema `json:"properties"`
+}
+
+// TestTheGoClientHasEveryField compares the client's structs, in depth, with the
+// schemas of the answers that they hold: names and types.
+func TestTheGoClientHasEveryField(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/openapi/2.5.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]*schema `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	schemas := document.Components.Schemas
+	for _, c := range []struct {
+		name string // of the schema; with a dot, of a property in it
+		of   any
+		skip string // a field of the struct that only other schemas have
+	}{
+		{name: "Asset", of: client.Asset{}, skip: "documents.previousVersions"},
+		{name: "Entry", of: client.Asset{}, skip: "documents.previousVersions"},
+		{name: "Holder", of: client.Organisation{}},
+		{name: "AdditionalClassification", of: client.Classification{}},
+		{name: "DocumentVersions.data", of: client.Document{}, skip: "previousVersions.previousVersions"},
+		{name: "Created", of: client.Created{}, skip: "data.documents.previousVersions"},
+		{name: "CreatedTransfer", of: client.NewTransfer{}},
+		{name: "Transfer", of: client.Transfer{}},
+		{name: "Revision", of: client.Revision{}},
+		{name: "Caller.data", of: client.Me{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want, got := map[string]string{}, map[string]string{}
+			s := schema{Ref: refPrefix + strings.ReplaceAll(c.name, ".", "/properties/")}
+			s.describe(schemas, "", want)
+			describeType(reflect.TypeOf(c.of), "", c.skip, got)
+			if diff := cmp.Diff(want, got); diff != "" || len(got) == 0 {
+				t.Errorf("fields of %T (-document +client):\n%s", c.of, diff)
+			}
+		})
+	}
+}
+
+const refPrefix = "#/components/schemas/"
+
+// describe adds the type of every field, by its dotted path.
+func (s *schema) describe(all map[string]*schema, path string, to map[string]string) {
+	if name, found := strings.CutPrefix(s.Ref, refPrefix); found {
+		name, property, nested := strings.Cut(name, "/properties/")
+		target := all[name]
+		if nested && target != nil {
+			target = target.Properties[property]
+		}
+		if target == nil {
+			to[path] = "missing: " + s.Ref
+			return
+		}
+		target.describe(all, path, to)
+	}
+	for _, part := range s.AllOf {
+		part.describe(all, path, to)
+	}
+	for name, property := range s.Properties {
+		property.describe(all, strings.TrimPrefix(path+"."+name, "."), to)
+	}
+	switch kind := fmt.Sprint(s.Type); {
+	case kind == "array":
+		s.Items.describe(all, path, to)
+	case s.Type == nil && len(s.Enum) > 0:
+		to[path] = "string"
+	case kind == "object" || s.Ref != "" || len(s.AllOf) > 0:
+	default:
+		to[path] = strings.TrimSpace(kind + " " + map[string]string{"date-time": "time"}[s.Format])
+	}
+}
+
+// kinds are the types of the document by the client's types.
+var kinds = map[reflect.Type]string{
+	reflect.TypeFor[client.Decimal]():   "number",
+	reflect.TypeFor[client.Timestamp](): "string time",
+	reflect.TypeFor[json.RawMessage]():  "<nil>", // any
+}
+
+// describeType is schema.describe for a type of the client, without the field at skip.
+func describeType(of reflect.Type, path, skip string, to map[string]string) {
+	switch kind, known := kinds[of]; {
+	case path == skip && path != "":
+	case known:
+		to[path] = kind
+	case of == reflect.TypeFor[client.Scalar]():
+		to[path] = "[string number]"
+		if strings.HasSuffix(path, "dentifier.id") || strings.HasSuffix(path, "dentifiers.id") {
+			to[path] = "[string integer]"
+		}
+	case of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice:
+		describeType(of.Elem(), path, skip, to)
+	case of.Kind() == reflect.Struct:
+		for field := range of.Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+				describeType(field.Type, strings.TrimPrefix(path+"."+name, "."), skip, to)
+			}
+		}
+	case of.Kind() == reflect.String:
+		to[path] = "string"
+	case of.Kind() == reflect.Int64:
+		to[path] = "integer"
+	}
+}
