@@ -20,7 +20,7 @@ DATA        ?= ./data
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-compose \
+	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-gateway soak images clean
 
 help: ## list the targets
@@ -45,10 +45,10 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 	go vet $(SERVICES)
 	go test $$(go list $(SERVICES) | grep -vE '$(SLOW)')
 
-test: setup build check unit e2e attack fuzz-short ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
+test: setup build check unit e2e attack openapi-short fuzz-short ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
 
 test-all: ## everything, in stages that say their name, time and result
-	@deploy/test/stages.sh test vuln check-apart test-docs test-traces test-clients model-quick test-stores test-k8s test-alerts test-browser test-faults test-feed test-attack fuzz test-crash test-compose
+	@deploy/test/stages.sh test vuln check-apart test-docs test-traces test-clients model-quick test-stores test-k8s test-alerts test-browser test-faults test-feed test-attack test-openapi fuzz test-crash test-compose
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -68,6 +68,9 @@ e2e: ## the scenarios on one process and on three, and a restart
 
 attack: ## hostile clients against one process with 256 MiB of memory
 	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
+
+openapi-short: build ## a few requests from the OpenAPI document
+	go test -count=1 ./deploy/test/openapi -skip '^TestEveryDocumentedStatusOccurs$$' -bin $(CURDIR)/bin -rapid.checks=2000 -rapid.nofailfile
 
 fuzz-short: ## each fuzz target for 1,000 inputs
 	@deploy/test/fuzz.sh 1000
@@ -89,6 +92,11 @@ test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: 
 
 test-attack: ## hostile clients against the services as processes
 	go test -count=1 -timeout 10m -skip '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
+
+test-openapi: build ## many requests from the OpenAPI document, each documented status, and foreign linters
+	@deploy/test/setup.sh node npm
+	@deploy/test/openapi/lint.sh
+	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=100000 -rapid.nofailfile
 
 test-k8s: ## the manifests for Kubernetes: with the API server's code and with the programs, without a cluster
 	@deploy/test/tool.sh kubeapi

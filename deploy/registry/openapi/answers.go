@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"asset-registry/assetsvc"
 	"asset-registry/shared/routes"
@@ -22,7 +23,7 @@ type refusal struct {
 var refusals = []refusal{
 	{http.StatusBadRequest, "Invalid", "The request is malformed, or fields are faulty. The answer names every faulty field.",
 		[]string{"body/*", "querystring/*", "header/If-Match", "header/If-None-Match", "header/Idempotency-Key",
-			"header/request"}, nil},
+			"header/Transfer-Encoding", "header/request"}, nil},
 	{http.StatusUnauthorized, "Unauthorized", "There is no valid API key.",
 		[]string{"header/Authorization"}, []string{"WWW-Authenticate"}},
 	{http.StatusForbidden, "Forbidden", "The key is valid and does not permit this, or the owner token is wrong.",
@@ -62,8 +63,7 @@ var refusals = []refusal{
 // of operations with a body. Keyed are those of operations that need a key.
 var (
 	common = []int{
-		http.StatusBadRequest, http.StatusNotFound, http.StatusExpectationFailed, http.StatusTooManyRequests,
-		http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError, http.StatusNotImplemented,
+		http.StatusBadRequest, http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError, http.StatusNotImplemented,
 		http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported,
 	}
 	bodied = []int{http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType}
@@ -82,6 +82,12 @@ func (o operation) statusesOf(r routes.Route) []int {
 	}
 	if r.Key {
 		all = append(all, http.StatusUnauthorized)
+	}
+	if strings.Contains(r.Pattern, "/:") || r.Class == routes.List {
+		all = append(all, http.StatusNotFound)
+	}
+	if r.Class != "" || r.Key {
+		all = append(all, http.StatusTooManyRequests)
 	}
 	if r.Class == routes.Write || slices.Contains(o.params, "If-Match") {
 		all = append(all, http.StatusPreconditionFailed)
@@ -244,7 +250,7 @@ func answerSchemas(version string) object {
 	}
 	for _, p := range parts {
 		all = all.with(p.schema+"Answer", data("One "+p.one+".", reference("schemas", p.schema)))
-		all = all.with(p.schema+"List", data("The "+p.one+"s of an asset.", listOf(reference("schemas", p.schema))))
+		all = all.with(p.schema+"List", data("The "+strings.ReplaceAll(p.path, "_", " ")+" of an asset.", listOf(reference("schemas", p.schema))))
 	}
 	return append(append(all, documentVersions(), member{"Removed", data("Nothing.", object{{"type", "null"}})}),
 		otherSchemas()...)

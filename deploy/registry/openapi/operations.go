@@ -134,14 +134,15 @@ type part struct {
 	schema string // name of the schema of one part
 	one    string // in a sentence
 	id     string // in the id of an operation
+	ids    string // the plural of id
 	who    string // may change it, and when
 }
 
 var parts = []part{
-	{"items", "Item", "item", "Item", "The owner may, in the states draft and pending."},
-	{"decisions", "Decision", "decision", "Decision", "The owner may, in the states draft and pending."},
-	{"documents", "Document", "document", "Document", "The owner may, in the state pending."},
-	{"related_processes", "RelatedProcess", "related process", "RelatedProcess", "The concierge may, in any state."},
+	{"items", "Item", "item", "Item", "Items", "The owner may, in the states draft and pending."},
+	{"decisions", "Decision", "decision", "Decision", "Decisions", "The owner may, in the states draft and pending."},
+	{"documents", "Document", "document", "Document", "Documents", "The owner may, in the state pending."},
+	{"related_processes", "RelatedProcess", "related process", "RelatedProcess", "RelatedProcesses", "The concierge may, in any state."},
 }
 
 func (p part) operation(r routes.Route) operation {
@@ -151,7 +152,7 @@ func (p part) operation(r routes.Route) operation {
 	o := operation{tag: "parts", answer: p.schema + "Answer", tagged: true, params: writing, statuses: refusals}
 	switch {
 	case r.Method == http.MethodGet && strings.HasSuffix(r.Pattern, p.path):
-		o.id, o.summary, o.answer = "list"+p.id+"s", "List the "+p.one+"s of an asset", p.schema+"List"
+		o.id, o.summary, o.answer = "list"+p.ids, "List the "+strings.ReplaceAll(p.path, "_", " ")+" of an asset", p.schema+"List"
 		o.text = "In the order in which they came in."
 		o.params, o.statuses, o.javascript = append([]string{"If-None-Match", "If-Match"}, reading...), nil, true
 		if versioned {

@@ -55,9 +55,22 @@ func newWriter(version string) (*writer, error) {
 		d.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f assetsvc.Field) bool {
 			return string(f.Since) > version // as text: versions have one digit on each side
 		})
-		w.objects = append(w.objects, d)
+		if len(w.objects) == 0 || w.has(d.Name) || slices.Contains(bodies, d.Name) {
+			w.objects = append(w.objects, d)
+		}
 	}
 	return w, nil
+}
+
+// bodies are the types of objects that are in no asset.
+var bodies = []string{"Access", "Ownership", "Transfer"}
+
+// has tells whether a field so far holds objects of a type. A type comes after the
+// types that hold it.
+func (w *writer) has(object string) bool {
+	return slices.ContainsFunc(w.objects, func(d assetsvc.Description) bool {
+		return slices.ContainsFunc(d.Fields, func(f assetsvc.Field) bool { return f.Of == object })
+	})
 }
 
 // readProse fills w.prose. The text of an object itself stands under "".

@@ -1,0 +1,257 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// tree is a JSON object of a document.
+type tree = map[string]any
+
+// Breaks returns the changes from an old document to a new one that can break a
+// client that was written for the old one, sorted. A client breaks if a request
+// that was permitted no longer is, or if an answer can hold what it could not.
+func Breaks(old, new []byte) ([]string, error) {
+	c := comparison{visited: map[string]bool{}}
+	if err := json.Unmarshal(old, &c.old); err != nil {
+		return nil, fmt.Errorf("read the old document: %w", err)
+	}
+	if err := json.Unmarshal(new, &c.new); err != nil {
+		return nil, fmt.Errorf("read the new document: %w", err)
+	}
+	for path, item := range object(c.old["paths"]) {
+		for method, operation := range object(item) {
+			if method == "parameters" {
+				continue
+			}
+			now := object(object(object(c.new["paths"])[path])[method])
+			c.operation(strings.ToUpper(method)+" "+path, object(operation), now)
+		}
+	}
+	slices.Sort(c.breaks)
+	return slices.Compact(c.breaks), nil
+}
+
+// comparison compares two documents.
+type comparison struct {
+	old, new tree
+	breaks   []string
+	visited  map[string]bool // pairs of references that are compared, against circles
+}
+
+func (c *comparison) add(format string, args ...any) {
+	c.breaks = append(c.breaks, fmt.Sprintf(format, args...))
+}
+
+func object(value any) tree {
+	o, _ := value.(tree)
+	return o
+}
+
+// follow returns the object that a reference stands for.
+func follow(document tree, value any) tree {
+	o := object(value)
+	ref, isRef := o["$ref"].(string)
+	if !isRef {
+		return o
+	}
+	var at any = document
+	for step := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+		at = object(at)[strings.ReplaceAll(step, "~1", "/")]
+	}
+	return follow(document, at)
+}
+
+func (c *comparison) operation(name string, old, new tree) {
+	if new == nil {
+		c.add("%s: removed", name)
+		return
+	}
+	c.parameters(name, old, new)
+	was, now := c.body(c.old, old), c.body(c.new, new)
+	if was == nil && now != nil {
+		c.add("%s: needs a body", name)
+	}
+	if was != nil && now != nil {
+		c.sent(name+": body", was, now)
+	}
+	for status, response := range object(old["responses"]) {
+		then := follow(c.old, response)
+		after := follow(c.new, object(new["responses"])[status])
+		if after == nil {
+			c.add("%s: no longer answers %s", name, status)
+			continue
+		}
+		for header := range object(then["headers"]) {
+			if object(after["headers"])[header] == nil {
+				c.add("%s: %s lost the header %s", name, status, header)
+			}
+		}
+		for media, content := range object(then["content"]) {
+			schema := object(object(after["content"])[media])["schema"]
+			if schema == nil {
+				c.add("%s: %s lost the media type %s", name, status, media)
+				continue
+			}
+			c.shown(name+": "+status, object(content)["schema"], schema)
+		}
+	}
+}
+
+// body returns the schema of an operation's body, nil if it has none.
+func (c *comparison) body(document, operation tree) any {
+	body := follow(document, operation["requestBody"])
+	return object(object(body["content"])["application/json"])["schema"]
+}
+
+// parameters compares the parameters of an operation.
+func (c *comparison) parameters(name string, old, new tree) {
+	then, after := byName(c.old, old), byName(c.new, new)
+	for parameter, was := range then {
+		now, there := after[parameter]
+		if !there {
+			c.add("%s: lost the parameter %s", name, parameter)
+			continue
+		}
+		c.sent(name+": parameter "+parameter, was["schema"], now["schema"])
+	}
+	for parameter, now := range after {
+		if _, there := then[parameter]; !there && now["required"] == true {
+			c.add("%s: needs the parameter %s", name, parameter)
+		}
+	}
+}
+
+func byName(document, operation tree) map[string]tree {
+	all := map[string]tree{}
+	list, _ := operation["parameters"].([]any)
+	for _, p := range list {
+		parameter := follow(document, p)
+		all[fmt.Sprint(parameter["in"], " ", parameter["name"])] = parameter
+	}
+	return all
+}
+
+// sent compares schemas of what clients send: nothing that was permitted may be
+// refused.
+func (c *comparison) sent(at string, old, new any) {
+	was, now, again := c.both("sent", old, new)
+	if again {
+		return
+	}
+	c.narrower(at, was, now, "no longer accepts")
+	for name, property := range object(was["properties"]) {
+		after, there := object(now["properties"])[name]
+		if !there && now["additionalProperties"] == false {
+			c.add("%s: no longer accepts %s", at, name)
+		}
+		if there {
+			c.sent(at+"."+name, property, after)
+		}
+	}
+	for _, name := range missing(now["required"], was["required"]) {
+		c.add("%s: needs %s", at, name)
+	}
+	c.inner(at, was, now, c.sent)
+}
+
+// shown compares schemas of answers: nothing may come that could not.
+func (c *comparison) shown(at string, old, new any) {
+	was, now, again := c.both("shown", old, new)
+	if again {
+		return
+	}
+	c.narrower(at, now, was, "may now be")
+	for name, property := range object(was["properties"]) {
+		after, there := object(now["properties"])[name]
+		if !there {
+			c.add("%s: lost %s", at, name)
+			continue
+		}
+		c.shown(at+"."+name, property, after)
+	}
+	for _, name := range missing(was["required"], now["required"]) {
+		c.add("%s: %s may be missing", at, name)
+	}
+	c.inner(at, was, now, c.shown)
+}
+
+// both returns what two schemas stand for, and whether they were compared before.
+func (c *comparison) both(direction string, old, new any) (was, now tree, again bool) {
+	pair := fmt.Sprint(direction, object(old)["$ref"], object(new)["$ref"])
+	if object(old)["$ref"] != nil && object(new)["$ref"] != nil {
+		again = c.visited[pair]
+		c.visited[pair] = true
+	}
+	return follow(c.old, old), follow(c.new, new), again
+}
+
+// narrower reports the values that wide permits and narrow does not.
+func (c *comparison) narrower(at string, wide, narrow tree, verb string) {
+	for _, keyword := range []string{"type", "enum"} {
+		if narrow[keyword] == nil {
+			continue
+		}
+		if wide[keyword] == nil {
+			c.add("%s: %s any %s", at, verb, keyword)
+			continue
+		}
+		for _, value := range missing(wide[keyword], narrow[keyword]) {
+			c.add("%s: %s %s", at, verb, value)
+		}
+	}
+	for _, keyword := range []string{
+		"pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "const", "format",
+	} {
+		if narrow[keyword] != nil && !reflect.DeepEqual(wide[keyword], narrow[keyword]) {
+			c.add("%s: has another %s", at, keyword)
+		}
+	}
+}
+
+// inner compares the schemas of elements and of choices.
+func (c *comparison) inner(at string, was, now tree, compare func(string, any, any)) {
+	if was["items"] != nil && now["items"] != nil {
+		compare(at+"[]", was["items"], now["items"])
+	}
+	then, _ := was["anyOf"].([]any)
+	after, _ := now["anyOf"].([]any)
+	if len(then) != len(after) {
+		c.add("%s: has other choices", at)
+		return
+	}
+	for i := range then {
+		compare(at, then[i], after[i])
+	}
+}
+
+// missing returns the elements of one list that another lacks, sorted. A single
+// value is a list of one.
+func missing(of, in any) []string {
+	have := map[string]bool{}
+	for _, value := range asList(in) {
+		have[fmt.Sprint(value)] = true
+	}
+	lacking := map[string]bool{}
+	for _, value := range asList(of) {
+		if name := fmt.Sprint(value); !have[name] {
+			lacking[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(lacking))
+}
+
+func asList(value any) []any {
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case []any:
+		return v
+	default:
+		return []any{v}
+	}
+}

@@ -1,0 +1,106 @@
+package openapi
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/deploy/registry/openapi"
+	"asset-registry/shared/routes"
+)
+
+// publishedDir has the documents of the last release. To publish new ones, copy them
+// here (docs/contributing.md).
+const publishedDir = "testdata/published"
+
+// TestNoPublishedDocumentBreaks fails if a client of a published document can
+// break, unless docs/changelog.md names the change.
+func TestNoPublishedDocumentBreaks(t *testing.T) {
+	changelog, err := os.ReadFile("../../../docs/changelog.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range routes.Targets() {
+		old, err := os.ReadFile(filepath.Join(publishedDir, version+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := openapi.Public(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		breaks, err := Breaks(old, now.JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, change := range breaks {
+			if !strings.Contains(string(changelog), "`"+change+"`") {
+				t.Errorf("version %s breaks clients: %s. Undo it, or name it in docs/changelog.md as `%s`", version, change, change)
+			}
+		}
+	}
+}
+
+// small is a document with one operation.
+const small = `{"paths": {"/x": {"post": {
+	"parameters": [{"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1}}],
+	"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/In"}}}},
+	"responses": {"200": {"headers": {"ETag": {}}, "content": {"application/json": {"schema":
+		{"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "enum": ["x", "y"]}, "l": {"type": "array", "items": {"type": "string"}}}}}}}}
+}}}, "components": {"schemas": {"In": {"type": "object", "additionalProperties": false, "required": ["a"],
+	"properties": {"a": {"type": ["string", "null"], "enum": ["x", "y"]}, "b": {"type": "string"}}}}}}`
+
+func TestBreaks(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		from, to string // text of small to replace, and the text instead
+		want     []string
+	}{
+		{"nothing changes", "", "", nil},
+		{"a field is added", `"b": {`, `"c": {}, "b": {`, nil},
+		{"an answer gets a field", `"l": {`, `"c": {}, "l": {`, nil},
+		{"an operation goes", `"post"`, `"put"`, []string{"POST /x: removed"}},
+		{"a parameter goes", `"limit"`, `"max"`, []string{"POST /x: lost the parameter query limit"}},
+		{"a parameter is needed", `"parameters": [`, `"parameters": [{"name": "q", "in": "query", "required": true},`,
+			[]string{"POST /x: needs the parameter query q"}},
+		{"a parameter is narrower", `"minimum": 1`, `"minimum": 2`,
+			[]string{"POST /x: parameter query limit: has another minimum"}},
+		{"a field is needed", `"required": ["a"],
+	"properties": {"a": {"type": ["string", "null"]`, `"required": ["a", "b"],
+	"properties": {"a": {"type": ["string", "null"]`, []string{"POST /x: body: needs b"}},
+		{"a field goes", `"b": {"type": "string"}`, `"c": {}`, []string{"POST /x: body: no longer accepts b"}},
+		{"null is refused", `["string", "null"]`, `["string"]`, []string{"POST /x: body.a: no longer accepts null"}},
+		{"a choice goes", `"null"], "enum": ["x", "y"]`, `"null"], "enum": ["x"]`,
+			[]string{"POST /x: body.a: no longer accepts y"}},
+		{"an answer gets a choice", `"string", "enum": ["x", "y"]`, `"string", "enum": ["x", "y", "z"]`,
+			[]string{"POST /x: 200.a: may now be z"}},
+		{"an answer loses a field", `"l": {`, `"m": {`, []string{"POST /x: 200: lost l"}},
+		{"a field of an answer may be missing", `"type": "object", "required": ["a"], "properties": {"a": {"type": "string"`,
+			`"type": "object", "required": [], "properties": {"a": {"type": "string"`, []string{"POST /x: 200: a may be missing"}},
+		{"elements change", `"items": {"type": "string"}`, `"items": {"type": "integer"}`,
+			[]string{"POST /x: 200.l[]: may now be integer"}},
+		{"a status goes", `"200"`, `"201"`, []string{"POST /x: no longer answers 200"}},
+		{"a header goes", `"ETag"`, `"X"`, []string{"POST /x: 200 lost the header ETag"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if !strings.Contains(small, test.from) {
+				t.Fatalf("the document lacks %s", test.from)
+			}
+			changed := strings.Replace(small, test.from, test.to, 1)
+			if !json.Valid([]byte(changed)) {
+				t.Fatalf("got %s, want JSON", changed)
+			}
+			got, err := Breaks([]byte(small), []byte(changed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("breaks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package openapi
+
+import (
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// refurnish is how many requests are about the same objects: some of them end.
+const refurnish = 400
+
+var bin = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
+
+// built is the directory of the programs, once a test needs them.
+var built string
+
+func build(t *testing.T) string {
+	t.Helper()
+	if *bin != "" {
+		return *bin
+	}
+	if built == "" {
+		dir, err := os.MkdirTemp("", "registry-openapi")
+		if err != nil {
+			t.Fatal(err)
+		}
+		built = dir
+		if err := processes.Build(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return built
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	status := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(built) // a temporary directory
+	}
+	os.Exit(status)
+}
+
+// serve starts a registry that is one process, without rate limits, with further
+// arguments.
+func serve(t *testing.T, args ...string) *registry {
+	t.Helper()
+	dir := build(t)
+	addr, err := processes.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output := &processes.Output{}
+	p, err := processes.Standalone(t.Context(), dir, addr, filepath.Join(t.TempDir(), "data"), output, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Errorf("the registry: got %v at its end, want exit code 0", err)
+		}
+	})
+	r, err := newRegistry("http://" + addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRequestsFromTheDocument sends requests that are made from the document. The
+// flag -rapid.checks says how many.
+func TestRequestsFromTheDocument(t *testing.T) {
+	r := serve(t)
+	documents := operationsOf(r.documents)
+	var places []place
+	sent := 0
+	statuses := map[int]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		if sent%refurnish == 0 {
+			fresh, err := r.furnish(t.Context())
+			if err != nil {
+				rt.Fatal(err)
+			}
+			places = fresh
+		}
+		sent++
+		o := rapid.SampledFrom(documents).Draw(rt, "operation")
+		q := requestOf(rt, o, places)
+		got, err := r.send(t.Context(), q)
+		if err != nil {
+			rt.Fatalf("%s %s\n%v\nsent %.600s\ngot %d %.600s\nerror: %v", q.method, q.path, q.header, q.body, got.status, got.body,
+				err)
+		}
+		if got.status >= http.StatusInternalServerError {
+			rt.Fatalf("%s %s %v\nsent %.600s\ngot %d %.600s, want no 5xx", q.method, q.path, q.header, q.body, got.status,
+				got.body)
+		}
+		statuses[got.status]++
+	})
+	t.Logf("%d requests: %v", sent, statuses)
+	for _, status := range []int{200, 201, 400, 401, 403, 404, 412, 415} {
+		if sent > 10*refurnish && statuses[status] == 0 {
+			t.Errorf("got no %d in %d requests, want some", status, sent)
+		}
+	}
+}
+
+// unseen lists the documented statuses that these tests do not provoke, with the
+// reason. "*" stands for every operation.
+var unseen = map[string]string{
+	"* 500":          "a defect of the registry: none is known",
+	"* 503":          "an outage: the tests of faults and of attacks provoke it",
+	"readCaller 403": "a key that is limited to addresses: the tests of the gateway provoke it",
+	"* 409":          "many changes at the same moment: the unit tests of package registry provoke it",
+}
+
+// TestEveryDocumentedStatusOccurs provokes the statuses that generated requests
+// cannot: those of the framing, of rate limits and of large bodies.
+func TestEveryDocumentedStatusOccurs(t *testing.T) {
+	r := serve(t)
+	provoke(t, r)
+	limited := serve(t, "--no-limits=false", "--limits", `[{"name": "all", "by": "address", "costs": {"list": 1, "read": 1, "write": 1},
+		"windows": {"1h": 1}}, {"name": "keys", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1h": 1}},
+		{"name": "failed", "by": "address", "costs": {"failed": 1}, "windows": {"1h": 1}}]`)
+	limited.documents = r.documents // count what both have answered
+	exhaust(t, limited)
+	var missing []string
+	for _, o := range inCurrent(r.documents) {
+		seen := r.documents[o.version].Seen()
+		for _, status := range o.Responses.Keys() {
+			name := o.OperationID + " " + status
+			if seen[name] == 0 && unseen[name] == "" && unseen["* "+status] == "" {
+				missing = append(missing, o.version+" "+name)
+			}
+		}
+	}
+	slices.Sort(missing)
+	if len(missing) > 0 {
+		t.Errorf("documented, and not seen:\n%s", strings.Join(slices.Compact(missing), "\n"))
+	}
+}

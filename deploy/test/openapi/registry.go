@@ -1,0 +1,197 @@
+package openapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"asset-registry/deploy/test/rig/clients"
+	"asset-registry/deploy/test/rig/described"
+)
+
+// requestTimeout bounds one request.
+const requestTimeout = 30 * time.Second
+
+// maxAnswer is the most bytes of an answer that are read.
+const maxAnswer = 16 << 20
+
+// registry is a running registry and the documents that describe it.
+type registry struct {
+	base      string // "http://host:port"
+	client    *http.Client
+	documents described.Versions
+}
+
+func newRegistry(base string) (*registry, error) {
+	documents, err := described.Public()
+	if err != nil {
+		return nil, err
+	}
+	return &registry{base: base, documents: documents, client: &http.Client{
+		Timeout:       requestTimeout,
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// role returns the role that the request's key gives, or for a creation the
+// occasion: the registry ignores the fields that the role does not write.
+func (q request) role() string {
+	for _, role := range []string{"concierge", "administrator"} {
+		if q.header["Authorization"] == basic(role) {
+			return role
+		}
+	}
+	if q.method == http.MethodPost {
+		return "creation"
+	}
+	return "owner"
+}
+
+func basic(key string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(key+":")) }
+
+// answer is what a request got.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request. The error says what of the exchange is outside of the
+// document.
+func (r *registry) send(ctx context.Context, q request) (answer, error) {
+	asked, err := http.NewRequestWithContext(ctx, q.method, r.base+q.path, bytes.NewReader(q.body))
+	if err != nil {
+		return answer{}, err
+	}
+	for name, value := range q.header {
+		asked.Header.Set(name, value)
+	}
+	resp, err := r.client.Do(asked)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return answer{}, err
+	}
+	got := answer{resp.StatusCode, resp.Header, body}
+	return got, r.documents.Check(described.Exchange{
+		Request: asked, Sent: q.body, Role: q.role(), Status: got.status, Header: got.header, Body: got.body,
+	})
+}
+
+// must sends a request whose answer has this status, and returns its body.
+func (r *registry) must(ctx context.Context, status int, method, path, key, token, body string) (answer, error) {
+	q := request{method: method, path: path, header: map[string]string{}}
+	if body != "" {
+		q.body, q.header["Content-Type"] = []byte(body), "application/json"
+	}
+	if key != "" {
+		q.header["Authorization"] = basic(key)
+	}
+	if token != "" {
+		q.header["X-Access-Token"] = token
+	}
+	got, err := r.send(ctx, q)
+	if err == nil && got.status != status {
+		err = fmt.Errorf("%s %s: got %d %.300s, want %d", method, path, got.status, got.body, status)
+	}
+	return got, err
+}
+
+// created is the part of an answer that places need.
+type created struct {
+	Access struct{ Token, Transfer string }
+	Data   struct{ ID string }
+}
+
+// furnish creates objects for requests to be about: a draft, a published asset
+// with a part of each kind, one in each further state, one of another broker.
+func (r *registry) furnish(ctx context.Context) ([]place, error) {
+	const assets = "/api/2.5/assets"
+	var places []place
+	for _, of := range []struct {
+		key   string
+		steps []string // the states that the asset goes through, and who takes the step
+	}{
+		{"broker", nil},
+		{"broker", []string{"pending"}},
+		{"broker3", []string{"pending"}},
+		{"broker", []string{"pending", "verification"}},
+		{"broker", []string{"pending", "verification", "active"}},
+	} {
+		var c, transfer created
+		made, err := r.must(ctx, http.StatusCreated, "POST", assets, of.key, "", clients.Creation)
+		if err != nil {
+			return nil, err
+		}
+		moved, err := r.must(ctx, http.StatusCreated, "POST", "/api/2.5/transfers", of.key, "", `{"data":{}}`)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(made.body, &c); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(moved.body, &transfer); err != nil {
+			return nil, err
+		}
+		p := place{
+			id: c.Data.ID, transfer: transfer.Data.ID, key: of.key, token: c.Access.Token, tag: made.header.Get("ETag"),
+			transferToken: c.Access.Transfer, pending: len(of.steps) == 1,
+		}
+		for _, state := range of.steps {
+			if err := r.step(ctx, p, state); err != nil {
+				return nil, err
+			}
+		}
+		withParts, err := r.parts(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		places = append(append(places, p), withParts...)
+	}
+	return places, nil
+}
+
+// step takes an asset to its next state.
+func (r *registry) step(ctx context.Context, p place, state string) error {
+	key, path := p.key, "/api/2.5/assets/"+p.id
+	if state != "pending" {
+		key = "concierge"
+	}
+	if state == "active" {
+		const lot = `{"data":{"type":"lot","relatedProcessID":"9e8d7c6b5a4f43218765f0e1d2c3b4a5"}}`
+		if _, err := r.must(ctx, http.StatusCreated, "POST", path+"/related_processes", key, "", lot); err != nil {
+			return err
+		}
+	}
+	_, err := r.must(ctx, http.StatusOK, "PATCH", path, key, p.token, fmt.Sprintf(`{"data":{"status":%q}}`, state))
+	return err
+}
+
+// parts returns a place for each part of an asset.
+func (r *registry) parts(ctx context.Context, p place) (places []place, err error) {
+	for _, kind := range []string{"items", "decisions", "documents", "related_processes"} {
+		got, err := r.must(ctx, http.StatusOK, "GET", "/api/2.5/assets/"+p.id+"/"+kind, "", "", "")
+		if err != nil {
+			return nil, err
+		}
+		var list struct{ Data []struct{ ID string } }
+		if err := json.Unmarshal(got.body, &list); err != nil {
+			return nil, err
+		}
+		for _, part := range list.Data {
+			of := p
+			of.part, of.partKind = part.ID, kind
+			places = append(places, of)
+		}
+	}
+	return places, nil
+}

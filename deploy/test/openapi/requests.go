@@ -1,0 +1,176 @@
+package openapi
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"pgregory.net/rapid"
+
+	"asset-registry/deploy/test/rig/described"
+	"asset-registry/shared/routes"
+)
+
+// request is one request to send.
+type request struct {
+	method, path string // the path with its query
+	header       map[string]string
+	body         []byte // nil: none
+}
+
+// operation is one operation of a version's document.
+type operation struct {
+	version, method, path string
+	*openapi3.Operation
+	of *openapi3.PathItem
+}
+
+// operationsOf returns every operation of every version, in a fixed order.
+func operationsOf(documents described.Versions) (all []operation) {
+	for _, version := range slices.Sorted(maps.Keys(documents)) {
+		paths := documents[version].Spec.Paths
+		for _, path := range paths.InMatchingOrder() {
+			item := paths.Value(path)
+			methods := item.Operations()
+			for _, method := range slices.Sorted(maps.Keys(methods)) {
+				all = append(all, operation{version, method, path, methods[method], item})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b operation) int { return strings.Compare(a.path, b.path) })
+	return all
+}
+
+// inCurrent returns the operations of the current version. All versions have the
+// same ones.
+func inCurrent(documents described.Versions) []operation {
+	return operationsOf(described.Versions{routes.Current: documents[routes.Current]})
+}
+
+// place is an object that exists, and how its owner proves to be it.
+type place struct {
+	id, part, transfer string // id of an asset, a part of it, a transfer
+	partKind           string // segment of the path of the part
+	key, token         string
+	transferToken      string // of the asset
+	pending            bool   // the asset is in the state pending
+	tag                string
+}
+
+// keys are the API keys that requests use; "" is none.
+var keys = []string{"broker", "broker", "broker3", "concierge", "administrator", "broker1", "broker3t", "nobody", ""}
+
+// requestOf draws a request of an operation, valid or not, about one of places.
+func requestOf(t *rapid.T, o operation, places []place) request {
+	p := rapid.SampledFrom(suitable(o, places)).Draw(t, "place")
+	r := request{method: methodOf(t, o), path: "/api/" + o.version + fill(t, o.path, p), header: map[string]string{}}
+	query := url.Values{}
+	for _, ref := range o.Parameters {
+		param := ref.Value
+		if rapid.IntRange(0, 3).Draw(t, "parameter") > 0 {
+			continue
+		}
+		value := parameter(t, param, p)
+		switch param.In {
+		case "query":
+			query.Set(param.Name, value)
+		case "header":
+			r.header[param.Name] = value
+		case "cookie":
+			r.header["Cookie"] = param.Name + "=" + url.QueryEscape(value)
+		}
+	}
+	if len(query) > 0 {
+		r.path += "?" + query.Encode()
+	}
+	if key := rapid.SampledFrom(append([]string{p.key, p.key, p.key}, keys...)).Draw(t, "key"); key != "" {
+		r.header["Authorization"] = basic(key)
+	}
+	if o.RequestBody != nil {
+		if rapid.IntRange(0, 4).Draw(t, "with token") > 0 {
+			r.header["X-Access-Token"] = p.token
+		}
+		r.body = body(t, o.RequestBody.Value)
+		r.header["Content-Type"] = rapid.SampledFrom([]string{
+			"application/json", "application/json", "application/json", "application/json; charset=utf-8", "text/plain",
+		}).Draw(t, "content type")
+	}
+	return r
+}
+
+// methodOf returns the method of the operation, or now and then HEAD for GET.
+func methodOf(t *rapid.T, o operation) string {
+	if o.method == "GET" && rapid.IntRange(0, 9).Draw(t, "head") == 0 {
+		return "HEAD"
+	}
+	return o.method
+}
+
+// suitable returns the places whose part is of the kind that the operation needs;
+// all if it needs none.
+func suitable(o operation, places []place) []place {
+	fit := slices.DeleteFunc(slices.Clone(places), func(p place) bool {
+		return strings.Contains(o.path, "{part}") && !strings.Contains(o.path, "/"+p.partKind+"/")
+	})
+	if len(fit) == 0 {
+		return places
+	}
+	return fit
+}
+
+// fill puts ids into a path: mostly those of p, else some that do not exist.
+func fill(t *rapid.T, path string, p place) string {
+	ids := map[string]string{"{id}": p.id, "{part}": p.part, "{transfer}": p.transfer}
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		value := ids[name]
+		if rapid.IntRange(0, 9).Draw(t, "unknown id") == 0 || value == "" {
+			value = rapid.SampledFrom([]string{strings.Repeat("0", 32), "x", "%20", "é", "..%2f"}).Draw(t, "id")
+		}
+		path = strings.ReplaceAll(path, name, value)
+	}
+	return path
+}
+
+// parameter draws the value of a parameter.
+func parameter(t *rapid.T, param *openapi3.Parameter, p place) string {
+	known := map[string][]string{
+		"If-Match":        {p.tag, "*", `"1"`, `W/"1"`, "x"},
+		"If-None-Match":   {p.tag, "*", `"1"`, "x"},
+		"X-Access-Token":  {p.token, "x"},
+		"acc_token":       {p.token, "x"},
+		"mode":            {"test", "_all_", "x"},
+		"opt_fields":      {"status,title", "*", ",", "x"},
+		"offset":          {"2026-11-22T00:32:46.881553+00:00", "2026", "x", "9999-12-31"},
+		"limit":           {"1", "1000", "1000000000", "0", "-1", "x"},
+		"opt_jsonp":       {"show", "a.b", "1x", "x;y"},
+		"SERVER_ID":       {"x"},
+		"Idempotency-Key": {"k1", "k2", strings.Repeat("k", 255), strings.Repeat("k", 256), "é"},
+	}
+	if values := known[param.Name]; values != nil {
+		return rapid.SampledFrom(values).Draw(t, param.Name)
+	}
+	return rapid.SampledFrom([]string{"", "1", "x", "так"}).Draw(t, param.Name)
+}
+
+// body draws a body: one that the document permits, the same with one fault, or
+// text that is not JSON.
+func body(t *rapid.T, of *openapi3.RequestBody) []byte {
+	value := valueOf(t, of.Content.Get("application/json").Schema.Value, 0)
+	switch rapid.IntRange(0, 9).Draw(t, "body") {
+	case 0:
+		return []byte(rapid.SampledFrom([]string{
+			"", "{", "[]", `"x"`, "null", `{"data":{}}{}`, `{"data":{"a":1,"a":2}}`, "\xff", `{"data":[]}`, `{"data":null}`,
+			strings.Repeat(`{"data":`, 40) + "1" + strings.Repeat("}", 40),
+		}).Draw(t, "raw"))
+	case 1, 2, 3:
+		value = spoiled(t, value)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatalf("encode %v: %v", value, err)
+	}
+	return text
+}

@@ -1,0 +1,244 @@
+package openapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/clients"
+	"asset-registry/deploy/test/rig/described"
+)
+
+// framing has what a request says after its path to get a status from the HTTP
+// server itself.
+var framing = []struct {
+	status int
+	text   string
+}{
+	{400, "HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked"},
+	{417, "HTTP/1.1\r\nHost: x\r\nExpect: x\r\nContent-Length: 0"},
+	{431, "HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", 40<<10)},
+	{501, "HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip"},
+	{505, "HTTP/3.0\r\nHost: x"},
+}
+
+// provoke makes the registry answer each operation with each status that needs no
+// outage and no rate limit.
+func provoke(t *testing.T, r *registry) {
+	t.Helper()
+	for _, o := range inCurrent(r.documents) {
+		places, err := r.furnish(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := published(o, places)
+		if strings.HasSuffix(o.path, "related_processes/{part}") {
+			p.part = addProcess(t, r, p)
+		}
+		for _, q := range append(refused(o, p), succeeding(t, r, o, p)...) {
+			if o.Responses.Status(q.status) == nil || unseen[fmt.Sprint(o.OperationID, " ", q.status)] != "" {
+				continue
+			}
+			if got, err := r.send(t.Context(), q.request); err != nil || got.status != q.status {
+				t.Errorf("%s %s %v: got %d %.300s, %v, want %d", q.method, q.path, q.header, got.status, got.body, err, q.status)
+			}
+		}
+		for _, f := range framing {
+			onWire(t, r, o.method, p.pathOf(o), f.text, f.status)
+		}
+	}
+}
+
+// exhaust sends each operation more often than the rate limits permit.
+func exhaust(t *testing.T, r *registry) {
+	t.Helper()
+	for _, o := range inCurrent(r.documents) {
+		if o.Responses.Value("429") == nil {
+			continue
+		}
+		q := request{method: o.method, path: place{id: strings.Repeat("0", 32), part: "x", transfer: "x"}.pathOf(o)}
+		q.header = map[string]string{"Authorization": basic("nobody")}
+		for range 3 {
+			if _, err := r.send(t.Context(), q); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// expected is a request and the status that it must get.
+type expected struct {
+	request
+	status int
+}
+
+// published returns the place for an operation: a published asset of "broker",
+// with the part that the operation is about.
+func published(o operation, places []place) place {
+	pending := places[slices.IndexFunc(places, func(p place) bool { return p.key == "broker" && p.pending })]
+	for _, p := range places {
+		if p.id == pending.id && p.partKind != "" && strings.Contains(o.path, "/"+p.partKind+"/{part}") {
+			return p
+		}
+	}
+	return pending
+}
+
+func (p place) pathOf(o operation) string {
+	return "/api/" + o.version + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer).Replace(o.path)
+}
+
+// requestTo returns a request of an operation that the owner of p sends.
+func requestTo(o operation, p place) request {
+	q := request{method: o.method, path: p.pathOf(o), header: map[string]string{
+		"Authorization": basic(p.key), "X-Access-Token": p.token,
+	}}
+	if strings.Contains(o.path, "related_processes") {
+		q.header["Authorization"] = basic("concierge")
+	}
+	if o.RequestBody != nil {
+		q.header["Content-Type"], q.body = "application/json", []byte(`{"data":{}}`)
+	}
+	return q
+}
+
+// refused returns requests that fail, each in one way.
+func refused(o operation, p place) (all []expected) {
+	add := func(status int, change func(*request)) {
+		q := requestTo(o, p)
+		change(&q)
+		all = append(all, expected{q, status})
+	}
+	add(401, func(q *request) { q.header["Authorization"] = basic("nobody") })
+	add(404, func(q *request) {
+		q.path = place{id: strings.Repeat("0", 32), part: p.part, transfer: "x"}.pathOf(o)
+		if !strings.Contains(o.path, "{") {
+			q.path += "?offset=x"
+		}
+	})
+	add(412, func(q *request) {
+		q.header["Cookie"] = "SERVER_ID=x"
+		q.header["If-Match"] = `"1"`
+	})
+	add(413, func(q *request) { q.body = []byte(`{"data":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`) })
+	add(415, func(q *request) { q.header["Content-Type"] = "text/plain" })
+	add(403, func(q *request) {
+		q.header["Authorization"], q.header["X-Access-Token"] = basic("broker1"), "x"
+		if o.OperationID == "createTransfer" {
+			q.header["Authorization"] = basic("concierge")
+		}
+		if o.OperationID == "createAsset" {
+			q.body = []byte(clients.Creation)
+		}
+		if o.OperationID == "takeOver" {
+			q.body = []byte(`{"data":{"id":"x","transfer":"x"}}`)
+		}
+	})
+	return all
+}
+
+// bodies has the data with which an operation succeeds; that of the others is {}.
+var bodies = map[string]string{
+	"addItem": `{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,
+		"address":{"countryName":"x"},"registrationDetails":{}}`,
+	"addDecision":       `{"decisionDate":"2026-11-20","decisionID":"x"}`,
+	"addDocument":       `{"documentType":"notice","title":"x","url":"https://docs.example.org/1"}`,
+	"replaceDocument":   `{"documentType":"notice","title":"x","url":"https://docs.example.org/2"}`,
+	"addRelatedProcess": `{"type":"lot","relatedProcessID":"9e8d7c6b5a4f43218765f0e1d2c3b4a5"}`,
+}
+
+// succeeding returns requests that succeed, and those that get 304 and 302.
+func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected) {
+	t.Helper()
+	q := requestTo(o, p)
+	status := http.StatusOK
+	if o.Responses.Status(status) == nil {
+		status = http.StatusCreated
+	}
+	switch body, known := bodies[o.OperationID]; {
+	case o.OperationID == "createAsset" || o.OperationID == "replaceAsset":
+		q.body = []byte(clients.Creation)
+	case o.OperationID == "takeOver":
+		q.header["Authorization"] = basic("broker3")
+		q.body = fmt.Appendf(nil, `{"data":{"id":%q,"transfer":%q}}`, newTransfer(t, r), p.transferToken)
+	case known:
+		q.body = []byte(`{"data":` + body + `}`)
+	}
+	all = append(all, expected{q, status})
+	if o.Responses.Status(http.StatusNotModified) != nil {
+		unchanged := q
+		unchanged.header = map[string]string{"If-None-Match": "*"}
+		all = append(all, expected{unchanged, http.StatusNotModified})
+	}
+	if o.Responses.Status(http.StatusFound) != nil {
+		q.path += "?download=prozorro"
+		all = append(all, expected{q, http.StatusFound})
+	}
+	return all
+}
+
+// newTransfer returns the id of a new transfer of "broker3".
+func newTransfer(t *testing.T, r *registry) string {
+	t.Helper()
+	return newID(t, r, "/api/2.5/transfers", "broker3", `{"data":{}}`)
+}
+
+// addProcess returns the id of a new related process of an asset.
+func addProcess(t *testing.T, r *registry, p place) string {
+	t.Helper()
+	return newID(t, r, "/api/2.5/assets/"+p.id+"/related_processes", "concierge", `{"data":`+bodies["addRelatedProcess"]+`}`)
+}
+
+func newID(t *testing.T, r *registry, path, key, body string) string {
+	t.Helper()
+	got, err := r.must(t.Context(), http.StatusCreated, "POST", path, key, "", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c created
+	if err := json.Unmarshal(got.body, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Data.ID
+}
+
+// onWire sends the head of a request as text, and checks the answer.
+func onWire(t *testing.T, r *registry, method, path, rest string, status int) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(conn, "%s %s %s\r\n\r\n", method, path, rest); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := http.NewRequestWithContext(t.Context(), method, r.base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), asked)
+	if err != nil {
+		t.Errorf("%s %s: %v", method, path, err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := r.documents.Check(described.Exchange{Request: asked, Status: resp.StatusCode, Header: resp.Header, Body: body})
+	if outside != nil || resp.StatusCode != status {
+		t.Errorf("%s %s %.40s: got %d %.300s, %v, want %d", method, path, rest, resp.StatusCode, body, outside, status)
+	}
+}
