@@ -115,7 +115,7 @@ test-browser: ## the admin console in a browser; the screenshots stay in bin/scr
 	cd deploy/test/browser && GOWORK=off go test -count=1 -timeout 10m .
 
 test-clients: build ## the clients in Python and TypeScript, against one process that is killed and refuses
-	@deploy/test/setup.sh python3 mypy
+	@deploy/test/setup.sh python3 mypy node npm chromium
 	go test -count=1 -timeout 15m ./deploy/test/clients -bin $(CURDIR)/bin
 
 test-alerts: setup ## rules, alerts, dashboards and the collector's configuration, against what the services send

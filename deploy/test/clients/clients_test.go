@@ -151,3 +151,17 @@ func (s *stage) get(path string) string {
 	}
 	return string(bytes.TrimSpace(text))
 }
+
+// checkExample checks the effect of an example, and that it printed the quantity.
+func (s *stage) checkExample(printed string) {
+	s.t.Helper()
+	feed := s.get("/api/2.5/assets?opt_fields=description,owner")
+	for _, want := range []string{`"description":"Перший поверх, два входи"`, `"owner":"broker3"`} {
+		if !strings.Contains(feed, want) {
+			s.t.Errorf("got no %s in the feed, want it in: %s", want, feed)
+		}
+	}
+	if !strings.Contains(printed, "240.5") {
+		s.t.Errorf("got no quantity, want 240.5 in: %s", printed)
+	}
+}

@@ -14,8 +14,8 @@ import (
 // retryAfter is the Retry-After of injected refusals, in seconds.
 const retryAfter = 1
 
-// fault is a failure of one request. Status 0 closes the connection without an answer.
-// With after, the registry does the request first.
+// fault is a failure of one request. With status 0 the answer breaks off. With after, the
+// registry does the request first.
 type fault struct {
 	status int
 	after  bool
@@ -37,6 +37,7 @@ type proxy struct {
 	mu     sync.Mutex
 	faults []fault // for the next requests
 	sent   []sent
+	cookie string        // replaces the next SERVER_ID that the registry sets; "" for none
 	missed chan struct{} // closed once a page could not be passed on; nil while nobody waits
 }
 
@@ -48,6 +49,7 @@ func newProxy(addr string) *proxy {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
 		},
+		ModifyResponse: p.replaceCookie,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, _ error) {
 			p.miss(r)
 			panic(http.ErrAbortHandler)
@@ -61,6 +63,23 @@ func (p *proxy) inject(f fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, f)
+}
+
+// giveCookie replaces the value of the next SERVER_ID that the registry sets.
+func (p *proxy) giveCookie(value string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cookie = value
+}
+
+func (p *proxy) replaceCookie(resp *http.Response) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cookie != "" && resp.Header.Get("Set-Cookie") != "" {
+		resp.Header.Set("Set-Cookie", (&http.Cookie{Name: "SERVER_ID", Value: p.cookie}).String())
+		p.cookie = ""
+	}
+	return nil
 }
 
 // nextMissedPage returns a channel that closes once a request for a page fails because
@@ -117,13 +136,25 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.after {
 		p.registry.ServeHTTP(httptest.NewRecorder(), r)
 	}
-	if f.status == 0 {
-		panic(http.ErrAbortHandler)
-	}
 	w.Header().Set("Access-Control-Allow-Origin", "*")
+	if f.status == 0 {
+		breakOff(w)
+	}
 	w.Header().Set("Access-Control-Expose-Headers", "Retry-After")
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 	w.WriteHeader(f.status)
 	fmt.Fprint(w, `{"status":"error","errors":[{"location":"url","name":"test","description":"injected"}]}`)
+}
+
+// breakOff sends the beginning of an answer and closes the connection. Without any answer a
+// browser repeats a request by itself.
+func breakOff(w http.ResponseWriter) {
+	w.Header().Set("Content-Length", "1000")
+	w.WriteHeader(http.StatusOK)
+	fmt.Fprint(w, `{"data":`)
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		panic(err)
+	}
+	panic(http.ErrAbortHandler)
 }

@@ -143,7 +143,8 @@ def follow() -> str:
     seen += [found.get(timeout=60) for _ in range(2)]
     stop.set()
     watcher.join()
-    report("follow through a restart", {"seen": [change.data["title"] for change in seen], "interrupted": 0 in refusals})
+    titles = [change.data["title"] for change in seen]
+    report("follow through a restart", {"seen": titles, "interrupted": 0 in refusals})
     resumed = reader.follow(seen[3].position, limit=1, fields=["title"])
     report("resume", [next(resumed).data["title"] for _ in range(2)])
     return seen[3].position
@@ -166,7 +167,8 @@ def other_data(position: str, asset_id: str, token: str) -> None:
     offset, _, _ = position.partition(";")
     got = start_over(f"{offset};gone")
     stale = client("broker3")
-    stale._server.value = "gone"
+    ask("/cookie", Value="gone")
+    stale.me()
     changed = stale.change(asset_id, {"description": "five entrances"}, token=token)
     report("other data", {**got, "write": changed.data["description"]})
 

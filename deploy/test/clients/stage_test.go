@@ -38,6 +38,11 @@ func run(m *testing.M) int {
 		}
 		*bin = dir
 	}
+	defer func() {
+		if dir, err := workshop(); err == nil {
+			os.RemoveAll(dir)
+		}
+	}()
 	return m.Run()
 }
 
@@ -82,6 +87,7 @@ func newStage(t *testing.T) *stage {
 	s.api = httptest.NewServer(s.proxy)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /fault", s.fault)
+	mux.HandleFunc("POST /cookie", s.cookie)
 	mux.HandleFunc("POST /restart", s.restart)
 	mux.HandleFunc("POST /step", s.report)
 	s.control = httptest.NewServer(fromAnyOrigin(mux))
@@ -134,6 +140,16 @@ func (s *stage) fault(w http.ResponseWriter, r *http.Request) {
 	for range f.Times {
 		s.proxy.inject(fault{f.Status, f.After})
 	}
+}
+
+// cookie handles POST /cookie: the next client without a cookie gets that of other data.
+func (s *stage) cookie(w http.ResponseWriter, r *http.Request) {
+	var c struct{ Value string }
+	if err := json.NewDecoder(r.Body).Decode(&c); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.proxy.giveCookie(c.Value)
 }
 
 // restart handles POST /restart: it kills the registry. It starts it again once a

@@ -316,8 +316,8 @@ class Feed(Case):
     def test_pages_end_at_the_empty_one(self) -> None:
         server, client = self.serve(reply(200, page("1", "2")), reply(200, page("3")), reply(200, page(offset="3")))
         self.assertEqual([[e["id"] for e in p.entries] for p in client.pages(limit=2)], [["1", "2"], ["3"]])
-        self.assertEqual([path for path, _, _ in server.seen], [
-            "GET /api/2.5/assets?limit=2", "GET /api/2.5/assets?limit=2&offset=2", "GET /api/2.5/assets?limit=2&offset=3"])
+        self.assertEqual([path.partition("?")[2] for path, _, _ in server.seen],
+                         ["limit=2", "limit=2&offset=2", "limit=2&offset=3"])
 
     def test_a_follower_goes_on_after_an_empty_page_and_trouble(self) -> None:
         busy = refusal(503, "url/server", Retry_After="0")

@@ -1,0 +1,403 @@
+import { BadAnswer, OffsetGone, TooManyRequests, TransportError, Unavailable } from "./errors.js";
+import { encode } from "./json.js";
+import type { components } from "./schema.js";
+import { type Bounds, type Reply, type Request, ServerID, Transport, pause, sleep, title } from "./transport.js";
+
+type Schemas = components["schemas"];
+
+/** The objects of the API: as the registry returns them, as a client creates them (Input), and as it changes them. */
+export type Asset = Schemas["Asset"];
+export type AssetInput = Schemas["AssetInput"];
+export type AssetPatch = Schemas["AssetPatch"];
+export type AssetReplacement = Schemas["AssetReplacement"];
+export type Item = Schemas["Item"];
+export type Decision = Schemas["Decision"];
+export type Document = Schemas["Document"];
+export type DocumentVersions = Schemas["DocumentVersions"]["data"];
+export type RelatedProcess = Schemas["RelatedProcess"];
+export type TransferData = Schemas["Transfer"];
+export type Revision = Schemas["Revision"];
+export type Caller = Schemas["Caller"]["data"];
+/** Entry is an asset in a page: `id`, `dateModified` and the fields that were asked for. */
+export type Entry = Schemas["Entry"];
+
+/** ClientOptions describe a client. */
+export interface ClientOptions extends Bounds {
+  /** key is an API key. Without one the client only reads. */
+  key?: string;
+}
+
+/** Call is what every method takes. */
+export interface Call {
+  /** signal ends the call. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Read reads an object. If it has not changed since `known`, the answer is `known`. */
+export interface Read<T> extends Call {
+  known?: Answer<T> | undefined;
+}
+
+/** Write changes an object. */
+export interface Write extends Call {
+  /** token is the asset's owner token. */
+  token?: string | undefined;
+  /** ifMatch is the tag of an answer. The registry changes nothing if the asset has changed since. */
+  ifMatch?: string | undefined;
+}
+
+/** Listing selects entries of the feed. */
+export interface Listing extends Call {
+  /** limit bounds the entries of a page; 100 by default, 1000 at most. */
+  limit?: number;
+  /** mode is "test" for test assets, "_all_" for all; real assets by default. */
+  mode?: "test" | "_all_";
+  /** fields are shown besides `id` and `dateModified`. */
+  fields?: readonly string[];
+}
+
+/** Follow describes a follower. */
+export interface Follow extends Listing {
+  /** position is that of the last change that was kept; the beginning by default. */
+  position?: string;
+  /** interval is the pause at the end of the feed, in milliseconds; five minutes by default. */
+  interval?: number;
+  /** onStartOver clears the copy, because the registry does not know the position any more. */
+  onStartOver?: () => void | Promise<void>;
+}
+
+/** Answer is an object as the registry returned it, with its `ETag`; "" if there was none. */
+export class Answer<T> {
+  constructor(readonly data: T, readonly etag: string) {}
+}
+
+/** Owned is a new object with its owner token and its transfer token. Printing and JSON leave the tokens out. */
+class Owned<T> extends Answer<T> {
+  readonly #token: string;
+  readonly #transfer: string;
+
+  constructor(data: T, etag: string, access: { token: string; transfer: string }) {
+    super(data, etag);
+    this.#token = access.token;
+    this.#transfer = access.transfer;
+  }
+
+  /** token is the owner token. */
+  get token(): string {
+    return this.#token;
+  }
+
+  /** transfer is the transfer token. */
+  get transfer(): string {
+    return this.#transfer;
+  }
+}
+
+/** Created is a new asset. The registry shows its tokens this once. */
+export class Created extends Owned<Asset> {}
+
+/** Transfer is a new transfer. After a take-over, its tokens are those of the asset. */
+export class Transfer extends Owned<TransferData> {}
+
+/** Page is a page of the feed. `next` and `previous` are offsets; `previous` is "" if there is none. */
+export interface Page {
+  entries: Entry[];
+  next: string;
+  previous: string;
+}
+
+/** Change is an entry of the feed. A follower that starts at `position` goes on after it. */
+export interface Change {
+  data: Entry;
+  position: string;
+}
+
+interface Body {
+  data: unknown;
+  access?: { token?: string; transfer?: string };
+  next_page?: { offset?: string };
+  prev_page?: { offset?: string };
+}
+
+interface Options extends Write {
+  data?: unknown;
+  query?: Record<string, string> | undefined;
+  headers?: Record<string, string>;
+  repeatable: boolean;
+  server?: ServerID;
+}
+
+/** secret checks a key or a token. Its errors never hold the value. */
+function secret(name: string, value: string): string {
+  if (!/^[!-~]{1,1000}$/.test(value)) throw new RangeError(`${name} must have 1 to 1000 visible ASCII characters`);
+  return value;
+}
+
+/** step makes an id a step of a path. */
+function step(id: string): string {
+  if (["", ".", ".."].includes(id)) throw new RangeError("an id must not be empty, . or ..");
+  return encodeURIComponent(id);
+}
+
+/** newKey returns a random Idempotency-Key. Pages without TLS have no randomUUID. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0")).join("");
+}
+
+/** Client speaks to one registry. Every method returns a promise that rejects with a RegistryError. */
+export class Client {
+  /** items, decisions, documents and relatedProcesses are the parts of assets. */
+  readonly items: Parts<Item, Schemas["ItemInput"], Schemas["ItemPatch"]>;
+  readonly decisions: Parts<Decision, Schemas["DecisionInput"], Schemas["DecisionPatch"]>;
+  readonly documents: Parts<Document, Schemas["DocumentInput"], Schemas["DocumentPatch"], DocumentVersions>;
+  readonly relatedProcesses: Parts<RelatedProcess, Schemas["RelatedProcessInput"], Schemas["RelatedProcessPatch"]>;
+  readonly #root: string;
+  readonly #headers: Record<string, string>;
+  readonly #transport: Transport;
+  readonly #server = new ServerID();
+
+  /** baseURL is the address of the registry, without /api. */
+  constructor(baseURL: string, options: ClientOptions = {}) {
+    const url = URL.canParse?.(baseURL) === false ? undefined : new URL(baseURL);
+    if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+      throw new RangeError("baseURL must be http://HOST or https://HOST, without a key, a query or a fragment");
+    }
+    this.#root = `${url.href.replace(/\/+$/, "")}/api/2.5`;
+    this.#headers = { Accept: "application/json" };
+    if (options.key !== undefined && options.key !== "") {
+      if (options.key.includes(":")) throw new RangeError("key must not contain a colon");
+      this.#headers["Authorization"] = `Basic ${btoa(`${secret("key", options.key)}:`)}`;
+    }
+    this.#transport = new Transport(options);
+    const send = this.#send.bind(this);
+    this.items = new Parts(send, "items");
+    this.decisions = new Parts(send, "decisions");
+    this.documents = new Parts(send, "documents");
+    this.relatedProcesses = new Parts(send, "related_processes");
+  }
+
+  /**
+   * create creates a draft. Without an idempotencyKey it makes one, so that its retries create one asset. A caller that
+   * repeats a failed create within 24 hours passes a key of its own, the same each time.
+   */
+  async create(asset: AssetInput, call: Call & { idempotencyKey?: string } = {}): Promise<Created> {
+    const key = call.idempotencyKey ?? newKey();
+    if (!/^[!-~]{1,255}$/.test(key)) throw new RangeError("idempotencyKey must have 1 to 255 visible ASCII characters");
+    const [reply, body] = await this.#send("POST", "/assets",
+      { ...call, data: asset, headers: { "Idempotency-Key": key }, repeatable: true });
+    return new Created(body.data as Asset, etag(reply), access(body));
+  }
+
+  /** get reads an asset. */
+  async get(id: string, read: Read<Asset> = {}): Promise<Answer<Asset>> {
+    return get(this.#send.bind(this), `/assets/${step(id)}`, read);
+  }
+
+  /** change merges into an asset (PATCH). */
+  async change(id: string, change: AssetPatch, write: Write = {}): Promise<Answer<Asset>> {
+    return this.#write("PATCH", `/assets/${step(id)}`, { ...write, data: change, repeatable: true });
+  }
+
+  /** replace sets everything that the caller may write (PUT). A field that it leaves out is cleared. */
+  async replace(id: string, asset: AssetReplacement, write: Write = {}): Promise<Answer<Asset>> {
+    return this.#write("PUT", `/assets/${step(id)}`, { ...write, data: asset, repeatable: true });
+  }
+
+  /** revisions yields the changes of an asset, newest first. */
+  async *revisions(id: string, options: Call & { token?: string; limit?: number } = {}): AsyncGenerator<Revision> {
+    const { limit = 100, ...call } = options;
+    for (let offset = ""; ;) {
+      const query = { limit: String(limit), ...(offset === "" ? {} : { offset }) };
+      const [, body] = await this.#send("GET", `/assets/${step(id)}/revisions`, { ...call, query, repeatable: true });
+      const revisions = body.data as Revision[];
+      if (revisions.length === 0) return;
+      yield* revisions;
+      offset = body.next_page?.offset ?? "";
+    }
+  }
+
+  /** makeTransfer makes a transfer, with which the caller can take an asset over. */
+  async makeTransfer(call: Call = {}): Promise<Transfer> {
+    // An unused transfer ends by itself, so a repetition is harmless.
+    const [, body] = await this.#send("POST", "/transfers", { ...call, data: {}, repeatable: true });
+    return new Transfer(body.data as TransferData, "", access(body));
+  }
+
+  /** transfer reads a transfer. */
+  async transfer(id: string, call: Call = {}): Promise<TransferData> {
+    return (await this.#send("GET", `/transfers/${step(id)}`, { ...call, repeatable: true }))[1].data as TransferData;
+  }
+
+  /**
+   * takeOver makes the caller the owner. assetTransfer is the asset's transfer token. From then on `transfer.token` is
+   * the asset's owner token and `transfer.transfer` its transfer token.
+   */
+  async takeOver(id: string, transfer: Transfer, assetTransfer: string, write: Write = {}): Promise<Answer<Asset>> {
+    const data = { id: transfer.data.id, transfer: secret("assetTransfer", assetTransfer) };
+    return this.#write("POST", `/assets/${step(id)}/ownership`, { ...write, data, repeatable: true });
+  }
+
+  /** me tells whose key this is and what its rate limits leave. */
+  async me(call: Call = {}): Promise<Caller> {
+    return (await this.#send("GET", "/me", { ...call, repeatable: true }))[1].data as Caller;
+  }
+
+  /** pages yields the pages of the feed from an offset on, until an empty one, which it leaves out. */
+  async *pages(options: Listing & { offset?: string; descending?: boolean } = {}): AsyncGenerator<Page> {
+    const server = new ServerID(this.#server.value);
+    for (let offset = options.offset ?? ""; ;) {
+      const page = await this.#page(options, offset, server, options.descending ? { descending: "1" } : {});
+      if (page.entries.length === 0) return;
+      yield page;
+      offset = page.next;
+    }
+  }
+
+  /**
+   * follow yields every change after a position, until the signal is aborted. At an empty page it waits. While the
+   * registry is away it tries again, for as long as that takes; onRetry hears of it. If the registry does not know the
+   * position any more, follow calls onStartOver and begins at the beginning; without onStartOver it throws OffsetGone.
+   * Each change carries the position to save.
+   */
+  async *follow(options: Follow = {}): AsyncGenerator<Change> {
+    const { position = "", interval = 300_000, signal } = options;
+    let [offset = "", serverID = ""] = position.split(";");
+    const server = new ServerID(serverID === "" ? this.#server.value : serverID);
+    try {
+      for (let failures = 0; ;) {
+        let page: Page;
+        try {
+          page = await this.#page(options, offset, server);
+        } catch (error) {
+          if (error instanceof OffsetGone && options.onStartOver && offset !== "") {
+            await options.onStartOver();
+            offset = "";
+            continue;
+          }
+          if (!passing(error)) throw error;
+          const wait = pause(error, ++failures + this.#transport.attempts);
+          this.#transport.onRetry(error, wait);
+          await sleep(wait, signal);
+          continue;
+        }
+        failures = 0;
+        for (const data of page.entries) {
+          yield { data, position: `${data.dateModified};${server.value}` };
+          if (signal?.aborted) return;
+        }
+        offset = page.next === "" ? offset : page.next;
+        if (page.entries.length === 0) await sleep(interval * (1 + Math.random() / 10), signal);
+      }
+    } catch (error) {
+      if (!signal?.aborted) throw error;
+    }
+  }
+
+  async #page(listing: Listing, offset: string, server: ServerID, more: Record<string, string> = {}): Promise<Page> {
+    const query = { limit: String(listing.limit ?? 100), ...more,
+      ...(listing.mode === undefined ? {} : { mode: listing.mode }),
+      ...(listing.fields?.length ? { opt_fields: listing.fields.join(",") } : {}),
+      ...(offset === "" ? {} : { offset }) };
+    const [, body] = await this.#send("GET", "/assets", { signal: listing.signal, query, repeatable: true, server });
+    return { entries: body.data as Entry[], next: body.next_page?.offset ?? "",
+      previous: body.prev_page?.offset ?? "" };
+  }
+
+  async #write<T>(method: string, path: string, options: Options): Promise<Answer<T>> {
+    const [reply, body] = await this.#send(method, path, options);
+    return new Answer(body.data as T, etag(reply));
+  }
+
+  /** #send sends a request, with retries. It returns the answer and its object, which has no data after a 304. */
+  async #send(method: string, path: string, options: Options): Promise<[Reply, Body]> {
+    const headers = { ...this.#headers, ...options.headers };
+    const query = options.query === undefined ? "" : `?${new URLSearchParams(options.query).toString()}`;
+    const request: Request = { method, url: this.#root + path + query, headers, repeatable: options.repeatable,
+      server: options.server ?? this.#server, signal: options.signal };
+    if (options.data !== undefined) {
+      headers["Content-Type"] = "application/json";
+      request.body = encode({ data: options.data });
+    }
+    if (options.token !== undefined && options.token !== "") headers["X-Access-Token"] = secret("token", options.token);
+    if (options.ifMatch !== undefined && options.ifMatch !== "") headers["If-Match"] = options.ifMatch;
+    const reply = await this.#transport.send(request);
+    const body = reply.status === 304 ? { data: undefined } : reply.body;
+    if (typeof body !== "object" || body === null || !("data" in body)) {
+      throw new BadAnswer(`${title(request)}: ${reply.status} with a body that is no object with data`);
+    }
+    return [reply, body];
+  }
+}
+
+/** passing reports whether an error may pass by itself. */
+function passing(error: unknown): error is TransportError | TooManyRequests | Unavailable {
+  return [TransportError, TooManyRequests, Unavailable].some((kind) => error instanceof kind);
+}
+
+function etag(reply: Reply): string {
+  return reply.headers.get("ETag") ?? "";
+}
+
+function access(body: Body): { token: string; transfer: string } {
+  return { token: body.access?.token ?? "", transfer: body.access?.transfer ?? "" };
+}
+
+type Send = (method: string, path: string, options: Options) => Promise<[Reply, Body]>;
+
+async function get<T>(send: Send, path: string, read: Read<T>): Promise<Answer<T>> {
+  const { known, ...call } = read;
+  const headers: Record<string, string> = known?.etag ? { "If-None-Match": known.etag } : {};
+  const [reply, body] = await send("GET", path, { ...call, headers, repeatable: true });
+  return known !== undefined && reply.status === 304 ? known : new Answer(body.data as T, etag(reply));
+}
+
+/** Parts is one list of an asset, such as its items. The parts have addresses of their own. */
+export class Parts<Part, Input, Patch, One = Part> {
+  readonly #send: Send;
+  readonly #kind: string;
+
+  constructor(send: Send, kind: string) {
+    this.#send = send;
+    this.#kind = kind;
+  }
+
+  #path(asset: string, part?: string): string {
+    const path = `/assets/${step(asset)}/${this.#kind}`;
+    return part === undefined ? path : `${path}/${step(part)}`;
+  }
+
+  /** list returns the parts of an asset; of documents, the newest version of each. */
+  async list(asset: string, call: Call = {}): Promise<Part[]> {
+    return (await this.#send("GET", this.#path(asset), { ...call, repeatable: true }))[1].data as Part[];
+  }
+
+  /** get reads a part. Its tag is that of its asset. */
+  async get(asset: string, part: string, read: Read<One> = {}): Promise<Answer<One>> {
+    return get(this.#send, this.#path(asset, part), read);
+  }
+
+  /** add adds a part. Only with ifMatch does it repeat a request whose answer was lost or a 503. */
+  async add(asset: string, part: Input, write: Write = {}): Promise<Answer<Part>> {
+    return this.#write("POST", this.#path(asset), part, write, Boolean(write.ifMatch));
+  }
+
+  /** change merges into a part (PATCH). */
+  async change(asset: string, part: string, change: Patch, write: Write = {}): Promise<Answer<Part>> {
+    return this.#write("PATCH", this.#path(asset, part), change, write, true);
+  }
+
+  /** replace adds a version to a document (PUT). Other parts have no such route. */
+  async replace(asset: string, part: string, input: Input, write: Write = {}): Promise<Answer<Part>> {
+    return this.#write("PUT", this.#path(asset, part), input, write, Boolean(write.ifMatch));
+  }
+
+  /** remove removes a related process. Other parts have no such route. */
+  async remove(asset: string, part: string, write: Write = {}): Promise<void> {
+    await this.#send("DELETE", this.#path(asset, part), { ...write, repeatable: true });
+  }
+
+  async #write(method: string, path: string, data: unknown, write: Write, repeatable: boolean): Promise<Answer<Part>> {
+    const [reply, body] = await this.#send(method, path, { ...write, data, repeatable });
+    return new Answer(body.data as Part, etag(reply));
+  }
+}

@@ -1,0 +1,168 @@
+// Tests of requests, retries and answers.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import { gzipSync } from "node:zlib";
+import * as registry from "asset-registry";
+import { caught, hangUp, key, refusal, reply, serve, token } from "./serve.mjs";
+
+const { Client } = registry;
+const now = { "Retry-After": "0" };
+
+test("no object shows a secret", async (t) => {
+  const made = reply(201, { data: { id: "a" }, access: { token, transfer: token } });
+  const { client } = await serve(t, [made, made]);
+  const [created, transfer] = [await client.create({}), await client.makeTransfer()];
+  assert.deepEqual([created.token, created.transfer, transfer.token, transfer.transfer], Array(4).fill(token));
+  const all = { client, created, transfer };
+  const shown = inspect(all, { depth: 9, showHidden: true }) + JSON.stringify(all) + String(created);
+  assert.ok(!shown.includes(key) && !shown.includes(token), shown);
+});
+
+test("no error shows a secret", async (t) => {
+  const { client, url } = await serve(t, [refusal(403, ["body/data"]), hangUp], { attempts: 1 });
+  const transfer = new registry.Transfer({ id: "b" }, "", { token, transfer: token });
+  const calls = [
+    () => client.change("a", {}, { token }), () => client.change("a", {}, { token }),
+    () => client.change("a", {}, { token: `${token}\n` }), async () => new Client(url, { key: `${key}\n` }),
+    async () => new Client(url, { key: `${key}:` }), async () => new Client(`http://${key}@127.0.0.1`),
+    async () => new Client(`http://${key}@`), () => client.takeOver("a", transfer, `${token} `),
+  ];
+  for (const call of calls) {
+    const shown = inspect(await caught(call(), Error), { depth: 9, showHidden: true });
+    assert.ok(!shown.includes(key) && !shown.includes(token), shown);
+  }
+});
+
+test("ids cannot lead elsewhere", async (t) => {
+  const { client, seen } = await serve(t, [reply(200, { data: {} })]);
+  await client.get("../transfers?x#y");
+  assert.equal(seen[0].request, "GET /api/2.5/assets/..%2Ftransfers%3Fx%23y");
+  for (const bad of ["", ".", ".."]) await caught(client.get(bad), RangeError);
+});
+
+test("an error has every object", async (t) => {
+  const { client } = await serve(t, [refusal(400, ["body/title", "body/items.0.quantity"], { "X-Request-ID": "r1" })]);
+  const error = await caught(client.create({}), registry.InvalidRequest);
+  assert.deepEqual(error.errors.map((e) => `${e.location}/${e.name}`), ["body/title", "body/items.0.quantity"]);
+  assert.deepEqual([error.status, error.requestID, error.attempts, error.name], [400, "r1", 1, "InvalidRequest"]);
+});
+
+test("a creation is repeated under one key", async (t) => {
+  const { client, seen } = await serve(t, [hangUp, refusal(503, ["url/server"], now), refusal(429, ["header/x"]),
+    reply(201, { data: { id: "a" }, access: {} })]);
+  await client.create({});
+  assert.equal(seen.length, 4);
+  assert.equal(new Set(seen.map((s) => s.headers["idempotency-key"])).size, 1);
+});
+
+test("another creation has another key", async (t) => {
+  const made = reply(201, { data: { id: "a" }, access: {} });
+  const { client, seen } = await serve(t, [made, made, made]);
+  await client.create({});
+  await client.create({});
+  await client.create({}, { idempotencyKey: "mine" });
+  const keys = seen.map((s) => s.headers["idempotency-key"]);
+  assert.equal(new Set(keys).size, 3);
+  assert.equal(keys[2], "mine");
+  assert.match(keys[0], /^[0-9a-f]{32}$/);
+});
+
+test("a new part is repeated only if nothing was done", async (t) => {
+  for (const [first, want] of [[refusal(503, ["url/server"], now), 1], [hangUp, 1],
+    [refusal(429, ["header/x"], now), 2]]) {
+    const { client, seen } = await serve(t, [first, reply(201, { data: {} })]);
+    await client.items.add("a", {}).catch(() => undefined);
+    assert.equal(seen.length, want);
+  }
+});
+
+test("a new part with a tag is repeated", async (t) => {
+  const { client, seen } = await serve(t, [hangUp, refusal(412, ["url/precondition"])]);
+  const error = await caught(client.items.add("a", {}, { ifMatch: '"1"' }), registry.PreconditionFailed);
+  assert.equal(error.attempts, 2);
+  assert.deepEqual(seen.map((s) => s.headers["if-match"]), ['"1"', '"1"']);
+});
+
+test("a wait beyond the deadline is not begun", async (t) => {
+  const { client, seen } = await serve(t, [refusal(429, ["header/x"], { "Retry-After": "100" })], { timeout: 10_000 });
+  const error = await caught(client.get("a"), registry.TooManyRequests);
+  assert.deepEqual([error.retryAfter, seen.length], [100_000, 1]);
+});
+
+test("attempts are bounded", async (t) => {
+  const { client, seen } = await serve(t, Array(9).fill(refusal(503, ["url/server"], now)), { attempts: 3 });
+  const error = await caught(client.get("a"), registry.Unavailable);
+  assert.deepEqual([error.attempts, seen.length], [3, 3]);
+});
+
+test("the forms of Retry-After", async (t) => {
+  for (const [value, want] of [["7", 7000], ["Thu, 01 Jan 1970 00:00:00 GMT", 0], ["soon", undefined],
+    ["-1", undefined]]) {
+    const { client } = await serve(t, [refusal(429, ["header/x"], { "Retry-After": value })], { attempts: 1 });
+    assert.equal((await caught(client.get("a"), registry.TooManyRequests)).retryAfter, want);
+  }
+});
+
+test("a refusal by a proxy is typed", async (t) => {
+  for (const [status, body] of [[502, "<html>"], [503, "[]"], [504, '{"errors": [1]}']]) {
+    const { client } = await serve(t, [reply(status, body)], { attempts: 1 });
+    const error = await caught(client.get("a"), registry.Unavailable);
+    assert.deepEqual([error.status, error.errors], [status, []]);
+  }
+});
+
+test("large answers are refused", async (t) => {
+  const large = JSON.stringify({ data: "x".repeat(2000) });
+  const chunked = (response) => {
+    response.writeHead(200);
+    response.write(large);
+    response.end();
+  };
+  const zipped = reply(200, gzipSync(large), { "Content-Encoding": "gzip" });
+  for (const answer of [reply(200, large), chunked, zipped]) {
+    const { client } = await serve(t, [answer], { maxAnswer: 1000 });
+    await caught(client.get("a"), registry.BadAnswer);
+  }
+});
+
+test("an answer that breaks off is none", async (t) => {
+  const cut = (response) => {
+    response.writeHead(200, { "Content-Length": "1000" });
+    response.write('{"data": {}}', () => response.destroy());
+  };
+  const { client } = await serve(t, [cut], { attempts: 1 });
+  await caught(client.get("a"), registry.TransportError);
+});
+
+test("a slow answer ends at the deadline", async (t) => {
+  const drip = (response) => {
+    response.writeHead(200);
+    const timer = setInterval(() => response.write(" "), 10);
+    response.on("close", () => clearInterval(timer));
+  };
+  const { client } = await serve(t, [drip], { timeout: 200 });
+  await caught(client.get("a"), registry.DeadlineExceeded);
+});
+
+test("a signal ends a call", async (t) => {
+  const end = new AbortController();
+  const { client } = await serve(t, [() => end.abort(new Error("enough"))]);
+  assert.equal((await caught(client.get("a", { signal: end.signal }), Error)).message, "enough");
+});
+
+test("an unchanged asset is the known one", async (t) => {
+  const { client, seen } = await serve(t, [reply(200, { data: { id: "a" } }, { ETag: '"1"' }), reply(304, "")]);
+  const known = await client.get("a");
+  assert.equal(await client.get("a", { known }), known);
+  assert.equal(seen[1].headers["if-none-match"], '"1"');
+});
+
+test("revisions end at the empty page", async (t) => {
+  const { client, seen } = await serve(t, [
+    reply(200, { data: [{ revision: 2 }], next_page: { offset: "x" } }), reply(200, { data: [], next_page: {} })]);
+  const got = [];
+  for await (const { revision } of client.revisions("a", { token })) got.push(revision);
+  assert.deepEqual(got, [2]);
+  assert.deepEqual(seen.map((s) => s.headers["x-access-token"]), [token, token]);
+});

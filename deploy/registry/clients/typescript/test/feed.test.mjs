@@ -1,0 +1,65 @@
+// Tests of the feed.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { NotFound, OffsetGone, PreconditionFailed } from "asset-registry";
+import { caught, page, refusal, reply, serve } from "./serve.mjs";
+
+test("pages end at the empty one", async (t) => {
+  const { client, seen } = await serve(t,
+    [reply(200, page(["1", "2"])), reply(200, page(["3"])), reply(200, page([], "3"))]);
+  const got = [];
+  for await (const { entries } of client.pages({ limit: 2 })) got.push(entries.map((entry) => entry.id));
+  assert.deepEqual(got, [["1", "2"], ["3"]]);
+  assert.deepEqual(seen.map((s) => s.request), ["GET /api/2.5/assets?limit=2", "GET /api/2.5/assets?limit=2&offset=2",
+    "GET /api/2.5/assets?limit=2&offset=3"]);
+});
+
+test("a follower goes on after an empty page and trouble", async (t) => {
+  const busy = refusal(503, ["url/server"], { "Retry-After": "0" });
+  const { client, seen } = await serve(t, [reply(200, page([])), reply(200, page(["1"])), reply(200, page([], "1")),
+    busy, reply(200, page(["2"]))], { attempts: 1 });
+  const changes = client.follow({ interval: 0 });
+  const got = [(await changes.next()).value.data.id, (await changes.next()).value.data.id];
+  assert.deepEqual(got, ["1", "2"]);
+  const offsets = seen.map((s) => s.request.split("&")[1]);
+  assert.deepEqual(offsets, [undefined, undefined, "offset=1", "offset=1", "offset=1"]);
+});
+
+test("a follower ends when its signal is aborted", async (t) => {
+  const end = new AbortController();
+  const { client } = await serve(t, [reply(200, page(["1"])), reply(200, page([], "1"))]);
+  const got = [];
+  for await (const { data } of client.follow({ signal: end.signal })) {
+    got.push(data.id);
+    setTimeout(() => end.abort(), 50);
+  }
+  assert.deepEqual(got, ["1"]);
+});
+
+test("a follower keeps the cookie of its position", async (t) => {
+  const { client, seen } = await serve(t, [
+    reply(200, page(["1"]), { "Set-Cookie": "SERVER_ID=old; Path=/; HttpOnly" }),
+    reply(200, { data: {} }, { "Set-Cookie": "SERVER_ID=old; Path=/" }),
+    refusal(412, ["url/precondition"], { "Set-Cookie": "SERVER_ID=new; Path=/" }), reply(200, { data: {} }),
+    refusal(404, ["querystring/offset"])]);
+  const { position } = (await client.follow().next()).value;
+  assert.equal(position, "1;old");
+  await client.get("a");
+  await client.change("a", {}); // its second request has the new cookie
+  await caught(client.follow({ position }).next(), OffsetGone);
+  assert.deepEqual(seen.map((s) => s.headers.cookie),
+    [undefined, undefined, "SERVER_ID=old", "SERVER_ID=new", "SERVER_ID=old"]);
+});
+
+test("a 412 without a new cookie is final", async (t) => {
+  const { client, seen } = await serve(t, [refusal(412, ["url/precondition"])]);
+  await caught(client.change("a", {}, { ifMatch: '"1"' }), PreconditionFailed);
+  assert.equal(seen.length, 1);
+});
+
+test("another 404 is no reason to start over", async (t) => {
+  const { client } = await serve(t, [refusal(404, ["url/not_found"])]);
+  const onStartOver = () => assert.fail("got a start over, want none");
+  const error = await caught(client.follow({ position: "1", onStartOver }).next(), NotFound);
+  assert.ok(!(error instanceof OffsetGone));
+});

@@ -1,0 +1,94 @@
+package clients
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// page is a web page that runs the scenario, and tells the test how it ended.
+const page = `<!doctype html>
+<title>scenario</title>
+<script type="importmap">{"imports": {"asset-registry": "/client/index.js"}}</script>
+<script type="module">
+const finish = (error) => fetch("/finish", { method: "POST", body: error });
+try {
+	const { run } = await import("/scenario.mjs");
+	await run(%q, %q, false);
+	await finish("");
+} catch (error) {
+	await finish(String(error.stack));
+}
+</script>
+`
+
+// TestTypeScriptClientPassesTheScenarioInChromium serves the page from another origin than
+// the registry.
+func TestTypeScriptClientPassesTheScenarioInChromium(t *testing.T) {
+	need(t, "node", "npm", "chromium")
+	_, installed := compiled(t)
+	s := newStage(t)
+	finished := make(chan string, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, page, s.api.URL, s.control.URL)
+	})
+	mux.HandleFunc("GET /scenario.mjs", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		http.ServeFile(w, r, "scenario.mjs")
+	})
+	mux.Handle("GET /client/", http.StripPrefix("/client/",
+		http.FileServer(http.Dir(filepath.Join(installed, "dist")))))
+	mux.HandleFunc("POST /finish", func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+		finished <- fmt.Sprint(string(text), err)
+	})
+	site := httptest.NewServer(mux)
+	t.Cleanup(site.Close)
+	said := browse(t, site.URL)
+	select {
+	case got := <-finished:
+		if got != "<nil>" {
+			t.Fatalf("got %s, want the end of the scenario; Chromium says: %s", got, said.String())
+		}
+	case <-time.After(timeout):
+		t.Fatalf("got no end within %v, want one; Chromium says: %s", timeout, said.String())
+	}
+	s.check(wanted())
+}
+
+// browse opens a page in Chromium until the test ends, and returns what Chromium says.
+func browse(t *testing.T, url string) *processes.Output {
+	t.Helper()
+	args := []string{"--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+		"--disable-background-networking", "--user-data-dir=" + t.TempDir()}
+	if os.Geteuid() == 0 { // Chromium's sandbox does not work for root
+		args = append(args, "--no-sandbox")
+	}
+	said := &processes.Output{}
+	cmd := exec.Command("chromium", append(args, url)...)
+	cmd.Stdout, cmd.Stderr = said, said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+			t.Errorf("kill Chromium: %v", err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Error("got the end of Chromium before the test's, want it to run until it is killed")
+		}
+	})
+	return said
+}

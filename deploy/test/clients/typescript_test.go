@@ -1,0 +1,126 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	typescript = "../../registry/clients/typescript"
+	document   = "../../../gateway/internal/openapi/2.5.json"
+)
+
+// workshop is the directory in which compiled works; run removes it.
+var workshop = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "registry-clients-npm") })
+
+var compiling struct {
+	sync.Mutex
+	done bool
+}
+
+// compiled copies the package of the TypeScript client to a directory, the same for all
+// tests, and compiles it there. A program in that directory imports it as
+// "asset-registry".
+func compiled(t *testing.T) (dir, installed string) {
+	t.Helper()
+	dir, err := workshop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed = filepath.Join(dir, "node_modules", "asset-registry")
+	compiling.Lock()
+	defer compiling.Unlock()
+	if compiling.done {
+		return dir, installed
+	}
+	if err := os.MkdirAll(installed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"src", "test", "package.json", "tsconfig.json", "generate.mjs"} {
+		copyAll(t, filepath.Join(typescript, part), filepath.Join(installed, part))
+	}
+	lines := strings.Fields(program(t, ".", nil, "sh", "npm.sh", typescript))
+	if err := os.Symlink(lines[len(lines)-1], filepath.Join(installed, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	program(t, installed, nil, "node", "node_modules/typescript/bin/tsc")
+	compiling.done = true
+	return dir, installed
+}
+
+// copyAll copies a file or a directory.
+func copyAll(t *testing.T, from, to string) {
+	t.Helper()
+	info, err := os.Stat(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.IsDir() {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTypesOfTheTypeScriptClientAreThoseOfTheDocument(t *testing.T) {
+	need(t, "node", "npm")
+	_, installed := compiled(t)
+	generated := filepath.Join(t.TempDir(), "schema.ts")
+	path, err := filepath.Abs(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program(t, installed, nil, "node", "generate.mjs", path, generated)
+	want, err := os.ReadFile(generated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(typescript, "src", "schema.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("src/schema.ts differs; run `npm ci && npm run generate` there (-want +got):\n%s", diff)
+	}
+}
+
+func TestTypeScriptClientPassesItsOwnTests(t *testing.T) {
+	need(t, "node", "npm")
+	_, installed := compiled(t)
+	program(t, installed, nil, "node", "--test", "test/")
+}
+
+func TestTypeScriptClientPassesTheScenarioInNode(t *testing.T) {
+	need(t, "node", "npm")
+	dir, _ := compiled(t)
+	s := newStage(t)
+	copyAll(t, "scenario.mjs", filepath.Join(dir, "scenario.mjs"))
+	program(t, dir, s.env(), "node", "--input-type=module", "--eval",
+		`import { run } from "./scenario.mjs"; await run(process.env.REGISTRY, process.env.CONTROL, true);`)
+	s.check(append(wanted(), otherData))
+}
+
+func TestTypeScriptExampleWorks(t *testing.T) {
+	need(t, "node", "npm")
+	dir, _ := compiled(t)
+	s := newStage(t)
+	if err := os.WriteFile(filepath.Join(dir, "example.mts"), []byte(s.example(typescript, "ts")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program(t, dir, nil, "node", "node_modules/asset-registry/node_modules/typescript/bin/tsc", "--strict",
+		"--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "example.mts")
+	s.checkExample(program(t, dir, nil, "node", "example.mjs"))
+}
