@@ -429,10 +429,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the related processs of an asset
+         * List the related processes of an asset
          * @description In the order in which they came in.
          */
-        get: operations["listRelatedProcesss"];
+        get: operations["listRelatedProcesses"];
         put?: never;
         /**
          * Add one related process
@@ -2326,7 +2326,7 @@ export interface components {
         RelatedProcessAnswer: {
             data: components["schemas"]["RelatedProcess"];
         };
-        /** @description The related processs of an asset. */
+        /** @description The related processes of an asset. */
         RelatedProcessList: {
             data: components["schemas"]["RelatedProcess"][];
         };
@@ -2839,7 +2839,6 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
@@ -2885,7 +2884,6 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
-            404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
@@ -2926,9 +2924,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["Invalid"];
-            404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
-            429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
             501: components["responses"]["NotImplemented"];
@@ -2988,7 +2984,6 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["Invalid"];
-            404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
@@ -3050,7 +3045,6 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["Invalid"];
-            404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
@@ -3183,7 +3177,6 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3558,7 +3551,6 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -4725,7 +4717,7 @@ export interface operations {
             505: components["responses"]["VersionNotSupported"];
         };
     };
-    listRelatedProcesss: {
+    listRelatedProcesses: {
         parameters: {
             query?: {
                 /** @description Any value: the answer is indented. */
