@@ -31,6 +31,8 @@ func Parse(dst any, name, description, envPrefix string, args []string) (command
 	var file struct {
 		Config kong.ConfigFlag `placeholder:"FILE" help:"YAML file with settings, named like the flags."`
 		Print  PrintSettings   `name:"print-settings" hidden:"" help:"Print every setting as JSON and exit."`
+
+		Version PrintVersion `env:"-" help:"Print the version, the revision of the source and the Go release, and exit."`
 	}
 	read := &settings{}
 	parser, err := kong.New(dst,

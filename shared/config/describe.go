@@ -81,7 +81,7 @@ func commandsOf(n *kong.Node, prefix string) (all []Command) {
 func settingsOf(n *kong.Node) []Setting {
 	var all []Setting
 	for _, flag := range n.Flags {
-		if flag.Hidden || flag.Name == "help" {
+		if flag.Hidden || flag.Name == "help" || flag.Name == "version" {
 			continue
 		}
 		s := Setting{

@@ -3,26 +3,19 @@ package telemetry
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
+
+	"asset-registry/shared/buildinfo"
 )
 
 // build returns the program's version, revision and Go version, as far as known.
 func build() []attribute.KeyValue {
-	version, revision, runtime := "unknown", "unknown", "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version, runtime = info.Main.Version, info.GoVersion
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
+	info := buildinfo.Read()
 	return []attribute.KeyValue{
-		semconv.ServiceVersion(version), semconv.VCSRefHeadRevision(revision), semconv.ProcessRuntimeVersion(runtime),
+		semconv.ServiceVersion(info.Version), semconv.VCSRefHeadRevision(info.Revision), semconv.ProcessRuntimeVersion(info.Go),
 	}
 }
 

@@ -24,6 +24,16 @@ func (c *Client) Create(ctx context.Context, asset Asset) (Created, error) {
 // answer, tokens included, also from another process (docs/contract.md,
 // "Idempotency"). An empty key stands for a random one.
 func (c *Client) CreateOnce(ctx context.Context, asset Asset, key string) (Created, error) {
+	return c.create(ctx, asset, key)
+}
+
+// CreateFields is CreateOnce for an asset that a program has as JSON. Values are those
+// of Fields.
+func (c *Client) CreateFields(ctx context.Context, asset Fields, key string) (Created, error) {
+	return c.create(ctx, asset, key)
+}
+
+func (c *Client) create(ctx context.Context, asset any, key string) (Created, error) {
 	r := request{method: http.MethodPost, path: assetsPath, data: asset, idempotency: key, repeatable: true}
 	body, err := call[Asset](ctx, c, r)
 	body.Data.setTag(Tag(body.header.Get("ETag")))

@@ -37,6 +37,9 @@ func (e *Error) Error() string {
 	for i, d := range e.Details {
 		text += []string{": ", "; "}[min(i, 1)] + fmt.Sprintf("%s %s: %s", d.Location, d.Name, d.Description)
 	}
+	if e.RetryAfter > 0 {
+		text += fmt.Sprintf(" (try again in %v)", e.RetryAfter)
+	}
 	if e.Uncertain {
 		text += " (an earlier try may have been done)"
 	}

@@ -119,14 +119,15 @@ const defaultPause = 5 * time.Minute
 // minutes. A program that stores Page.Next after it has used a page loses nothing.
 //
 // After an error, the sequence goes on if the loop does: after ErrStartOver at the
-// beginning of the feed, after any other error with the same page, after a pause.
-// Once ctx is done, its error is the last element.
+// beginning of the feed, after any other error with the same page, after a pause. A
+// second ErrStartOver before an empty page is followed by a pause, too. Once ctx is
+// done, its error is the last element.
 func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) iter.Seq2[Page, error] {
 	if pause <= 0 {
 		pause = defaultPause
 	}
 	return func(yield func(Page, error) bool) {
-		for {
+		for again := false; ; { // again: the feed starts over, and no empty page has come since
 			page, err := c.Page(ctx, feed)
 			if ctx.Err() != nil {
 				yield(Page{}, ctx.Err())
@@ -135,14 +136,13 @@ func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) ite
 			if !yield(page, err) {
 				return
 			}
-			switch {
-			case errors.Is(err, ErrStartOver):
-				feed.Position = Position{}
-				continue
-			case err == nil:
-				feed.Position = page.Next
+			over := errors.Is(err, ErrStartOver)
+			if over || err == nil {
+				feed.Position = page.Next // to start over, the beginning
 			}
-			if len(page.Assets) == 0 && !sleep(ctx, jitter(pause)) {
+			wait := len(page.Assets) == 0 && (!over || again)
+			again = over || again && (err != nil || len(page.Assets) > 0)
+			if wait && !sleep(ctx, jitter(pause)) {
 				yield(Page{}, ctx.Err())
 				return
 			}

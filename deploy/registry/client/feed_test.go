@@ -105,6 +105,17 @@ func TestFollowStartsOverOnOtherData(t *testing.T) {
 	}
 }
 
+func TestFollowPausesBeforeItStartsOverAgain(t *testing.T) {
+	r := newRegistry(t, lost)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	for range r.client(t).Follow(ctx, Feed{Position: Position{Offset: "9"}}, time.Hour) {
+	}
+	if got := len(r.sent()); got != 2 {
+		t.Errorf("got %d requests, want 2 before the pause", got)
+	}
+}
+
 func TestAnother404IsNoStart(t *testing.T) {
 	feed := Feed{Position: Position{Offset: "9"}}
 	_, err := newRegistry(t, reply{404, busyBody, nil}).client(t).Page(t.Context(), feed)

@@ -3,33 +3,23 @@ package registryctl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
 	"os"
-	"strconv"
-	"strings"
+
+	"asset-registry/deploy/registry/client"
 )
 
-const assetsPath = "/api/2.5/assets"
-
 type assetCommands struct {
-	List   listAssets  `cmd:"" help:"List one page of the feed of changes."`
-	Get    getAsset    `cmd:"" help:"Show an asset."`
-	Create createAsset `cmd:"" help:"Create an asset and print its tokens, which cannot be shown again."`
-	Patch  patchAsset  `cmd:"" help:"Change an asset."`
-}
-
-// asset holds the fields that tables show.
-type asset struct {
-	ID           string `json:"id"`
-	AssetID      string `json:"assetID"`
-	Status       string `json:"status"`
-	Title        string `json:"title"`
-	Owner        string `json:"owner"`
-	DateModified string `json:"dateModified"`
+	List      listAssets    `cmd:"" help:"List one page of the feed of changes."`
+	Get       getAsset      `cmd:"" help:"Show an asset with all its fields."`
+	Create    createAsset   `cmd:"" help:"Create an asset, a draft. Its tokens are shown this once."`
+	Publish   publishAsset  `cmd:"" help:"Publish a draft: move it to pending, which puts it into the feed."`
+	Patch     patchAsset    `cmd:"" help:"Change an asset."`
+	Transfer  transferAsset `cmd:"" help:"Hand an asset over: print what the new owner needs."`
+	Accept    acceptAsset   `cmd:"" help:"Take over an asset that its owner hands over."`
+	Revisions listRevisions `cmd:"" help:"List the changes of an asset, the newest first."`
+	Follow    followAssets  `cmd:"" help:"Print each change of the feed as a line, and wait for more."`
 }
 
 // assetID is the argument of commands about one asset.
@@ -37,159 +27,181 @@ type assetID struct {
 	ID string `arg:"" help:"Id of the asset."`
 }
 
-func (a assetID) path() string { return assetsPath + "/" + url.PathEscape(a.ID) }
-
 type getAsset struct {
 	assetID `embed:""`
 }
 
-// Run shows an asset.
+// Run shows an asset. Its last line is the tag, for --if-match.
 func (g getAsset) Run(ctx context.Context, p *program) error {
-	return p.oneAsset(ctx, assetRequest{method: http.MethodGet, path: g.path()})
+	c, err := p.public(false)
+	if err != nil {
+		return err
+	}
+	asset, err := c.Get(ctx, g.ID)
+	if err != nil {
+		return err
+	}
+	if p.output == asJSON {
+		return p.printJSON(answer{Data: &asset}, "  ")
+	}
+	if err := p.show(asset); err != nil {
+		return err
+	}
+	return p.note("tag: %s", plain(string(asset.Tag)))
 }
 
 type listAssets struct {
 	Limit      int    `default:"100" help:"Largest number of assets."`
 	Offset     string `help:"Start of the page, as printed after the previous page."`
-	Mode       string `help:"'test' lists test assets only, '_all_' adds them. By default they are left out."`
+	Mode       string `complete:"test,_all_" help:"${mode}"`
 	Descending bool   `help:"List the newest change first."`
 }
 
+// listed are the fields of an asset that tables and lines show.
+var listed = []string{"status", "title", "owner", "assetID"}
+
 // Run lists a page of the feed and prints the next page's offset.
 func (l listAssets) Run(ctx context.Context, p *program) error {
-	query := url.Values{"limit": {strconv.Itoa(l.Limit)}, "opt_fields": {"status,title,owner,assetID"}}
-	if l.Offset != "" {
-		query.Set("offset", l.Offset)
-	}
-	if l.Mode != "" {
-		query.Set("mode", l.Mode)
-	}
-	if l.Descending {
-		query.Set("descending", "1")
-	}
-	text, err := p.sendAsset(ctx, assetRequest{method: http.MethodGet, path: assetsPath + "?" + query.Encode()})
+	c, err := p.public(false)
 	if err != nil {
 		return err
 	}
-	var answer struct {
-		Data     []asset `json:"data"`
-		NextPage struct {
-			Offset string `json:"offset"`
-		} `json:"next_page"`
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return errNotRegistry
-	}
-	if err := p.printAssets(text, answer.Data...); err != nil {
+	page, err := c.Page(ctx, client.Feed{
+		Position: client.Position{Offset: client.Timestamp(l.Offset)}, Limit: l.Limit, Mode: client.Mode(l.Mode),
+		Descending: l.Descending, Fields: listed,
+	})
+	if err != nil {
 		return err
 	}
-	return p.note("\nThe next page: --offset '%s'", plain(answer.NextPage.Offset))
+	all := struct {
+		Data []client.Asset  `json:"data"`
+		Next client.Position `json:"next_page"`
+	}{append([]client.Asset{}, page.Assets...), page.Next}
+	if err := p.printAssets(all, page.Assets...); err != nil {
+		return err
+	}
+	return p.note("\nThe next page: --offset '%s'", plain(string(page.Next.Offset)))
 }
 
 type createAsset struct {
 	File string `short:"f" required:"" help:"JSON of the asset, {\"data\": ...} or its content. - is the standard input."`
+
+	Access string `placeholder:"FILE" help:"New file for the tokens, instead of printing them."`
+	Once   string `placeholder:"KEY" help:"Idempotency key: the same asset and key within 24 hours create one asset."`
 }
 
 // Run creates an asset.
-func (c createAsset) Run(ctx context.Context, p *program) error {
-	body, err := p.body(c.File)
+func (a createAsset) Run(ctx context.Context, p *program) error {
+	fields, err := p.fields(a.File)
 	if err != nil {
 		return err
 	}
-	return p.oneAsset(ctx, assetRequest{method: http.MethodPost, path: assetsPath, body: body})
-}
-
-type patchAsset struct {
-	assetID `embed:""`
-	File    string `short:"f" required:"" help:"JSON of the fields to change, as for create. - is the standard input."`
-	Token   string `env:"REGISTRYCTL_TOKEN" help:"Owner token. The process list shows flags: set the variable."`
-}
-
-// Run changes the fields of an asset.
-func (c patchAsset) Run(ctx context.Context, p *program) error {
-	body, err := p.body(c.File)
+	c, err := p.public(true)
 	if err != nil {
 		return err
 	}
-	return p.oneAsset(ctx, assetRequest{method: http.MethodPatch, path: c.path(), token: c.Token, body: body})
-}
-
-// body reads JSON from a file, or from the standard input for "-". It adds the
-// {"data": ...} around the JSON if it is missing.
-func (p *program) body(file string) ([]byte, error) {
-	var text []byte
-	var err error
-	if file == "-" {
-		text, err = io.ReadAll(p.in)
-	} else {
-		text, err = os.ReadFile(file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the asset: %w", err)
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return nil, fmt.Errorf("%s is not a JSON object: %w", file, err)
-	}
-	if _, wrapped := fields["data"]; wrapped {
-		return text, nil
-	}
-	return json.Marshal(map[string]json.RawMessage{"data": text})
-}
-
-// assetRequest is a request of the public API. token is an owner token, "" for
-// none; body is nil for a read.
-type assetRequest struct {
-	method, path, token string
-	body                []byte
-}
-
-// sendAsset sends the request and returns the body of the answer.
-func (p *program) sendAsset(ctx context.Context, r assetRequest) ([]byte, error) {
-	if r.body != nil && p.Key == "" {
-		return nil, errNoKey
-	}
-	header := http.Header{}
-	if r.token != "" {
-		header.Set("X-Access-Token", r.token)
-	}
-	return send(ctx, r.method, strings.TrimSuffix(p.URL, "/")+r.path, p.Key, header, r.body)
-}
-
-// errNotRegistry is returned for an answer that is not the public API's JSON.
-var errNotRegistry = errors.New("the answer is not the registry's")
-
-// oneAsset sends a request that returns an asset. It prints the asset, and its
-// tokens if the answer holds them.
-func (p *program) oneAsset(ctx context.Context, r assetRequest) error {
-	text, err := p.sendAsset(ctx, r)
+	file, err := newAccessFile(a.Access)
 	if err != nil {
 		return err
 	}
-	var answer struct {
-		Data   asset `json:"data"`
-		Access struct {
-			Token    string `json:"token"`
-			Transfer string `json:"transfer"`
-		} `json:"access"`
+	created, err := c.CreateFields(ctx, fields, a.Once)
+	if err != nil {
+		return file.discard(err)
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return errNotRegistry
+	got := answer{Data: &created.Asset, Access: &created.Access}
+	if err := file.write(got); err != nil {
+		return p.printTokens(got, err)
 	}
-	if answer.Access.Token != "" {
-		err := p.note("The owner token, which cannot be shown again:\n\n  %s\n\nThe transfer token, likewise:\n\n  %s\n",
-			answer.Access.Token, answer.Access.Transfer)
-		if err != nil {
+	if a.Access == "" {
+		if err := p.printTokens(got, nil); err != nil {
 			return err
 		}
 	}
-	return p.printAssets(text, answer.Data)
+	return p.printAssets(got.without(a.Access), created.Asset)
 }
 
-func (p *program) printAssets(text []byte, assets ...asset) error {
+type publishAsset struct {
+	assetID    `embed:""`
+	ownerToken `embed:""`
+}
+
+// Run publishes an asset.
+func (a publishAsset) Run(ctx context.Context, p *program) error {
+	return p.change(ctx, a.ID, a.ownerToken, client.Fields{"status": client.Pending}, "")
+}
+
+type patchAsset struct {
+	assetID    `embed:""`
+	ownerToken `embed:""`
+	File       string `short:"f" required:"" help:"JSON of the fields to change, as for create. null clears a field."`
+	IfMatch    string `placeholder:"TAG" help:"Change the asset only if it still has this tag, as get shows it."`
+}
+
+// Run changes the fields of an asset.
+func (a patchAsset) Run(ctx context.Context, p *program) error {
+	fields, err := p.fields(a.File)
+	if err != nil {
+		return err
+	}
+	return p.change(ctx, a.ID, a.ownerToken, fields, client.Tag(a.IfMatch))
+}
+
+// change changes an asset and prints it.
+func (p *program) change(ctx context.Context, id string, owner ownerToken, fields client.Fields, tag client.Tag) error {
+	token, err := owner.secret(id)
+	if err != nil {
+		return err
+	}
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	asset, err := c.Patch(ctx, id, fields, client.Write{Token: token, IfMatch: tag})
+	if err != nil {
+		return err
+	}
+	return p.printAssets(answer{Data: &asset}, asset)
+}
+
+// fields reads a JSON object from a file, or from the standard input for "-". It
+// returns the object in "data" if there is one, else the whole object.
+func (p *program) fields(file string) (client.Fields, error) {
+	in, name := p.in, "the standard input"
+	if file != "-" {
+		name = file
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the asset: %w", err)
+		}
+		defer opened.Close()
+		in = opened
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the asset: %w", err)
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, fmt.Errorf("%s is not a JSON object: %w", name, err)
+	}
+	if data, wrapped := object["data"]; wrapped {
+		object = nil
+		if err := json.Unmarshal(data, &object); err != nil {
+			return nil, fmt.Errorf("data in %s is not a JSON object: %w", name, err)
+		}
+	}
+	fields := client.Fields{}
+	for name, value := range object {
+		fields[name] = value
+	}
+	return fields, nil
+}
+
+// printAssets prints the answer as JSON, or a row for each asset.
+func (p *program) printAssets(answer any, assets ...client.Asset) error {
 	var rows []row
 	for _, a := range assets {
-		rows = append(rows, row{a.ID, a.AssetID, a.Status, a.Owner, a.DateModified, a.Title})
+		rows = append(rows, row{a.ID, a.AssetID, string(a.Status), a.Owner, string(a.DateModified), a.Title})
 	}
-	return p.print(json.RawMessage(text), row{"ID", "ASSET ID", "STATUS", "OWNER", "MODIFIED", "TITLE"}, rows...)
+	return p.print(answer, row{"ID", "ASSET ID", "STATUS", "OWNER", "MODIFIED", "TITLE"}, rows...)
 }

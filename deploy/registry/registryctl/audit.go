@@ -165,13 +165,22 @@ func rememberHead(file string, head adminapi.Head) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
-	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new")
-	if err != nil {
-		return fmt.Errorf("remember the head: %w", err)
-	}
-	_, err = w.WriteString(head.String() + "\n")
-	if err := errors.Join(err, w.Sync(), w.Close(), os.Rename(w.Name(), file)); err != nil {
+	if err := replaceFile(file, head.String()+"\n"); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
 	return nil
+}
+
+// replaceFile replaces a file's content, completely or not at all. Only the user may
+// access the file.
+func replaceFile(file, text string) error {
+	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new")
+	if err != nil {
+		return err
+	}
+	_, err = w.WriteString(text)
+	if err := errors.Join(err, w.Sync(), w.Close()); err != nil {
+		return errors.Join(err, os.Remove(w.Name()))
+	}
+	return os.Rename(w.Name(), file)
 }

@@ -16,9 +16,9 @@ type brokerCommands struct {
 	Change changeBroker `cmd:"" help:"Change a broker, block it, or unblock it."`
 }
 
-// brokerName is the argument of commands about one broker.
+// brokerName is the argument of commands about one broker. The shell completes it.
 type brokerName struct {
-	Name string `arg:"" help:"Name of the broker."`
+	Name string `arg:"" complete:"brokers" help:"Name of the broker."`
 }
 
 func (b brokerName) path() string { return "/brokers/" + url.PathEscape(b.Name) }
@@ -49,9 +49,9 @@ func (g getBroker) Run(ctx context.Context, p *program) error {
 }
 
 type createBroker struct {
-	brokerName `embed:""`
-	Title      string `help:"Full name."`
-	Contact    string `help:"Person or address to contact."`
+	Name    string `arg:"" help:"Name of the broker."`
+	Title   string `help:"Full name."`
+	Contact string `help:"Person or address to contact."`
 }
 
 // Run creates a broker.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"asset-registry/deploy/registry/client"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
@@ -24,28 +25,42 @@ const (
 // errNoKey is returned for a request that needs an API key when none is set.
 var errNoKey = errors.New("no API key: set one in the config file, the environment or a flag (registryctl --help)")
 
-// send makes a request and returns the body of the answer. For a status of 400
-// or more, the error holds the registry's description. key may be empty, header
-// and body nil.
-func send(ctx context.Context, method, address, key string, header http.Header, body []byte) ([]byte, error) {
+// public returns a client of the public API. withKey says that the call needs an
+// API key.
+func (p *program) public(withKey bool) (*client.Client, error) {
+	if withKey && p.Key == "" {
+		return nil, errNoKey
+	}
+	return client.New(client.Config{
+		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout,
+		Retry: client.Retry{Tries: 4, Total: 15 * time.Second},
+	})
+}
+
+// noAnswer says in front of a network's error that the registry does not answer.
+func noAnswer(err error) error {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the registry does not answer: %w", err)
+	}
+	return err
+}
+
+// send makes a request of the admin API and returns the body of the answer. For a
+// status of 400 or more, the error holds the registry's description. body may be nil.
+func send(ctx context.Context, method, address, key string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("%q is not a valid address", address)
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
-	if key != "" {
-		req.SetBasicAuth(key, "")
-	}
+	req.SetBasicAuth(key, "")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("the registry does not answer: %w", err)
+		return nil, noAnswer(err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -85,7 +100,7 @@ func call[T any](ctx context.Context, p *program, method, path string, query url
 		}
 	}
 	address := strings.TrimSuffix(p.AdminURL, "/") + adminapi.Prefix + path + "?" + query.Encode()
-	text, err := send(ctx, method, address, p.AdminKey, nil, encoded)
+	text, err := send(ctx, method, address, p.AdminKey, encoded)
 	if err != nil {
 		return answer, err
 	}

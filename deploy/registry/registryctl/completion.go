@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -122,7 +124,7 @@ func (p *program) candidates(ctx context.Context, words []string, partial string
 		return nil
 	}
 	if missingValue(line, words) != nil {
-		return flagValues(line.Path[len(line.Path)-1].Flag)
+		return p.values(ctx, line, &typed, line.Path[len(line.Path)-1].Flag.Tag)
 	}
 	if strings.HasPrefix(partial, "-") {
 		return flagNames(line.Flags())
@@ -134,8 +136,25 @@ func (p *program) candidates(ctx context.Context, words []string, partial string
 	if found := subcommands(node); found != nil {
 		return found
 	}
-	if len(node.Positional) == 0 || node.Positional[0].Active || node.Positional[0].Tag.Get("complete") != "keys" {
+	if len(node.Positional) == 0 || node.Positional[0].Active {
 		return nil
+	}
+	return p.values(ctx, line, &typed, node.Positional[0].Tag)
+}
+
+// values returns the values that the tag of a flag or an argument declares: a list,
+// or the name of a list of the admin API. typed is what line fills in.
+func (p *program) values(ctx context.Context, line *kong.Context, typed *commands, tag *kong.Tag) (found []candidate) {
+	declared := tag.Get("complete")
+	switch declared {
+	case "":
+		return nil
+	case "keys", "brokers":
+	default:
+		for value := range strings.SplitSeq(declared, ",") {
+			found = append(found, candidate{value, ""})
+		}
+		return found
 	}
 	if line.Reset() != nil { // sets defaults and the environment
 		return nil
@@ -143,18 +162,16 @@ func (p *program) candidates(ctx context.Context, words []string, partial string
 	if _, err := line.Apply(); err != nil {
 		return nil
 	}
-	return p.keyIDs(ctx, typed)
-}
-
-// flagValues returns the values that the flag declares.
-func flagValues(flag *kong.Flag) (found []candidate) {
-	if !flag.Tag.Has("complete") {
+	asked, ok := p.typed(*typed)
+	if !ok {
 		return nil
 	}
-	for value := range strings.SplitSeq(flag.Tag.Get("complete"), ",") {
-		found = append(found, candidate{value, ""})
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	if declared == "keys" {
+		return asked.keyIDs(ctx)
 	}
-	return found
+	return asked.brokerNames(ctx)
 }
 
 func flagNames(flags []*kong.Flag) (found []candidate) {
@@ -176,27 +193,47 @@ func subcommands(node *kong.Node) (found []candidate) {
 }
 
 // completable matches ids that mean the same unquoted in every shell.
-var completable = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+var completable = regexp.MustCompile(`^[\pL\pN_.-]+$`)
 
-// keyIDs returns the ids of all keys. typed is the completed command line. Without
-// --config in it, the file of this process is read.
-func (p *program) keyIDs(ctx context.Context, typed commands) (found []candidate) {
-	if typed.Config == "" {
-		typed.Config = p.config
+// completionTimeout bounds the calls for one completion: the user waits for it.
+const completionTimeout = time.Second
+
+// typed returns a program with the settings of the completed command line. Without
+// --config in it, the file of this process is read. ok is false if the settings are
+// faulty: a shell has no place for an error.
+func (p *program) typed(line commands) (asked *program, ok bool) {
+	if line.Config == "" {
+		line.Config = p.config
 	}
-	asked := &program{}
-	if asked.load(typed) != nil {
-		return nil // a shell has no place for an error
-	}
-	err := all(ctx, asked, "/keys", url.Values{}, func(page []adminapi.Key) {
+	line.Output = p.output
+	asked = &program{}
+	return asked, asked.load(line) == nil
+}
+
+// keyIDs returns the ids of all keys, none if the admin API does not answer.
+func (p *program) keyIDs(ctx context.Context) (found []candidate) {
+	err := all(ctx, p, "/keys", url.Values{}, func(page []adminapi.Key) {
 		for _, k := range page {
-			if completable.MatchString(k.ID) {
-				found = append(found, candidate{k.ID, k.Broker + " " + k.Name})
-			}
+			found = append(found, candidate{k.ID, k.Broker + " " + k.Name})
 		}
 	})
+	return usable(found, err)
+}
+
+// brokerNames returns the names of all brokers, none if the admin API does not answer.
+func (p *program) brokerNames(ctx context.Context) (found []candidate) {
+	err := all(ctx, p, "/brokers", url.Values{}, func(page []adminapi.Broker) {
+		for _, b := range page {
+			found = append(found, candidate{b.Name, b.Title})
+		}
+	})
+	return usable(found, err)
+}
+
+// usable returns the candidates that need no quotes, and none after an error.
+func usable(found []candidate, err error) []candidate {
 	if err != nil {
-		return nil // as above
+		return nil
 	}
-	return found
+	return slices.DeleteFunc(found, func(c candidate) bool { return !completable.MatchString(c.word) })
 }

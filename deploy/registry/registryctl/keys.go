@@ -29,8 +29,8 @@ type keyID struct {
 func (k keyID) path() string { return "/keys/" + url.PathEscape(k.ID) }
 
 type listKeys struct {
-	Broker string `help:"List only keys of this broker."`
-	State  string `help:"List only keys in this state: active, expired, revoked or blocked."`
+	Broker string `complete:"brokers" help:"List only keys of this broker."`
+	State  string `complete:"active,expired,revoked,blocked" help:"List only keys in this state: active, expired, revoked or blocked."`
 	Search string `help:"List only keys with this text in id, name or broker."`
 }
 
@@ -55,7 +55,7 @@ func (g getKey) Run(ctx context.Context, p *program) error {
 }
 
 type createKey struct {
-	Broker      string `help:"Broker that the key belongs to. Omit it for an operator or auditor."`
+	Broker      string `complete:"brokers" help:"Broker that the key belongs to. Omit it for an operator or auditor."`
 	keySettings `embed:""`
 }
 

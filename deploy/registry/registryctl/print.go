@@ -14,10 +14,7 @@ type row []string
 // print prints an answer as JSON, or the rows as a table.
 func (p *program) print(answer any, header row, rows ...row) error {
 	if p.output == asJSON {
-		encoder := json.NewEncoder(p.out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(answer)
+		return p.printJSON(answer, "  ")
 	}
 	w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	for _, r := range append([]row{header}, rows...) {
@@ -31,6 +28,15 @@ func (p *program) print(answer any, header row, rows ...row) error {
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	return w.Flush()
+}
+
+// printJSON prints a value as JSON that ends in a newline. It is one line if indent
+// is empty.
+func (p *program) printJSON(value any, indent string) error {
+	encoder := json.NewEncoder(p.out)
+	encoder.SetIndent("", indent)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
 }
 
 // plain replaces control characters, so that a terminal does not interpret them.

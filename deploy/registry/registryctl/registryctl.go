@@ -33,8 +33,9 @@ const (
 // commands declares the flags and commands. Config and Output are valid with
 // every command.
 type commands struct {
-	Config string `placeholder:"FILE" help:"YAML file with addresses and keys, of mode 0600."`
-	Output string `short:"o" default:"table" complete:"table,json" help:"Output format: table or json."`
+	Build  config.PrintVersion `name:"version" hidden:"" help:"Print the version of registryctl and exit."`
+	Config string              `placeholder:"FILE" help:"YAML file with addresses and keys, of mode 0600."`
+	Output string              `short:"o" default:"table" complete:"table,json" help:"Output format: table or json."`
 
 	Settings settings             `embed:""`
 	Print    config.PrintSettings `name:"print-settings" hidden:"" help:"Print every setting as JSON and exit."`
@@ -43,6 +44,8 @@ type commands struct {
 	Audit      auditCommands    `cmd:"" help:"Read and check the audit log of brokers and keys."`
 	Brokers    brokerCommands   `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
 	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
+	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
+	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
 	Completion completionScript `cmd:"" help:"Print a completion script for your shell."`
 	Help       help             `cmd:"" passthrough:"" help:"Print the help of a command."`
 	Complete   complete         `cmd:"" passthrough:"" hidden:"" name:"__complete"`
@@ -77,7 +80,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 		return err
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	return parsed.Run(p)
+	return noAnswer(parsed.Run(p))
 }
 
 func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
@@ -85,6 +88,7 @@ func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
 		kong.Name("registryctl"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, NoAppDescFormat: true}),
+		kong.Vars{"mode": "'test' shows test assets only, '_all_' adds them. By default they are left out."},
 		kong.WithHyphenPrefixedParameters(true), // an offset or a token may start with a hyphen
 		kong.Writers(out, out),
 	)

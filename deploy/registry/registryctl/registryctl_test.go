@@ -190,6 +190,32 @@ func TestCommandsSendOnlyTheGivenFlags(t *testing.T) {
 	}
 }
 
+func TestBrokersComplete(t *testing.T) {
+	flags, _ := adminAPI(t, `{"data":[{"name":"acme","title":"Acme Ltd"},{"name":"Дім","title":""},{"name":"two words"}]}`)
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer silent.Close()
+	for _, c := range []struct {
+		name  string
+		words []string
+		want  string
+	}{
+		{"of a flag", append(flags, "keys", "list", "--broker", ""), "acme\tAcme Ltd\nДім\t\n"},
+		{"of a new key", append(flags, "keys", "create", "--role", "broker", "--broker", "a"), "acme\tAcme Ltd\n"},
+		{"of an argument", append(flags, "brokers", "get", "Д"), "Дім\t\n"},
+		{"not for a new broker", append(flags, "brokers", "create", ""), ""},
+		{"not without an API key", []string{"keys", "list", "--broker", ""}, ""},
+		{"not after a second without an answer",
+			[]string{"--admin-url", silent.URL, "--admin-key", "k", "keys", "list", "--broker", ""}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := run(t, append([]string{"__complete"}, c.words...)...)
+			if err != nil || got != c.want {
+				t.Errorf("got %q, %v, want %q", got, err, c.want)
+			}
+		})
+	}
+}
+
 func TestComplete(t *testing.T) {
 	flags, _ := adminAPI(t, `{"data":[{"id":"key-1","broker":"acme","name":"first"},{"id":"$(rm)"},{"id":"other"}]}`)
 	for _, c := range []struct {
@@ -205,6 +231,8 @@ func TestComplete(t *testing.T) {
 		{"values of a flag", []string{"-o", ""}, "table\t\njson\t\n"},
 		{"key ids that need no quotes", append(flags, "keys", "get", ""), "key-1\tacme first\nother\t \n"},
 		{"key ids by their beginning", append(flags, "keys", "get", "key"), "key-1\tacme first\n"},
+		{"roles", []string{"keys", "create", "--role", "con"}, "concierge\t\n"},
+		{"states of keys", []string{"keys", "list", "--state", "e"}, "expired\t\n"},
 		{"no second key id", append(flags, "keys", "get", "key-1", ""), ""},
 		{"no value of a free flag", []string{"keys", "list", "--search", ""}, ""},
 		{"nothing after a mistake", []string{"dance", ""}, ""},

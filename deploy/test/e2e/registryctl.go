@@ -109,12 +109,42 @@ func testCommandLineAssets(t *testing.T, o *office) {
 	}
 	id, token := fmt.Sprint(at(made, "data.id")), fmt.Sprint(at(made, "access.token"))
 	t.Setenv("REGISTRYCTL_TOKEN", token)
-	stdout, stderr, ok = o.run(t, `{"data": {"status": "pending"}}`, "assets", "patch", id, "-f", "-")
-	if !ok || !strings.Contains(stdout, "pending") {
-		t.Fatalf("assets patch: got %s and %s, want the status pending", stdout, stderr)
+	o.prints(t, []string{"assets", "publish", id}, "pending")
+	stdout, stderr, ok = o.run(t, `{"data": {"title": "Склад"}}`, "assets", "patch", id, "-f", "-")
+	if !ok || !strings.Contains(stdout, "Склад") {
+		t.Fatalf("assets patch: got %s and %s, want the new title", stdout, stderr)
 	}
-	o.prints(t, []string{"assets", "get", id}, "pending", "Нежитлове")
+	o.prints(t, []string{"assets", "get", id}, "status: pending", "title: Склад", "    quantity: 5.0001", "tag: ")
 	o.prints(t, []string{"assets", "list", "--descending", "--limit", "5"}, id, "--offset")
+	if lines := strings.Split(o.mustRun(t, "assets", "revisions", id), "\n"); len(lines) != 5 {
+		t.Errorf("assets revisions: got %q, want a header and three changes", lines)
+	}
+	o.handOver(t, id, fmt.Sprint(at(made, "access.transfer")))
+	o.prints(t, []string{"me"}, "broker", "LEVELS")
+	o.prints(t, []string{"version"}, "registryctl ", "asset registry at "+o.base, "2.5")
+}
+
+// handOver gives the asset to another broker, in the steps that the help describes, and
+// follows the feed.
+func (o *office) handOver(t *testing.T, id, transfer string) {
+	t.Helper()
+	state := filepath.Join(t.TempDir(), "state")
+	o.prints(t, []string{"assets", "follow", "--up-to-date", "--state", state, "--mode", "_all_"}, id)
+	t.Setenv("REGISTRYCTL_TRANSFER", transfer)
+	o.prints(t, []string{"assets", "transfer", id}, transfer, "assets accept "+id)
+	mine := filepath.Join(t.TempDir(), "mine.json")
+	for range 2 { // the same command again changes nothing
+		o.prints(t, []string{"assets", "accept", id, "--access", mine, "--key", "broker3"}, "broker3")
+	}
+	t.Setenv("REGISTRYCTL_TOKEN", "")
+	if _, stderr, ok := o.run(t, "", "assets", "revisions", id); ok || !strings.Contains(stderr, "403") {
+		t.Errorf("the former owner: got %q, want 403", stderr)
+	}
+	o.prints(t, []string{"assets", "revisions", id, "--access", mine, "--key", "broker3"}, "replace /owner")
+	follow := []string{"assets", "follow", "--up-to-date", "--state", state, "--mode", "_all_"}
+	if got := o.mustRun(t, follow...); strings.Count(got, id) != 1 || !strings.Contains(got, "broker3") {
+		t.Errorf("assets follow from the kept position: got %q, want the change of owner", got)
+	}
 }
 
 // testCommandLineFaults makes mistakes with registryctl, which must name each in one
@@ -149,6 +179,9 @@ func testCommandLineFaults(t *testing.T, o *office) {
 		{"an unknown command", []string{"keys", "dance"}, "dance"},
 		{"an unknown asset", []string{"assets", "get", "none"}, "404"},
 		{"a body that is no JSON", []string{"assets", "create", "-f", wrong}, "JSON"},
+		{"an address without a registry", []string{"--url", "http://127.0.0.1:1", "version", "-o", "json"}, "does not answer"},
+		{"no transfer token", []string{"assets", "accept", "none"}, "REGISTRYCTL_TRANSFER"},
+		{"no tokens in a file", []string{"assets", "publish", "none", "--access", wrong}, "has no tokens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, stderr, ok := o.run(t, "", c.args...)

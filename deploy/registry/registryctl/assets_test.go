@@ -1,0 +1,209 @@
+package registryctl
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// publicAPI is a registry that answers by "METHOD PATH?QUERY", and with 503 where
+// there is no answer. It records each request with its body.
+type publicAPI struct {
+	flags    []string // to call it
+	mu       sync.Mutex
+	answers  map[string]string // may change between commands
+	requests []string
+}
+
+func newPublicAPI(t *testing.T, answers map[string]string) *publicAPI {
+	t.Helper()
+	api := &publicAPI{answers: answers}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		api.mu.Lock()
+		defer api.mu.Unlock()
+		api.requests = append(api.requests, strings.TrimSpace(r.Method+" "+r.URL.String()+" "+string(body)))
+		text, found := api.answers[r.Method+" "+r.URL.String()]
+		if !found {
+			w.WriteHeader(http.StatusNotFound)
+			text = `{"status":"error","errors":[{"location":"querystring","name":"offset","description":"gone"}]}`
+		}
+		io.WriteString(w, text)
+	}))
+	t.Cleanup(server.Close)
+	api.flags = []string{"--url", server.URL, "--key", "secret"}
+	return api
+}
+
+// seen returns the requests since the last call.
+func (a *publicAPI) seen() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen := a.requests
+	a.requests = nil
+	return seen
+}
+
+func TestGetShowsEveryField(t *testing.T) {
+	api := newPublicAPI(t, map[string]string{"GET /api/2.5/assets/a1": `{"data":{"id":"a1","title":"one\ntwo\u001b[31m",
+		"items":[{"id":"i1","quantity":12345678901234567890.1000},{"unit":{"code":"MTK"}}],"new":{"list":[1,[],{}]}}}`})
+	got, err := run(t, append(api.flags, "assets", "get", "a1")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `id: a1
+title: one
+  two?[31m
+items:
+  - id: i1
+    quantity: 12345678901234567890.1000
+  - unit:
+      code: MTK
+new:
+  list:
+    - 1
+    - -
+    - -
+tag: 
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+	got, err = run(t, append(api.flags, "assets", "get", "a1", "-o", "json")...)
+	if err != nil || !strings.Contains(got, `"quantity": 12345678901234567890.1000`) || !strings.HasPrefix(got, "{\n  \"data\"") {
+		t.Errorf("got %s, %v, want the JSON with every digit", got, err)
+	}
+}
+
+func TestCreateKeepsTheTokens(t *testing.T) {
+	api := newPublicAPI(t, map[string]string{
+		"POST /api/2.5/assets": `{"data":{"id":"a1","status":"draft"},"access":{"token":"tok1","transfer":"tra1"}}`})
+	dir := t.TempDir()
+	asset, access := filepath.Join(dir, "asset.json"), filepath.Join(dir, "access.json")
+	if err := os.WriteFile(asset, []byte(`{"data":{"title":"x","items":{"quantity":1.10}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	printed, err := run(t, append(api.flags, "assets", "create", "-f", asset)...)
+	if err != nil || !strings.Contains(printed, "tok1") || !strings.Contains(printed, "tra1") {
+		t.Errorf("got %q, %v, want both tokens", printed, err)
+	}
+	want := []string{`POST /api/2.5/assets {"data":{"items":{"quantity":1.10},"title":"x"}}`}
+	if diff := cmp.Diff(want, api.seen()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	printed, err = run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...)
+	if err != nil || strings.Contains(printed, "tok1") || strings.Contains(printed, "tra1") {
+		t.Errorf("got %q, %v, want no token", printed, err)
+	}
+	held, err := readAccess(access, "a1")
+	if err != nil || held.Access.Token != "tok1" || held.Access.Transfer != "tra1" {
+		t.Errorf("got %+v, %v, want both tokens in the file", held, err)
+	}
+	if info, err := os.Stat(access); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
+	}
+	if _, err := readAccess(access, "a2"); err == nil || !strings.Contains(err.Error(), "another asset") {
+		t.Errorf("another id: got %v, want an error", err)
+	}
+	_, err = run(t, append(api.flags, "assets", "publish", "a1", "--access", asset)...)
+	if err == nil || !strings.Contains(err.Error(), "has no tokens") {
+		t.Errorf("a file without tokens: got %v, want an error", err)
+	}
+	api.seen()
+	_, err = run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...)
+	if err == nil || len(api.seen()) > 0 {
+		t.Errorf("an existing file: got %v, want an error before the request", err)
+	}
+}
+
+func TestAFailedCreationLeavesNoFile(t *testing.T) {
+	api := newPublicAPI(t, nil)
+	dir := t.TempDir()
+	asset, access := filepath.Join(dir, "asset.json"), filepath.Join(dir, "access.json")
+	if err := os.WriteFile(asset, []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...); err == nil {
+		t.Error("got no error, want one")
+	}
+	if _, err := os.Stat(access); !os.IsNotExist(err) {
+		t.Errorf("got %v, want no file", err)
+	}
+}
+
+// TestAcceptGoesOnAfterAnInterruption fails the second step of accept, then runs the
+// same command again: it uses the transfer that the file holds.
+func TestAcceptGoesOnAfterAnInterruption(t *testing.T) {
+	const transfer, ownership = "POST /api/2.5/transfers", "POST /api/2.5/assets/a1/ownership"
+	api := newPublicAPI(t, map[string]string{transfer: `{"data":{"id":"t1"},"access":{"token":"tok2","transfer":"tra2"}}`})
+	access := filepath.Join(t.TempDir(), "access.json")
+	t.Setenv("REGISTRYCTL_TRANSFER", "tra1")
+	accept := append(api.flags, "assets", "accept", "a1", "--access", access)
+	if _, err := run(t, accept...); err == nil {
+		t.Fatal("got no error, want one")
+	}
+	taken := ownership + ` {"data":{"id":"t1","transfer":"tra1"}}`
+	if diff := cmp.Diff([]string{transfer + ` {"data":{}}`, taken}, api.seen()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	api.answers[ownership] = `{"data":{"id":"a1","owner":"me"}}`
+	printed, err := run(t, accept...)
+	if err != nil || !strings.Contains(printed, "me") || strings.Contains(printed, "tok2") {
+		t.Errorf("got %q, %v, want the asset without its tokens", printed, err)
+	}
+	if diff := cmp.Diff([]string{taken}, api.seen()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if held, err := readAccess(access, "a1"); err != nil || held.Access.Token != "tok2" {
+		t.Errorf("got %+v, %v, want the new owner token in the file", held, err)
+	}
+	delete(api.answers, ownership)
+	printed, err = run(t, append(api.flags, "assets", "accept", "a1")...)
+	if err == nil || !strings.Contains(printed, "tok2") {
+		t.Errorf("without a file: got %q, %v, want the tokens before the error", printed, err)
+	}
+}
+
+func TestFollowKeepsItsPosition(t *testing.T) {
+	const first = "GET /api/2.5/assets?limit=1000&opt_fields=status%2Ctitle%2Cowner%2CassetID"
+	const second = "GET /api/2.5/assets?limit=1000&offset=1&opt_fields=status%2Ctitle%2Cowner%2CassetID"
+	const a = `{"id":"a","dateModified":"1","status":"pending","owner":"o","title":"x\ty"}`
+	api := newPublicAPI(t, map[string]string{
+		first:  `{"data":[` + a + `],"next_page":{"offset":"1"}}`,
+		second: `{"data":[],"next_page":{"offset":"1"}}`,
+	})
+	state := filepath.Join(t.TempDir(), "state")
+	follow := append(api.flags, "assets", "follow", "--up-to-date", "--state", state)
+	for _, c := range []struct{ name, want string }{
+		{"the beginning", "1\ta\tpending\to\tx?y\n"},
+		{"the kept position", ""},
+	} {
+		if got, err := run(t, follow...); err != nil || got != c.want {
+			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
+		}
+	}
+	if diff := cmp.Diff([]string{first, second, second}, api.seen()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if err := os.WriteFile(state, []byte(`{"offset":"9","serverID":"other"}`), 0o600); err != nil { // of other data
+		t.Fatal(err)
+	}
+	got, err := run(t, append(follow, "-o", "json", "--fields", "status,title,owner,assetID")...)
+	lines := strings.SplitAfter(got, "\n")
+	if err != nil || len(lines) != 3 || lines[0] != "{\"startOver\":true}\n" || !strings.HasPrefix(lines[1], `{"id":"a",`) {
+		t.Errorf("got %q, %v, want the news that the feed starts over, and the asset", got, err)
+	}
+	if text, err := os.ReadFile(state); err != nil || string(text) != "{\"offset\":\"1\"}\n" {
+		t.Errorf("got the position %s, %v, want 1", text, err)
+	}
+}

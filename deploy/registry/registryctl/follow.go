@@ -1,0 +1,200 @@
+package registryctl
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"asset-registry/deploy/registry/client"
+)
+
+type listRevisions struct {
+	assetID    `embed:""`
+	ownerToken `embed:""`
+	Limit      int `default:"20" help:"Largest number of changes. 0 lists all."`
+}
+
+// Run lists the changes of an asset.
+func (l listRevisions) Run(ctx context.Context, p *program) error {
+	token, err := l.secret(l.ID)
+	if err != nil {
+		return err
+	}
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	found := []client.Revision{}
+	for revision, err := range c.Revisions(ctx, l.ID, token) {
+		if err != nil {
+			return err
+		}
+		if found = append(found, revision); len(found) == l.Limit {
+			break
+		}
+	}
+	var rows []row
+	for _, r := range found {
+		rows = append(rows, row{
+			strconv.FormatInt(r.Revision, 10), string(r.Date), r.Author.Broker, r.Author.Role, r.Author.Key, changed(r),
+		})
+	}
+	all := struct {
+		Data []client.Revision `json:"data"`
+	}{found}
+	return p.print(all, row{"REVISION", "DATE", "BROKER", "ROLE", "KEY", "CHANGES"}, rows...)
+}
+
+// changed names the fields that a revision has changed.
+func changed(r client.Revision) string {
+	if r.ChangesSize > 0 {
+		return fmt.Sprintf("(%d bytes, not kept)", r.ChangesSize)
+	}
+	var names []string
+	for _, o := range r.Changes {
+		names = append(names, o.Op+" "+cmp.Or(o.Path, "the whole asset"))
+	}
+	return strings.Join(names, ", ")
+}
+
+type followAssets struct {
+	State    string        `placeholder:"FILE" help:"File that keeps the position. A later run with it goes on from there."`
+	Fields   []string      `default:"status,title,owner,assetID" help:"Fields of each entry with -o json. '*' is all."`
+	Mode     string        `complete:"test,_all_" help:"${mode}"`
+	Pause    time.Duration `default:"5m" help:"Time between requests when there is nothing new."`
+	UpToDate bool          `help:"End when there is nothing new."`
+}
+
+// Help says what the command prints.
+func (followAssets) Help() string {
+	return `A line has the time of the change, the id, the status, the owner and the title, with tabs between them. With
+-o json, a line is an object with the fields of --fields. An asset comes again with each change.
+
+FILE is written after the lines of a page are printed. So a run that is interrupted prints some lines again, and
+loses none. If the registry's data is other data than before, for instance after a restore, the line "# start over"
+(JSON: {"startOver":true}) comes, and everything comes again. Drop your copy then.`
+}
+
+// Run prints the feed until ctx is done.
+func (f followAssets) Run(ctx context.Context, p *program) error {
+	c, err := p.public(false)
+	if err != nil {
+		return err
+	}
+	position, err := readPosition(f.State)
+	if err != nil {
+		return err
+	}
+	feed := client.Feed{Position: position, Limit: 1000, Mode: client.Mode(f.Mode), Fields: f.Fields}
+	if p.output != asJSON {
+		feed.Fields = listed
+	}
+	for page, err := range c.Follow(ctx, feed, f.Pause) {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil && !errors.Is(err, client.ErrStartOver) {
+			if f.UpToDate || !passes(err) {
+				return err
+			}
+			if err := p.note("# %s", plain(noAnswer(err).Error())); err != nil {
+				return err
+			}
+			continue
+		}
+		if upToDate, err := f.use(p, page, err != nil); err != nil || upToDate && f.UpToDate {
+			return err
+		}
+	}
+	return nil
+}
+
+// use prints a page, or the news that the feed starts over, then keeps the position.
+// upToDate tells that there is nothing new.
+func (f followAssets) use(p *program, page client.Page, over bool) (upToDate bool, err error) {
+	if over {
+		err = p.startOver()
+	} else {
+		err = p.printChanges(page.Assets)
+	}
+	if err != nil {
+		return false, err
+	}
+	return !over && len(page.Assets) == 0, f.keep(page.Next) // to start over, the beginning
+}
+
+// passes reports whether a follower waits for the end of err: the registry is down or
+// busy.
+func passes(err error) bool {
+	status := client.StatusOf(err)
+	return status == 0 || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
+}
+
+func (p *program) startOver() error {
+	if p.output == asJSON {
+		return p.printJSON(map[string]bool{"startOver": true}, "")
+	}
+	return p.note("# start over: the registry has other data than before")
+}
+
+// printChanges prints a line for each entry of the feed.
+func (p *program) printChanges(assets []client.Asset) error {
+	for _, a := range assets {
+		var err error
+		if p.output == asJSON {
+			err = p.printJSON(a, "")
+		} else {
+			cells := []string{string(a.DateModified), a.ID, string(a.Status), a.Owner, a.Title}
+			for i := range cells {
+				cells[i] = plain(cells[i])
+			}
+			_, err = fmt.Fprintln(p.out, strings.Join(cells, "\t"))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPosition reads the position in a file. It returns the beginning of the feed if
+// the name is empty or there is no file.
+func readPosition(file string) (position client.Position, err error) {
+	if file == "" {
+		return position, nil
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return position, nil
+	}
+	if err != nil {
+		return position, fmt.Errorf("read the position: %w", err)
+	}
+	if err := json.Unmarshal(text, &position); err != nil {
+		return position, fmt.Errorf("%s holds no position in the feed: remove it to start over", file)
+	}
+	return position, nil
+}
+
+// keep stores a position in the file of --state.
+func (f followAssets) keep(position client.Position) error {
+	if f.State == "" {
+		return nil
+	}
+	text, err := json.Marshal(position)
+	if err == nil {
+		err = replaceFile(f.State, string(text)+"\n")
+	}
+	if err != nil {
+		return fmt.Errorf("keep the position: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package registryctl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"asset-registry/deploy/registry/client"
+)
+
+// answer is what commands about one asset print as JSON. It is also the content of an
+// access file, which needs the asset's id and the tokens only.
+type answer struct {
+	Data     *client.Asset    `json:"data,omitempty"`
+	Access   *client.Access   `json:"access,omitempty"`
+	Transfer *client.Transfer `json:"transfer,omitempty"` // that accept has made
+}
+
+// without returns the answer without the tokens, if they are in a file.
+func (a answer) without(file string) answer {
+	if file != "" {
+		a.Access = nil
+	}
+	return a
+}
+
+// ownerToken are the flags of commands that an asset's owner runs.
+type ownerToken struct {
+	Token  string `env:"REGISTRYCTL_TOKEN" help:"Owner token. The process list shows flags: set the variable."`
+	Access string `placeholder:"FILE" help:"File with the asset's tokens, as create and accept write it."`
+}
+
+// secret returns the owner token of an asset, "" if there is none.
+func (o ownerToken) secret(id string) (client.Secret, error) {
+	if o.Token != "" || o.Access == "" {
+		return client.Secret(o.Token), nil
+	}
+	held, err := readAccess(o.Access, id)
+	if err != nil {
+		return "", err
+	}
+	return held.Access.Token, nil
+}
+
+type transferAsset struct {
+	assetID `embed:""`
+	Access  string `placeholder:"FILE" help:"File with the asset's tokens, as create and accept write it."`
+	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token, if there is no file. Set the variable."`
+}
+
+// Help explains both sides of a change of owner.
+func (transferAsset) Help() string { return ownershipHelp }
+
+const ownershipHelp = `1. The owner runs "assets transfer ID". It prints the asset's transfer token, which create or accept has
+shown, and changes nothing. The owner sends the id and the token to the new owner, in secret.
+
+2. The new owner sets REGISTRYCTL_TRANSFER to that token and runs "assets accept ID --access FILE", with an
+API key of its own that has level 3. The asset then belongs to it. FILE has the asset's new tokens; the old
+ones no longer work.`
+
+// Run prints what the new owner needs.
+func (a transferAsset) Run(ctx context.Context, p *program) error {
+	token := client.Secret(a.Secret)
+	if a.Access != "" {
+		held, err := readAccess(a.Access, a.ID)
+		if err != nil {
+			return err
+		}
+		token = held.Access.Transfer
+	}
+	if token == "" {
+		return errors.New("no transfer token: it was shown when the asset was created or accepted; " +
+			"name its file with --access, or set REGISTRYCTL_TRANSFER")
+	}
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	asset, err := c.Get(ctx, a.ID)
+	if err != nil {
+		return err
+	}
+	me, err := c.Me(ctx)
+	if err != nil {
+		return err
+	}
+	if me.Broker != asset.Owner {
+		return fmt.Errorf("the asset belongs to %q, and the API key to %q", asset.Owner, me.Broker)
+	}
+	if p.output == asJSON {
+		return p.printJSON(answer{
+			Data: &client.Asset{ID: asset.ID, Owner: asset.Owner}, Access: &client.Access{Transfer: token},
+		}, "  ")
+	}
+	return p.note("Send this to the new owner, in secret. Whoever has it can take the asset over:\n\n"+
+		"  asset           %s\n  transfer token  %s\n\n"+
+		"The new owner sets REGISTRYCTL_TRANSFER to the token and runs:\n\n"+
+		"  registryctl assets accept %s --access FILE", plain(asset.ID), plain(string(token)), plain(asset.ID))
+}
+
+type acceptAsset struct {
+	assetID `embed:""`
+	Access  string `placeholder:"FILE" help:"File for the asset's new tokens, instead of printing them. An existing one goes on."`
+	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token that the owner sent. Set the variable."`
+}
+
+// Help explains both sides of a change of owner.
+func (acceptAsset) Help() string { return ownershipHelp }
+
+// Run makes a transfer, keeps its tokens, then takes the asset over. After an
+// interruption, the same command with the same file goes on with the same transfer.
+func (a acceptAsset) Run(ctx context.Context, p *program) error {
+	if a.Secret == "" {
+		return errors.New("no transfer token: set REGISTRYCTL_TRANSFER to the one that the owner sent")
+	}
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	held, err := a.transfer(ctx, c)
+	if err != nil {
+		return err
+	}
+	if a.Access == "" && p.output != asJSON { // the tokens are lost if they are printed only after the change
+		if err := p.printTokens(held, nil); err != nil {
+			return err
+		}
+	}
+	asset, err := c.TakeOver(ctx, a.ID, held.Transfer.ID, client.Secret(a.Secret))
+	if err != nil {
+		if a.Access == "" && p.output == asJSON {
+			return p.printTokens(held, err)
+		}
+		return err
+	}
+	held.Data = &asset
+	return p.printAssets(held.without(a.Access), asset)
+}
+
+// transfer returns the transfer of the access file, or makes one and keeps it there.
+func (a acceptAsset) transfer(ctx context.Context, c *client.Client) (answer, error) {
+	if a.Access != "" {
+		held, err := readAccess(a.Access, a.ID)
+		if err == nil && held.Transfer == nil {
+			return held, fmt.Errorf("%s holds the tokens of another command: name a new file", a.Access)
+		}
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return held, err
+		}
+	}
+	file, err := newAccessFile(a.Access)
+	if err != nil {
+		return answer{}, err
+	}
+	made, err := c.CreateTransfer(ctx)
+	if err != nil {
+		return answer{}, file.discard(err)
+	}
+	held := answer{Data: &client.Asset{ID: a.ID}, Access: &made.Access, Transfer: &made.Transfer}
+	return held, file.write(held)
+}
+
+// printTokens prints the tokens of an answer, also if err says that they could not be
+// used or stored. It returns err.
+func (p *program) printTokens(a answer, err error) error {
+	if p.output == asJSON {
+		if err != nil {
+			return errors.Join(err, p.printJSON(a, "  "))
+		}
+		return nil // they are part of what the command prints
+	}
+	return errors.Join(err, p.note("The owner token, which cannot be shown again:\n\n  %s\n\n"+
+		"The transfer token, likewise:\n\n  %s\n", plain(string(a.Access.Token)), plain(string(a.Access.Transfer))))
+}
+
+// readAccess reads the tokens of an asset from a file.
+func readAccess(file, id string) (held answer, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return held, fmt.Errorf("read the tokens: %w", err)
+	}
+	if json.Unmarshal(text, &held) != nil || held.Data == nil || held.Access == nil {
+		return held, fmt.Errorf("%s has no tokens: name a file that create or accept has written", file)
+	}
+	if held.Data.ID != id {
+		return held, fmt.Errorf("%s has the tokens of another asset, %s", file, held.Data.ID)
+	}
+	return held, nil
+}
+
+// accessFile is a new file for tokens. It exists before the request whose answer it
+// keeps, because that answer comes once. A nil *accessFile keeps nothing.
+type accessFile struct{ *os.File }
+
+// newAccessFile creates a file that only the user may access. It refuses an existing
+// one. It returns nil for an empty name.
+func newAccessFile(name string) (*accessFile, error) {
+	if name == "" {
+		return nil, nil
+	}
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keep the tokens: %w", err)
+	}
+	return &accessFile{file}, nil
+}
+
+// write stores the id and the tokens, and closes the file.
+func (f *accessFile) write(a answer) error {
+	if f == nil {
+		return nil
+	}
+	a.Data = &client.Asset{ID: a.Data.ID}
+	err := json.NewEncoder(f).Encode(a)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("keep the tokens: %w", err)
+	}
+	return nil
+}
+
+// discard removes the file after a request that failed with err, and returns err.
+func (f *accessFile) discard(err error) error {
+	if f == nil {
+		return err
+	}
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
