@@ -50,7 +50,7 @@ func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", f.contentType)
 	h.Set("Cache-Control", f.cache)
 	content, tag := f.plain, f.tag
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if acceptsGzip(r.Header["Accept-Encoding"]) {
 		content, tag = f.compressed(), f.tag+"--gzip"
 		h.Set("Content-Encoding", "gzip")
 	}
@@ -65,6 +65,20 @@ func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(content) // the client may have left
 	}
+}
+
+// acceptsGzip tells whether an Accept-Encoding names gzip with a weight above 0
+// (RFC 9110, 12.5.3).
+func acceptsGzip(sent []string) bool {
+	for coding := range strings.SplitSeq(strings.Join(sent, ","), ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			_, q, given := strings.Cut(weight, "=")
+			value, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+			return !given || err == nil && value > 0
+		}
+	}
+	return false
 }
 
 // isAt tells whether an If-None-Match names the file's tag (RFC 9110, 13.1.2).
