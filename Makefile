@@ -110,7 +110,7 @@ test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo
 	go test -count=1 -timeout 25m ./deploy/test/feed
 
-test-browser: ## the admin console in a browser; the screenshots stay in bin/screenshots
+test-browser: ## the admin console and the documentation page in a browser; the screenshots stay in bin/screenshots
 	@deploy/test/setup.sh chromium
 	cd deploy/test/browser && GOWORK=off go test -count=1 -timeout 10m .
 

@@ -36,6 +36,7 @@ import (
 
 	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/gateway/internal/docspage"
 	"asset-registry/gateway/internal/edge"
 	"asset-registry/gateway/internal/limits"
 	"asset-registry/gateway/internal/proxy"
@@ -59,6 +60,7 @@ type Server struct {
 	overrun metric.Int64Counter  // requests that current or health refused
 	health  health
 	bodies  *memory.Budget // memory of request bodies
+	docs    *docspage.Site
 	handler http.Handler
 
 	unregister []func() error     // end the metrics
@@ -105,6 +107,9 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	s.keys, s.usage = apikey.Cached(s.auth, c.KeyTTL, c.Now), apikey.NewUsage(s.auth, c.Log, c.Now)
 	s.limits, err = limits.New(c.Limits, limits.Options{Now: c.Now, Log: c.Log, Meter: c.Telemetry.Meter()})
 	if err != nil {
+		return err
+	}
+	if s.docs, err = docspage.New(s.docsOptions()); err != nil {
 		return err
 	}
 	engine := httpserver.NewEngine(httpserver.Options{

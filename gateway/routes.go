@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
+	"asset-registry/gateway/internal/docspage"
 	"asset-registry/gateway/internal/openapi"
 	"asset-registry/gateway/internal/static"
 	"asset-registry/shared/httpserver"
@@ -13,9 +15,10 @@ import (
 )
 
 // route adds every route to the engine: those of package routes in each
-// version, and the welcome page.
+// version, the welcome answer and the documentation page.
 func (s *Server) route(engine *gin.Engine) {
-	engine.GET("/", httpserver.Handle(s.welcome))
+	engine.Match(reading, "/", httpserver.Handle(s.welcome))
+	s.routeDocs(engine)
 	engine.NoMethod(s.noMethod()...)
 	for _, v := range routes.Versions() {
 		group := engine.Group(v.Prefix(), s.lifecycle(v), httpserver.Handle(s.checkCookie))
@@ -92,15 +95,26 @@ func isList(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/asse
 // isRead tells whether the request's method reads.
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// welcome answers GET / with the versions and the address of the feed.
+// reading are the methods of a route that only answers.
+var reading = []string{http.MethodGet, http.MethodHead}
+
+// welcome answers GET / with the versions and the addresses of the feed, the
+// documentation page and the OpenAPI document. The header Link names the last
+// two (RFC 8631).
 func (s *Server) welcome(c *gin.Context) error {
 	var names []string
 	for _, v := range routes.Versions() {
 		names = append(names, v.Name)
 	}
+	base := s.baseURL(c.Request)
+	docs, openAPI := base+docspage.Root, base+routes.Prefix(routes.Current)+"/openapi.json"
+	c.Header("Link", fmt.Sprintf(`<%s>; rel="service-desc"; type="application/json", <%s>; rel="service-doc"; type="text/html"`,
+		openAPI, docs))
 	return httpserver.JSON(c, http.StatusOK, gin.H{
 		"name":     "asset registry",
 		"versions": names,
-		"assets":   s.baseURL(c.Request) + routes.Prefix(routes.Current) + "/assets",
+		"assets":   base + routes.Prefix(routes.Current) + "/assets",
+		"docs":     docs,
+		"openapi":  openAPI,
 	})
 }

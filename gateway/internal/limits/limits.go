@@ -47,7 +47,7 @@ func New(s Settings, o Options) (*Limits, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	if l.Limiter, err = ratelimit.New(store, s.policies(), o.Now, o.Meter); err != nil {
+	if l.Limiter, err = ratelimit.New(store, s.Policies(), o.Now, o.Meter); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil

@@ -77,8 +77,8 @@ func (s Settings) overrides() []override {
 	}
 }
 
-// policies returns the table with the overrides; nil for no limits.
-func (s Settings) policies() ratelimit.Table {
+// Policies returns the table with the overrides; nil for no limits.
+func (s Settings) Policies() ratelimit.Table {
 	if s.None {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (s Settings) Validate(maxBody int64) error {
 		}
 	}
 	if faults == nil {
-		faults = append(faults, s.policies().Validate(maxBody))
+		faults = append(faults, s.Policies().Validate(maxBody))
 	}
 	if s.Gateways < 0 {
 		faults = append(faults, errors.New("the number of gateways must not be negative"))

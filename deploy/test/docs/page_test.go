@@ -1,0 +1,95 @@
+package docs
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// pageExamples returns the shell examples of the documentation page that a
+// registry serves, in their order.
+func (p place) pageExamples(t *testing.T) []string {
+	t.Helper()
+	resp, err := http.Get("http://" + p.addr + "/docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	tag := regexp.MustCompile(`<[^>]+>`)
+	for _, match := range regexp.MustCompile(`(?s)<pre class="sh"><code>(.*?)</code></pre>`).FindAllSubmatch(page, -1) {
+		blocks = append(blocks, html.UnescapeString(tag.ReplaceAllString(string(match[1]), "")))
+	}
+	return blocks
+}
+
+func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
+	p := newPlace(t)
+	blocks := p.pageExamples(t)
+	if len(blocks) < 5 {
+		t.Fatalf("got %d examples, want more", len(blocks))
+	}
+	text := p.run(t, append(blocks, `echo "ID=$ID"`))
+	id := regexp.MustCompile(`ID=([0-9a-f]{32})`).FindStringSubmatch(text)
+	if id == nil {
+		t.Fatalf("got no id, want one in:\n%s", text)
+	}
+	for _, want := range []string{
+		`"description": "Перший поверх, два входи"`,
+		`"owner": "broker3"`,
+		`"broker": "broker"`,                    // the answer of /me
+		`{"id":"` + id[1] + `","dateModified":`, // its entry in the feed
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got no %s, want it in:\n%s", want, text)
+		}
+	}
+}
+
+// TestTheDiagramOfStatesIsTheContract compares the steps of the documentation
+// page's diagram with the table in docs/contract.md, "States".
+func TestTheDiagramOfStatesIsTheContract(t *testing.T) {
+	quoted := regexp.MustCompile("`([a-z]+)`")
+	var want []string
+	from := ""
+	for _, row := range regexp.MustCompile(`(?m)^\|([^|]*)\|([^|]*)\|([^|]*)\|([^|]*)\|$`).
+		FindAllStringSubmatch(section(t, "States"), -1) {
+		if name := quoted.FindStringSubmatch(row[1]); name != nil {
+			from = name[1]
+		}
+		for _, to := range quoted.FindAllStringSubmatch(row[3], -1) {
+			by, _, _ := strings.Cut(row[4], ",") // the administrator may take each step
+			want = append(want, from+" to "+to[1]+" by "+strings.TrimSpace(by))
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, "gateway/internal/docspage/guides/states.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, step := range regexp.MustCompile(`<g( class="owner")? data-from="([a-z]+)" data-to="([a-z]+)">`).
+		FindAllStringSubmatch(string(text), -1) {
+		by := "concierge"
+		if step[1] != "" {
+			by = "owner"
+		}
+		got = append(got, step[2]+" to "+step[3]+" by "+by)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Errorf("the diagram differs (-want +got):\n%s", diff)
+	}
+}

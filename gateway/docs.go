@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/docspage"
+	"asset-registry/gateway/internal/openapi"
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+// routeDocs adds the documentation page and its files. The rate limits count a
+// request for any of them as a read (docs/contract.md, "Documentation page").
+func (s *Server) routeDocs(engine *gin.Engine) {
+	read := []gin.HandlerFunc{
+		s.identify(s.config.Timeout / readKeyShare), s.limit(routes.Read), s.bound(routes.Read),
+	}
+	page := httpserver.Handle(func(c *gin.Context) error {
+		return s.docs.ServePage(c.Writer, c.Request, s.isSandbox(c.Request.Context()))
+	})
+	for _, path := range s.docs.Pages() {
+		engine.Match(reading, path, slices.Concat(read, []gin.HandlerFunc{page})...)
+	}
+	file := func(c *gin.Context) { s.docs.ServeFile(c.Writer, c.Request) }
+	for _, path := range s.docs.Files() {
+		engine.Match(reading, path, slices.Concat(read, []gin.HandlerFunc{file})...)
+	}
+}
+
+// docsOptions returns what the documentation page says about this gateway.
+func (s *Server) docsOptions() docspage.Options {
+	return docspage.Options{
+		Document: openapi.JSON,
+		BaseURL:  s.config.BaseURL,
+		Limits:   limitsInWords(s.config.Limits.Policies()),
+		Lifecycle: func(version string) (deprecated, sunset string) {
+			return s.config.Settings.Deprecated[version], s.config.Settings.Sunset[version]
+		},
+	}
+}
+
+// sandboxHash is the hash of the sandbox key that the documentation page uses.
+var sandboxHash = authapi.Hash(docspage.SandboxKey)
+
+// isSandbox tells whether the sandbox keys work. Only the auth service knows. If
+// it does not answer in time, they do not work.
+func (s *Server) isSandbox(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout/readKeyShare)
+	defer cancel()
+	_, err := s.keys.VerifyKey(ctx, sandboxHash)
+	return err == nil
+}
+
+// limitsInWords returns the rows of the page's table of rate limits.
+func limitsInWords(table ratelimit.Table) []docspage.Limit {
+	var rows []docspage.Limit
+	for _, p := range table {
+		row := docspage.Limit{Name: p.Name, Counts: costsInWords(p)}
+		for _, w := range sortedWindows(p.Windows) {
+			amount := grouped(w.limit)
+			if p.Costs[ratelimit.Bytes] > 0 {
+				amount = bytesInWords(w.limit)
+			}
+			row.Windows = append(row.Windows, amount+" "+per(w.length))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// costsInWords returns what a policy counts: "1 a read, 5 a write".
+func costsInWords(p ratelimit.Policy) string {
+	var costs []string
+	for _, class := range append(routes.Classes(), ratelimit.Failed, ratelimit.Bytes) {
+		cost := p.Costs[class]
+		if cost == 0 {
+			continue
+		}
+		costs = append(costs, fmt.Sprintf("%s a %s", grouped(cost), classNames[class]))
+	}
+	return strings.Join(costs, ", ")
+}
+
+// classNames are the names of what a policy counts.
+var classNames = map[ratelimit.Class]string{
+	routes.List: "page", routes.Read: "read", routes.Write: "write",
+	ratelimit.Failed: "wrong key", ratelimit.Bytes: "byte of a body",
+}
+
+// window is a limit and the length of the time that it holds for.
+type window struct {
+	length time.Duration
+	limit  int64
+}
+
+// sortedWindows returns the windows of a valid policy, the shortest first.
+func sortedWindows(windows map[string]int64) []window {
+	var all []window
+	for text, limit := range windows {
+		length, _ := time.ParseDuration(text) // validated
+		all = append(all, window{length, limit})
+	}
+	slices.SortFunc(all, func(a, b window) int { return int(a.length - b.length) })
+	return all
+}
+
+// per returns a length of time in words: "a second", "in 10s".
+func per(length time.Duration) string {
+	switch length {
+	case time.Second:
+		return "a second"
+	case time.Minute:
+		return "a minute"
+	case time.Hour:
+		return "an hour"
+	case 24 * time.Hour:
+		return "a day"
+	}
+	return "in " + length.String()
+}
+
+// bytesInWords returns a number of bytes in MiB, if it is a whole number of them.
+func bytesInWords(n int64) string {
+	if n%(1<<20) == 0 {
+		return grouped(n>>20) + " MiB"
+	}
+	return grouped(n) + " bytes"
+}
+
+// grouped returns a number with separated thousands: "12,345".
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

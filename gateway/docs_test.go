@@ -1,0 +1,221 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/gateway/internal/docspage"
+	"asset-registry/gateway/internal/limits"
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+func TestWelcomeNamesTheDocumentation(t *testing.T) {
+	s := start(t, nil)
+	for _, method := range []string{"GET", "HEAD"} {
+		got := fetch(t, s, method, "/")
+		const link = `<http://example.com/api/2.5/openapi.json>; rel="service-desc"; type="application/json", ` +
+			`<http://example.com/docs>; rel="service-doc"; type="text/html"`
+		if got.Code != http.StatusOK || got.Header().Get("Link") != link {
+			t.Errorf("%s: got %d, Link %s; want 200, %s", method, got.Code, got.Header().Get("Link"), link)
+		}
+	}
+	const want = `"docs":"http://example.com/docs","name":"asset registry","openapi":"http://example.com/api/2.5/openapi.json"`
+	if got := fetch(t, s, "GET", "/").Body.String(); !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s in it", got, want)
+	}
+}
+
+func TestHeadersOfTheDocumentation(t *testing.T) {
+	s := start(t, nil)
+	for _, path := range []string{"/docs", "/docs/2.4"} {
+		got := fetch(t, s, "GET", path)
+		headers := map[string]string{}
+		for _, name := range []string{"Content-Type", "Content-Security-Policy", "Cache-Control", "X-Content-Type-Options",
+			"X-Frame-Options", "Cross-Origin-Opener-Policy", "Referrer-Policy"} {
+			headers[name] = got.Header().Get(name)
+		}
+		headers["Content-Security-Policy"] = hash.ReplaceAllString(headers["Content-Security-Policy"], "HASH")
+		want := map[string]string{
+			"Content-Type": "text/html; charset=utf-8",
+			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' HASH; " +
+				"style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; form-action 'none'; " +
+				"frame-ancestors 'none'; base-uri 'none'",
+			"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+			"Cross-Origin-Opener-Policy": "same-origin", "Referrer-Policy": "no-referrer",
+		}
+		if diff := cmp.Diff(want, headers); got.Code != http.StatusOK || diff != "" {
+			t.Errorf("%s: got %d, headers (-want +got):\n%s", path, got.Code, diff)
+		}
+	}
+}
+
+// hash matches the hash of RapiDoc's style, which deploy/test/browser checks.
+var hash = regexp.MustCompile(`'sha256-[^']+'`)
+
+// linked matches what a page loads.
+var linked = regexp.MustCompile(`<(?:script src|link rel="(?:icon|stylesheet)" href)="\.([^"]+)"`)
+
+// longest is the most bytes that the page and its files may take, compressed.
+const longest = 400_000
+
+func TestAllOfTheDocumentationIsCompressedAndSmall(t *testing.T) {
+	s := start(t, nil)
+	paths := []string{"/docs"}
+	for _, link := range linked.FindAllStringSubmatch(fetch(t, s, "GET", "/docs").Body.String(), -1) {
+		paths = append(paths, link[1])
+	}
+	if len(paths) != 5 {
+		t.Fatalf("got the paths %q, want the page and four files", paths)
+	}
+	all := 0
+	for _, path := range paths {
+		plain, zipped := fetch(t, s, "GET", path), fetch(t, s, "GET", path, "Accept-Encoding", "gzip, br, zstd")
+		all += zipped.Body.Len()
+		if got := zipped.Header().Get("Content-Encoding"); got != "gzip" {
+			t.Errorf("%s: got Content-Encoding %q, want gzip", path, got)
+		}
+		if vary := strings.Join(zipped.Header()["Vary"], ", "); !strings.Contains(vary, "Accept-Encoding") {
+			t.Errorf("%s: got Vary %s, want Accept-Encoding in it", path, vary)
+		}
+		r, err := gzip.NewReader(zipped.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(text, plain.Body.Bytes()) {
+			t.Errorf("%s: got %d bytes, %v; want the %d of the plain answer", path, len(text), err, plain.Body.Len())
+		}
+		cache := plain.Header().Get("Cache-Control")
+		if forever := strings.Contains(cache, "immutable"); forever != (path != "/docs") {
+			t.Errorf("%s: got Cache-Control %s", path, cache)
+		}
+	}
+	if all > longest {
+		t.Errorf("got %d bytes in all, want at most %d", all, longest)
+	}
+}
+
+func TestTheDocumentationIsSentOnce(t *testing.T) {
+	s := start(t, nil)
+	for _, path := range append(s.docs.Pages(), s.docs.Files()...) {
+		for _, encoding := range []string{"identity", "gzip"} {
+			got := fetch(t, s, "GET", path, "Accept-Encoding", encoding)
+			tag := got.Header().Get("ETag")
+			again := fetch(t, s, "GET", path, "Accept-Encoding", encoding, "If-None-Match", tag)
+			if again.Code != http.StatusNotModified || again.Body.Len() > 0 || again.Header().Get("ETag") != tag {
+				t.Errorf("%s, %s: got %d, %d bytes, ETag %s; want 304, none, %s",
+					path, encoding, again.Code, again.Body.Len(), again.Header().Get("ETag"), tag)
+			}
+			head := fetch(t, s, "HEAD", path, "Accept-Encoding", encoding)
+			if head.Code != http.StatusOK || head.Body.Len() > 0 || head.Header().Get("ETag") != tag ||
+				head.Header().Get("Content-Length") != got.Header().Get("Content-Length") {
+				t.Errorf("%s, %s: HEAD got %d, %d bytes and %v; want 200, none and the headers of GET",
+					path, encoding, head.Code, head.Body.Len(), head.Header())
+			}
+		}
+	}
+}
+
+func TestRefusalsBelowTheDocumentation(t *testing.T) {
+	s := start(t, nil)
+	for _, c := range []struct {
+		name string
+		try
+		allow string
+	}{
+		{"an unknown page", try{"GET", "/docs/9.9", "", "", "", 404, "not_found"}, ""},
+		{"an unknown file", try{"GET", "/docs/files/0/docs.js", "", "", "", 404, "not_found"}, ""},
+		{"a slash", try{"GET", "/docs/", "", "", "", 404, "not_found"}, ""},
+		{"a write", try{"POST", "/docs", "key", jsonType, "{}", 404, "method_not_allowed"}, "GET, HEAD"},
+		{"a write to the root", try{"POST", "/", "key", jsonType, "{}", 404, "method_not_allowed"}, "GET, HEAD"},
+		{"its methods", try{"OPTIONS", "/docs", "", "", "", 204, ""}, "GET, HEAD, OPTIONS"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := c.run(t, s)
+			if got.Header().Get("Allow") != c.allow {
+				t.Errorf("got Allow %q, want %q", got.Header().Get("Allow"), c.allow)
+			}
+			if got.Code == http.StatusNotFound && got.Header().Get("Content-Type") != jsonType {
+				t.Errorf("got Content-Type %q, want %q", got.Header().Get("Content-Type"), jsonType)
+			}
+		})
+	}
+}
+
+func TestAFloodOfTheDocumentationIsBounded(t *testing.T) {
+	two := int64(2)
+	s := start(t, func(c *Config) { c.Limits = Limits{AddressRead: &two} })
+	for _, path := range []string{"/docs", s.docs.Files()[0]} {
+		var got []int
+		for range 3 {
+			r := httptest.NewRequest("GET", path, nil)
+			r.RemoteAddr = "192.0.2." + map[bool]string{true: "1", false: "2"}[path == "/docs"] + ":1000"
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			got = append(got, w.Code)
+			if w.Code == http.StatusTooManyRequests && w.Header().Get("Cache-Control") != "no-store" {
+				t.Errorf("%s: got the refusal with Cache-Control %s, want no-store", path, w.Header().Get("Cache-Control"))
+			}
+		}
+		if want := []int{200, 200, 429}; !slices.Equal(got, want) {
+			t.Errorf("%s: got %d, want %d", path, got, want)
+		}
+	}
+}
+
+func TestTheReferenceSendsRequestsInASandboxOnly(t *testing.T) {
+	sandbox := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if !strings.Contains(string(body), authapi.Hash("broker")) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		io.WriteString(w, `{"broker":"broker","key_id":"k","role":"broker","levels":"1234"}`)
+	})
+	for _, c := range []struct {
+		name string
+		auth http.RoundTripper
+		want string
+	}{
+		{"a sandbox", httpserver.InProcess(sandbox), `data-try="true"`},
+		{"production", httpserver.InProcess(http.HandlerFunc(known)), `data-try="false"`},
+		{"the auth service is down", down{}, `data-try="false"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := start(t, func(conf *Config) { conf.Auth = c.auth })
+			if page := fetch(t, s, "GET", "/docs").Body.String(); !strings.Contains(page, c.want) {
+				t.Errorf("got no %s, want it in the page", c.want)
+			}
+		})
+	}
+}
+
+func TestLimitsInWords(t *testing.T) {
+	five := int64(5)
+	table := limits.Settings{Table: ratelimit.Table{
+		{Name: "tenant", By: ratelimit.ByTenant, Costs: map[ratelimit.Class]int64{routes.List: 5, routes.Read: 1},
+			Windows: map[string]int64{"1m": 60_000, "1s": 2_000}},
+		{Name: "bytes", By: ratelimit.ByTenant, Costs: map[ratelimit.Class]int64{routes.Write: 4096, ratelimit.Bytes: 1},
+			Windows: map[string]int64{"24h": 1 << 30, "90s": 1_000_001}},
+	}, KeyRead: &five}.Policies()
+	want := []docspage.Limit{
+		{Name: "tenant", Counts: "5 a page, 1 a read", Windows: []string{"2,000 a second", "60,000 a minute"}},
+		{Name: "bytes", Counts: "4,096 a write, 1 a byte of a body", Windows: []string{"1,000,001 bytes in 1m30s", "1,024 MiB a day"}},
+		{Name: "key-read", Counts: "1 a read", Windows: []string{"5 a second"}},
+	}
+	if diff := cmp.Diff(want, limitsInWords(table)); diff != "" {
+		t.Errorf("the limits differ (-want +got):\n%s", diff)
+	}
+}

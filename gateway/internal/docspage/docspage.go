@@ -1,0 +1,212 @@
+// Package docspage serves the documentation page of the API (docs/contract.md,
+// "Documentation page"): guides, then the reference of one version.
+//
+// The guides and a plain reference are HTML that needs no script. With script,
+// RapiDoc takes the place of the plain reference. Both show the same OpenAPI
+// document. Everything comes from the program itself, so the page works without
+// any other host.
+//
+// Pages and files are made once, on the first request, and compressed once. A
+// request then costs a copy.
+package docspage
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+
+	"asset-registry/gateway/internal/static"
+	"asset-registry/shared/routes"
+)
+
+// Root is the path of the page of the current version. All other paths of the
+// site are below it.
+const Root = "/docs"
+
+// SandboxKey is the API key that the page's reference sends in a sandbox.
+const SandboxKey = "broker"
+
+// Options configure a site.
+type Options struct {
+	// Document returns the OpenAPI document of a version in JSON.
+	Document func(version string) []byte
+	// BaseURL is the public address of the registry in examples. If it is empty,
+	// they name localAddress, and a script puts the page's own address there.
+	BaseURL string
+	// Limits are the rate limits to show; none if there are none.
+	Limits []Limit
+	// Lifecycle returns the dates from which a version is deprecated and ends,
+	// such as "2027-01-31"; "" for none. It is optional.
+	Lifecycle func(version string) (deprecated, sunset string)
+}
+
+// Limit is a row of the table of rate limits.
+type Limit struct {
+	Name    string
+	Counts  string
+	Windows []string // "100 a second"
+}
+
+// localAddress is where a registry answers that `make run` has started.
+const localAddress = "http://127.0.0.1:8080"
+
+//go:embed assets guides templates rapidoc/rapidoc-min.js rapidoc/licenses.txt
+var embedded embed.FS
+
+// Site is the documentation page with its files. It is safe for concurrent use.
+type Site struct {
+	options   Options
+	templates *template.Template
+	files     map[string]*static.File // by path
+	pages     map[string]page         // by path
+}
+
+// page makes the two forms of the page of one version.
+type page struct {
+	plain, sandbox func() (*static.File, error) // each makes the form once
+}
+
+// New returns a site. It fails only if what is embedded is faulty.
+func New(o Options) (*Site, error) {
+	if o.Lifecycle == nil {
+		o.Lifecycle = func(string) (string, string) { return "", "" }
+	}
+	s := &Site{options: o, files: map[string]*static.File{}, pages: map[string]page{}}
+	var err error
+	if s.templates, err = parse(); err != nil {
+		return nil, fmt.Errorf("parse the documentation page: %w", err)
+	}
+	for _, a := range assets() {
+		s.files[a.path] = a.file
+	}
+	for _, v := range routes.Targets() {
+		s.pages[pathOf(v)] = page{
+			plain:   sync.OnceValues(func() (*static.File, error) { return s.render(v, false) }),
+			sandbox: sync.OnceValues(func() (*static.File, error) { return s.render(v, true) }),
+		}
+	}
+	return s, nil
+}
+
+// pathOf returns the path of the page of a version.
+func pathOf(version string) string {
+	if version == routes.Current {
+		return Root
+	}
+	return Root + "/" + version
+}
+
+// Pages returns the paths of the pages.
+func (s *Site) Pages() []string { return sortedKeys(s.pages) }
+
+// Files returns the paths of the scripts, styles and pictures of the pages. Each
+// path holds the hash of what it leads to.
+func (s *Site) Files() []string { return sortedKeys(s.files) }
+
+// ServePage answers with a page. With sandbox, its reference sends requests with
+// the sandbox key. The request's path must be one of Pages.
+func (s *Site) ServePage(w http.ResponseWriter, r *http.Request, sandbox bool) error {
+	p := s.pages[r.URL.Path]
+	form := p.plain
+	if sandbox {
+		form = p.sandbox
+	}
+	f, err := form()
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Security-Policy", contentSecurityPolicy)
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	f.ServeHTTP(w, r)
+	return nil
+}
+
+// ServeFile answers with a script, a style or a picture. The request's path must
+// be one of Files.
+func (s *Site) ServeFile(w http.ResponseWriter, r *http.Request) {
+	s.files[r.URL.Path].ServeHTTP(w, r)
+}
+
+// themeHash is the hash of the one style element that RapiDoc writes. It depends
+// on the attributes that docs.js gives RapiDoc.
+const themeHash = "sha256-X1Mv9XpoBWe9IbkFRX+YAC1//+f+JFbyDsifKCWE3n0="
+
+// contentSecurityPolicy lets the page load and call its own origin only, and lets
+// no page frame it. RapiDoc has style attributes and small pictures in its
+// markup. They cannot load or run anything here, so they may be inline. No
+// script may be.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; " +
+	"style-src 'self' '" + themeHash + "'; style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+
+// asset is a file and its path.
+type asset struct {
+	path string
+	file *static.File
+}
+
+// assets returns the embedded files, made once in a process.
+var assets = sync.OnceValue(func() []asset {
+	var all []asset
+	for _, name := range []string{
+		"assets/docs.css", "assets/docs.js", "assets/icon.svg", "rapidoc/rapidoc-min.js", "rapidoc/licenses.txt",
+	} {
+		text, err := embedded.ReadFile(name)
+		if err != nil { // the list names what is embedded
+			panic(fmt.Sprintf("docspage: %v", err))
+		}
+		f := static.New(contentTypes[path.Ext(name)], forever, text)
+		all = append(all, asset{fmt.Sprintf("%s/files/%s/%s", Root, f.Tag(), path.Base(name)), f})
+	}
+	return all
+})
+
+// forever lets a browser keep a file: another content has another path.
+const forever = "max-age=31536000, immutable"
+
+var contentTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+	".txt": "text/plain; charset=utf-8",
+}
+
+// assetPath returns the path of the embedded file with a base name.
+func assetPath(name string) (string, error) {
+	for _, a := range assets() {
+		if path.Base(a.path) == name {
+			return a.path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no file %q", name)
+}
+
+// parse parses the templates of the page and its guides.
+func parse() (*template.Template, error) {
+	return template.New("").Funcs(template.FuncMap{
+		"asset": assetPath,
+		"lower": strings.ToLower,
+		"prose": prose,
+	}).ParseFS(embedded, "templates/*.html", "guides/*.html")
+}
+
+// render makes the page of a version.
+func (s *Site) render(version string, sandbox bool) (*static.File, error) {
+	v, err := s.view(version, sandbox)
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := s.templates.ExecuteTemplate(&text, "page.html", v); err != nil {
+		return nil, fmt.Errorf("make the documentation page of version %s: %w", version, err)
+	}
+	return static.New("text/html; charset=utf-8", "no-cache", text.Bytes()), nil
+}

@@ -1,0 +1,83 @@
+package docspage
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"asset-registry/shared/routes"
+)
+
+// guides are the names and titles of the guides, in their order. The text of each
+// is the template NAME.html.
+var guides = []struct{ name, title string }{
+	{"first-asset", "First asset in five minutes"},
+	{"tokens", "Tokens and ownership"},
+	{"states", "States"},
+	{"feed", "Following the feed"},
+	{"errors", "Errors"},
+	{"limits", "Limits"},
+	{"versions", "Versions"},
+}
+
+// view is the data of a page.
+type view struct {
+	Up       string // the way from the page to the root of the registry: "." or ".."
+	Base     string // address of the registry, in examples
+	Fixed    bool   // Base is the operator's, not an example
+	Version  string
+	Current  string
+	Sandbox  bool
+	Versions []versionView
+	Limits   []Limit
+	Guides   []guideView
+	Reference
+}
+
+// versionView is a version in the list of versions.
+type versionView struct {
+	Name, Path           string
+	Shown                bool // this page shows it
+	Deprecated, SunsetOn string
+}
+
+// guideView is a guide with its text.
+type guideView struct {
+	Name, Title string
+	Text        template.HTML
+}
+
+// view returns the data of the page of a version.
+func (s *Site) view(version string, sandbox bool) (view, error) {
+	reference, err := newReference(s.options.Document(version))
+	if err != nil {
+		return view{}, fmt.Errorf("read the OpenAPI document of version %s: %w", version, err)
+	}
+	v := view{
+		Up:        "." + strings.Repeat(".", strings.Count(pathOf(version), "/")-1),
+		Base:      cmp.Or(s.options.BaseURL, localAddress),
+		Fixed:     s.options.BaseURL != "",
+		Version:   version,
+		Current:   routes.Current,
+		Sandbox:   sandbox,
+		Limits:    s.options.Limits,
+		Reference: reference,
+	}
+	for _, name := range routes.Targets() {
+		deprecated, sunset := s.options.Lifecycle(name)
+		v.Versions = append(v.Versions, versionView{
+			Name: name, Path: pathOf(name), Shown: name == version, Deprecated: deprecated, SunsetOn: sunset,
+		})
+	}
+	for _, g := range guides {
+		var text bytes.Buffer
+		if err := s.templates.ExecuteTemplate(&text, g.name+".html", v); err != nil {
+			return view{}, fmt.Errorf("make the guide %q: %w", g.title, err)
+		}
+		// The template has escaped what it holds.
+		v.Guides = append(v.Guides, guideView{g.name, g.title, template.HTML(text.String())})
+	}
+	return v, nil
+}
