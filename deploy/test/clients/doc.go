@@ -1,4 +1,4 @@
-// Package clients tests the clients of deploy/registry/clients: the Python client, and
+// Package clients tests the Go client, and the clients of deploy/registry/clients: the Python client, and
 // the TypeScript client in Node and in Chromium.
 //
 // Each client runs the same scenario against `registry serve --sandbox`. Between them
