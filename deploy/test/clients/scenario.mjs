@@ -89,8 +89,9 @@ async function faults(stage, id, token) {
   const { title } = (await reader.get(id)).data;
   await report("429", { title, refusals });
   refusals.length = 0;
+  const { etag: ifMatch } = await reader.get(id);
   await ask("/fault", { Status: 503, Times: 2 });
-  const { description } = (await broker3.change(id, { description: "four entrances" }, { token })).data;
+  const { description } = (await broker3.change(id, { description: "four entrances" }, { token, ifMatch })).data;
   await report("503", { description, refusals });
   refusals.length = 0;
   await ask("/fault", { Status: 503, Times: 1, After: true });

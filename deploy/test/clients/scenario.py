@@ -108,8 +108,9 @@ def faults(asset_id: str, token: str) -> None:
     ask("/fault", Status=429, Times=2)
     report("429", {"title": reader.get(asset_id).data["title"], "refusals": list(refusals)})
     refusals.clear()
+    tag = reader.get(asset_id).etag
     ask("/fault", Status=503, Times=2)
-    changed = broker3.change(asset_id, {"description": "four entrances"}, token=token)
+    changed = broker3.change(asset_id, {"description": "four entrances"}, token=token, if_match=tag)
     report("503", {"description": changed.data["description"], "refusals": list(refusals)})
     refusals.clear()
     ask("/fault", Status=503, Times=1, After=True)

@@ -601,6 +601,10 @@ class Client:
     its retries included, in seconds. attempts bounds the requests of one call, max_answer the bytes of an answer.
     on_retry hears of each failed attempt and of the seconds until the next one. The resolution of a name by the
     system is the only wait that the deadline does not end.
+
+    The client repeats every request after a 429. After a 502, 503, 504 or a lost answer, the registry may have done
+    the request. The client then repeats reads, create, make_transfer, take_over, and writes with if_match. A second
+    attempt of a write that was done is refused with PreconditionFailed.
     """
 
     def __init__(self, base_url: str, key: str = "", *, timeout: float = 60.0, attempts: int = 6,
@@ -699,7 +703,8 @@ class Client:
         From then on `transfer.token` is the asset's owner token and `transfer.transfer` its transfer token.
         """
         data = {"id": transfer.data["id"], "transfer": _secret("asset_transfer", asset_transfer)}
-        return self._write("POST", f"/assets/{_quote(asset_id)}/ownership", data, "", if_match)
+        path = f"/assets/{_quote(asset_id)}/ownership"
+        return self._write("POST", path, data, "", if_match, repeatable=True)  # the registry permits repetitions
 
     def me(self) -> dict[str, Any]:
         """me tells whose key this is and what its rate limits leave."""
@@ -764,9 +769,11 @@ class Client:
         return known if known is not None and reply.status == 304 else Answer(body["data"], _etag(reply))
 
     def _write(self, method: str, path: str, data: Any, token: str, if_match: str,
-               repeatable: bool = True) -> Answer[Any]:
+               repeatable: bool = False) -> Answer[Any]:
+        """_write changes something. With a tag it is repeatable, because the registry does it only once."""
         headers = {"If-Match": if_match} if if_match else {}
-        reply, body = self._send(method, path, data, headers=headers, token=token, repeatable=repeatable)
+        reply, body = self._send(method, path, data, headers=headers, token=token,
+                                 repeatable=repeatable or bool(if_match))
         return Answer(body["data"], _etag(reply))
 
     def _send(self, method: str, path: str, data: Any = None, *, query: Mapping[str, str] | None = None,
@@ -885,8 +892,8 @@ class Parts(Generic[T]):
         return self._client._get(self._path(asset_id, part_id), known)
 
     def add(self, asset_id: str, part: T, *, token: str = "", if_match: str = "") -> Answer[T]:
-        """add adds a part. Only with if_match does it repeat a request whose answer was lost or a 503."""
-        return self._client._write("POST", self._path(asset_id), part, token, if_match, bool(if_match))
+        """add adds a part."""
+        return self._client._write("POST", self._path(asset_id), part, token, if_match)
 
     def change(self, asset_id: str, part_id: str, change: T, *, token: str = "", if_match: str = "") -> Answer[T]:
         """change merges into a part (PATCH)."""
@@ -894,7 +901,7 @@ class Parts(Generic[T]):
 
     def replace(self, asset_id: str, part_id: str, part: T, *, token: str = "", if_match: str = "") -> Answer[T]:
         """replace adds a version to a document (PUT). Other parts have no such route."""
-        return self._client._write("PUT", self._path(asset_id, part_id), part, token, if_match, bool(if_match))
+        return self._client._write("PUT", self._path(asset_id, part_id), part, token, if_match)
 
     def remove(self, asset_id: str, part_id: str, *, if_match: str = "") -> None:
         """remove removes a related process. Other parts have no such route."""

@@ -195,17 +195,28 @@ class Retries(Case):
         keys = [headers["Idempotency-Key"] for _, headers, _ in server.seen]
         self.assertEqual((len(set(keys)), keys[2]), (3, "mine"))
 
-    def test_a_new_part_is_repeated_only_if_nothing_was_done(self) -> None:
-        for first, repeated in ((refusal(503, "url/server", Retry_After="0"), False), (hang_up, False),
-                                (refusal(429, "header/x", Retry_After="0"), True)):
-            server, client = self.serve(first, reply(201, {"data": {}}))
-            try:
-                client.items.add("a", {})
-            except asset_registry.RegistryError:
-                pass
-            self.assertEqual(len(server.seen), 2 if repeated else 1)
+    def test_a_write_without_a_tag_is_repeated_only_if_nothing_was_done(self) -> None:
+        writes: list[Callable[[Client], object]] = [
+            lambda c: c.change("a", {}), lambda c: c.replace("a", {}), lambda c: c.items.add("a", {}),
+            lambda c: c.items.change("a", "b", {}), lambda c: c.documents.replace("a", "b", {}),
+            lambda c: c.related_processes.remove("a", "b"),
+        ]
+        for first, want in ((refusal(503, "url/server", Retry_After="0"), 1), (hang_up, 1),
+                            (refusal(429, "header/x", Retry_After="0"), 2)):
+            for write in writes:
+                server, client = self.serve(first, reply(200, {"data": {}}))
+                try:
+                    write(client)
+                except asset_registry.RegistryError:
+                    pass
+                self.assertEqual(len(server.seen), want)
 
-    def test_a_new_part_with_a_tag_is_repeated(self) -> None:
+    def test_a_take_over_is_repeated(self) -> None:
+        server, client = self.serve(hang_up, reply(200, {"data": {}}))
+        client.take_over("a", asset_registry.Transfer({"id": "b"}), TOKEN)
+        self.assertEqual(len(server.seen), 2)
+
+    def test_a_write_with_a_tag_is_repeated(self) -> None:
         server, client = self.serve(hang_up, refusal(412, "url/precondition"))
         with self.assertRaises(asset_registry.PreconditionFailed) as caught:
             client.items.add("a", {}, if_match='"1"')

@@ -139,12 +139,20 @@ function step(id: string): string {
   return encodeURIComponent(id);
 }
 
-/** newKey returns a random Idempotency-Key. Pages without TLS have no randomUUID. */
+/** newKey returns a random Idempotency-Key. Pages without TLS have no randomUUID, and Node 18 has no crypto. */
 function newKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (n) => n.toString(16).padStart(2, "0")).join("");
+  const bytes = Uint8Array.from({ length: 16 }, () => Math.random() * 256);
+  globalThis.crypto?.getRandomValues(bytes);
+  return Array.from(bytes, (n) => n.toString(16).padStart(2, "0")).join("");
 }
 
-/** Client speaks to one registry. Every method returns a promise that rejects with a RegistryError. */
+/**
+ * Client speaks to one registry. Every method returns a promise that rejects with a RegistryError.
+ *
+ * The client repeats every request after a 429. After a 502, 503, 504 or a lost answer, the registry may have done the
+ * request. The client then repeats reads, create, makeTransfer, takeOver, and writes with ifMatch. A second attempt of
+ * a write that was done is refused with PreconditionFailed.
+ */
 export class Client {
   /** items, decisions, documents and relatedProcesses are the parts of assets. */
   readonly items: Parts<Item, Schemas["ItemInput"], Schemas["ItemPatch"]>;
@@ -195,12 +203,12 @@ export class Client {
 
   /** change merges into an asset (PATCH). */
   async change(id: string, change: AssetPatch, write: Write = {}): Promise<Answer<Asset>> {
-    return this.#write("PATCH", `/assets/${step(id)}`, { ...write, data: change, repeatable: true });
+    return this.#write("PATCH", `/assets/${step(id)}`, { ...write, data: change, repeatable: false });
   }
 
   /** replace sets everything that the caller may write (PUT). A field that it leaves out is cleared. */
   async replace(id: string, asset: AssetReplacement, write: Write = {}): Promise<Answer<Asset>> {
-    return this.#write("PUT", `/assets/${step(id)}`, { ...write, data: asset, repeatable: true });
+    return this.#write("PUT", `/assets/${step(id)}`, { ...write, data: asset, repeatable: false });
   }
 
   /** revisions yields the changes of an asset, newest first. */
@@ -234,6 +242,7 @@ export class Client {
    */
   async takeOver(id: string, transfer: Transfer, assetTransfer: string, write: Write = {}): Promise<Answer<Asset>> {
     const data = { id: transfer.data.id, transfer: secret("assetTransfer", assetTransfer) };
+    // The registry permits repetitions.
     return this.#write("POST", `/assets/${step(id)}/ownership`, { ...write, data, repeatable: true });
   }
 
@@ -312,7 +321,9 @@ export class Client {
   async #send(method: string, path: string, options: Options): Promise<[Reply, Body]> {
     const headers = { ...this.#headers, ...options.headers };
     const query = options.query === undefined ? "" : `?${new URLSearchParams(options.query).toString()}`;
-    const request: Request = { method, url: this.#root + path + query, headers, repeatable: options.repeatable,
+    // With a tag, the registry does a write only once.
+    const repeatable = options.repeatable || Boolean(options.ifMatch);
+    const request: Request = { method, url: this.#root + path + query, headers, repeatable,
       server: options.server ?? this.#server, signal: options.signal };
     if (options.data !== undefined) {
       headers["Content-Type"] = "application/json";
@@ -376,28 +387,28 @@ export class Parts<Part, Input, Patch, One = Part> {
     return get(this.#send, this.#path(asset, part), read);
   }
 
-  /** add adds a part. Only with ifMatch does it repeat a request whose answer was lost or a 503. */
+  /** add adds a part. */
   async add(asset: string, part: Input, write: Write = {}): Promise<Answer<Part>> {
-    return this.#write("POST", this.#path(asset), part, write, Boolean(write.ifMatch));
+    return this.#write("POST", this.#path(asset), part, write);
   }
 
   /** change merges into a part (PATCH). */
   async change(asset: string, part: string, change: Patch, write: Write = {}): Promise<Answer<Part>> {
-    return this.#write("PATCH", this.#path(asset, part), change, write, true);
+    return this.#write("PATCH", this.#path(asset, part), change, write);
   }
 
   /** replace adds a version to a document (PUT). Other parts have no such route. */
   async replace(asset: string, part: string, input: Input, write: Write = {}): Promise<Answer<Part>> {
-    return this.#write("PUT", this.#path(asset, part), input, write, Boolean(write.ifMatch));
+    return this.#write("PUT", this.#path(asset, part), input, write);
   }
 
   /** remove removes a related process. Other parts have no such route. */
   async remove(asset: string, part: string, write: Write = {}): Promise<void> {
-    await this.#send("DELETE", this.#path(asset, part), { ...write, repeatable: true });
+    await this.#send("DELETE", this.#path(asset, part), { ...write, repeatable: false });
   }
 
-  async #write(method: string, path: string, data: unknown, write: Write, repeatable: boolean): Promise<Answer<Part>> {
-    const [reply, body] = await this.#send(method, path, { ...write, data, repeatable });
+  async #write(method: string, path: string, data: unknown, write: Write): Promise<Answer<Part>> {
+    const [reply, body] = await this.#send(method, path, { ...write, data, repeatable: false });
     return new Answer(body.data as Part, etag(reply));
   }
 }

@@ -68,16 +68,27 @@ test("another creation has another key", async (t) => {
   assert.match(keys[0], /^[0-9a-f]{32}$/);
 });
 
-test("a new part is repeated only if nothing was done", async (t) => {
+test("a write without a tag is repeated only if nothing was done", async (t) => {
+  const writes = [(c) => c.change("a", {}), (c) => c.replace("a", {}), (c) => c.items.add("a", {}),
+    (c) => c.items.change("a", "b", {}), (c) => c.documents.replace("a", "b", {}),
+    (c) => c.relatedProcesses.remove("a", "b")];
   for (const [first, want] of [[refusal(503, ["url/server"], now), 1], [hangUp, 1],
     [refusal(429, ["header/x"], now), 2]]) {
-    const { client, seen } = await serve(t, [first, reply(201, { data: {} })]);
-    await client.items.add("a", {}).catch(() => undefined);
-    assert.equal(seen.length, want);
+    for (const write of writes) {
+      const { client, seen } = await serve(t, [first, reply(200, { data: {} })]);
+      await write(client).catch(() => undefined);
+      assert.equal(seen.length, want);
+    }
   }
 });
 
-test("a new part with a tag is repeated", async (t) => {
+test("a take-over is repeated", async (t) => {
+  const { client, seen } = await serve(t, [hangUp, reply(200, { data: {} })]);
+  await client.takeOver("a", new registry.Transfer({ id: "b" }, "", { token, transfer: token }), token);
+  assert.equal(seen.length, 2);
+});
+
+test("a write with a tag is repeated", async (t) => {
   const { client, seen } = await serve(t, [hangUp, refusal(412, ["url/precondition"])]);
   const error = await caught(client.items.add("a", {}, { ifMatch: '"1"' }), registry.PreconditionFailed);
   assert.equal(error.attempts, 2);
