@@ -210,10 +210,14 @@ func ignoredText(f assetsvc.Field) string {
 	return " Ignored here."
 }
 
+// lasting has the fields of parts that a PATCH leaves as they are
+// (docs/contract.md, "Document versions").
+var lasting = map[string][]string{"Document": {"url", "hash"}}
+
 // isIgnored tells whether the registry checks the type of a field and drops its
 // value, because no caller writes it in this way.
 func isIgnored(parent string, f assetsvc.Field, v variant) bool {
-	if f.Hidden || f.Ignored {
+	if f.Hidden || f.Ignored || v == patch && slices.Contains(lasting[parent], f.Name) {
 		return true
 	}
 	if parent != "Asset" {
