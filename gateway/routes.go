@@ -9,9 +9,9 @@ import (
 
 	"asset-registry/gateway/internal/docspage"
 	"asset-registry/gateway/internal/openapi"
-	"asset-registry/gateway/internal/static"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/static"
 )
 
 // route adds every route to the engine: those of package routes in each

@@ -13,11 +13,13 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/audit"
+	"asset-registry/authsvc/internal/openapi"
 	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/static"
 )
 
 // Admin serves the admin API, on a listener of its own.
@@ -32,22 +34,24 @@ func NewAdmin(service *admin.Service, log *audit.Checker, operators *admin.Authe
 	return &Admin{service, log, operators}
 }
 
-// Route adds the routes to engine. The service decides what the caller may do.
+// Route adds the routes to engine, and the documents that describe them, which
+// need no key. The service decides what the caller may do.
 func (a *Admin) Route(engine *gin.Engine) {
+	documents := engine.Group(adminapi.Prefix)
+	documents.GET("/openapi.json", gin.WrapH(static.New("application/json", "no-cache", openapi.JSON())))
+	documents.GET("/openapi.yaml", gin.WrapH(static.New("application/yaml", "no-cache", openapi.YAML())))
+	handlers := map[string]func(*gin.Context) error{
+		"GET /brokers": a.listBrokers, "POST /brokers": a.createBroker,
+		"GET /brokers/:name": a.readBroker, "PATCH /brokers/:name": a.changeBroker,
+		"GET /keys": a.listKeys, "POST /keys": a.createKey,
+		"GET /keys/:id": a.readKey, "PATCH /keys/:id": a.changeKey,
+		"POST /keys/:id/rotate": a.rotateKey, "POST /keys/:id/revoke": a.revokeKey, "GET /keys/:id/usage": a.usage,
+		"GET /audit": a.audit, "GET /audit/verify": a.verifyAudit,
+	}
 	r := engine.Group(adminapi.Prefix, httpserver.Handle(a.identify), httpserver.Handle(needJSON))
-	r.GET("/brokers", httpserver.Handle(a.listBrokers))
-	r.POST("/brokers", httpserver.Handle(a.createBroker))
-	r.GET("/brokers/:name", httpserver.Handle(a.readBroker))
-	r.PATCH("/brokers/:name", httpserver.Handle(a.changeBroker))
-	r.GET("/keys", httpserver.Handle(a.listKeys))
-	r.POST("/keys", httpserver.Handle(a.createKey))
-	r.GET("/keys/:id", httpserver.Handle(a.readKey))
-	r.PATCH("/keys/:id", httpserver.Handle(a.changeKey))
-	r.POST("/keys/:id/rotate", httpserver.Handle(a.rotateKey))
-	r.POST("/keys/:id/revoke", httpserver.Handle(a.revokeKey))
-	r.GET("/keys/:id/usage", httpserver.Handle(a.usage))
-	r.GET("/audit", httpserver.Handle(a.audit))
-	r.GET("/audit/verify", httpserver.Handle(a.verifyAudit))
+	for _, route := range adminapi.Routes() {
+		r.Handle(route.Method, route.Pattern, httpserver.Handle(handlers[route.Method+" "+route.Pattern]))
+	}
 }
 
 const actorKey = "actor"

@@ -175,18 +175,23 @@ func headerReferences(names []string) (all object) {
 // responses returns the shared error answers.
 func responses() (all object) {
 	for _, r := range refusals {
-		names := append(slices.Clone(usual), r.headers...)
+		names := slices.Clone(usual)
 		if r.status == http.StatusTooManyRequests {
 			names = append(names, counted...)
 		}
-		all = all.with(r.name, object{
-			{"description", r.text},
-			{"headers", headerReferences(names)},
-			{"content", object{{"application/json", object{{"schema", reference("schemas", "Error")}}}}},
-			{"x-errors", r.places},
-		})
+		all = all.with(r.name, r.response(names))
 	}
 	return all
+}
+
+// response returns an error answer with these headers and its own.
+func (r refusal) response(headers []string) object {
+	return object{
+		{"description", r.text},
+		{"headers", headerReferences(append(slices.Clone(headers), r.headers...))},
+		{"content", object{{"application/json", object{{"schema", reference("schemas", "Error")}}}}},
+		{"x-errors", r.places},
+	}
 }
 
 // str, and the functions after it, return small schemas.

@@ -12,8 +12,11 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// embedded is where the gateway embeds the documents.
-const embedded = "../../../gateway/internal/openapi"
+// The folders where the gateway and the auth service embed the documents.
+const (
+	embedded      = "../../../gateway/internal/openapi"
+	adminEmbedded = "../../../authsvc/internal/openapi"
+)
 
 var update = flag.Bool("update", false, "write the documents instead of comparing them")
 
@@ -26,6 +29,12 @@ func TestTheEmbeddedDocumentsAreUpToDate(t *testing.T) {
 		compare(t, filepath.Join(embedded, version+".json"), d.JSON)
 		compare(t, filepath.Join(embedded, version+".yaml"), d.YAML)
 	}
+	d, err := openapi.Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, filepath.Join(adminEmbedded, "admin.json"), d.JSON)
+	compare(t, filepath.Join(adminEmbedded, "admin.yaml"), d.YAML)
 }
 
 // compare fails the test if a file does not have this content. With -update it

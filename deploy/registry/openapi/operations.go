@@ -264,12 +264,11 @@ func requestBody(data string) object {
 		{"properties", object{
 			{"data", reference("schemas", data)},
 			{"access", object{
-				{"type", "object"}, {"description", "The owner token, if no header and no query parameter has it."},
-				{"properties", object{{"token", object{{"type", "string"}}}}},
+				{"type", []string{"object", "null"}},
+				{"description", "The owner token, if no header and no query parameter has it."},
+				{"properties", object{{"token", object{{"type", []string{"string", "null"}}}}}},
 			}},
-			{"options", object{{"type", "object"}, {"properties", object{
-				{"pretty", object{{"description", "Any true value indents the answer."}}},
-			}}}},
+			{"options", object{{"description", "`{\"pretty\": true}` indents the answer. Anything else is ignored."}}},
 		}},
 	}
 }

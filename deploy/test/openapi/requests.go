@@ -31,6 +31,9 @@ type operation struct {
 // operationsOf returns every operation of every version, in a fixed order.
 func operationsOf(documents described.Versions) (all []operation) {
 	for _, version := range slices.Sorted(maps.Keys(documents)) {
+		if _, public := routes.FindVersion(version); !public {
+			continue
+		}
 		paths := documents[version].Spec.Paths
 		for _, path := range paths.InMatchingOrder() {
 			item := paths.Value(path)

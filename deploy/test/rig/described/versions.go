@@ -6,10 +6,12 @@ import (
 	"sync"
 
 	"asset-registry/deploy/registry/openapi"
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/routes"
 )
 
-// Versions are the documents of all versions of the public API.
+// Versions are the documents of all versions of the public API, and of the admin
+// API.
 type Versions map[string]*Document // by the version's name in a path
 
 // Public returns the documents of this source tree.
@@ -24,17 +26,28 @@ var Public = sync.OnceValues(func() (Versions, error) {
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
 	}
-	return all, nil
+	d, err := openapi.Admin()
+	if err != nil {
+		return nil, err
+	}
+	all[admin], err = Parse(adminapi.Prefix, d.JSON)
+	return all, err
 })
+
+// admin is the name of the document of the admin API among Versions.
+const admin = "admin"
 
 // Check returns what of an exchange is outside of the document of its version.
 // It checks nothing for a path outside of all versions.
 func (all Versions) Check(x Exchange) error {
 	segments := strings.Split(x.Request.URL.Path, "/") // "", "api", version, ...
-	if len(segments) < 4 || segments[1] != "api" {
+	if len(segments) < 4 {
 		return nil
 	}
 	d := all[segments[2]]
+	if segments[1] == "admin" {
+		d = all[admin]
+	}
 	if d == nil {
 		return nil
 	}

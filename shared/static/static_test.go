@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"asset-registry/gateway/internal/static"
+	"asset-registry/shared/static"
 )
 
 const content = "some text that is the same for everybody"

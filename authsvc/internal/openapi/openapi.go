@@ -1,0 +1,19 @@
+// Package openapi holds the OpenAPI document of the admin API. A program derives
+// it from the routes and types of package adminapi; do not edit it:
+//
+//	go test ./deploy/registry/openapi -update
+package openapi
+
+import _ "embed" // the document
+
+//go:embed admin.json
+var asJSON []byte
+
+//go:embed admin.yaml
+var asYAML []byte
+
+// JSON returns the document.
+func JSON() []byte { return asJSON }
+
+// YAML returns the document as YAML.
+func YAML() []byte { return asYAML }

@@ -1,0 +1,63 @@
+package described_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"asset-registry/deploy/test/rig/described"
+)
+
+const (
+	transfer = `{"data":{"id":"0a1b2c3d4e5f40718293a4b5c6d7e8f9","date":"2026-11-22T00:32:46.881553+00:00"}}`
+	refused  = `{"status":"error","errors":[{"location":"url","name":"transfer_id","description":"Not Found"}]}`
+)
+
+// TestExchanges checks that the documents catch each way to leave them.
+func TestExchanges(t *testing.T) {
+	documents, err := described.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const get, post = "GET /api/2.5/transfers/x", "POST /api/2.5/transfers"
+	for _, test := range []struct {
+		name    string
+		request string
+		sent    string
+		status  int
+		header  string // a header of the answer, besides the content type
+		body    string
+		want    string // in the error; "": there is none
+	}{
+		{"a documented answer", get, "", 200, "", transfer, ""},
+		{"a documented refusal", get, "", 404, "", refused, ""},
+		{"another status", get, "", 202, "", transfer, "status is not supported"},
+		{"another field", get, "", 200, "", strings.Replace(transfer, `"date"`, `"x":1,"date"`, 1), "readTransfer"},
+		{"a field of another form", get, "", 200, "", strings.Replace(transfer, "2026", "26", 1), "date"},
+		{"no JSON", get, "", 200, "", "x", "readTransfer"},
+		{"another header", get, "", 200, "X-Other", transfer, "lacks the header X-Other"},
+		{"an error at another place", get, "", 404, "", strings.Replace(refused, "transfer_id", "x", 1), "url/x"},
+		{"an accepted request that is not documented", post, `{"data":{"x":1}}`, 201, "", "", "accepted request"},
+		{"an accepted path that is not documented", "GET /api/2.5/x", "", 200, "", "{}", "want an error"},
+		{"a refused path", "GET /api/2.5/x", "", 404, "", refused, ""},
+		{"another field of the admin API", "GET /admin/v1/brokers/x", "", 200, "", `{"data":{"x":1}}`, "readBroker"},
+		{"a path of nobody", "GET /", "", 200, "", "x", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			method, path, _ := strings.Cut(test.request, " ")
+			x := described.Exchange{
+				Request: httptest.NewRequest(method, path, strings.NewReader(test.sent)), Sent: []byte(test.sent),
+				Status: test.status, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(test.body),
+			}
+			x.Request.Header.Set("Content-Type", "application/json")
+			if test.header != "" {
+				x.Header.Set(test.header, "x")
+			}
+			err := documents.Check(x)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}
