@@ -1687,12 +1687,12 @@ export interface components {
              */
             format?: string | null;
             /**
-             * @description Address of the file. Required, except for x_dgfAssetFamiliarization, which refuses it.
+             * @description Address of the file. Required, except for x_dgfAssetFamiliarization, which refuses it. Ignored here.
              * @example https://docs.example.org/get/9f1c
              */
             url?: string | null;
             /**
-             * @description Hash of the file.
+             * @description Hash of the file. Ignored here.
              * @example md5:900150983cd24fb0d6963f7d28e17f72
              */
             hash?: string | null;
@@ -2639,12 +2639,12 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
-                "Retry-After": components["headers"]["Retry-After"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                 "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                 "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "Retry-After": components["headers"]["Retry-After"];
                 [name: string]: unknown;
             };
             content: {
@@ -3142,12 +3142,10 @@ export interface operations {
                     data: components["schemas"]["AssetInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -3294,12 +3292,10 @@ export interface operations {
                     data: components["schemas"]["AssetReplacement"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -3373,12 +3369,10 @@ export interface operations {
                     data: components["schemas"]["AssetPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -3448,12 +3442,10 @@ export interface operations {
                     data: components["schemas"]["OwnershipInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -3518,12 +3510,10 @@ export interface operations {
                     data: components["schemas"]["TransferInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -3788,12 +3778,10 @@ export interface operations {
                     data: components["schemas"]["ItemInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -3946,12 +3934,10 @@ export interface operations {
                     data: components["schemas"]["ItemPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -4099,12 +4085,10 @@ export interface operations {
                     data: components["schemas"]["DecisionInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -4257,12 +4241,10 @@ export interface operations {
                     data: components["schemas"]["DecisionPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -4412,12 +4394,10 @@ export interface operations {
                     data: components["schemas"]["DocumentInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -4588,12 +4568,10 @@ export interface operations {
                     data: components["schemas"]["DocumentInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -4669,12 +4647,10 @@ export interface operations {
                     data: components["schemas"]["DocumentPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -4822,12 +4798,10 @@ export interface operations {
                     data: components["schemas"]["RelatedProcessInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
@@ -5044,12 +5018,10 @@ export interface operations {
                     data: components["schemas"]["RelatedProcessPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
                     access?: {
-                        token?: string;
-                    };
-                    options?: {
-                        /** @description Any true value indents the answer. */
-                        pretty?: unknown;
-                    };
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
                 };
             };
         };
