@@ -13,10 +13,13 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"asset-registry/deploy/registry/client"
 )
 
 // Clients sends load to one registry that has the sandbox keys. New makes one.
@@ -262,55 +265,43 @@ func (c *Clients) Err() error {
 // returns the number of assets, and an error for each lost write: an asset must have
 // its last acknowledged change or a later one, and the feed each changed asset once.
 func (c *Clients) CheckKept(ctx context.Context) (int, error) {
-	fed, err := c.follow(ctx)
+	registry, err := client.New(client.Config{URL: c.base, Transport: c.registry, Retry: client.Retry{Tries: 1}})
+	if err != nil {
+		return 0, err
+	}
+	fed, err := follow(ctx, registry)
 	lost := []error{err}
 	for _, a := range c.assets {
-		status, _, text, err := c.send(ctx, http.MethodGet, "/api/2.5/assets/"+a.id, "", "")
-		var read struct {
-			Data struct {
-				Title        int64 `json:",string"`
-				Status       string
-				DateModified string
-			}
-		}
-		if err != nil || status != http.StatusOK || json.Unmarshal(text, &read) != nil || read.Data.Title < a.kept ||
-			read.Data.Title > a.asked {
-			lost = append(lost, fmt.Errorf("asset %s: got %d %.200s, %v, want change %d to %d", a.id, status, text, err,
-				a.kept, a.asked))
+		got, err := registry.Get(ctx, a.id)
+		if err != nil {
+			lost = append(lost, fmt.Errorf("asset %s: %w", a.id, err))
 			continue
 		}
-		if a.kept == 0 && read.Data.Status == "draft" { // the feed lists no drafts
+		if n, err := strconv.ParseInt(got.Title, 10, 64); err != nil || n < a.kept || n > a.asked {
+			lost = append(lost, fmt.Errorf("asset %s: got the title %q, want change %d to %d", a.id, got.Title, a.kept,
+				a.asked))
 			continue
 		}
-		if seen := fed[a.id]; !slices.Equal(seen, []string{read.Data.DateModified}) {
-			lost = append(lost, fmt.Errorf("asset %s in the feed: got %q, want %s once", a.id, seen,
-				read.Data.DateModified))
+		if a.kept == 0 && got.Status == client.Draft { // the feed lists no drafts
+			continue
+		}
+		if seen := fed[a.id]; !slices.Equal(seen, []client.Timestamp{got.DateModified}) {
+			lost = append(lost, fmt.Errorf("asset %s in the feed: got %q, want %s once", a.id, seen, got.DateModified))
 		}
 	}
 	return len(c.assets), errors.Join(lost...)
 }
 
-// follow reads the whole feed, and returns each asset's dateModified values by id.
-func (c *Clients) follow(ctx context.Context) (map[string][]string, error) {
-	fed := map[string][]string{}
-	for path := "/api/2.5/assets?mode=_all_&limit=1000"; ; {
-		status, _, text, err := c.send(ctx, http.MethodGet, path, "", "")
-		if err != nil || status != http.StatusOK {
-			return nil, fmt.Errorf("feed at %s: got %d %.200s, %v, want 200", path, status, text, err)
+// follow reads the whole feed, and returns each asset's DateModified values by id.
+func follow(ctx context.Context, registry *client.Client) (map[string][]client.Timestamp, error) {
+	fed := map[string][]client.Timestamp{}
+	for page, err := range registry.Pages(ctx, client.Feed{Mode: client.AllModes, Limit: 1000}) {
+		if err != nil {
+			return nil, fmt.Errorf("feed: %w", err)
 		}
-		var page struct {
-			Data     []struct{ ID, DateModified string }
-			NextPage struct{ Path string } `json:"next_page"`
-		}
-		if err := json.Unmarshal(text, &page); err != nil {
-			return nil, err
-		}
-		if len(page.Data) == 0 {
-			return fed, nil
-		}
-		for _, entry := range page.Data {
+		for _, entry := range page.Assets {
 			fed[entry.ID] = append(fed[entry.ID], entry.DateModified)
 		}
-		path = page.NextPage.Path
 	}
+	return fed, nil
 }
