@@ -20,8 +20,8 @@ import (
 	"strings"
 	"sync"
 
-	"asset-registry/gateway/internal/static"
 	"asset-registry/shared/routes"
+	"asset-registry/shared/static"
 )
 
 // Root is the path of the page of the current version. All other paths of the
