@@ -114,7 +114,7 @@ test-browser: ## the admin console and the documentation page in a browser; the 
 	@deploy/test/setup.sh chromium
 	cd deploy/test/browser && GOWORK=off go test -count=1 -timeout 10m .
 
-test-clients: build ## the clients in Python and TypeScript, against one process that is killed and refuses
+test-clients: build ## the clients in Go, Python and TypeScript, against one process that is killed and refuses
 	@deploy/test/setup.sh python3 mypy node npm chromium
 	go test -count=1 -timeout 15m ./deploy/test/clients -bin $(CURDIR)/bin
 

@@ -1,5 +1,5 @@
-// Package clients tests the Go client, and the clients of deploy/registry/clients: the Python client, and
-// the TypeScript client in Node and in Chromium.
+// Package clients tests the clients of the registry: the Go client, the Python client,
+// and the TypeScript client in Node and in Chromium.
 //
 // Each client runs the same scenario against `registry serve --sandbox`. Between them
 // stands a proxy, which injects faults. The scenario reports each step, and the test
