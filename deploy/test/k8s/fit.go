@@ -340,8 +340,11 @@ func hasPort(d *appsv1.Deployment, port string) bool {
 	})
 }
 
-// ingressesFit: from outside one comes to the gateway's API, by HTTPS, and to
-// nothing else.
+// publicPaths are the paths that an ingress may lead to the gateway.
+var publicPaths = []string{"/api", "/docs"}
+
+// ingressesFit: from outside one comes to the gateway's API and documentation, by
+// HTTPS, and to nothing else.
 func (s *stack) ingressesFit() error {
 	var faults []error
 	for _, i := range s.ingresses {
@@ -361,7 +364,7 @@ func (s *stack) ingressesFit() error {
 				known := slices.ContainsFunc(s.services, func(v *corev1.Service) bool {
 					return v.Name == to.Name && slices.ContainsFunc(v.Spec.Ports, func(port corev1.ServicePort) bool { return port.Name == to.Port.Name })
 				})
-				if to.Name != "gateway" || !known || p.Path != "/api" {
+				if to.Name != "gateway" || !known || !slices.Contains(publicPaths, p.Path) {
 					faults = append(faults, fmt.Errorf("ingress %s: %s leads to %s", i.Name, p.Path, to.Name))
 				}
 			}
