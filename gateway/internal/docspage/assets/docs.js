@@ -17,6 +17,14 @@ function reachable(root) {
   }
 }
 
+// Within RapiDoc: no second margin, and what is too wide for a phone scrolls by itself.
+const fit = new CSSStyleSheet();
+fit.replaceSync(`
+  .section-gap, .main-content-inner--view-mode { padding: 0; }
+  .view-mode-request, api-response.view-mode { flex: none; min-height: 0; padding: 12px 8px; overflow-x: auto; }
+  .m-endpoint > .endpoint-head { padding: 6px 8px; }
+`);
+
 function press(event) {
   const pressed = event.key === "Enter" || event.key === " ";
   if (!pressed || !event.target.matches(".endpoint-head, .section-tag-header")) return;
@@ -41,6 +49,7 @@ function show(doc, spec) {
   const hint = document.querySelector(".try");
   if (hint) hint.hidden = false;
   const root = doc.shadowRoot;
+  root.adoptedStyleSheets.push(fit);
   root.addEventListener("keydown", press);
   new MutationObserver(() => reachable(root)).observe(root, {subtree: true, childList: true, attributeFilter: ["class"]});
   reachable(root);
