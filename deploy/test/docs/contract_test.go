@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/assetsvc"
 	"asset-registry/shared/routes"
 )
 
@@ -62,5 +63,82 @@ func TestContractListsEveryVersion(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the table of versions differs (-want +got):\n%s", diff)
+	}
+}
+
+// quoted finds the code spans of a table cell. A star after one stands for its
+// translations.
+var quoted = regexp.MustCompile("`([^`]+)`(\\*?)")
+
+func TestContractListsEveryStep(t *testing.T) {
+	got := map[string][]string{} // roles by "from to", and by "from" those that may change the asset
+	var from string
+	for row := range strings.Lines(section(t, "States")) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
+		if len(cells) != 4 || strings.Contains(row, "---") || strings.Contains(row, "From") {
+			continue
+		}
+		if names := quoted.FindAllStringSubmatch(cells[0], -1); len(names) == 1 {
+			from = names[0][1]
+			got[from] = list(cells[1])
+		} else if len(names) > 1 { // the final states
+			continue
+		}
+		for _, to := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			got[from+" "+to[1]] = list(cells[3])
+		}
+	}
+	want := map[string][]string{}
+	for _, s := range assetsvc.Steps() {
+		for _, by := range s.By {
+			want[string(s.From)+" "+string(s.To)] = append(want[string(s.From)+" "+string(s.To)], string(by))
+		}
+		want[string(s.From)] = nil
+		for _, by := range s.From.Writers() {
+			want[string(s.From)] = append(want[string(s.From)], string(by))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the table of states differs (-want +got):\n%s", diff)
+	}
+}
+
+// list returns the names in a cell that separates them with commas.
+func list(cell string) []string { return strings.Split(strings.TrimSpace(cell), ", ") }
+
+func TestContractListsEveryWritableField(t *testing.T) {
+	got := map[string][]string{}
+	var role string
+	for row := range strings.Lines(section(t, "Writable fields")) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
+		if len(cells) != 2 || strings.Contains(row, "---") || strings.Contains(row, "Role") {
+			continue
+		}
+		if words := strings.FieldsFunc(cells[0], func(r rune) bool { return r == ' ' || r == ',' }); len(words) > 0 {
+			role = words[0]
+		}
+		fields, _, _ := strings.Cut(cells[1], "; and") // decisions, in one step only
+		for _, name := range quoted.FindAllStringSubmatch(fields, -1) {
+			got[role] = append(got[role], name[1])
+			if name[2] == "*" {
+				got[role] = append(got[role], name[1]+"_en", name[1]+"_ru")
+			}
+		}
+	}
+	want := map[string][]string{}
+	for _, f := range assetsvc.Describe()[0].Fields {
+		for _, role := range []string{"owner", "concierge", "administrator"} {
+			if slices.Contains(f.Writers, role) {
+				want[role] = append(want[role], f.Name)
+			}
+		}
+	}
+	for _, fields := range []map[string][]string{want, got} {
+		for _, names := range fields {
+			slices.Sort(names)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the table of writable fields differs (-want +got):\n%s", diff)
 	}
 }
