@@ -14,6 +14,8 @@ type (
 	Step = asset.Step
 	// Status is a state of an asset.
 	Status = asset.Status
+	// Role is what a caller is to an asset.
+	Role = asset.Role
 )
 
 // Describe returns the description of every type of objects that clients send

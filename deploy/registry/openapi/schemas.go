@@ -176,6 +176,9 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	if ignored {
 		text = strings.TrimSpace(text + ignoredText(f))
 	}
+	if parent == "Asset" && len(f.Writers) > 0 {
+		text += " Written by: " + strings.Join(inStates(f.Writers), "; ") + "."
+	}
 	o := w.value(f, v, ignored)
 	if f.List && !ignored {
 		o = object{{"type", "array"}, {"items", o}}
@@ -200,6 +203,24 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 		o = o.with("x-written-by", f.Writers)
 	}
 	return o
+}
+
+// inStates returns the writers of a field, each with the states in which it may
+// change an asset: "owner (draft, pending)".
+func inStates(writers []string) (all []string) {
+	for _, writer := range writers {
+		var states []string
+		for _, s := range assetsvc.Statuses() {
+			if slices.ContainsFunc(s.Writers(), func(r assetsvc.Role) bool { return string(r) == writer }) {
+				states = append(states, string(s))
+			}
+		}
+		if len(states) > 0 {
+			writer += " (" + strings.Join(states, ", ") + ")"
+		}
+		all = append(all, writer)
+	}
+	return all
 }
 
 // ignoredText tells that the registry ignores a field, unless its prose says more.

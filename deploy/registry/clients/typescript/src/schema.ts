@@ -495,61 +495,61 @@ export interface components {
              */
             assetID: string;
             /**
-             * @description Type of the asset. The operator may add types to bounce.
+             * @description Type of the asset. The operator may add types to bounce. Written by: creation.
              * @example bounce
              */
             assetType: string;
             /**
-             * @description State of the asset. See the guide to states.
+             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
              * @enum {string}
              */
             status: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
             /**
-             * @description test marks a test asset. A real asset has no mode.
+             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
              * @example test
              * @enum {string}
              */
             mode?: "test";
             /**
-             * @description Title.
+             * @description Title. Written by: creation; owner (draft, pending).
              * @example Нежитлове приміщення, 240 м²
              */
             title: string;
-            /** @description Title. In English. */
+            /** @description Title. In English. Written by: creation; owner (draft, pending). */
             title_en?: string;
-            /** @description Title. In Russian. */
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
             title_ru?: string;
             /**
-             * @description Description.
+             * @description Description. Written by: creation; owner (draft, pending).
              * @example Перший поверх, окремий вхід
              */
             description: string;
-            /** @description Description. In English. */
+            /** @description Description. In English. Written by: creation; owner (draft, pending). */
             description_en?: string;
-            /** @description Description. In Russian. */
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
             description_ru?: string;
-            /** @description The things that the asset consists of. A published asset has at least one. */
+            /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
             items?: components["schemas"]["Item"][];
-            /** @description Decisions to privatise the asset. A published asset has at least one. */
+            /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
             decisions?: components["schemas"]["Decision"][];
             /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. */
             documents?: components["schemas"]["Document"][];
-            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. */
+            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
             relatedProcesses?: components["schemas"]["RelatedProcess"][];
-            /** @description The organisation that administers the asset. */
+            /** @description The organisation that administers the asset. Written by: creation; owner (draft, pending). */
             assetCustodian: components["schemas"]["Organization"];
-            /** @description The organisation that holds the asset. */
+            /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["Holder"];
             /**
              * @description Name of the broker that owns the asset.
              * @example broker
              */
             owner: string;
-            /** @description Time in which the asset may be corrected. The steps between states set it. */
+            /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: components["schemas"]["Period"];
             /**
-             * @description Parameters for tests. Only a sandbox has this field.
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
              * @example quick
              */
             sandboxParameters?: string;
@@ -579,61 +579,61 @@ export interface components {
              */
             assetID?: string | number | boolean | null;
             /**
-             * @description Type of the asset. The operator may add types to bounce.
+             * @description Type of the asset. The operator may add types to bounce. Written by: creation.
              * @example bounce
              */
             assetType: string;
             /**
-             * @description State of the asset. See the guide to states.
+             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
              * @enum {string}
              */
             status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
             /**
-             * @description test marks a test asset. A real asset has no mode.
+             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
              * @example test
              * @enum {string|null}
              */
             mode?: "test" | null;
             /**
-             * @description Title.
+             * @description Title. Written by: creation; owner (draft, pending).
              * @example Нежитлове приміщення, 240 м²
              */
             title: string | number | boolean;
-            /** @description Title. In English. */
+            /** @description Title. In English. Written by: creation; owner (draft, pending). */
             title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. */
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
             title_ru?: string | number | boolean | null;
             /**
-             * @description Description.
+             * @description Description. Written by: creation; owner (draft, pending).
              * @example Перший поверх, окремий вхід
              */
             description: string | number | boolean;
-            /** @description Description. In English. */
+            /** @description Description. In English. Written by: creation; owner (draft, pending). */
             description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. */
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
             description_ru?: string | number | boolean | null;
-            /** @description The things that the asset consists of. A published asset has at least one. */
+            /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
             items?: components["schemas"]["ItemInput"][] | null;
-            /** @description Decisions to privatise the asset. A published asset has at least one. */
+            /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
             decisions?: components["schemas"]["DecisionInput"][] | null;
             /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. Ignored here. */
             documents?: Record<string, never>[] | null;
-            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. */
+            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
             relatedProcesses?: components["schemas"]["RelatedProcessInput"][] | null;
-            /** @description The organisation that administers the asset. */
+            /** @description The organisation that administers the asset. Written by: creation; owner (draft, pending). */
             assetCustodian: components["schemas"]["OrganizationInput"];
-            /** @description The organisation that holds the asset. */
+            /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderInput"] | null;
             /**
              * @description Name of the broker that owns the asset. Ignored here.
              * @example broker
              */
             owner?: string | number | boolean | null;
-            /** @description Time in which the asset may be corrected. The steps between states set it. Ignored here. */
+            /** @description Time in which the asset may be corrected. The steps between states set it. Ignored here. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: Record<string, never> | null;
             /**
-             * @description Parameters for tests. Only a sandbox has this field.
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
              * @example quick
              */
             sandboxParameters?: string | number | boolean | null;
@@ -667,61 +667,61 @@ export interface components {
              */
             assetID?: string | number | boolean | null;
             /**
-             * @description Type of the asset. The operator may add types to bounce. Ignored here.
+             * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation.
              * @example bounce
              */
             assetType?: string | null;
             /**
-             * @description State of the asset. See the guide to states.
+             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
              * @enum {string}
              */
             status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
             /**
-             * @description test marks a test asset. A real asset has no mode.
+             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
              * @example test
              * @enum {string|null}
              */
             mode?: "test" | null;
             /**
-             * @description Title.
+             * @description Title. Written by: creation; owner (draft, pending).
              * @example Нежитлове приміщення, 240 м²
              */
             title?: string | number | boolean;
-            /** @description Title. In English. */
+            /** @description Title. In English. Written by: creation; owner (draft, pending). */
             title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. */
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
             title_ru?: string | number | boolean | null;
             /**
-             * @description Description.
+             * @description Description. Written by: creation; owner (draft, pending).
              * @example Перший поверх, окремий вхід
              */
             description?: string | number | boolean;
-            /** @description Description. In English. */
+            /** @description Description. In English. Written by: creation; owner (draft, pending). */
             description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. */
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
             description_ru?: string | number | boolean | null;
-            /** @description The things that the asset consists of. A published asset has at least one. */
+            /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
             items?: components["schemas"]["ItemPatch"][] | null;
-            /** @description Decisions to privatise the asset. A published asset has at least one. */
+            /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
             decisions?: components["schemas"]["DecisionPatch"][] | null;
             /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. Ignored here. */
             documents?: Record<string, never>[] | null;
-            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. */
+            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
             relatedProcesses?: components["schemas"]["RelatedProcessPatch"][] | null;
-            /** @description The organisation that administers the asset. */
+            /** @description The organisation that administers the asset. Written by: creation; owner (draft, pending). */
             assetCustodian?: components["schemas"]["OrganizationPatch"];
-            /** @description The organisation that holds the asset. */
+            /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderPatch"] | null;
             /**
              * @description Name of the broker that owns the asset. Ignored here.
              * @example broker
              */
             owner?: string | number | boolean | null;
-            /** @description Time in which the asset may be corrected. The steps between states set it. */
+            /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: components["schemas"]["PeriodPatch"] | null;
             /**
-             * @description Parameters for tests. Only a sandbox has this field.
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
              * @example quick
              */
             sandboxParameters?: string | number | boolean | null;
@@ -755,61 +755,61 @@ export interface components {
              */
             assetID?: string | number | boolean | null;
             /**
-             * @description Type of the asset. The operator may add types to bounce. Ignored here.
+             * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation.
              * @example bounce
              */
             assetType?: string | null;
             /**
-             * @description State of the asset. See the guide to states.
+             * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
              * @enum {string}
              */
             status?: "draft" | "pending" | "verification" | "active" | "complete" | "deleted";
             /**
-             * @description test marks a test asset. A real asset has no mode.
+             * @description test marks a test asset. A real asset has no mode. Written by: creation; administrator (draft, pending, verification, active).
              * @example test
              * @enum {string|null}
              */
             mode?: "test" | null;
             /**
-             * @description Title.
+             * @description Title. Written by: creation; owner (draft, pending).
              * @example Нежитлове приміщення, 240 м²
              */
             title?: string | number | boolean;
-            /** @description Title. In English. */
+            /** @description Title. In English. Written by: creation; owner (draft, pending). */
             title_en?: string | number | boolean | null;
-            /** @description Title. In Russian. */
+            /** @description Title. In Russian. Written by: creation; owner (draft, pending). */
             title_ru?: string | number | boolean | null;
             /**
-             * @description Description.
+             * @description Description. Written by: creation; owner (draft, pending).
              * @example Перший поверх, окремий вхід
              */
             description?: string | number | boolean;
-            /** @description Description. In English. */
+            /** @description Description. In English. Written by: creation; owner (draft, pending). */
             description_en?: string | number | boolean | null;
-            /** @description Description. In Russian. */
+            /** @description Description. In Russian. Written by: creation; owner (draft, pending). */
             description_ru?: string | number | boolean | null;
-            /** @description The things that the asset consists of. A published asset has at least one. */
+            /** @description The things that the asset consists of. A published asset has at least one. Written by: creation; owner (draft, pending). */
             items?: components["schemas"]["ItemInput"][] | null;
-            /** @description Decisions to privatise the asset. A published asset has at least one. */
+            /** @description Decisions to privatise the asset. A published asset has at least one. Written by: creation; owner, in the step from draft to pending. */
             decisions?: components["schemas"]["DecisionInput"][] | null;
             /** @description Documents, all versions, in the order they came in. Use /assets/{id}/documents to change them. Ignored here. */
             documents?: Record<string, never>[] | null;
-            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. */
+            /** @description The process that sells the asset. At most one, and an active asset has one of type lot. Written by: creation; owner (draft, pending). */
             relatedProcesses?: components["schemas"]["RelatedProcessInput"][] | null;
-            /** @description The organisation that administers the asset. */
+            /** @description The organisation that administers the asset. Written by: creation; owner (draft, pending). */
             assetCustodian?: components["schemas"]["OrganizationInput"];
-            /** @description The organisation that holds the asset. */
+            /** @description The organisation that holds the asset. Written by: creation; owner (draft, pending). */
             assetHolder?: components["schemas"]["HolderInput"] | null;
             /**
              * @description Name of the broker that owns the asset. Ignored here.
              * @example broker
              */
             owner?: string | number | boolean | null;
-            /** @description Time in which the asset may be corrected. The steps between states set it. */
+            /** @description Time in which the asset may be corrected. The steps between states set it. Written by: administrator (draft, pending, verification, active). */
             rectificationPeriod?: components["schemas"]["PeriodInput"] | null;
             /**
-             * @description Parameters for tests. Only a sandbox has this field.
+             * @description Parameters for tests. Only a sandbox has this field. Written by: creation; owner (draft, pending).
              * @example quick
              */
             sandboxParameters?: string | number | boolean | null;
