@@ -64,7 +64,7 @@ func TestOpenTakesAFileOfAnOlderFormat(t *testing.T) {
 func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	// What a crash has left of an attempt before, under this process's number.
+	// A crash of an earlier process with this number has left half a file.
 	if err := os.WriteFile(path+unfinished+strconv.Itoa(os.Getpid()), []byte("half a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ type Sealed struct {
 }
 
 // SealedStore is a Store whose token records can be replaced by records with the
-// same contents under another seal. That is no change of the asset: revision and
+// same contents under another seal. This is no change of the asset: revision and
 // position stay.
 type SealedStore interface {
 	// SealedAfter returns up to limit records, ordered by asset id, starting after

@@ -376,7 +376,7 @@ func errorSchema() object {
 			{"items", closed("One error.", object{
 				{"location", str("Part of the request.", member{"enum", []string{"header", "body", "url", "querystring"}})},
 				{"name", str("Header, parameter, step of the path, or dotted path of a field inside data.")},
-				{"description", str("What is wrong and what to do. Compare its beginning only.")},
+				{"description", str("The fault, and how to correct it. Compare its beginning only.")},
 			})},
 		}},
 	})
@@ -400,9 +400,9 @@ func headers() object {
 		{"Accept-Encoding", header("The accepted encodings of bodies.", text)},
 		{"Retry-After", header("Seconds to wait before the same request may work.", number)},
 		{"RateLimit-Policy", header("Every limit that counts the request (draft-ietf-httpapi-ratelimit-headers-10).", text)},
-		{"RateLimit", header("What these limits leave.", text)},
+		{"RateLimit", header("The rest that these limits leave.", text)},
 		{"X-RateLimit-Limit", header("The limit of requests that ends first, or the one that refuses.", number)},
-		{"X-RateLimit-Remaining", header("What it leaves.", number)},
+		{"X-RateLimit-Remaining", header("The rest that it leaves.", number)},
 		{"X-RateLimit-Reset", header("When it leaves more, in seconds since the epoch.", number)},
 	}
 }

@@ -263,7 +263,7 @@ func TestTheRegistryRunsAsTheManifestsSay(t *testing.T) {
 				}
 			}
 
-			// Whose store is away is not ready, and is not restarted for it.
+			// A service without its store is not ready, and is not restarted for it.
 			redis.Kill(t)
 			auth := all["authsvc"].container()
 			for all["authsvc"].probe(auth.ReadinessProbe) == nil {

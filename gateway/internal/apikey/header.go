@@ -72,7 +72,7 @@ func parse(h http.Header) (string, error) {
 	case "basic":
 		text, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(credentials, "="))
 		if err != nil {
-			return "", refuse("What follows Basic is not Base64.")
+			return "", refuse("The text after Basic is not Base64.")
 		}
 		credentials, _, _ = strings.Cut(string(text), ":")
 	case "bearer":

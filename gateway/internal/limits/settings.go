@@ -32,7 +32,7 @@ func (Settings) HelpTexts() map[string]string {
 		"limits": "The table of policies: production, sandbox, or in the YAML file a list of policies (docs/operations.md).",
 		"limits_redis": "Redis in which all gateways count: redis://HOST:PORT/DB, or " +
 			"redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB. By default each gateway counts in its memory.",
-		"limits_away": "What a gateway does while that Redis does not answer: count alone (local), " +
+		"limits_away": "Behaviour of a gateway while that Redis does not answer: count alone (local), " +
 			"admit every request (open) or refuse every request (closed).",
 		"limits_gateways": "The most gateways that count in that Redis, the same number for all of them. " +
 			"Each gateway then reserves a share of every limit, for which it need not ask Redis, " +

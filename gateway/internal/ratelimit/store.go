@@ -22,7 +22,7 @@ type Store interface {
 	Peek(ctx context.Context, buckets []Bucket, states []State) ([]State, error)
 }
 
-// Key names one client under one policy. What has the same key counts together.
+// Key names one client under one policy. Requests with the same key count together.
 type Key struct {
 	Policy string
 	Addr   netip.Addr // of a network; invalid if Name is set

@@ -2496,7 +2496,7 @@ export interface components {
                 location: "header" | "body" | "url" | "querystring";
                 /** @description Header, parameter, step of the path, or dotted path of a field inside data. */
                 name: string;
-                /** @description What is wrong and what to do. Compare its beginning only. */
+                /** @description The fault, and how to correct it. Compare its beginning only. */
                 description: string;
             }[];
         };
@@ -2793,11 +2793,11 @@ export interface components {
         "Retry-After": number;
         /** @description Every limit that counts the request (draft-ietf-httpapi-ratelimit-headers-10). */
         "RateLimit-Policy": string;
-        /** @description What these limits leave. */
+        /** @description The rest that these limits leave. */
         RateLimit: string;
         /** @description The limit of requests that ends first, or the one that refuses. */
         "X-RateLimit-Limit": number;
-        /** @description What it leaves. */
+        /** @description The rest that it leaves. */
         "X-RateLimit-Remaining": number;
         /** @description When it leaves more, in seconds since the epoch. */
         "X-RateLimit-Reset": number;
