@@ -108,8 +108,8 @@ func (s *Server) welcome(c *gin.Context) error {
 	}
 	base := s.baseURL(c.Request)
 	docs, openAPI := base+docspage.Root, base+routes.Prefix(routes.Current)+"/openapi.json"
-	c.Header("Link", fmt.Sprintf(`<%s>; rel="service-desc"; type="application/json", <%s>; rel="service-doc"; type="text/html"`,
-		openAPI, docs))
+	c.Header("Link", fmt.Sprintf(
+		`<%s>; rel="service-desc"; type="application/json", <%s>; rel="service-doc"; type="text/html"`, openAPI, docs))
 	return httpserver.JSON(c, http.StatusOK, gin.H{
 		"name":     "asset registry",
 		"versions": names,
