@@ -4,15 +4,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/lint"
 
-npm ci --no-audit --no-fund --loglevel error
+tools=$(../../clients/npm.sh .)/.bin
 status=0
 for document in ../../../../*/internal/openapi/*.json; do
 	echo "$document"
-	found=$(npx redocly lint --format json "$document" 2>/dev/null | jq '.totals.errors + .totals.warnings')
+	found=$("$tools/redocly" lint --format json "$document" 2>/dev/null | jq '.totals.errors + .totals.warnings')
 	if [ "$found" != 0 ]; then
-		npx redocly lint "$document" || true
+		"$tools/redocly" lint "$document" || true
 		status=1
 	fi
-	npx spectral lint --fail-severity hint "$document" || status=1
+	"$tools/spectral" lint --fail-severity hint "$document" || status=1
 done
 exit "$status"
