@@ -209,7 +209,7 @@ func (w *writer) paths() (object, error) {
 				byPath[path] = object{{"parameters", params}}
 			}
 		}
-		byPath[path] = byPath[path].with(strings.ToLower(r.Method), o.describe(r))
+		byPath[path] = byPath[path].with(strings.ToLower(r.Method), w.describe(o, r))
 	}
 	var all object
 	for _, path := range order {
@@ -229,8 +229,8 @@ func reference(kind, name string) object {
 	return object{{"$ref", "#/components/" + kind + "/" + name}}
 }
 
-// describe returns the operation as the document has it.
-func (o operation) describe(r routes.Route) object {
+// describe returns an operation as the document has it.
+func (w *writer) describe(o operation, r routes.Route) object {
 	d := object{{"operationId", o.id}, {"tags", []string{o.tag}}, {"summary", o.summary}}
 	if o.text != "" {
 		d = d.with("description", o.text)
@@ -246,7 +246,9 @@ func (o operation) describe(r routes.Route) object {
 	if o.body != "" {
 		d = d.with("requestBody", object{
 			{"required", true},
-			{"content", object{{"application/json", object{{"schema", requestBody(o.body)}}}}},
+			{"content", object{{"application/json", object{
+				{"schema", requestBody(o.body)}, {"example", object{{"data", w.bodyExample(o.body)}}},
+			}}}},
 		})
 	}
 	if r.Class != "" {

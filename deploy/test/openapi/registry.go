@@ -160,6 +160,9 @@ func (r *registry) furnish(ctx context.Context) ([]place, error) {
 	return places, nil
 }
 
+// lot is the body that adds a related process.
+const lot = `{"data":{"type":"lot","relatedProcessID":"9e8d7c6b5a4f43218765f0e1d2c3b4a5"}}`
+
 // step takes an asset to its next state.
 func (r *registry) step(ctx context.Context, p place, state string) error {
 	key, path := p.key, "/api/2.5/assets/"+p.id
@@ -167,7 +170,6 @@ func (r *registry) step(ctx context.Context, p place, state string) error {
 		key = "concierge"
 	}
 	if state == "active" {
-		const lot = `{"data":{"type":"lot","relatedProcessID":"9e8d7c6b5a4f43218765f0e1d2c3b4a5"}}`
 		if _, err := r.must(ctx, http.StatusCreated, "POST", path+"/related_processes", key, "", lot); err != nil {
 			return err
 		}

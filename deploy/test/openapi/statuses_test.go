@@ -144,16 +144,6 @@ func refused(o operation, p place) (all []expected) {
 	return all
 }
 
-// bodies has the data with which an operation succeeds; that of the others is {}.
-var bodies = map[string]string{
-	"addItem": `{"description":"x","classification":{"id":"06111000-3","description":"x"},"unit":{"code":"x"},"quantity":1,
-		"address":{"countryName":"x"},"registrationDetails":{}}`,
-	"addDecision":       `{"decisionDate":"2026-11-20","decisionID":"x"}`,
-	"addDocument":       `{"documentType":"notice","title":"x","url":"https://docs.example.org/1"}`,
-	"replaceDocument":   `{"documentType":"notice","title":"x","url":"https://docs.example.org/2"}`,
-	"addRelatedProcess": `{"type":"lot","relatedProcessID":"9e8d7c6b5a4f43218765f0e1d2c3b4a5"}`,
-}
-
 // succeeding returns requests that succeed, and those that get 304 and 302.
 func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected) {
 	t.Helper()
@@ -162,14 +152,12 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 	if o.Responses.Status(status) == nil {
 		status = http.StatusCreated
 	}
-	switch body, known := bodies[o.OperationID]; {
-	case o.OperationID == "createAsset" || o.OperationID == "replaceAsset":
-		q.body = []byte(clients.Creation)
-	case o.OperationID == "takeOver":
+	if o.RequestBody != nil {
+		q.body = exampleOf(t, o)
+	}
+	if o.OperationID == "takeOver" {
 		q.header["Authorization"] = basic("broker3")
 		q.body = fmt.Appendf(nil, `{"data":{"id":%q,"transfer":%q}}`, newTransfer(t, r), p.transferToken)
-	case known:
-		q.body = []byte(`{"data":` + body + `}`)
 	}
 	all = append(all, expected{q, status})
 	if o.Responses.Status(http.StatusNotModified) != nil {
@@ -184,6 +172,16 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 	return all
 }
 
+// exampleOf returns the body that the document gives as an example.
+func exampleOf(t *testing.T, o operation) []byte {
+	t.Helper()
+	text, err := json.Marshal(o.RequestBody.Value.Content.Get("application/json").Example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // newTransfer returns the id of a new transfer of "broker3".
 func newTransfer(t *testing.T, r *registry) string {
 	t.Helper()
@@ -193,7 +191,7 @@ func newTransfer(t *testing.T, r *registry) string {
 // addProcess returns the id of a new related process of an asset.
 func addProcess(t *testing.T, r *registry, p place) string {
 	t.Helper()
-	return newID(t, r, "/api/2.5/assets/"+p.id+"/related_processes", "concierge", `{"data":`+bodies["addRelatedProcess"]+`}`)
+	return newID(t, r, "/api/2.5/assets/"+p.id+"/related_processes", "concierge", lot)
 }
 
 func newID(t *testing.T, r *registry, path, key, body string) string {

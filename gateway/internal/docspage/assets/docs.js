@@ -32,13 +32,6 @@ function press(event) {
   event.target.click();
 }
 
-// exemplify gives the creation of an asset the guide's asset as its example.
-function exemplify(spec) {
-  const body = spec.paths["/assets"]?.post?.requestBody?.content?.["application/json"];
-  const asset = document.querySelector("pre.sh")?.textContent.match(/<<'JSON'\n([^]*?)\nJSON\n/);
-  if (body && asset) body.examples ??= {asset: {summary: "The asset of the guide", value: JSON.parse(asset[1])}};
-}
-
 function show(doc, spec) {
   const tried = explorer.dataset.try === "true";
   const key = spec.securitySchemes.find(scheme => scheme.scheme === "basic");
@@ -76,7 +69,6 @@ if (customElements.get("rapi-doc")) {
     "font-size": "large",
   };
   for (const [name, value] of Object.entries(attributes)) doc.setAttribute(name, value);
-  doc.addEventListener("before-render", event => exemplify(event.detail.spec));
   doc.addEventListener("spec-loaded", event => { if (!event.detail.specLoadError) show(doc, event.detail); }, {once: true});
   explorer.append(doc);
 }

@@ -946,7 +946,7 @@ export interface components {
              */
             scheme: "CAV-PS" | "CPV";
             /**
-             * @description Code in the classification. Codes of a division or group are too coarse.
+             * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV.
              * @example 04121000-2
              */
             id: string;
@@ -975,7 +975,7 @@ export interface components {
              */
             scheme?: "CAV-PS" | "CPV" | null;
             /**
-             * @description Code in the classification. Codes of a division or group are too coarse.
+             * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV.
              * @example 04121000-2
              */
             id: string | number | boolean;
@@ -1003,7 +1003,7 @@ export interface components {
              */
             scheme?: "CAV-PS" | "CPV" | null;
             /**
-             * @description Code in the classification. Codes of a division or group are too coarse.
+             * @description Code in the classification. Codes of CAV-PS are in the list data/cav-ps.txt of the registry's sources; codes of a division or group are too coarse. The operator may supply a list for CPV.
              * @example 04121000-2
              */
             id?: string | number | boolean;
@@ -1031,7 +1031,7 @@ export interface components {
              */
             scheme: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz";
             /**
-             * @description Code in the classification.
+             * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists.
              * @example 00032945
              */
             id: string;
@@ -1060,7 +1060,7 @@ export interface components {
              */
             scheme?: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz" | null;
             /**
-             * @description Code in the classification.
+             * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists.
              * @example 00032945
              */
             id: string | number | boolean;
@@ -1088,7 +1088,7 @@ export interface components {
              */
             scheme?: "CPVS" | "UA-EDR" | "cadastralNumber" | "dk018" | "kvtspz" | null;
             /**
-             * @description Code in the classification.
+             * @description Code in the classification. Its form depends on the scheme, as in data/additional-classification-schemes.txt of the registry's sources. The operator may supply lists.
              * @example 00032945
              */
             id?: string | number | boolean;
@@ -3138,6 +3138,52 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "assetType": "bounce",
+                 *         "title": "Нежитлове приміщення, 240 м²",
+                 *         "description": "Перший поверх, окремий вхід",
+                 *         "items": [
+                 *           {
+                 *             "description": "Приміщення",
+                 *             "classification": {
+                 *               "id": "04121000-2",
+                 *               "description": "Приміщення"
+                 *             },
+                 *             "unit": {
+                 *               "code": "MTK"
+                 *             },
+                 *             "quantity": 240.5,
+                 *             "address": {
+                 *               "countryName": "Україна"
+                 *             },
+                 *             "registrationDetails": {}
+                 *           }
+                 *         ],
+                 *         "decisions": [
+                 *           {
+                 *             "decisionDate": "2026-11-20T12:00:00.000000+02:00",
+                 *             "decisionID": "1637-10"
+                 *           }
+                 *         ],
+                 *         "assetCustodian": {
+                 *           "name": "Фонд державного майна",
+                 *           "identifier": {
+                 *             "scheme": "UA-EDR",
+                 *             "id": "00032945"
+                 *           },
+                 *           "address": {
+                 *             "countryName": "Україна"
+                 *           },
+                 *           "contactPoint": {
+                 *             "name": "Реєстратор",
+                 *             "telephone": "+380440000000"
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["AssetInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3288,6 +3334,52 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "assetType": "bounce",
+                 *         "title": "Нежитлове приміщення, 240 м²",
+                 *         "description": "Перший поверх, окремий вхід",
+                 *         "items": [
+                 *           {
+                 *             "description": "Приміщення",
+                 *             "classification": {
+                 *               "id": "04121000-2",
+                 *               "description": "Приміщення"
+                 *             },
+                 *             "unit": {
+                 *               "code": "MTK"
+                 *             },
+                 *             "quantity": 240.5,
+                 *             "address": {
+                 *               "countryName": "Україна"
+                 *             },
+                 *             "registrationDetails": {}
+                 *           }
+                 *         ],
+                 *         "decisions": [
+                 *           {
+                 *             "decisionDate": "2026-11-20T12:00:00.000000+02:00",
+                 *             "decisionID": "1637-10"
+                 *           }
+                 *         ],
+                 *         "assetCustodian": {
+                 *           "name": "Фонд державного майна",
+                 *           "identifier": {
+                 *             "scheme": "UA-EDR",
+                 *             "id": "00032945"
+                 *           },
+                 *           "address": {
+                 *             "countryName": "Україна"
+                 *           },
+                 *           "contactPoint": {
+                 *             "name": "Реєстратор",
+                 *             "telephone": "+380440000000"
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["AssetReplacement"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3365,6 +3457,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "status": "pending"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["AssetPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3438,6 +3537,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "id": "4c3b2a1908f74e6d5c4b3a2918070605",
+                 *         "transfer": "0f2e4d6c8b0a49189f7e5d3c1b2a4f68"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["OwnershipInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3506,6 +3613,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {}
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["TransferInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3774,6 +3886,25 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "description": "Приміщення",
+                 *         "classification": {
+                 *           "id": "04121000-2",
+                 *           "description": "Приміщення"
+                 *         },
+                 *         "unit": {
+                 *           "code": "MTK"
+                 *         },
+                 *         "quantity": 240.5,
+                 *         "address": {
+                 *           "countryName": "Україна"
+                 *         },
+                 *         "registrationDetails": {}
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["ItemInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3930,6 +4061,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "quantity": 240.5
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["ItemPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4081,6 +4219,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "decisionDate": "2026-11-20T12:00:00.000000+02:00",
+                 *         "decisionID": "1637-10"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["DecisionInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4237,6 +4383,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "title": "Наказ про приватизацію"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["DecisionPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4390,6 +4543,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "documentType": "technicalSpecifications",
+                 *         "title": "Технічний паспорт",
+                 *         "url": "https://docs.example.org/get/9f1c"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["DocumentInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4564,6 +4726,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "documentType": "technicalSpecifications",
+                 *         "title": "Технічний паспорт",
+                 *         "url": "https://docs.example.org/get/9f1c"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["DocumentInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4643,6 +4814,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "title": "Технічний паспорт"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["DocumentPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4794,6 +4972,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "type": "lot",
+                 *         "relatedProcessID": "9e8d7c6b5a4f43218765f0e1d2c3b4a5"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["RelatedProcessInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -5014,6 +5200,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "identifier": "UA-LR-2026-11-22-000001"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     data: components["schemas"]["RelatedProcessPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */

@@ -1,0 +1,62 @@
+package openapi
+
+import (
+	"slices"
+	"strings"
+)
+
+// also has fields that the example of an object shows, besides those that a
+// creation needs: with them it obeys the rules that no schema tells.
+var also = map[string][]string{
+	"Asset":          {"items", "decisions"}, // so that it can be published
+	"ContactPoint":   {"telephone"},
+	"Document":       {"url"},
+	"RelatedProcess": {"type"},
+}
+
+// patches has the field that the example of a PATCH changes.
+var patches = map[string]string{
+	"Item": "quantity", "Decision": "title", "Document": "title", "RelatedProcess": "identifier",
+}
+
+// bodyExample returns an example of the data that a schema describes.
+func (w *writer) bodyExample(schema string) object {
+	if schema == "Asset"+string(patch) {
+		return object{{"status", "pending"}}
+	}
+	for _, v := range []variant{sent, replacement, patch} {
+		name, is := strings.CutSuffix(schema, string(v))
+		switch {
+		case is && v == patch:
+			return object{{patches[name], w.about(name, patches[name]).Example}}
+		case is:
+			return w.example(name)
+		}
+	}
+	return object{}
+}
+
+// example returns an example of an object: the fields that a creation needs, and
+// those of also.
+func (w *writer) example(name string) object {
+	o := object{}
+	for _, d := range w.objects {
+		if d.Name != name {
+			continue
+		}
+		for _, f := range d.Fields {
+			if !mustSend(f) && !slices.Contains(also[name], f.Name) {
+				continue
+			}
+			value := w.about(name, f.Name).Example
+			if f.Of != "" {
+				value = w.example(f.Of)
+			}
+			if f.List {
+				value = []any{value}
+			}
+			o = o.with(f.Name, value)
+		}
+	}
+	return o
+}
