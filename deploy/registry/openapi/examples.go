@@ -19,6 +19,9 @@ var patches = map[string]string{
 	"Item": "quantity", "Decision": "title", "Document": "title", "RelatedProcess": "identifier",
 }
 
+// exampleName is the name of a body's one example.
+const exampleName = "short"
+
 // bodyExample returns an example of the data that a schema describes.
 func (w *writer) bodyExample(schema string) object {
 	if schema == "Asset"+string(patch) {

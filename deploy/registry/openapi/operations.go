@@ -247,7 +247,8 @@ func (w *writer) describe(o operation, r routes.Route) object {
 		d = d.with("requestBody", object{
 			{"required", true},
 			{"content", object{{"application/json", object{
-				{"schema", requestBody(o.body)}, {"example", object{{"data", w.bodyExample(o.body)}}},
+				{"schema", requestBody(o.body)},
+				{"examples", object{{exampleName, object{{"value", object{{"data", w.bodyExample(o.body)}}}}}}},
 			}}}},
 		})
 	}

@@ -175,7 +175,7 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 // exampleOf returns the body that the document gives as an example.
 func exampleOf(t *testing.T, o operation) []byte {
 	t.Helper()
-	text, err := json.Marshal(o.RequestBody.Value.Content.Get("application/json").Example)
+	text, err := json.Marshal(o.RequestBody.Value.Content.Get("application/json").Examples["short"].Value.Value)
 	if err != nil {
 		t.Fatal(err)
 	}

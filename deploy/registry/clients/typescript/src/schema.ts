@@ -3138,52 +3138,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "assetType": "bounce",
-                 *         "title": "Нежитлове приміщення, 240 м²",
-                 *         "description": "Перший поверх, окремий вхід",
-                 *         "items": [
-                 *           {
-                 *             "description": "Приміщення",
-                 *             "classification": {
-                 *               "id": "04121000-2",
-                 *               "description": "Приміщення"
-                 *             },
-                 *             "unit": {
-                 *               "code": "MTK"
-                 *             },
-                 *             "quantity": 240.5,
-                 *             "address": {
-                 *               "countryName": "Україна"
-                 *             },
-                 *             "registrationDetails": {}
-                 *           }
-                 *         ],
-                 *         "decisions": [
-                 *           {
-                 *             "decisionDate": "2026-11-20T12:00:00.000000+02:00",
-                 *             "decisionID": "1637-10"
-                 *           }
-                 *         ],
-                 *         "assetCustodian": {
-                 *           "name": "Фонд державного майна",
-                 *           "identifier": {
-                 *             "scheme": "UA-EDR",
-                 *             "id": "00032945"
-                 *           },
-                 *           "address": {
-                 *             "countryName": "Україна"
-                 *           },
-                 *           "contactPoint": {
-                 *             "name": "Реєстратор",
-                 *             "telephone": "+380440000000"
-                 *           }
-                 *         }
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["AssetInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3334,52 +3288,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "assetType": "bounce",
-                 *         "title": "Нежитлове приміщення, 240 м²",
-                 *         "description": "Перший поверх, окремий вхід",
-                 *         "items": [
-                 *           {
-                 *             "description": "Приміщення",
-                 *             "classification": {
-                 *               "id": "04121000-2",
-                 *               "description": "Приміщення"
-                 *             },
-                 *             "unit": {
-                 *               "code": "MTK"
-                 *             },
-                 *             "quantity": 240.5,
-                 *             "address": {
-                 *               "countryName": "Україна"
-                 *             },
-                 *             "registrationDetails": {}
-                 *           }
-                 *         ],
-                 *         "decisions": [
-                 *           {
-                 *             "decisionDate": "2026-11-20T12:00:00.000000+02:00",
-                 *             "decisionID": "1637-10"
-                 *           }
-                 *         ],
-                 *         "assetCustodian": {
-                 *           "name": "Фонд державного майна",
-                 *           "identifier": {
-                 *             "scheme": "UA-EDR",
-                 *             "id": "00032945"
-                 *           },
-                 *           "address": {
-                 *             "countryName": "Україна"
-                 *           },
-                 *           "contactPoint": {
-                 *             "name": "Реєстратор",
-                 *             "telephone": "+380440000000"
-                 *           }
-                 *         }
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["AssetReplacement"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3457,13 +3365,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "status": "pending"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["AssetPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3537,14 +3438,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "id": "4c3b2a1908f74e6d5c4b3a2918070605",
-                 *         "transfer": "0f2e4d6c8b0a49189f7e5d3c1b2a4f68"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["OwnershipInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3613,11 +3506,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {}
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["TransferInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -3886,25 +3774,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "description": "Приміщення",
-                 *         "classification": {
-                 *           "id": "04121000-2",
-                 *           "description": "Приміщення"
-                 *         },
-                 *         "unit": {
-                 *           "code": "MTK"
-                 *         },
-                 *         "quantity": 240.5,
-                 *         "address": {
-                 *           "countryName": "Україна"
-                 *         },
-                 *         "registrationDetails": {}
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["ItemInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4061,13 +3930,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "quantity": 240.5
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["ItemPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4219,14 +4081,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "decisionDate": "2026-11-20T12:00:00.000000+02:00",
-                 *         "decisionID": "1637-10"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["DecisionInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4383,13 +4237,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "title": "Наказ про приватизацію"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["DecisionPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4543,15 +4390,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "documentType": "technicalSpecifications",
-                 *         "title": "Технічний паспорт",
-                 *         "url": "https://docs.example.org/get/9f1c"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["DocumentInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4726,15 +4564,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "documentType": "technicalSpecifications",
-                 *         "title": "Технічний паспорт",
-                 *         "url": "https://docs.example.org/get/9f1c"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["DocumentInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4814,13 +4643,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "title": "Технічний паспорт"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["DocumentPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -4972,14 +4794,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "type": "lot",
-                 *         "relatedProcessID": "9e8d7c6b5a4f43218765f0e1d2c3b4a5"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["RelatedProcessInput"];
                     /** @description The owner token, if no header and no query parameter has it. */
@@ -5200,13 +5014,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "data": {
-                 *         "identifier": "UA-LR-2026-11-22-000001"
-                 *       }
-                 *     }
-                 */
                 "application/json": {
                     data: components["schemas"]["RelatedProcessPatch"];
                     /** @description The owner token, if no header and no query parameter has it. */
