@@ -54,9 +54,9 @@ func cast(sent record.Value) (string, bool) {
 }
 
 // textThat returns a kind of text that accepts the empty string and strings of a
-// form. Other strings get the fault otherwise.
-func textThat(form *regexp.Regexp, otherwise string) plain {
-	return plain{patternForm("^$|" + form.String()), func(w *walk, path string, old, sent record.Value) record.Value {
+// form, which the description shows as shown. Other strings get the fault otherwise.
+func textThat(form *regexp.Regexp, shown, otherwise string) plain {
+	return plain{patternForm("^$|" + shown), func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && s != "" && !form.MatchString(s) {
 			w.breaks(path, "%s", otherwise)
