@@ -12,7 +12,7 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		files files
-		want  []string // parts of the faults; nil: no fault
+		want  []string // substrings of the error; nil: no error about code lists
 	}{
 		{"two lists", files{"CPV.txt": "03111000-2 Seeds\n", "kvtspz.txt": "01.01\n", ".hidden": "x"}, nil},
 		{"no list", nil, []string{"has no file such as CPV.txt"}},
@@ -21,7 +21,7 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 		{"a misspelt scheme", files{"CPV.txt": "03111000-2\n", "DK018.txt": "1110\n"},
 			[]string{`DK018.txt: "DK018" is not a scheme`}},
 		{"a file without .txt", files{"CPV.csv": "03111000-2\n"}, []string{"CPV.csv: the name of a list"}},
-		{"a file that is too long", files{"CPV.txt": "#" + strings.Repeat("x", maxCodeList)},
+		{"a file above the size limit", files{"CPV.txt": "#" + strings.Repeat("x", maxCodeList)},
 			[]string{"CPV.txt: it has more than"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -34,16 +34,16 @@ func TestCodeListsAreReadWhole(t *testing.T) {
 			err := Config{CodeLists: dir}.Validate() // the configuration has other faults too
 			for _, want := range c.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("got %v, want a fault with %s", err, want)
+					t.Errorf("got %v, want an error with %q", err, want)
 				}
 			}
 			if c.want == nil && strings.Contains(err.Error(), "code list") {
-				t.Errorf("got %v, want no fault of code lists", err)
+				t.Errorf("got %v, want no error about code lists", err)
 			}
 		})
 	}
 	err := Config{CodeLists: filepath.Join(t.TempDir(), "none")}.Validate()
 	if !strings.Contains(err.Error(), "read code lists") {
-		t.Errorf("no directory: got %v, want a fault with read code lists", err)
+		t.Errorf("missing directory: got %v, want an error with %q", err, "read code lists")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/metrictest"
 )
 
-// inState returns a record of an asset in a state.
+// inState returns the record of an asset in the given state.
 func inState(id string, state asset.Status) registry.Record {
 	return registry.Record{ID: id, State: state, Sealed: "sealed", Body: fmt.Appendf(nil, `{"status":%q}`, state)}
 }
@@ -57,15 +57,16 @@ func TestTheCensusFollowsTheAssets(t *testing.T) {
 	}
 	checkCensus(t, meter, 2, 1)
 	values := meter.Read(t)
-	size, disk, free := values["registry.store.size{assets}"], values["registry.store.disk.size{assets}"], values["registry.store.disk.free{assets}"]
+	size := values["registry.store.size{assets}"]
+	disk, free := values["registry.store.disk.size{assets}"], values["registry.store.disk.free{assets}"]
 	if size <= 0 || disk <= free {
-		t.Errorf("got a file of %v bytes on a disk of %v with %v free, want a file that takes room", size, disk, free)
+		t.Errorf("got a file of %v bytes, a disk of %v with %v free; want size > 0 and disk > free", size, disk, free)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if values := meter.Read(t); len(values) != 0 {
-		t.Errorf("a closed store: got metrics %v, want none", values)
+		t.Errorf("after close: got metrics %v, want none", values)
 	}
 }
 
@@ -76,7 +77,7 @@ func TestAFileWithoutACensusIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := storetest.NewID()
-	old := inState(id, "") // only its body has the state
+	old := inState(id, "") // only the body holds the state
 	old.Body = []byte(`{"id":"x","status":"pending"}`)
 	_, err1 := s.Create(t.Context(), old)
 	_, err2 := s.Create(t.Context(), inState(storetest.NewID(), asset.Draft))

@@ -17,8 +17,8 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// twoAssets returns a store of a draft and a listed asset, its path, the id of the
-// listed asset, and the function that Check needs.
+// twoAssets returns a store with a draft and a listed asset, the store's path, and
+// the id of the listed asset. The function number is an argument for Check.
 func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Record) (string, error)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")
@@ -48,14 +48,14 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		damage func(tx *bbolt.Tx, key []byte) error
-		want   string // part of the fault; "": no fault
+		want   string // substring of the faults; "": no fault
 	}{
 		{"nothing is damaged", func(*bbolt.Tx, []byte) error { return nil }, ""},
 		{"an asset is missing from the feed", func(tx *bbolt.Tx, _ []byte) error {
 			key, _ := tx.Bucket(realBucket).Cursor().First()
 			return tx.Bucket(realBucket).Delete(key)
 		}, "not in the feed"},
-		{"the feed has an entry of no asset", func(tx *bbolt.Tx, _ []byte) error {
+		{"the feed has an entry without an asset", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(realBucket).Put(positionKey(1), make([]byte, idSize))
 		}, "feed has 2 entries for 1 listed assets"},
 		{"the newest number is too low", func(tx *bbolt.Tx, _ []byte) error {
@@ -64,11 +64,11 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 		{"the newest position is too low", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(stateBucket).Put(lastKey, positionKey(1))
 		}, "newest position is lower"},
-		{"an asset is cut off", func(tx *bbolt.Tx, key []byte) error {
+		{"the end of an asset is missing", func(tx *bbolt.Tx, key []byte) error {
 			return tx.Bucket(assetBucket).Put(key, tx.Bucket(assetBucket).Get(key)[:headerSize+10])
 		}, "cannot be read"},
 		{"a bit of an asset is flipped", flipBit, "cannot be read"},
-		{"the log has a change of no asset", func(tx *bbolt.Tx, _ []byte) error {
+		{"the log has a change without an asset", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(logBucket).Put(logKey(make([]byte, idSize), 1), positionKey(1))
 		}, "that the asset does not have"},
 	} {
@@ -91,7 +91,7 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 	}
 }
 
-// flipBit damages an asset.
+// flipBit flips one bit of the stored asset.
 func flipBit(tx *bbolt.Tx, key []byte) error {
 	value := bytes.Clone(tx.Bucket(assetBucket).Get(key))
 	value[len(value)-10] ^= 1
@@ -125,10 +125,10 @@ func TestRecordsOfEarlierVersionsAreRead(t *testing.T) {
 	value[16] &^= sumFlag
 	got, err := decode(want.ID, value, registry.AnySize)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("got %v, and a record that differs (-want +got):\n%s", err, diff)
+		t.Errorf("got error %v; the record differs (-want +got):\n%s", err, diff)
 	}
 	value[len(value)-1] = 'x'
 	if _, err := decode(want.ID, value, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
-		t.Errorf("with a body that is no JSON: got %v, want %v", err, boltfile.ErrDamaged)
+		t.Errorf("a body that is not JSON: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 }

@@ -35,13 +35,13 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 	if err := (feedStore{s.db}).Fence(t.Context(), []string{void}); err != nil {
 		t.Fatal(err)
 	}
-	// A document of an earlier version.
+	// An earlier version of the product wrote documents without a state.
 	unset := bson.D{{Key: "$unset", Value: bson.D{{Key: "state", Value: ""}}}}
 	if _, err := s.db.assets.UpdateByID(t.Context(), old, unset); err != nil {
 		t.Fatal(err)
 	}
 
-	now := time.Now().Add(time.Hour) // the census of s itself is due again
+	now := time.Now().Add(time.Hour) // the census by s is an hour old
 	clock := func() time.Time { return now }
 	first, second := newCensus(s.db, clock), newCensus(s.db, clock)
 	meter := metrictest.New()
@@ -50,7 +50,7 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if values := meter.Read(t); len(values) != 0 {
-		t.Errorf("before a census: got metrics %v, want none", values)
+		t.Errorf("before the first census: got metrics %v, want none", values)
 	}
 	if err := first.look(t.Context()); err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestTheDiskIsTheDatabaseServers(t *testing.T) {
 	}
 	want := telemetry.StoreUse{Size: 5120, DiskFree: 40e9, DiskSize: 100e9}
 	if diff := cmp.Diff(want, useOf(reply)); diff != "" {
-		t.Errorf("the use differs (-want +got):\n%s", diff)
+		t.Errorf("the disk use differs (-want +got):\n%s", diff)
 	}
 }
 

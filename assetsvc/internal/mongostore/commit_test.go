@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// commands counts the writing commands to the database.
+// commands counts the write commands that the driver sends to the database.
 type commands struct{ opens, closes, inserts, updates atomic.Int64 }
 
 func (c *commands) monitor() *event.CommandMonitor {
@@ -44,8 +44,8 @@ func (c *commands) total() int64 {
 	return c.opens.Load() + c.closes.Load() + c.inserts.Load() + c.updates.Load()
 }
 
-// TestWritesShareRoundTrips lets many clients write at once. Their writes must
-// share batches.
+// TestWritesShareRoundTrips lets 32 clients write at once. At least four changes
+// must share a batch on average.
 func TestWritesShareRoundTrips(t *testing.T) {
 	var counted commands
 	s := openWith(t, mongotest.Start(t).URI(t, "tshared"), Options{Monitor: counted.monitor()})
@@ -67,7 +67,7 @@ func TestWritesShareRoundTrips(t *testing.T) {
 	t.Logf("%d changes in %d batches, %d commands", changes, opens, counted.total())
 	inserts, updates, closes := counted.inserts.Load(), counted.updates.Load(), counted.closes.Load()
 	if opens > changes/4 || inserts > opens || updates > opens || closes > opens {
-		t.Errorf("%d changes: got %d opens, %d inserts, %d updates, %d closes, want at most %d opens and no more of the others",
+		t.Errorf("%d changes: got %d opens, %d inserts, %d updates, %d closes; want at most %d opens, no count above",
 			changes, opens, inserts, updates, closes, changes/4)
 	}
 }
@@ -95,9 +95,9 @@ func openWith(tb testing.TB, uri string, o Options) *Store {
 	return s
 }
 
-// BenchmarkCreate measures creations for several numbers of clients. It reports
-// the round trips of a creation, and the ratio to inserting the same documents
-// one by one with the driver alone and the same write concern.
+// BenchmarkCreate measures creations by 1, 16 and 64 concurrent clients. It reports
+// the round trips for each creation. It also reports the speed relative to the bare
+// driver, which inserts the same documents one by one with the same write concern.
 func BenchmarkCreate(b *testing.B) {
 	server := mongotest.Start(b)
 	for _, clients := range []int{1, 16, 64} {
@@ -128,8 +128,8 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// share lets clients call do b.N times together, and returns the average time of
-// a call.
+// share spreads b.N calls of do over the clients. It returns the elapsed time
+// divided by b.N.
 func share(b *testing.B, clients int, do func()) time.Duration {
 	b.Helper()
 	var taken atomic.Int64
@@ -146,7 +146,7 @@ func share(b *testing.B, clients int, do func()) time.Duration {
 	return time.Since(begun) / time.Duration(b.N)
 }
 
-// nameOf names the measured server.
+// nameOf returns the product name and the version of the measured server.
 func nameOf(b *testing.B, s *Store) string {
 	b.Helper()
 	var info struct {
@@ -163,7 +163,7 @@ func nameOf(b *testing.B, s *Store) string {
 	return "MongoDB-" + info.Version
 }
 
-// TestAFencedIDIsVoid creates an asset under an id that was fenced before.
+// TestAFencedIDIsVoid fences an id and then tries to use it.
 func TestAFencedIDIsVoid(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tvoid"), Options{})
 	r := registry.Record{ID: storetest.NewID(), Body: body}
@@ -185,8 +185,9 @@ func TestAFencedIDIsVoid(t *testing.T) {
 	}
 }
 
-// TestTheLogSkipsRevisionsOfFences raises the revision by fences between changes.
-// The log must have the changes of the newest revisions and no older ones.
+// TestTheLogSkipsRevisionsOfFences puts fences between changes. A fence raises the
+// revision but is not a change. The log must hold only the changes among the newest
+// revisions.
 func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tskip"), Options{})
 	r := registry.Record{ID: storetest.NewID(), Body: body, Change: []byte("1")}

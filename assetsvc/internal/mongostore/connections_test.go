@@ -70,7 +70,7 @@ func TestMetricsFollowConnectionsAndThePrimary(t *testing.T) {
 	must("")
 }
 
-// collect returns all reported values, sorted.
+// collect returns the reported values as sorted "name=value" pairs.
 func collect(t *testing.T, reader sdkmetric.Reader) string {
 	t.Helper()
 	var all metricdata.ResourceMetrics

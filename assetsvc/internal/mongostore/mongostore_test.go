@@ -32,7 +32,7 @@ func opener(server *mongotest.Server) storetest.Opener {
 
 var notInNames = regexp.MustCompile(`[^a-z]+`)
 
-// open opens a store in a database of the test's own.
+// open opens a store in a database that only this test uses.
 func open(t *testing.T, server *mongotest.Server, name string, now func() time.Time) *Store {
 	t.Helper()
 	database := "t" + notInNames.ReplaceAllString(t.Name(), "")
@@ -65,7 +65,7 @@ func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 		there = append(there, r)
 	}
 	unset := func(field string) bson.D { return bson.D{{Key: "$unset", Value: bson.D{{Key: field, Value: ""}}}} }
-	err := s.db.do(t.Context(), func(ctx context.Context) error { // a database of an earlier version
+	err := s.db.do(t.Context(), func(ctx context.Context) error { // earlier versions stored no sizes
 		if _, err := s.db.clocks.UpdateOne(ctx, withID(clockID), unset("sized")); err != nil {
 			return err
 		}
@@ -80,26 +80,26 @@ func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 	}
 	bodies := registry.Query{Limit: 100, Bodies: registry.MaxAsset}
 	if page, err := s.Page(t.Context(), bodies); err != nil || len(page) != 1 {
-		t.Errorf("a page of assets of unknown size: got %d entries, %v, want 1", len(page), err)
+		t.Errorf("a page of assets of unknown size: got %d entries, %v; want 1", len(page), err)
 	}
 	s.addSizes(t.Context())
 	for _, want := range there {
 		got, err := s.Get(t.Context(), want.ID, len(want.Body))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("after the upgrade: got %v, and an asset that differs (-want +got):\n%s", err, diff)
+			t.Errorf("after the upgrade: got error %v; the asset differs (-want +got):\n%s", err, diff)
 		}
 	}
 	if page, err := s.Page(t.Context(), bodies); err != nil || len(page) != len(there) {
-		t.Errorf("a page after the upgrade: got %d entries, %v, want %d", len(page), err, len(there))
+		t.Errorf("a page after the upgrade: got %d entries, %v; want %d", len(page), err, len(there))
 	}
 }
 
-// TestABoundedReadTakesOneRoundTrip counts the commands of reads with a limit.
-// Only an asset that is too large, or that does not exist, needs a second one.
+// TestABoundedReadTakesOneRoundTrip counts the commands of reads with a size limit.
+// Only a missing or too large asset needs a second command.
 func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 	var mu sync.Mutex
-	var reading string // id
-	var reads []string // commands that name the id; the census counts meanwhile
+	var reading string // id of the asset
+	var reads []string // commands that name the id; the census may send others
 	monitor := &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -126,7 +126,7 @@ func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 		mu.Unlock()
 		got, err := s.Get(t.Context(), c.id, c.most)
 		if !errors.Is(err, c.want) || err == nil && !bytes.Equal(got.Body, r.Body) {
-			t.Errorf("%s: got %v and a body of %d bytes, want %v", c.name, err, len(got.Body), c.want)
+			t.Errorf("%s: got error %v and a body of %d bytes, want error %v", c.name, err, len(got.Body), c.want)
 		}
 		mu.Lock()
 		if diff := cmp.Diff(c.then, reads); diff != "" {

@@ -19,8 +19,8 @@ import (
 	"asset-registry/shared/mongotest"
 )
 
-// several is several stores on one database, as several processes have. Each call
-// goes to a random one.
+// several stands for several processes that share one database. Each call goes to a
+// random store.
 type several []registry.Store
 
 func (s several) any() registry.Store { return s[rand.IntN(len(s))] }
@@ -68,7 +68,7 @@ func TestTheFeedOfSeveralStores(t *testing.T) {
 		t.Error(v)
 	}
 	if report.Changes < 500 || report.Checks < report.Changes {
-		t.Errorf("got %v, want 500 changes and a check of each", report)
+		t.Errorf("got %v, want 500 changes and at least as many checks", report)
 	}
 }
 
@@ -90,8 +90,8 @@ func TestSeveralStoresGiveNoNumberTwice(t *testing.T) {
 	wg.Wait()
 }
 
-// TestABatchOfADeadWriterIsFenced opens a batch in the name of a process that
-// dies. The writes of the batch arrive late, after the fence.
+// TestABatchOfADeadWriterIsFenced opens a batch for a process that then dies. The
+// writes of the batch arrive after the fence.
 func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	uri := mongotest.Start(t).URI(t, "fenced")
@@ -100,7 +100,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	newID := storetest.NewID()
 	batch := feed.Batch{First: time.Now().UnixMicro() + 1000, IDs: []string{there.ID, newID}}
 	if _, opened, err := dead.Open(t.Context(), "dead", batch); err != nil || !opened {
-		t.Fatalf("open: %v, %v", opened, err)
+		t.Fatalf("open: got %v, %v; want true", opened, err)
 	}
 	late := []feed.Write{
 		{ID: there.ID, Revision: 1, Position: batch.First, Document: there},
@@ -124,7 +124,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	}
 	answers, err := dead.Landed(t.Context(), late)
 	if diff := cmp.Diff([]feed.Answer{feed.No, feed.No}, answers); err != nil || diff != "" {
-		t.Errorf("landed: got %v, and answers that differ (-want +got):\n%s", err, diff)
+		t.Errorf("landed: got error %v; the answers differ (-want +got):\n%s", err, diff)
 	}
 	if _, err := s.Get(t.Context(), newID, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("get a void: got %v, want ErrNotFound", err)
@@ -133,14 +133,14 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 		t.Errorf("create under the id of a void: got %v, want ErrVoid", err)
 	}
 	if _, err := s.Replace(t.Context(), there); !errors.Is(err, registry.ErrStale) {
-		t.Errorf("change the revision before the fence: got %v, want ErrStale", err)
+		t.Errorf("change with the revision before the fence: got %v, want ErrStale", err)
 	}
 	current, err := s.Get(t.Context(), there.ID, registry.AnySize)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Replace(t.Context(), current); err != nil {
-		t.Errorf("change the revision after the fence: got %v, want nil", err)
+		t.Errorf("change with the revision after the fence: got %v, want nil", err)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestPositionsFollowTheStoreIfTheClockIsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lead := time.Until(time.UnixMicro(position)); lead > time.Minute {
-		t.Errorf("got a position %v ahead of now, want at most a minute", lead)
+		t.Errorf("got a position %v ahead of the server's clock, want at most a minute", lead)
 	}
 	behind := open(t, server, "ahead", func() time.Time { return time.Now().Add(-24 * time.Hour) })
 	r.ID = storetest.NewID()

@@ -17,15 +17,15 @@ import (
 
 // Load is the load that CheckFeed puts on a store.
 type Load struct {
-	Seed      uint64 // of every random choice; the order of goroutines is random too
+	Seed      uint64 // seeds the random choices; the order of goroutines still varies
 	Writers   int
 	Followers int
-	Changes   int // least number of acknowledged changes
-	Assets    int // that the writers share
+	Changes   int // minimum number of acknowledged changes
+	Assets    int // number of assets that the writers share
 
 	// Patience is the longest time from the acknowledgement of a change until it
-	// is in the feed. Use 0 for a single store. Several stores wait for each
-	// other's open batches.
+	// is in the feed. Use 0 for a single store. Several stores need more, because
+	// each waits for the open batches of the others.
 	Patience time.Duration
 }
 
@@ -33,8 +33,8 @@ type Load struct {
 type Report struct {
 	Changes    int      // acknowledged
 	Pages      int      // read by followers
-	Checks     int      // comparisons made
-	Violations []string // of F1 to F5, each a sentence
+	Checks     int      // comparisons
+	Violations []string // sentences; those about the feed start with F1 to F5
 }
 
 // String returns the counts of the report.
@@ -42,9 +42,9 @@ func (r Report) String() string {
 	return fmt.Sprintf("%d changes, %d pages, %d checks, %d violations", r.Changes, r.Pages, r.Checks, len(r.Violations))
 }
 
-// CheckFeed lets writers change assets while followers read the feed, in all modes
-// and both directions. It compares the pages of the followers with the positions
-// that the writers got (registry.Store, F1 to F5).
+// CheckFeed lets writers change assets while followers read the feed in all modes
+// and both directions. It compares the followers' pages with the writers' positions
+// and reports violations of F1 to F5 (registry.Store).
 func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 	t.Helper()
 	c := &checker{store: s, load: l}
@@ -76,8 +76,8 @@ func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 type checker struct {
 	store    registry.Store
 	load     Load
-	assets   []registry.Record // as they are when created
-	ticks    atomic.Int64      // logical clock: one tick for each begin and end of a change
+	assets   []registry.Record // the records that Create receives
+	ticks    atomic.Int64      // logical clock: one tick at the start and the end of a change
 	done     atomic.Int64      // acknowledged changes
 	finished atomic.Bool       // all writers have ended
 
@@ -121,7 +121,7 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 			c.violation("get %s: %v", a.ID, err)
 			return
 		}
-		// Some contexts end before the write or during it.
+		// Some contexts end before or during the write.
 		patience, leave := context.WithCancel(ctx)
 		if random.IntN(20) == 0 {
 			go leave()
@@ -147,7 +147,7 @@ func (c *checker) write(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// patiencePause is the time between two looks for a change.
+// patiencePause is the time between two searches for a change in the feed.
 const patiencePause = 10 * time.Millisecond
 
 // checkPrompt checks F5: an acknowledged change is in the feed within Patience,
@@ -168,15 +168,15 @@ func (c *checker) checkPrompt(ctx context.Context, a registry.Record, position i
 		case err == nil && now.Position > position:
 			return
 		case err != nil || now.Position < position || time.Since(begun) > c.load.Patience:
-			c.violation("F5: %s was acknowledged at %d, is at %d (%v), and the feed has %v there",
+			c.violation("F5: %s was acknowledged at %d and is now at %d (%v), but the feed has %v there",
 				a.ID, position, now.Position, err, entries)
 			return
 		}
 	}
 }
 
-// checkAcknowledgements checks F3: positions are unique, and a change that began
-// after another had ended has a higher position.
+// checkAcknowledgements checks F3: positions are unique, and a change that begins
+// after another has ended has a higher position.
 func (c *checker) checkAcknowledgements() {
 	c.report.Changes = len(c.acks)
 	byBegin := slices.SortedFunc(slices.Values(c.acks), func(a, b ack) int { return cmp.Compare(a.begun, b.begun) })
@@ -207,14 +207,14 @@ type place struct {
 	position int64
 }
 
-// follower is a client that copies the feed.
+// follower is a client that reads the whole feed.
 type follower struct {
 	*checker
 	random *rand.Rand
 	mode   registry.Mode
 	backs  bool // starts at the newest entry, and reads the older ones at the end
 	seen   map[place]bool
-	oldest int64 // it has seen every entry above this position
+	oldest int64 // the follower has seen every entry above this position
 }
 
 // follow reads page after page until the writers have ended and the feed has no
@@ -276,13 +276,14 @@ func (f *follower) page(ctx context.Context, q registry.Query) []registry.Entry 
 	if len(entries) > 0 {
 		e := entries[f.random.IntN(len(entries))]
 		if now, err := f.store.Get(ctx, e.ID, registry.AnySize); err != nil || now.Position < e.Position {
-			f.violation("F4: the feed had %s at %d, and then Get has it at %d, %v", e.ID, e.Position, now.Position, err)
+			f.violation("F4: the feed had %s at %d, but Get then returned %d, %v", e.ID, e.Position, now.Position, err)
 		}
 	}
 	return entries
 }
 
-// lookBack checks F1 for a random range before offset: every entry there was seen.
+// lookBack checks F1 for a random range before offset: the follower has seen every
+// entry there.
 func (f *follower) lookBack(ctx context.Context, offset int64) {
 	from := max(f.oldest, offset-f.random.Int64N(5000))
 	entries, err := f.store.Page(ctx, registry.Query{Offset: from, Limit: 1000, Mode: f.mode})

@@ -14,7 +14,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// checkLog compares the log of an asset with want, the oldest change first.
+// checkLog compares the log of an asset with want, which starts with the oldest
+// change.
 func checkLog(t *testing.T, s registry.Store, id string, want []registry.Revision) {
 	t.Helper()
 	got, err := s.Log(t.Context(), id)
@@ -36,7 +37,7 @@ func testLog(t *testing.T, open Opener) {
 	}
 	ids := []string{strings.Repeat("0", 32), strings.Repeat("0", 31) + "a", strings.Repeat("f", 32)}
 	revisions := []int64{3, registry.MaxLog, registry.MaxLog + 20}
-	kept := map[string][]registry.Revision{} // the oldest first
+	kept := map[string][]registry.Revision{} // oldest first
 	keep := func(r registry.Record) {
 		if len(r.Change) > 0 {
 			kept[r.ID] = append(kept[r.ID], registry.Revision{Revision: r.Revision, Position: r.Position, Change: r.Change})

@@ -12,8 +12,8 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// naive is a store without a protocol for the feed: it takes the time and then
-// writes, as other registries do. CheckFeed must fail on it, because a checker that
+// naive is a store without a protocol for the feed. It reads the clock first and
+// writes later, so the feed loses changes. CheckFeed must fail on it: a checker that
 // never fails proves nothing.
 type naive struct {
 	mu     sync.Mutex
@@ -23,7 +23,7 @@ type naive struct {
 
 func (s *naive) put(r registry.Record, guard func(current registry.Record, found bool) error) (int64, error) {
 	position := time.Now().UnixMicro()
-	time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) // the write takes its time
+	time.Sleep(time.Duration(rand.IntN(300)) * time.Microsecond) // a slow write
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	current, found := s.assets[r.ID]

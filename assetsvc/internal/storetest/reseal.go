@@ -13,7 +13,7 @@ func testReseal(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	sealed, ok := s.(registry.SealedStore)
 	if !ok {
-		t.Fatal("the store is no registry.SealedStore")
+		t.Fatalf("got a %T, want a registry.SealedStore", s)
 	}
 	var want []registry.Sealed
 	for i := range 5 {
@@ -44,7 +44,7 @@ func testReseal(t *testing.T, open Opener) {
 		anew string
 	}{
 		{want[2], anew},
-		{registry.Sealed{ID: before.ID, Sealed: other}, other}, // not the record of the asset
+		{registry.Sealed{ID: before.ID, Sealed: other}, other}, // not the asset's token record
 		{registry.Sealed{ID: NewID(), Sealed: other}, other},   // no asset
 	} {
 		if err := sealed.Reseal(t.Context(), c.old, registry.Sealed{ID: before.ID, Sealed: c.anew}); err != nil {
@@ -53,5 +53,5 @@ func testReseal(t *testing.T, open Opener) {
 	}
 	before.Sealed = anew
 	checkStored(t, s, before)
-	mustReplace(t, s, before) // revision and position have stayed
+	mustReplace(t, s, before) // the revision has not changed
 }

@@ -1,5 +1,5 @@
 // Package storetest tests the contract of registry.Store on any store. Run tests
-// each sentence of the contract, and CheckFeed the properties F1 to F5 under load.
+// each sentence of the contract. CheckFeed tests the properties F1 to F5 under load.
 // Both use only the methods of the store.
 package storetest
 
@@ -20,15 +20,15 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Opener opens the store of a name: the existing one, or a new one. It closes the
-// store when the test ends, unless the test has closed it.
+// Opener opens the store with the given name and creates it if it does not exist.
+// The store closes when the test ends. The test may close it earlier.
 type Opener func(t *testing.T, name string, now func() time.Time) registry.Store
 
-// start is the first time of a test's clock.
+// start is the time at which the clock of a test starts.
 var start = time.Date(2025, 11, 20, 12, 0, 0, 123456000, time.UTC)
 
-// Run tests the contract of registry.Store, except the properties of the feed
-// under load, which CheckFeed tests, and ErrVoid, which not every store returns.
+// Run tests the contract of registry.Store, with two exceptions. CheckFeed tests the
+// feed under load. Stores that return ErrVoid test it themselves.
 func Run(t *testing.T, open Opener) {
 	for _, c := range []struct {
 		name string
@@ -36,7 +36,7 @@ func Run(t *testing.T, open Opener) {
 	}{
 		{"Create stores revision 1", testCreate},
 		{"Create refuses an id that is taken", testCreateTwice},
-		{"one of several Replace of a revision succeeds", testReplace},
+		{"only one Replace of a revision succeeds", testReplace},
 		{"an id without an asset is not found", testNotFound},
 		{"positions follow the clock and never step back", testPositions},
 		{"a page has the listed assets in order", testPage},
@@ -47,9 +47,9 @@ func Run(t *testing.T, open Opener) {
 		{"a page ends before its bodies are too large", testLargeBodies},
 		{"Get refuses a body above the limit", testLarge},
 		{"numbers count the assets of a day", testNumbers},
-		{"acknowledged writes are there after a restart", testReopen},
-		{"an ended context makes calls fail", testCancelled},
-		{"store and callers share no memory", testNothingShared},
+		{"acknowledged writes survive a restart", testReopen},
+		{"calls with an ended context fail", testCancelled},
+		{"the store and its callers share no memory", testNothingShared},
 		{"the log keeps the newest changes", testLog},
 		{"Reseal replaces only the token record", testReseal},
 		{"a closed store refuses calls", testClose},
@@ -180,10 +180,10 @@ func testReplace(t *testing.T, open Opener) {
 	}
 	got, err := s.Get(t.Context(), r.ID, registry.AnySize)
 	if err != nil || won < 0 {
-		t.Fatalf("winner %d, get: %v", won, err)
+		t.Fatalf("got winner %d and error %v, want one winner and nil", won, err)
 	}
 	if string(got.Body) != fmt.Sprintf(`{"racer":%d}`, won) || got.Revision != 2 || got.Position <= r.Position {
-		t.Errorf("got %+v, want revision 2 of racer %d", got, won)
+		t.Errorf("got %+v, want revision 2 by racer %d", got, won)
 	}
 }
 
@@ -221,7 +221,7 @@ func testPositions(t *testing.T, open Opener) {
 func testPage(t *testing.T, open Opener) {
 	s := open(t, "a", at(start))
 	if got := mustPage(t, s, registry.Query{Limit: 10}); len(got) != 0 {
-		t.Errorf("an empty store: got page %v, want none", got)
+		t.Errorf("an empty store: got page %v, want no entries", got)
 	}
 	var all []registry.Record
 	for range 10 {
@@ -238,7 +238,7 @@ func testPage(t *testing.T, open Opener) {
 		{"from the oldest", registry.Query{Limit: 4}, all[:4]},
 		{"a limit above the number of assets", registry.Query{Limit: 1000}, all},
 		{"after the offset of an asset", registry.Query{Offset: all[3].Position, Limit: 4}, all[4:8]},
-		{"after an offset of no asset", registry.Query{Offset: first - 1, Limit: 2}, all[:2]},
+		{"after an offset that no asset has", registry.Query{Offset: first - 1, Limit: 2}, all[:2]},
 		{"after the newest", registry.Query{Offset: last, Limit: 4}, nil},
 		{"after an offset in the far future", registry.Query{Offset: 1 << 60, Limit: 4}, nil},
 		{"from the newest", registry.Query{Limit: 4, Descending: true}, backwards[:4]},
@@ -327,13 +327,13 @@ func testLargeBodies(t *testing.T, open Opener) {
 		query registry.Query
 		want  []registry.Record
 	}{
-		{"all that fit", registry.Query{Limit: 10, Bodies: 60}, all[:3]},
-		{"one byte less", registry.Query{Limit: 10, Bodies: 59}, all[:2]},
-		{"the limit before the bytes", registry.Query{Limit: 2, Bodies: 60}, all[:2]},
-		{"one that is too large, alone", registry.Query{Limit: 10, Bodies: 60, Offset: all[2].Position}, all[3:4]},
-		{"small ones after it", registry.Query{Limit: 10, Bodies: 60, Offset: all[3].Position}, all[4:]},
-		{"the newest first", registry.Query{Limit: 10, Bodies: 41, Descending: true}, []registry.Record{all[6], all[5]}},
-		{"no bodies", registry.Query{Limit: 10}, all},
+		{"bodies of exactly the size limit", registry.Query{Limit: 10, Bodies: 60}, all[:3]},
+		{"a size limit one byte lower", registry.Query{Limit: 10, Bodies: 59}, all[:2]},
+		{"an entry limit below the size limit", registry.Query{Limit: 2, Bodies: 60}, all[:2]},
+		{"a body above the size limit", registry.Query{Limit: 10, Bodies: 60, Offset: all[2].Position}, all[3:4]},
+		{"small bodies after a large one", registry.Query{Limit: 10, Bodies: 60, Offset: all[3].Position}, all[4:]},
+		{"newest first", registry.Query{Limit: 10, Bodies: 41, Descending: true}, []registry.Record{all[6], all[5]}},
+		{"no size limit without bodies", registry.Query{Limit: 10}, all},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := mustPage(t, s, c.query)
@@ -356,7 +356,7 @@ func testLarge(t *testing.T, open Opener) {
 		t.Errorf("10 bytes of at most 9: got %v, want ErrLarge", err)
 	}
 	if got, err := s.Get(t.Context(), r.ID, 10); err != nil || len(got.Body) != 10 {
-		t.Errorf("10 bytes of at most 10: got %d bytes, %v", len(got.Body), err)
+		t.Errorf("10 bytes of at most 10: got %d bytes, %v; want 10 bytes", len(got.Body), err)
 	}
 	r.Body = []byte("01234567890123456789")
 	r = mustReplace(t, s, r)
@@ -364,7 +364,7 @@ func testLarge(t *testing.T, open Opener) {
 		t.Errorf("20 bytes of at most 19 after a change: got %v, want ErrLarge", err)
 	}
 	if _, err := s.Get(t.Context(), NewID(), 0); !errors.Is(err, registry.ErrNotFound) {
-		t.Errorf("nothing of at most 0 bytes: got %v, want ErrNotFound", err)
+		t.Errorf("a missing asset of at most 0 bytes: got %v, want ErrNotFound", err)
 	}
 }
 
@@ -434,7 +434,7 @@ func testCancelled(t *testing.T, open Opener) {
 	_, created := s.Create(gone, asset(id, true))
 	_, found := s.Get(t.Context(), id, registry.AnySize)
 	if (created == nil) != (found == nil) {
-		t.Errorf("create: got %v, but then get: %v", created, found)
+		t.Errorf("got %v from create and %v from get, want both nil or neither", created, found)
 	}
 	if _, err := s.Get(gone, a.ID, registry.AnySize); err == nil {
 		t.Error("get: got nil, want an error")
