@@ -43,9 +43,9 @@ const colourfulItem = `{"colour":"red","description":"x","classification":{"id":
 
 const plainDocument = `"documentType":"notice","title":"x","url":"https://docs.example/`
 
-// TestAnswersOfOldVersionsHaveNoLaterField asks for everything in which an asset
-// appears. A client of version 2.6, which only this test has, has written a field
-// since 2.6 wherever it could.
+// TestAnswersOfOldVersionsHaveNoLaterField sends every request whose answer contains
+// an asset. The asset has the field "colour" in every possible place. The field
+// belongs to version 2.6, which exists only in this test.
 func TestAnswersOfOldVersionsHaveNoLaterField(t *testing.T) {
 	asset.AddLaterFields(t)
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
@@ -102,18 +102,19 @@ func TestAnswersOfOldVersionsHaveNoLaterField(t *testing.T) {
 			got := httptest.NewRecorder()
 			engine.ServeHTTP(got, r)
 			if got.Code != c.status || strings.Contains(got.Body.String(), `colour"`) {
-				t.Errorf("%s %s in %s: got %d %s, want %d without a later field", c.method, c.path, version, got.Code, got.Body, c.status)
+				t.Errorf("%s %s in %s: got %d %s, want %d without a later field",
+					c.method, c.path, version, got.Code, got.Body, c.status)
 			}
 		}
 	}
 	stored, err := assets.Read(t.Context(), id)
 	if got, want := strings.Count(string(stored.Body), `"colour"`), 10; err != nil || got != want {
-		t.Errorf("got %d later fields in the store and %v, want %d: the changes must keep them", got, err, want)
+		t.Errorf("got %d later fields in the store, %v; want %d, because the changes keep them", got, err, want)
 	}
 }
 
-// publishColourful returns the id of a published asset with later fields, and for
-// each kind of parts the id of one with later fields.
+// publishColourful publishes an asset with later fields and returns its id. The map
+// parts holds, for each kind of part, the id of one part with later fields.
 func publishColourful(t *testing.T, assets *registry.Registry) (id string, parts map[string]string) {
 	t.Helper()
 	broker := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "3"}
@@ -146,7 +147,7 @@ func publishColourful(t *testing.T, assets *registry.Registry) (id string, parts
 		}
 		list, _, err := assets.ReadParts(t.Context(), place, asset.Newest)
 		if err != nil || len(list) == 0 {
-			t.Fatalf("got %v and %v, want %s", list, err, p.Path)
+			t.Fatalf("got list %v, %v; want some %s", list, err, p.Path)
 		}
 		parts[p.Path] = list[len(list)-1].(record.Object).Text("id")
 	}

@@ -19,10 +19,10 @@ var (
 	allRoles = []Role{Owner, Concierge, Administrator, Other}
 )
 
-// made counts the ids that ids has made.
+// made counts the ids that the functions of ids have returned.
 var made atomic.Int64
 
-// ids returns a maker of ids that are apart.
+// ids returns a function that returns a new id on each call.
 func ids() func() string {
 	return func() string { return fmt.Sprintf("%032x", made.Add(1)) }
 }
@@ -54,7 +54,7 @@ func origin() Origin {
 	return Origin{ID: strings.Repeat("a", 32), Owner: "broker", Now: morning, NewID: ids()}
 }
 
-// valid returns a draft, changed by a merge patch.
+// valid returns a valid draft after the given merge patch.
 func valid(t testing.TB, patch string) Asset {
 	t.Helper()
 	a, err := rules.Create(parse(t, validText), origin())
@@ -73,7 +73,8 @@ func change(t testing.TB, a Asset, by Role, patch string) Asset {
 	return next
 }
 
-// in returns an asset in a state, with all that any step from there needs.
+// in returns an asset in the given state. It meets the conditions of every step from
+// that state.
 func in(t testing.TB, s Status) Asset {
 	t.Helper()
 	a := valid(t, `{"relatedProcesses":[{"type":"lot","relatedProcessID":"`+strings.Repeat("b", 32)+`"}]}`)
@@ -89,7 +90,7 @@ func in(t testing.TB, s Status) Asset {
 	return a
 }
 
-// places lists what a fault names.
+// places returns the names of the fields that a fault reports, separated by blanks.
 func places(err error) string {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -102,9 +103,9 @@ func places(err error) string {
 	return strings.Join(names, " ")
 }
 
-// TestSteps lists for each state and role the states that the role may move an
+// TestSteps lists, for each state and role, the states that the role may move an
 // asset to (docs/contract.md, "States"). A role that may change the asset may
-// always leave it in its state.
+// always keep its state.
 func TestSteps(t *testing.T) {
 	allowed := []struct {
 		from  Status
@@ -150,7 +151,7 @@ func TestSteps(t *testing.T) {
 }
 
 // TestWhoWritesWhat tries every field in every state and role (docs/contract.md,
-// "Writable fields"), except the status, which TestSteps tries.
+// "Writable fields"). TestSteps tries the field status.
 func TestWhoWritesWhat(t *testing.T) {
 	values := map[string]string{
 		"title": `"x"`, "title_en": `"x"`, "title_ru": `"x"`, "description": `"x"`, "description_en": `"x"`, "description_ru": `"x"`,
@@ -175,7 +176,7 @@ func TestWhoWritesWhat(t *testing.T) {
 	}
 	for _, f := range assetModel.fields {
 		if values[f.name] == "" && f.name != "status" {
-			t.Errorf("got no value for field %s, want one", f.name)
+			t.Errorf("field %s: got no test value, want one", f.name)
 		}
 	}
 	const (
@@ -209,7 +210,7 @@ func TestWhoWritesWhat(t *testing.T) {
 					next, differs, err := sandbox.Change(a, Change{Fields: parse(t, `{"`+name+`":`+value+`}`), Caller: Caller{Role: by}, Now: evening, NewID: ids()})
 					if fields == nobody {
 						if fault.KindOf(err) != fault.Forbidden || err.Error() != fmt.Sprintf("body/data: Can't update asset in current (%s) status", c.status) || differs {
-							t.Errorf("got %v, want it refused", err)
+							t.Errorf("got error %v, differs %t; want kind Forbidden and no change", err, differs)
 						}
 						return
 					}
@@ -225,7 +226,7 @@ func TestWhoWritesWhat(t *testing.T) {
 	}
 }
 
-func TestSandboxParametersExistInASandboxOnly(t *testing.T) {
+func TestSandboxParametersExistOnlyInASandbox(t *testing.T) {
 	sent := parse(t, strings.Replace(validText, "{", `{"sandboxParameters": "quick",`, 1))
 	if _, err := rules.Create(sent, origin()); places(err) != "sandboxParameters" {
 		t.Errorf("outside a sandbox: got %v, want a fault at sandboxParameters", err)
@@ -237,8 +238,8 @@ func TestSandboxParametersExistInASandboxOnly(t *testing.T) {
 	}
 }
 
-// TestEffectsOfSteps has a row for each step (docs/contract.md, "States"), with the
-// dates of the rectification period after it.
+// TestEffectsOfSteps lists the steps (docs/contract.md, "States") and the dates of
+// the rectification period after each step.
 func TestEffectsOfSteps(t *testing.T) {
 	const before, now, none = "before", "now", ""
 	for _, c := range []struct {
@@ -247,15 +248,15 @@ func TestEffectsOfSteps(t *testing.T) {
 		start, end string
 		listed     bool
 	}{
-		{"publishing starts it", Draft, Pending, now, none, true},
-		{"deleting lets it be", Pending, Deleted, before, none, true},
-		{"verifying lets it be", Pending, Verification, before, none, true},
-		{"going back lets it be", Verification, Pending, before, none, true},
-		{"activating ends it", Verification, Active, before, now, true},
-		{"correcting takes the end away", Active, Pending, before, none, true},
-		{"selling lets it be", Active, Complete, before, before, true},
-		{"staying changes nothing at all", Active, Active, before, before, true},
-		{"a draft has none", Draft, Draft, none, none, false},
+		{"publishing starts the period", Draft, Pending, now, none, true},
+		{"deleting keeps the period", Pending, Deleted, before, none, true},
+		{"verifying keeps the period", Pending, Verification, before, none, true},
+		{"going back keeps the period", Verification, Pending, before, none, true},
+		{"activating ends the period", Verification, Active, before, now, true},
+		{"correcting removes the end of the period", Active, Pending, before, none, true},
+		{"selling keeps the period", Active, Complete, before, before, true},
+		{"an active asset that stays active keeps the period", Active, Active, before, before, true},
+		{"a draft has no period", Draft, Draft, none, none, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := in(t, c.from)
@@ -270,7 +271,7 @@ func TestEffectsOfSteps(t *testing.T) {
 				t.Errorf("got period %v, want start %q and end %q", period, stamps[c.start], stamps[c.end])
 			}
 			if moved := next.fields.Text("date") == stamps[now]; moved != (c.from != c.to) || next.Listed() != c.listed || !hasLot(next.fields) {
-				t.Errorf("got %v", next.fields)
+				t.Errorf("got %v, want a lot, listed %t, and a new date only after a step", next.fields, c.listed)
 			}
 		})
 	}
@@ -286,14 +287,14 @@ func TestConditionsOfSteps(t *testing.T) {
 		place string
 	}{
 		{"publish without items", valid(t, `{"items":[]}`), Owner, `{"status":"pending"}`, fault.Invalid, "data"},
-		{"publish while items go", valid(t, `{}`), Owner, `{"status":"pending","items":[]}`, fault.Invalid, "data"},
-		{"publish while decisions go", valid(t, `{}`), Owner, `{"status":"pending","decisions":[]}`, fault.Invalid, "data"},
-		{"empty what is published", in(t, Pending), Owner, `{"items":[]}`, fault.Invalid, "items"},
-		{"empty what is to be deleted", in(t, Pending), Owner, `{"items":null,"status":"deleted"}`, fault.Invalid, "items"},
+		{"publish and remove the items", valid(t, `{}`), Owner, `{"status":"pending","items":[]}`, fault.Invalid, "data"},
+		{"publish and remove the decisions", valid(t, `{}`), Owner, `{"status":"pending","decisions":[]}`, fault.Invalid, "data"},
+		{"remove the items of a published asset", in(t, Pending), Owner, `{"items":[]}`, fault.Invalid, "items"},
+		{"delete and remove the items", in(t, Pending), Owner, `{"items":null,"status":"deleted"}`, fault.Invalid, "items"},
 		{"activate without a lot", change(t, in(t, Pending), Owner, `{"relatedProcesses":[],"status":"pending"}`), Concierge, `{"status":"active"}`, fault.Forbidden, "data"},
 		{"delete without a cancellation", change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted"}`, fault.Forbidden, "mode"},
-		{"a bad field and a bad step", in(t, Pending), Owner, `{"status":"active","colour":1}`, fault.Forbidden, "data"},
-		{"a bad field and no cancellation", change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted","colour":1}`, fault.Invalid, "colour"},
+		{"a forbidden step comes before an unknown field", in(t, Pending), Owner, `{"status":"active","colour":1}`, fault.Forbidden, "data"},
+		{"an unknown field comes before a missing cancellation", change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted","colour":1}`, fault.Invalid, "colour"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			next, differs, err := rules.Change(c.a, Change{Fields: parse(t, c.patch), Caller: Caller{Role: c.by}, Now: evening, NewID: ids()})
@@ -304,11 +305,11 @@ func TestConditionsOfSteps(t *testing.T) {
 	}
 	published := change(t, valid(t, `{"items":[]}`), Owner, `{"status":"pending","items":`+string(record.Append(nil, valid(t, `{}`).fields.Get("items")))+`}`)
 	if published.Status() != Pending {
-		t.Errorf("got status %s, want pending: items of the same request count", published.Status())
+		t.Errorf("items in the publishing request: got status %s, want pending", published.Status())
 	}
 	lotless := change(t, in(t, Pending), Owner, `{"relatedProcesses":[]}`)
 	lotless = change(t, lotless, Concierge, `{"status":"verification"}`)
 	if _, _, err := rules.Change(lotless, Change{Fields: parse(t, `{"status":"active"}`), Caller: Caller{Role: Concierge}, Now: evening, NewID: ids()}); fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
-		t.Errorf("active without a lot: got %v, want a fault at relatedProcesses", err)
+		t.Errorf("activate without a lot: got %v, want a fault at relatedProcesses", err)
 	}
 }

@@ -2,7 +2,7 @@ package asset
 
 import "testing"
 
-// BenchmarkCreate makes an asset of a body with every part that a broker usually sends.
+// BenchmarkCreate creates an asset with the parts that a broker usually sends.
 func BenchmarkCreate(b *testing.B) {
 	sent, o := parse(b, validText), origin()
 	b.ReportAllocs()
@@ -13,7 +13,7 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkChange merges a PATCH of two fields, one of them within an item.
+// BenchmarkChange merges a PATCH of two fields. One of them belongs to an item.
 func BenchmarkChange(b *testing.B) {
 	a := valid(b, `{}`)
 	c := Change{

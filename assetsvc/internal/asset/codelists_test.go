@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSuppliedListsDecide(t *testing.T) {
+func TestSuppliedListsDecideWhichCodesAreValid(t *testing.T) {
 	supplied := rules
 	supplied.Codes = CodeLists{}
 	for _, c := range []struct {
@@ -25,16 +25,16 @@ func TestSuppliedListsDecide(t *testing.T) {
 		name    string
 		rules   Rules
 		sent    string
-		refused string // place; "<nil>": it is accepted
+		refused string // place of the fault; "<nil>": the code is accepted
 	}{
 		{"a listed code", supplied, `{"classification":{"scheme":"CPV","id":"03111000-2"}}`, "<nil>"},
 		{"a code that is not listed", supplied, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "classification.id"},
-		{"the same without a list", rules, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "<nil>"},
-		{"a listed code too coarse", supplied, `{"classification":{"scheme":"CPV","id":"45000000-7"}}`, "classification.id"},
+		{"any code without a supplied list", rules, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "<nil>"},
+		{"a listed code that is too coarse", supplied, `{"classification":{"scheme":"CPV","id":"45000000-7"}}`, "classification.id"},
 		{"a listed additional code", supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.02","description":"x"}]}`, "<nil>"},
-		{"an additional one not listed", supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.03","description":"x"}]}`, "additionalClassifications.0.id"},
-		{"one of a scheme with no list", supplied, `{"additionalClassifications":[{"scheme":"dk018","id":"1110","description":"x"}]}`, "<nil>"},
-		{"one of free text", supplied, `{"additionalClassifications":[{"scheme":"UA-EDR","id":"17.21.1","description":"x"}]}`, "<nil>"},
+		{"an additional code that is not listed", supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.03","description":"x"}]}`, "additionalClassifications.0.id"},
+		{"an additional code of a scheme without a list", supplied, `{"additionalClassifications":[{"scheme":"dk018","id":"1110","description":"x"}]}`, "<nil>"},
+		{"an additional code of a free scheme", supplied, `{"additionalClassifications":[{"scheme":"UA-EDR","id":"17.21.1","description":"x"}]}`, "<nil>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := valid(t, `{}`)
@@ -42,13 +42,13 @@ func TestSuppliedListsDecide(t *testing.T) {
 				Part: part(t, "items"), ID: first(t, a, "items"), Verb: Merge, Fields: parse(t, c.sent), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
 			})
 			if got := places(err); got != c.refused {
-				t.Errorf("refused at %q (%v), want %q", got, err, c.refused)
+				t.Errorf("got a fault at %q (%v), want %q", got, err, c.refused)
 			}
 		})
 	}
 }
 
-func TestARefusalTellsNoLongList(t *testing.T) {
+func TestARefusalDoesNotPrintALongList(t *testing.T) {
 	var long strings.Builder
 	for i := range 9000 {
 		fmt.Fprintf(&long, "0311%04d-2\n", i)
@@ -61,28 +61,28 @@ func TestARefusalTellsNoLongList(t *testing.T) {
 	supplied.Codes = lists
 	_, err := supplied.Create(parse(t, strings.Replace(validText, `"CAV-PS", "id": "06111000-3"`, `"CPV", "id": "99999999-9"`, 1)), origin())
 	if got := places(err); got != "items.0.classification.id" || len(err.Error()) > 500 {
-		t.Errorf("refused at %q with %d bytes, want items.0.classification.id with at most 500", got, len(err.Error()))
+		t.Errorf("got a fault at %q of %d bytes, want items.0.classification.id and at most 500", got, len(err.Error()))
 	}
 }
 
-func TestAFaultyListIsToldWhole(t *testing.T) {
+func TestTheErrorOfAListHasEachFault(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		scheme, text string
 		says         []string
 	}{
-		{"of codes of another form", "CPV", "x y\n03111000-2\n45000000 x\n", []string{`line 1: "x" does not have the form`, `line 3: "45000000" does not`}},
-		{"of codes that come again", "dk018", "1110\n\n1110 again\n", []string{"line 3: 1110 is already in line 1"}},
-		{"of nothing", "CPVS", "# nothing\n", []string{"the list has no code"}},
-		{"of another encoding", "CPVS", "AA01-1 \xcf", []string{"the text is not UTF-8"}},
-		{"of another scheme", "CAV-PS", "06111000-3", []string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, kvtspz`}},
-		{"full of faults", "CPV", strings.Repeat("x\n", 100), []string{"line 20:", "and 80 more faults"}},
+		{"codes of another form", "CPV", "x y\n03111000-2\n45000000 x\n", []string{`line 1: "x" does not have the form`, `line 3: "45000000" does not`}},
+		{"a code that comes twice", "dk018", "1110\n\n1110 again\n", []string{"line 3: 1110 is already in line 1"}},
+		{"no code", "CPVS", "# nothing\n", []string{"the list has no code"}},
+		{"text that is not UTF-8", "CPVS", "AA01-1 \xcf", []string{"the text is not UTF-8"}},
+		{"a scheme with a built-in list", "CAV-PS", "06111000-3", []string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, kvtspz`}},
+		{"more faults than the error prints", "CPV", strings.Repeat("x\n", 100), []string{"line 20:", "and 80 more faults"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := CodeLists{}.Add(c.scheme, c.text)
 			for _, says := range c.says {
 				if !strings.Contains(fmt.Sprint(err), says) {
-					t.Errorf("got %v, want it to say %s", err, says)
+					t.Errorf("got %v, want an error with %q", err, says)
 				}
 			}
 		})

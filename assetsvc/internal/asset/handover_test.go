@@ -8,19 +8,19 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// TestParseHandover has bodies of handovers, with the values that they hold or the
-// places of their faults.
+// TestParseHandover parses bodies of handovers. Each case has the values of the body
+// or the places of its faults.
 func TestParseHandover(t *testing.T) {
 	const secret = "sesame"
 	for _, c := range []struct {
 		name                    string
 		sent, id, token, places string
 	}{
-		{"strings", `{"id":"x","transfer":"sesame"}`, "x", secret, ""},
+		{"an id and a token in strings", `{"id":"x","transfer":"sesame"}`, "x", secret, ""},
 		{"an id in a number", `{"id":17,"transfer":"sesame"}`, "17", secret, ""},
-		{"truth values", `{"id":true,"transfer":false}`, "true", "false", ""},
-		{"nothing", `{}`, "", "", "id transfer"},
-		{"nothing in them", `{"id":null,"transfer":""}`, "", "", "id transfer"},
+		{"an id and a token in booleans", `{"id":true,"transfer":false}`, "true", "false", ""},
+		{"an empty body", `{}`, "", "", "id transfer"},
+		{"null and an empty token", `{"id":null,"transfer":""}`, "", "", "id transfer"},
 		{"an id with a fraction", `{"id":1.5,"transfer":"sesame"}`, "", "", "id"},
 		{"a token in a list", `{"id":"x","transfer":["sesame"]}`, "", "", "transfer"},
 		{"an unknown field", `{"id":"x","transfer":"sesame","transfr":"sesame"}`, "", "", "transfr"},
@@ -28,25 +28,26 @@ func TestParseHandover(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			id, token, err := ParseHandover(parse(t, c.sent))
 			if c.places == "" && (err != nil || id != c.id || token != c.token) {
-				t.Errorf("got %q, %q and %v, want %q and %q", id, token, err, c.id, c.token)
+				t.Errorf("got %q, %q, %v; want %q and %q", id, token, err, c.id, c.token)
 			}
 			if c.places != "" && (fault.KindOf(err) != fault.Invalid || places(err) != c.places || strings.Contains(err.Error(), secret)) {
-				t.Errorf("got %v, want faults at %s that do not tell the token", err, c.places)
+				t.Errorf("got %v, want faults at %s without the token", err, c.places)
 			}
 		})
 	}
 }
 
-func TestATokenWithinAnAssetIsNotTold(t *testing.T) {
+func TestAnErrorDoesNotRevealAToken(t *testing.T) {
 	for _, name := range []string{"owner_token", "transfer_token"} {
 		_, err := rules.Create(parse(t, validText).With(name, record.List{"sesame"}), origin())
 		if places(err) != name || strings.Contains(err.Error(), "sesame") {
-			t.Errorf("got %v, want a fault at %s that does not tell the token", err, name)
+			t.Errorf("got %v, want a fault at %s without the token", err, name)
 		}
 	}
 }
 
-// TestCheckTransfer has bodies of new transfers, with the places of their faults.
+// TestCheckTransfer checks bodies of new transfers. Each case has the places of the
+// faults.
 func TestCheckTransfer(t *testing.T) {
 	for _, c := range []struct {
 		sent string
@@ -61,8 +62,8 @@ func TestCheckTransfer(t *testing.T) {
 	}
 }
 
-// TestWebAddresses tells for each address whether a document may have it as its
-// url, and whether an organisation may.
+// TestWebAddresses lists addresses. The field document says whether the url of a
+// document accepts the address, and other whether the uri of an organisation does.
 func TestWebAddresses(t *testing.T) {
 	for _, want := range []struct {
 		address         string
@@ -90,13 +91,13 @@ func TestWebAddresses(t *testing.T) {
 		d := strings.Replace(validDocument, "https://docs.example/a?b=c", want.address, 1)
 		_, _, err := ask(t, in(t, Pending), Owner, "documents", Add, d)
 		if (err == nil) != want.document || err != nil && places(err) != "url" {
-			t.Errorf("%s in a document: got %v, want it to pass: %v", want.address, err, want.document)
+			t.Errorf("%s in a document: got %v, want accepted %t", want.address, err, want.document)
 		}
 		_, _, err = rules.Change(valid(t, `{}`), Change{
 			Fields: parse(t, `{"assetCustodian":{"identifier":{"uri":"`+want.address+`"}}}`), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
 		})
 		if (err == nil) != want.other {
-			t.Errorf("%s elsewhere: got %v, want it to pass: %v", want.address, err, want.other)
+			t.Errorf("%s in an organisation: got %v, want accepted %t", want.address, err, want.other)
 		}
 	}
 }

@@ -16,9 +16,9 @@ func TestFaults(t *testing.T) {
 		name               string
 		patch, place, says string
 	}{
-		{"a number of no whole", `{"title":1.5}`, "title", "Couldn't interpret '1.5' as string."},
+		{"a fraction for a text", `{"title":1.5}`, "title", "Couldn't interpret '1.5' as string."},
 		{"an empty title", `{"title":""}`, "title", "This field is required."},
-		{"null for what is required", `{"description":null}`, "description", "This field is required."},
+		{"null for a required field", `{"description":null}`, "description", "This field is required."},
 		{"an object for a list", `{"items":{}}`, "items", "list"},
 		{"a text for an object", `{"assetCustodian":"x"}`, "assetCustodian", "Please use a mapping for this field or Organization instance instead of string."},
 		{"an unknown field", `{"colour":1}`, "colour", "Rogue field"},
@@ -28,15 +28,15 @@ func TestFaults(t *testing.T) {
 		{"a bad web address", `{"assetCustodian":{"identifier":{"uri":"ftp://x.ua"}}}`, "assetCustodian.identifier.uri", "Not a well formed URL."},
 		{"a bad mail address", `{"assetCustodian":{"contactPoint":{"email":"x"}}}`, "assetCustodian.contactPoint.email", "Not a well formed email address."},
 		{"neither phone nor mail", `{"assetCustodian":{"contactPoint":{"telephone":null}}}`, "assetCustodian.contactPoint.email", "telephone or email should be present"},
-		{"a time that is none", `{"rectificationPeriod":{"startDate":"x"}}`, "rectificationPeriod.startDate", "Could not parse x. Should be ISO8601."},
-		{"a time too late", `{"rectificationPeriod":{"startDate":"9999-12-31T23:59:59-01:00"}}`, "rectificationPeriod.startDate", "date value out of range"},
-		{"a quantity that is none", `{"items":[{"quantity":"x"}]}`, "items.0.quantity", "Number 'x' failed to convert to a decimal."},
-		{"a code too coarse", `{"items":[{"classification":{"id":"06100000-3"}}]}`, "items.0.classification.id", "At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely"},
-		{"registration before its end", `{"items":[{"registrationDetails":{"registrationID":"x"}}]}`, "items.0.registrationDetails.registrationID", "You can fill registrationID only when status is complete"},
+		{"a text that is not a time", `{"rectificationPeriod":{"startDate":"x"}}`, "rectificationPeriod.startDate", "Could not parse x. Should be ISO8601."},
+		{"a time that is too late", `{"rectificationPeriod":{"startDate":"9999-12-31T23:59:59-01:00"}}`, "rectificationPeriod.startDate", "date value out of range"},
+		{"a text that is not a quantity", `{"items":[{"quantity":"x"}]}`, "items.0.quantity", "Number 'x' failed to convert to a decimal."},
+		{"a code that is too coarse", `{"items":[{"classification":{"id":"06100000-3"}}]}`, "items.0.classification.id", "At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely"},
+		{"a registration id before the registration is complete", `{"items":[{"registrationDetails":{"registrationID":"x"}}]}`, "items.0.registrationDetails.registrationID", "You can fill registrationID only when status is complete"},
 		{"schema properties", `{"items":[{"schema_properties":{"a":1}}]}`, "items.0.schema_properties", "Opportunity to use schema_properties is disabled"},
 		{"two related processes", `{"relatedProcesses":[{"relatedProcessID":"` + strings.Repeat("a", 32) + `"},{"relatedProcessID":"` + strings.Repeat("b", 32) + `"}]}`, "relatedProcesses", "Please provide no more than 1 item."},
-		{"a reference too short", `{"relatedProcesses":[{"relatedProcessID":"a"}]}`, "relatedProcesses.0.relatedProcessID", "Hash value is wrong length."},
-		{"a bad type of what is ignored", `{"documents":"x"}`, "documents.0", "mapping"},
+		{"a reference that is too short", `{"relatedProcesses":[{"relatedProcessID":"a"}]}`, "relatedProcesses.0.relatedProcessID", "Hash value is wrong length."},
+		{"a bad type in an ignored field", `{"documents":"x"}`, "documents.0", "mapping"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := rules.Change(valid(t, `{}`), Change{Fields: parse(t, c.patch), Caller: Caller{Role: Owner}, Now: evening, NewID: ids()})
@@ -47,14 +47,14 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestAFloodOfFaultsIsCutOff(t *testing.T) {
+func TestTheNumberOfFaultsIsBounded(t *testing.T) {
 	sent := record.Object{}
 	for i := range 100_000 {
 		sent = append(sent, record.Member{Name: strings.Repeat("x", 1+i%50) + string(rune('a'+i%26)), Value: true})
 	}
 	_, err := rules.Create(sent, origin())
 	if got := strings.Count(places(err), " "); got > maxFaults {
-		t.Errorf("%d faults are told", got)
+		t.Errorf("got %d faults, want at most %d", got+1, maxFaults+1)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestDecimals(t *testing.T) {
 	}
 	for _, written := range []string{"", "x", "1e999999999", "0e999999999", "1e34", "12345678901234567890123456789012345", "NaN", "Infinity", "0x10", "1,5", "1 ", "--1", "1e", "٣", strings.Repeat("0", 1000) + "1"} {
 		if got, ok := parseDecimal(written, quantityPlaces); ok {
-			t.Errorf("%.40q passes for %s", written, got)
+			t.Errorf("%.40q: got %s, want it refused", written, got)
 		}
 	}
 }
@@ -88,13 +88,13 @@ func FuzzQuantity(f *testing.F) {
 			return
 		}
 		if len(got) > decimalDigits+2 || strings.ContainsAny(string(got), "eE+") {
-			t.Fatalf("%q is printed as %s", written, got)
+			t.Fatalf("%q: got %s, want at most %d digits and no exponent", written, got, decimalDigits)
 		}
 		if again, ok := parseDecimal(string(got), quantityPlaces); !ok || again != got {
-			t.Fatalf("%q is printed as %s, which reads as %s, %v", written, got, again, ok)
+			t.Fatalf("%q: got %s, which parses as %s, %v; want the same decimal", written, got, again, ok)
 		}
 		if value, err := record.Parse([]byte(got)); err != nil || value != got {
-			t.Fatalf("%q is printed as %s, which is no JSON number: %v", written, got, err)
+			t.Fatalf("%q: got %s, %v; want a JSON number", written, got, err)
 		}
 	})
 }
@@ -141,10 +141,10 @@ func TestPrintedTimesOrderAsTimesDo(t *testing.T) {
 		zone := time.FixedZone("", 60*rapid.IntRange(-14*60, 14*60).Draw(t, "minutes east"))
 		x, y := FormatTime(time.UnixMicro(a), zone), FormatTime(time.UnixMicro(b), zone)
 		if (a < b) != (x < y) {
-			t.Fatalf("%d is printed as %s, %d as %s", a, x, b, y)
+			t.Fatalf("%d and %d: got %s and %s, want the same order", a, b, x, y)
 		}
 		if back, err := ParseTime(x, time.UTC); err != nil || back.UnixMicro() != a {
-			t.Fatalf("%s reads as %v, %v", x, back, err)
+			t.Fatalf("%s: got %v, %v; want %d microseconds", x, back, err, a)
 		}
 	})
 }
@@ -160,32 +160,35 @@ func FuzzParseTime(f *testing.F) {
 		}
 		printed := FormatTime(got, got.Location())
 		if again, err := ParseTime(printed, time.UTC); err != nil || !again.Equal(got) || FormatTime(again, again.Location()) != printed {
-			t.Fatalf("%q is printed as %s, which reads as %v, %v", text, printed, again, err)
+			t.Fatalf("%q: got %s, which parses as %v, %v; want the same time", text, printed, again, err)
 		}
 	})
 }
 
-func TestCodeListsAreWhole(t *testing.T) {
+func TestCodeListsAreComplete(t *testing.T) {
 	if got := len(identifierSchemes); got != 126 {
-		t.Errorf("there are %d identifier schemes, want 126", got)
+		t.Errorf("got %d identifier schemes, want 126", got)
 	}
 	if !cavPSCodes.has("06111000-3") {
-		t.Error("a code is missing")
+		t.Error("got no code 06111000-3 in CAV-PS, want it")
 	}
 	for _, c := range []struct {
 		name string
 		file string
-	}{{"no source", "a\n"}, {"a blank", "# x\na \n"}, {"out of order", "# x\nb\na\n"}, {"twice", "# x\na\na\n"}, {"an empty line", "# x\na\n\nb\n"}} {
+	}{
+		{"no source", "a\n"}, {"a blank after a code", "# x\na \n"}, {"codes out of order", "# x\nb\na\n"},
+		{"a code that comes twice", "# x\na\na\n"}, {"an empty line", "# x\na\n\nb\n"},
+	} {
 		if _, err := parseCodes(c.file); err == nil {
-			t.Errorf("%s: the list passes", c.name)
+			t.Errorf("%s: got nil, want an error", c.name)
 		}
 	}
 	for _, c := range []struct {
 		name string
 		file string
-	}{{"no source", "a b\n"}, {"no form", "# x\na\n"}, {"a faulty form", "# x\na (\n"}} {
+	}{{"no source", "a b\n"}, {"a scheme without a form", "# x\na\n"}, {"an invalid form", "# x\na (\n"}} {
 		if _, err := parseSchemes(c.file); err == nil {
-			t.Errorf("%s: the list of schemes passes", c.name)
+			t.Errorf("schemes, %s: got nil, want an error", c.name)
 		}
 	}
 }

@@ -17,13 +17,13 @@ func TestMerge(t *testing.T) {
 		{"a scalar replaces", `{"title":"нова"}`, "title", `"нова"`},
 		{"an object merges", `{"assetCustodian":{"name":"x"}}`, "assetCustodian.contactPoint.telephone", `"0440000000"`},
 		{"null clears an optional field", `{"assetCustodian":{"contactPoint":{"email":"a@b.ua"}},"title_en":null}`, "title_en", `null`},
-		{"null clears below", `{"items":[{"unit":{"name":null}}]}`, "items.0.unit.name", `null`},
+		{"null clears a field of an item", `{"items":[{"unit":{"name":null}}]}`, "items.0.unit.name", `null`},
 		{"a list merges by index", `{"items":[{},{"quantity":2}]}`, "items.1.description", `"Друге"`},
-		{"an element that is left out stays", `{"items":[{},{"quantity":2}]}`, "items.0.quantity", `5.0001`},
+		{"an empty element changes nothing", `{"items":[{},{"quantity":2}]}`, "items.0.quantity", `5.0001`},
 		{"a shorter list truncates", `{"items":[{}]}`, "items.1", `null`},
 		{"an empty list clears", `{"items":[{"additionalClassifications":[]},{}]}`, "items.0.additionalClassifications", `null`},
-		{"a scalar counts as a list of one", `{"items":[{},{}],"relatedProcesses":null}`, "relatedProcesses", `null`},
-		{"an id that was sent replaces", `{"items":[{"id":"` + strings.Repeat("d", 32) + `"},{}]}`, "items.0.id", `"` + strings.Repeat("d", 32) + `"`},
+		{"null clears a list", `{"items":[{},{}],"relatedProcesses":null}`, "relatedProcesses", `null`},
+		{"an id in the patch replaces", `{"items":[{"id":"` + strings.Repeat("d", 32) + `"},{}]}`, "items.0.id", `"` + strings.Repeat("d", 32) + `"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := change(t, valid(t, two), Owner, c.patch)
@@ -40,26 +40,26 @@ func TestMerge(t *testing.T) {
 				}
 			}
 			if text := string(record.Append(nil, got)); text != c.want {
-				t.Errorf("%s is %s, want %s", c.path, text, c.want)
+				t.Errorf("%s: got %s, want %s", c.path, text, c.want)
 			}
 		})
 	}
 }
 
-func TestWholeReplaces(t *testing.T) {
+func TestPutReplacesTheWholeAsset(t *testing.T) {
 	a := valid(t, `{"title_en":"premises","assetCustodian":{"additionalContactPoints":[{"name":"x","email":"a@b.ua"}]}}`)
 	put := func(text string, v Version) (Asset, bool, error) {
 		return rules.Change(a, Change{Fields: parse(t, text), Whole: true, Caller: Caller{Role: Owner}, Version: v, Now: evening, NewID: ids()})
 	}
 	next, differs, err := put(validText, "2.5")
 	if err != nil || !differs || next.fields.Get("title_en") != nil || next.fields.Object("assetCustodian").Get("additionalContactPoints") != nil || next.Status() != Draft {
-		t.Errorf("got %v, %v", next.fields, err)
+		t.Errorf("got %v, %v; want a draft without the fields that the PUT leaves out", next.fields, err)
 	}
 	if next, _, err = put(validText, "2.4"); err != nil || next.fields.Object("assetCustodian").Get("additionalContactPoints") == nil {
-		t.Errorf("what a version does not have was cleared by it: %v, %v", next.fields, err)
+		t.Errorf("version 2.4: got %v, %v; want the fields of later versions kept", next.fields, err)
 	}
 	if _, _, err := put(`{"title":"x"}`, "2.5"); fault.KindOf(err) != fault.Invalid || places(err) != "description assetCustodian" {
-		t.Errorf("what is required was left out: %v", err)
+		t.Errorf("required fields left out: got %v, want faults at description and assetCustodian", err)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestHiddenFieldsAreRogue(t *testing.T) {
 	o.Version = "2.4"
 	sent := parse(t, strings.Replace(validText, `"contactPoint"`, `"additionalContactPoints": [], "contactPoint"`, 1)).With("rectificationPeriod", record.Object{})
 	if _, err := rules.Create(sent, o); places(err) != hidden+" rectificationPeriod" {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want faults at %s and rectificationPeriod", err, hidden)
 	}
 }
 
@@ -95,24 +95,24 @@ func FuzzMergePatch(f *testing.F) {
 		c := Change{Fields: patch, Whole: whole, Caller: Caller{Role: allRoles[int(role)%len(allRoles)]}, Now: evening, NewID: ids()}
 		next, differs, err := rules.Change(before, c)
 		if string(before.Encode()) != kept {
-			t.Fatalf("%s has changed the asset it was given", text)
+			t.Fatalf("%s: got argument %s after the call, want %s", text, before.Encode(), kept)
 		}
 		if err != nil {
 			if kind := fault.KindOf(err); kind != fault.Invalid && kind != fault.Forbidden || differs {
-				t.Fatalf("%s: %v, %v", text, differs, err)
+				t.Fatalf("%s: got %v, differs %t; want kind Invalid or Forbidden and no change", text, err, differs)
 			}
 			return
 		}
 		again, err := Decode(next.Encode())
 		if err != nil || !record.Equal(again.fields, next.fields) {
-			t.Fatalf("%s: %s reads as %s, %v", text, next.Encode(), again.Encode(), err)
+			t.Fatalf("%s: decoded: got %s, %v; want %s", text, again.Encode(), err, next.Encode())
 		}
 		if next.ID() != before.ID() || next.Owner() != before.Owner() || !before.Status().mayBecome(next.Status(), c.Role) {
-			t.Fatalf("%s: from %s to %s", text, before.Encode(), next.Encode())
+			t.Fatalf("%s: got %s from %s, want the same id and owner, and an allowed step", text, next.Encode(), before.Encode())
 		}
 		if next.Status().mayChange(c.Role) && !whole {
 			if _, differs, err = rules.Change(next, Change{Fields: patch, Caller: Caller{Role: c.Role}, Now: evening, NewID: ids()}); differs && err == nil && next.Status() == before.Status() {
-				t.Fatalf("%s: once more it changes %s", text, next.Encode())
+				t.Fatalf("%s again: got a change of %s, want none", text, next.Encode())
 			}
 		}
 	})

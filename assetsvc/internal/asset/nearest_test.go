@@ -7,7 +7,7 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// at returns the value at a dotted path, nil if there is none.
+// at returns the value at a dotted path, or nil if there is none.
 func at(value record.Value, path string) record.Value {
 	for step := range strings.SplitSeq(path, ".") {
 		switch v := value.(type) {
@@ -23,7 +23,7 @@ func at(value record.Value, path string) record.Value {
 	return value
 }
 
-// put returns a copy of value with another value at a dotted path.
+// put returns a copy of value that has the value by at a dotted path.
 func put(value record.Value, path string, by record.Value) record.Value {
 	if path == "" {
 		return by
@@ -39,7 +39,7 @@ func put(value record.Value, path string, by record.Value) record.Value {
 	return o.With(step, put(o.Get(step), rest, by))
 }
 
-// TestRefusalsNameTheNearest has refused values with the whole text of the error.
+// TestRefusalsNameTheNearest sends invalid values and checks the full error text.
 func TestRefusalsNameTheNearest(t *testing.T) {
 	const scheme, code = "assetCustodian.identifier.scheme", "items.0.classification.id"
 	for _, c := range []struct {
@@ -50,22 +50,22 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 		{"a scheme in another case", scheme, `"ua_edr"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
 		{"a code with another last digit", code, `"04121000-9"`, "Value must be one of 85 values: the nearest is '04121000-2'."},
 		{"a code without the last digit", code, `"06111000"`, "Value must be one of 85 values: the nearest is '06111000-3'."},
-		{"a code too coarse", code, `"06100000-3"`,
+		{"a code that is too coarse", code, `"06100000-3"`,
 			"At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely: the nearest is '06110000-6'"},
-		{"a list that is short is told", "items.0.classification.scheme", `"CAVPS"`, "Value must be one of ['CAV-PS', 'CPV']."},
+		{"a short list is printed", "items.0.classification.scheme", `"CAVPS"`, "Value must be one of ['CAV-PS', 'CPV']."},
 		{"a code of another form", "items.0.additionalClassifications.0", `{"scheme":"dk018","id":"x","description":"x"}`,
 			`String value did not match validation regex. An id of dk018 has the form ^[0-9]{1,4}(\.[0-9]{1,2})?$.`},
 		{"a field in another case", "Title", `"x"`, "Rogue field: the nearest is 'title'"},
 		{"a field in another style", "asset_custodian", `{}`, "Rogue field: the nearest is 'assetCustodian'"},
-		{"a field below", "items.0.unit.cod", `"x"`, "Rogue field: the nearest is 'code'"},
-		{"a field far from all", "items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`, "Rogue field: the nearest is 'code'"},
-		{"a token is not asked for", "ownerToken", `"x"`, "Rogue field: the nearest is 'owner'"},
-		{"a field of another version", "rectificationPeriod", `{}`, "Rogue field: this version of the API does not have it"},
+		{"a field of an item's unit", "items.0.unit.cod", `"x"`, "Rogue field: the nearest is 'code'"},
+		{"a field far from all others", "items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`, "Rogue field: the nearest is 'code'"},
+		{"a token field is not suggested", "ownerToken", `"x"`, "Rogue field: the nearest is 'owner'"},
+		{"a field of a later version", "rectificationPeriod", `{}`, "Rogue field: this version of the API does not have it"},
 		{"a field of sandboxes", "sandboxParameters", `"x"`, "Rogue field: only a sandbox has it"},
-		{"what is hidden is no nearest", "sandboxParameter", `"x"`, "Rogue field: the nearest is 'documents'"},
-		{"a type that is unknown", "assetType", `"castle"`, "Not implemented: the types are 'bounce', 'domain'"},
-		{"a type that is missing", "assetType", `null`, "This field is required."},
-		{"a type that is empty", "assetType", `""`, "This field is required."},
+		{"a hidden field is not suggested", "sandboxParameter", `"x"`, "Rogue field: the nearest is 'documents'"},
+		{"an unknown type", "assetType", `"castle"`, "Not implemented: the types are 'bounce', 'domain'"},
+		{"a missing type", "assetType", `null`, "This field is required."},
+		{"an empty type", "assetType", `""`, "This field is required."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sent := put(parse(t, validText), c.path, parse(t, `{"x":`+c.sent+`}`).Get("x")).(record.Object)
@@ -79,8 +79,8 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 	}
 }
 
-// TestNearestIsBounded sends names that would take long to compare. The compared
-// length and the number of searches are bounded.
+// TestNearestIsBounded sends long and many unknown names. The compared length and the
+// number of searches have limits.
 func TestNearestIsBounded(t *testing.T) {
 	long := strings.Repeat("UA-EDR", 200_000)
 	if got := compared(long); len(got) != comparedLength {

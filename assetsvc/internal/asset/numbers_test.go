@@ -8,8 +8,8 @@ import (
 	"asset-registry/assetsvc/internal/record"
 )
 
-// TestNumbersComeBackAsSentOrAreRefused has values of the fields that accept
-// strings and numbers. A want of "" means that the value is refused.
+// TestNumbersComeBackAsSentOrAreRefused sends values to fields that accept strings
+// and numbers. An empty want means that the value is refused.
 func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 	const id, latitude, elevation = "assetCustodian.identifier.id", "items.0.location.latitude", "items.0.location.elevation"
 	for _, c := range []struct {
@@ -23,9 +23,9 @@ func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 		{"an id of 5,000 digits", id, strings.Repeat("9", 5000), ""},
 		{"an id with an exponent", id, `1e400`, ""},
 		{"an id with a fraction", id, `1.0`, ""},
-		{"an id of no value", id, `null`, ""},
+		{"a null id", id, `null`, ""},
 		{"an empty id", id, `""`, ""},
-		{"an id of a truth value", id, `true`, ""},
+		{"a boolean id", id, `true`, ""},
 		{"an id in a list", id, `[1e400]`, ""},
 		{"an id in an object", id, `{"a":1e400}`, ""},
 		{"a latitude in a number", latitude, `50.4501000`, `50.4501000`},
@@ -34,14 +34,14 @@ func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 		{"a latitude beyond a float", latitude, `1e400`, ""},
 		{"a latitude of 5,000 digits", latitude, strings.Repeat("9", 5000), ""},
 		{"a latitude of 5,000 decimals", latitude, "50." + strings.Repeat("4", 5000), ""},
-		{"a latitude of a truth value", latitude, `true`, ""},
+		{"a boolean latitude", latitude, `true`, ""},
 		{"an empty latitude", latitude, `""`, ""},
-		{"no latitude", latitude, `null`, ""},
+		{"a null latitude", latitude, `null`, ""},
 		{"an elevation in a string", elevation, `"170 m"`, `"170 m"`},
 		{"an elevation in a number", elevation, `-170`, `-170`},
 		{"an elevation beyond a float", elevation, `-1e309`, ""},
 		{"an elevation in a list", elevation, `[1]`, ""},
-		{"a tiny elevation is no danger", elevation, `1e-400`, `1e-400`},
+		{"an elevation close to zero", elevation, `1e-400`, `1e-400`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sent := parse(t, `{"x":`+c.sent+`}`).Get("x")
@@ -49,16 +49,16 @@ func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
 			a, err := rules.Create(put(in, c.path, sent).(record.Object), origin())
 			if c.want == "" {
 				if places(err) != c.path {
-					t.Errorf("got %s and %v, want a fault at %s", a.Encode(), err, c.path)
+					t.Errorf("got %s, %v; want a fault at %s", a.Encode(), err, c.path)
 				}
 				return
 			}
 			if got := string(record.Append(nil, at(a.fields, c.path))); err != nil || got != c.want {
-				t.Fatalf("got %s and %v, want %s", got, err, c.want)
+				t.Fatalf("got %s, %v; want %s", got, err, c.want)
 			}
 			var decoded map[string]any
 			if err := json.Unmarshal(a.Encode(), &decoded); err != nil {
-				t.Errorf("a common decoder refuses %s: %v", a.Encode(), err)
+				t.Errorf("decode %s with encoding/json: got %v, want nil", a.Encode(), err)
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func FuzzNumbers(f *testing.F) {
 			}
 			var decoded float64
 			if err := json.Unmarshal([]byte(kept.(record.Number)), &decoded); err != nil || kept != number {
-				t.Fatalf("%s is kept as %v: %v", text, kept, err)
+				t.Fatalf("%s: got %v, %v; want the number as sent", text, kept, err)
 			}
 		}
 	})

@@ -22,7 +22,7 @@ const (
 	validProcess  = `{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}`
 )
 
-// validPart has a valid part of each kind, as a client sends it.
+// validPart holds a valid part of each kind, as a client sends it.
 var validPart = map[string]string{"items": validItem, "decisions": validDecision, "documents": validDocument, "related_processes": validProcess}
 
 func part(t testing.TB, path string) Part {
@@ -32,11 +32,11 @@ func part(t testing.TB, path string) Part {
 			return p
 		}
 	}
-	t.Fatalf("there are no %s", path)
+	t.Fatalf("got no kind of parts at %s, want one", path)
 	return Part{}
 }
 
-// ask changes the first part of a kind, or adds one.
+// ask applies verb to the first part of a kind. The verb Add adds a new part.
 func ask(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object, error) {
 	t.Helper()
 	c := PartChange{Part: part(t, path), Verb: verb, Caller: Caller{Role: by}, Now: night, NewID: ids()}
@@ -54,12 +54,12 @@ func first(t testing.TB, a Asset, path string) string {
 	t.Helper()
 	list := a.Parts(part(t, path), AllVersions)
 	if len(list) == 0 {
-		t.Fatalf("the asset has no %s", path)
+		t.Fatalf("got no %s in the asset, want some", path)
 	}
 	return idOf(list[0])
 }
 
-// done is ask, and fails the test if the change is refused.
+// done calls ask and fails the test if the change is refused.
 func done(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (Asset, record.Object) {
 	t.Helper()
 	next, changed, err := ask(t, a, by, path, verb, sent)
@@ -69,7 +69,7 @@ func done(t testing.TB, a Asset, by Role, path string, verb Verb, sent string) (
 	return next, changed
 }
 
-// lotless returns an asset in a state, without a related process.
+// lotless returns an asset in the given state without a related process.
 func lotless(t testing.TB, s Status) Asset {
 	t.Helper()
 	return Asset{in(t, s).fields.Without("relatedProcesses")}
@@ -92,7 +92,7 @@ func TestWhoChangesParts(t *testing.T) {
 		{"related_processes", Concierge, []Status{Draft, Pending, Verification, Active, Complete, Deleted}, "", []Verb{Add, Merge, Remove}, `{"identifier":"x"}`},
 	} {
 		if got := fmt.Sprint(part(t, allowed.path).Verbs); got != fmt.Sprint(allowed.verbs) {
-			t.Errorf("%s: verbs are %s", allowed.path, got)
+			t.Errorf("%s: got verbs %s, want %s", allowed.path, got, fmt.Sprint(allowed.verbs))
 		}
 		for _, status := range Statuses {
 			for _, by := range allRoles {
@@ -109,7 +109,7 @@ func TestWhoChangesParts(t *testing.T) {
 						next, _, err := ask(t, a, by, allowed.path, verb, sent)
 						if by != allowed.by {
 							if fault.KindOf(err) != fault.Forbidden || places(err) != "permission" || !next.Equal(a) {
-								t.Errorf("got %v, want it refused", err)
+								t.Errorf("got %v, want kind Forbidden at permission and no change", err)
 							}
 							return
 						}
@@ -117,16 +117,16 @@ func TestWhoChangesParts(t *testing.T) {
 						switch {
 						case !open:
 							if fault.KindOf(err) != fault.Forbidden || err.Error() != "body/data: "+fmt.Sprintf(allowed.refusal, status) || !next.Equal(a) {
-								t.Errorf("got %v, want it refused", err)
+								t.Errorf("got %v, want kind Forbidden at data and no change", err)
 							}
 						case verb == Remove && status == Active:
 							if fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
-								t.Errorf("an active asset lost its lot: %v", err)
+								t.Errorf("remove the lot of an active asset: got %v, want a fault at relatedProcesses", err)
 							}
 						case err != nil || next.Equal(a):
-							t.Errorf("got %v, %v", next.fields, err)
+							t.Errorf("got %v, %v; want a changed asset", next.fields, err)
 						case next.Status() != a.Status():
-							t.Errorf("it is %s", next.Status())
+							t.Errorf("got status %s, want %s", next.Status(), a.Status())
 						}
 					})
 				}
@@ -143,35 +143,35 @@ func TestPartFaults(t *testing.T) {
 		sent        string
 		place, says string
 	}{
-		{"an item of nothing", "items", Add, `{}`, "description classification unit quantity address registrationDetails", "This field is required."},
+		{"an empty item", "items", Add, `{}`, "description classification unit quantity address registrationDetails", "This field is required."},
 		{"an item without a unit's code", "items", Add, strings.Replace(validItem, `"code":"MTK"`, `"name":"x"`, 1), "unit.code", "This field is required."},
-		{"an item of an unknown scheme", "items", Merge, `{"classification":{"scheme":"X"}}`, "classification.scheme", "Value must be one of ['CAV-PS', 'CPV']."},
-		{"an item too coarse", "items", Merge, `{"classification":{"id":"06100000-3"}}`, "classification.id", "should be specified more precisely"},
-		{"an item too coarse in CPV", "items", Merge, `{"classification":{"scheme":"CPV","id":"03100000-2"}}`, "classification.id", "At least CPV classification class"},
-		{"an item with another form of code", "items", Merge, `{"classification":{"scheme":"CPV","id":"x"}}`, "classification.id", noMatch},
+		{"an item with an unknown scheme", "items", Merge, `{"classification":{"scheme":"X"}}`, "classification.scheme", "Value must be one of ['CAV-PS', 'CPV']."},
+		{"an item with a coarse code", "items", Merge, `{"classification":{"id":"06100000-3"}}`, "classification.id", "should be specified more precisely"},
+		{"an item with a coarse CPV code", "items", Merge, `{"classification":{"scheme":"CPV","id":"03100000-2"}}`, "classification.id", "At least CPV classification class"},
+		{"an item with a code of another form", "items", Merge, `{"classification":{"scheme":"CPV","id":"x"}}`, "classification.id", noMatch},
 		{"an additional code of another form", "items", Merge, `{"additionalClassifications":[{"scheme":"dk018","id":"x"}]}`, "additionalClassifications.0.id", noMatch},
 		{"an item registered too early", "items", Merge, `{"registrationDetails":{"registrationID":"x","registrationDate":"2026-01-01"}}`, "registrationDetails.registrationID registrationDetails.registrationDate", "only when status is complete"},
 		{"an item with an unknown field", "items", Merge, `{"colour":1,"unit":{"colour":1}}`, "unit.colour colour", rogue},
-		{"an item losing what is required", "items", Merge, `{"unit":null,"quantity":"x"}`, "unit quantity", "This field is required."},
-		{"a decision of nothing", "decisions", Add, `{}`, "decisionDate decisionID", "This field is required."},
-		{"a decision of an empty number", "decisions", Merge, `{"decisionID":""}`, "decisionID", "This field is required."},
-		{"a decision of no date", "decisions", Merge, `{"decisionDate":"x"}`, "decisionDate", "Should be ISO8601."},
-		{"a document of nothing", "documents", Add, `{}`, "documentType title", "This field is required."},
+		{"an item that loses required fields", "items", Merge, `{"unit":null,"quantity":"x"}`, "unit quantity", "This field is required."},
+		{"an empty decision", "decisions", Add, `{}`, "decisionDate decisionID", "This field is required."},
+		{"a decision with an empty number", "decisions", Merge, `{"decisionID":""}`, "decisionID", "This field is required."},
+		{"a decision with a bad date", "decisions", Merge, `{"decisionDate":"x"}`, "decisionDate", "Should be ISO8601."},
+		{"an empty document", "documents", Add, `{}`, "documentType title", "This field is required."},
 		{"a document without a url", "documents", Add, `{"documentType":"notice","title":"x"}`, "url", "This field is required."},
-		{"a document of an empty url", "documents", Add, `{"documentType":"notice","title":"x","url":""}`, "url", "This field is required."},
-		{"a document of a bad url", "documents", Add, `{"documentType":"notice","title":"x","url":"ftp://x.ua"}`, "url", "Not a well formed URL."},
+		{"a document with an empty url", "documents", Add, `{"documentType":"notice","title":"x","url":""}`, "url", "This field is required."},
+		{"a document with a bad url", "documents", Add, `{"documentType":"notice","title":"x","url":"ftp://x.ua"}`, "url", "Not a well formed URL."},
 		{"a document of an unknown type", "documents", Merge, `{"documentType":"virtualDataRoom"}`, "documentType", "Value must be one of"},
-		{"a document of an unknown thing", "documents", Merge, `{"documentOf":"lot"}`, "documentOf", "Value must be one of ['asset', 'item']."},
-		{"a document related to no id", "documents", Merge, `{"documentOf":"item","relatedItem":"x"}`, "relatedItem", "Hash value is wrong length."},
-		{"a document of no media type", "documents", Merge, `{"format":"pdf"}`, "format", noMatch},
+		{"a document of an unknown object", "documents", Merge, `{"documentOf":"lot"}`, "documentOf", "Value must be one of ['asset', 'item']."},
+		{"a document related to a bad id", "documents", Merge, `{"documentOf":"item","relatedItem":"x"}`, "relatedItem", "Hash value is wrong length."},
+		{"a document with a bad media type", "documents", Merge, `{"format":"pdf"}`, "format", noMatch},
 		{"a document with an unknown hash", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"crc:00",`, 1), "hash", "Hash type is not supported."},
-		{"a document with a hash too short", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:00",`, 1), "hash", "Hash value is wrong length."},
-		{"a document with a hash of no hex", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:`+strings.Repeat("x", 32)+`",`, 1), "hash", "Hash value is not hexadecimal."},
-		{"what is to be seen has no url", "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","url":"https://x.ua","hash":"md5:` + strings.Repeat("0", 32) + `"}`, "url hash accessDetails", "This field is not required."},
-		{"the first document of another type", "documents", Merge, `{"documentType":"notice"}`, "documentType", "First document should be document with informationDetailsdocumentType"},
-		{"a version that is not complete", "documents", Replace, `{"title_en":"x"}`, "documentType title", "This field is required."},
-		{"a date of the service of the wrong type", "documents", Merge, `{"dateModified":"x","author":[]}`, "author dateModified", "Couldn't interpret"},
-		{"a process of nothing", "related_processes", Merge, `{"relatedProcessID":null}`, "relatedProcessID", "This field is required."},
+		{"a document with a short hash", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:00",`, 1), "hash", "Hash value is wrong length."},
+		{"a document with a hash that is not hexadecimal", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:`+strings.Repeat("x", 32)+`",`, 1), "hash", "Hash value is not hexadecimal."},
+		{"a familiarization document with a url", "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","url":"https://x.ua","hash":"md5:` + strings.Repeat("0", 32) + `"}`, "url hash accessDetails", "This field is not required."},
+		{"the first document gets another type", "documents", Merge, `{"documentType":"notice"}`, "documentType", "First document should be document with informationDetailsdocumentType"},
+		{"an incomplete version of a document", "documents", Replace, `{"title_en":"x"}`, "documentType title", "This field is required."},
+		{"a wrong type in fields that the service sets", "documents", Merge, `{"dateModified":"x","author":[]}`, "author dateModified", "Couldn't interpret"},
+		{"a process that loses its id", "related_processes", Merge, `{"relatedProcessID":null}`, "relatedProcessID", "This field is required."},
 		{"a process with a short id", "related_processes", Merge, `{"relatedProcessID":"x"}`, "relatedProcessID", "Hash value is wrong length."},
 		{"a process of an unknown type", "related_processes", Merge, `{"type":"x"}`, "type", "Value must be one of ['asset', 'auction', 'lot']."},
 		{"a second process", "related_processes", Add, validProcess, "relatedProcesses", "Please provide no more than 1 item."},
@@ -180,7 +180,7 @@ func TestPartFaults(t *testing.T) {
 			a := in(t, Pending)
 			next, _, err := ask(t, a, part(t, c.path).writer, c.path, c.verb, c.sent)
 			if fault.KindOf(err) != fault.Invalid || places(err) != c.place || !strings.Contains(err.Error(), c.says) || !next.Equal(a) {
-				t.Errorf("got %v, want %s: %s", err, c.place, c.says)
+				t.Errorf("got %v, want faults at %s with %q, and no change", err, c.place, c.says)
 			}
 		})
 	}
@@ -196,16 +196,16 @@ func TestOrderOfPartRefusals(t *testing.T) {
 		sent  string
 		place string
 	}{
-		{"no such part comes first", complete, Other, "x", `{"colour":1}`, "item_id"},
+		{"a missing part comes first", complete, Other, "x", `{"colour":1}`, "item_id"},
 		{"permission comes before the fields", complete, Other, first(t, complete, "items"), `{"colour":1}`, "permission"},
 		{"the fields come before the state", complete, Owner, first(t, complete, "items"), `{"colour":1}`, "colour"},
 		{"the state comes last", complete, Owner, first(t, complete, "items"), `{"description":"x"}`, "data"},
-		{"also when nothing would change", complete, Owner, first(t, complete, "items"), `{}`, "data"},
+		{"the state counts even without a change", complete, Owner, first(t, complete, "items"), `{}`, "data"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := rules.ChangePart(c.a, PartChange{Part: part(t, "items"), ID: c.id, Verb: Merge, Fields: parse(t, c.sent), Caller: Caller{Role: c.by}, Now: night, NewID: ids()})
 			if places(err) != c.place {
-				t.Errorf("got %v, want %s", err, c.place)
+				t.Errorf("got %v, want a fault at %s", err, c.place)
 			}
 		})
 	}
@@ -218,55 +218,55 @@ func TestItems(t *testing.T) {
 		name     string
 		id, want string
 	}{
-		{"an id of the client is kept", chosen, chosen},
-		{"a placeholder is replaced", "0", ""},
+		{"the service keeps a client's id", chosen, chosen},
+		{"the service replaces a placeholder id", "0", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			next, item := done(t, a, Owner, "items", Add, strings.Replace(validItem, "{", `{"id":"`+c.id+`",`, 1))
 			if got := item.Text("id"); !idForm.MatchString(got) || c.want != "" && got != c.want {
-				t.Errorf("the id is %s", got)
+				t.Errorf("got id %s, want %q, or any valid id for \"\"", got, c.want)
 			}
 			if item.Object("classification").Text("scheme") != "CAV-PS" || item.Object("registrationDetails").Text("status") != "unknown" || len(next.fields.List("items")) != 2 {
-				t.Errorf("got %v", item)
+				t.Errorf("got %v, want a second item with the default values", item)
 			}
 		})
 	}
 	taken := strings.Replace(validItem, "{", `{"id":"`+first(t, a, "items")+`",`, 1)
 	if _, _, err := ask(t, a, Owner, "items", Add, taken); places(err) != "id" || !strings.Contains(err.Error(), "Item id should be uniq for all items") {
-		t.Errorf("an id that is taken: %v", err)
+		t.Errorf("an id that is taken: got %v, want a fault at id", err)
 	}
 	next, item := done(t, a, Owner, "items", Merge, `{"id":"`+chosen+`","quantity":"2.00005","additionalClassifications":[],"unit":{"name":"м²"}}`)
 	if item.Text("id") != first(t, a, "items") || item.Get("quantity") != record.Number("2.0001") || item.Get("additionalClassifications") != nil || item.Object("unit").Text("code") != "MTK" {
-		t.Errorf("got %v", item)
+		t.Errorf("got %v, want the merged item with its own id", item)
 	}
 	if next.fields.Text("date") != a.fields.Text("date") {
-		t.Error("date moves with the status alone")
+		t.Errorf("got date %s, want %s: only the status moves it", next.fields.Text("date"), a.fields.Text("date"))
 	}
 }
 
-func TestNothingDiffers(t *testing.T) {
+func TestChangesThatChangeNothing(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		path string
 		verb Verb
 		sent string
 	}{
-		{"nothing sent", "items", Merge, `{}`},
-		{"the same sent", "items", Merge, `{"unit":{"code":"MTK"},"quantity":"5.00010"}`},
-		{"another id", "items", Merge, `{"id":"` + strings.Repeat("e", 32) + `"}`},
-		{"null where there is nothing", "items", Merge, `{"location":null}`},
-		{"what a decision drops", "decisions", Merge, `{"decisionOf":"lot","relatedItem":"x"}`},
-		{"what the service gives", "documents", Merge, `{"id":"x","author":"me","datePublished":"2020-01-01","dateModified":"2020-01-01"}`},
-		{"what is fixed", "documents", Merge, `{"url":"https://elsewhere.example/","hash":"x"}`},
-		{"nulls for what the service does", "documents", Merge, `{"id":null,"datePublished":null,"url":null}`},
-		{"the same version", "documents", Replace, `{"documentType":"informationDetails","title":"Інформація про оприлюднення інформаційного повідомлення","url":"https://prozorro.sale/info/ssp_details"}`},
-		{"the id of a process", "related_processes", Merge, `{"id":"x"}`},
+		{"an empty merge", "items", Merge, `{}`},
+		{"the same values", "items", Merge, `{"unit":{"code":"MTK"},"quantity":"5.00010"}`},
+		{"another id of an item", "items", Merge, `{"id":"` + strings.Repeat("e", 32) + `"}`},
+		{"null for an absent field", "items", Merge, `{"location":null}`},
+		{"fields that a decision ignores", "decisions", Merge, `{"decisionOf":"lot","relatedItem":"x"}`},
+		{"fields that the service sets", "documents", Merge, `{"id":"x","author":"me","datePublished":"2020-01-01","dateModified":"2020-01-01"}`},
+		{"fields that are fixed", "documents", Merge, `{"url":"https://elsewhere.example/","hash":"x"}`},
+		{"null for fields that the service sets", "documents", Merge, `{"id":null,"datePublished":null,"url":null}`},
+		{"the same version of a document", "documents", Replace, `{"documentType":"informationDetails","title":"Інформація про оприлюднення інформаційного повідомлення","url":"https://prozorro.sale/info/ssp_details"}`},
+		{"another id of a process", "related_processes", Merge, `{"id":"x"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := in(t, Pending)
 			next, got, err := ask(t, a, part(t, c.path).writer, c.path, c.verb, c.sent)
 			if err != nil || !next.Equal(a) || idOf(got) != first(t, a, c.path) {
-				t.Errorf("got %v, %v", got, err)
+				t.Errorf("got %v, %v; want the part as it was", got, err)
 			}
 		})
 	}
@@ -277,10 +277,10 @@ func TestDocuments(t *testing.T) {
 	now := FormatTime(night, time.UTC)
 	a, added := done(t, a, Owner, "documents", Add, strings.Replace(validDocument, "{", `{"id":"`+strings.Repeat("e", 32)+`","author":"me","dateModified":"2020-01-01","description":"один",`, 1))
 	if added.Text("id") == strings.Repeat("e", 32) || added.Text("author") != "asset_owner" || added.Text("datePublished") != now || added.Text("dateModified") != now || added.Text("documentOf") != "asset" {
-		t.Errorf("added %v", added)
+		t.Errorf("add: got %v, want the id, author and dates of the service", added)
 	}
 	if !strings.HasPrefix(string(record.Append(nil, added)), `{"id":"`+added.Text("id")+`","documentType":"notice","title":`) {
-		t.Errorf("out of order: %v", added)
+		t.Errorf("add: got %v, want the fields in the order id, documentType, title", added)
 	}
 	documents, id := part(t, "documents"), added.Text("id")
 	alter := func(verb Verb, at time.Time, sent string) record.Object {
@@ -295,34 +295,34 @@ func TestDocuments(t *testing.T) {
 	later, last := night.Add(time.Hour), night.Add(2*time.Hour)
 	replaced := alter(Replace, later, `{"documentType":"notice","title":"Друге","url":"https://docs.example/2","id":"x","datePublished":"2020-01-01"}`)
 	if replaced.Text("id") != id || replaced.Text("datePublished") != now || replaced.Text("author") != "asset_owner" || replaced.Text("dateModified") != FormatTime(later, time.UTC) || replaced.Text("description") != "один" {
-		t.Errorf("replaced %v", replaced)
+		t.Errorf("replace: got %v, want a new dateModified and the other fields of the service kept", replaced)
 	}
 	merged := alter(Merge, last, `{"description":null,"documentOf":"item","format":"application/pdf"}`)
 	if merged.Text("url") != "https://docs.example/2" || merged.Get("description") != nil || merged.Text("documentOf") != "item" || merged.Text("dateModified") != FormatTime(last, time.UTC) {
-		t.Errorf("merged %v", merged)
+		t.Errorf("merge: got %v, want the merged fields and a new dateModified", merged)
 	}
 	if got := a.Parts(documents, AllVersions); len(got) != 4 || !record.Equal(got[3], merged) || !record.Equal(got[2], added) {
-		t.Errorf("all versions: %v", got)
+		t.Errorf("all versions: got %v, want 4 with the merged one last", got)
 	}
 	if got := a.Parts(documents, Newest); len(got) != 3 || idOf(got[2]) != id || !record.Equal(got[2], merged) {
-		t.Errorf("newest versions: %v", got)
+		t.Errorf("newest versions: got %v, want 3 with the merged one last", got)
 	}
 	read, err := a.Part(documents, id)
 	if previous := read.List("previousVersions"); err != nil || len(previous) != 1 || !record.Equal(previous[0], added) || !record.Equal(read.Without("previousVersions"), merged) {
-		t.Errorf("read %v, %v", read, err)
+		t.Errorf("read: got %v, %v; want the merged document and one previous version", read, err)
 	}
 	for _, c := range []struct {
 		key  string
 		want string
 	}{{"b=c", "https://docs.example/a?b=c"}, {"docs", "https://docs.example/2"}, {"none", ""}} {
 		if got, err := a.Download(documents, id, c.key); got != c.want || (c.want == "") != (places(err) == "download") {
-			t.Errorf("download %s: %q, %v", c.key, got, err)
+			t.Errorf("download %s: got %q, %v; want %q", c.key, got, err, c.want)
 		}
 	}
 	seen, _ := done(t, a, Owner, "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","accessDetails":"щодня"}`)
 	a, _ = done(t, seen, Owner, "documents", Add, `{"documentType":"cancellationDetails","title":"x","url":"http://127.0.0.1:8080/get/%D1%97?Signature=a%2Bb&KeyID=c"}`)
 	if a = change(t, a, Owner, `{"status":"deleted"}`); a.Status() != Deleted {
-		t.Errorf("it is %s", a.Status())
+		t.Errorf("got status %s, want deleted", a.Status())
 	}
 }
 
@@ -339,36 +339,36 @@ func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 		return strings.Join(got[1:], " ")
 	}
 	if got := titles(); got != "one two three" {
-		t.Errorf("in the order they came in: %s", got)
+		t.Errorf("after the additions: got %s, want one two three", got)
 	}
 	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), AllVersions)[1]), Verb: Merge, Fields: parse(t, `{"index":1}`), Caller: Caller{Role: Owner}, Now: night.Add(time.Second), NewID: ids()}
 	var err error
 	if a, _, err = rules.ChangePart(a, c); err != nil || titles() != "two three one" {
-		t.Errorf("after a change of the first: %s, %v", titles(), err)
+		t.Errorf("after a change of the first: got %s, %v; want two three one", titles(), err)
 	}
 }
 
 func TestRelatedProcesses(t *testing.T) {
 	a, added := done(t, lotless(t, Verification), Concierge, "related_processes", Add, strings.Replace(validProcess, "{", `{"id":"`+strings.Repeat("e", 32)+`",`, 1))
 	if !idForm.MatchString(added.Text("id")) || added.Text("id") == strings.Repeat("e", 32) {
-		t.Errorf("added %v", added)
+		t.Errorf("add: got %v, want an id that the service makes", added)
 	}
 	without, removed := done(t, a, Concierge, "related_processes", Remove, "")
 	if removed != nil || without.fields.Get("relatedProcesses") != nil {
-		t.Errorf("removed: %v", without.fields)
+		t.Errorf("remove: got %v and %v, want no part and no relatedProcesses", removed, without.fields)
 	}
 	active := change(t, a, Concierge, `{"status":"active"}`)
 	for _, c := range []struct {
 		name string
 		verb Verb
 		sent string
-	}{{"removed", Remove, ""}, {"made an auction", Merge, `{"type":"auction"}`}} {
+	}{{"remove the lot", Remove, ""}, {"turn the lot into an auction", Merge, `{"type":"auction"}`}} {
 		if _, _, err := ask(t, active, Concierge, "related_processes", c.verb, c.sent); places(err) != "relatedProcesses" || !strings.Contains(err.Error(), "Asset must have related lot to become active.") {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want a fault at relatedProcesses", c.name, err)
 		}
 	}
 	if _, changed := done(t, active, Concierge, "related_processes", Merge, `{"identifier":"UA-LR-1"}`); changed.Text("identifier") != "UA-LR-1" {
-		t.Errorf("changed %v", changed)
+		t.Errorf("merge: got %v, want identifier UA-LR-1", changed)
 	}
 }
 
@@ -395,26 +395,26 @@ func FuzzPart(f *testing.F) {
 		}
 		next, changed, err := rules.ChangePart(before, c)
 		if string(before.Encode()) != kept {
-			t.Fatalf("%s has changed the asset it was given", text)
+			t.Fatalf("%s: got argument %s after the call, want %s", text, before.Encode(), kept)
 		}
 		if err != nil {
 			if kind := fault.KindOf(err); kind != fault.Invalid && kind != fault.Forbidden || !next.Equal(before) {
-				t.Fatalf("%s: %v", text, err)
+				t.Fatalf("%s: got %v, want kind Invalid or Forbidden and no change", text, err)
 			}
 			return
 		}
 		if !record.Equal(next.fields.Without(p.field), before.fields.Without(p.field)) {
-			t.Fatalf("%s: from %s to %s", text, kept, next.Encode())
+			t.Fatalf("%s: got %s from %s, want a change of %s only", text, next.Encode(), kept, p.field)
 		}
 		if c.Verb == Remove {
 			return
 		}
 		if got, err := next.Part(p, idOf(changed)); err != nil || !record.Equal(got.Without("previousVersions"), changed) {
-			t.Fatalf("%s: it is %v, and reads as %v, %v", text, changed, got, err)
+			t.Fatalf("%s: read: got %v, %v; want %v", text, got, err, changed)
 		}
 		if c.Verb != Add {
 			if again, _, err := rules.ChangePart(next, c); err != nil || !again.Equal(next) {
-				t.Fatalf("%s: once more it makes %s of %s, %v", text, again.Encode(), next.Encode(), err)
+				t.Fatalf("%s again: got %s, %v; want %s", text, again.Encode(), err, next.Encode())
 			}
 		}
 	})

@@ -33,7 +33,7 @@ func eachModel(path string, m *model, f func(path string, m *model)) {
 	}
 }
 
-func TestFieldsAppearInAVersionThatExists(t *testing.T) {
+func TestFieldsStartInAVersionThatExists(t *testing.T) {
 	check := func(path string, m *model) {
 		for _, f := range m.fields {
 			if f.since != "" && !slices.Contains(routes.Targets(), string(f.since)) {
@@ -45,12 +45,12 @@ func TestFieldsAppearInAVersionThatExists(t *testing.T) {
 	eachModel("access", &accessModel, check)
 }
 
-func TestNoFieldNameIsAnIndexOrStandsTwice(t *testing.T) {
+func TestNoFieldNameIsANumberOrComesTwice(t *testing.T) {
 	eachModel("asset", &assetModel, func(path string, m *model) {
 		seen := map[string]bool{}
 		for _, f := range m.fields {
 			if isIndex(f.name) || seen[f.name] {
-				t.Errorf("%s.%s: got a name that is a number, or stands twice", path, f.name)
+				t.Errorf("%s.%s: got a number or a name that comes twice, want a unique name", path, f.name)
 			}
 			seen[f.name] = true
 		}
@@ -61,7 +61,7 @@ func TestFieldsBelowTheAssetHaveNoWriters(t *testing.T) {
 	eachModel("asset", &assetModel, func(path string, m *model) {
 		for _, f := range m.fields {
 			if m != &assetModel && f.writers != 0 {
-				t.Errorf("%s.%s: got writers, want none: it has those of the asset's field", path, f.name)
+				t.Errorf("%s.%s: got writers, want none: the asset's field has them", path, f.name)
 			}
 		}
 	})
@@ -75,7 +75,7 @@ func TestStepsLeadToStatesThatExist(t *testing.T) {
 			}
 			for _, role := range by {
 				if !from.mayChange(role) {
-					t.Errorf("got a step from %s to %s for the %s, who may not change the asset", from, to, role)
+					t.Errorf("got a step from %s to %s for %s, want only roles that may change the asset", from, to, role)
 				}
 			}
 		}
@@ -92,12 +92,12 @@ func TestPartsNameFieldsThatExist(t *testing.T) {
 		}
 		for _, name := range slices.Concat(p.given, p.fixed, p.renewed) {
 			if !has(p.model, name) {
-				t.Errorf("%s: got field %q, want one of the part", p.Path, name)
+				t.Errorf("%s: got field %q, want a field of the part", p.Path, name)
 			}
 		}
 		for _, row := range assetModel.fields {
 			if row.name == p.field && modelOf(row.of) != p.model {
-				t.Errorf("%s: got another model than that of the asset's field", p.Path)
+				t.Errorf("%s: got another model, want the model of the asset's field %s", p.Path, p.field)
 			}
 		}
 	}

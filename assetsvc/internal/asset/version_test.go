@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// colourful returns a published asset that has each field of AddLaterFields, and
-// two versions of its second document.
+// colourful returns a published asset with each field of AddLaterFields. Its second
+// document has two versions.
 func colourful(t *testing.T) Asset {
 	t.Helper()
 	o := origin()
@@ -39,7 +39,7 @@ func colourful(t *testing.T) Asset {
 	return a
 }
 
-// changePart makes a change of a part in the name of whoever may make it.
+// changePart changes a part as the role that may change it.
 func changePart(t *testing.T, a Asset, v Version, c PartChange) (Asset, record.Object) {
 	t.Helper()
 	c.Version, c.Caller, c.Now, c.NewID = v, Caller{Role: c.Part.writer}, night, ids()
@@ -50,7 +50,7 @@ func changePart(t *testing.T, a Asset, v Version, c PartChange) (Asset, record.O
 	return next, changed
 }
 
-// colours is how often the asset of colourful has a later field.
+// colours is the number of later fields in the asset of colourful.
 const colours = 8
 
 func count(value record.Value) int {
@@ -80,16 +80,16 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 				if c.shown {
 					want = all
 				}
-				if got := strings.Count(shown, `colour"`); got != want { // also in the path of an operation
+				if got := strings.Count(shown, `colour"`); got != want { // a path of a patch may have the name too
 					t.Errorf("%s: got %d later fields, want %d: %s", what, got, want, shown)
 				}
 			}
 			v := NewView(c.version)
 			check("the asset", members(t, v, a), colours)
 			made := record.Patch(record.Object{}, a.Fields())
-			check("its first revision", string(record.Append(nil, v.Patch(made))), colours)
+			check("the first revision", string(record.Append(nil, v.Patch(made))), colours)
 			whole := record.Patch(nil, a.Fields())
-			check("a revision that replaces it", string(record.Append(nil, v.Patch(whole))), colours)
+			check("a revision that replaces the asset", string(record.Append(nil, v.Patch(whole))), colours)
 			for _, p := range Parts() {
 				list := a.Parts(p, AllVersions)
 				check(p.Path, string(record.Append(nil, v.Parts(p, list))), count(list))
@@ -103,7 +103,7 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 			}
 			recoloured := record.Patch(a.Fields(), parse(t, strings.ReplaceAll(string(a.Encode()), `"red"`, `"blue"`)))
 			if got, want := len(v.Patch(recoloured)), len(recoloured); got != 0 && !c.shown || got != want && c.shown {
-				t.Errorf("a revision of later fields: got %d operations of %d, shown %t", got, want, c.shown)
+				t.Errorf("a revision of later fields: got %d of %d operations, want all %t, or none", got, want, c.shown)
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 	}
 }
 
-func TestAViewHidesNothingElse(t *testing.T) {
+func TestAViewHidesOnlyLaterFields(t *testing.T) {
 	AddLaterFields(t)
 	a := colourful(t)
 	got := "{" + strings.TrimPrefix(members(t, NewView("2.5"), a), ",") + "}"
@@ -133,10 +133,10 @@ func TestOldVersionsRefuseLaterFields(t *testing.T) {
 		{"in an item", `{"items":[{"colour":"x"}]}`, "", "items.0.colour"},
 		{"below an item", `{"items":[{"unit":{"colour":null}}]}`, "", "items.0.unit.colour"},
 		{"below the custodian", `{"assetCustodian":{"contactPoint":{"colour":"x"}}}`, "", "assetCustodian.contactPoint.colour"},
-		{"in a list that is ignored", `{"decisions":[{"colour":"x"}]}`, "", "decisions.0.colour"},
-		{"in an item of its own path", `{"colour":"x"}`, "items", "colour"},
-		{"below an item of its own path", `{"unit":{"colour":"x"}}`, "items", "unit.colour"},
-		{"in a document of its own path", `{"colour":"x"}`, "documents", "colour"},
+		{"in an ignored list", `{"decisions":[{"colour":"x"}]}`, "", "decisions.0.colour"},
+		{"in the request for an item", `{"colour":"x"}`, "items", "colour"},
+		{"below the item in a request for it", `{"unit":{"colour":"x"}}`, "items", "unit.colour"},
+		{"in the request for a document", `{"colour":"x"}`, "documents", "colour"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, v := range []Version{"2.4", "2.5"} {
@@ -153,7 +153,7 @@ func TestOldVersionsRefuseLaterFields(t *testing.T) {
 					})
 				}
 				if fault.KindOf(err) != fault.Invalid || places(err) != c.place || !strings.HasSuffix(err.Error(), says) {
-					t.Errorf("version %s: got %v, want %s: %s", v, err, c.place, says)
+					t.Errorf("version %s: got %v, want a fault at %s with %q", v, err, c.place, says)
 				}
 			}
 		})
@@ -208,7 +208,7 @@ func TestOldVersionsKeepLaterFields(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			next := c.change(t)
 			if got := count(next.Fields()); got != c.want || next.Equal(a) {
-				t.Errorf("got %d later fields, want %d, in %s", got, c.want, next.Encode())
+				t.Errorf("got %d later fields, want %d, in a changed asset: %s", got, c.want, next.Encode())
 			}
 		})
 	}
@@ -239,13 +239,14 @@ func TestNoErrorSuggestsALaterField(t *testing.T) {
 		o.Version = c.version
 		_, err := rules.Create(parse(t, validText).With("color", "x"), o)
 		if got := err != nil && strings.Contains(err.Error(), "'colour'"); got != c.want {
-			t.Errorf("version %s: got %v, want it to suggest the field: %t", c.version, err, c.want)
+			t.Errorf("version %s: got %v, want a suggestion of the field: %t", c.version, err, c.want)
 		}
 	}
 }
 
-// TestHiddenFieldsOfTheVersions has the paths that the fingerprints of repeatable
-// creations contain: another order would refuse repeats over an update.
+// TestHiddenFieldsOfTheVersions fixes the hidden paths and their order. The
+// fingerprint of a repeatable creation contains them. A new order would refuse
+// repeats after an upgrade.
 func TestHiddenFieldsOfTheVersions(t *testing.T) {
 	for _, c := range []struct {
 		version Version
@@ -257,12 +258,12 @@ func TestHiddenFieldsOfTheVersions(t *testing.T) {
 		{"2.5", nil},
 	} {
 		if diff := cmp.Diff(c.want, NewView(c.version).Hidden()); diff != "" {
-			t.Errorf("version %s: hidden fields (-want +got):\n%s", c.version, diff)
+			t.Errorf("version %s: the hidden fields differ (-want +got):\n%s", c.version, diff)
 		}
 	}
 }
 
-func TestVersionsAreOrderedByTheirNumbers(t *testing.T) {
+func TestVersionsAreOrderedAsNumbers(t *testing.T) {
 	for _, c := range []struct {
 		version, since Version
 		want           bool
