@@ -15,13 +15,13 @@ import (
 
 var (
 	changesWanted = flag.Int("feed.changes", 20_000, "number of simulated changes")
-	seedWanted    = flag.Uint64("feed.seed", 0, "simulate only this seed; 0: seeds from 1 on")
+	seedWanted    = flag.Uint64("feed.seed", 0, "simulate only this seed; 0: simulate seeds 1, 2, 3 and so on")
 )
 
-// TestSimulation runs the protocol in a world with every kind of failure:
-// operations are late, lost or applied without an answer; wall clocks differ and
-// step back; processes are killed, or frozen for longer than the lease. The flag
-// -feed.seed repeats a failed simulation.
+// TestSimulation runs the protocol in a world with every kind of failure. Operations
+// are late, lost or applied without an answer. Wall clocks differ and step back.
+// Processes are killed, or frozen for longer than the lease. The flag -feed.seed
+// repeats a failed simulation.
 func TestSimulation(t *testing.T) {
 	var total tally
 	for seed := uint64(1); total.asked < *changesWanted; seed++ {
@@ -43,15 +43,15 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Logf("%+v", total)
 	if total.acknowledged < total.asked/4 {
-		t.Errorf("got %d of %d changes acknowledged, want a quarter at least", total.acknowledged, total.asked)
+		t.Errorf("got %d of %d changes acknowledged, want at least a quarter", total.acknowledged, total.asked)
 	}
 	if *seedWanted == 0 && min(total.refused, total.unknown, total.kills, total.freezes, total.fences) == 0 {
 		t.Errorf("got %+v, want each kind of failure at least once", total)
 	}
 }
 
-// TestTheSimulationIsTheSameForTheSameSeed makes sure that the seed alone repeats a
-// failure.
+// TestTheSimulationIsTheSameForTheSameSeed runs each seed twice. The seed alone must
+// repeat a failure.
 func TestTheSimulationIsTheSameForTheSameSeed(t *testing.T) {
 	for seed := range uint64(5) {
 		var tallies [2]tally
@@ -104,9 +104,9 @@ func (t *tally) add(o tally) {
 	t.reads += o.reads
 }
 
-// simulation is one run. The scheduler is the test's goroutine. It lets one thing
-// happen at a time and waits until all processes are blocked again, so the seed
-// alone decides the run.
+// simulation is one run. The test's goroutine is the scheduler: it does one thing at a
+// time and waits until all processes are blocked again. So the seed alone decides the
+// run.
 type simulation struct {
 	*world
 	tally
@@ -116,12 +116,12 @@ type simulation struct {
 	followers []*follower
 	calls     []*call
 	asking    sync.WaitGroup
-	newest    int64 // highest position acknowledged
-	names     []string
-	trails    int
+	newest    int64    // highest acknowledged position
+	names     []string // ids of the documents that calls share
+	trails    int      // length of a document's trail
 }
 
-// process is one asset service.
+// process is one simulated asset service.
 type process struct {
 	port     *port
 	writer   *Writer
@@ -135,8 +135,8 @@ type process struct {
 // call is one call of Commit.
 type call struct {
 	id    string
-	after int64        // highest position acknowledged before the call
-	told  chan outcome // gets the result
+	after int64        // highest acknowledged position before the call
+	told  chan outcome // receives the result
 	outcome
 	done bool
 }
@@ -154,7 +154,7 @@ func newSimulation(seed uint64) *simulation {
 	s.watch = func(id string, position int64) {
 		for i, f := range s.followers {
 			if position <= f.offset {
-				s.fail("F1: %s came up at %d, and follower %d had passed %d", id, position, i, f.offset)
+				s.fail("F1: %s appeared at %d after follower %d had read up to %d", id, position, i, f.offset)
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func (s *simulation) start() {
 	p.finished.Go(func() {
 		for ctx.Err() == nil {
 			once, cancel := context.WithTimeout(ctx, timeout)
-			_, fenced, _ := watcher.Look(once) // the next Look repeats what failed
+			_, fenced, _ := watcher.Look(once) // the next Look tries again
 			cancel()
 			p.fenced += fenced
 			select {
@@ -205,13 +205,13 @@ func (s *simulation) run() {
 	for s.asked < changesEach && len(s.failed) == 0 {
 		s.step(true)
 	}
-	// No more failures: every batch must end.
+	// Without further failures, every batch must end.
 	calm := func(i int) bool { return i >= 3000 && len(s.clock.Open) == 0 && len(s.pending) == 0 }
 	for i := 0; !calm(i) && i < 100_000 && len(s.failed) == 0; i++ {
 		s.step(false)
 	}
 	if len(s.clock.Open) > 0 {
-		s.fail("F5: a batch stays open for ever: %v", s.clock)
+		s.fail("F5: a batch never closes: %v", s.clock)
 	}
 	for range 2 {
 		for _, f := range s.followers {
@@ -234,7 +234,7 @@ func (s *simulation) horizon() int64 {
 	return s.clock.Horizon()
 }
 
-// step lets one thing happen. Only a wild step lets clients ask and things fail.
+// step does one thing. Only a wild step may start a client's call or cause a failure.
 func (s *simulation) step(wild bool) {
 	for _, p := range s.processes {
 		if p.thaws > 0 {
@@ -273,7 +273,8 @@ func (s *simulation) step(wild bool) {
 	s.settle()
 }
 
-// settle waits until all processes are blocked, and records what they did.
+// settle waits until all processes are blocked, and records their operations and
+// results.
 func (s *simulation) settle() {
 	synctest.Wait()
 	s.collect()
@@ -288,7 +289,7 @@ func (s *simulation) settle() {
 		case c.err == nil:
 			s.acknowledged++
 			if c.position <= c.after {
-				s.fail("F3: %s got %d after %d was acknowledged", c.id, c.position, c.after)
+				s.fail("F3: %s got position %d after %d was acknowledged", c.id, c.position, c.after)
 			}
 			s.newest = max(s.newest, c.position)
 		case errors.Is(c.err, ErrRefused):
@@ -301,8 +302,8 @@ func (s *simulation) settle() {
 	}
 }
 
-// ask asks a process to change the current revision of a document, or to create a
-// new document.
+// ask calls Commit of a random process. The call changes the current revision of a
+// document or creates a document.
 func (s *simulation) ask() {
 	s.asked++
 	p := s.processes[s.random.IntN(len(s.processes))]
@@ -314,7 +315,7 @@ func (s *simulation) ask() {
 	if d := s.documents[c.id]; d != nil {
 		revision = d.revision
 	}
-	// With a resolution of nanoseconds, nothing else ends at the same time.
+	// The timeout has a resolution of nanoseconds, so no two events coincide.
 	patience := time.Duration(s.random.Int64N(int64(20 * timeout)))
 	s.calls = append(s.calls, c)
 	s.asking.Go(func() {
@@ -335,13 +336,13 @@ func (s *simulation) kill(p *process) {
 	s.fences += p.fenced
 }
 
-// check compares the results of the callers and the entries that followers saw with
-// the stored documents.
+// check compares the stored documents with the results of the calls and the entries
+// that followers saw.
 func (s *simulation) check() {
 	for i, f := range s.followers {
 		for id, d := range s.documents {
 			if d.position > 0 && f.seen[id] != d.position {
-				s.fail("F1: %s is at %d, and follower %d has seen it at %d", id, d.position, i, f.seen[id])
+				s.fail("F1: %s is at %d, but follower %d last saw it at %d", id, d.position, i, f.seen[id])
 			}
 		}
 	}
@@ -350,9 +351,9 @@ func (s *simulation) check() {
 		there = there && writer == c.id
 		switch {
 		case c.done && c.err == nil && !there:
-			s.fail("%s was acknowledged at %d, and is not there", c.id, c.position)
+			s.fail("%s was acknowledged at %d, but no write is there", c.id, c.position)
 		case c.done && (errors.Is(c.err, ErrRefused)) && c.position != 0 && there:
-			s.fail("%s was refused, and is there at %d", c.id, c.position)
+			s.fail("%s was refused, but its write is at %d", c.id, c.position)
 		}
 	}
 	positions := make([]int64, 0, len(s.written))
@@ -361,6 +362,6 @@ func (s *simulation) check() {
 	}
 	sort.Slice(positions, func(i, j int) bool { return positions[i] < positions[j] })
 	if len(positions) > 0 && positions[len(positions)-1] > s.clock.Last {
-		s.fail("F3: %d was written, and the clock has given out %d", positions[len(positions)-1], s.clock.Last)
+		s.fail("F3: a write has position %d, but the clock's last position is %d", positions[len(positions)-1], s.clock.Last)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// world simulates a store and its network. Operations that processes send wait
-// here until the scheduler applies them, loses them or loses their answers. Only
-// send may be called by several goroutines at once.
+// world simulates a store and its network. An operation waits here until the
+// scheduler applies it, loses it or loses its answer. Several goroutines may call send
+// at once, but no other method.
 type world struct {
 	random    *rand.Rand
 	clock     Clock
@@ -22,14 +22,14 @@ type world struct {
 	moment    int          // number of steps so far
 	sent      chan *operation
 
-	written map[int64]string // position -> document, of all writes applied
-	watch   func(id string, position int64)
-	failed  []string // violations of the protocol's promises
+	written map[int64]string                // id of the document written at each position
+	watch   func(id string, position int64) // called for each applied write
+	failed  []string                        // violations of the protocol
 }
 
 type document struct {
-	revision, position int64 // position 0: a void
-	trail              []int64
+	revision, position int64   // position 0: a void
+	trail              []int64 // positions of all writes to the document
 }
 
 // operation is one call of a Store by one process. Each of its steps touches one
@@ -39,7 +39,7 @@ type operation struct {
 	number  int // counts the operations of the process
 	steps   []func()
 	answer  chan struct{}
-	held    int // the moment until which the network holds it back
+	held    int // moment until which the network delays the operation
 }
 
 func newWorld(seed uint64) *world {
@@ -55,8 +55,8 @@ func (w *world) fail(format string, args ...any) {
 	w.failed = append(w.failed, fmt.Sprintf(format, args...))
 }
 
-// collect receives the operations that processes have sent. Their order does not
-// depend on the order in which the processes ran.
+// collect receives the sent operations and sorts them by process. Their order does
+// not depend on the order in which the processes ran.
 func (w *world) collect() {
 	for {
 		select {
@@ -75,8 +75,8 @@ func (w *world) collect() {
 	})
 }
 
-// step does one thing to one pending operation: it delays it, loses it, or applies
-// one step of it. After the last step it sends the answer or loses it.
+// step picks one pending operation and delays it, loses it, or applies one of its
+// steps. After the last step, step sends the answer or loses it.
 func (w *world) step() {
 	w.moment++
 	if len(w.pending) == 0 {
@@ -87,7 +87,7 @@ func (w *world) step() {
 	if o.held > w.moment {
 		return
 	}
-	if w.random.IntN(60) == 0 { // the network delays it beyond the sender's timeout
+	if w.random.IntN(60) == 0 { // a delay beyond the sender's timeout
 		o.held = w.moment + w.random.IntN(3000)
 		return
 	}
@@ -117,10 +117,10 @@ func (w *world) write(write Write) (applied bool) {
 		return false
 	}
 	if other, taken := w.written[write.Position]; taken {
-		w.fail("F3: %s and %s both have %d", other, write.ID, write.Position)
+		w.fail("F3: %s and %s both have position %d", other, write.ID, write.Position)
 	}
 	if write.Position <= d.position {
-		w.fail("F3: %s went from %d to %d", write.ID, d.position, write.Position)
+		w.fail("F3: %s went back from position %d to %d", write.ID, d.position, write.Position)
 	}
 	d.revision++
 	d.position = write.Position
@@ -134,15 +134,15 @@ func (w *world) write(write Write) (applied bool) {
 type port struct {
 	*world
 	process int
-	sentOff int  // operations sent
+	sentOff int  // number of operations sent
 	ice     *ice // freezes the process
-	trails  int  // length of a trail
+	trails  int  // number of newest positions that Landed sees in a trail
 }
 
-// ice freezes a process: wait blocks until it melts.
+// ice freezes a process: wait blocks until melt is called.
 type ice struct {
 	mu   sync.Mutex
-	thaw chan struct{} // closed when the process runs
+	thaw chan struct{} // closed while the process runs
 }
 
 func newIce() *ice {
@@ -164,7 +164,7 @@ func (i *ice) melt() {
 	close(i.thaw)
 }
 
-// wait returns once the process is not frozen.
+// wait returns when the process is not frozen.
 func (i *ice) wait() {
 	i.mu.Lock()
 	thaw := i.thaw
@@ -285,7 +285,8 @@ func (p *port) Fence(ctx context.Context, ids []string) error {
 	return p.send(ctx, steps...)
 }
 
-// page returns what a reader sees between two positions.
+// page returns the ids and positions of the documents after one position and up to
+// another.
 func (w *world) page(after, upto int64) map[string]int64 {
 	entries := map[string]int64{}
 	for id, d := range w.documents {
@@ -296,10 +297,10 @@ func (w *world) page(after, upto int64) map[string]int64 {
 	return entries
 }
 
-// follower is a reader. It reads the clock, and the page at any later moment.
+// follower is a reader. It reads the clock first and the page at a later step.
 type follower struct {
 	offset  int64
-	horizon int64 // of the clock it has read; 0: it reads the clock next
+	horizon int64 // horizon of the last clock; 0: the follower reads the clock next
 	seen    map[string]int64
 }
 
@@ -310,14 +311,14 @@ func (f *follower) step(w *world, horizon func() int64) {
 	}
 	for id, position := range w.page(f.offset, f.horizon) {
 		if f.seen[id] >= position {
-			w.fail("F2: %s was seen at %d, and comes again at %d", id, f.seen[id], position)
+			w.fail("F2: a follower saw %s at %d and then again at %d", id, f.seen[id], position)
 		}
 		f.seen[id] = position
 	}
 	f.offset, f.horizon = max(f.offset, f.horizon), 0
 }
 
-// summary returns the first violations, for a test to print.
+// summary returns the first five violations.
 func (w *world) summary() string { return strings.Join(w.failed[:min(len(w.failed), 5)], "; ") }
 
 const (

@@ -15,14 +15,14 @@ func TestParseBody(t *testing.T) {
 		token  string
 		pretty bool
 	}{
-		{name: "data alone", body: `{"data":{"a":1}}`},
+		{name: "only data", body: `{"data":{"a":1}}`},
 		{name: "a token", body: `{"access":{"token":"t"},"data":{"a":1}}`, token: "t"},
-		{name: "access of a creation", body: `{"access":{"token":"t","transfer":"u"},"data":{"a":1}}`, token: "t"},
-		{name: "an access block of null", body: `{"access":null,"data":{"a":1}}`},
-		{name: "a token of null", body: `{"access":{"token":null},"data":{"a":1}}`},
-		{name: "pretty", body: `{"data":{"a":1},"options":{"pretty":true}}`, pretty: true},
-		{name: "white space all around", body: " \n{ \"data\" : { \"a\" : 1 } }\r\n\t"},
-		{name: "members of no importance", body: `{"data":{"a":1},"next":[1,2]}`},
+		{name: "the access block of a creation", body: `{"access":{"token":"t","transfer":"u"},"data":{"a":1}}`, token: "t"},
+		{name: "a null access block", body: `{"access":null,"data":{"a":1}}`},
+		{name: "a null token", body: `{"access":{"token":null},"data":{"a":1}}`},
+		{name: "the option pretty", body: `{"data":{"a":1},"options":{"pretty":true}}`, pretty: true},
+		{name: "white space between all parts", body: " \n{ \"data\" : { \"a\" : 1 } }\r\n\t"},
+		{name: "unknown members", body: `{"data":{"a":1},"next":[1,2]}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestParseBody(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !record.Equal(got.data, record.Object{{Name: "a", Value: record.Number("1")}}) || got.token != c.token || got.pretty != c.pretty {
-				t.Errorf("got %+v", got)
+				t.Errorf("got %+v, want data {\"a\":1}, token %q and pretty %t", got, c.token, c.pretty)
 			}
 		})
 	}
@@ -42,8 +42,8 @@ func TestParseBodyRefuses(t *testing.T) {
 		name              string
 		body, place, says string
 	}{
-		{"nothing", ``, "data", "not JSON"},
-		{"no JSON", `title=x`, "data", "not JSON"},
+		{"an empty body", ``, "data", "not JSON"},
+		{"a body that is not JSON", `title=x`, "data", "not JSON"},
 		{"half a body", `{"data":{"a":`, "data", "not JSON"},
 		{"a second value", `{"data":{}} {}`, "data", "goes on"},
 		{"trailing bytes", `{"data":{}}x`, "data", "not JSON"},
@@ -51,17 +51,17 @@ func TestParseBodyRefuses(t *testing.T) {
 		{"a list", `[]`, "data", "Data not available"},
 		{"null", `null`, "data", "Data not available"},
 		{"no data", `{}`, "data", "Data not available"},
-		{"data of null", `{"data":null}`, "data", "Data not available"},
+		{"null data", `{"data":null}`, "data", "Data not available"},
 		{"data in a list", `{"data":[{}]}`, "data", "Data not available"},
 		{"data in a string", `{"data":"{}"}`, "data", "Data not available"},
-		{"a name twice", `{"data":{"a":1,"a":2}}`, "a", "more than once"},
-		{"a name twice, deep", `{"data":{"items":[{"b":{"c":1,"c":1}}]}}`, "items.0.b.c", "more than once"},
-		{"data twice", `{"data":{},"data":{}}`, "data", "more than once"},
+		{"a repeated name", `{"data":{"a":1,"a":2}}`, "a", "more than once"},
+		{"a repeated name in a nested object", `{"data":{"items":[{"b":{"c":1,"c":1}}]}}`, "items.0.b.c", "more than once"},
+		{"repeated data", `{"data":{},"data":{}}`, "data", "more than once"},
 		{"a list of tokens", `{"access":{"token":["t"]},"data":{}}`, "access.token", "string"},
 		{"access in a string", `{"access":"t","data":{}}`, "access", "object"},
-		{"nesting 20,000 deep", `{"data":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, "data", "deeper"},
+		{"lists 20,000 deep", `{"data":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, "data", "deeper"},
 		{"objects 20,000 deep", strings.Repeat(`{"data":`, 20000), "data", "deeper"},
-		{"a number like no other", `{"data":{"a":01}}`, "data", "not JSON"},
+		{"a number with a leading zero", `{"data":{"a":01}}`, "data", "not JSON"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestParseBodyRefuses(t *testing.T) {
 			}
 			d := f.Details[0]
 			if d.Location != fault.Body || d.Name != c.place || !strings.Contains(d.Description, c.says) {
-				t.Errorf("got %+v, want it at body/%s, saying %q", d, c.place, c.says)
+				t.Errorf("got %+v, want a fault at body/%s with %q", d, c.place, c.says)
 			}
 		})
 	}
@@ -89,14 +89,14 @@ func FuzzParseBody(f *testing.F) {
 		got, err := parseBody(body)
 		if err != nil {
 			if fault.KindOf(err) != fault.Invalid {
-				t.Fatalf("%q: %v is no fault of kind Invalid", body, err)
+				t.Fatalf("%q: got %v, want kind Invalid", body, err)
 			}
 			return
 		}
 		printed := record.Append(nil, got.data)
 		again, err := record.Parse(printed)
 		if err != nil || !record.Equal(again, got.data) {
-			t.Fatalf("%q is printed as %q, which reads as %v, %v", body, printed, again, err)
+			t.Fatalf("%q: got %q, which parses as %v, %v; want the same data", body, printed, again, err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// publish publishes an asset with texts of size bytes, and returns its id.
+// publish publishes an asset with texts of size bytes in total. It returns the id.
 func (s service) publish(t *testing.T, size int) (id string) {
 	t.Helper()
 	text := strings.Replace(validAsset, `"description":"x"`, fmt.Sprintf(`"description":%q`, strings.Repeat("d", min(size, 1_000_000))), 1)
@@ -31,7 +31,7 @@ func (s service) publish(t *testing.T, size int) (id string) {
 	return created.Data.ID
 }
 
-// page has the members of a page that tests use.
+// page holds those members of a page that tests read.
 type page struct {
 	Data []map[string]any
 	Next struct{ Path string } `json:"next_page"`
@@ -64,7 +64,7 @@ func TestPagesWithBodiesAreBounded(t *testing.T) {
 		got, path = append(got, ids), p.Next.Path
 	}
 	if diff := cmp.Diff([][]string{all[:5], all[5:6], all[6:]}, got); diff != "" {
-		t.Errorf("pages of at most 4 MiB (-want +got):\n%s", diff)
+		t.Errorf("the pages of at most 4 MiB differ (-want +got):\n%s", diff)
 	}
 	if p := s.page(t, "/api/2.5/assets?limit=1000"); len(p.Data) != len(all) {
 		t.Errorf("got %d entries without fields, want %d", len(p.Data), len(all))
@@ -84,7 +84,7 @@ func TestAStarShowsAllFields(t *testing.T) {
 		}
 		listed := s.page(t, "/api/"+c.version+"/assets?opt_fields=*").Data[0]
 		if diff := cmp.Diff(read.Data, listed); diff != "" {
-			t.Errorf("version %s: listed asset (-read +listed):\n%s", c.version, diff)
+			t.Errorf("version %s: the listed asset differs (-want +got):\n%s", c.version, diff)
 		}
 		if _, shown := listed["rectificationPeriod"]; shown == c.hidden {
 			t.Errorf("version %s shows rectificationPeriod: got %t, want %t", c.version, shown, !c.hidden)
@@ -92,7 +92,7 @@ func TestAStarShowsAllFields(t *testing.T) {
 	}
 }
 
-func TestLargeRequestsAreRefusedWhileSmallOnesGoOn(t *testing.T) {
+func TestUnderLoadOnlyLargeRequestsAreRefused(t *testing.T) {
 	m := NewMemory(0)
 	s := newServiceWith(t, m)
 	small, large := s.publish(t, 10), s.publish(t, 3_900_000)
@@ -117,20 +117,20 @@ func TestLargeRequestsAreRefusedWhileSmallOnesGoOn(t *testing.T) {
 			}
 		}
 	})
-	t.Run("when work takes all room", func(t *testing.T) {
+	t.Run("when running requests hold all memory", func(t *testing.T) {
 		leave, err := m.Work.Acquire(t.Context(), m.Work.Size())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer leave()
-		for _, e := range requests[3:] { // one that waits for room tells of all
+		for _, e := range requests[3:] { // each large request waits for memory, so fewer are enough
 			s.do(t, e)
 		}
 	})
-	t.Run("and nothing was changed", func(t *testing.T) {
+	t.Run("refused writes change nothing", func(t *testing.T) {
 		got := s.do(t, exchange{"GET", largePath, "", "", "", 200, ""}).Body.String()
 		if strings.Contains(got, `"title_en":"new"`) || strings.Contains(got, `"decisionID":"y"`) {
-			t.Error("a refused write was done")
+			t.Errorf("got %.200s, want the asset without the refused writes", got)
 		}
 	})
 	if m.Answers.Used() != 0 || m.Work.Used() != 0 {
@@ -138,7 +138,7 @@ func TestLargeRequestsAreRefusedWhileSmallOnesGoOn(t *testing.T) {
 	}
 }
 
-func TestALargeAssetIsWrittenAsASmallOne(t *testing.T) {
+func TestALargeAssetIsWrittenLikeASmallOne(t *testing.T) {
 	s := newService(t)
 	path := "/api/2.5/assets/" + s.publish(t, 3*memory.Small)
 	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 200, `"title_en":"new"`})

@@ -48,36 +48,36 @@ func TestParseTags(t *testing.T) {
 		case err == nil:
 			got = strings.TrimSpace(strings.Join(append(append(slices.Clone(parsed.strong), "|"), parsed.weak...), " "))
 		case fault.KindOf(err) != fault.Invalid:
-			t.Errorf("%s: %v", c.text, err)
+			t.Errorf("%s: got %v, want kind Invalid", c.text, err)
 		}
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", c.text, got, c.want)
 		}
 	}
 	if none, err := parseTags(http.Header{}, "If-Match"); none != nil || err != nil {
-		t.Errorf("got %v, %v", none, err)
+		t.Errorf("no header: got %v, %v; want nil", none, err)
 	}
 	if both, err := parseTags(http.Header{"If-Match": {`"a"`, `"b"`}}, "If-Match"); err != nil || len(both.strong) != 2 {
-		t.Errorf("got %v, %v", both, err)
+		t.Errorf("two headers: got %v, %v; want two strong tags", both, err)
 	}
 }
 
 var tagForm = regexp.MustCompile(`^"[0-9]+-2\.[45](-pretty)?(-f)?"$`)
 
-func TestTagsTellRepresentationsApart(t *testing.T) {
+func TestEachRepresentationHasItsOwnTag(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
 	seen := map[string]string{}
-	for range 2 { // the same each time
+	for range 2 { // a repeat gets the same tags
 		for _, path := range []string{at, at + "?opt_pretty=1", at + "?opt_jsonp=f", at + "?opt_pretty=1&opt_jsonp=f", strings.Replace(at, "2.5", "2.4", 1)} {
 			for _, method := range []string{"GET", "HEAD"} {
 				got := s.do(t, exchange{method, path, "", "", "", 200, ""}).Header().Get("ETag")
 				if !tagForm.MatchString(got) || seen[path] != "" && seen[path] != got {
-					t.Errorf("%s %s: got %s after %s", method, path, got, seen[path])
+					t.Errorf("%s %s: got tag %s, want a valid tag, and %q again", method, path, got, seen[path])
 				}
 				for other, tag := range seen {
 					if other != path && tag == got {
-						t.Errorf("%s and %s both have %s", path, other, tag)
+						t.Errorf("%s and %s: got tag %s for both, want different tags", path, other, tag)
 					}
 				}
 				seen[path] = got
@@ -86,7 +86,8 @@ func TestTagsTellRepresentationsApart(t *testing.T) {
 	}
 }
 
-// TestReadsAreConditional has a row for each condition on a read.
+// TestReadsAreConditional has a case for each condition on a read (docs/contract.md,
+// "Conditional requests").
 func TestReadsAreConditional(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
@@ -97,25 +98,25 @@ func TestReadsAreConditional(t *testing.T) {
 			header, value string
 			status        int
 		}{
-			{"what the reader has", "If-None-Match", tag, 304},
-			{"what the reader has, weakly", "If-None-Match", "W/" + tag, 304},
-			{"one of those that it has", "If-None-Match", `"x", ` + tag, 304},
-			{"anything", "If-None-Match", "*", 304},
-			{"another", "If-None-Match", `"x"`, 200},
-			{"nothing", "If-None-Match", "", 200},
-			{"no tag", "If-None-Match", strings.Trim(tag, `"`), 400},
-			{"only what the reader has", "If-Match", tag, 200},
-			{"only another", "If-Match", `"x"`, 412},
-			{"only what it has, weakly", "If-Match", "W/" + tag, 412},
-			{"only anything that there is", "If-Match", "*", 200},
-			{"only nothing", "If-Match", "", 412},
-			{"not since a time, which we ignore", "If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT", 200},
+			{"If-None-Match with the tag", "If-None-Match", tag, 304},
+			{"If-None-Match with the weak tag", "If-None-Match", "W/" + tag, 304},
+			{"If-None-Match with the tag in a list", "If-None-Match", `"x", ` + tag, 304},
+			{"If-None-Match with any tag", "If-None-Match", "*", 304},
+			{"If-None-Match with another tag", "If-None-Match", `"x"`, 200},
+			{"an empty If-None-Match", "If-None-Match", "", 200},
+			{"If-None-Match with a tag without quotes", "If-None-Match", strings.Trim(tag, `"`), 400},
+			{"If-Match with the tag", "If-Match", tag, 200},
+			{"If-Match with another tag", "If-Match", `"x"`, 412},
+			{"If-Match with the weak tag", "If-Match", "W/" + tag, 412},
+			{"If-Match with any tag", "If-Match", "*", 200},
+			{"an empty If-Match", "If-Match", "", 412},
+			{"If-Unmodified-Since is ignored", "If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT", 200},
 		} {
 			t.Run(path+" "+c.name, func(t *testing.T) {
 				for _, method := range []string{"GET", "HEAD"} {
 					got := s.doWith(t, http.Header{c.header: {c.value}}, exchange{method, path, "", "", "", c.status, ""})
 					if c.status == 304 && (got.Body.Len() != 0 || got.Header().Get("Content-Type") != "") || c.status < 400 && got.Header().Get("ETag") != tag {
-						t.Errorf("got %v %s", got.Header(), got.Body)
+						t.Errorf("got %v %s, want tag %s, and no body with 304", got.Header(), got.Body, tag)
 					}
 				}
 			})
@@ -125,28 +126,29 @@ func TestReadsAreConditional(t *testing.T) {
 	s.doWith(t, http.Header{"If-None-Match": {"*"}}, exchange{"GET", at + "/items/x", "", "", "", 404, "item_id"})
 }
 
-// TestWritesAreConditional has a row for each condition on a write.
+// TestWritesAreConditional has a case for each condition on a write
+// (docs/contract.md, "Conditional requests").
 func TestWritesAreConditional(t *testing.T) {
 	s := newService(t)
 	const refused = `{"location":"url","name":"precondition","description":"Precondition Failed"}`
 	decision := `{"data":{"decisionDate":"2026-11-21","decisionID":"y"}}`
 	for _, c := range []struct {
 		name          string
-		header, value string // %s is the tag
-		status        int
+		header, value string // %s stands for the tag
+		status        int    // 0: the write succeeds
 	}{
-		{"the asset as it was", "If-Match", "%s", 0},
-		{"in a list", "If-Match", `"x", %s`, 0},
-		{"any asset", "If-Match", "*", 0},
-		{"another", "If-Match", `"1-2.5"`, 412},
-		{"the asset, weakly", "If-Match", "W/%s", 412},
-		{"none", "If-Match", "", 412},
-		{"no tag", "If-Match", "x", 400},
-		{"not the asset", "If-None-Match", "%s", 412},
-		{"not the asset, weakly", "If-None-Match", "W/%s", 412},
-		{"no asset", "If-None-Match", "*", 412},
-		{"not another", "If-None-Match", `"1-2.5"`, 0},
-		{"a position that begins as ours", "If-Match", `"1"`, 412},
+		{"If-Match with the tag", "If-Match", "%s", 0},
+		{"If-Match with the tag in a list", "If-Match", `"x", %s`, 0},
+		{"If-Match with any tag", "If-Match", "*", 0},
+		{"If-Match with another tag", "If-Match", `"1-2.5"`, 412},
+		{"If-Match with the weak tag", "If-Match", "W/%s", 412},
+		{"an empty If-Match", "If-Match", "", 412},
+		{"If-Match with a tag without quotes", "If-Match", "x", 400},
+		{"If-None-Match with the tag", "If-None-Match", "%s", 412},
+		{"If-None-Match with the weak tag", "If-None-Match", "W/%s", 412},
+		{"If-None-Match with any tag", "If-None-Match", "*", 412},
+		{"If-None-Match with another tag", "If-None-Match", `"1-2.5"`, 0},
+		{"If-Match with a tag that has no version", "If-Match", `"1"`, 412},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			at := s.published(t)
@@ -157,7 +159,7 @@ func TestWritesAreConditional(t *testing.T) {
 				{"POST", at + "/decisions", identity.Broker, "token", decision, 201, `"y"`},
 				{"POST", at + "/related_processes", identity.Concierge, "", `{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`, 201, ""},
 			} {
-				for _, view := range []string{at, strings.Replace(at, "2.5", "2.4", 1), at + "?opt_pretty=1", at + "/items"} { // any of them will do
+				for _, view := range []string{at, strings.Replace(at, "2.5", "2.4", 1), at + "?opt_pretty=1", at + "/items"} { // the tag of any view counts
 					tag := s.do(t, exchange{"GET", view, "", "", "", 200, ""}).Header().Get("ETag")
 					before := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String()
 					headers := http.Header{c.header: {strings.ReplaceAll(c.value, "%s", tag)}}
@@ -167,14 +169,14 @@ func TestWritesAreConditional(t *testing.T) {
 					got := s.doWith(t, headers, e)
 					after := s.do(t, exchange{"GET", at, "", "", "", 200, ""})
 					if c.status != 0 && after.Body.String() != before {
-						t.Errorf("%s %s was refused, and has made %s of %s", e.method, e.path, after.Body, before)
+						t.Errorf("after the refused %s %s: got %s, want %s", e.method, e.path, after.Body, before)
 					}
 					if c.status != 0 || e.path == at+"/related_processes" {
 						break
 					}
 					position, _, _ := strings.Cut(after.Header().Get("ETag"), "-")
 					if tag := got.Header().Get("ETag"); !tagForm.MatchString(tag) || !strings.HasPrefix(tag, position+"-") {
-						t.Errorf("%s %s: the answer's tag is %s, the asset's begins with %s", e.method, e.path, tag, position)
+						t.Errorf("%s %s: got tag %s, want it to start with %s as the asset's", e.method, e.path, tag, position)
 					}
 				}
 			}
@@ -193,7 +195,7 @@ func TestARemovalIsConditional(t *testing.T) {
 	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}}, exchange{"DELETE", one, identity.Broker, "token", "", 403, "permission"})
 	got := s.doWith(t, http.Header{"If-Match": {created.Header().Get("ETag")}}, exchange{"DELETE", one, identity.Concierge, "", "", 200, "null"})
 	if tag := got.Header().Get("ETag"); tag != "" {
-		t.Errorf("what is gone has the tag %s", tag)
+		t.Errorf("after the removal: got tag %s, want none", tag)
 	}
 }
 
@@ -218,7 +220,7 @@ func TestRevisions(t *testing.T) {
 		t.Helper()
 		got := s.do(t, exchange{"GET", path, identity.Administrator, "", "", 200, ""})
 		if err := json.Unmarshal(got.Body.Bytes(), &p); err != nil || got.Header().Get("Cache-Control") != "no-store" {
-			t.Fatalf("%v: %v %s", err, got.Header(), got.Body)
+			t.Fatalf("got %v %s, %v; want a page with Cache-Control no-store", got.Header(), got.Body, err)
 		}
 		return p
 	}
@@ -236,19 +238,20 @@ func TestRevisions(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, strings.Join(want, "; "))
 	}
 	if p.Data[0].ChangesSize < len(large) || p.Data[0].Changes != nil || p.Data[1].ChangesSize != 0 {
-		t.Errorf("of a large change there is %d bytes, %v", p.Data[0].ChangesSize, p.Data[0].Changes)
+		t.Errorf("a large change: got size %d and changes %v, want at least %d and none",
+			p.Data[0].ChangesSize, p.Data[0].Changes, len(large))
 	}
 	var asset struct{ Data struct{ DateModified string } }
 	if err := json.Unmarshal(s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.Bytes(), &asset); err != nil || asset.Data.DateModified != p.Data[0].Date {
-		t.Errorf("the asset is of %s, its newest revision of %s, %v", asset.Data.DateModified, p.Data[0].Date, err)
+		t.Errorf("date of the newest revision: got %s, %v; want %s", p.Data[0].Date, err, asset.Data.DateModified)
 	}
-	// Page after page it is the same.
+	// Pages of three revisions together hold the same revisions.
 	var paged []int
 	for path := all + "?limit=3"; ; {
 		next := get(path)
 		if len(next.Data) == 0 {
 			if next.NextPage.Path != path {
-				t.Errorf("the empty page %s leads to %s", path, next.NextPage.Path)
+				t.Errorf("next page of an empty page: got %s, want %s", next.NextPage.Path, path)
 			}
 			break
 		}
@@ -256,16 +259,16 @@ func TestRevisions(t *testing.T) {
 			paged = append(paged, r.Revision)
 		}
 		if next.NextPage.URI != "https://registry.example"+next.NextPage.Path || next.NextPage.Offset != next.Data[len(next.Data)-1].Date {
-			t.Errorf("next_page is %+v", next.NextPage)
+			t.Errorf("got next_page %+v, want the full URI and the date of the last revision", next.NextPage)
 		}
 		path = next.NextPage.Path
 	}
 	if fmt.Sprint(paged) != "[4 3 2 1]" {
-		t.Errorf("pages have %v", paged)
+		t.Errorf("got revisions %v in pages, want [4 3 2 1]", paged)
 	}
 	old := s.do(t, exchange{"GET", strings.Replace(all, "2.5", "2.4", 1), identity.Administrator, "", "", 200, "/title"}).Body.String()
 	if strings.Contains(old, "additionalContactPoints") || strings.Contains(old, "rectificationPeriod") {
-		t.Errorf("2.4 shows %s", old)
+		t.Errorf("version 2.4: got %s, want no fields of later versions", old)
 	}
 	for _, c := range []struct {
 		path   string
@@ -286,7 +289,8 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeys has a row for each form of a key.
+// TestIdempotencyKeys has a case for each form of a key (docs/contract.md,
+// "Idempotency").
 func TestIdempotencyKeys(t *testing.T) {
 	s := newService(t)
 	for _, c := range []struct {
@@ -297,14 +301,14 @@ func TestIdempotencyKeys(t *testing.T) {
 		says   string
 	}{
 		{"a key", []string{"8e03978e-40d5-43e8-bc93-6894a57f9324"}, "aa", 201, "token"},
-		{"a quoted one", []string{`"x"`}, "bb", 201, "token"},
-		{"the longest", []string{strings.Repeat("~", 255)}, "cc", 201, "token"},
-		{"a longer one", []string{strings.Repeat("~", 256)}, "dd", 400, idempotencyHeader},
-		{"an empty one", []string{""}, "", 400, idempotencyHeader},
-		{"one with a blank", []string{"a b"}, "ee", 400, idempotencyHeader},
-		{"one that is not ASCII", []string{"ключ"}, "ff", 400, idempotencyHeader},
-		{"two", []string{"a", "b"}, "ab", 400, idempotencyHeader},
-		{"a gateway without it", []string{"a"}, "", 500, "server"},
+		{"a quoted key", []string{`"x"`}, "bb", 201, "token"},
+		{"the longest key", []string{strings.Repeat("~", 255)}, "cc", 201, "token"},
+		{"a key that is too long", []string{strings.Repeat("~", 256)}, "dd", 400, idempotencyHeader},
+		{"an empty key", []string{""}, "", 400, idempotencyHeader},
+		{"a key with a blank", []string{"a b"}, "ee", 400, idempotencyHeader},
+		{"a key that is not ASCII", []string{"ключ"}, "ff", 400, idempotencyHeader},
+		{"two keys", []string{"a", "b"}, "ab", 400, idempotencyHeader},
+		{"a gateway that sends no seed", []string{"a"}, "", 500, "server"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			headers := http.Header{idempotencyHeader: c.keys}
@@ -314,7 +318,7 @@ func TestIdempotencyKeys(t *testing.T) {
 			e := exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, c.status, c.says}
 			first, second := s.doWith(t, headers, e), s.doWith(t, headers, e)
 			if first.Body.String() != second.Body.String() || first.Header().Get("Location") != second.Header().Get("Location") || first.Header().Get("ETag") != second.Header().Get("ETag") {
-				t.Errorf("got  %v %s\nthen %v %s", first.Header(), first.Body, second.Header(), second.Body)
+				t.Errorf("repeat: got  %v %s\nwant %v %s", second.Header(), second.Body, first.Header(), first.Body)
 			}
 			if c.status == 201 {
 				s.doWith(t, headers, exchange{"POST", "/api/2.5/assets", identity.Broker, "", strings.Replace(validAsset, `"title":"x"`, `"title":"y"`, 1), 400, idempotencyHeader})

@@ -21,23 +21,23 @@ func TestParseListing(t *testing.T) {
 		query string
 		want  registry.Query
 	}{
-		{"nothing asked", "", registry.Query{Limit: 100}},
+		{"no parameters", "", registry.Query{Limit: 100}},
 		{"empty parameters are absent", "limit=&offset=&descending=&mode=&opt_fields=", registry.Query{Limit: 100}},
 		{"unknown parameters are ignored", "feed=changes&colour=blue", registry.Query{Limit: 100}},
 		{"a limit", "limit=7", registry.Query{Limit: 7}},
-		{"a limit over the highest", "limit=1000000000", registry.Query{Limit: 1000}},
-		{"a limit over any integer", "limit=99999999999999999999", registry.Query{Limit: 1000}},
-		{"any descending", "descending=yes", registry.Query{Limit: 100, Descending: true}},
+		{"a limit above the maximum", "limit=1000000000", registry.Query{Limit: 1000}},
+		{"a limit above the largest integer", "limit=99999999999999999999", registry.Query{Limit: 1000}},
+		{"any value of descending", "descending=yes", registry.Query{Limit: 100, Descending: true}},
 		{"test mode", "mode=test", registry.Query{Limit: 100, Mode: registry.Test}},
 		{"all modes", "mode=_all_", registry.Query{Limit: 100, Mode: registry.All}},
-		{"an unknown mode is the real one", "mode=x", registry.Query{Limit: 100}},
-		{"an offset as it is printed", "offset=2025-11-20T12%3A00%3A00.000007%2B00%3A00", registry.Query{Limit: 100, Offset: noon + 7}},
+		{"an unknown mode means real assets", "mode=x", registry.Query{Limit: 100}},
+		{"an offset as the service prints it", "offset=2025-11-20T12%3A00%3A00.000007%2B00%3A00", registry.Query{Limit: 100, Offset: noon + 7}},
 		{"an offset in another zone", "offset=2025-11-20T14:00:00.000007%2B02:00", registry.Query{Limit: 100, Offset: noon + 7}},
-		{"a plus sign that was not escaped", "offset=2025-11-20T14:00:00+02:00", registry.Query{Limit: 100, Offset: noon}},
-		{"no zone is UTC", "offset=2025-11-20T12:00:00", registry.Query{Limit: 100, Offset: noon}},
+		{"an unescaped plus sign", "offset=2025-11-20T14:00:00+02:00", registry.Query{Limit: 100, Offset: noon}},
+		{"an offset without a zone is UTC", "offset=2025-11-20T12:00:00", registry.Query{Limit: 100, Offset: noon}},
 		{"a blank between date and time", "offset=2025-11-20%2012:00:00", registry.Query{Limit: 100, Offset: noon}},
-		{"Z", "offset=2025-11-20T12:00:00Z", registry.Query{Limit: 100, Offset: noon}},
-		{"before the epoch is the start", "offset=1812-01-01T00:00:00Z", registry.Query{Limit: 100, Offset: 1}},
+		{"an offset with Z", "offset=2025-11-20T12:00:00Z", registry.Query{Limit: 100, Offset: noon}},
+		{"an offset before the epoch is the start", "offset=1812-01-01T00:00:00Z", registry.Query{Limit: 100, Offset: 1}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestParseListing(t *testing.T) {
 			}
 			got, err := parseListing(params)
 			if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
-				t.Errorf("got error %v and a query (-want +got):\n%s", err, diff)
+				t.Errorf("got error %v; the query differs (-want +got):\n%s", err, diff)
 			}
 		})
 	}
@@ -60,14 +60,14 @@ func TestParseListingRefuses(t *testing.T) {
 		kind  fault.Kind
 		place string
 	}{
-		{"a limit of nought", "limit=0", fault.Invalid, "limit"},
+		{"a limit of zero", "limit=0", fault.Invalid, "limit"},
 		{"a negative limit", "limit=-1", fault.Invalid, "limit"},
-		{"a limit under any integer", "limit=-99999999999999999999", fault.Invalid, "limit"},
+		{"a limit below the smallest integer", "limit=-99999999999999999999", fault.Invalid, "limit"},
 		{"a limit that is a word", "limit=x", fault.Invalid, "limit"},
 		{"a limit with a fraction", "limit=1.5", fault.Invalid, "limit"},
 		{"an offset that is a word", "offset=yesterday", fault.NotFound, "offset"},
-		{"an offset of the year ten thousand", "offset=10000-01-01T00:00:00Z", fault.NotFound, "offset"},
-		{"an offset of the 32nd", "offset=2025-11-32", fault.NotFound, "offset"},
+		{"an offset in the year 10000", "offset=10000-01-01T00:00:00Z", fault.NotFound, "offset"},
+		{"an offset on day 32", "offset=2025-11-32", fault.NotFound, "offset"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,10 +98,10 @@ func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(link(path), l.next(offset)); diff != "" {
-		t.Errorf("next page (-want +got):\n%s", diff)
+		t.Errorf("the next page differs (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(link(strings.Replace(path, "descending=1&", "", 1)), l.prev(offset)); diff != "" {
-		t.Errorf("previous page (-want +got):\n%s", diff)
+		t.Errorf("the previous page differs (-want +got):\n%s", diff)
 	}
 }
 
@@ -113,16 +113,16 @@ func FuzzParseOffset(f *testing.F) {
 		position, err := parseOffset(text)
 		if err != nil {
 			if fault.KindOf(err) != fault.NotFound {
-				t.Fatalf("%q: %v is no fault of kind NotFound", text, err)
+				t.Fatalf("%q: got %v, want kind NotFound", text, err)
 			}
 			return
 		}
 		if position < 1 {
-			t.Fatalf("%q: position %d stands for no offset", text, position)
+			t.Fatalf("%q: got position %d, want at least 1", text, position)
 		}
 		again, err := parseOffset(printPosition(position, time.UTC))
 		if err != nil || again != position {
-			t.Fatalf("%q: %d is printed as %q, which reads as %d, %v", text, position, printPosition(position, time.UTC), again, err)
+			t.Fatalf("%q: %d printed and parsed again: got %d, %v; want the same", text, position, again, err)
 		}
 	})
 }

@@ -22,7 +22,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// tokens gives every asset the owner token "token".
+// tokens is an auth service that accepts only the owner token "token".
 type tokens struct{ registry.Tokens }
 
 func (tokens) IssueTokens(context.Context, authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
@@ -33,7 +33,7 @@ func (tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (auth
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
 }
 
-// service is an API with its own store, called as the gateway calls it.
+// service is an API with its own store. Tests call it as the gateway does.
 type service struct {
 	handler http.Handler
 	signer  *identity.Signer
@@ -71,7 +71,7 @@ type exchange struct {
 	by           identity.Role
 	token, body  string
 	status       int
-	says         string // part of the answer
+	says         string // substring of the answer's body
 }
 
 func (s service) do(t *testing.T, e exchange) *httptest.ResponseRecorder {
@@ -79,7 +79,7 @@ func (s service) do(t *testing.T, e exchange) *httptest.ResponseRecorder {
 	return s.doWith(t, nil, e)
 }
 
-// doWith sends the request of e with more headers, and checks the answer.
+// doWith sends the request of e with additional headers and checks the answer.
 func (s service) doWith(t *testing.T, headers http.Header, e exchange) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(e.method, e.path, strings.NewReader(e.body))
@@ -104,7 +104,7 @@ const validAsset = `{"data":{"assetType":"bounce","title":"x","description":"x",
 	"decisions":[{"decisionDate":"2026-11-20","decisionID":"x"}],
 	"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":1},"address":{"countryName":"x"},"contactPoint":{"name":"x","telephone":"1"}}}}`
 
-// published creates an asset, publishes it, and returns its path.
+// published creates and publishes an asset. It returns the asset's path.
 func (s service) published(t *testing.T) string {
 	t.Helper()
 	created := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, `"token":"token"`})
@@ -148,16 +148,16 @@ func TestPartsAreResources(t *testing.T) {
 				created := s.do(t, exchange{"POST", all, c.by, "token", c.valid, 201, `{"data":{"id":"`})
 				one, ok := strings.CutPrefix(created.Header().Get("Location"), "https://registry.example")
 				if !ok || !strings.HasPrefix(one, all+"/") {
-					t.Fatalf("Location is %q", created.Header().Get("Location"))
+					t.Fatalf("Location: got %q, want a path below %s", created.Header().Get("Location"), all)
 				}
 				before := s.do(t, exchange{"GET", at, "", "", "", 200, `"dateModified":"`}).Body.String()
 				s.do(t, exchange{"PATCH", one, c.by, "token", `{"data":{}}`, 200, strings.TrimSuffix(created.Body.String(), "}")})
 				if after := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String(); after != before {
-					t.Errorf("a change that changes nothing made %s of %s", after, before)
+					t.Errorf("after an empty change: got %s, want %s", after, before)
 				}
 				s.do(t, exchange{"PATCH", one, c.by, "token", c.merge, 200, c.shows})
 				if after := s.do(t, exchange{"GET", at, "", "", "", 200, c.shows}).Body.String(); after == before {
-					t.Error("the asset has not changed")
+					t.Error("after a change: got the asset as before, want a changed one")
 				}
 				s.do(t, exchange{"GET", one, "", "", "", 200, c.shows})
 				s.do(t, exchange{"HEAD", one, "", "", "", 200, ""})
@@ -194,7 +194,7 @@ func part(path string) asset.Part {
 			return p
 		}
 	}
-	panic(path) // a mistake in a test
+	panic(path) // only a mistake in a test
 }
 
 func TestDocumentsHaveVersions(t *testing.T) {
@@ -214,16 +214,16 @@ func TestDocumentsHaveVersions(t *testing.T) {
 	}{{"", 2}, {"?all=", 2}, {"?all=1", 3}} {
 		var listed struct{ Data []any }
 		if err := json.Unmarshal(s.do(t, exchange{"GET", all + c.query, "", "", "", 200, `"two"`}).Body.Bytes(), &listed); err != nil || len(listed.Data) != c.want {
-			t.Errorf("%q: %d documents, %v; want %d", c.query, len(listed.Data), err, c.want)
+			t.Errorf("%q: got %d documents, %v; want %d", c.query, len(listed.Data), err, c.want)
 		}
 	}
 	if got := s.do(t, exchange{"GET", one + "?download=1", "", "", "", 302, `{"data":{`}); got.Header().Get("Location") != "https://docs.example/1" {
-		t.Errorf("download leads to %q", got.Header().Get("Location"))
+		t.Errorf("download: got Location %q, want https://docs.example/1", got.Header().Get("Location"))
 	}
 	s.do(t, exchange{"GET", one + "?download=3", "", "", "", 404, `{"location":"url","name":"download","description":"Not Found"}`})
 }
 
-func TestAnAssetDoesNotGrowWithoutEnd(t *testing.T) {
+func TestTheSizeOfAnAssetIsBounded(t *testing.T) {
 	s := newService(t)
 	all := s.published(t) + "/decisions"
 	large := `{"data":{"decisionDate":"2026-11-21","decisionID":"` + strings.Repeat("x", 1<<20-100) + `"}}`

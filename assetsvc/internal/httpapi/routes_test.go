@@ -14,12 +14,12 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestRoutesAreThoseThatTheGatewayForwards compares the versions, parts and
-// methods of this service with the list that the gateway registers from.
+// TestRoutesAreThoseThatTheGatewayForwards compares the routes of this service with
+// the list from which the gateway registers its routes.
 func TestRoutesAreThoseThatTheGatewayForwards(t *testing.T) {
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
 	New(nil, time.UTC, 1<<20, NewMemory(1<<30)).Route(engine, nil)
-	parameter := regexp.MustCompile(`:\w+`) // its name is each service's own
+	parameter := regexp.MustCompile(`:\w+`) // services may name a parameter differently
 	var got, want []string
 	for _, r := range engine.Routes() {
 		if strings.HasPrefix(r.Path, "/api/") {
@@ -36,6 +36,6 @@ func TestRoutesAreThoseThatTheGatewayForwards(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("routes (-want +got):\n%s", diff)
+		t.Errorf("the routes differ (-want +got):\n%s", diff)
 	}
 }

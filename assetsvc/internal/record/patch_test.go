@@ -23,24 +23,24 @@ func TestPatch(t *testing.T) {
 	}{
 		{"nothing differs", `{"a":[1,{"b":null}]}`, `{"a":[1,{"b":null}]}`, `[]`},
 		{"the order of members differs", `{"a":1,"b":2}`, `{"b":2,"a":1}`, `[]`},
-		{"a value", `{"a":"x"}`, `{"a":"y"}`, `[{"op":"replace","path":"/a","value":"y"}]`},
-		{"a number's text", `{"a":1}`, `{"a":1.0}`, `[{"op":"replace","path":"/a","value":1.0}]`},
+		{"a value changes", `{"a":"x"}`, `{"a":"y"}`, `[{"op":"replace","path":"/a","value":"y"}]`},
+		{"only the text of a number changes", `{"a":1}`, `{"a":1.0}`, `[{"op":"replace","path":"/a","value":1.0}]`},
 		{"a value becomes an object", `{"a":1}`, `{"a":{}}`, `[{"op":"replace","path":"/a","value":{}}]`},
 		{"an object becomes a list", `{"a":{}}`, `{"a":[]}`, `[{"op":"replace","path":"/a","value":[]}]`},
-		{"a value within", `{"a":{"b":{"c":1,"d":2}}}`, `{"a":{"b":{"c":1,"d":3}}}`, `[{"op":"replace","path":"/a/b/d","value":3}]`},
-		{"a member more", `{}`, `{"a":{"b":1}}`, `[{"op":"add","path":"/a","value":{"b":1}}]`},
-		{"a member less", `{"a":1,"b":2}`, `{"b":2}`, `[{"op":"remove","path":"/a"}]`},
-		{"a member that is null", `{}`, `{"a":null}`, `[{"op":"add","path":"/a","value":null}]`},
+		{"a nested value changes", `{"a":{"b":{"c":1,"d":2}}}`, `{"a":{"b":{"c":1,"d":3}}}`, `[{"op":"replace","path":"/a/b/d","value":3}]`},
+		{"a new member", `{}`, `{"a":{"b":1}}`, `[{"op":"add","path":"/a","value":{"b":1}}]`},
+		{"a removed member", `{"a":1,"b":2}`, `{"b":2}`, `[{"op":"remove","path":"/a"}]`},
+		{"a new null member", `{}`, `{"a":null}`, `[{"op":"add","path":"/a","value":null}]`},
 		{"names with slashes and tildes", `{"a/b":{"~1":1}}`, `{"a/b":{"~1":2}}`, `[{"op":"replace","path":"/a~1b/~01","value":2}]`},
-		{"a name of nothing", `{"":1}`, `{"":2}`, `[{"op":"replace","path":"/","value":2}]`},
-		{"an element more at the end", `[1]`, `[1,2,3]`, `[{"op":"add","path":"/1","value":2},{"op":"add","path":"/2","value":3}]`},
-		{"an element more at the start", `[2,3]`, `[1,2,3]`, `[{"op":"add","path":"/0","value":1}]`},
-		{"an element less in the middle", `[1,2,3]`, `[1,3]`, `[{"op":"remove","path":"/1"}]`},
-		{"elements less, the last first", `[1,2,3,4]`, `[4]`, `[{"op":"remove","path":"/2"},{"op":"remove","path":"/1"},{"op":"remove","path":"/0"}]`},
-		{"an element that differs", `[1,{"a":1},3]`, `[1,{"a":2},3]`, `[{"op":"replace","path":"/1/a","value":2}]`},
-		{"one that differs and one that goes", `[1,2,3,9]`, `[1,5,9]`, `[{"op":"replace","path":"/1","value":5},{"op":"remove","path":"/2"}]`},
-		{"equal elements", `[1,1,1]`, `[1,1]`, `[{"op":"remove","path":"/2"}]`},
-		{"the whole value", `1`, `"x"`, `[{"op":"replace","path":"","value":"x"}]`},
+		{"an empty name", `{"":1}`, `{"":2}`, `[{"op":"replace","path":"/","value":2}]`},
+		{"new elements at the end", `[1]`, `[1,2,3]`, `[{"op":"add","path":"/1","value":2},{"op":"add","path":"/2","value":3}]`},
+		{"a new element at the start", `[2,3]`, `[1,2,3]`, `[{"op":"add","path":"/0","value":1}]`},
+		{"a removed element in the middle", `[1,2,3]`, `[1,3]`, `[{"op":"remove","path":"/1"}]`},
+		{"removed elements, the last first", `[1,2,3,4]`, `[4]`, `[{"op":"remove","path":"/2"},{"op":"remove","path":"/1"},{"op":"remove","path":"/0"}]`},
+		{"a changed element", `[1,{"a":1},3]`, `[1,{"a":2},3]`, `[{"op":"replace","path":"/1/a","value":2}]`},
+		{"a changed and a removed element", `[1,2,3,9]`, `[1,5,9]`, `[{"op":"replace","path":"/1","value":5},{"op":"remove","path":"/2"}]`},
+		{"one of several equal elements is removed", `[1,1,1]`, `[1,1]`, `[{"op":"remove","path":"/2"}]`},
+		{"the whole value changes", `1`, `"x"`, `[{"op":"replace","path":"","value":"x"}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := string(Append(nil, Patch(mustParse(t, c.before), mustParse(t, c.after)))); got != c.want {
@@ -50,16 +50,16 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-func TestPatchesOfTheDeepestAreRead(t *testing.T) {
+func TestPatchesOfTheDeepestValueAreParsed(t *testing.T) {
 	deep := strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth)
 	patch := Patch(nil, mustParse(t, deep))
 	if again, err := ParsePatch(Append(nil, patch)); err != nil || !Equal(again, patch) {
-		t.Errorf("got %v, %v", again, err)
+		t.Errorf("got %v, %v; want the patch as it was", again, err)
 	}
 }
 
-// BenchmarkPatchManyMembers compares objects with up to as many names as a body can
-// hold. The time for each byte must not grow with the number of names.
+// BenchmarkPatchManyMembers compares objects of up to 100,000 members, the most that
+// a body can hold. The time for each member must not grow with their number.
 func BenchmarkPatchManyMembers(b *testing.B) {
 	for _, members := range []int{100, 10_000, 100_000} {
 		before, after := make(Object, members), make(Object, members)
@@ -72,14 +72,14 @@ func BenchmarkPatchManyMembers(b *testing.B) {
 			b.SetBytes(int64(members))
 			for b.Loop() {
 				if got := Patch(before, after); len(got) != 1 {
-					b.Fatal(got)
+					b.Fatalf("got %v, want one operation", got)
 				}
 			}
 		})
 	}
 }
 
-// apply applies a patch of Patch as RFC 6902 says.
+// apply applies a patch to a value (RFC 6902).
 func apply(t *testing.T, to Value, operations List) Value {
 	t.Helper()
 	for _, element := range operations {
@@ -104,7 +104,7 @@ func applyAt(t *testing.T, to Value, steps []string, o Object) Value {
 	case Object:
 		value, there := to.Lookup(step)
 		if there == (last && op == "add") {
-			t.Fatalf("%v: there is such a member, or is not: %v", o, to)
+			t.Fatalf("%v: got member exists %t in %v, want %t", o, there, to, !there)
 		}
 		if last && op == "remove" {
 			return to.Without(step)
@@ -117,7 +117,7 @@ func applyAt(t *testing.T, to Value, steps []string, o Object) Value {
 			end++
 		}
 		if err != nil || strconv.Itoa(i) != step || i < 0 || i >= end {
-			t.Fatalf("%v: there is no such element: %v", o, to)
+			t.Fatalf("%v: got a path to no element of %v, want an element", o, to)
 		}
 		to = slices.Clone(to)
 		switch {
@@ -129,11 +129,11 @@ func applyAt(t *testing.T, to Value, steps []string, o Object) Value {
 		to[i] = applyAt(t, to[i], steps[1:], o)
 		return to
 	}
-	t.Fatalf("%v: nothing is within %v", o, to)
+	t.Fatalf("%v: got a path into %v, want an object or a list", o, to)
 	return nil
 }
 
-// FuzzPatch checks that a patch turns one value into the other.
+// FuzzPatch checks that a patch turns the first value into the second.
 func FuzzPatch(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":[1,2,{"b":null}],"c/~":{"":[]}}`, `{"a":[2,{"b":1},3],"c/~":{"":[[]]},"d":"x"}`},
@@ -153,7 +153,7 @@ func FuzzPatch(f *testing.F) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		if got := apply(t, before, patch); !Equal(got, after) {
-			t.Fatalf("%s on %s gives %v, want %s", text, one, got, other)
+			t.Fatalf("%s on %s: got %v, want %s", text, one, got, other)
 		}
 	})
 }

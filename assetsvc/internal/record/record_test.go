@@ -49,13 +49,17 @@ func TestParseRefuses(t *testing.T) {
 		name string
 		text string
 	}{
-		{"nothing", ""}, {"a blank", " "}, {"a word", "x"}, {"half an object", `{"a":`}, {"half a list", `[1,`}, {"half a string", `"x`}, {"half an escape", `"\u12"`},
-		{"a lone surrogate", `"\ud800"`}, {"invalid UTF-8", "\"\xff\""}, {"a control character", "\"\n\""}, {"a second value", "1 2"}, {"a comma too many", `[1,]`}, {"no comma", `[1 2]`},
-		{"a leading nought", `01`}, {"a bare point", `1.`}, {"plus", `+1`}, {"NaN", `NaN`}, {"a single quote", `'x'`}, {"a comment", `1 // x`}, {"no colon", `{"a" 1}`}, {"a number as name", `{1:1}`},
-		{"deep lists", strings.Repeat("[", 20_000)}, {"deep objects", strings.Repeat(`{"a":`, 20_000)}, {"a closing too many", `[]]`}, {"a mark of byte order", "\ufeff{}"},
+		{"an empty text", ""}, {"a blank", " "}, {"a word", "x"}, {"half an object", `{"a":`}, {"half a list", `[1,`},
+		{"half a string", `"x`}, {"half an escape", `"\u12"`}, {"a lone surrogate", `"\ud800"`},
+		{"invalid UTF-8", "\"\xff\""}, {"a control character", "\"\n\""}, {"a second value", "1 2"},
+		{"a trailing comma", `[1,]`}, {"a missing comma", `[1 2]`}, {"a leading zero", `01`},
+		{"a point without decimals", `1.`}, {"a plus sign", `+1`}, {"NaN", `NaN`}, {"single quotes", `'x'`},
+		{"a comment", `1 // x`}, {"a missing colon", `{"a" 1}`}, {"a number as a name", `{1:1}`},
+		{"deep lists", strings.Repeat("[", 20_000)}, {"deep objects", strings.Repeat(`{"a":`, 20_000)},
+		{"an extra bracket", `[]]`}, {"a byte order mark", "\ufeff{}"},
 	} {
 		if got, err := Parse([]byte(c.text)); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("%s: got %v, %v", c.name, got, err)
+			t.Errorf("%s: got %v, %v; want kind Invalid", c.name, got, err)
 		}
 	}
 }
@@ -63,14 +67,14 @@ func TestParseRefuses(t *testing.T) {
 func TestDepthIsBounded(t *testing.T) {
 	deep := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	if _, err := Parse(deep(MaxDepth)); err != nil {
-		t.Errorf("as deep as may be: %v", err)
+		t.Errorf("depth %d: got %v, want nil", MaxDepth, err)
 	}
 	if _, err := Parse(deep(MaxDepth + 1)); err == nil {
-		t.Error("deeper than may be")
+		t.Errorf("depth %d: got nil, want an error", MaxDepth+1)
 	}
 }
 
-func TestNamesThatStandTwiceAreAllTold(t *testing.T) {
+func TestTheErrorListsAllRepeatedNames(t *testing.T) {
 	many := make([]string, 0, 3*large)
 	for i := range 3 * large {
 		many = append(many, fmt.Sprintf(`"n%d":1`, i))
@@ -87,7 +91,7 @@ func TestNamesThatStandTwiceAreAllTold(t *testing.T) {
 		_, err := Parse([]byte(c.text))
 		f, ok := errors.AsType[*fault.Error](err)
 		if !ok {
-			t.Fatalf("%.60s: got %v", c.text, err)
+			t.Fatalf("%.60s: got %v, want a fault", c.text, err)
 		}
 		var names []string
 		for _, d := range f.Details {
@@ -107,28 +111,28 @@ func TestEqual(t *testing.T) {
 	for i, a := range values {
 		for j, b := range values {
 			if got := Equal(a, b); got != (i == j) {
-				t.Errorf("%v and %v: got %v", a, b, got)
+				t.Errorf("%v and %v: got %t, want %t", a, b, got, i == j)
 			}
 		}
 	}
 	if !Equal(object(Member{"a", "x"}, Member{"b", "y"}), object(Member{"b", "y"}, Member{"a", "x"})) {
-		t.Error("the order of members matters")
+		t.Error("members in another order: got false, want true")
 	}
 }
 
-func TestChangesLeaveTheObjectAsItWas(t *testing.T) {
+func TestWithAndWithoutReturnACopy(t *testing.T) {
 	o := object(Member{"a", "1"}, Member{"b", "2"})
 	if got := o.With("a", "x"); !Equal(got, object(Member{"a", "x"}, Member{"b", "2"})) {
-		t.Errorf("with a: %v", got)
+		t.Errorf("with a: got %v, want a new value for a", got)
 	}
 	if got := o.With("c", "x"); !Equal(got, object(Member{"a", "1"}, Member{"b", "2"}, Member{"c", "x"})) {
-		t.Errorf("with c: %v", got)
+		t.Errorf("with c: got %v, want c at the end", got)
 	}
 	if got := o.Without("a", "c"); !Equal(got, object(Member{"b", "2"})) {
-		t.Errorf("without a: %v", got)
+		t.Errorf("without a: got %v, want only b", got)
 	}
 	if !Equal(o, object(Member{"a", "1"}, Member{"b", "2"})) {
-		t.Errorf("the object has become %v", o)
+		t.Errorf("the object afterwards: got %v, want a and b as they were", o)
 	}
 }
 
@@ -140,20 +144,20 @@ func FuzzParse(f *testing.F) {
 		value, err := Parse(text)
 		if err != nil {
 			if fault.KindOf(err) != fault.Invalid {
-				t.Fatalf("%q: %v", text, err)
+				t.Fatalf("%q: got %v, want kind Invalid", text, err)
 			}
 			return
 		}
 		printed := Append(nil, value)
 		again, err := Parse(printed)
 		if err != nil || !Equal(again, value) || string(Append(nil, again)) != string(printed) {
-			t.Fatalf("%q is printed as %q, which reads as %v, %v", text, printed, again, err)
+			t.Fatalf("%q: got %q, which parses as %v, %v; want the same value", text, printed, again, err)
 		}
 	})
 }
 
-// BenchmarkParseManyMembers parses objects with up to as many names as a body can
-// hold. The time for each byte must not grow with the number of names.
+// BenchmarkParseManyMembers parses objects of up to 100,000 members, the most that a
+// body can hold. The time for each byte must not grow with their number.
 func BenchmarkParseManyMembers(b *testing.B) {
 	for _, members := range []int{100, 10_000, 100_000} {
 		var text strings.Builder

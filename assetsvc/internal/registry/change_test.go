@@ -17,9 +17,10 @@ import (
 
 var plainRules = asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
 
-// both lets two callers meet. It fails if only one comes.
+// both lets two callers wait for each other.
 type both chan struct{}
 
+// meet returns when the other caller calls it too. It fails after 10 seconds.
 func (b both) meet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -33,7 +34,7 @@ func (b both) meet(ctx context.Context) error {
 	}
 }
 
-// meetingTokens and meetingStore answer only while the other one is called.
+// meetingTokens issues tokens only while the store is asked for a number.
 type meetingTokens struct {
 	tokens
 	both both
@@ -46,6 +47,7 @@ func (m *meetingTokens) IssueTokens(ctx context.Context, r authapi.IssueTokensRe
 	return m.tokens.IssueTokens(ctx, r)
 }
 
+// meetingStore returns a number only while the auth service is asked for tokens.
 type meetingStore struct {
 	registry.Store
 	both both
@@ -64,11 +66,11 @@ func TestACreationFetchesNumberAndTokensAtTheSameTime(t *testing.T) {
 	r := registry.New(&meetingStore{kept, meeting}, &meetingTokens{both: meeting}, plainRules, time.Now)
 	created, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, validAsset)})
 	if err != nil || created.Token != "token" || !strings.Contains(string(created.Body), `"assetID":"UA-AR-DGF-`) {
-		t.Errorf("got %s, %v; want a numbered asset with its token", told(created), err)
+		t.Errorf("got %s, %v; want an asset with a number and its token", told(created), err)
 	}
 }
 
-// counting is an auth service that records the sealed records of its calls.
+// counting is an auth service that records the sealed token record of each call.
 type counting struct {
 	handing
 	asked []string
@@ -84,7 +86,8 @@ func (c *counting) ChangeOwner(ctx context.Context, r authapi.ChangeOwnerRequest
 	return c.handing.ChangeOwner(ctx, r)
 }
 
-// resealing is a store that gives the asset other tokens before the first Replace.
+// resealing is a store in which the tokens of the asset change before the first
+// Replace.
 type resealing struct {
 	registry.Store
 	t    *testing.T
@@ -106,8 +109,8 @@ func (s *resealing) Replace(ctx context.Context, r registry.Record) (int64, erro
 	return s.Store.Replace(ctx, r)
 }
 
-// TestATokenIsVerifiedOnceForASealedRecord counts the calls of the auth service
-// while others change the asset or hand it over.
+// TestATokenIsVerifiedOnceForASealedRecord records the calls to the auth service
+// while others change the asset or its tokens.
 func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 	by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
 	for _, c := range []struct {
@@ -136,7 +139,7 @@ func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{""}, keys.asked); diff != "" {
-				t.Errorf("after 15 other changes: the questions differ (-want +got):\n%s", diff)
+				t.Errorf("after 15 other changes: the verified records differ (-want +got):\n%s", diff)
 			}
 			_, kept, _, id = open(t)
 			keys = &counting{}
@@ -144,14 +147,14 @@ func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{"", "other tokens"}, keys.asked); diff != "" {
-				t.Errorf("after a change of the tokens: the questions differ (-want +got):\n%s", diff)
+				t.Errorf("after a change of the tokens: the verified records differ (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// handed is an auth service that accepts a token only with the record that the
-// asset was created with.
+// handed is an auth service that accepts a token only with the first sealed record of
+// the asset.
 type handed struct{ tokens }
 
 func (*handed) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
@@ -167,7 +170,7 @@ func TestAHandoverDuringAChangeEndsTheToken(t *testing.T) {
 	}
 }
 
-// slow is an auth service that answers when the test lets it.
+// slow is an auth service that announces each call on asked and waits for answer.
 type slow struct {
 	seeded
 	asked, answer chan struct{}
@@ -193,23 +196,23 @@ func (s slow) ChangeOwner(context.Context, authapi.ChangeOwnerRequest) (authapi.
 	return authapi.ChangeOwnerResponse{Owner: "new", Sealed: "new"}, nil
 }
 
-// TestNoChangeWaitsForAVerification lets the concierge change an asset while the auth
-// service still works on another request for it. Both requests have the same turn.
+// TestNoChangeWaitsForAVerification lets the concierge change an asset while another
+// request for the asset waits for the auth service. Both requests need the same turn.
 func TestNoChangeWaitsForAVerification(t *testing.T) {
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
 	for _, c := range []struct {
 		name string
 		do   func(r *registry.Registry, id string) error
 	}{
-		{"of an owner token", func(r *registry.Registry, id string) error {
+		{"verification of an owner token", func(r *registry.Registry, id string) error {
 			_, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)})
 			return err
 		}},
-		{"of a transfer token", func(r *registry.Registry, id string) error {
+		{"verification of a transfer token", func(r *registry.Registry, id string) error {
 			_, err := r.ChangeOwner(t.Context(), owner, id, nil, registry.Handover{Transfer: "t", Token: "x"})
 			return err
 		}},
-		{"for a repeated creation", func(r *registry.Registry, _ string) error {
+		{"tokens for a repeated creation", func(r *registry.Registry, _ string) error {
 			_, err := r.Create(t.Context(), owner, in)
 			return err
 		}},
@@ -231,7 +234,7 @@ func TestNoChangeWaitsForAVerification(t *testing.T) {
 			at := place(t, created.ID, "related_processes", "")
 			_, _, err = r.ChangePart(ctx, concierge, at, "", asset.Add, registry.Input{Fields: process})
 			if err != nil {
-				t.Errorf("change of the concierge meanwhile: got %v, want nil", err)
+				t.Errorf("the concierge's change meanwhile: got %v, want nil", err)
 			}
 			close(keys.answer)
 			if err := <-done; err != nil {

@@ -19,7 +19,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// seeded issues tokens that depend on the seed. It verifies the owner token "token".
+// seeded is an auth service whose tokens depend on the seed. It accepts only the owner
+// token "token".
 type seeded struct{ registry.Tokens }
 
 func (seeded) IssueTokens(_ context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
@@ -32,7 +33,7 @@ func (s seeded) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (au
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
 }
 
-// voids is a store that returns ErrVoid for the first ids.
+// voids is a store in which the first ids are void. Create returns ErrVoid for them.
 type voids struct {
 	registry.Store
 	mu   sync.Mutex
@@ -54,7 +55,7 @@ func (s *voids) Create(ctx context.Context, r registry.Record) (int64, error) {
 	return s.Store.Create(ctx, r)
 }
 
-// clock is a time that a test sets.
+// clock is a clock that the test moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -72,7 +73,7 @@ func (c *clock) pass(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// openSeeded returns two registries on one store, as two processes have.
+// openSeeded returns two registries on one store. They stand for two processes.
 func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now *clock) {
 	t.Helper()
 	now = &clock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
@@ -86,13 +87,13 @@ func openSeeded(t *testing.T) (one, other *registry.Registry, store *voids, now 
 	return registry.New(store, seeded{}, rules, now.read), registry.New(store, seeded{}, rules, now.read), store, now
 }
 
-// told returns everything that the client gets for a creation.
+// told returns the whole answer to a creation as text.
 func told(c registry.Created) string {
 	return fmt.Sprintf("%s at %d, %s, %s: %s", c.ID, c.Position, c.Token, c.Transfer, c.Body)
 }
 
-// TestARepeatIsAnsweredAsBefore has a case for each event between a creation and
-// its repeat.
+// TestARepeatIsAnsweredAsBefore has a case for each event between a creation and its
+// repeat (docs/contract.md, "Idempotency").
 func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 	change := func(t *testing.T, r *registry.Registry, id, text string) {
 		t.Helper()
@@ -113,7 +114,7 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 				change(t, r, id, fmt.Sprintf(`{"title":"%d"}`, i))
 			}
 		}},
-		{"a publication, almost a day later", func(t *testing.T, r *registry.Registry, now *clock, id string) {
+		{"a publication almost a day later", func(t *testing.T, r *registry.Registry, now *clock, id string) {
 			now.pass(24*time.Hour - time.Microsecond)
 			change(t, r, id, `{"status":"pending"}`)
 		}},
@@ -126,7 +127,7 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.meanwhile(t, one, now, first.ID)
-			lost := identity.Identity{Broker: owner.Broker, Role: identity.Broker} // without its level
+			lost := identity.Identity{Broker: owner.Broker, Role: identity.Broker} // the key lost its level
 			for _, by := range []identity.Identity{owner, lost} {
 				if again, err := other.Create(t.Context(), by, in); err != nil || told(again) != told(first) {
 					t.Errorf("got  %s, %v\nwant %s", told(again), err, told(first))
@@ -148,11 +149,11 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 		name   string
 		by     identity.Identity
 		in     registry.Input
-		refuse string // place of the refusal; "": another asset is created
+		refuse string // place of the refusal; "": the request creates another asset
 	}{
 		{"another body", owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed}, "header/Idempotency-Key"},
 		{"another version", owner, registry.Input{Fields: fields, Version: "2.4", Seed: in.Seed}, "header/Idempotency-Key"},
-		{"a body that is wrong", owner, registry.Input{Fields: fields.Without("title"), Seed: in.Seed}, "header/Idempotency-Key"},
+		{"an invalid body", owner, registry.Input{Fields: fields.Without("title"), Seed: in.Seed}, "header/Idempotency-Key"},
 		{"another seed", owner, registry.Input{Fields: fields, Seed: registry.Seed("another")}, ""},
 		{"no seed", owner, registry.Input{Fields: fields}, ""},
 		{"the concierge", concierge, in, "url/permission"},
@@ -175,7 +176,7 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 	}
 }
 
-func TestAKeyHasALimitOfUses(t *testing.T) {
+func TestAKeyHasAMaximumNumberOfUses(t *testing.T) {
 	r, _, _, now := openSeeded(t)
 	in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
 	for range 100 {
@@ -193,11 +194,11 @@ func TestAKeyHasALimitOfUses(t *testing.T) {
 	}
 }
 
-// TestManyRepeatsAtOnceCreateOneAsset repeats a creation in two processes at once, on
-// a store whose first ids may be void.
+// TestManyRepeatsAtOnceCreateOneAsset repeats a creation in two processes at the same
+// time. In one case, the first ids are void.
 func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 	for _, lost := range []int{0, 2} {
-		t.Run(fmt.Sprint(lost, " lost"), func(t *testing.T) {
+		t.Run(fmt.Sprint(lost, " void ids"), func(t *testing.T) {
 			one, other, store, _ := openSeeded(t)
 			store.left = lost
 			in := registry.Input{Fields: parse(t, validAsset), Seed: registry.Seed("seed")}
@@ -216,15 +217,15 @@ func TestManyRepeatsAtOnceCreateOneAsset(t *testing.T) {
 			wg.Wait()
 			for _, answer := range answers {
 				if answer != answers[0] {
-					t.Errorf("got %s\nand %s", answer, answers[0])
+					t.Errorf("got  %s\nwant %s", answer, answers[0])
 				}
 			}
 		})
 	}
 }
 
-// TestARepeatIsFoundUnderAnotherSeed has two processes during a rotation of the
-// registry's secret. Each makes seeds of both secrets, in its own order.
+// TestARepeatIsFoundUnderAnotherSeed runs two processes during a rotation of the
+// registry's secret. Each process derives a seed from both secrets, in its own order.
 func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
 	for _, c := range []struct {
 		name  string

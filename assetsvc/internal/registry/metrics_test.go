@@ -19,7 +19,7 @@ func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Create(t.Context(), owner, registry.Input{Fields: parse(t, `{}`)}); err == nil {
-		t.Error("an asset of nothing was created")
+		t.Error("create from an empty body: got nil, want an error")
 	}
 	for _, change := range []string{`{"title":"x"}`, `{"status":"pending"}`, `{"title":"y"}`} {
 		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, change)}); err != nil {
@@ -29,12 +29,12 @@ func TestCreationsAndPublicationsAreCountedByBroker(t *testing.T) {
 	told := meter.Read(t)
 	for _, name := range []string{"created", "published"} {
 		if got := told["registry.assets."+name+"{"+owner.Broker+"}"]; got != 1 {
-			t.Errorf("%s: got %v of %v, want 1", name, got, told)
+			t.Errorf("%s: got %v, want 1, in %v", name, got, told)
 		}
 	}
 }
 
-func TestOnlySoManyBrokersAreNamed(t *testing.T) {
+func TestTheNumberOfBrokerLabelsIsBounded(t *testing.T) {
 	r, _, _, _ := open(t)
 	meter := metrictest.New()
 	if err := r.Measure(meter); err != nil {
@@ -50,9 +50,9 @@ func TestOnlySoManyBrokersAreNamed(t *testing.T) {
 	}
 	told := meter.Read(t)
 	if got := told["registry.assets.created{other}"]; len(told) != 51 || got != 20 {
-		t.Errorf("got %d labels and %v creations of others, want 51 and 20", len(told), got)
+		t.Errorf("got %d labels and %v creations by others, want 51 and 20", len(told), got)
 	}
 	if got := told["registry.assets.created{broker 0}"]; got != 2 {
-		t.Errorf("creations of broker 0: got %v, want 2", got)
+		t.Errorf("creations by broker 0: got %v, want 2", got)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// tokens is an auth service that gives every asset the owner token "token" of
-// "broker". While it is down it verifies nothing.
+// tokens is an auth service that accepts the owner token "token" of the broker
+// "broker" for every asset. While down is true, VerifyToken fails.
 type tokens struct {
 	registry.Tokens
 	down bool
@@ -39,7 +39,8 @@ func (k *tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (a
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token") && r.Broker == "broker"}, nil
 }
 
-// busy is a store in which others change the asset before each of the first Replace.
+// busy is a store in which others change the asset before each of the first calls of
+// Replace.
 type busy struct {
 	registry.Store
 	t     *testing.T
@@ -110,7 +111,7 @@ func place(t *testing.T, id, path, partID string) registry.Place {
 			return registry.Place{Asset: id, Part: p, ID: partID}
 		}
 	}
-	t.Fatalf("there are no %s", path)
+	t.Fatalf("got no kind of parts at %s, want one", path)
 	return registry.Place{}
 }
 
@@ -120,7 +121,7 @@ func TestAChangeIsDecidedAgainAfterChangesByOthers(t *testing.T) {
 		times int
 		want  fault.Kind
 	}{{0, 0}, {1, 0}, {15, 0}, {16, fault.Conflict}} {
-		t.Run(fmt.Sprint(c.times, " times"), func(t *testing.T) {
+		t.Run(fmt.Sprint(c.times, " changes by others"), func(t *testing.T) {
 			store.times = c.times
 			at := place(t, id, "decisions", "")
 			before, _, err := r.ReadParts(t.Context(), at, asset.Newest)
@@ -142,7 +143,7 @@ func TestAChangeIsDecidedAgainAfterChangesByOthers(t *testing.T) {
 	}
 }
 
-func TestOneOfManyAddsTheSameRelatedProcess(t *testing.T) {
+func TestOnlyOneOfManyAddsARelatedProcess(t *testing.T) {
 	r, _, _, id := open(t)
 	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
 	at := place(t, id, "related_processes", "")
@@ -165,8 +166,8 @@ func TestOneOfManyAddsTheSameRelatedProcess(t *testing.T) {
 	}
 }
 
-// TestRoles has a case for each key and token. Whether the caller may add a decision
-// shows the role (docs/contract.md, "Roles").
+// TestRoles has a case for each key and token (docs/contract.md, "Roles"). Each caller
+// tries to add a decision, which shows its role.
 func TestRoles(t *testing.T) {
 	r, _, keys, id := open(t)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
@@ -186,14 +187,14 @@ func TestRoles(t *testing.T) {
 		{"the concierge", concierge, "", false, refused},
 		{"the concierge with the token", concierge, "token", false, refused},
 		{"the administrator with the token", admin, "token", false, refused},
-		{"nobody with the token", identity.Identity{}, "token", false, refused},
-		{"the owner while tokens are not served", owner, "token", true, []string{"url/auth"}},
+		{"a caller without a key, with the token", identity.Identity{}, "token", false, refused},
+		{"the owner while the auth service is down", owner, "token", true, []string{"url/auth"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			keys.down = c.down
 			_, _, err := r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, registry.Input{Fields: parse(t, validDecision)})
 			if diff := cmp.Diff(c.want, places(err)); diff != "" {
-				t.Errorf("got %v, and places that differ (-want +got):\n%s", err, diff)
+				t.Errorf("got error %v; the places differ (-want +got):\n%s", err, diff)
 			}
 		})
 	}
@@ -214,7 +215,7 @@ func TestAccreditation(t *testing.T) {
 	}{
 		{"level 3", identity.Broker, "3", genuine, ""},
 		{"level 3 among others", identity.Broker, "1234", genuine, ""},
-		{"level 0 is all levels", identity.Broker, "0", genuine, ""},
+		{"level 0 includes all levels", identity.Broker, "0", genuine, ""},
 		{"level 1", identity.Broker, "1", genuine, "body/accreditation"},
 		{"levels 1, 2 and 4", identity.Broker, "124", genuine, "body/accreditation"},
 		{"no level", identity.Broker, "", genuine, "body/accreditation"},
@@ -226,14 +227,14 @@ func TestAccreditation(t *testing.T) {
 		{"a test key and bad fields", identity.Broker, "3t", genuine.Without("title"), "body/title"},
 		{"a test key without level 3", identity.Broker, "1t", test, "body/accreditation"},
 		{"a test asset with a real key", identity.Broker, "3", test, ""},
-		{"the concierge creates nothing", identity.Concierge, "3", genuine, "url/permission"},
-		{"nor does the administrator", identity.Administrator, "0", genuine, "url/permission"},
-		{"nor does a service, whatever it says", identity.Service, "0", genuine, "url/permission"},
+		{"the concierge may not create", identity.Concierge, "3", genuine, "url/permission"},
+		{"the administrator may not create", identity.Administrator, "0", genuine, "url/permission"},
+		{"a service may not create", identity.Service, "0", genuine, "url/permission"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := r.Create(t.Context(), identity.Identity{Broker: "b", Role: c.role, Levels: c.levels}, registry.Input{Fields: c.fields})
 			if got := strings.Join(places(err), " "); got != c.want {
-				t.Fatalf("got %v, want %s", err, c.want)
+				t.Fatalf("got %v, want a refusal at %q", err, c.want)
 			}
 			if (c.want == "body/accreditation" || c.want == "body/mode") && (fault.KindOf(err) != fault.Forbidden || !strings.Contains(err.Error(), text)) {
 				t.Errorf("got %v, want kind Forbidden and %q", err, text)
@@ -242,7 +243,7 @@ func TestAccreditation(t *testing.T) {
 	}
 }
 
-// places returns the places that a fault names.
+// places returns the places that a fault names, or nil for another error.
 func places(err error) []string {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
@@ -255,8 +256,8 @@ func places(err error) []string {
 	return found
 }
 
-// moved is an auth service with a newer token record than the asset. The asset was
-// restored from a time before it changed hands.
+// moved is an auth service with a newer token record than the asset. The asset comes
+// from a backup made before it changed its owner.
 type moved struct{ tokens }
 
 func (*moved) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (authapi.VerifyTokenResponse, error) {
@@ -272,17 +273,17 @@ func TestARestoredAssetIsRepaired(t *testing.T) {
 	r := registry.New(store, &moved{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
 	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}); err == nil {
-		t.Error("change of the former owner: got nil, want an error")
+		t.Error("a change by the former owner: got nil, want an error")
 	}
 	if _, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil {
 		t.Fatal(err)
 	}
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
 	if err != nil || stored.Sealed != "newer" || !strings.Contains(string(stored.Body), `"owner":"stranger"`) {
-		t.Errorf("stored: %+v, %v", stored, err)
+		t.Errorf("stored: got %+v, %v; want the record newer and the owner stranger", stored, err)
 	}
 	if again, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil || again.Revision != stored.Revision {
-		t.Errorf("a second change: got %+v, %v; want revision %d still", again, err, stored.Revision)
+		t.Errorf("a second change: got %+v, %v; want revision %d", again, err, stored.Revision)
 	}
 }
 
@@ -305,33 +306,33 @@ func (s *failing) Replace(ctx context.Context, r registry.Record) (int64, error)
 	return position, err
 }
 
-// handing is an auth service for one transfer. Its answer depends only on the
-// request.
+// handing is an auth service that accepts every handover. Its answer depends only on
+// the request, so a repeat gets the same answer.
 type handing struct{ tokens }
 
 func (*handing) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
 	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: "sealed by " + r.TransferID}, nil
 }
 
-func TestAHandoverThatWasInterruptedIsRepeated(t *testing.T) {
+func TestAnInterruptedHandoverCanBeRepeated(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		store failing
-	}{{"before the write", failing{before: true}}, {"after the write", failing{after: true}}} {
+	}{{"a failure before the write", failing{before: true}}, {"a failure after the write", failing{after: true}}} {
 		t.Run(c.name, func(t *testing.T) {
 			_, kept, _, id := open(t)
 			c.store.Store = kept.Store
 			r := registry.New(&c.store, &handing{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 			by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
 			if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {
-				t.Fatalf("got %v", err)
+				t.Fatalf("got %v, want kind Unavailable", err)
 			}
 			if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
 				t.Fatal(err)
 			}
 			stored, err := kept.Get(t.Context(), id, registry.AnySize)
 			if err != nil || stored.Revision != 2 || stored.Sealed != "sealed by t" || !strings.Contains(string(stored.Body), `"owner":"new"`) {
-				t.Errorf("stored: %+v, %v", stored, err)
+				t.Errorf("stored: got %+v, %v; want revision 2 with the new owner", stored, err)
 			}
 		})
 	}

@@ -15,7 +15,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// history returns all changes of an asset that the administrator sees.
+// history returns all revisions of an asset, as the administrator reads them.
 func history(t *testing.T, r *registry.Registry, id string) []registry.Change {
 	t.Helper()
 	changes, err := r.Revisions(t.Context(), admin, id, "", 0, registry.MaxLog)
@@ -50,7 +50,7 @@ func TestEveryChangeIsKept(t *testing.T) {
 	for i, patch := range []string{`[{"op":"add","path":"/relatedProcesses","value":[{`, `[{"op":"add","path":"/rectificationPeriod"`, `[{"op":"add","path":"","value":{"id":"` + id} {
 		text := string(record.Append(nil, got[i].Patch))
 		if !strings.HasPrefix(text, patch) && !strings.Contains(text, strings.TrimPrefix(patch, "[")) || got[i].Size != len(text) {
-			t.Errorf("revision %d has %s of %d bytes", got[i].Revision, text, got[i].Size)
+			t.Errorf("revision %d: got patch %s of size %d, want %s and its length", got[i].Revision, text, got[i].Size, patch)
 		}
 		got[i].Patch, got[i].Size = nil, 0
 	}
@@ -58,7 +58,7 @@ func TestEveryChangeIsKept(t *testing.T) {
 		t.Errorf("the history differs (-want +got):\n%s", diff)
 	}
 	if got[2].Position >= got[1].Position {
-		t.Errorf("created at %d, changed at %d", got[2].Position, got[1].Position)
+		t.Errorf("got position %d of the creation, want less than %d of the change", got[2].Position, got[1].Position)
 	}
 	for _, c := range []struct {
 		before int64
@@ -86,13 +86,14 @@ func TestALargePatchIsNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		if newest := history(t, r, id)[0]; newest.Patch != nil != c.kept || newest.Size < c.size || newest.By.Broker != "broker" {
-			t.Errorf("of %d bytes there is %d of %d", c.size, len(newest.Patch), newest.Size)
+			t.Errorf("%d bytes: got %d operations and size %d, want kept %t and the full size",
+				c.size, len(newest.Patch), newest.Size, c.kept)
 		}
 	}
 }
 
-// TestTheDeepestAssetHasRevisions reads and changes an asset of an earlier version,
-// which accepted any value for the id of an organisation.
+// TestTheDeepestAssetHasRevisions reads and changes an asset that an earlier version
+// of the product stored. That version accepted any value as the id of an organisation.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	r, store, _, id := open(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
@@ -105,7 +106,7 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	old.Body = []byte(strings.NewReplacer(id, old.ID, `"scheme":"UA-EDR","id":1`, `"scheme":"UA-EDR","id":`+deep).Replace(string(stored.Body)))
 	old.Change = []byte(`{"by":{"broker":"broker"},"patch":[{"op":"add","path":"","value":` + string(old.Body) + `}],"size":1}`)
 	if !strings.Contains(string(old.Body), deep) {
-		t.Fatalf("the asset is not deep: %s", old.Body)
+		t.Fatalf("got %s, want an asset with a deep id", old.Body)
 	}
 	if _, err := store.Create(t.Context(), old); err != nil {
 		t.Fatal(err)
@@ -137,9 +138,9 @@ func TestWhoReadsRevisions(t *testing.T) {
 		{"the owner with a wrong token", owner, id, "wrong", false, "url/permission"},
 		{"another broker with the token", identity.Identity{Broker: "x", Role: identity.Broker}, id, "token", false, "url/permission"},
 		{"the concierge", concierge, id, "", false, "url/permission"},
-		{"nobody", identity.Identity{}, id, "token", false, "url/permission"},
-		{"of no asset", admin, strings.Repeat("0", 32), "", false, "url/asset_id"},
-		{"the owner while tokens are not served", owner, id, "token", true, "url/auth"},
+		{"a caller without a key", identity.Identity{}, id, "token", false, "url/permission"},
+		{"the administrator, for a missing asset", admin, strings.Repeat("0", 32), "", false, "url/asset_id"},
+		{"the owner while the auth service is down", owner, id, "token", true, "url/auth"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			keys.down = c.down
@@ -155,23 +156,24 @@ func TestWhoReadsRevisions(t *testing.T) {
 	}
 }
 
-// TestAGuardAcceptsOnlyTheAssetItWasMadeFor has a case for each kind of change.
-func TestAGuardAcceptsOnlyTheAssetItWasMadeFor(t *testing.T) {
+// TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw sends changes with a guard, which
+// accepts one position of the asset.
+func TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		stale  bool // somebody has changed the asset since
-		faster int  // how many change it just before it is saved
+		stale  bool // another request changes the asset before this one
+		faster int  // number of changes by others between read and write
 		by     identity.Identity
 		patch  string
 		want   fault.Kind
 	}{
-		{"the asset as it was", false, 0, owner, `{"title":"y"}`, 0},
-		{"another one", true, 0, owner, `{"title":"y"}`, fault.Precondition},
-		{"somebody was just faster", false, 1, owner, `{"title":"y"}`, fault.Precondition},
-		{"another one, and nothing changes", true, 0, owner, `{}`, fault.Precondition},
-		{"another one, and a bad field", true, 0, owner, `{"title":null}`, fault.Precondition},
-		{"the asset, and a bad field", false, 0, owner, `{"title":null}`, fault.Invalid},
-		{"another one, and no right", true, 0, identity.Identity{Broker: "x", Role: identity.Broker}, `{"title":"y"}`, fault.Forbidden},
+		{"an unchanged asset", false, 0, owner, `{"title":"y"}`, 0},
+		{"a changed asset", true, 0, owner, `{"title":"y"}`, fault.Precondition},
+		{"a faster change by others", false, 1, owner, `{"title":"y"}`, fault.Precondition},
+		{"a changed asset and an empty patch", true, 0, owner, `{}`, fault.Precondition},
+		{"a changed asset and a bad field", true, 0, owner, `{"title":null}`, fault.Precondition},
+		{"an unchanged asset and a bad field", false, 0, owner, `{"title":null}`, fault.Invalid},
+		{"a changed asset and a caller without permission", true, 0, identity.Identity{Broker: "x", Role: identity.Broker}, `{"title":"y"}`, fault.Forbidden},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, store, _, id := open(t)
@@ -194,7 +196,7 @@ func TestAGuardAcceptsOnlyTheAssetItWasMadeFor(t *testing.T) {
 	}
 }
 
-func TestOfFiftyWithOneGuardOneWins(t *testing.T) {
+func TestOfFiftyChangesWithOneGuardOneSucceeds(t *testing.T) {
 	r, _, _, id := open(t)
 	seen, err := r.Read(t.Context(), id)
 	if err != nil {

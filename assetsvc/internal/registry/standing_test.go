@@ -10,9 +10,9 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// TestRefusalsTellWhy has a case for each caller: the refusals of a change, of a
-// change of a part, and of the revisions.
-func TestRefusalsTellWhy(t *testing.T) {
+// TestRefusalsNameTheReason has a case for each caller. A case has the refusals of a
+// change, of a change of a part, and of a read of the revisions.
+func TestRefusalsNameTheReason(t *testing.T) {
 	r, _, _, id := open(t)
 	const (
 		change, part = "body/data: Can't update asset in current (draft) status", "url/permission: Forbidden"
@@ -31,9 +31,9 @@ func TestRefusalsTellWhy(t *testing.T) {
 			part + missing + " or query acc_token"},
 		{"a wrong token", owner, "sesame", change + wrong, part + wrong, part + wrong},
 		{"another broker", stranger, "", change + another, part + another, part + another},
-		{"another with the token", stranger, "token", change + another, part + another, part + another},
-		{"another with a wrong token", stranger, "sesame", change + another, part + another, part + another},
-		{"one who is no broker at all", concierge, "", change, part + ": only the owner changes decisions", part + ": only the owner and the administrator read revisions"},
+		{"another broker with the token", stranger, "token", change + another, part + another, part + another},
+		{"another broker with a wrong token", stranger, "sesame", change + another, part + another, part + another},
+		{"a caller that is not a broker", concierge, "", change, part + ": only the owner changes decisions", part + ": only the owner and the administrator read revisions"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := r.Change(t.Context(), c.by, id, c.token, registry.Input{Fields: parse(t, `{"colour":1}`)})
@@ -51,7 +51,7 @@ func TestRefusalsTellWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := r.Change(t.Context(), owner, id, "", registry.Input{Fields: parse(t, `{}`)})
-	tells(t, err, "body/data: Can't update asset in current (verification) status") // which the token would not help
+	tells(t, err, "body/data: Can't update asset in current (verification) status") // the right token would not help
 }
 
 func tells(t *testing.T, err error, want string) {
@@ -61,7 +61,7 @@ func tells(t *testing.T, err error, want string) {
 	}
 }
 
-// TestRefusalsNameTheLevels has a case for each set of levels that is not enough.
+// TestRefusalsNameTheLevels has a case for each insufficient set of levels.
 func TestRefusalsNameTheLevels(t *testing.T) {
 	r, _, _, id := open(t)
 	const start = "Broker Accreditation level does not permit "
@@ -80,8 +80,8 @@ func TestRefusalsNameTheLevels(t *testing.T) {
 	tells(t, err, "body/data: "+start+"ownership change: this API key is test-only (level t), and changes assets in test mode only")
 }
 
-// TestATestOnlyKeyChangesTestAssetsOnly has a case for each write. It tries a test-only
-// key of the owner on a real asset and on one in test mode.
+// TestATestOnlyKeyChangesTestAssetsOnly has a case for each write. It uses test-only
+// keys on a real asset and on an asset in test mode.
 func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 	const refused = "url/permission: Forbidden: this API key is test-only (level t), and changes assets in test mode only"
 	tester := identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "34t"}
@@ -112,28 +112,28 @@ func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 		do   func(id string) error
 	}{
 		{"PATCH", change(tester, `{"title":"y"}`)},
-		{"PATCH of nothing", change(tester, `{}`)},
+		{"an empty PATCH", change(tester, `{}`)},
 		{"PUT", send(tester, registry.Input{Fields: parse(t, validAsset), Whole: true})},
-		{"a decision is added", part(tester, "decisions", "", asset.Add, validDecision)},
-		{"a process is added", part(testConcierge, "related_processes", "", asset.Add, `{"relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)},
-		{"it is published", change(tester, `{"status":"pending"}`)},
-		{"it is verified", change(testConcierge, `{"status":"verification"}`)},
-		{"it is sent back", change(testAdmin, `{"status":"pending"}`)},
-		{"a document is added", part(tester, "documents", "", asset.Add, `{"documentType":"notice","title":"x","url":"http://docs/1"}`)},
-		{"who may change it at all", func(id string) error { return r.Admit(t.Context(), tester, place(t, id, "items", ""), "") }},
+		{"add a decision", part(tester, "decisions", "", asset.Add, validDecision)},
+		{"add a related process", part(testConcierge, "related_processes", "", asset.Add, `{"relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)},
+		{"publish", change(tester, `{"status":"pending"}`)},
+		{"verify", change(testConcierge, `{"status":"verification"}`)},
+		{"send back", change(testAdmin, `{"status":"pending"}`)},
+		{"add a document", part(tester, "documents", "", asset.Add, `{"documentType":"notice","title":"x","url":"http://docs/1"}`)},
+		{"admit the caller", func(id string) error { return r.Admit(t.Context(), tester, place(t, id, "items", ""), "") }},
 	} {
 		if err := c.do(created.ID); err != nil {
-			t.Errorf("%s: got %v for an asset in test mode", c.name, err)
+			t.Errorf("%s: got %v for an asset in test mode, want nil", c.name, err)
 		}
 		if err := c.do(genuine); err == nil || err.Error() != refused {
 			t.Errorf("%s: got %v for a real asset, want %s", c.name, err, refused)
 		}
 	}
-	tells(t, change(testAdmin, `{"mode":null}`)(created.ID), refused) // which would make it a real one
+	tells(t, change(testAdmin, `{"mode":null}`)(created.ID), refused) // the change would make the asset real
 	if err := part(tester, "items", "none", asset.Merge, `{}`)(genuine); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("got %v for an item that does not exist, want that told", err)
+		t.Errorf("got %v for a missing item, want kind NotFound", err)
 	}
 	if stored, err := r.Read(t.Context(), genuine); err != nil || stored.Revision != 1 {
-		t.Errorf("got revision %d and %v of the real asset, want it as created", stored.Revision, err)
+		t.Errorf("the real asset: got revision %d, %v; want revision 1", stored.Revision, err)
 	}
 }

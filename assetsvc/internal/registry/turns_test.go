@@ -29,7 +29,7 @@ func TestChangesOfOneAssetTakeTurns(t *testing.T) {
 	wg.Wait()
 }
 
-func TestWaitingForATurnEndsWithTheContext(t *testing.T) {
+func TestTheWaitForATurnEndsWithTheContext(t *testing.T) {
 	turn := newTurns().of("a")
 	end, err := turn.take(t.Context())
 	if err != nil {
