@@ -13,10 +13,10 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// files are the contents of a data directory, by name.
+// files maps the names of the files in a data directory to their contents.
 type files map[string]string
 
-// with returns the files and one more.
+// with returns a copy of f with one more file.
 func (f files) with(name, text string) files {
 	all := maps.Clone(f)
 	all[name] = text
@@ -31,29 +31,29 @@ func TestOpenData(t *testing.T) {
 	complete := named.with("assets.db", "x").with("tokens.db", "x")
 	for _, c := range []struct {
 		name  string
-		files files  // of the directory; nil: it does not exist
-		says  string // text of the refusal; "": it opens
+		files files  // nil: the directory does not exist
+		says  string // substring of the error; "": the directory opens
 	}{
 		{"no directory", nil, ""},
 		{"an empty directory", files{}, ""},
 		{"killed before the format", files{"FORMAT.new123": "asset"}, ""},
 		{"killed before the secret", ours, ""},
-		{"killed amid the secret", ours.with("secret.first.new123", "55"), ""},
+		{"killed while it writes the secret", ours.with("secret.first.new123", "55"), ""},
 		{"killed before the stores", begun, ""},
 		{"killed between the stores", begun.with("tokens.db", "x").with("assets.db.new123", ""), ""},
-		{"killed before the secret's name", begun.with("assets.db", "x").with("tokens.db", "x"), ""},
-		{"killed amid the secret's naming", complete.with("secret.first", secret), ""},
-		{"both stores lost", named, "assets.db is missing"},
-		{"assets lost", named.with("tokens.db", "x"), "assets.db is missing"},
-		{"tokens lost", named.with("assets.db", "x"), "tokens.db is missing"},
-		{"assets emptied", complete.with("assets.db", ""), "assets.db is empty"},
-		{"tokens emptied", complete.with("tokens.db", ""), "tokens.db is empty"},
+		{"killed before the secret gets its final name", begun.with("assets.db", "x").with("tokens.db", "x"), ""},
+		{"killed before it removes the first name of the secret", complete.with("secret.first", secret), ""},
+		{"both stores are missing", named, "assets.db is missing"},
+		{"the assets are missing", named.with("tokens.db", "x"), "assets.db is missing"},
+		{"the tokens are missing", named.with("assets.db", "x"), "tokens.db is missing"},
+		{"the file of assets is empty", complete.with("assets.db", ""), "assets.db is empty"},
+		{"the file of tokens is empty", complete.with("tokens.db", ""), "tokens.db is empty"},
 		{"tokens without a secret", ours.with("tokens.db", "x"), "restore"},
-		{"in use before", complete, ""},
-		{"somebody else's files", files{"letter.txt": "dear"}, "letter.txt"},
-		{"a later registry's", files{"FORMAT": "asset-registry data 2\n"}, "data 2"},
+		{"a complete directory", complete, ""},
+		{"files of another program", files{"letter.txt": "dear"}, "letter.txt"},
+		{"the format of a later version", files{"FORMAT": "asset-registry data 2\n"}, "data 2"},
 		{"assets without a secret", ours.with("assets.db", "x"), "restore"},
-		{"a secret that is cut off", complete.with("secret", "5\n"), "at least 32"},
+		{"a truncated secret", complete.with("secret", "5\n"), "at least 32"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "a", "data")
@@ -64,7 +64,7 @@ func TestOpenData(t *testing.T) {
 				return
 			}
 			if err != nil || len(got) != 1 || len(got[0]) != 64 {
-				t.Fatalf("got %d secrets, %v, want one of 64 bytes", len(got), err)
+				t.Fatalf("got %d secrets, %v; want one of 64 bytes", len(got), err)
 			}
 			mustFinishFirstStart(t, dir, got)
 		})
@@ -87,7 +87,8 @@ func (f files) write(t *testing.T, dir string) {
 	}
 }
 
-// mustRefuseUntouched checks a refusal, and the directory afterwards.
+// mustRefuseUntouched checks that err contains says and that the directory still has
+// exactly the files of want.
 func mustRefuseUntouched(t *testing.T, dir string, want files, err error, says string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), says) {
@@ -106,18 +107,18 @@ func mustRefuseUntouched(t *testing.T, dir string, want files, err error, says s
 		got[e.Name()] = string(text)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files after a refusal (-want +got):\n%s", diff)
+		t.Errorf("after the refusal: the files differ (-want +got):\n%s", diff)
 	}
 }
 
-// mustFinishFirstStart opens the directory again, before and after the end of the
-// first start, and checks the secret.
+// mustFinishFirstStart finishes the first start. It opens the directory before and
+// after that, and each time checks the secret.
 func mustFinishFirstStart(t *testing.T, dir string, want keyring.Ring) {
 	t.Helper()
 	if again, err := openData(dir); err != nil || !cmp.Equal(again, want) {
-		t.Errorf("opened again: got another secret, or %v", err)
+		t.Errorf("opened again: got error %v, same secret %t; want nil, true", err, cmp.Equal(again, want))
 	}
-	for _, name := range []string{assetsFile, tokensFile} { // as the services create them
+	for _, name := range []string{assetsFile, tokensFile} { // the services create these files
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -126,13 +127,13 @@ func mustFinishFirstStart(t *testing.T, dir string, want keyring.Ring) {
 		t.Fatal(err)
 	}
 	if again, err := openData(dir); err != nil || !cmp.Equal(again, want) {
-		t.Errorf("opened after the first start: got another secret, or %v", err)
+		t.Errorf("after the first start: got error %v, same secret %t; want nil, true", err, cmp.Equal(again, want))
 	}
 	if there, err := has(dir, firstSecretFile); there || err != nil {
-		t.Errorf("%s: got %v, %v, want no such file", firstSecretFile, there, err)
+		t.Errorf("%s: got exists %t, %v; want no such file", firstSecretFile, there, err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, secretFile)); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the secret's file: got %v, %v, want mode 0600", info, err)
+		t.Errorf("the secret's file: got %v, %v; want mode 0600", info, err)
 	}
 }
 
@@ -151,7 +152,7 @@ func TestOpenDataByManyAtOnceFindsOneSecret(t *testing.T) {
 		}
 		for i := range secrets {
 			if errs[i] != nil || !cmp.Equal(secrets[i], want) {
-				t.Fatalf("process %d: got error %v, and the lasting secret: %v", i, errs[i], cmp.Equal(secrets[i], want))
+				t.Fatalf("process %d: got error %v, same secret %t; want nil, true", i, errs[i], cmp.Equal(secrets[i], want))
 			}
 		}
 	}

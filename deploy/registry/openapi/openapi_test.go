@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// The folders where the gateway and the auth service embed the documents.
+// The gateway and the auth service embed the documents in these folders.
 const (
 	embedded      = "../../../gateway/internal/openapi"
 	adminEmbedded = "../../../authsvc/internal/openapi"
@@ -37,8 +37,8 @@ func TestTheEmbeddedDocumentsAreUpToDate(t *testing.T) {
 	compare(t, filepath.Join(adminEmbedded, "admin.yaml"), d.YAML)
 }
 
-// compare fails the test if a file does not have this content. With -update it
-// writes the file.
+// compare fails the test if the content of the file is not want. With -update, it
+// first writes want to the file.
 func compare(t *testing.T, file string, want []byte) {
 	t.Helper()
 	if *update {
