@@ -23,11 +23,11 @@ type reply struct {
 	header map[string]string
 }
 
-// breaks is a reply that closes the connection instead.
+// breaks closes the connection instead of a reply.
 var breaks = reply{}
 
-// registry answers requests with replies, in their order, and the last one again. It
-// records each request as "METHOD URL body".
+// registry is a fake registry that sends its replies in order and repeats the last
+// one. It records each request as "METHOD URL body".
 type registry struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -73,7 +73,7 @@ func newRegistry(t *testing.T, replies ...reply) *registry {
 	return r
 }
 
-// client returns a client whose tries and pauses are short.
+// client returns a client with few tries and short timeouts.
 func (r *registry) client(t *testing.T) *Client {
 	t.Helper()
 	c, err := New(Config{
@@ -88,7 +88,7 @@ func (r *registry) client(t *testing.T) *Client {
 func (r *registry) check(t *testing.T, want ...string) {
 	t.Helper()
 	if !slices.Equal(r.sent(), want) {
-		t.Errorf("requests: got %q, want %q", r.sent(), want)
+		t.Errorf("got requests %q, want %q", r.sent(), want)
 	}
 }
 
@@ -119,27 +119,27 @@ func TestRetries(t *testing.T) {
 		call    func(*Client) error
 		replies []reply
 		tries   int
-		status  int // of the error; 0: none, -1: an error without a status
+		status  int // status of the error; 0: no error, -1: an error without a status
 	}{
-		{"a read after 503", get, []reply{busy, ok}, 2, 0},
-		{"a read after 502", get, []reply{{502, "<html>", nil}, ok}, 2, 0},
-		{"a read after a broken connection", get, []reply{breaks, ok}, 2, 0},
-		{"a read three times", get, []reply{busy}, 3, 503},
-		{"no read after 404", get, []reply{{404, busyBody, nil}}, 1, 404},
-		{"no read after 500", get, []reply{{500, busyBody, nil}}, 1, 500},
-		{"a creation after 503", create, []reply{busy, ok}, 2, 0},
-		{"a creation after a broken connection", create, []reply{breaks, ok}, 2, 0},
-		{"a change after 429", patch(Write{}), []reply{limited, ok}, 2, 0},
-		{"no change after 503", patch(Write{}), []reply{busy, ok}, 1, 503},
-		{"no change after a broken connection", patch(Write{}), []reply{breaks, ok}, 1, -1},
-		{"no change with any tag after 503", patch(Write{IfMatch: AnyTag}), []reply{busy, ok}, 1, 503},
-		{"a change with a tag after 503", patch(guarded), []reply{busy, ok}, 2, 0},
-		{"a change with a tag after a broken connection", patch(guarded), []reply{breaks, ok}, 2, 0},
-		{"no change after 412", patch(guarded), []reply{changed}, 1, 412},
-		{"no new item after 503", add, []reply{busy, ok}, 1, 503},
-		{"a new transfer after 503", transfer, []reply{busy, ok}, 2, 0},
-		{"a change of owner after a broken connection", take, []reply{breaks, ok}, 2, 0},
-		{"health once", func(c *Client) error { return c.Health(t.Context()) }, []reply{busy}, 1, 503},
+		{"a read is repeated after 503", get, []reply{busy, ok}, 2, 0},
+		{"a read is repeated after 502", get, []reply{{502, "<html>", nil}, ok}, 2, 0},
+		{"a read is repeated after a broken connection", get, []reply{breaks, ok}, 2, 0},
+		{"a read is tried at most three times", get, []reply{busy}, 3, 503},
+		{"a read is not repeated after 404", get, []reply{{404, busyBody, nil}}, 1, 404},
+		{"a read is not repeated after 500", get, []reply{{500, busyBody, nil}}, 1, 500},
+		{"a creation is repeated after 503", create, []reply{busy, ok}, 2, 0},
+		{"a creation is repeated after a broken connection", create, []reply{breaks, ok}, 2, 0},
+		{"a change is repeated after 429", patch(Write{}), []reply{limited, ok}, 2, 0},
+		{"a change is not repeated after 503", patch(Write{}), []reply{busy, ok}, 1, 503},
+		{"a change is not repeated after a broken connection", patch(Write{}), []reply{breaks, ok}, 1, -1},
+		{"a change with any tag is not repeated after 503", patch(Write{IfMatch: AnyTag}), []reply{busy, ok}, 1, 503},
+		{"a change with a tag is repeated after 503", patch(guarded), []reply{busy, ok}, 2, 0},
+		{"a change with a tag is repeated after a broken connection", patch(guarded), []reply{breaks, ok}, 2, 0},
+		{"a change is not repeated after 412", patch(guarded), []reply{changed}, 1, 412},
+		{"an addition is not repeated after 503", add, []reply{busy, ok}, 1, 503},
+		{"a new transfer is repeated after 503", transfer, []reply{busy, ok}, 2, 0},
+		{"a change of owner is repeated after a broken connection", take, []reply{breaks, ok}, 2, 0},
+		{"a health check is not repeated", func(c *Client) error { return c.Health(t.Context()) }, []reply{busy}, 1, 503},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +149,7 @@ func TestRetries(t *testing.T) {
 				t.Errorf("got %d tries, want %d", len(r.sent()), c.tries)
 			}
 			if got := StatusOf(err); (err == nil) != (c.status == 0) || got != max(c.status, 0) {
-				t.Errorf("got %v, want the status %d", err, c.status)
+				t.Errorf("got %v, want status %d (0: no error, -1: no status)", err, c.status)
 			}
 		})
 	}
@@ -168,17 +168,17 @@ func TestTheTriesOfACreationHaveOneIdempotencyKey(t *testing.T) {
 		keys = append(keys, h.Get("Idempotency-Key"))
 	}
 	if len(keys) != 4 || len(keys[0]) < 20 || keys[1] != keys[0] || keys[2] != keys[0] || keys[3] == keys[0] {
-		t.Errorf("got the keys %q, want one for three tries and another for the next creation", keys)
+		t.Errorf("got keys %q, want one for the first three tries and another for the next creation", keys)
 	}
 	if _, err := c.CreateOnce(t.Context(), Asset{}, "mine"); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.heads()[4].Get("Idempotency-Key"); got != "mine" {
-		t.Errorf("got the key %q, want mine", got)
+		t.Errorf("got key %q, want mine", got)
 	}
 }
 
-func TestAChangeThatMayHaveBeenDoneIsUncertain(t *testing.T) {
+func TestARefusalAfterALostAnswerIsUncertain(t *testing.T) {
 	w := Write{IfMatch: `"4-2.5"`}
 	for _, c := range []struct {
 		name    string
@@ -194,35 +194,35 @@ func TestAChangeThatMayHaveBeenDoneIsUncertain(t *testing.T) {
 			_, err := newRegistry(t, c.replies...).client(t).Patch(t.Context(), "a1", Fields{}, w)
 			got, _ := errors.AsType[*Error](err)
 			if got == nil || !IsChanged(err) || got.Uncertain != c.want {
-				t.Errorf("got %v, want 412, uncertain: %v", err, c.want)
+				t.Errorf("got %v, want a 412 with Uncertain %t", err, c.want)
 			}
 		})
 	}
 }
 
-func TestARetryWaitsAsRetryAfterSays(t *testing.T) {
+func TestARetryWaitsForRetryAfter(t *testing.T) {
 	r := newRegistry(t, reply{429, busyBody, map[string]string{"Retry-After": "1"}}, ok)
 	began := time.Now()
 	if _, err := r.client(t).Get(t.Context(), "a1"); err != nil {
 		t.Fatal(err)
 	}
 	if waited := time.Since(began); waited < time.Second {
-		t.Errorf("got a retry after %v, want it after 1 s or more", waited)
+		t.Errorf("got a retry after %v, want at least 1 s", waited)
 	}
 }
 
-func TestALongRetryAfterIsTheCallers(t *testing.T) {
+func TestALongRetryAfterIsReturnedToTheCaller(t *testing.T) {
 	long := reply{503, busyBody, map[string]string{"Retry-After": "3600"}}
 	_, err := newRegistry(t, long).client(t).Get(t.Context(), "a1")
 	if got, _ := errors.AsType[*Error](err); got == nil || got.RetryAfter != time.Hour || !IsBusy(err) {
-		t.Errorf("got %v, want a 503 with an hour to wait", err)
+		t.Errorf("got %v, want a 503 with RetryAfter 1h", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	c := newRegistry(t, long).client(t)
 	c.retry.Total = 24 * time.Hour
 	if _, err := c.Get(ctx, "a1"); StatusOf(err) != 503 {
-		t.Errorf("got %v, want a 503: the context ends before the retry", err)
+		t.Errorf("got %v, want a 503, because the context ends before the retry", err)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestAContextEndsACall(t *testing.T) {
 	c := r.client(t)
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := c.Get(ctx, "a1"); err == nil {
-		t.Error("got no error, want one")
+		t.Error("got nil, want an error")
 	}
 	if _, err := c.Get(ctx, "a1"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
@@ -269,7 +269,7 @@ func TestARefusedConnectionIsTriedAgainForEveryWrite(t *testing.T) {
 	}
 	_, err = c.Patch(t.Context(), "a1", Fields{}, Write{})
 	if endOf(err) != nothing {
-		t.Errorf("got %v, want a connection that failed", err)
+		t.Errorf("got %v, want a refused connection", err)
 	}
 }
 
@@ -287,7 +287,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := newRegistry(t, ok)
 	r := newRegistry(t, reply{307, "", map[string]string{"Location": other.URL}})
 	if _, err := r.client(t).Patch(t.Context(), "a1", Fields{}, Write{Token: "tok"}); StatusOf(err) != 307 {
-		t.Errorf("got %v, want an error with the status 307", err)
+		t.Errorf("got %v, want an error with status 307", err)
 	}
 	other.check(t)
 }
@@ -303,7 +303,7 @@ func TestErrorsNameEveryProblem(t *testing.T) {
 	}
 	got, _ := errors.AsType[*Error](fmt.Errorf("wrapped: %w", err))
 	if d, found := got.Detail("title"); !found || d.Location != "body" || got.RequestID != "r1" || !IsInvalid(err) {
-		t.Errorf("got %+v, want the problem of title and the request r1", got)
+		t.Errorf("got %+v, want a problem of title and RequestID r1", got)
 	}
 	html := reply{404, "<html>token</html>", nil}
 	_, err = newRegistry(t, html).client(t).Get(t.Context(), "a1")
@@ -331,7 +331,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 	for _, secret := range []string{"very-secret", fmt.Sprintf("%x", "very-secret")} {
 		if strings.Contains(shown.String(), secret) {
-			t.Errorf("got %s in %s", secret, shown.String())
+			t.Errorf("got %s, want no %s in it", shown.String(), secret)
 		}
 	}
 	want := `{"token":"very-secret-token","transfer":"very-secret-transfer"}`
@@ -395,16 +395,16 @@ func TestRequests(t *testing.T) {
 			r.check(t, c.want)
 			method, _, _ := strings.Cut(c.want, " ")
 			if h := r.heads()[0]; method == "PATCH" && (h.Get("X-Access-Token") != "tok" || h.Get("If-Match") != `"4-2.5"`) {
-				t.Errorf("got the headers %v, want the token and the tag", h)
+				t.Errorf("got headers %v, want X-Access-Token tok and the tag in If-Match", h)
 			}
 			if user, _, found := (&http.Request{Header: r.heads()[0]}).BasicAuth(); !found || user != "very-secret-key" {
-				t.Errorf("got the key %q, want very-secret-key", user)
+				t.Errorf("got key %q, want very-secret-key", user)
 			}
 		})
 	}
 }
 
-func TestAnEmptyIDIsNoRequest(t *testing.T) {
+func TestABadIDSendsNoRequest(t *testing.T) {
 	r := newRegistry(t, ok)
 	c := r.client(t)
 	_, get := c.Get(t.Context(), "")

@@ -12,8 +12,8 @@ import (
 	"asset-registry/deploy/registry/client"
 )
 
-// The examples call a small server that gives fixed answers, so that they run
-// anywhere. Use the address of your registry instead.
+// exampleRegistry starts a small server with fixed answers, so the examples run
+// anywhere. In your program, use the address of your registry.
 func exampleRegistry() *httptest.Server {
 	mux := http.NewServeMux()
 	answer := func(pattern string, status int, body string) {
@@ -40,7 +40,8 @@ func exampleRegistry() *httptest.Server {
 	return httptest.NewServer(mux)
 }
 
-// exampleClient returns a client of a server that ends with the returned function.
+// exampleClient returns a client of a new server, and a function that stops the
+// server.
 func exampleClient() (*client.Client, func()) {
 	server := exampleRegistry()
 	registry, err := client.New(client.Config{URL: server.URL, Key: "broker"})
@@ -80,7 +81,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// Store created.Access: the registry shows the tokens this once.
+	// Store created.Access: the registry shows the tokens only once.
 	owner := client.Write{Token: created.Access.Token, IfMatch: created.Asset.Tag}
 	asset, err := registry.Patch(ctx, created.Asset.ID,
 		client.Fields{"title": "Warehouse, 240 m²", "title_en": nil, "status": client.Pending}, owner)
@@ -101,8 +102,8 @@ func ExampleClient_Get() {
 	// Output: Warehouse 240.5 481/2 "1763640000123456-2.5"
 }
 
-// The new owner makes a transfer, stores its tokens, then takes the asset over with
-// the transfer token that the old owner has handed it.
+// The new owner creates a transfer and stores its tokens. Then it takes the asset over
+// with the transfer token of the old owner.
 func ExampleClient_TakeOver() {
 	ctx := context.Background()
 	registry, stop := exampleClient()
@@ -125,7 +126,7 @@ func ExampleClient_Follow() {
 	for page, err := range registry.Follow(context.Background(), client.Feed{Position: stored}, time.Minute) {
 		if errors.Is(err, client.ErrStartOver) {
 			fmt.Println("drop the copy")
-			continue // at the beginning
+			continue // Follow starts again at the beginning
 		}
 		if err != nil {
 			fmt.Println(err)
@@ -136,7 +137,7 @@ func ExampleClient_Follow() {
 		}
 		stored = page.Next
 		if len(page.Assets) == 0 {
-			break // up to date; a real synchroniser goes on
+			break // up to date; a real program continues
 		}
 	}
 	fmt.Println(stored.Offset)

@@ -25,7 +25,7 @@ func ids(page Page) (found []string) {
 	return found
 }
 
-func TestPagesGoToTheEnd(t *testing.T) {
+func TestPagesReadsToTheEndOfTheFeed(t *testing.T) {
 	r := newRegistry(t, first, second, empty)
 	var found []string
 	var last Position
@@ -44,7 +44,7 @@ func TestPagesGoToTheEnd(t *testing.T) {
 		"GET /api/2.5/assets?limit=2&mode=_all_&offset=2&opt_fields=title%2Cstatus",
 		"GET /api/2.5/assets?limit=2&mode=_all_&offset=3&opt_fields=title%2Cstatus")
 	if a, b := r.heads()[0].Get("Cookie"), r.heads()[1].Get("Cookie"); a != "" || b != "SERVER_ID=old" {
-		t.Errorf("got the cookies %q and %q, want none and SERVER_ID=old", a, b)
+		t.Errorf("got cookies %q and %q, want none and SERVER_ID=old", a, b)
 	}
 }
 
@@ -62,11 +62,11 @@ func TestPagesEndWithAnError(t *testing.T) {
 func TestAPageLinksBack(t *testing.T) {
 	page, err := newRegistry(t, second).client(t).Page(t.Context(), Feed{Descending: true})
 	if err != nil || page.Prev == nil || page.Prev.Offset != "1" {
-		t.Errorf("got %+v, %v, want the page before 1", page, err)
+		t.Errorf("got %+v, %v, want Prev with offset 1", page, err)
 	}
 }
 
-func TestFollowPausesAtTheEndAndGoesOn(t *testing.T) {
+func TestFollowPausesAtTheEndAndContinues(t *testing.T) {
 	r := newRegistry(t, first, empty, empty, second)
 	var found []string
 	for page, err := range r.client(t).Follow(t.Context(), Feed{}, time.Millisecond) {
@@ -101,7 +101,7 @@ func TestFollowStartsOverOnOtherData(t *testing.T) {
 	}
 	r.check(t, "GET /api/2.5/assets?offset=9", "GET /api/2.5/assets", "GET /api/2.5/assets?offset=2")
 	if cookie := r.heads()[0].Get("Cookie"); told != 1 || cookie != "SERVER_ID=old" || r.heads()[1].Get("Cookie") != "" {
-		t.Errorf("got ErrStartOver %d times and the cookie %q, want it once and SERVER_ID=old", told, cookie)
+		t.Errorf("got ErrStartOver %d times and first cookie %q, want once and SERVER_ID=old", told, cookie)
 	}
 }
 
@@ -116,11 +116,11 @@ func TestFollowPausesBeforeItStartsOverAgain(t *testing.T) {
 	}
 }
 
-func TestAnother404IsNoStart(t *testing.T) {
+func TestAnother404DoesNotStartOver(t *testing.T) {
 	feed := Feed{Position: Position{Offset: "9"}}
 	_, err := newRegistry(t, reply{404, busyBody, nil}).client(t).Page(t.Context(), feed)
 	if errors.Is(err, ErrStartOver) || !IsNotFound(err) {
-		t.Errorf("got %v, want a 404 alone", err)
+		t.Errorf("got %v, want a 404 without ErrStartOver", err)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestRevisionsGoBackPageByPage(t *testing.T) {
 		found = append(found, revision.Revision)
 	}
 	if !slices.Equal(found, []int64{3, 2, 1}) || r.heads()[0].Get("X-Access-Token") != "tok" {
-		t.Errorf("got the revisions %v, want 3, 2, 1 with the token", found)
+		t.Errorf("got revisions %v, want 3, 2, 1 and the token in the request", found)
 	}
 	r.check(t, "GET /api/2.5/assets/a1/revisions", "GET /api/2.5/assets/a1/revisions?offset=2",
 		"GET /api/2.5/assets/a1/revisions?offset=1")

@@ -42,7 +42,7 @@ func TestWrongDecimalsAreRefused(t *testing.T) {
 	}
 	for _, text := range []string{`"x"`, `true`, `{}`, `1e9999`} {
 		if err := json.Unmarshal([]byte(`{"quantity":`+text+`}`), &Item{}); err == nil {
-			t.Errorf("%s: got no error, want one", text)
+			t.Errorf("%s: got nil, want an error", text)
 		}
 	}
 	if got, ok := Decimal("0.1").Rat(); !ok || got.Cmp(big.NewRat(1, 10)) != 0 {
@@ -63,7 +63,7 @@ func TestScalarsStayAsSent(t *testing.T) {
 		if err != nil || json.Unmarshal([]byte(text), &want) != nil || json.Unmarshal(sent, &got) != nil {
 			t.Fatal(err)
 		}
-		if text == `{"id":""}` { // an empty string is absent
+		if text == `{"id":""}` { // an empty string is left out
 			want = map[string]any{}
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -71,7 +71,7 @@ func TestScalarsStayAsSent(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(`{"id":true}`), &Identifier{}); err == nil {
-		t.Error("got no error for true, want one")
+		t.Error("true: got nil, want an error")
 	}
 	if n := Number("1.50"); !n.IsNumber() || n.String() != "1.50" || Text("1").IsNumber() {
 		t.Errorf("got %v, want the number 1.50", n)
@@ -87,12 +87,12 @@ func TestTimestamps(t *testing.T) {
 		t.Errorf("got %v, %v, want %v", got, err, at)
 	}
 	if _, err := Timestamp("").Time(); err == nil {
-		t.Error("got no error for an empty timestamp, want one")
+		t.Error("an empty timestamp: got nil, want an error")
 	}
 }
 
-// TestUnknownFieldsComeBack reads an asset of a newer registry, with an unknown field
-// in every object, and sends it back.
+// TestUnknownFieldsComeBack reads an asset with an unknown field in every object, as a
+// newer registry may send it. The client must send these fields back.
 func TestUnknownFieldsComeBack(t *testing.T) {
 	text := `{"id":"1","new":{"a":[1.10]},"items":[{"description":"d","new":"<b>","unit":{"code":"MTK","new":null},
 		"quantity":1.0}],"decisions":[{"new":2}],"assetCustodian":{"name":"n","identifier":{"id":7,"new":true},
@@ -110,14 +110,14 @@ func TestUnknownFieldsComeBack(t *testing.T) {
 		t.Errorf("got %s, want %s", sent, text)
 	}
 	if got := slices.Collect(maps.Keys(asset.Unknown)); !slices.Equal(got, []string{"new"}) {
-		t.Errorf("got the unknown fields %q, want new", got)
+		t.Errorf("got unknown fields %q, want new", got)
 	}
 }
 
-func TestAnUnknownFieldReplacesNoKnownOne(t *testing.T) {
+func TestAnUnknownFieldDoesNotReplaceAKnownOne(t *testing.T) {
 	sent, err := json.Marshal(Unit{Code: "a", Unknown: Unknown{"code": json.RawMessage(`"b"`)}})
 	if err != nil || string(sent) != `{"code":"a"}` {
-		t.Errorf("got %s, %v, want the code a alone", sent, err)
+		t.Errorf("got %s, %v, want only the code a", sent, err)
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// publicAPI is a registry that answers by "METHOD PATH?QUERY", and with 503 where
-// there is no answer. It records each request with its body.
+// publicAPI is a fake registry with an answer for each "METHOD PATH?QUERY". Without an
+// answer it sends 404. It records each request with its body.
 type publicAPI struct {
-	flags    []string // to call it
+	flags    []string // flags of registryctl that select this registry
 	mu       sync.Mutex
-	answers  map[string]string // may change between commands
+	answers  map[string]string // a test may change it between commands
 	requests []string
 }
 
@@ -77,7 +77,7 @@ new:
 tag: 
 `
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
+		t.Errorf("the output differs (-want +got):\n%s", diff)
 	}
 	got, err = run(t, append(api.flags, "assets", "get", "a1", "-o", "json")...)
 	if err != nil || !strings.Contains(got, `"quantity": 12345678901234567890.1000`) || !strings.HasPrefix(got, "{\n  \"data\"") {
@@ -99,7 +99,7 @@ func TestCreateKeepsTheTokens(t *testing.T) {
 	}
 	want := []string{`POST /api/2.5/assets {"data":{"items":{"quantity":1.10},"title":"x"}}`}
 	if diff := cmp.Diff(want, api.seen()); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
+		t.Errorf("the requests differ (-want +got):\n%s", diff)
 	}
 	printed, err = run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...)
 	if err != nil || strings.Contains(printed, "tok1") || strings.Contains(printed, "tra1") {
@@ -113,11 +113,11 @@ func TestCreateKeepsTheTokens(t *testing.T) {
 		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
 	}
 	if _, err := readAccess(access, "a2"); err == nil || !strings.Contains(err.Error(), "another asset") {
-		t.Errorf("another id: got %v, want an error", err)
+		t.Errorf("another id: got %v, want an error about another asset", err)
 	}
 	_, err = run(t, append(api.flags, "assets", "publish", "a1", "--access", asset)...)
 	if err == nil || !strings.Contains(err.Error(), "has no tokens") {
-		t.Errorf("a file without tokens: got %v, want an error", err)
+		t.Errorf("a file without tokens: got %v, want an error about missing tokens", err)
 	}
 	api.seen()
 	_, err = run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...)
@@ -134,27 +134,27 @@ func TestAFailedCreationLeavesNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := run(t, append(api.flags, "assets", "create", "-f", asset, "--access", access)...); err == nil {
-		t.Error("got no error, want one")
+		t.Error("got nil, want an error")
 	}
 	if _, err := os.Stat(access); !os.IsNotExist(err) {
 		t.Errorf("got %v, want no file", err)
 	}
 }
 
-// TestAcceptGoesOnAfterAnInterruption fails the second step of accept, then runs the
-// same command again: it uses the transfer that the file holds.
-func TestAcceptGoesOnAfterAnInterruption(t *testing.T) {
+// TestAcceptContinuesAfterAnInterruption fails the second step of accept and runs the
+// same command again. The second run uses the transfer in the file.
+func TestAcceptContinuesAfterAnInterruption(t *testing.T) {
 	const transfer, ownership = "POST /api/2.5/transfers", "POST /api/2.5/assets/a1/ownership"
 	api := newPublicAPI(t, map[string]string{transfer: `{"data":{"id":"t1"},"access":{"token":"tok2","transfer":"tra2"}}`})
 	access := filepath.Join(t.TempDir(), "access.json")
 	t.Setenv("REGISTRYCTL_TRANSFER", "tra1")
 	accept := append(api.flags, "assets", "accept", "a1", "--access", access)
 	if _, err := run(t, accept...); err == nil {
-		t.Fatal("got no error, want one")
+		t.Fatal("got nil, want an error")
 	}
 	taken := ownership + ` {"data":{"id":"t1","transfer":"tra1"}}`
 	if diff := cmp.Diff([]string{transfer + ` {"data":{}}`, taken}, api.seen()); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
+		t.Errorf("first run: the requests differ (-want +got):\n%s", diff)
 	}
 	api.answers[ownership] = `{"data":{"id":"a1","owner":"me"}}`
 	printed, err := run(t, accept...)
@@ -162,7 +162,7 @@ func TestAcceptGoesOnAfterAnInterruption(t *testing.T) {
 		t.Errorf("got %q, %v, want the asset without its tokens", printed, err)
 	}
 	if diff := cmp.Diff([]string{taken}, api.seen()); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
+		t.Errorf("second run: the requests differ (-want +got):\n%s", diff)
 	}
 	if held, err := readAccess(access, "a1"); err != nil || held.Access.Token != "tok2" {
 		t.Errorf("got %+v, %v, want the new owner token in the file", held, err)
@@ -185,25 +185,26 @@ func TestFollowKeepsItsPosition(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	follow := append(api.flags, "assets", "follow", "--up-to-date", "--state", state)
 	for _, c := range []struct{ name, want string }{
-		{"the beginning", "1\ta\tpending\to\tx?y\n"},
-		{"the kept position", ""},
+		{"without a position, from the beginning", "1\ta\tpending\to\tx?y\n"},
+		{"from the stored position", ""},
 	} {
 		if got, err := run(t, follow...); err != nil || got != c.want {
 			t.Errorf("%s: got %q, %v, want %q", c.name, got, err, c.want)
 		}
 	}
 	if diff := cmp.Diff([]string{first, second, second}, api.seen()); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
+		t.Errorf("the requests differ (-want +got):\n%s", diff)
 	}
-	if err := os.WriteFile(state, []byte(`{"offset":"9","serverID":"other"}`), 0o600); err != nil { // of other data
+	// The position belongs to the data of another server.
+	if err := os.WriteFile(state, []byte(`{"offset":"9","serverID":"other"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got, err := run(t, append(follow, "-o", "json", "--fields", "status,title,owner,assetID")...)
 	lines := strings.SplitAfter(got, "\n")
 	if err != nil || len(lines) != 3 || lines[0] != "{\"startOver\":true}\n" || !strings.HasPrefix(lines[1], `{"id":"a",`) {
-		t.Errorf("got %q, %v, want the news that the feed starts over, and the asset", got, err)
+		t.Errorf("got %q, %v, want a line with startOver and the asset", got, err)
 	}
 	if text, err := os.ReadFile(state); err != nil || string(text) != "{\"offset\":\"1\"}\n" {
-		t.Errorf("got the position %s, %v, want 1", text, err)
+		t.Errorf("got position %s, %v, want 1", text, err)
 	}
 }

@@ -35,7 +35,7 @@ func TestFlagsOverrideTheEnvironmentAndTheFile(t *testing.T) {
 	}
 	want := settings{URL: "http://file", Key: "environment", AdminURL: "http://flag"}
 	if diff := cmp.Diff(want, p.settings); diff != "" {
-		t.Errorf("settings (-want +got):\n%s", diff)
+		t.Errorf("the settings differ (-want +got):\n%s", diff)
 	}
 }
 
@@ -45,20 +45,20 @@ func TestParseLimits(t *testing.T) {
 		texts []string
 		want  map[string]map[string]int64 // nil: an error
 	}{
-		{"two of a class", []string{"write:1s=5", "write:1m=100"},
+		{"two limits of a class", []string{"write:1s=5", "write:1m=100"},
 			map[string]map[string]int64{"write": {"1s": 5, "1m": 100}}},
-		{"none", []string{"none"}, map[string]map[string]int64{}},
-		{"no number", []string{"write:1s=many"}, nil},
-		{"no window", []string{"write=5"}, nil},
+		{"the word none", []string{"none"}, map[string]map[string]int64{}},
+		{"a limit that is not a number", []string{"write:1s=many"}, nil},
+		{"a missing window", []string{"write=5"}, nil},
 		{"an empty text", []string{""}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parseLimits(c.texts)
 			if (err != nil) != (c.want == nil) {
-				t.Errorf("got error %v, want one: %v", err, c.want == nil)
+				t.Errorf("got error %v, want an error: %t", err, c.want == nil)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("limits (-want +got):\n%s", diff)
+				t.Errorf("the limits differ (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -91,7 +91,8 @@ func TestPrintReplacesControlCharacters(t *testing.T) {
 	}
 }
 
-// adminAPI answers every request with text and returns the flags to call it.
+// adminAPI starts a server that answers every request with text. It returns the flags
+// of registryctl that select this server, and the requests that it receives.
 func adminAPI(t *testing.T, text string) (flags []string, requests *[]string) {
 	requests = &[]string{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +107,7 @@ func adminAPI(t *testing.T, text string) (flags []string, requests *[]string) {
 	return []string{"--admin-url", server.URL, "--admin-key", "secret"}, requests
 }
 
-// run runs a command line without an environment and without a config file.
+// run runs a command line without a config file.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -122,18 +123,18 @@ func TestAnUnfinishedCommandLinePrintsHelp(t *testing.T) {
 		want string
 	}{
 		{"no command", nil, "keys <command>"},
-		{"a group", []string{"keys"}, "keys rotate <id>"},
-		{"a group and a flag", []string{"keys", "--url", "http://x"}, "keys rotate <id>"},
+		{"only a group of commands", []string{"keys"}, "keys rotate <id>"},
+		{"a group of commands and a flag", []string{"keys", "--url", "http://x"}, "keys rotate <id>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got, err := run(t, c.args...); err != nil || !strings.Contains(got, c.want) {
-				t.Errorf("got %q, %v, want it to contain %q", got, err, c.want)
+				t.Errorf("got %q, %v, want help with %q", got, err, c.want)
 			}
 		})
 	}
 }
 
-func TestWrongCommandLines(t *testing.T) {
+func TestTheErrorOfAWrongCommandLineNamesTheFault(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
@@ -169,7 +170,7 @@ func TestCommandsSendOnlyTheGivenFlags(t *testing.T) {
 			`POST /admin/v1/keys {"data":{"broker":"","name":"-n","role":"operator"}}`},
 		{"a change of lists", []string{"keys", "change", "k/1", "--limit", "none", "--allow", "any", "--expires", "never"},
 			`PATCH /admin/v1/keys/k/1 {"data":{"allow":null,"expires":null,"limits":{}}}`},
-		{"a change to an empty text", []string{"keys", "change", "k", "--name", "", "--test=false"},
+		{"an empty text and a false flag", []string{"keys", "change", "k", "--name", "", "--test=false"},
 			`PATCH /admin/v1/keys/k {"data":{"name":"","test":false}}`},
 		{"repeated flags with commas", []string{"keys", "change", "k", "--allow", "a,b", "--allow", "c"},
 			`PATCH /admin/v1/keys/k {"data":{"allow":["a,b","c"]}}`},
@@ -184,13 +185,13 @@ func TestCommandsSendOnlyTheGivenFlags(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{c.want}, *requests); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
+				t.Errorf("the requests differ (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestBrokersComplete(t *testing.T) {
+func TestCompletionOfBrokers(t *testing.T) {
 	flags, _ := adminAPI(t, `{"data":[{"name":"acme","title":"Acme Ltd"},{"name":"Дім","title":""},{"name":"two words"}]}`)
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer silent.Close()
@@ -199,12 +200,12 @@ func TestBrokersComplete(t *testing.T) {
 		words []string
 		want  string
 	}{
-		{"of a flag", append(flags, "keys", "list", "--broker", ""), "acme\tAcme Ltd\nДім\t\n"},
-		{"of a new key", append(flags, "keys", "create", "--role", "broker", "--broker", "a"), "acme\tAcme Ltd\n"},
-		{"of an argument", append(flags, "brokers", "get", "Д"), "Дім\t\n"},
-		{"not for a new broker", append(flags, "brokers", "create", ""), ""},
-		{"not without an API key", []string{"keys", "list", "--broker", ""}, ""},
-		{"not after a second without an answer",
+		{"the value of a flag", append(flags, "keys", "list", "--broker", ""), "acme\tAcme Ltd\nДім\t\n"},
+		{"the broker of a new key", append(flags, "keys", "create", "--role", "broker", "--broker", "a"), "acme\tAcme Ltd\n"},
+		{"an argument", append(flags, "brokers", "get", "Д"), "Дім\t\n"},
+		{"nothing for a new broker", append(flags, "brokers", "create", ""), ""},
+		{"nothing without an API key", []string{"keys", "list", "--broker", ""}, ""},
+		{"nothing after a second without an answer",
 			[]string{"--admin-url", silent.URL, "--admin-key", "k", "keys", "list", "--broker", ""}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -230,12 +231,12 @@ func TestComplete(t *testing.T) {
 			"--state\tList only keys in this state: active, expired, revoked or blocked.\n"},
 		{"values of a flag", []string{"-o", ""}, "table\t\njson\t\n"},
 		{"key ids that need no quotes", append(flags, "keys", "get", ""), "key-1\tacme first\nother\t \n"},
-		{"key ids by their beginning", append(flags, "keys", "get", "key"), "key-1\tacme first\n"},
+		{"key ids with the typed beginning", append(flags, "keys", "get", "key"), "key-1\tacme first\n"},
 		{"roles", []string{"keys", "create", "--role", "con"}, "concierge\t\n"},
 		{"states of keys", []string{"keys", "list", "--state", "e"}, "expired\t\n"},
 		{"no second key id", append(flags, "keys", "get", "key-1", ""), ""},
 		{"no value of a free flag", []string{"keys", "list", "--search", ""}, ""},
-		{"nothing after a mistake", []string{"dance", ""}, ""},
+		{"nothing after an unknown command", []string{"dance", ""}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := run(t, append([]string{"__complete"}, c.words...)...)
