@@ -1,16 +1,18 @@
-// Command gateway measures the gateway beside other gateways, in turns, on one machine.
-// All have the same upstream, a bare handler that answers each request with 3 KB, and
-// keep connections open on both sides:
+// Command gateway compares the gateway with other gateways, in turns, on one machine.
+// All have the same upstream, a bare handler that answers each request with 3 KB. All
+// keep connections open on both sides. The contenders are
 //
 //   - our gateway with an API key, rate limits in Redis and one request in a hundred
-//     traced; and our gateway with the key alone;
+//     traced;
+//   - our gateway with only the key;
 //   - Traefik with basic authentication, a rate limit in Redis and the same tracing;
-//   - Caddy with the key compared and the same tracing (it has no rate limit);
+//   - Caddy with a comparison of the key and the same tracing (it has no rate limit);
 //   - nginx with a map of keys and limit_req;
 //   - the upstream alone.
 //
-// It prints a table and judges nothing. It names each contender whose program is
-// missing. CPU and memory are those of the contender's processes, not of its backends.
+// The command prints a table and judges nothing. It skips and names each contender
+// whose program is missing. CPU and memory belong to the contender's processes, not to
+// its backends.
 package main
 
 import (
@@ -48,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	bin := flags.String("bin", "bin", "directory of the registry's programs")
 	peers := flags.String("peers", "bin/peers", "directory of the programs of Traefik and Caddy")
 	during := flags.Duration("during", 3*time.Second, "length of one measurement")
-	rounds := flags.Int("rounds", 7, "measurements of each contender")
+	rounds := flags.Int("rounds", 7, "number of measurements of each contender")
 	clients := flags.Int("clients", 64, "number of connections")
 	upstream := flags.Bool("upstream", false, "serve as the upstream (the benchmark starts itself with this flag)")
 	if err := flags.Parse(args); err != nil {
@@ -98,10 +100,10 @@ type contender struct {
 // measured is the result of one round.
 type measured struct {
 	load.Result
-	cpu time.Duration // CPU time of the contender for 10,000 requests
+	cpu time.Duration // CPU time that the contender needs for 10,000 requests
 }
 
-// measure runs one round.
+// measure runs one round and appends its result.
 func (c *contender) measure(ctx context.Context, clients int, during time.Duration) error {
 	before, err := c.cpu()
 	if err != nil {
@@ -119,8 +121,8 @@ func (c *contender) measure(ctx context.Context, clients int, during time.Durati
 	return nil
 }
 
-// print prints medians. A ratio is the median of the rounds' ratios: a machine that slows
-// down favours no contender.
+// print prints medians. A ratio is the median of the rounds' ratios. If the machine slows
+// down, the ratio of a round favours no contender.
 func print(contenders []*contender) {
 	fmt.Printf("%-34s %10s %9s %9s %12s %8s", "", "requests/s", "p50 ms", "p99 ms", "CPU s / 10k", "memory")
 	var nginx, traefik *contender
@@ -144,7 +146,8 @@ func print(contenders []*contender) {
 	}
 }
 
-// ratio returns the median of the rounds' ratios of two contenders, "-" without other.
+// ratio returns the median of the rounds' ratios of two contenders, or "-" if other is
+// nil.
 func (c *contender) ratio(other *contender) string {
 	if other == nil {
 		return "-"

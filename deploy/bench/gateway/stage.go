@@ -26,7 +26,7 @@ const (
 	nginxName   = "nginx, key map and limit_req"
 )
 
-// stage is the contenders and the servers that they need.
+// stage holds the contenders and the servers that they need.
 type stage struct {
 	dir, bin, peers string
 	upstream, redis string // addresses
@@ -62,10 +62,10 @@ func (s *stage) start(ctx context.Context) error {
 	return nil
 }
 
-// stop stops all servers, the last first.
+// stop stops all servers in reverse order.
 func (s *stage) stop() {
 	for i := len(s.running) - 1; i >= 0; i-- {
-		_ = s.running[i].Process.Signal(syscall.SIGTERM) // nginx stops its workers, which a kill leaves behind
+		_ = s.running[i].Process.Signal(syscall.SIGTERM) // on SIGTERM, nginx stops its workers; a kill leaves them
 		time.AfterFunc(time.Second, func() { _ = s.running[i].Process.Kill() })
 		_ = s.running[i].Wait() // it reports the signal
 	}
@@ -78,7 +78,7 @@ func (s *stage) launch(ctx context.Context, addr string, env []string, program s
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Env = append(os.Environ(), env...)
-	cmd.WaitDelay = time.Second // Wait does not wait longer for workers of nginx
+	cmd.WaitDelay = time.Second // limit for the workers of nginx, which hold the output
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start %s: %w", program, err)
 	}
@@ -94,7 +94,8 @@ func (s *stage) launch(ctx context.Context, addr string, env []string, program s
 	return 0, fmt.Errorf("%s does not accept connections: %s", program, output.String())
 }
 
-// contend starts a contender, unless its program is missing.
+// contend starts a contender. If its program is missing, contend prints a message and
+// skips it.
 func (s *stage) contend(ctx context.Context, name, addr string, env []string, program string, args ...string) error {
 	if _, err := exec.LookPath(program); err != nil {
 		fmt.Printf("skipping %s: %v\n", name, err)
@@ -150,7 +151,7 @@ func startCollector(ctx context.Context) (url string, err error) {
 		return "", err
 	}
 	context.AfterFunc(ctx, func() { listener.Close() })
-	// it ends when the listener closes
+	// Serve ends when the listener closes.
 	go http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/x-protobuf")

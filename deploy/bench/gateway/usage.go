@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of CPU times in /proc (proc(5), the same on every Linux).
+// ticksPerSecond is the resolution of CPU times in /proc (proc(5)). It is the same on
+// every Linux.
 const ticksPerSecond = 100
 
 // family returns the ids of a process and of its children.
@@ -30,7 +31,7 @@ func (c *contender) family() ([]int, error) {
 	return all, nil
 }
 
-// cpu returns the CPU time that the contender has used.
+// cpu returns the CPU time that the contender has used since its start.
 func (c *contender) cpu() (time.Duration, error) {
 	ids, err := c.family()
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *contender) cpu() (time.Duration, error) {
 	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
 }
 
-// memory returns the contender's resident memory in MB, 0 if /proc does not tell.
+// memory returns the contender's resident memory in MB, or 0 if /proc is unreadable.
 func (c *contender) memory() float64 {
 	ids, err := c.family()
 	if err != nil {

@@ -15,24 +15,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Load is a number of clients that repeat one request. Each has a connection of its
-// own. They write to plain sockets, because net/http's client needs more CPU than the
+// Load describes clients that repeat one request. Each client has its own connection.
+// It writes to a plain socket, because the client of net/http needs more CPU than the
 // server under test.
 type Load struct {
 	Addr    string // host and port
 	Request []byte // bytes of the request
 	Status  int    // expected status of every answer
-	Clients int
+	Clients int    // number of clients
 }
 
 // Result is the outcome of one measurement.
 type Result struct {
-	Requests  int
-	PerSecond float64
+	Requests  int           // number of answered requests; 0 if not counted
+	PerSecond float64       // rate
 	P50, P99  time.Duration // percentiles of the latency
 }
 
-// Run repeats the request for a time. It fails on the first answer with another status.
+// Run repeats the request for the duration during. It fails if an answer has another
+// status, if a connection fails, or if no answer arrives.
 func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, during)
 	defer cancel()
@@ -62,8 +63,8 @@ func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	}, nil
 }
 
-// client repeats the request on one connection until ctx is done, and returns the
-// latencies.
+// client repeats the request on one connection until ctx is done. It returns the
+// latency of each request.
 func (l Load) client(ctx context.Context) ([]time.Duration, error) {
 	conn, err := net.Dial("tcp", l.Addr)
 	if err != nil {
@@ -82,7 +83,7 @@ func (l Load) client(ctx context.Context) ([]time.Duration, error) {
 			return nil, fmt.Errorf("read answer: %w", err)
 		}
 		if resp.StatusCode != l.Status {
-			text, _ := io.ReadAll(resp.Body) // a part of the text is enough for the message
+			text, _ := io.ReadAll(resp.Body) // the error message works with any part of the text
 			return nil, fmt.Errorf("got status %d, want %d: %s", resp.StatusCode, l.Status, text)
 		}
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil {

@@ -15,8 +15,8 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// rawBatches measures the limit of the embedded store: bbolt's own durable batches
-// write the same bytes under random keys into one bucket.
+// rawBatches measures the limit of the embedded store. It writes the same bytes with
+// bbolt's own durable batches, under random keys into one bucket.
 func rawBatches(ctx context.Context, dir string, clients int, during time.Duration) (load.Result, error) {
 	path := filepath.Join(dir, "raw.db")
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
@@ -34,7 +34,7 @@ func rawBatches(ctx context.Context, dir string, clients int, during time.Durati
 		return load.Result{}, fmt.Errorf("prepare bbolt: %w", err)
 	}
 	write := db.Batch
-	if clients == 1 { // a batch would wait for others in vain
+	if clients == 1 { // a batch waits for other clients, and there are none
 		write = db.Update
 	}
 	ctx, cancel := context.WithTimeout(ctx, during)

@@ -1,11 +1,11 @@
-// Command registry measures the registry in one process beside a limit of the machine:
+// Command registry compares the registry in one process with a limit of the machine:
 //
-//   - reads and feed pages beside a bare net/http handler, in a process of its own,
-//     that returns the same bytes;
-//   - durable creations beside bare bbolt batches of the same bytes on the same disk.
+//   - reads and feed pages with a bare net/http handler that returns the same bytes
+//     from its own process;
+//   - durable creations with bare bbolt batches of the same bytes on the same disk.
 //
-// Both sides run in turn, several times. It prints medians and the median ratio, and
-// judges nothing.
+// Both sides run in turn, several times. The command prints medians and the median
+// ratio. It judges nothing.
 package main
 
 import (
@@ -36,16 +36,16 @@ type bench struct {
 	dir      string        // removed at the end
 	registry string        // address of the registry
 	bare     string        // address of the bare handler
-	during   time.Duration // of one measurement
-	rounds   int           // measurements of each side
-	clients  int           // connections that read
+	during   time.Duration // length of one measurement
+	rounds   int           // number of measurements of each side
+	clients  int           // number of connections that read
 }
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	bin := flags.String("bin", "bin", "directory of the programs")
 	during := flags.Duration("during", 2*time.Second, "length of one measurement")
-	rounds := flags.Int("rounds", 5, "measurements of each side")
+	rounds := flags.Int("rounds", 5, "number of measurements of each side")
 	clients := flags.Int("clients", 64, "number of connections that read")
 	bare := flags.String("bare", "",
 		"serve the files of this folder and print the address (the benchmark starts itself with this flag)")
@@ -115,7 +115,7 @@ func (b *bench) reads(ctx context.Context) error {
 	return nil
 }
 
-// timed returns l as one side of a pair.
+// timed returns a function that runs l for the length of one measurement.
 func (b *bench) timed(l load.Load) func(context.Context) (load.Result, error) {
 	return func(ctx context.Context) (load.Result, error) { return l.Run(ctx, b.during) }
 }

@@ -8,8 +8,9 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// pair runs two loads in turn for a number of rounds. It returns the median of each,
-// and the median of the rounds' ratios: a machine that slows down favours neither side.
+// pair runs two loads in turn for a number of rounds. It returns the median of each
+// load and the median of the rounds' ratios. If the machine slows down, the ratio of a
+// round favours neither side.
 func pair(ctx context.Context, ours, theirs func(context.Context) (load.Result, error), rounds int) (a, b load.Result,
 	ratio float64, err error) {
 	var as, bs []load.Result

@@ -15,7 +15,7 @@ import (
 //go:embed asset.json
 var assetBody []byte
 
-// fill creates and publishes n assets, and returns the id of the last.
+// fill creates and publishes n assets. It returns the id of the last one.
 func (b *bench) fill(n int) (id string, err error) {
 	for range n {
 		resp, err := http.DefaultClient.Do(request(http.MethodPost, "http://"+b.registry+"/api/2.5/assets", assetBody))
@@ -51,7 +51,7 @@ func (b *bench) fill(n int) (id string, err error) {
 func request(method, url string, body []byte) *http.Request {
 	req, err := http.NewRequest(method, url, bytes.NewReader(body))
 	if err != nil {
-		panic(err) // the method or the URL in this program is wrong
+		panic(err) // only a mistake in this program
 	}
 	req.SetBasicAuth("broker", "")
 	req.Header.Set("Content-Type", "application/json")
@@ -70,12 +70,12 @@ func get(url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// getRequest returns the bytes of a GET.
+// getRequest returns the bytes of a GET of path.
 func getRequest(path string) []byte {
 	return []byte("GET " + path + " HTTP/1.1\r\nHost: registry.test\r\n\r\n")
 }
 
-// createRequest returns the bytes of a creation.
+// createRequest returns the bytes of a request that creates an asset.
 func createRequest() []byte {
 	key := base64.StdEncoding.EncodeToString([]byte("broker:"))
 	return fmt.Appendf(nil, "POST /api/2.5/assets HTTP/1.1\r\nHost: registry.test\r\nAuthorization: Basic %s\r\n"+

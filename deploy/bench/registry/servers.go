@@ -24,10 +24,11 @@ func (b *bench) startRegistry(ctx context.Context, bin string) (stop func(), err
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = registry.Kill() }, nil // its data are removed too
+	return func() { _ = registry.Kill() }, nil // a kill is safe, because the data are removed too
 }
 
-// serveBare serves the files in dir from memory, each at /name, and prints its address.
+// serveBare serves the files in dir from memory, each at its name, and prints the
+// address of the server.
 func serveBare(ctx context.Context, dir string) error {
 	names, err := os.ReadDir(dir)
 	if err != nil {

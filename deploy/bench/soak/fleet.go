@@ -16,7 +16,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// fleet is the processes of the registry under load.
+// fleet holds the processes of the registry under load.
 type fleet struct {
 	bin, dir string
 	gateways []string // URLs
@@ -35,7 +35,7 @@ type member struct {
 	metrics string // URL; "" for Redis
 	start   func(ctx context.Context) (*processes.Process, error)
 	process *processes.Process
-	killed  bool // at some time; its memory says nothing about growth then
+	killed  bool // whether a fault killed it; then the run does not judge its growth
 }
 
 // start starts Redis and the services.
@@ -112,7 +112,7 @@ func (f *fleet) addRedis(ctx context.Context) (addr string, err error) {
 	return addr, err
 }
 
-// stop kills all processes, the last first.
+// stop kills all processes in reverse order.
 func (f *fleet) stop() {
 	for i := len(f.members) - 1; i >= 0; i-- {
 		_ = f.members[i].process.Thaw() // a process that has ended cannot be thawed
@@ -120,14 +120,14 @@ func (f *fleet) stop() {
 	}
 }
 
-// fault is a kill or a freeze of one process for a time.
+// fault stops one process for a time, by a kill or a freeze.
 type fault struct {
 	member string
 	kill   bool // false: freeze
 	during time.Duration
 }
 
-// faults come one after another, again and again.
+// faults lists the faults in their order. After the last, the first comes again.
 var faults = []fault{
 	{"authsvc 1", true, 3 * time.Second},
 	{"gateway 1", true, 3 * time.Second},
@@ -154,7 +154,7 @@ func (f *fleet) breakAll(ctx context.Context, c *clients.Clients) {
 	}
 }
 
-// breakOne runs one fault, and brings the process back.
+// breakOne runs one fault and then restarts or thaws the process.
 func (f *fleet) breakOne(ctx context.Context, what fault) error {
 	for _, m := range f.members {
 		if m.name != what.member {
@@ -190,14 +190,15 @@ func (f *fleet) set(broken bool) {
 	f.broken, f.mended = broken, time.Now()
 }
 
-// troubled reports whether a fault was active at a time, shortly before or later.
+// troubled reports whether a fault is active, or whether the last fault ended less
+// than aftermath before since.
 func (f *fleet) troubled(since time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.broken || since.Before(f.mended.Add(aftermath))
 }
 
-// mend thaws all processes, and waits until they notice it.
+// mend thaws all processes and waits until they all notice the end of the faults.
 func (f *fleet) mend(ctx context.Context) error {
 	for _, m := range f.members {
 		if err := m.process.Thaw(); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -18,6 +18,7 @@ type health struct {
 	seen  map[*member][]sample
 }
 
+// sample is one measurement of a process.
 type sample struct {
 	memory     float64 // MB, without mapped files
 	goroutines float64
@@ -86,9 +87,9 @@ func look(ctx context.Context, m *member) (s sample, err error) {
 	return s, errors.New("no go_goroutine_count in the metrics")
 }
 
-// verdict prints a table, and returns an error for each process that grows. It compares
-// the third quarter of the run with the last: by then every cache is full. It skips
-// processes that were killed.
+// verdict prints a table and returns an error for each process that grows. It compares
+// the third quarter of the run with the last, because by then every cache is full. It
+// does not judge processes that a fault killed.
 func (h *health) verdict() error {
 	var grown []error
 	fmt.Printf("%-12s %22s %22s\n", "", "memory, MB", "goroutines")

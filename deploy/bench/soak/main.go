@@ -1,11 +1,13 @@
-// Command soak runs a registry under mixed load for minutes, and kills or freezes one
-// process every half minute. It runs two gateways, two auth services, an asset service
-// and Redis, at 80 % of the rate that they reach in a first trial. It fails if
+// Command soak runs a registry under mixed load for minutes. Every half minute, it
+// kills or freezes one process. The registry has two gateways, two auth services, an
+// asset service and Redis. The load is 80 % of the rate that a first trial reaches.
+// The command fails if
 //
-//   - a request fails while no fault is active, or gets another answer during a fault
-//     than 502, 503 with Retry-After, or none;
+//   - a request fails while no fault is active;
+//   - a request fails during a fault in another way than 502, 503 with Retry-After, or
+//     no answer;
 //   - an acknowledged write is lost at the end;
-//   - memory or goroutines of a process that was not killed have grown.
+//   - memory or goroutines grow in a process that no fault killed.
 package main
 
 import (
@@ -36,9 +38,9 @@ func main() {
 const (
 	trial      = 15 * time.Second // length of the trial that finds the capacity
 	load       = 0.8              // share of the capacity
-	faultEvery = 30 * time.Second
-	aftermath  = 6 * time.Second // until all processes notice the end of a fault
-	lookEvery  = 2 * time.Second // between two samples of memory and goroutines
+	faultEvery = 30 * time.Second // time from the end of a fault to the next
+	aftermath  = 6 * time.Second  // time until all processes notice the end of a fault
+	lookEvery  = 2 * time.Second  // time between two samples of memory and goroutines
 )
 
 func run(ctx context.Context, args []string) error {

@@ -1,5 +1,5 @@
-// Command caddy is the web server Caddy with its standard modules, a peer that
-// deploy/bench/gateway measures.
+// Command caddy is the web server Caddy with its standard modules. deploy/bench/gateway
+// compares the gateway with it.
 package main
 
 import (
