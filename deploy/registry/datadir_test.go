@@ -152,7 +152,8 @@ func TestOpenDataByManyAtOnceFindsOneSecret(t *testing.T) {
 		}
 		for i := range secrets {
 			if errs[i] != nil || !cmp.Equal(secrets[i], want) {
-				t.Fatalf("process %d: got error %v, same secret %t; want nil, true", i, errs[i], cmp.Equal(secrets[i], want))
+				t.Fatalf("process %d: got error %v, same secret %t; want nil, true", i, errs[i],
+					cmp.Equal(secrets[i], want))
 			}
 		}
 	}

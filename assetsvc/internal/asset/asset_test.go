@@ -66,7 +66,8 @@ func valid(t testing.TB, patch string) Asset {
 
 func change(t testing.TB, a Asset, by Role, patch string) Asset {
 	t.Helper()
-	next, _, err := rules.Change(a, Change{Fields: parse(t, patch), Caller: Caller{Role: by}, Now: evening, NewID: ids()})
+	next, _, err := rules.Change(a, Change{Fields: parse(t, patch), Caller: Caller{Role: by}, Now: evening,
+		NewID: ids()})
 	if err != nil {
 		t.Fatalf("%s: %v", patch, err)
 	}
@@ -78,7 +79,8 @@ func change(t testing.TB, a Asset, by Role, patch string) Asset {
 func in(t testing.TB, s Status) Asset {
 	t.Helper()
 	a := valid(t, `{"relatedProcesses":[{"type":"lot","relatedProcessID":"`+strings.Repeat("b", 32)+`"}]}`)
-	document := record.Object{{Name: "id", Value: strings.Repeat("c", 32)}, {Name: "documentType", Value: "cancellationDetails"}}
+	document := record.Object{{Name: "id", Value: strings.Repeat("c", 32)},
+		{Name: "documentType", Value: "cancellationDetails"}}
 	a = Asset{a.fields.With("documents", append(a.fields.List("documents"), document))}
 	steps := map[Status][]Status{
 		Pending: {Pending}, Verification: {Pending, Verification}, Active: {Pending, Verification, Active},
@@ -111,10 +113,14 @@ func TestSteps(t *testing.T) {
 		from  Status
 		roles map[Role][]Status
 	}{
-		{Draft, map[Role][]Status{Owner: {Draft, Pending}, Concierge: nil, Administrator: {Draft, Pending}, Other: nil}},
-		{Pending, map[Role][]Status{Owner: {Pending, Deleted}, Concierge: {Pending, Verification}, Administrator: {Pending, Verification, Deleted}, Other: nil}},
-		{Verification, map[Role][]Status{Owner: nil, Concierge: {Verification, Active, Pending}, Administrator: {Verification, Active, Pending}, Other: nil}},
-		{Active, map[Role][]Status{Owner: nil, Concierge: {Active, Pending, Complete}, Administrator: {Active, Pending, Complete}, Other: nil}},
+		{Draft, map[Role][]Status{Owner: {Draft, Pending}, Concierge: nil, Administrator: {Draft, Pending},
+			Other: nil}},
+		{Pending, map[Role][]Status{Owner: {Pending, Deleted}, Concierge: {Pending, Verification},
+			Administrator: {Pending, Verification, Deleted}, Other: nil}},
+		{Verification, map[Role][]Status{Owner: nil, Concierge: {Verification, Active, Pending},
+			Administrator: {Verification, Active, Pending}, Other: nil}},
+		{Active, map[Role][]Status{Owner: nil, Concierge: {Active, Pending, Complete},
+			Administrator: {Active, Pending, Complete}, Other: nil}},
 		{Complete, map[Role][]Status{Owner: nil, Concierge: nil, Administrator: nil, Other: nil}},
 		{Deleted, map[Role][]Status{Owner: nil, Concierge: nil, Administrator: nil, Other: nil}},
 	}
@@ -127,7 +133,9 @@ func TestSteps(t *testing.T) {
 			for _, to := range append([]Status{"foo"}, Statuses...) {
 				t.Run(fmt.Sprintf("%s, from %s to %s", by, c.from, to), func(t *testing.T) {
 					a := in(t, c.from)
-					next, differs, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+string(to)+`"}`), Caller: Caller{Role: by}, Now: evening.Add(time.Hour), NewID: ids()})
+					next, differs, err := rules.Change(a,
+						Change{Fields: parse(t, `{"status":"`+string(to)+`"}`), Caller: Caller{Role: by},
+							Now: evening.Add(time.Hour), NewID: ids()})
 					if !may[to] {
 						if fault.KindOf(err) != fault.Forbidden || places(err) != "data" {
 							t.Errorf("got %v, want a fault of kind Forbidden at data", err)
@@ -142,7 +150,8 @@ func TestSteps(t *testing.T) {
 						return
 					}
 					if err != nil || next.Status() != to || differs != (c.from != to) {
-						t.Errorf("got status %s, differs %t, %v; want status %s, differs %t", next.Status(), differs, err, to, c.from != to)
+						t.Errorf("got status %s, differs %t, %v; want status %s, differs %t", next.Status(), differs,
+							err, to, c.from != to)
 					}
 				})
 			}
@@ -154,7 +163,8 @@ func TestSteps(t *testing.T) {
 // "Writable fields"). TestSteps tries the field status.
 func TestWhoWritesWhat(t *testing.T) {
 	values := map[string]string{
-		"title": `"x"`, "title_en": `"x"`, "title_ru": `"x"`, "description": `"x"`, "description_en": `"x"`, "description_ru": `"x"`,
+		"title": `"x"`, "title_en": `"x"`, "title_ru": `"x"`,
+		"description": `"x"`, "description_en": `"x"`, "description_ru": `"x"`,
 		"items":               `[{"description":"x"}]`,
 		"assetCustodian":      `{"name":"x"}`,
 		"assetHolder":         `{"name":"x","identifier":{"scheme":"UA-EDR","id":1}}`,
@@ -182,7 +192,8 @@ func TestWhoWritesWhat(t *testing.T) {
 	const (
 		nobody  = "-"
 		nothing = ""
-		owners  = "title title_en title_ru description description_en description_ru items assetCustodian assetHolder relatedProcesses sandboxParameters"
+		owners  = "title title_en title_ru description description_en description_ru items assetCustodian assetHolder " +
+			"relatedProcesses sandboxParameters"
 		admins  = "mode rectificationPeriod"
 	)
 	written := []struct {
@@ -207,9 +218,13 @@ func TestWhoWritesWhat(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s in %s: %s", by, c.status, name), func(t *testing.T) {
 					a := in(t, c.status)
-					next, differs, err := sandbox.Change(a, Change{Fields: parse(t, `{"`+name+`":`+value+`}`), Caller: Caller{Role: by}, Now: evening, NewID: ids()})
+					next, differs, err := sandbox.Change(a,
+						Change{Fields: parse(t, `{"`+name+`":`+value+`}`), Caller: Caller{Role: by}, Now: evening,
+							NewID: ids()})
 					if fields == nobody {
-						if fault.KindOf(err) != fault.Forbidden || err.Error() != fmt.Sprintf("body/data: Can't update asset in current (%s) status", c.status) || differs {
+						if fault.KindOf(err) != fault.Forbidden ||
+							err.Error() != fmt.Sprintf("body/data: Can't update asset in current (%s) status",
+								c.status) || differs {
 							t.Errorf("got error %v, differs %t; want kind Forbidden and no change", err, differs)
 						}
 						return
@@ -217,7 +232,8 @@ func TestWhoWritesWhat(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if want := strings.Contains(" "+fields+" ", " "+name+" "); differs != want || next.Equal(a) == want {
+					want := strings.Contains(" "+fields+" ", " "+name+" ")
+					if differs != want || next.Equal(a) == want {
 						t.Errorf("got written %t, want %t", differs, want)
 					}
 				})
@@ -261,16 +277,20 @@ func TestEffectsOfSteps(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := in(t, c.from)
 			step := evening.Add(time.Hour)
-			next, _, err := rules.Change(a, Change{Fields: parse(t, `{"status":"`+string(c.to)+`"}`), Caller: Caller{Role: Administrator}, Now: step, NewID: ids()})
+			next, _, err := rules.Change(a,
+				Change{Fields: parse(t, `{"status":"`+string(c.to)+`"}`), Caller: Caller{Role: Administrator},
+					Now: step, NewID: ids()})
 			if err != nil {
 				t.Fatal(err)
 			}
-			stamps := map[string]string{before: FormatTime(evening, time.UTC), now: FormatTime(step, time.UTC), none: ""}
+			stamps := map[string]string{before: FormatTime(evening, time.UTC), now: FormatTime(step, time.UTC),
+				none: ""}
 			period := next.fields.Object("rectificationPeriod")
 			if period.Text("startDate") != stamps[c.start] || period.Text("endDate") != stamps[c.end] {
 				t.Errorf("got period %v, want start %q and end %q", period, stamps[c.start], stamps[c.end])
 			}
-			if moved := next.fields.Text("date") == stamps[now]; moved != (c.from != c.to) || next.Listed() != c.listed || !hasLot(next.fields) {
+			if moved := next.fields.Text("date") == stamps[now]; moved != (c.from != c.to) ||
+				next.Listed() != c.listed || !hasLot(next.fields) {
 				t.Errorf("got %v, want a lot, listed %t, and a new date only after a step", next.fields, c.listed)
 			}
 		})
@@ -287,29 +307,42 @@ func TestConditionsOfSteps(t *testing.T) {
 		place string
 	}{
 		{"publish without items", valid(t, `{"items":[]}`), Owner, `{"status":"pending"}`, fault.Invalid, "data"},
-		{"publish and remove the items", valid(t, `{}`), Owner, `{"status":"pending","items":[]}`, fault.Invalid, "data"},
-		{"publish and remove the decisions", valid(t, `{}`), Owner, `{"status":"pending","decisions":[]}`, fault.Invalid, "data"},
+		{"publish and remove the items", valid(t, `{}`), Owner, `{"status":"pending","items":[]}`, fault.Invalid,
+			"data"},
+		{"publish and remove the decisions", valid(t, `{}`), Owner, `{"status":"pending","decisions":[]}`,
+			fault.Invalid, "data"},
 		{"remove the items of a published asset", in(t, Pending), Owner, `{"items":[]}`, fault.Invalid, "items"},
-		{"delete and remove the items", in(t, Pending), Owner, `{"items":null,"status":"deleted"}`, fault.Invalid, "items"},
-		{"activate without a lot", change(t, in(t, Pending), Owner, `{"relatedProcesses":[],"status":"pending"}`), Concierge, `{"status":"active"}`, fault.Forbidden, "data"},
-		{"delete without a cancellation", change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted"}`, fault.Forbidden, "mode"},
-		{"a forbidden step comes before an unknown field", in(t, Pending), Owner, `{"status":"active","colour":1}`, fault.Forbidden, "data"},
-		{"an unknown field comes before a missing cancellation", change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted","colour":1}`, fault.Invalid, "colour"},
+		{"delete and remove the items", in(t, Pending), Owner, `{"items":null,"status":"deleted"}`, fault.Invalid,
+			"items"},
+		{"activate without a lot", change(t, in(t, Pending), Owner, `{"relatedProcesses":[],"status":"pending"}`),
+			Concierge, `{"status":"active"}`, fault.Forbidden, "data"},
+		{"delete without a cancellation", change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner,
+			`{"status":"deleted"}`, fault.Forbidden, "mode"},
+		{"a forbidden step comes before an unknown field", in(t, Pending), Owner, `{"status":"active","colour":1}`,
+			fault.Forbidden, "data"},
+		{"an unknown field comes before a missing cancellation",
+			change(t, valid(t, `{}`), Owner, `{"status":"pending"}`), Owner, `{"status":"deleted","colour":1}`,
+			fault.Invalid, "colour"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			next, differs, err := rules.Change(c.a, Change{Fields: parse(t, c.patch), Caller: Caller{Role: c.by}, Now: evening, NewID: ids()})
-			if fault.KindOf(err) != c.kind || places(err) != c.place || differs || !record.Equal(next.fields, c.a.fields) {
+			next, differs, err := rules.Change(c.a,
+				Change{Fields: parse(t, c.patch), Caller: Caller{Role: c.by}, Now: evening, NewID: ids()})
+			if fault.KindOf(err) != c.kind || places(err) != c.place || differs ||
+				!record.Equal(next.fields, c.a.fields) {
 				t.Errorf("got %v at %q, want kind %d at %q", err, places(err), c.kind, c.place)
 			}
 		})
 	}
-	published := change(t, valid(t, `{"items":[]}`), Owner, `{"status":"pending","items":`+string(record.Append(nil, valid(t, `{}`).fields.Get("items")))+`}`)
+	published := change(t, valid(t, `{"items":[]}`), Owner,
+		`{"status":"pending","items":`+string(record.Append(nil, valid(t, `{}`).fields.Get("items")))+`}`)
 	if published.Status() != Pending {
 		t.Errorf("items in the publishing request: got status %s, want pending", published.Status())
 	}
 	lotless := change(t, in(t, Pending), Owner, `{"relatedProcesses":[]}`)
 	lotless = change(t, lotless, Concierge, `{"status":"verification"}`)
-	if _, _, err := rules.Change(lotless, Change{Fields: parse(t, `{"status":"active"}`), Caller: Caller{Role: Concierge}, Now: evening, NewID: ids()}); fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
+	activate := Change{Fields: parse(t, `{"status":"active"}`), Caller: Caller{Role: Concierge}, Now: evening, NewID: ids()}
+	_, _, err := rules.Change(lotless, activate)
+	if fault.KindOf(err) != fault.Invalid || places(err) != "relatedProcesses" {
 		t.Errorf("activate without a lot: got %v, want a fault at relatedProcesses", err)
 	}
 }

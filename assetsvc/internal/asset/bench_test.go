@@ -17,7 +17,8 @@ func BenchmarkCreate(b *testing.B) {
 func BenchmarkChange(b *testing.B) {
 	a := valid(b, `{}`)
 	c := Change{
-		Fields: parse(b, `{"title":"x","items":[{"quantity":2}]}`), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
+		Fields: parse(b, `{"title":"x","items":[{"quantity":2}]}`), Caller: Caller{Role: Owner}, Now: evening,
+		NewID: ids(),
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -28,18 +28,26 @@ func TestSuppliedListsDecideWhichCodesAreValid(t *testing.T) {
 		refused string // place of the fault; "<nil>": the code is accepted
 	}{
 		{"a listed code", supplied, `{"classification":{"scheme":"CPV","id":"03111000-2"}}`, "<nil>"},
-		{"a code that is not listed", supplied, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "classification.id"},
+		{"a code that is not listed", supplied, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`,
+			"classification.id"},
 		{"any code without a supplied list", rules, `{"classification":{"scheme":"CPV","id":"03112000-9"}}`, "<nil>"},
-		{"a listed code that is too coarse", supplied, `{"classification":{"scheme":"CPV","id":"45000000-7"}}`, "classification.id"},
-		{"a listed additional code", supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.02","description":"x"}]}`, "<nil>"},
-		{"an additional code that is not listed", supplied, `{"additionalClassifications":[{"scheme":"kvtspz","id":"01.03","description":"x"}]}`, "additionalClassifications.0.id"},
-		{"an additional code of a scheme without a list", supplied, `{"additionalClassifications":[{"scheme":"dk018","id":"1110","description":"x"}]}`, "<nil>"},
-		{"an additional code of a free scheme", supplied, `{"additionalClassifications":[{"scheme":"UA-EDR","id":"17.21.1","description":"x"}]}`, "<nil>"},
+		{"a listed code that is too coarse", supplied, `{"classification":{"scheme":"CPV","id":"45000000-7"}}`,
+			"classification.id"},
+		{"a listed additional code", supplied,
+			`{"additionalClassifications":[{"scheme":"kvtspz","id":"01.02","description":"x"}]}`, "<nil>"},
+		{"an additional code that is not listed", supplied,
+			`{"additionalClassifications":[{"scheme":"kvtspz","id":"01.03","description":"x"}]}`,
+			"additionalClassifications.0.id"},
+		{"an additional code of a scheme without a list", supplied,
+			`{"additionalClassifications":[{"scheme":"dk018","id":"1110","description":"x"}]}`, "<nil>"},
+		{"an additional code of a free scheme", supplied,
+			`{"additionalClassifications":[{"scheme":"UA-EDR","id":"17.21.1","description":"x"}]}`, "<nil>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := valid(t, `{}`)
 			_, _, err := c.rules.ChangePart(a, PartChange{
-				Part: part(t, "items"), ID: first(t, a, "items"), Verb: Merge, Fields: parse(t, c.sent), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
+				Part: part(t, "items"), ID: first(t, a, "items"), Verb: Merge, Fields: parse(t, c.sent),
+				Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
 			})
 			if got := places(err); got != c.refused {
 				t.Errorf("got a fault at %q (%v), want %q", got, err, c.refused)
@@ -59,7 +67,8 @@ func TestARefusalDoesNotPrintALongList(t *testing.T) {
 	}
 	supplied := rules
 	supplied.Codes = lists
-	_, err := supplied.Create(parse(t, strings.Replace(validText, `"CAV-PS", "id": "06111000-3"`, `"CPV", "id": "99999999-9"`, 1)), origin())
+	_, err := supplied.Create(parse(t, strings.Replace(validText, `"CAV-PS", "id": "06111000-3"`,
+		`"CPV", "id": "99999999-9"`, 1)), origin())
 	if got := places(err); got != "items.0.classification.id" || len(err.Error()) > 500 {
 		t.Errorf("got a fault at %q of %d bytes, want items.0.classification.id and at most 500", got, len(err.Error()))
 	}
@@ -71,12 +80,15 @@ func TestTheErrorOfAListHasEachFault(t *testing.T) {
 		scheme, text string
 		says         []string
 	}{
-		{"codes of another form", "CPV", "x y\n03111000-2\n45000000 x\n", []string{`line 1: "x" does not have the form`, `line 3: "45000000" does not`}},
+		{"codes of another form", "CPV", "x y\n03111000-2\n45000000 x\n",
+			[]string{`line 1: "x" does not have the form`, `line 3: "45000000" does not`}},
 		{"a code that comes twice", "dk018", "1110\n\n1110 again\n", []string{"line 3: 1110 is already in line 1"}},
 		{"no code", "CPVS", "# nothing\n", []string{"the list has no code"}},
 		{"text that is not UTF-8", "CPVS", "AA01-1 \xcf", []string{"the text is not UTF-8"}},
-		{"a scheme with a built-in list", "CAV-PS", "06111000-3", []string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, kvtspz`}},
-		{"more faults than the error prints", "CPV", strings.Repeat("x\n", 100), []string{"line 20:", "and 80 more faults"}},
+		{"a scheme with a built-in list", "CAV-PS", "06111000-3",
+			[]string{`"CAV-PS" is not a scheme with a list of its own; name the file for one of CPV, CPVS, dk018, kvtspz`}},
+		{"more faults than the error prints", "CPV", strings.Repeat("x\n", 100),
+			[]string{"line 20:", "and 80 more faults"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := CodeLists{}.Add(c.scheme, c.text)

@@ -30,7 +30,8 @@ func TestParseHandover(t *testing.T) {
 			if c.places == "" && (err != nil || id != c.id || token != c.token) {
 				t.Errorf("got %q, %q, %v; want %q and %q", id, token, err, c.id, c.token)
 			}
-			if c.places != "" && (fault.KindOf(err) != fault.Invalid || places(err) != c.places || strings.Contains(err.Error(), secret)) {
+			if c.places != "" && (fault.KindOf(err) != fault.Invalid || places(err) != c.places ||
+				strings.Contains(err.Error(), secret)) {
 				t.Errorf("got %v, want faults at %s without the token", err, c.places)
 			}
 		})
@@ -53,7 +54,8 @@ func TestCheckTransfer(t *testing.T) {
 		sent string
 		want string
 	}{
-		{`{}`, ""}, {`{"id":"x","date":"2026-11-20","usedFor":null}`, ""}, {`{"ids":"x"}`, "ids"}, {`{"id":[],"asset":1}`, "id asset"},
+		{`{}`, ""}, {`{"id":"x","date":"2026-11-20","usedFor":null}`, ""}, {`{"ids":"x"}`, "ids"},
+		{`{"id":[],"asset":1}`, "id asset"},
 	} {
 		err := CheckTransfer(parse(t, c.sent))
 		if c.want == "" && err != nil || c.want != "" && places(err) != c.want {
@@ -94,7 +96,8 @@ func TestWebAddresses(t *testing.T) {
 			t.Errorf("%s in a document: got %v, want accepted %t", want.address, err, want.document)
 		}
 		_, _, err = rules.Change(valid(t, `{}`), Change{
-			Fields: parse(t, `{"assetCustodian":{"identifier":{"uri":"`+want.address+`"}}}`), Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
+			Fields: parse(t, `{"assetCustodian":{"identifier":{"uri":"`+want.address+`"}}}`),
+			Caller: Caller{Role: Owner}, Now: evening, NewID: ids(),
 		})
 		if (err == nil) != want.other {
 			t.Errorf("%s in an organisation: got %v, want accepted %t", want.address, err, want.other)

@@ -20,26 +20,45 @@ func TestFaults(t *testing.T) {
 		{"an empty title", `{"title":""}`, "title", "This field is required."},
 		{"null for a required field", `{"description":null}`, "description", "This field is required."},
 		{"an object for a list", `{"items":{}}`, "items", "list"},
-		{"a text for an object", `{"assetCustodian":"x"}`, "assetCustodian", "Please use a mapping for this field or Organization instance instead of string."},
+		{"a text for an object", `{"assetCustodian":"x"}`, "assetCustodian",
+			"Please use a mapping for this field or Organization instance instead of string."},
 		{"an unknown field", `{"colour":1}`, "colour", "Rogue field"},
 		{"an unknown field below", `{"items":[{"unit":{"colour":1}}]}`, "items.0.unit.colour", "Rogue field"},
-		{"an unknown choice", `{"items":[{"registrationDetails":{"status":"x"}}]}`, "items.0.registrationDetails.status", "Value must be one of ['unknown', 'registering', 'complete']."},
-		{"an unknown register", `{"assetCustodian":{"identifier":{"scheme":"X"}}}`, "assetCustodian.identifier.scheme", "Value must be one of"},
-		{"a bad web address", `{"assetCustodian":{"identifier":{"uri":"ftp://x.ua"}}}`, "assetCustodian.identifier.uri", "Not a well formed URL."},
-		{"a bad mail address", `{"assetCustodian":{"contactPoint":{"email":"x"}}}`, "assetCustodian.contactPoint.email", "Not a well formed email address."},
-		{"neither phone nor mail", `{"assetCustodian":{"contactPoint":{"telephone":null}}}`, "assetCustodian.contactPoint.email", "telephone or email should be present"},
-		{"a text that is not a time", `{"rectificationPeriod":{"startDate":"x"}}`, "rectificationPeriod.startDate", "Could not parse x. Should be ISO8601."},
-		{"a time that is too late", `{"rectificationPeriod":{"startDate":"9999-12-31T23:59:59-01:00"}}`, "rectificationPeriod.startDate", "date value out of range"},
-		{"a text that is not a quantity", `{"items":[{"quantity":"x"}]}`, "items.0.quantity", "Number 'x' failed to convert to a decimal."},
-		{"a code that is too coarse", `{"items":[{"classification":{"id":"06100000-3"}}]}`, "items.0.classification.id", "At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely"},
-		{"a registration id before the registration is complete", `{"items":[{"registrationDetails":{"registrationID":"x"}}]}`, "items.0.registrationDetails.registrationID", "You can fill registrationID only when status is complete"},
-		{"schema properties", `{"items":[{"schema_properties":{"a":1}}]}`, "items.0.schema_properties", "Opportunity to use schema_properties is disabled"},
-		{"two related processes", `{"relatedProcesses":[{"relatedProcessID":"` + strings.Repeat("a", 32) + `"},{"relatedProcessID":"` + strings.Repeat("b", 32) + `"}]}`, "relatedProcesses", "Please provide no more than 1 item."},
-		{"a reference that is too short", `{"relatedProcesses":[{"relatedProcessID":"a"}]}`, "relatedProcesses.0.relatedProcessID", "Hash value is wrong length."},
+		{"an unknown choice", `{"items":[{"registrationDetails":{"status":"x"}}]}`,
+			"items.0.registrationDetails.status", "Value must be one of ['unknown', 'registering', 'complete']."},
+		{"an unknown register", `{"assetCustodian":{"identifier":{"scheme":"X"}}}`,
+			"assetCustodian.identifier.scheme", "Value must be one of"},
+		{"a bad web address", `{"assetCustodian":{"identifier":{"uri":"ftp://x.ua"}}}`,
+			"assetCustodian.identifier.uri", "Not a well formed URL."},
+		{"a bad mail address", `{"assetCustodian":{"contactPoint":{"email":"x"}}}`,
+			"assetCustodian.contactPoint.email", "Not a well formed email address."},
+		{"neither phone nor mail", `{"assetCustodian":{"contactPoint":{"telephone":null}}}`,
+			"assetCustodian.contactPoint.email", "telephone or email should be present"},
+		{"a text that is not a time", `{"rectificationPeriod":{"startDate":"x"}}`, "rectificationPeriod.startDate",
+			"Could not parse x. Should be ISO8601."},
+		{"a time that is too late", `{"rectificationPeriod":{"startDate":"9999-12-31T23:59:59-01:00"}}`,
+			"rectificationPeriod.startDate", "date value out of range"},
+		{"a text that is not a quantity", `{"items":[{"quantity":"x"}]}`, "items.0.quantity",
+			"Number 'x' failed to convert to a decimal."},
+		{"a code that is too coarse", `{"items":[{"classification":{"id":"06100000-3"}}]}`,
+			"items.0.classification.id",
+			"At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely"},
+		{"a registration id before the registration is complete",
+			`{"items":[{"registrationDetails":{"registrationID":"x"}}]}`,
+			"items.0.registrationDetails.registrationID",
+			"You can fill registrationID only when status is complete"},
+		{"schema properties", `{"items":[{"schema_properties":{"a":1}}]}`, "items.0.schema_properties",
+			"Opportunity to use schema_properties is disabled"},
+		{"two related processes", `{"relatedProcesses":[{"relatedProcessID":"` + strings.Repeat("a", 32) +
+			`"},{"relatedProcessID":"` + strings.Repeat("b", 32) + `"}]}`, "relatedProcesses",
+			"Please provide no more than 1 item."},
+		{"a reference that is too short", `{"relatedProcesses":[{"relatedProcessID":"a"}]}`,
+			"relatedProcesses.0.relatedProcessID", "Hash value is wrong length."},
 		{"a bad type in an ignored field", `{"documents":"x"}`, "documents.0", "mapping"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := rules.Change(valid(t, `{}`), Change{Fields: parse(t, c.patch), Caller: Caller{Role: Owner}, Now: evening, NewID: ids()})
+			_, _, err := rules.Change(valid(t, `{}`),
+				Change{Fields: parse(t, c.patch), Caller: Caller{Role: Owner}, Now: evening, NewID: ids()})
 			if places(err) != c.place || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want %s: %s", err, c.place, c.says)
 			}
@@ -63,15 +82,20 @@ func TestDecimals(t *testing.T) {
 		written string
 		want    string
 	}{
-		{"5.0001", "5.0001"}, {"0.1", "0.1"}, {"123456789012345678.5", "123456789012345678.5"}, {"1.50", "1.5"}, {"100", "100"}, {"-0", "0"}, {"1e3", "1000"}, {"+7", "7"}, {".5", "0.5"},
-		{"2.00005", "2.0001"}, {"2.00004999", "2"}, {"-2.00005", "-2.0001"}, {"0.00004", "0"}, {"0.00005", "0.0001"}, {"1e-400", "0"},
-		{"9999999999999999999999999999999999", "9999999999999999999999999999999999"}, {"999999999999999999999999999999.99999", "1000000000000000000000000000000"},
+		{"5.0001", "5.0001"}, {"0.1", "0.1"}, {"123456789012345678.5", "123456789012345678.5"}, {"1.50", "1.5"},
+		{"100", "100"}, {"-0", "0"}, {"1e3", "1000"}, {"+7", "7"}, {".5", "0.5"},
+		{"2.00005", "2.0001"}, {"2.00004999", "2"}, {"-2.00005", "-2.0001"}, {"0.00004", "0"}, {"0.00005", "0.0001"},
+		{"1e-400", "0"},
+		{"9999999999999999999999999999999999", "9999999999999999999999999999999999"},
+		{"999999999999999999999999999999.99999", "1000000000000000000000000000000"},
 	} {
 		if got, ok := parseDecimal(c.written, quantityPlaces); !ok || string(got) != c.want {
 			t.Errorf("%s: got %s, %v; want %s", c.written, got, ok, c.want)
 		}
 	}
-	for _, written := range []string{"", "x", "1e999999999", "0e999999999", "1e34", "12345678901234567890123456789012345", "NaN", "Infinity", "0x10", "1,5", "1 ", "--1", "1e", "٣", strings.Repeat("0", 1000) + "1"} {
+	for _, written := range []string{"", "x", "1e999999999", "0e999999999", "1e34",
+		"12345678901234567890123456789012345", "NaN", "Infinity", "0x10", "1,5", "1 ", "--1", "1e", "٣",
+		strings.Repeat("0", 1000) + "1"} {
 		if got, ok := parseDecimal(written, quantityPlaces); ok {
 			t.Errorf("%.40q: got %s, want it refused", written, got)
 		}
@@ -79,7 +103,8 @@ func TestDecimals(t *testing.T) {
 }
 
 func FuzzQuantity(f *testing.F) {
-	for _, seed := range []string{"5.0001", "-0.00005", "1e33", "1e-9999", "00012.50", "+.5e2", "999999999999999999999999999999.99995"} {
+	for _, seed := range []string{"5.0001", "-0.00005", "1e33", "1e-9999", "00012.50", "+.5e2",
+		"999999999999999999999999999999.99995"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, written string) {
@@ -123,10 +148,15 @@ func TestTimes(t *testing.T) {
 		text string
 		want error
 	}{
-		{"", ErrTimeForm}, {"x", ErrTimeForm}, {"2026", ErrTimeForm}, {"2026-11", ErrTimeForm}, {"2026-13-01", ErrTimeForm}, {"2026-02-30", ErrTimeForm}, {"2026-11-20T24:00:00", ErrTimeForm},
-		{"2026-11-20T12:60", ErrTimeForm}, {"2026-11-20T12:00:60Z", ErrTimeForm}, {"2026-11-20T12:00:00+24:00", ErrTimeForm}, {"2026-11-20T12:00:00.Z", ErrTimeForm}, {"2026-11-20Z", ErrTimeForm},
-		{"2026-11-20T12:00:00Z ", ErrTimeForm}, {"20261120", ErrTimeForm}, {"2026-11-20T", ErrTimeForm}, {"-026-11-20", ErrTimeForm}, {"٢٠٢٦-11-20", ErrTimeForm},
-		{"0000-01-01", ErrTimeRange}, {"0001-01-01T00:00:00+01:00", ErrTimeRange}, {"9999-12-31T23:59:59-01:00", ErrTimeRange},
+		{"", ErrTimeForm}, {"x", ErrTimeForm}, {"2026", ErrTimeForm}, {"2026-11", ErrTimeForm},
+		{"2026-13-01", ErrTimeForm}, {"2026-02-30", ErrTimeForm}, {"2026-11-20T24:00:00", ErrTimeForm},
+		{"2026-11-20T12:60", ErrTimeForm}, {"2026-11-20T12:00:60Z", ErrTimeForm},
+		{"2026-11-20T12:00:00+24:00", ErrTimeForm}, {"2026-11-20T12:00:00.Z", ErrTimeForm},
+		{"2026-11-20Z", ErrTimeForm},
+		{"2026-11-20T12:00:00Z ", ErrTimeForm}, {"20261120", ErrTimeForm}, {"2026-11-20T", ErrTimeForm},
+		{"-026-11-20", ErrTimeForm}, {"٢٠٢٦-11-20", ErrTimeForm},
+		{"0000-01-01", ErrTimeRange}, {"0001-01-01T00:00:00+01:00", ErrTimeRange},
+		{"9999-12-31T23:59:59-01:00", ErrTimeRange},
 	} {
 		if got, err := ParseTime(c.text, time.UTC); !errors.Is(err, c.want) {
 			t.Errorf("%q: got %v, %v; want %v", c.text, got, err, c.want)
@@ -150,7 +180,8 @@ func TestPrintedTimesOrderAsTimesDo(t *testing.T) {
 }
 
 func FuzzParseTime(f *testing.F) {
-	for _, seed := range []string{"2026-11-20T12:00:01.123456+02:00", "2026-11-20", "2026-11-20 12:00Z", "2026-11-20T12:00:01,5-0330", "9999-12-31T23:59:59-23:59", "0001-01-01"} {
+	for _, seed := range []string{"2026-11-20T12:00:01.123456+02:00", "2026-11-20", "2026-11-20 12:00Z",
+		"2026-11-20T12:00:01,5-0330", "9999-12-31T23:59:59-23:59", "0001-01-01"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -159,7 +190,8 @@ func FuzzParseTime(f *testing.F) {
 			return
 		}
 		printed := FormatTime(got, got.Location())
-		if again, err := ParseTime(printed, time.UTC); err != nil || !again.Equal(got) || FormatTime(again, again.Location()) != printed {
+		if again, err := ParseTime(printed, time.UTC); err != nil || !again.Equal(got) ||
+			FormatTime(again, again.Location()) != printed {
 			t.Fatalf("%q: got %s, which parses as %v, %v; want the same time", text, printed, again, err)
 		}
 	})

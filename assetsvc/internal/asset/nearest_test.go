@@ -46,21 +46,28 @@ func TestRefusalsNameTheNearest(t *testing.T) {
 		name             string
 		path, sent, want string
 	}{
-		{"a scheme with a typing error", scheme, `"UA-EDRPOU"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
+		{"a scheme with a typing error", scheme, `"UA-EDRPOU"`,
+			"Value must be one of 126 values: the nearest is 'UA-EDR'."},
 		{"a scheme in another case", scheme, `"ua_edr"`, "Value must be one of 126 values: the nearest is 'UA-EDR'."},
-		{"a code with another last digit", code, `"04121000-9"`, "Value must be one of 85 values: the nearest is '04121000-2'."},
-		{"a code without the last digit", code, `"06111000"`, "Value must be one of 85 values: the nearest is '06111000-3'."},
+		{"a code with another last digit", code, `"04121000-9"`,
+			"Value must be one of 85 values: the nearest is '04121000-2'."},
+		{"a code without the last digit", code, `"06111000"`,
+			"Value must be one of 85 values: the nearest is '06111000-3'."},
 		{"a code that is too coarse", code, `"06100000-3"`,
 			"At least CAV-PS classification class (XXXX0000-Y) should be specified more precisely: the nearest is '06110000-6'"},
-		{"a short list is printed", "items.0.classification.scheme", `"CAVPS"`, "Value must be one of ['CAV-PS', 'CPV']."},
-		{"a code of another form", "items.0.additionalClassifications.0", `{"scheme":"dk018","id":"x","description":"x"}`,
+		{"a short list is printed", "items.0.classification.scheme", `"CAVPS"`,
+			"Value must be one of ['CAV-PS', 'CPV']."},
+		{"a code of another form", "items.0.additionalClassifications.0",
+			`{"scheme":"dk018","id":"x","description":"x"}`,
 			`String value did not match validation regex. An id of dk018 has the form ^[0-9]{1,4}(\.[0-9]{1,2})?$.`},
 		{"a field in another case", "Title", `"x"`, "Rogue field: the nearest is 'title'"},
 		{"a field in another style", "asset_custodian", `{}`, "Rogue field: the nearest is 'assetCustodian'"},
 		{"a field of an item's unit", "items.0.unit.cod", `"x"`, "Rogue field: the nearest is 'code'"},
-		{"a field far from all others", "items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`, "Rogue field: the nearest is 'code'"},
+		{"a field far from all others", "items.0.unit.ъъъъъъъъъъъъъъъъъъъ", `"x"`,
+			"Rogue field: the nearest is 'code'"},
 		{"a token field is not suggested", "ownerToken", `"x"`, "Rogue field: the nearest is 'owner'"},
-		{"a field of a later version", "rectificationPeriod", `{}`, "Rogue field: this version of the API does not have it"},
+		{"a field of a later version", "rectificationPeriod", `{}`,
+			"Rogue field: this version of the API does not have it"},
 		{"a field of sandboxes", "sandboxParameters", `"x"`, "Rogue field: only a sandbox has it"},
 		{"a hidden field is not suggested", "sandboxParameter", `"x"`, "Rogue field: the nearest is 'documents'"},
 		{"an unknown type", "assetType", `"castle"`, "Not implemented: the types are 'bounce', 'domain'"},
@@ -104,7 +111,8 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"title", "title", 0}, {"titel", "title", 2}, {"titl", "title", 1}, {"kitten", "sitting", 3}, {"щука", "щит", 3},
+		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"title", "title", 0}, {"titel", "title", 2}, {"titl", "title", 1},
+		{"kitten", "sitting", 3}, {"щука", "щит", 3},
 	} {
 		if got := distance([]rune(c.a), []rune(c.b)); got != c.want {
 			t.Errorf("from %q to %q: got %d, want %d", c.a, c.b, got, c.want)

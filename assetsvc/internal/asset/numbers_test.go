@@ -11,7 +11,8 @@ import (
 // TestNumbersComeBackAsSentOrAreRefused sends values to fields that accept strings
 // and numbers. An empty want means that the value is refused.
 func TestNumbersComeBackAsSentOrAreRefused(t *testing.T) {
-	const id, latitude, elevation = "assetCustodian.identifier.id", "items.0.location.latitude", "items.0.location.elevation"
+	const id, latitude, elevation = "assetCustodian.identifier.id", "items.0.location.latitude",
+		"items.0.location.elevation"
 	for _, c := range []struct {
 		name             string
 		path, sent, want string

@@ -23,7 +23,8 @@ const (
 )
 
 // validPart holds a valid part of each kind, as a client sends it.
-var validPart = map[string]string{"items": validItem, "decisions": validDecision, "documents": validDocument, "related_processes": validProcess}
+var validPart = map[string]string{"items": validItem, "decisions": validDecision, "documents": validDocument,
+	"related_processes": validProcess}
 
 func part(t testing.TB, path string) Part {
 	t.Helper()
@@ -86,10 +87,14 @@ func TestWhoChangesParts(t *testing.T) {
 		verbs   []Verb
 		merge   string
 	}{
-		{"items", Owner, []Status{Draft, Pending}, "Can't update or create item in current (%s) asset status", []Verb{Add, Merge}, `{"description":"x"}`},
-		{"decisions", Owner, []Status{Draft, Pending}, "Can't update decisions in current (%s) asset status", []Verb{Add, Merge}, `{"decisionID":"x"}`},
-		{"documents", Owner, []Status{Pending}, "Can't update document in current (%s) asset status", []Verb{Add, Merge, Replace}, `{"title":"x"}`},
-		{"related_processes", Concierge, []Status{Draft, Pending, Verification, Active, Complete, Deleted}, "", []Verb{Add, Merge, Remove}, `{"identifier":"x"}`},
+		{"items", Owner, []Status{Draft, Pending}, "Can't update or create item in current (%s) asset status",
+			[]Verb{Add, Merge}, `{"description":"x"}`},
+		{"decisions", Owner, []Status{Draft, Pending}, "Can't update decisions in current (%s) asset status",
+			[]Verb{Add, Merge}, `{"decisionID":"x"}`},
+		{"documents", Owner, []Status{Pending}, "Can't update document in current (%s) asset status",
+			[]Verb{Add, Merge, Replace}, `{"title":"x"}`},
+		{"related_processes", Concierge, []Status{Draft, Pending, Verification, Active, Complete, Deleted}, "",
+			[]Verb{Add, Merge, Remove}, `{"identifier":"x"}`},
 	} {
 		if got := fmt.Sprint(part(t, allowed.path).Verbs); got != fmt.Sprint(allowed.verbs) {
 			t.Errorf("%s: got verbs %s, want %s", allowed.path, got, fmt.Sprint(allowed.verbs))
@@ -116,7 +121,8 @@ func TestWhoChangesParts(t *testing.T) {
 						open := slices.Contains(allowed.in, status)
 						switch {
 						case !open:
-							if fault.KindOf(err) != fault.Forbidden || err.Error() != "body/data: "+fmt.Sprintf(allowed.refusal, status) || !next.Equal(a) {
+							if fault.KindOf(err) != fault.Forbidden ||
+								err.Error() != "body/data: "+fmt.Sprintf(allowed.refusal, status) || !next.Equal(a) {
 								t.Errorf("got %v, want kind Forbidden at data and no change", err)
 							}
 						case verb == Remove && status == Active:
@@ -143,43 +149,77 @@ func TestPartFaults(t *testing.T) {
 		sent        string
 		place, says string
 	}{
-		{"an empty item", "items", Add, `{}`, "description classification unit quantity address registrationDetails", "This field is required."},
-		{"an item without a unit's code", "items", Add, strings.Replace(validItem, `"code":"MTK"`, `"name":"x"`, 1), "unit.code", "This field is required."},
-		{"an item with an unknown scheme", "items", Merge, `{"classification":{"scheme":"X"}}`, "classification.scheme", "Value must be one of ['CAV-PS', 'CPV']."},
-		{"an item with a coarse code", "items", Merge, `{"classification":{"id":"06100000-3"}}`, "classification.id", "should be specified more precisely"},
-		{"an item with a coarse CPV code", "items", Merge, `{"classification":{"scheme":"CPV","id":"03100000-2"}}`, "classification.id", "At least CPV classification class"},
-		{"an item with a code of another form", "items", Merge, `{"classification":{"scheme":"CPV","id":"x"}}`, "classification.id", noMatch},
-		{"an additional code of another form", "items", Merge, `{"additionalClassifications":[{"scheme":"dk018","id":"x"}]}`, "additionalClassifications.0.id", noMatch},
-		{"an item registered too early", "items", Merge, `{"registrationDetails":{"registrationID":"x","registrationDate":"2026-01-01"}}`, "registrationDetails.registrationID registrationDetails.registrationDate", "only when status is complete"},
-		{"an item with an unknown field", "items", Merge, `{"colour":1,"unit":{"colour":1}}`, "unit.colour colour", rogue},
-		{"an item that loses required fields", "items", Merge, `{"unit":null,"quantity":"x"}`, "unit quantity", "This field is required."},
+		{"an empty item", "items", Add, `{}`, "description classification unit quantity address registrationDetails",
+			"This field is required."},
+		{"an item without a unit's code", "items", Add, strings.Replace(validItem, `"code":"MTK"`, `"name":"x"`, 1),
+			"unit.code", "This field is required."},
+		{"an item with an unknown scheme", "items", Merge, `{"classification":{"scheme":"X"}}`,
+			"classification.scheme", "Value must be one of ['CAV-PS', 'CPV']."},
+		{"an item with a coarse code", "items", Merge, `{"classification":{"id":"06100000-3"}}`, "classification.id",
+			"should be specified more precisely"},
+		{"an item with a coarse CPV code", "items", Merge, `{"classification":{"scheme":"CPV","id":"03100000-2"}}`,
+			"classification.id", "At least CPV classification class"},
+		{"an item with a code of another form", "items", Merge, `{"classification":{"scheme":"CPV","id":"x"}}`,
+			"classification.id", noMatch},
+		{"an additional code of another form", "items", Merge,
+			`{"additionalClassifications":[{"scheme":"dk018","id":"x"}]}`, "additionalClassifications.0.id", noMatch},
+		{"an item registered too early", "items", Merge,
+			`{"registrationDetails":{"registrationID":"x","registrationDate":"2026-01-01"}}`,
+			"registrationDetails.registrationID registrationDetails.registrationDate",
+			"only when status is complete"},
+		{"an item with an unknown field", "items", Merge, `{"colour":1,"unit":{"colour":1}}`, "unit.colour colour",
+			rogue},
+		{"an item that loses required fields", "items", Merge, `{"unit":null,"quantity":"x"}`, "unit quantity",
+			"This field is required."},
 		{"an empty decision", "decisions", Add, `{}`, "decisionDate decisionID", "This field is required."},
-		{"a decision with an empty number", "decisions", Merge, `{"decisionID":""}`, "decisionID", "This field is required."},
-		{"a decision with a bad date", "decisions", Merge, `{"decisionDate":"x"}`, "decisionDate", "Should be ISO8601."},
+		{"a decision with an empty number", "decisions", Merge, `{"decisionID":""}`, "decisionID",
+			"This field is required."},
+		{"a decision with a bad date", "decisions", Merge, `{"decisionDate":"x"}`, "decisionDate",
+			"Should be ISO8601."},
 		{"an empty document", "documents", Add, `{}`, "documentType title", "This field is required."},
-		{"a document without a url", "documents", Add, `{"documentType":"notice","title":"x"}`, "url", "This field is required."},
-		{"a document with an empty url", "documents", Add, `{"documentType":"notice","title":"x","url":""}`, "url", "This field is required."},
-		{"a document with a bad url", "documents", Add, `{"documentType":"notice","title":"x","url":"ftp://x.ua"}`, "url", "Not a well formed URL."},
-		{"a document of an unknown type", "documents", Merge, `{"documentType":"virtualDataRoom"}`, "documentType", "Value must be one of"},
-		{"a document of an unknown object", "documents", Merge, `{"documentOf":"lot"}`, "documentOf", "Value must be one of ['asset', 'item']."},
-		{"a document related to a bad id", "documents", Merge, `{"documentOf":"item","relatedItem":"x"}`, "relatedItem", "Hash value is wrong length."},
+		{"a document without a url", "documents", Add, `{"documentType":"notice","title":"x"}`, "url",
+			"This field is required."},
+		{"a document with an empty url", "documents", Add, `{"documentType":"notice","title":"x","url":""}`, "url",
+			"This field is required."},
+		{"a document with a bad url", "documents", Add, `{"documentType":"notice","title":"x","url":"ftp://x.ua"}`,
+			"url", "Not a well formed URL."},
+		{"a document of an unknown type", "documents", Merge, `{"documentType":"virtualDataRoom"}`, "documentType",
+			"Value must be one of"},
+		{"a document of an unknown object", "documents", Merge, `{"documentOf":"lot"}`, "documentOf",
+			"Value must be one of ['asset', 'item']."},
+		{"a document related to a bad id", "documents", Merge, `{"documentOf":"item","relatedItem":"x"}`,
+			"relatedItem", "Hash value is wrong length."},
 		{"a document with a bad media type", "documents", Merge, `{"format":"pdf"}`, "format", noMatch},
-		{"a document with an unknown hash", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"crc:00",`, 1), "hash", "Hash type is not supported."},
-		{"a document with a short hash", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:00",`, 1), "hash", "Hash value is wrong length."},
-		{"a document with a hash that is not hexadecimal", "documents", Replace, strings.Replace(validDocument, "{", `{"hash":"md5:`+strings.Repeat("x", 32)+`",`, 1), "hash", "Hash value is not hexadecimal."},
-		{"a familiarization document with a url", "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","url":"https://x.ua","hash":"md5:` + strings.Repeat("0", 32) + `"}`, "url hash accessDetails", "This field is not required."},
-		{"the first document gets another type", "documents", Merge, `{"documentType":"notice"}`, "documentType", "First document should be document with informationDetailsdocumentType"},
-		{"an incomplete version of a document", "documents", Replace, `{"title_en":"x"}`, "documentType title", "This field is required."},
-		{"a wrong type in fields that the service sets", "documents", Merge, `{"dateModified":"x","author":[]}`, "author dateModified", "Couldn't interpret"},
-		{"a process that loses its id", "related_processes", Merge, `{"relatedProcessID":null}`, "relatedProcessID", "This field is required."},
-		{"a process with a short id", "related_processes", Merge, `{"relatedProcessID":"x"}`, "relatedProcessID", "Hash value is wrong length."},
-		{"a process of an unknown type", "related_processes", Merge, `{"type":"x"}`, "type", "Value must be one of ['asset', 'auction', 'lot']."},
-		{"a second process", "related_processes", Add, validProcess, "relatedProcesses", "Please provide no more than 1 item."},
+		{"a document with an unknown hash", "documents", Replace,
+			strings.Replace(validDocument, "{", `{"hash":"crc:00",`, 1), "hash", "Hash type is not supported."},
+		{"a document with a short hash", "documents", Replace,
+			strings.Replace(validDocument, "{", `{"hash":"md5:00",`, 1), "hash", "Hash value is wrong length."},
+		{"a document with a hash that is not hexadecimal", "documents", Replace,
+			strings.Replace(validDocument, "{", `{"hash":"md5:`+strings.Repeat("x", 32)+`",`, 1), "hash",
+			"Hash value is not hexadecimal."},
+		{"a familiarization document with a url", "documents", Add,
+			`{"documentType":"x_dgfAssetFamiliarization","title":"x","url":"https://x.ua","hash":"md5:` +
+				strings.Repeat("0", 32) + `"}`, "url hash accessDetails", "This field is not required."},
+		{"the first document gets another type", "documents", Merge, `{"documentType":"notice"}`, "documentType",
+			"First document should be document with informationDetailsdocumentType"},
+		{"an incomplete version of a document", "documents", Replace, `{"title_en":"x"}`, "documentType title",
+			"This field is required."},
+		{"a wrong type in fields that the service sets", "documents", Merge, `{"dateModified":"x","author":[]}`,
+			"author dateModified", "Couldn't interpret"},
+		{"a process that loses its id", "related_processes", Merge, `{"relatedProcessID":null}`, "relatedProcessID",
+			"This field is required."},
+		{"a process with a short id", "related_processes", Merge, `{"relatedProcessID":"x"}`, "relatedProcessID",
+			"Hash value is wrong length."},
+		{"a process of an unknown type", "related_processes", Merge, `{"type":"x"}`, "type",
+			"Value must be one of ['asset', 'auction', 'lot']."},
+		{"a second process", "related_processes", Add, validProcess, "relatedProcesses",
+			"Please provide no more than 1 item."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := in(t, Pending)
 			next, _, err := ask(t, a, part(t, c.path).writer, c.path, c.verb, c.sent)
-			if fault.KindOf(err) != fault.Invalid || places(err) != c.place || !strings.Contains(err.Error(), c.says) || !next.Equal(a) {
+			if fault.KindOf(err) != fault.Invalid || places(err) != c.place ||
+				!strings.Contains(err.Error(), c.says) || !next.Equal(a) {
 				t.Errorf("got %v, want faults at %s with %q, and no change", err, c.place, c.says)
 			}
 		})
@@ -197,13 +237,16 @@ func TestOrderOfPartRefusals(t *testing.T) {
 		place string
 	}{
 		{"a missing part comes first", complete, Other, "x", `{"colour":1}`, "item_id"},
-		{"permission comes before the fields", complete, Other, first(t, complete, "items"), `{"colour":1}`, "permission"},
+		{"permission comes before the fields", complete, Other, first(t, complete, "items"), `{"colour":1}`,
+			"permission"},
 		{"the fields come before the state", complete, Owner, first(t, complete, "items"), `{"colour":1}`, "colour"},
 		{"the state comes last", complete, Owner, first(t, complete, "items"), `{"description":"x"}`, "data"},
 		{"the state counts even without a change", complete, Owner, first(t, complete, "items"), `{}`, "data"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := rules.ChangePart(c.a, PartChange{Part: part(t, "items"), ID: c.id, Verb: Merge, Fields: parse(t, c.sent), Caller: Caller{Role: c.by}, Now: night, NewID: ids()})
+			_, _, err := rules.ChangePart(c.a,
+				PartChange{Part: part(t, "items"), ID: c.id, Verb: Merge, Fields: parse(t, c.sent),
+					Caller: Caller{Role: c.by}, Now: night, NewID: ids()})
 			if places(err) != c.place {
 				t.Errorf("got %v, want a fault at %s", err, c.place)
 			}
@@ -226,17 +269,21 @@ func TestItems(t *testing.T) {
 			if got := item.Text("id"); !idForm.MatchString(got) || c.want != "" && got != c.want {
 				t.Errorf("got id %s, want %q, or any valid id for \"\"", got, c.want)
 			}
-			if item.Object("classification").Text("scheme") != "CAV-PS" || item.Object("registrationDetails").Text("status") != "unknown" || len(next.fields.List("items")) != 2 {
+			if item.Object("classification").Text("scheme") != "CAV-PS" ||
+				item.Object("registrationDetails").Text("status") != "unknown" || len(next.fields.List("items")) != 2 {
 				t.Errorf("got %v, want a second item with the default values", item)
 			}
 		})
 	}
 	taken := strings.Replace(validItem, "{", `{"id":"`+first(t, a, "items")+`",`, 1)
-	if _, _, err := ask(t, a, Owner, "items", Add, taken); places(err) != "id" || !strings.Contains(err.Error(), "Item id should be uniq for all items") {
+	if _, _, err := ask(t, a, Owner, "items", Add, taken); places(err) != "id" ||
+		!strings.Contains(err.Error(), "Item id should be uniq for all items") {
 		t.Errorf("an id that is taken: got %v, want a fault at id", err)
 	}
-	next, item := done(t, a, Owner, "items", Merge, `{"id":"`+chosen+`","quantity":"2.00005","additionalClassifications":[],"unit":{"name":"м²"}}`)
-	if item.Text("id") != first(t, a, "items") || item.Get("quantity") != record.Number("2.0001") || item.Get("additionalClassifications") != nil || item.Object("unit").Text("code") != "MTK" {
+	next, item := done(t, a, Owner, "items", Merge,
+		`{"id":"`+chosen+`","quantity":"2.00005","additionalClassifications":[],"unit":{"name":"м²"}}`)
+	if item.Text("id") != first(t, a, "items") || item.Get("quantity") != record.Number("2.0001") ||
+		item.Get("additionalClassifications") != nil || item.Object("unit").Text("code") != "MTK" {
 		t.Errorf("got %v, want the merged item with its own id", item)
 	}
 	if next.fields.Text("date") != a.fields.Text("date") {
@@ -256,10 +303,12 @@ func TestChangesThatChangeNothing(t *testing.T) {
 		{"another id of an item", "items", Merge, `{"id":"` + strings.Repeat("e", 32) + `"}`},
 		{"null for an absent field", "items", Merge, `{"location":null}`},
 		{"fields that a decision ignores", "decisions", Merge, `{"decisionOf":"lot","relatedItem":"x"}`},
-		{"fields that the service sets", "documents", Merge, `{"id":"x","author":"me","datePublished":"2020-01-01","dateModified":"2020-01-01"}`},
+		{"fields that the service sets", "documents", Merge,
+			`{"id":"x","author":"me","datePublished":"2020-01-01","dateModified":"2020-01-01"}`},
 		{"fields that are fixed", "documents", Merge, `{"url":"https://elsewhere.example/","hash":"x"}`},
 		{"null for fields that the service sets", "documents", Merge, `{"id":null,"datePublished":null,"url":null}`},
-		{"the same version of a document", "documents", Replace, `{"documentType":"informationDetails","title":"Інформація про оприлюднення інформаційного повідомлення","url":"https://prozorro.sale/info/ssp_details"}`},
+		{"the same version of a document", "documents", Replace,
+			`{"documentType":"informationDetails","title":"Інформація про оприлюднення інформаційного повідомлення","url":"https://prozorro.sale/info/ssp_details"}`},
 		{"another id of a process", "related_processes", Merge, `{"id":"x"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -275,17 +324,23 @@ func TestChangesThatChangeNothing(t *testing.T) {
 func TestDocuments(t *testing.T) {
 	a := in(t, Pending)
 	now := FormatTime(night, time.UTC)
-	a, added := done(t, a, Owner, "documents", Add, strings.Replace(validDocument, "{", `{"id":"`+strings.Repeat("e", 32)+`","author":"me","dateModified":"2020-01-01","description":"один",`, 1))
-	if added.Text("id") == strings.Repeat("e", 32) || added.Text("author") != "asset_owner" || added.Text("datePublished") != now || added.Text("dateModified") != now || added.Text("documentOf") != "asset" {
+	a, added := done(t, a, Owner, "documents", Add,
+		strings.Replace(validDocument, "{",
+			`{"id":"`+strings.Repeat("e", 32)+`","author":"me","dateModified":"2020-01-01","description":"один",`, 1))
+	if added.Text("id") == strings.Repeat("e", 32) || added.Text("author") != "asset_owner" ||
+		added.Text("datePublished") != now || added.Text("dateModified") != now || added.Text("documentOf") != "asset" {
 		t.Errorf("add: got %v, want the id, author and dates of the service", added)
 	}
-	if !strings.HasPrefix(string(record.Append(nil, added)), `{"id":"`+added.Text("id")+`","documentType":"notice","title":`) {
+	if !strings.HasPrefix(string(record.Append(nil, added)),
+		`{"id":"`+added.Text("id")+`","documentType":"notice","title":`) {
 		t.Errorf("add: got %v, want the fields in the order id, documentType, title", added)
 	}
 	documents, id := part(t, "documents"), added.Text("id")
 	alter := func(verb Verb, at time.Time, sent string) record.Object {
 		t.Helper()
-		next, changed, err := rules.ChangePart(a, PartChange{Part: documents, ID: id, Verb: verb, Fields: parse(t, sent), Caller: Caller{Role: Owner}, Now: at, NewID: ids()})
+		next, changed, err := rules.ChangePart(a,
+			PartChange{Part: documents, ID: id, Verb: verb, Fields: parse(t, sent), Caller: Caller{Role: Owner},
+				Now: at, NewID: ids()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,34 +348,43 @@ func TestDocuments(t *testing.T) {
 		return changed
 	}
 	later, last := night.Add(time.Hour), night.Add(2*time.Hour)
-	replaced := alter(Replace, later, `{"documentType":"notice","title":"Друге","url":"https://docs.example/2","id":"x","datePublished":"2020-01-01"}`)
-	if replaced.Text("id") != id || replaced.Text("datePublished") != now || replaced.Text("author") != "asset_owner" || replaced.Text("dateModified") != FormatTime(later, time.UTC) || replaced.Text("description") != "один" {
+	replaced := alter(Replace, later, `{"documentType":"notice","title":"Друге","url":"https://docs.example/2",
+		"id":"x","datePublished":"2020-01-01"}`)
+	if replaced.Text("id") != id || replaced.Text("datePublished") != now ||
+		replaced.Text("author") != "asset_owner" || replaced.Text("dateModified") != FormatTime(later, time.UTC) ||
+		replaced.Text("description") != "один" {
 		t.Errorf("replace: got %v, want a new dateModified and the other fields of the service kept", replaced)
 	}
 	merged := alter(Merge, last, `{"description":null,"documentOf":"item","format":"application/pdf"}`)
-	if merged.Text("url") != "https://docs.example/2" || merged.Get("description") != nil || merged.Text("documentOf") != "item" || merged.Text("dateModified") != FormatTime(last, time.UTC) {
+	if merged.Text("url") != "https://docs.example/2" || merged.Get("description") != nil ||
+		merged.Text("documentOf") != "item" || merged.Text("dateModified") != FormatTime(last, time.UTC) {
 		t.Errorf("merge: got %v, want the merged fields and a new dateModified", merged)
 	}
-	if got := a.Parts(documents, AllVersions); len(got) != 4 || !record.Equal(got[3], merged) || !record.Equal(got[2], added) {
+	if got := a.Parts(documents, AllVersions); len(got) != 4 || !record.Equal(got[3], merged) ||
+		!record.Equal(got[2], added) {
 		t.Errorf("all versions: got %v, want 4 with the merged one last", got)
 	}
 	if got := a.Parts(documents, Newest); len(got) != 3 || idOf(got[2]) != id || !record.Equal(got[2], merged) {
 		t.Errorf("newest versions: got %v, want 3 with the merged one last", got)
 	}
 	read, err := a.Part(documents, id)
-	if previous := read.List("previousVersions"); err != nil || len(previous) != 1 || !record.Equal(previous[0], added) || !record.Equal(read.Without("previousVersions"), merged) {
+	if previous := read.List("previousVersions"); err != nil || len(previous) != 1 ||
+		!record.Equal(previous[0], added) || !record.Equal(read.Without("previousVersions"), merged) {
 		t.Errorf("read: got %v, %v; want the merged document and one previous version", read, err)
 	}
 	for _, c := range []struct {
 		key  string
 		want string
 	}{{"b=c", "https://docs.example/a?b=c"}, {"docs", "https://docs.example/2"}, {"none", ""}} {
-		if got, err := a.Download(documents, id, c.key); got != c.want || (c.want == "") != (places(err) == "download") {
+		if got, err := a.Download(documents, id, c.key); got != c.want ||
+			(c.want == "") != (places(err) == "download") {
 			t.Errorf("download %s: got %q, %v; want %q", c.key, got, err, c.want)
 		}
 	}
-	seen, _ := done(t, a, Owner, "documents", Add, `{"documentType":"x_dgfAssetFamiliarization","title":"x","accessDetails":"щодня"}`)
-	a, _ = done(t, seen, Owner, "documents", Add, `{"documentType":"cancellationDetails","title":"x","url":"http://127.0.0.1:8080/get/%D1%97?Signature=a%2Bb&KeyID=c"}`)
+	seen, _ := done(t, a, Owner, "documents", Add,
+		`{"documentType":"x_dgfAssetFamiliarization","title":"x","accessDetails":"щодня"}`)
+	a, _ = done(t, seen, Owner, "documents", Add,
+		`{"documentType":"cancellationDetails","title":"x","url":"http://127.0.0.1:8080/get/%D1%97?Signature=a%2Bb&KeyID=c"}`)
 	if a = change(t, a, Owner, `{"status":"deleted"}`); a.Status() != Deleted {
 		t.Errorf("got status %s, want deleted", a.Status())
 	}
@@ -341,7 +405,8 @@ func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 	if got := titles(); got != "one two three" {
 		t.Errorf("after the additions: got %s, want one two three", got)
 	}
-	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), AllVersions)[1]), Verb: Merge, Fields: parse(t, `{"index":1}`), Caller: Caller{Role: Owner}, Now: night.Add(time.Second), NewID: ids()}
+	c := PartChange{Part: part(t, "documents"), ID: idOf(a.Parts(part(t, "documents"), AllVersions)[1]), Verb: Merge,
+		Fields: parse(t, `{"index":1}`), Caller: Caller{Role: Owner}, Now: night.Add(time.Second), NewID: ids()}
 	var err error
 	if a, _, err = rules.ChangePart(a, c); err != nil || titles() != "two three one" {
 		t.Errorf("after a change of the first: got %s, %v; want two three one", titles(), err)
@@ -349,7 +414,8 @@ func TestDocumentsAreListedInTheOrderOfTheirChanges(t *testing.T) {
 }
 
 func TestRelatedProcesses(t *testing.T) {
-	a, added := done(t, lotless(t, Verification), Concierge, "related_processes", Add, strings.Replace(validProcess, "{", `{"id":"`+strings.Repeat("e", 32)+`",`, 1))
+	a, added := done(t, lotless(t, Verification), Concierge, "related_processes", Add,
+		strings.Replace(validProcess, "{", `{"id":"`+strings.Repeat("e", 32)+`",`, 1))
 	if !idForm.MatchString(added.Text("id")) || added.Text("id") == strings.Repeat("e", 32) {
 		t.Errorf("add: got %v, want an id that the service makes", added)
 	}
@@ -363,19 +429,25 @@ func TestRelatedProcesses(t *testing.T) {
 		verb Verb
 		sent string
 	}{{"remove the lot", Remove, ""}, {"turn the lot into an auction", Merge, `{"type":"auction"}`}} {
-		if _, _, err := ask(t, active, Concierge, "related_processes", c.verb, c.sent); places(err) != "relatedProcesses" || !strings.Contains(err.Error(), "Asset must have related lot to become active.") {
+		_, _, err := ask(t, active, Concierge, "related_processes", c.verb, c.sent)
+		if places(err) != "relatedProcesses" ||
+			!strings.Contains(err.Error(), "Asset must have related lot to become active.") {
 			t.Errorf("%s: got %v, want a fault at relatedProcesses", c.name, err)
 		}
 	}
-	if _, changed := done(t, active, Concierge, "related_processes", Merge, `{"identifier":"UA-LR-1"}`); changed.Text("identifier") != "UA-LR-1" {
+	_, changed := done(t, active, Concierge, "related_processes", Merge, `{"identifier":"UA-LR-1"}`)
+	if changed.Text("identifier") != "UA-LR-1" {
 		t.Errorf("merge: got %v, want identifier UA-LR-1", changed)
 	}
 }
 
 func FuzzPart(f *testing.F) {
 	for _, seed := range []string{
-		`{}`, `{"id":null,"description":null}`, `{"quantity":1e5,"unit":{"code":1}}`, validItem, validDecision, validDocument, validProcess,
-		`{"url":null,"hash":"x","author":1,"dateModified":null}`, `{"documentType":"x_dgfAssetFamiliarization","accessDetails":"x","title":"x"}`, `{"type":"auction","id":[]}`,
+		`{}`, `{"id":null,"description":null}`, `{"quantity":1e5,"unit":{"code":1}}`, validItem, validDecision,
+		validDocument, validProcess,
+		`{"url":null,"hash":"x","author":1,"dateModified":null}`,
+		`{"documentType":"x_dgfAssetFamiliarization","accessDetails":"x","title":"x"}`,
+		`{"type":"auction","id":[]}`,
 	} {
 		for kind := range parts {
 			f.Add([]byte(seed), uint8(kind), uint8(len(seed)), uint8(len(seed)))
@@ -389,7 +461,8 @@ func FuzzPart(f *testing.F) {
 		}
 		before := in(t, Statuses[int(status)%len(Statuses)])
 		kept, p := string(before.Encode()), parts[int(kind)%len(parts)]
-		c := PartChange{Part: p, Verb: p.Verbs[int(verb)%len(p.Verbs)], Fields: sent, Caller: Caller{Role: p.writer}, Now: night, NewID: ids()}
+		c := PartChange{Part: p, Verb: p.Verbs[int(verb)%len(p.Verbs)], Fields: sent, Caller: Caller{Role: p.writer},
+			Now: night, NewID: ids()}
 		if c.Verb != Add {
 			c.ID = first(t, before, p.Path)
 		}
@@ -409,7 +482,8 @@ func FuzzPart(f *testing.F) {
 		if c.Verb == Remove {
 			return
 		}
-		if got, err := next.Part(p, idOf(changed)); err != nil || !record.Equal(got.Without("previousVersions"), changed) {
+		if got, err := next.Part(p, idOf(changed)); err != nil ||
+			!record.Equal(got.Without("previousVersions"), changed) {
 			t.Fatalf("%s: read: got %v, %v; want %v", text, got, err, changed)
 		}
 		if c.Verb != Add {

@@ -75,7 +75,8 @@ func TestStepsLeadToStatesThatExist(t *testing.T) {
 			}
 			for _, role := range by {
 				if !from.mayChange(role) {
-					t.Errorf("got a step from %s to %s for %s, want only roles that may change the asset", from, to, role)
+					t.Errorf("got a step from %s to %s for %s, want only roles that may change the asset", from, to,
+						role)
 				}
 			}
 		}

@@ -22,7 +22,8 @@ func colourful(t *testing.T) Asset {
 		`"unit": {`, `"unit": {"colour": "red", `,
 		`"decisionID":`, `"colour": "red", "decisionID":`,
 		`"telephone":`, `"colour": "red", "telephone":`,
-		`"assetCustodian":`, `"relatedProcesses": [{"colour": "red", "relatedProcessID": "`+strings.Repeat("d", 32)+`"}],
+		`"assetCustodian":`,
+		`"relatedProcesses": [{"colour": "red", "relatedProcessID": "`+strings.Repeat("d", 32)+`"}],
 			"assetCustodian":`,
 	).Replace(validText)
 	a, err := rules.Create(parse(t, text), o)
@@ -103,7 +104,8 @@ func TestOldVersionsShowNoLaterFields(t *testing.T) {
 			}
 			recoloured := record.Patch(a.Fields(), parse(t, strings.ReplaceAll(string(a.Encode()), `"red"`, `"blue"`)))
 			if got, want := len(v.Patch(recoloured)), len(recoloured); got != 0 && !c.shown || got != want && c.shown {
-				t.Errorf("a revision of later fields: got %d of %d operations, want all %t, or none", got, want, c.shown)
+				t.Errorf("a revision of later fields: got %d of %d operations, want all %t, or none", got, want,
+					c.shown)
 			}
 		})
 	}
@@ -132,7 +134,8 @@ func TestOldVersionsRefuseLaterFields(t *testing.T) {
 		{"in the asset", `{"colour":"x"}`, "", "colour"},
 		{"in an item", `{"items":[{"colour":"x"}]}`, "", "items.0.colour"},
 		{"below an item", `{"items":[{"unit":{"colour":null}}]}`, "", "items.0.unit.colour"},
-		{"below the custodian", `{"assetCustodian":{"contactPoint":{"colour":"x"}}}`, "", "assetCustodian.contactPoint.colour"},
+		{"below the custodian", `{"assetCustodian":{"contactPoint":{"colour":"x"}}}`, "",
+			"assetCustodian.contactPoint.colour"},
 		{"in an ignored list", `{"decisions":[{"colour":"x"}]}`, "", "decisions.0.colour"},
 		{"in the request for an item", `{"colour":"x"}`, "items", "colour"},
 		{"below the item in a request for it", `{"unit":{"colour":"x"}}`, "items", "unit.colour"},
@@ -152,7 +155,8 @@ func TestOldVersionsRefuseLaterFields(t *testing.T) {
 						Caller: Caller{Role: p.writer}, Version: v, Now: night, NewID: ids(),
 					})
 				}
-				if fault.KindOf(err) != fault.Invalid || places(err) != c.place || !strings.HasSuffix(err.Error(), says) {
+				if fault.KindOf(err) != fault.Invalid || places(err) != c.place ||
+					!strings.HasSuffix(err.Error(), says) {
 					t.Errorf("version %s: got %v, want a fault at %s with %q", v, err, c.place, says)
 				}
 			}
@@ -180,7 +184,8 @@ func TestOldVersionsKeepLaterFields(t *testing.T) {
 			return next
 		}, colours},
 		{"a PUT", func(t *testing.T) Asset {
-			sent := parse(t, strings.Replace(validText, "{", `{"relatedProcesses":[{"relatedProcessID":"`+strings.Repeat("e", 32)+`"}],`, 1))
+			sent := parse(t, strings.Replace(validText, "{",
+				`{"relatedProcesses":[{"relatedProcessID":"`+strings.Repeat("e", 32)+`"}],`, 1))
 			next, _, err := rules.Change(a, Change{
 				Fields: sent, Whole: true, Caller: Caller{Role: Owner}, Version: "2.5", Now: night, NewID: ids(),
 			})
@@ -268,7 +273,8 @@ func TestVersionsAreOrderedAsNumbers(t *testing.T) {
 		version, since Version
 		want           bool
 	}{
-		{"2.4", "2.5", true}, {"2.5", "2.5", false}, {"2.6", "2.5", false}, {"2.9", "2.10", true}, {"2.10", "2.9", false},
+		{"2.4", "2.5", true}, {"2.5", "2.5", false}, {"2.6", "2.5", false}, {"2.9", "2.10", true},
+		{"2.10", "2.9", false},
 		{"2.4", "3.0", true}, {"3.0", "2.4", false}, {"", "2.5", false}, {"2.4", "", false},
 	} {
 		if got := c.version.before(c.since); got != c.want {

@@ -29,7 +29,8 @@ func BenchmarkPage(b *testing.B) {
 			defer s.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				entries, err := s.Page(b.Context(), registry.Query{Offset: positions[rand.IntN(len(positions)-100)], Limit: 100})
+				entries, err := s.Page(b.Context(),
+					registry.Query{Offset: positions[rand.IntN(len(positions)-100)], Limit: 100})
 				if err != nil || len(entries) != 100 {
 					b.Fatalf("got %d entries, %v; want 100", len(entries), err)
 				}
@@ -109,7 +110,8 @@ func BenchmarkCreate(b *testing.B) {
 			for range clients {
 				wg.Go(func() {
 					for range work {
-						if _, err := s.Create(b.Context(), registry.Record{ID: storetest.NewID(), Body: body}); err != nil {
+						if _, err := s.Create(b.Context(),
+							registry.Record{ID: storetest.NewID(), Body: body}); err != nil {
 							b.Error(err)
 						}
 					}

@@ -34,7 +34,8 @@ func TestConformance(t *testing.T) { storetest.Run(t, opener(t)) }
 func TestFeed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	s := opener(t)(t, "feed", wildClock(seed))
-	report := storetest.CheckFeed(t, s, storetest.Load{Seed: seed, Writers: 16, Followers: 6, Changes: 5000, Assets: 200})
+	report := storetest.CheckFeed(t, s, storetest.Load{Seed: seed, Writers: 16, Followers: 6, Changes: 5000,
+		Assets: 200})
 	t.Logf("seed %d: %v", seed, report)
 	for _, v := range report.Violations {
 		t.Error(v)

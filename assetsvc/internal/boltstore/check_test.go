@@ -118,7 +118,8 @@ func TestADamagedAssetEndsWrites(t *testing.T) {
 
 func TestRecordsOfEarlierVersionsAreRead(t *testing.T) {
 	want := registry.Record{
-		ID: storetest.NewID(), Position: 7, Revision: 2, Listed: true, Sealed: "sealed", Origin: "origin", Body: []byte(`{}`),
+		ID: storetest.NewID(), Position: 7, Revision: 2, Listed: true, Sealed: "sealed", Origin: "origin",
+		Body: []byte(`{}`),
 	}
 	value := encode(want)
 	value = value[:len(value)-sumSize]

@@ -64,7 +64,8 @@ func TestTheSimulationIsTheSameForTheSameSeed(t *testing.T) {
 			})
 		}
 		if tallies[0] != tallies[1] || clocks[0] != clocks[1] {
-			t.Errorf("seed %d, second run: got %+v %s, want %+v %s", seed+1, tallies[1], clocks[1], tallies[0], clocks[0])
+			t.Errorf("seed %d, second run: got %+v %s, want %+v %s", seed+1, tallies[1], clocks[1], tallies[0],
+				clocks[0])
 		}
 	}
 }
@@ -362,6 +363,7 @@ func (s *simulation) check() {
 	}
 	sort.Slice(positions, func(i, j int) bool { return positions[i] < positions[j] })
 	if len(positions) > 0 && positions[len(positions)-1] > s.clock.Last {
-		s.fail("F3: a write has position %d, but the clock's last position is %d", positions[len(positions)-1], s.clock.Last)
+		s.fail("F3: a write has position %d, but the clock's last position is %d", positions[len(positions)-1],
+			s.clock.Last)
 	}
 }

@@ -18,7 +18,8 @@ func BenchmarkShow(b *testing.B) {
 	}
 	sent := value.(record.Object).Object("data")
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
-	o := asset.Origin{ID: strings.Repeat("a", 32), Owner: "broker", NewID: func() string { return strings.Repeat("b", 32) }}
+	o := asset.Origin{ID: strings.Repeat("a", 32), Owner: "broker",
+		NewID: func() string { return strings.Repeat("b", 32) }}
 	plain, err := rules.Create(sent, o)
 	if err != nil {
 		b.Fatal(err)

@@ -17,7 +17,8 @@ func TestParseBody(t *testing.T) {
 	}{
 		{name: "only data", body: `{"data":{"a":1}}`},
 		{name: "a token", body: `{"access":{"token":"t"},"data":{"a":1}}`, token: "t"},
-		{name: "the access block of a creation", body: `{"access":{"token":"t","transfer":"u"},"data":{"a":1}}`, token: "t"},
+		{name: "the access block of a creation", body: `{"access":{"token":"t","transfer":"u"},"data":{"a":1}}`,
+			token: "t"},
 		{name: "a null access block", body: `{"access":null,"data":{"a":1}}`},
 		{name: "a null token", body: `{"access":{"token":null},"data":{"a":1}}`},
 		{name: "the option pretty", body: `{"data":{"a":1},"options":{"pretty":true}}`, pretty: true},
@@ -30,7 +31,8 @@ func TestParseBody(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !record.Equal(got.data, record.Object{{Name: "a", Value: record.Number("1")}}) || got.token != c.token || got.pretty != c.pretty {
+			if !record.Equal(got.data, record.Object{{Name: "a", Value: record.Number("1")}}) ||
+				got.token != c.token || got.pretty != c.pretty {
 				t.Errorf("got %+v, want data {\"a\":1}, token %q and pretty %t", got, c.token, c.pretty)
 			}
 		})
@@ -55,11 +57,13 @@ func TestParseBodyRefuses(t *testing.T) {
 		{"data in a list", `{"data":[{}]}`, "data", "Data not available"},
 		{"data in a string", `{"data":"{}"}`, "data", "Data not available"},
 		{"a repeated name", `{"data":{"a":1,"a":2}}`, "a", "more than once"},
-		{"a repeated name in a nested object", `{"data":{"items":[{"b":{"c":1,"c":1}}]}}`, "items.0.b.c", "more than once"},
+		{"a repeated name in a nested object", `{"data":{"items":[{"b":{"c":1,"c":1}}]}}`, "items.0.b.c",
+			"more than once"},
 		{"repeated data", `{"data":{},"data":{}}`, "data", "more than once"},
 		{"a list of tokens", `{"access":{"token":["t"]},"data":{}}`, "access.token", "string"},
 		{"access in a string", `{"access":"t","data":{}}`, "access", "object"},
-		{"lists 20,000 deep", `{"data":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, "data", "deeper"},
+		{"lists 20,000 deep", `{"data":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, "data",
+			"deeper"},
 		{"objects 20,000 deep", strings.Repeat(`{"data":`, 20000), "data", "deeper"},
 		{"a number with a leading zero", `{"data":{"a":01}}`, "data", "not JSON"},
 	}
@@ -81,7 +85,8 @@ func TestParseBodyRefuses(t *testing.T) {
 func FuzzParseBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"data":{"title":"x","items":[{"quantity":5.0001}]},"access":{"token":"t"},"options":{"pretty":true}}`,
-		`{"data":{"a":1,"a":2}}`, `{"data":null}`, `[]`, "\xff", `{"data":{"a":"\ud800"}}`, `{"data":{}}{}`, strings.Repeat(`{"data":`, 100),
+		`{"data":{"a":1,"a":2}}`, `{"data":null}`, `[]`, "\xff", `{"data":{"a":"\ud800"}}`, `{"data":{}}{}`,
+		strings.Repeat(`{"data":`, 100),
 	} {
 		f.Add([]byte(seed))
 	}

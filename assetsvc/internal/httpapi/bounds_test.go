@@ -16,7 +16,8 @@ import (
 // publish publishes an asset with texts of size bytes in total. It returns the id.
 func (s service) publish(t *testing.T, size int) (id string) {
 	t.Helper()
-	text := strings.Replace(validAsset, `"description":"x"`, fmt.Sprintf(`"description":%q`, strings.Repeat("d", min(size, 1_000_000))), 1)
+	text := strings.Replace(validAsset, `"description":"x"`,
+		fmt.Sprintf(`"description":%q`, strings.Repeat("d", min(size, 1_000_000))), 1)
 	made := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", text, 201, ""})
 	var created struct{ Data struct{ ID string } }
 	if err := json.Unmarshal(made.Body.Bytes(), &created); err != nil {
@@ -25,7 +26,8 @@ func (s service) publish(t *testing.T, size int) (id string) {
 	path := "/api/2.5/assets/" + created.Data.ID
 	for size -= 1_000_000; size > 0; size -= 1_000_000 {
 		field := []string{"title", "title_en", "title_ru"}[size/1_000_000%3]
-		s.do(t, exchange{"PATCH", path, identity.Broker, "token", fmt.Sprintf(`{"data":{%q:%q}}`, field, strings.Repeat("t", min(size, 1_000_000))), 200, ""})
+		s.do(t, exchange{"PATCH", path, identity.Broker, "token",
+			fmt.Sprintf(`{"data":{%q:%q}}`, field, strings.Repeat("t", min(size, 1_000_000))), 200, ""})
 	}
 	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, ""})
 	return created.Data.ID
@@ -79,7 +81,8 @@ func TestAStarShowsAllFields(t *testing.T) {
 		hidden  bool
 	}{{"2.4", true}, {"2.5", false}} {
 		var read struct{ Data map[string]any }
-		if err := json.Unmarshal(s.do(t, exchange{"GET", "/api/" + c.version + "/assets/" + id, "", "", "", 200, ""}).Body.Bytes(), &read); err != nil {
+		got := s.do(t, exchange{"GET", "/api/" + c.version + "/assets/" + id, "", "", "", 200, ""})
+		if err := json.Unmarshal(got.Body.Bytes(), &read); err != nil {
 			t.Fatal(err)
 		}
 		listed := s.page(t, "/api/"+c.version+"/assets?opt_fields=*").Data[0]
@@ -102,7 +105,8 @@ func TestUnderLoadOnlyLargeRequestsAreRefused(t *testing.T) {
 		{"GET", "/api/2.4/assets/" + large, "", "", "", 503, "too many large requests"},
 		{"GET", largePath + "?opt_pretty=1", "", "", "", 503, "too many large requests"},
 		{"PATCH", largePath, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 503, "too many large requests"},
-		{"POST", largePath + "/decisions", identity.Broker, "token", `{"data":{"decisionDate":"2026-11-20","decisionID":"y"}}`, 503, "too many large requests"},
+		{"POST", largePath + "/decisions", identity.Broker, "token",
+			`{"data":{"decisionDate":"2026-11-20","decisionID":"y"}}`, 503, "too many large requests"},
 		{"GET", "/api/2.5/assets/" + small, "", "", "", 200, small},
 		{"GET", "/api/2.5/assets", "", "", "", 200, small},
 		{"PATCH", "/api/2.5/assets/" + small, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 200, "new"},
@@ -112,7 +116,8 @@ func TestUnderLoadOnlyLargeRequestsAreRefused(t *testing.T) {
 		m.Answers.Hold(held)
 		defer m.Answers.Release(held)
 		for _, e := range requests {
-			if got := s.do(t, e); e.status == 503 && (got.Header().Get("Retry-After") == "" || got.Header().Get("ETag") != "") {
+			if got := s.do(t, e); e.status == 503 &&
+				(got.Header().Get("Retry-After") == "" || got.Header().Get("ETag") != "") {
 				t.Errorf("%s %s: got headers %v, want Retry-After and no ETag", e.method, e.path, got.Header())
 			}
 		}
@@ -144,9 +149,11 @@ func TestALargeAssetIsWrittenLikeASmallOne(t *testing.T) {
 	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"title_en":"new"}}`, 200, `"title_en":"new"`})
 	s.do(t, exchange{"PATCH", path, identity.Broker, "wrong", `{"data":{"title_en":"other"}}`, 403, ""})
 	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"colour":"blue"}}`, 400, "colour"})
-	s.do(t, exchange{"POST", path + "/decisions", identity.Broker, "token", `{"data":{"decisionDate":"2026-11-20","decisionID":"y"}}`, 201, `"decisionID":"y"`})
+	s.do(t, exchange{"POST", path + "/decisions", identity.Broker, "token",
+		`{"data":{"decisionDate":"2026-11-20","decisionID":"y"}}`, 201, `"decisionID":"y"`})
 	tag := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Header().Get("ETag")
 	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", path, "", "", "", 304, ""})
-	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}}, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"title_en":"late"}}`, 412, ""})
+	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}},
+		exchange{"PATCH", path, identity.Broker, "token", `{"data":{"title_en":"late"}}`, 412, ""})
 	s.do(t, exchange{"GET", path + "/revisions", identity.Administrator, "", "", 200, `"revision":4`})
 }

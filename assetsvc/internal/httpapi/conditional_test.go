@@ -57,7 +57,8 @@ func TestParseTags(t *testing.T) {
 	if none, err := parseTags(http.Header{}, "If-Match"); none != nil || err != nil {
 		t.Errorf("no header: got %v, %v; want nil", none, err)
 	}
-	if both, err := parseTags(http.Header{"If-Match": {`"a"`, `"b"`}}, "If-Match"); err != nil || len(both.strong) != 2 {
+	if both, err := parseTags(http.Header{"If-Match": {`"a"`, `"b"`}}, "If-Match"); err != nil ||
+		len(both.strong) != 2 {
 		t.Errorf("two headers: got %v, %v; want two strong tags", both, err)
 	}
 }
@@ -69,7 +70,8 @@ func TestEachRepresentationHasItsOwnTag(t *testing.T) {
 	at := s.published(t)
 	seen := map[string]string{}
 	for range 2 { // a repeat gets the same tags
-		for _, path := range []string{at, at + "?opt_pretty=1", at + "?opt_jsonp=f", at + "?opt_pretty=1&opt_jsonp=f", strings.Replace(at, "2.5", "2.4", 1)} {
+		for _, path := range []string{at, at + "?opt_pretty=1", at + "?opt_jsonp=f", at + "?opt_pretty=1&opt_jsonp=f",
+			strings.Replace(at, "2.5", "2.4", 1)} {
 			for _, method := range []string{"GET", "HEAD"} {
 				got := s.do(t, exchange{method, path, "", "", "", 200, ""}).Header().Get("ETag")
 				if !tagForm.MatchString(got) || seen[path] != "" && seen[path] != got {
@@ -91,7 +93,8 @@ func TestEachRepresentationHasItsOwnTag(t *testing.T) {
 func TestReadsAreConditional(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
-	for _, path := range []string{at, at + "/documents", at + "/items?opt_pretty=1", strings.Replace(at, "2.5", "2.4", 1) + "/decisions"} {
+	for _, path := range []string{at, at + "/documents", at + "/items?opt_pretty=1",
+		strings.Replace(at, "2.5", "2.4", 1) + "/decisions"} {
 		tag := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Header().Get("ETag")
 		for _, c := range []struct {
 			name          string
@@ -114,8 +117,10 @@ func TestReadsAreConditional(t *testing.T) {
 		} {
 			t.Run(path+" "+c.name, func(t *testing.T) {
 				for _, method := range []string{"GET", "HEAD"} {
-					got := s.doWith(t, http.Header{c.header: {c.value}}, exchange{method, path, "", "", "", c.status, ""})
-					if c.status == 304 && (got.Body.Len() != 0 || got.Header().Get("Content-Type") != "") || c.status < 400 && got.Header().Get("ETag") != tag {
+					got := s.doWith(t, http.Header{c.header: {c.value}},
+						exchange{method, path, "", "", "", c.status, ""})
+					if c.status == 304 && (got.Body.Len() != 0 || got.Header().Get("Content-Type") != "") ||
+						c.status < 400 && got.Header().Get("ETag") != tag {
 						t.Errorf("got %v %s, want tag %s, and no body with 304", got.Header(), got.Body, tag)
 					}
 				}
@@ -157,9 +162,11 @@ func TestWritesAreConditional(t *testing.T) {
 				{"PATCH", at, identity.Broker, "token", `{"data":{}}`, 200, ""},
 				{"PUT", at + "?opt_pretty=1", identity.Broker, "token", validAsset, 200, ""},
 				{"POST", at + "/decisions", identity.Broker, "token", decision, 201, `"y"`},
-				{"POST", at + "/related_processes", identity.Concierge, "", `{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`, 201, ""},
+				{"POST", at + "/related_processes", identity.Concierge, "",
+					`{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`, 201, ""},
 			} {
-				for _, view := range []string{at, strings.Replace(at, "2.5", "2.4", 1), at + "?opt_pretty=1", at + "/items"} { // the tag of any view counts
+				for _, view := range []string{at, strings.Replace(at, "2.5", "2.4", 1), at + "?opt_pretty=1",
+					at + "/items"} { // the tag of any view counts
 					tag := s.do(t, exchange{"GET", view, "", "", "", 200, ""}).Header().Get("ETag")
 					before := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String()
 					headers := http.Header{c.header: {strings.ReplaceAll(c.value, "%s", tag)}}
@@ -175,8 +182,10 @@ func TestWritesAreConditional(t *testing.T) {
 						break
 					}
 					position, _, _ := strings.Cut(after.Header().Get("ETag"), "-")
-					if tag := got.Header().Get("ETag"); !tagForm.MatchString(tag) || !strings.HasPrefix(tag, position+"-") {
-						t.Errorf("%s %s: got tag %s, want it to start with %s as the asset's", e.method, e.path, tag, position)
+					if tag := got.Header().Get("ETag"); !tagForm.MatchString(tag) ||
+						!strings.HasPrefix(tag, position+"-") {
+						t.Errorf("%s %s: got tag %s, want it to start with %s as the asset's", e.method, e.path, tag,
+							position)
 					}
 				}
 			}
@@ -187,13 +196,18 @@ func TestWritesAreConditional(t *testing.T) {
 func TestARemovalIsConditional(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
-	created := s.do(t, exchange{"POST", at + "/related_processes", identity.Concierge, "", `{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`, 201, ""})
+	created := s.do(t, exchange{"POST", at + "/related_processes", identity.Concierge, "",
+		`{"data":{"type":"lot","relatedProcessID":"dddddddddddddddddddddddddddddddd"}}`, 201, ""})
 	one := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
-	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}}, exchange{"DELETE", one, identity.Concierge, "", "", 412, "precondition"})
+	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}},
+		exchange{"DELETE", one, identity.Concierge, "", "", 412, "precondition"})
 	s.doWith(t, http.Header{"If-Match": {"x"}}, exchange{"DELETE", one, identity.Concierge, "", "", 400, "If-Match"})
-	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}}, exchange{"DELETE", one + "x", identity.Concierge, "", "", 404, "relatedProcess_id"})
-	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}}, exchange{"DELETE", one, identity.Broker, "token", "", 403, "permission"})
-	got := s.doWith(t, http.Header{"If-Match": {created.Header().Get("ETag")}}, exchange{"DELETE", one, identity.Concierge, "", "", 200, "null"})
+	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}},
+		exchange{"DELETE", one + "x", identity.Concierge, "", "", 404, "relatedProcess_id"})
+	s.doWith(t, http.Header{"If-Match": {`"1-2.5"`}},
+		exchange{"DELETE", one, identity.Broker, "token", "", 403, "permission"})
+	got := s.doWith(t, http.Header{"If-Match": {created.Header().Get("ETag")}},
+		exchange{"DELETE", one, identity.Concierge, "", "", 200, "null"})
 	if tag := got.Header().Get("ETag"); tag != "" {
 		t.Errorf("after the removal: got tag %s, want none", tag)
 	}
@@ -202,7 +216,8 @@ func TestARemovalIsConditional(t *testing.T) {
 func TestRevisions(t *testing.T) {
 	s := newService(t)
 	at := s.published(t)
-	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"title":"y","assetCustodian":{"additionalContactPoints":[{"name":"x","telephone":"1"}]}}}`, 200, ""})
+	s.do(t, exchange{"PATCH", at, identity.Broker, "token",
+		`{"data":{"title":"y","assetCustodian":{"additionalContactPoints":[{"name":"x","telephone":"1"}]}}}`, 200, ""})
 	large := strings.Repeat("x", 40_000)
 	s.do(t, exchange{"PATCH", at, identity.Broker, "token", `{"data":{"description":"` + large + `"}}`, 200, ""})
 	all := at + "/revisions"
@@ -233,7 +248,8 @@ func TestRevisions(t *testing.T) {
 		}
 		shown = append(shown, fmt.Sprintf("%d %s %s", r.Revision, r.Author["role"], strings.Join(paths, ", ")))
 	}
-	want := []string{"4 owner ", "3 owner replace /title, add /assetCustodian/additionalContactPoints", "2 owner replace /status, add /rectificationPeriod, replace /date", "1 owner add "}
+	want := []string{"4 owner ", "3 owner replace /title, add /assetCustodian/additionalContactPoints",
+		"2 owner replace /status, add /rectificationPeriod, replace /date", "1 owner add "}
 	if got := strings.Join(shown, "; "); got != strings.Join(want, "; ") {
 		t.Errorf("got  %s\nwant %s", got, strings.Join(want, "; "))
 	}
@@ -242,7 +258,8 @@ func TestRevisions(t *testing.T) {
 			p.Data[0].ChangesSize, p.Data[0].Changes, len(large))
 	}
 	var asset struct{ Data struct{ DateModified string } }
-	if err := json.Unmarshal(s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.Bytes(), &asset); err != nil || asset.Data.DateModified != p.Data[0].Date {
+	if err := json.Unmarshal(s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.Bytes(), &asset); err != nil ||
+		asset.Data.DateModified != p.Data[0].Date {
 		t.Errorf("date of the newest revision: got %s, %v; want %s", p.Data[0].Date, err, asset.Data.DateModified)
 	}
 	// Pages of three revisions together hold the same revisions.
@@ -258,7 +275,8 @@ func TestRevisions(t *testing.T) {
 		for _, r := range next.Data {
 			paged = append(paged, r.Revision)
 		}
-		if next.NextPage.URI != "https://registry.example"+next.NextPage.Path || next.NextPage.Offset != next.Data[len(next.Data)-1].Date {
+		if next.NextPage.URI != "https://registry.example"+next.NextPage.Path ||
+			next.NextPage.Offset != next.Data[len(next.Data)-1].Date {
 			t.Errorf("got next_page %+v, want the full URI and the date of the last revision", next.NextPage)
 		}
 		path = next.NextPage.Path
@@ -266,7 +284,8 @@ func TestRevisions(t *testing.T) {
 	if fmt.Sprint(paged) != "[4 3 2 1]" {
 		t.Errorf("got revisions %v in pages, want [4 3 2 1]", paged)
 	}
-	old := s.do(t, exchange{"GET", strings.Replace(all, "2.5", "2.4", 1), identity.Administrator, "", "", 200, "/title"}).Body.String()
+	old := s.do(t, exchange{"GET", strings.Replace(all, "2.5", "2.4", 1), identity.Administrator, "", "", 200,
+		"/title"}).Body.String()
 	if strings.Contains(old, "additionalContactPoints") || strings.Contains(old, "rectificationPeriod") {
 		t.Errorf("version 2.4: got %s, want no fields of later versions", old)
 	}
@@ -317,12 +336,16 @@ func TestIdempotencyKeys(t *testing.T) {
 			}
 			e := exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, c.status, c.says}
 			first, second := s.doWith(t, headers, e), s.doWith(t, headers, e)
-			if first.Body.String() != second.Body.String() || first.Header().Get("Location") != second.Header().Get("Location") || first.Header().Get("ETag") != second.Header().Get("ETag") {
+			if first.Body.String() != second.Body.String() ||
+				first.Header().Get("Location") != second.Header().Get("Location") ||
+				first.Header().Get("ETag") != second.Header().Get("ETag") {
 				t.Errorf("repeat: got  %v %s\nwant %v %s", second.Header(), second.Body, first.Header(), first.Body)
 			}
 			if c.status == 201 {
-				s.doWith(t, headers, exchange{"POST", "/api/2.5/assets", identity.Broker, "", strings.Replace(validAsset, `"title":"x"`, `"title":"y"`, 1), 400, idempotencyHeader})
-				s.doWith(t, headers, exchange{"POST", "/api/2.4/assets", identity.Broker, "", validAsset, 400, idempotencyHeader})
+				s.doWith(t, headers, exchange{"POST", "/api/2.5/assets", identity.Broker, "",
+					strings.Replace(validAsset, `"title":"x"`, `"title":"y"`, 1), 400, idempotencyHeader})
+				s.doWith(t, headers, exchange{"POST", "/api/2.4/assets", identity.Broker, "", validAsset, 400,
+					idempotencyHeader})
 			}
 		})
 	}

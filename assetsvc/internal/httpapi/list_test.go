@@ -31,13 +31,16 @@ func TestParseListing(t *testing.T) {
 		{"test mode", "mode=test", registry.Query{Limit: 100, Mode: registry.Test}},
 		{"all modes", "mode=_all_", registry.Query{Limit: 100, Mode: registry.All}},
 		{"an unknown mode means real assets", "mode=x", registry.Query{Limit: 100}},
-		{"an offset as the service prints it", "offset=2025-11-20T12%3A00%3A00.000007%2B00%3A00", registry.Query{Limit: 100, Offset: noon + 7}},
-		{"an offset in another zone", "offset=2025-11-20T14:00:00.000007%2B02:00", registry.Query{Limit: 100, Offset: noon + 7}},
+		{"an offset as the service prints it", "offset=2025-11-20T12%3A00%3A00.000007%2B00%3A00",
+			registry.Query{Limit: 100, Offset: noon + 7}},
+		{"an offset in another zone", "offset=2025-11-20T14:00:00.000007%2B02:00",
+			registry.Query{Limit: 100, Offset: noon + 7}},
 		{"an unescaped plus sign", "offset=2025-11-20T14:00:00+02:00", registry.Query{Limit: 100, Offset: noon}},
 		{"an offset without a zone is UTC", "offset=2025-11-20T12:00:00", registry.Query{Limit: 100, Offset: noon}},
 		{"a blank between date and time", "offset=2025-11-20%2012:00:00", registry.Query{Limit: 100, Offset: noon}},
 		{"an offset with Z", "offset=2025-11-20T12:00:00Z", registry.Query{Limit: 100, Offset: noon}},
-		{"an offset before the epoch is the start", "offset=1812-01-01T00:00:00Z", registry.Query{Limit: 100, Offset: 1}},
+		{"an offset before the epoch is the start", "offset=1812-01-01T00:00:00Z",
+			registry.Query{Limit: 100, Offset: 1}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,7 +109,8 @@ func TestLinksKeepTheParametersOfTheRequest(t *testing.T) {
 }
 
 func FuzzParseOffset(f *testing.F) {
-	for _, seed := range []string{"", "2025-11-20T12:00:00.000007+00:00", "2025-11-20 12:00:00 02:00", "2025-11-20", "yesterday", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"} {
+	for _, seed := range []string{"", "2025-11-20T12:00:00.000007+00:00", "2025-11-20 12:00:00 02:00", "2025-11-20",
+		"yesterday", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

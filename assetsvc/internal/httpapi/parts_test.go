@@ -59,7 +59,8 @@ func newServiceWith(t *testing.T, m Memory) service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute, Ready: store.Ready})
+	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute,
+		Ready: store.Ready})
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
 	New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20, m).Route(engine, signer)
 	return service{engine, signer}
@@ -151,7 +152,8 @@ func TestPartsAreResources(t *testing.T) {
 					t.Fatalf("Location: got %q, want a path below %s", created.Header().Get("Location"), all)
 				}
 				before := s.do(t, exchange{"GET", at, "", "", "", 200, `"dateModified":"`}).Body.String()
-				s.do(t, exchange{"PATCH", one, c.by, "token", `{"data":{}}`, 200, strings.TrimSuffix(created.Body.String(), "}")})
+				s.do(t, exchange{"PATCH", one, c.by, "token", `{"data":{}}`, 200,
+					strings.TrimSuffix(created.Body.String(), "}")})
 				if after := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Body.String(); after != before {
 					t.Errorf("after an empty change: got %s, want %s", after, before)
 				}
@@ -163,13 +165,17 @@ func TestPartsAreResources(t *testing.T) {
 				s.do(t, exchange{"HEAD", one, "", "", "", 200, ""})
 				s.do(t, exchange{"GET", all, "", "", "", 200, `{"data":[{"id":"`})
 				s.do(t, exchange{"GET", all + "?opt_jsonp=f&opt_pretty=1", "", "", "", 200, "f({\n    \"data\": ["})
-				s.do(t, exchange{"GET", one + "x", "", "", "", 404, `{"location":"url","name":"` + part(c.name).ID + `","description":"Not Found"}`})
-				s.do(t, exchange{"GET", strings.Replace(one, "/assets/", "/assets/x", 1), "", "", "", 404, `"name":"asset_id"`})
+				s.do(t, exchange{"GET", one + "x", "", "", "", 404,
+					`{"location":"url","name":"` + part(c.name).ID + `","description":"Not Found"}`})
+				s.do(t, exchange{"GET", strings.Replace(one, "/assets/", "/assets/x", 1), "", "", "", 404,
+					`"name":"asset_id"`})
 				s.do(t, exchange{"PATCH", one + "x", identity.Administrator, "", "no JSON", 404, part(c.name).ID})
-				s.do(t, exchange{"PATCH", one, identity.Administrator, "", "no JSON", 403, `{"location":"url","name":"permission","description":"Forbidden: only the `})
+				s.do(t, exchange{"PATCH", one, identity.Administrator, "", "no JSON", 403,
+					`{"location":"url","name":"permission","description":"Forbidden: only the `})
 				s.do(t, exchange{"PATCH", one, c.by, "token", "no JSON", 400, `"name":"data"`})
 				s.do(t, exchange{"POST", all, c.by, "token", `{"data":[]}`, 400, "Data not available"})
-				s.do(t, exchange{"POST", all, c.by, "token", `{"data":{"colour":1}}`, 400, `"Rogue field: the nearest is `})
+				s.do(t, exchange{"POST", all, c.by, "token", `{"data":{"colour":1}}`, 400,
+					`"Rogue field: the nearest is `})
 				if c.by == identity.Broker {
 					s.do(t, exchange{"PATCH", one, c.by, "wrong", "no JSON", 403, "permission"})
 					s.do(t, exchange{"PATCH", one, c.by, "", "no JSON", 400, `"name":"data"`})
@@ -178,7 +184,8 @@ func TestPartsAreResources(t *testing.T) {
 					s.do(t, exchange{"PATCH", one, c.by, "", `{"access":{"token":"token"}}`, 400, "Data not available"})
 				}
 				if c.otherVerb != "" {
-					s.do(t, exchange{c.otherVerb, one, c.by, "token", strings.Replace(c.valid, `"title":"x"`, `"title":"w"`, 1), 200, c.otherShows})
+					s.do(t, exchange{c.otherVerb, one, c.by, "token",
+						strings.Replace(c.valid, `"title":"x"`, `"title":"w"`, 1), 200, c.otherShows})
 				} else {
 					s.do(t, exchange{"PUT", one, c.by, "token", c.valid, 404, "method_not_allowed"})
 					s.do(t, exchange{"DELETE", one, c.by, "token", "", 404, "method_not_allowed"})
@@ -203,7 +210,8 @@ func TestDocumentsHaveVersions(t *testing.T) {
 	document := func(title, url string) string {
 		return `{"data":{"documentType":"notice","title":"` + title + `","url":"https://docs.example/` + url + `"}}`
 	}
-	created := s.do(t, exchange{"POST", all, identity.Broker, "token", document("one", "1"), 201, `"author":"asset_owner"`})
+	created := s.do(t, exchange{"POST", all, identity.Broker, "token", document("one", "1"), 201,
+		`"author":"asset_owner"`})
 	one := strings.TrimPrefix(created.Header().Get("Location"), "https://registry.example")
 	s.do(t, exchange{"GET", one, "", "", "", 200, `"previousVersions":[]}`})
 	s.do(t, exchange{"PUT", one, identity.Broker, "token", document("two", "2"), 200, `"title":"two"`})
@@ -213,14 +221,17 @@ func TestDocumentsHaveVersions(t *testing.T) {
 		want  int
 	}{{"", 2}, {"?all=", 2}, {"?all=1", 3}} {
 		var listed struct{ Data []any }
-		if err := json.Unmarshal(s.do(t, exchange{"GET", all + c.query, "", "", "", 200, `"two"`}).Body.Bytes(), &listed); err != nil || len(listed.Data) != c.want {
+		got := s.do(t, exchange{"GET", all + c.query, "", "", "", 200, `"two"`})
+		if err := json.Unmarshal(got.Body.Bytes(), &listed); err != nil || len(listed.Data) != c.want {
 			t.Errorf("%q: got %d documents, %v; want %d", c.query, len(listed.Data), err, c.want)
 		}
 	}
-	if got := s.do(t, exchange{"GET", one + "?download=1", "", "", "", 302, `{"data":{`}); got.Header().Get("Location") != "https://docs.example/1" {
+	got := s.do(t, exchange{"GET", one + "?download=1", "", "", "", 302, `{"data":{`})
+	if got.Header().Get("Location") != "https://docs.example/1" {
 		t.Errorf("download: got Location %q, want https://docs.example/1", got.Header().Get("Location"))
 	}
-	s.do(t, exchange{"GET", one + "?download=3", "", "", "", 404, `{"location":"url","name":"download","description":"Not Found"}`})
+	s.do(t, exchange{"GET", one + "?download=3", "", "", "", 404,
+		`{"location":"url","name":"download","description":"Not Found"}`})
 }
 
 func TestTheSizeOfAnAssetIsBounded(t *testing.T) {

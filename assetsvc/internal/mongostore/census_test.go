@@ -112,7 +112,8 @@ func TestLagsOfServersThatAreBehindOrSilent(t *testing.T) {
 	for _, member := range []struct {
 		name, kind string
 		behind     time.Duration
-	}{{"primary", "RSPrimary", 0}, {"near", "RSSecondary", 2 * time.Second}, {"behind", "RSSecondary", 90 * time.Second}} {
+	}{{"primary", "RSPrimary", 0}, {"near", "RSSecondary", 2 * time.Second},
+		{"behind", "RSSecondary", 90 * time.Second}} {
 		s := event.ServerDescription{
 			Addr: address.Address(member.name), Kind: member.kind, LastWriteTime: begun.Add(-member.behind),
 		}

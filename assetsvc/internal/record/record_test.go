@@ -106,7 +106,8 @@ func TestTheErrorListsAllRepeatedNames(t *testing.T) {
 func TestEqual(t *testing.T) {
 	values := []Value{
 		nil, true, false, "", "x", Number("1"), Number("1.0"), List{}, List{nil}, List{"x"}, List{"x", "x"}, Object{},
-		object(Member{"a", nil}), object(Member{"a", "x"}), object(Member{"b", "x"}), object(Member{"a", "x"}, Member{"b", List{Number("1")}}),
+		object(Member{"a", nil}), object(Member{"a", "x"}), object(Member{"b", "x"}),
+		object(Member{"a", "x"}, Member{"b", List{Number("1")}}),
 	}
 	for i, a := range values {
 		for j, b := range values {
@@ -137,7 +138,8 @@ func TestWithAndWithoutReturnACopy(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,2.50,"x",null,true,{}],"b":{"c":"\u0000"}}`, `{"a":1,"a":1}`, "\"\xff\"", `[[[[`, `1e5`, `"\ud83e\udd94"`} {
+	for _, seed := range []string{`{"a":[1,2.50,"x",null,true,{}],"b":{"c":"\u0000"}}`, `{"a":1,"a":1}`, "\"\xff\"",
+		`[[[[`, `1e5`, `"\ud83e\udd94"`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

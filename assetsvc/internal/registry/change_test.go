@@ -40,7 +40,9 @@ type meetingTokens struct {
 	both both
 }
 
-func (m *meetingTokens) IssueTokens(ctx context.Context, r authapi.IssueTokensRequest) (authapi.IssueTokensResponse, error) {
+func (m *meetingTokens) IssueTokens(
+	ctx context.Context, r authapi.IssueTokensRequest,
+) (authapi.IssueTokensResponse, error) {
 	if err := m.both.meet(ctx); err != nil {
 		return authapi.IssueTokensResponse{}, err
 	}
@@ -143,7 +145,8 @@ func TestATokenIsVerifiedOnceForASealedRecord(t *testing.T) {
 			}
 			_, kept, _, id = open(t)
 			keys = &counting{}
-			if err := c.change(registry.New(&resealing{Store: kept, t: t}, keys, plainRules, time.Now), id); err != nil {
+			r := registry.New(&resealing{Store: kept, t: t}, keys, plainRules, time.Now)
+			if err := c.change(r, id); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]string{"", "other tokens"}, keys.asked); diff != "" {

@@ -151,9 +151,12 @@ func TestDifferentRequestsAreNoRepeats(t *testing.T) {
 		in     registry.Input
 		refuse string // place of the refusal; "": the request creates another asset
 	}{
-		{"another body", owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed}, "header/Idempotency-Key"},
-		{"another version", owner, registry.Input{Fields: fields, Version: "2.4", Seed: in.Seed}, "header/Idempotency-Key"},
-		{"an invalid body", owner, registry.Input{Fields: fields.Without("title"), Seed: in.Seed}, "header/Idempotency-Key"},
+		{"another body", owner, registry.Input{Fields: fields.With("title", "y"), Seed: in.Seed},
+			"header/Idempotency-Key"},
+		{"another version", owner, registry.Input{Fields: fields, Version: "2.4", Seed: in.Seed},
+			"header/Idempotency-Key"},
+		{"an invalid body", owner, registry.Input{Fields: fields.Without("title"), Seed: in.Seed},
+			"header/Idempotency-Key"},
 		{"another seed", owner, registry.Input{Fields: fields, Seed: registry.Seed("another")}, ""},
 		{"no seed", owner, registry.Input{Fields: fields}, ""},
 		{"the concierge", concierge, in, "url/permission"},
@@ -235,8 +238,10 @@ func TestARepeatIsFoundUnderAnotherSeed(t *testing.T) {
 			one, other, store, now := openSeeded(t)
 			store.left = c.voids
 			fields := parse(t, validAsset)
-			before := registry.Input{Fields: fields, Seed: registry.Seed("old"), Others: []registry.Seed{registry.Seed("new")}}
-			after := registry.Input{Fields: fields, Seed: registry.Seed("new"), Others: []registry.Seed{registry.Seed("old")}}
+			before := registry.Input{Fields: fields, Seed: registry.Seed("old"),
+				Others: []registry.Seed{registry.Seed("new")}}
+			after := registry.Input{Fields: fields, Seed: registry.Seed("new"),
+				Others: []registry.Seed{registry.Seed("old")}}
 			first, err := one.Create(t.Context(), owner, before)
 			if err != nil {
 				t.Fatal(err)

@@ -128,7 +128,8 @@ func TestAChangeIsDecidedAgainAfterChangesByOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			added, _, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add, registry.Input{Fields: parse(t, validDecision)})
+			added, _, err := r.ChangePart(t.Context(), owner, at, "token", asset.Add,
+				registry.Input{Fields: parse(t, validDecision)})
 			if c.want != 0 {
 				if fault.KindOf(err) != c.want || added != nil {
 					t.Errorf("got %v, %v; want kind %v", added, err, c.want)
@@ -137,7 +138,8 @@ func TestAChangeIsDecidedAgainAfterChangesByOthers(t *testing.T) {
 			}
 			after, _, readErr := r.ReadParts(t.Context(), at, asset.Newest)
 			if err != nil || readErr != nil || len(after) != len(before)+1 || !record.Equal(after[len(before)], added) {
-				t.Errorf("got parts %v, %v after adding %v, %v; want the added part at the end", after, readErr, added, err)
+				t.Errorf("got parts %v, %v after adding %v, %v; want the added part at the end", after, readErr,
+					added, err)
 			}
 		})
 	}
@@ -180,7 +182,8 @@ func TestRoles(t *testing.T) {
 		want  []string // places of the refusal; nil: none
 	}{
 		{"the owner", owner, "token", false, nil},
-		{"the owner without level 3", identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "1"}, "token", false, nil},
+		{"the owner without level 3", identity.Identity{Broker: "broker", Role: identity.Broker, Levels: "1"},
+			"token", false, nil},
 		{"the owner with a wrong token", owner, "wrong", false, refused},
 		{"the owner without a token", owner, "", false, refused},
 		{"another broker with the token", stranger, "token", false, refused},
@@ -192,7 +195,8 @@ func TestRoles(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			keys.down = c.down
-			_, _, err := r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, registry.Input{Fields: parse(t, validDecision)})
+			_, _, err := r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add,
+				registry.Input{Fields: parse(t, validDecision)})
 			if diff := cmp.Diff(c.want, places(err)); diff != "" {
 				t.Errorf("got error %v; the places differ (-want +got):\n%s", err, diff)
 			}
@@ -232,11 +236,13 @@ func TestAccreditation(t *testing.T) {
 		{"a service may not create", identity.Service, "0", genuine, "url/permission"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := r.Create(t.Context(), identity.Identity{Broker: "b", Role: c.role, Levels: c.levels}, registry.Input{Fields: c.fields})
+			_, err := r.Create(t.Context(), identity.Identity{Broker: "b", Role: c.role, Levels: c.levels},
+				registry.Input{Fields: c.fields})
 			if got := strings.Join(places(err), " "); got != c.want {
 				t.Fatalf("got %v, want a refusal at %q", err, c.want)
 			}
-			if (c.want == "body/accreditation" || c.want == "body/mode") && (fault.KindOf(err) != fault.Forbidden || !strings.Contains(err.Error(), text)) {
+			if (c.want == "body/accreditation" || c.want == "body/mode") &&
+				(fault.KindOf(err) != fault.Forbidden || !strings.Contains(err.Error(), text)) {
 				t.Errorf("got %v, want kind Forbidden and %q", err, text)
 			}
 		})
@@ -272,7 +278,8 @@ func TestARestoredAssetIsRepaired(t *testing.T) {
 	_, store, _, id := open(t)
 	r := registry.New(store, &moved{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
-	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}); err == nil {
+	if _, err := r.Change(t.Context(), owner, id, "token",
+		registry.Input{Fields: parse(t, `{"title":"y"}`)}); err == nil {
 		t.Error("a change by the former owner: got nil, want an error")
 	}
 	if _, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil {
@@ -282,7 +289,8 @@ func TestARestoredAssetIsRepaired(t *testing.T) {
 	if err != nil || stored.Sealed != "newer" || !strings.Contains(string(stored.Body), `"owner":"stranger"`) {
 		t.Errorf("stored: got %+v, %v; want the record newer and the owner stranger", stored, err)
 	}
-	if again, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil || again.Revision != stored.Revision {
+	if again, err := r.Change(t.Context(), stranger, id, "new", registry.Input{Fields: parse(t, `{}`)}); err != nil ||
+		again.Revision != stored.Revision {
 		t.Errorf("a second change: got %+v, %v; want revision %d", again, err, stored.Revision)
 	}
 }
@@ -324,14 +332,17 @@ func TestAnInterruptedHandoverCanBeRepeated(t *testing.T) {
 			c.store.Store = kept.Store
 			r := registry.New(&c.store, &handing{}, asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}, time.Now)
 			by := identity.Identity{Broker: "new", Role: identity.Broker, Levels: "3"}
-			if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {
+			if _, err := r.ChangeOwner(t.Context(), by, id, nil,
+				registry.Handover{Transfer: "t", Token: "x"}); fault.KindOf(err) != fault.Unavailable {
 				t.Fatalf("got %v, want kind Unavailable", err)
 			}
-			if _, err := r.ChangeOwner(t.Context(), by, id, nil, registry.Handover{Transfer: "t", Token: "x"}); err != nil {
+			if _, err := r.ChangeOwner(t.Context(), by, id, nil,
+				registry.Handover{Transfer: "t", Token: "x"}); err != nil {
 				t.Fatal(err)
 			}
 			stored, err := kept.Get(t.Context(), id, registry.AnySize)
-			if err != nil || stored.Revision != 2 || stored.Sealed != "sealed by t" || !strings.Contains(string(stored.Body), `"owner":"new"`) {
+			if err != nil || stored.Revision != 2 || stored.Sealed != "sealed by t" ||
+				!strings.Contains(string(stored.Body), `"owner":"new"`) {
 				t.Errorf("stored: got %+v, %v; want revision 2 with the new owner", stored, err)
 			}
 		})

@@ -29,28 +29,35 @@ func TestEveryChangeIsKept(t *testing.T) {
 	r, _, _, id := open(t)
 	keyed := owner
 	keyed.KeyID = "key-1"
-	changed, err := r.Change(t.Context(), keyed, id, "token", registry.Input{Fields: parse(t, `{"title":"y","status":"pending"}`)})
+	changed, err := r.Change(t.Context(), keyed, id, "token",
+		registry.Input{Fields: parse(t, `{"title":"y","status":"pending"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Change(t.Context(), keyed, id, "token", registry.Input{Fields: parse(t, `{"title":"y"}`)}); err != nil { // changes nothing
+	nothing := registry.Input{Fields: parse(t, `{"title":"y"}`)}
+	if _, err := r.Change(t.Context(), keyed, id, "token", nothing); err != nil {
 		t.Fatal(err)
 	}
 	process := parse(t, `{"type":"lot","relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)
-	_, position, err := r.ChangePart(t.Context(), concierge, place(t, id, "related_processes", ""), "", asset.Add, registry.Input{Fields: process})
+	_, position, err := r.ChangePart(t.Context(), concierge, place(t, id, "related_processes", ""), "", asset.Add,
+		registry.Input{Fields: process})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := history(t, r, id)
 	want := []registry.Change{
 		{Revision: 3, Position: position, By: registry.Author{Broker: "concierge", Role: asset.Concierge}},
-		{Revision: 2, Position: changed.Position, By: registry.Author{Broker: "broker", KeyID: "key-1", Role: asset.Owner}},
+		{Revision: 2, Position: changed.Position,
+			By: registry.Author{Broker: "broker", KeyID: "key-1", Role: asset.Owner}},
 		{Revision: 1, Position: got[len(got)-1].Position, By: registry.Author{Broker: "broker", Role: asset.Owner}},
 	}
-	for i, patch := range []string{`[{"op":"add","path":"/relatedProcesses","value":[{`, `[{"op":"add","path":"/rectificationPeriod"`, `[{"op":"add","path":"","value":{"id":"` + id} {
+	for i, patch := range []string{`[{"op":"add","path":"/relatedProcesses","value":[{`,
+		`[{"op":"add","path":"/rectificationPeriod"`, `[{"op":"add","path":"","value":{"id":"` + id} {
 		text := string(record.Append(nil, got[i].Patch))
-		if !strings.HasPrefix(text, patch) && !strings.Contains(text, strings.TrimPrefix(patch, "[")) || got[i].Size != len(text) {
-			t.Errorf("revision %d: got patch %s of size %d, want %s and its length", got[i].Revision, text, got[i].Size, patch)
+		if !strings.HasPrefix(text, patch) && !strings.Contains(text, strings.TrimPrefix(patch, "[")) ||
+			got[i].Size != len(text) {
+			t.Errorf("revision %d: got patch %s of size %d, want %s and its length", got[i].Revision, text,
+				got[i].Size, patch)
 		}
 		got[i].Patch, got[i].Size = nil, 0
 	}
@@ -82,10 +89,12 @@ func TestALargePatchIsNotKept(t *testing.T) {
 		size int
 		kept bool
 	}{{30 << 10, true}, {33 << 10, false}} {
-		if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: record.Object{{Name: "description", Value: strings.Repeat("x", c.size)}}}); err != nil {
+		in := registry.Input{Fields: record.Object{{Name: "description", Value: strings.Repeat("x", c.size)}}}
+		if _, err := r.Change(t.Context(), owner, id, "token", in); err != nil {
 			t.Fatal(err)
 		}
-		if newest := history(t, r, id)[0]; newest.Patch != nil != c.kept || newest.Size < c.size || newest.By.Broker != "broker" {
+		if newest := history(t, r, id)[0]; newest.Patch != nil != c.kept || newest.Size < c.size ||
+			newest.By.Broker != "broker" {
 			t.Errorf("%d bytes: got %d operations and size %d, want kept %t and the full size",
 				c.size, len(newest.Patch), newest.Size, c.kept)
 		}
@@ -103,7 +112,8 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	deep := strings.Repeat("[", record.MaxDepth-3) + strings.Repeat("]", record.MaxDepth-3)
 	old := stored
 	old.ID = strings.Repeat("d", 32)
-	old.Body = []byte(strings.NewReplacer(id, old.ID, `"scheme":"UA-EDR","id":1`, `"scheme":"UA-EDR","id":`+deep).Replace(string(stored.Body)))
+	old.Body = []byte(strings.NewReplacer(id, old.ID, `"scheme":"UA-EDR","id":1`,
+		`"scheme":"UA-EDR","id":`+deep).Replace(string(stored.Body)))
 	old.Change = []byte(`{"by":{"broker":"broker"},"patch":[{"op":"add","path":"","value":` + string(old.Body) + `}],"size":1}`)
 	if !strings.Contains(string(old.Body), deep) {
 		t.Fatalf("got %s, want an asset with a deep id", old.Body)
@@ -114,7 +124,8 @@ func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	if got := history(t, r, old.ID); len(got) != 1 || got[0].Patch == nil {
 		t.Errorf("got %v, want one change with its patch", got)
 	}
-	if _, err := r.Change(t.Context(), owner, old.ID, "token", registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":"1"}}}`)}); err != nil {
+	if _, err := r.Change(t.Context(), owner, old.ID, "token",
+		registry.Input{Fields: parse(t, `{"assetCustodian":{"identifier":{"id":"1"}}}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := history(t, r, old.ID); len(got) != 2 {
@@ -136,7 +147,8 @@ func TestWhoReadsRevisions(t *testing.T) {
 		{"the administrator", admin, id, "", false, ""},
 		{"the owner without the token", owner, id, "", false, "url/permission"},
 		{"the owner with a wrong token", owner, id, "wrong", false, "url/permission"},
-		{"another broker with the token", identity.Identity{Broker: "x", Role: identity.Broker}, id, "token", false, "url/permission"},
+		{"another broker with the token", identity.Identity{Broker: "x", Role: identity.Broker}, id, "token", false,
+			"url/permission"},
 		{"the concierge", concierge, id, "", false, "url/permission"},
 		{"a caller without a key", identity.Identity{}, id, "token", false, "url/permission"},
 		{"the administrator, for a missing asset", admin, strings.Repeat("0", 32), "", false, "url/asset_id"},
@@ -173,7 +185,8 @@ func TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw(t *testing.T) {
 		{"a changed asset and an empty patch", true, 0, owner, `{}`, fault.Precondition},
 		{"a changed asset and a bad field", true, 0, owner, `{"title":null}`, fault.Precondition},
 		{"an unchanged asset and a bad field", false, 0, owner, `{"title":null}`, fault.Invalid},
-		{"a changed asset and a caller without permission", true, 0, identity.Identity{Broker: "x", Role: identity.Broker}, `{"title":"y"}`, fault.Forbidden},
+		{"a changed asset and a caller without permission", true, 0,
+			identity.Identity{Broker: "x", Role: identity.Broker}, `{"title":"y"}`, fault.Forbidden},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, store, _, id := open(t)
@@ -182,7 +195,8 @@ func TestAGuardAcceptsOnlyTheRevisionThatTheClientSaw(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.stale {
-				if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"title":"z"}`)}); err != nil {
+				if _, err := r.Change(t.Context(), owner, id, "token",
+					registry.Input{Fields: parse(t, `{"title":"z"}`)}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -27,27 +27,32 @@ func TestRefusalsNameTheReason(t *testing.T) {
 		token                  string
 		change, part, revision string
 	}{
-		{"no token", owner, "", change + missing + ", query acc_token or body access.token", part + missing + ", query acc_token or body access.token",
+		{"no token", owner, "", change + missing + ", query acc_token or body access.token",
+			part + missing + ", query acc_token or body access.token",
 			part + missing + " or query acc_token"},
 		{"a wrong token", owner, "sesame", change + wrong, part + wrong, part + wrong},
 		{"another broker", stranger, "", change + another, part + another, part + another},
 		{"another broker with the token", stranger, "token", change + another, part + another, part + another},
 		{"another broker with a wrong token", stranger, "sesame", change + another, part + another, part + another},
-		{"a caller that is not a broker", concierge, "", change, part + ": only the owner changes decisions", part + ": only the owner and the administrator read revisions"},
+		{"a caller that is not a broker", concierge, "", change, part + ": only the owner changes decisions",
+			part + ": only the owner and the administrator read revisions"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := r.Change(t.Context(), c.by, id, c.token, registry.Input{Fields: parse(t, `{"colour":1}`)})
 			tells(t, err, c.change)
-			_, _, err = r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add, registry.Input{Fields: parse(t, validDecision)})
+			_, _, err = r.ChangePart(t.Context(), c.by, place(t, id, "decisions", ""), c.token, asset.Add,
+				registry.Input{Fields: parse(t, validDecision)})
 			tells(t, err, c.part)
 			_, err = r.Revisions(t.Context(), c.by, id, c.token, 0, 1)
 			tells(t, err, c.revision)
 		})
 	}
-	if _, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, `{"status":"pending"}`)}); err != nil {
+	if _, err := r.Change(t.Context(), owner, id, "token",
+		registry.Input{Fields: parse(t, `{"status":"pending"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Change(t.Context(), concierge, id, "", registry.Input{Fields: parse(t, `{"status":"verification"}`)}); err != nil {
+	if _, err := r.Change(t.Context(), concierge, id, "",
+		registry.Input{Fields: parse(t, `{"status":"verification"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := r.Change(t.Context(), owner, id, "", registry.Input{Fields: parse(t, `{}`)})
@@ -103,7 +108,8 @@ func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 	}
 	part := func(by identity.Identity, path, partID string, verb asset.Verb, sent string) func(string) error {
 		return func(id string) error {
-			_, _, err := r.ChangePart(t.Context(), by, place(t, id, path, partID), "token", verb, registry.Input{Fields: parse(t, sent)})
+			_, _, err := r.ChangePart(t.Context(), by, place(t, id, path, partID), "token", verb,
+				registry.Input{Fields: parse(t, sent)})
 			return err
 		}
 	}
@@ -115,12 +121,16 @@ func TestATestOnlyKeyChangesTestAssetsOnly(t *testing.T) {
 		{"an empty PATCH", change(tester, `{}`)},
 		{"PUT", send(tester, registry.Input{Fields: parse(t, validAsset), Whole: true})},
 		{"add a decision", part(tester, "decisions", "", asset.Add, validDecision)},
-		{"add a related process", part(testConcierge, "related_processes", "", asset.Add, `{"relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)},
+		{"add a related process", part(testConcierge, "related_processes", "", asset.Add,
+			`{"relatedProcessID":"`+strings.Repeat("d", 32)+`"}`)},
 		{"publish", change(tester, `{"status":"pending"}`)},
 		{"verify", change(testConcierge, `{"status":"verification"}`)},
 		{"send back", change(testAdmin, `{"status":"pending"}`)},
-		{"add a document", part(tester, "documents", "", asset.Add, `{"documentType":"notice","title":"x","url":"http://docs/1"}`)},
-		{"admit the caller", func(id string) error { return r.Admit(t.Context(), tester, place(t, id, "items", ""), "") }},
+		{"add a document", part(tester, "documents", "", asset.Add,
+			`{"documentType":"notice","title":"x","url":"http://docs/1"}`)},
+		{"admit the caller", func(id string) error {
+			return r.Admit(t.Context(), tester, place(t, id, "items", ""), "")
+		}},
 	} {
 		if err := c.do(created.ID); err != nil {
 			t.Errorf("%s: got %v for an asset in test mode, want nil", c.name, err)

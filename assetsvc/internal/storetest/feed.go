@@ -39,7 +39,8 @@ type Report struct {
 
 // String returns the counts of the report.
 func (r Report) String() string {
-	return fmt.Sprintf("%d changes, %d pages, %d checks, %d violations", r.Changes, r.Pages, r.Checks, len(r.Violations))
+	return fmt.Sprintf("%d changes, %d pages, %d checks, %d violations", r.Changes, r.Pages, r.Checks,
+		len(r.Violations))
 }
 
 // CheckFeed lets writers change assets while followers read the feed in all modes

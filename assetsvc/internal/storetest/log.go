@@ -40,7 +40,8 @@ func testLog(t *testing.T, open Opener) {
 	kept := map[string][]registry.Revision{} // oldest first
 	keep := func(r registry.Record) {
 		if len(r.Change) > 0 {
-			kept[r.ID] = append(kept[r.ID], registry.Revision{Revision: r.Revision, Position: r.Position, Change: r.Change})
+			kept[r.ID] = append(kept[r.ID],
+				registry.Revision{Revision: r.Revision, Position: r.Position, Change: r.Change})
 		}
 	}
 	for i, id := range ids {
@@ -104,7 +105,8 @@ func testLogRace(t *testing.T, s registry.Store) {
 				position, err := s.Replace(t.Context(), mine)
 				if err == nil {
 					mu.Lock()
-					won = append(won, registry.Revision{Revision: mine.Revision + 1, Position: position, Change: mine.Change})
+					won = append(won, registry.Revision{Revision: mine.Revision + 1, Position: position,
+						Change: mine.Change})
 					mu.Unlock()
 				} else if !errors.Is(err, registry.ErrStale) {
 					t.Error(err)

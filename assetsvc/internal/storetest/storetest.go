@@ -244,7 +244,8 @@ func testPage(t *testing.T, open Opener) {
 		{"from the newest", registry.Query{Limit: 4, Descending: true}, backwards[:4]},
 		{"before an offset", registry.Query{Offset: all[4].Position, Limit: 3, Descending: true}, backwards[6:9]},
 		{"before the oldest", registry.Query{Offset: first, Limit: 4, Descending: true}, nil},
-		{"before an offset in the far future", registry.Query{Offset: 1 << 60, Limit: 3, Descending: true}, backwards[:3]},
+		{"before an offset in the far future", registry.Query{Offset: 1 << 60, Limit: 3, Descending: true},
+			backwards[:3]},
 		{"before an offset in the far past", registry.Query{Offset: 1, Limit: 3, Descending: true}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) { checkEntries(t, mustPage(t, s, c.q), c.want...) })

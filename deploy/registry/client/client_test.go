@@ -139,7 +139,8 @@ func TestRetries(t *testing.T) {
 		{"an addition is not repeated after 503", add, []reply{busy, ok}, 1, 503},
 		{"a new transfer is repeated after 503", transfer, []reply{busy, ok}, 2, 0},
 		{"a change of owner is repeated after a broken connection", take, []reply{breaks, ok}, 2, 0},
-		{"a health check is not repeated", func(c *Client) error { return c.Health(t.Context()) }, []reply{busy}, 1, 503},
+		{"a health check is not repeated", func(c *Client) error { return c.Health(t.Context()) }, []reply{busy}, 1,
+			503},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -394,10 +395,12 @@ func TestRequests(t *testing.T) {
 			}
 			r.check(t, c.want)
 			method, _, _ := strings.Cut(c.want, " ")
-			if h := r.heads()[0]; method == "PATCH" && (h.Get("X-Access-Token") != "tok" || h.Get("If-Match") != `"4-2.5"`) {
+			if h := r.heads()[0]; method == "PATCH" &&
+				(h.Get("X-Access-Token") != "tok" || h.Get("If-Match") != `"4-2.5"`) {
 				t.Errorf("got headers %v, want X-Access-Token tok and the tag in If-Match", h)
 			}
-			if user, _, found := (&http.Request{Header: r.heads()[0]}).BasicAuth(); !found || user != "very-secret-key" {
+			if user, _, found := (&http.Request{Header: r.heads()[0]}).BasicAuth(); !found ||
+				user != "very-secret-key" {
 				t.Errorf("got key %q, want very-secret-key", user)
 			}
 		})

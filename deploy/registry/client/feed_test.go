@@ -100,7 +100,8 @@ func TestFollowStartsOverOnOtherData(t *testing.T) {
 		}
 	}
 	r.check(t, "GET /api/2.5/assets?offset=9", "GET /api/2.5/assets", "GET /api/2.5/assets?offset=2")
-	if cookie := r.heads()[0].Get("Cookie"); told != 1 || cookie != "SERVER_ID=old" || r.heads()[1].Get("Cookie") != "" {
+	if cookie := r.heads()[0].Get("Cookie"); told != 1 || cookie != "SERVER_ID=old" ||
+		r.heads()[1].Get("Cookie") != "" {
 		t.Errorf("got ErrStartOver %d times and first cookie %q, want once and SERVER_ID=old", told, cookie)
 	}
 }

@@ -80,7 +80,8 @@ tag:
 		t.Errorf("the output differs (-want +got):\n%s", diff)
 	}
 	got, err = run(t, append(api.flags, "assets", "get", "a1", "-o", "json")...)
-	if err != nil || !strings.Contains(got, `"quantity": 12345678901234567890.1000`) || !strings.HasPrefix(got, "{\n  \"data\"") {
+	if err != nil || !strings.Contains(got, `"quantity": 12345678901234567890.1000`) ||
+		!strings.HasPrefix(got, "{\n  \"data\"") {
 		t.Errorf("got %s, %v, want the JSON with every digit", got, err)
 	}
 }
@@ -201,7 +202,8 @@ func TestFollowKeepsItsPosition(t *testing.T) {
 	}
 	got, err := run(t, append(follow, "-o", "json", "--fields", "status,title,owner,assetID")...)
 	lines := strings.SplitAfter(got, "\n")
-	if err != nil || len(lines) != 3 || lines[0] != "{\"startOver\":true}\n" || !strings.HasPrefix(lines[1], `{"id":"a",`) {
+	if err != nil || len(lines) != 3 || lines[0] != "{\"startOver\":true}\n" ||
+		!strings.HasPrefix(lines[1], `{"id":"a",`) {
 		t.Errorf("got %q, %v, want a line with startOver and the asset", got, err)
 	}
 	if text, err := os.ReadFile(state); err != nil || string(text) != "{\"offset\":\"1\"}\n" {

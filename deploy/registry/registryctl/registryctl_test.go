@@ -168,7 +168,8 @@ func TestCommandsSendOnlyTheGivenFlags(t *testing.T) {
 			`POST /admin/v1/keys {"data":{"broker":"acme","levels":"1234","name":"","role":"broker"}}`},
 		{"a new operator has no levels", []string{"keys", "create", "--role", "operator", "--name", "-n"},
 			`POST /admin/v1/keys {"data":{"broker":"","name":"-n","role":"operator"}}`},
-		{"a change of lists", []string{"keys", "change", "k/1", "--limit", "none", "--allow", "any", "--expires", "never"},
+		{"a change of lists", []string{"keys", "change", "k/1", "--limit", "none", "--allow", "any", "--expires",
+			"never"},
 			`PATCH /admin/v1/keys/k/1 {"data":{"allow":null,"expires":null,"limits":{}}}`},
 		{"an empty text and a false flag", []string{"keys", "change", "k", "--name", "", "--test=false"},
 			`PATCH /admin/v1/keys/k {"data":{"name":"","test":false}}`},
@@ -193,7 +194,9 @@ func TestCommandsSendOnlyTheGivenFlags(t *testing.T) {
 
 func TestCompletionOfBrokers(t *testing.T) {
 	flags, _ := adminAPI(t, `{"data":[{"name":"acme","title":"Acme Ltd"},{"name":"Дім","title":""},{"name":"two words"}]}`)
-	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}))
 	defer silent.Close()
 	for _, c := range []struct {
 		name  string
@@ -201,7 +204,8 @@ func TestCompletionOfBrokers(t *testing.T) {
 		want  string
 	}{
 		{"the value of a flag", append(flags, "keys", "list", "--broker", ""), "acme\tAcme Ltd\nДім\t\n"},
-		{"the broker of a new key", append(flags, "keys", "create", "--role", "broker", "--broker", "a"), "acme\tAcme Ltd\n"},
+		{"the broker of a new key", append(flags, "keys", "create", "--role", "broker", "--broker", "a"),
+			"acme\tAcme Ltd\n"},
 		{"an argument", append(flags, "brokers", "get", "Д"), "Дім\t\n"},
 		{"nothing for a new broker", append(flags, "brokers", "create", ""), ""},
 		{"nothing without an API key", []string{"keys", "list", "--broker", ""}, ""},
