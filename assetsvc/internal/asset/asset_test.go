@@ -194,7 +194,7 @@ func TestWhoWritesWhat(t *testing.T) {
 		nothing = ""
 		owners  = "title title_en title_ru description description_en description_ru items assetCustodian assetHolder " +
 			"relatedProcesses sandboxParameters"
-		admins  = "mode rectificationPeriod"
+		admins = "mode rectificationPeriod"
 	)
 	written := []struct {
 		status Status
