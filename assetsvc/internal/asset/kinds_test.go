@@ -97,7 +97,7 @@ func TestDecimals(t *testing.T) {
 		"12345678901234567890123456789012345", "NaN", "Infinity", "0x10", "1,5", "1 ", "--1", "1e", "٣",
 		strings.Repeat("0", 1000) + "1"} {
 		if got, ok := parseDecimal(written, quantityPlaces); ok {
-			t.Errorf("%.40q: got %s, want it refused", written, got)
+			t.Errorf("%.40q: got %s, want no decimal", written, got)
 		}
 	}
 }
