@@ -18,23 +18,30 @@ import (
 
 var made = time.Date(2026, 11, 21, 10, 0, 0, 123_456_000, time.UTC)
 
+// newKey returns a key of a broker. The hash of its first secret is authapi.Hash(id).
 func newKey(id, broker string) apikey.Key {
 	return apikey.Key{
 		ID: id, Broker: broker, Created: made, Modified: made.Add(time.Second),
 		Settings: apikey.Settings{
 			Name: "ключ <" + id + ">", Role: identity.Broker, Levels: "13", Test: true, Expires: made.AddDate(1, 0, 0),
-			Limits: authapi.Limits{"write": {"1s": 5}}, Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")},
+			Limits: authapi.Limits{"write": {"1s": 5}},
+			Allow:  []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")},
 		},
 		Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash(id), Created: made}},
 	}
 }
 
+// entry returns the entry after head about a subject.
 func entry(head adminapi.Head, about string) adminapi.Entry {
-	return adminapi.Entry{Seq: head.Seq + 1, Time: made, Who: "хтось", Action: "x", Subject: about, After: []byte(`{"name":"я"}`), Prev: head.Hash, Hash: authapi.Hash(fmt.Sprint(head.Seq, about))}
+	return adminapi.Entry{
+		Seq: head.Seq + 1, Time: made, Who: "хтось", Action: "x", Subject: about, After: []byte(`{"name":"я"}`),
+		Prev: head.Hash, Hash: authapi.Hash(fmt.Sprint(head.Seq, about)),
+	}
 }
 
 func headOf(e adminapi.Entry) adminapi.Head { return adminapi.Head{Seq: e.Seq, Hash: e.Hash} }
 
+// commitChange commits a change with a new entry after the current head. It returns the change with the entry.
 func commitChange(t *testing.T, s Store, c admin.Change) admin.Change {
 	t.Helper()
 	head, err := s.Head(t.Context())
@@ -94,8 +101,9 @@ func testCommit(t *testing.T, open Opener) {
 	first := commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
 	for _, head := range []adminapi.Head{{}, {Seq: 1, Hash: authapi.Hash("another")}, {Seq: 2, Hash: first.Entry.Hash}} {
 		late := newKey("k2", "b")
-		if err := s.Commit(t.Context(), head, admin.Change{Key: &late, NewHash: late.Secrets[0].Hash, Entry: entry(head, "late")}); !errors.Is(err, admin.ErrStale) {
-			t.Errorf("at head %v: got %v, want ErrStale", head, err)
+		c := admin.Change{Key: &late, NewHash: late.Secrets[0].Hash, Entry: entry(head, "late")}
+		if err := s.Commit(t.Context(), head, c); !errors.Is(err, admin.ErrStale) {
+			t.Errorf("commit at head %v: got %v, want ErrStale", head, err)
 		}
 		_, err := s.Key(t.Context(), "k2")
 		missing(t, err)
@@ -129,7 +137,7 @@ func testRecords(t *testing.T, open Opener) {
 	for after := ""; ; {
 		page, err := s.Keys(t.Context(), after, 3)
 		if err != nil || len(page) > 3 {
-			t.Fatalf("got %d keys, %v", len(page), err)
+			t.Fatalf("got %d keys, %v; want at most 3", len(page), err)
 		}
 		if len(page) == 0 {
 			break
@@ -180,7 +188,8 @@ func testManyCommits(t *testing.T, open Opener) {
 					return
 				}
 				k := newKey(fmt.Sprint("k", w, "-", done), "b")
-				err = s.Commit(t.Context(), head, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash, Entry: entry(head, k.ID)})
+				c := admin.Change{Key: &k, NewHash: k.Secrets[0].Hash, Entry: entry(head, k.ID)}
+				err = s.Commit(t.Context(), head, c)
 				switch {
 				case err == nil:
 					done++
@@ -197,7 +206,7 @@ func testManyCommits(t *testing.T, open Opener) {
 	prev := adminapi.Head{}
 	for _, e := range entries {
 		if e.Seq != prev.Seq+1 || e.Prev != prev.Hash {
-			t.Errorf("entry %d, after %q, follows %v", e.Seq, e.Prev, prev)
+			t.Errorf("got entry %d after hash %q, want the entry that follows %v", e.Seq, e.Prev, prev)
 		}
 		prev = headOf(e)
 	}
@@ -209,7 +218,8 @@ func testKeysReopen(t *testing.T, open Opener) {
 	s := open(t, "a")
 	k := newKey("k1", "b")
 	c := commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
-	if err := s.AddUsage(t.Context(), nil, []authapi.Count{{KeyID: "k1", Day: "2026-11-21", Class: "read", Requests: 1}}); err != nil {
+	count := authapi.Count{KeyID: "k1", Day: "2026-11-21", Class: "read", Requests: 1}
+	if err := s.AddUsage(t.Context(), nil, []authapi.Count{count}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -243,7 +253,7 @@ func testRestore(t *testing.T, open Opener) {
 	entries, err := s.Entries(t.Context(), 0, 10)
 	equal(t, entries, err, []adminapi.Entry{first})
 	if strings.Contains(fmt.Sprint(entries), authapi.Hash("2")) {
-		t.Error("an entry tells a hash")
+		t.Errorf("got entries %v, want no hash of a secret in them", entries)
 	}
 }
 
@@ -270,7 +280,7 @@ func testReseal(t *testing.T, open Opener) {
 	after, err := s.Entries(t.Context(), 0, 10)
 	equal(t, after, err, before)
 	if now, err := s.Head(t.Context()); err != nil || now != head {
-		t.Errorf("the log ends at %v, %v; want %v as before", now, err, head)
+		t.Errorf("got head %v, %v; want %v as before", now, err, head)
 	}
 }
 
@@ -281,7 +291,7 @@ func testCommitMissing(t *testing.T, open Opener) {
 		c.Entry = entry(adminapi.Head{}, "x")
 		c.Entry.Before = []byte(`{}`)
 		if err := s.Commit(t.Context(), adminapi.Head{}, c); !errors.Is(err, admin.ErrStale) {
-			t.Errorf("got %v, want ErrStale", err)
+			t.Errorf("commit: got %v, want ErrStale", err)
 		}
 	}
 	checkHead(t, s, adminapi.Head{})
@@ -337,7 +347,7 @@ func testAudited(t *testing.T, open Opener) {
 	k := newKey("k1", "b")
 	commitChange(t, s, admin.Change{Key: &k, NewHash: k.Secrets[0].Hash})
 	if err := s.RemoveKey(t.Context(), k.ID); !errors.Is(err, apikey.ErrAudited) {
-		t.Errorf("got %v, want ErrAudited", err)
+		t.Errorf("remove: got %v, want ErrAudited", err)
 	}
 	got, _, err := s.FindSecret(t.Context(), k.Secrets[0].Hash)
 	equal(t, got, err, k)

@@ -1,5 +1,5 @@
-// Package storetest is the conformance suite of the auth service's stores. It tests
-// every promise of the interfaces that a store implements.
+// Package storetest is the conformance suite of the auth service's stores. It tests every promise
+// of the interfaces that a store implements.
 package storetest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"asset-registry/authsvc/internal/token"
 )
 
-// Opener opens the store with a name: an empty one, or the one that the same test
-// opened before. It closes the store when the test ends, if the test has not.
+// Opener opens the store with a name. If the same test opened that name before, the store still has its data.
+// Otherwise the store is empty. If the test does not close the store, Opener closes it when the test ends.
 type Opener func(t *testing.T, name string) Store
 
 // Store is everything that a store of the auth service does.
@@ -40,11 +40,11 @@ func Run(t *testing.T, open Opener) {
 	}{
 		{"load returns the saved record", testSave},
 		{"load of an unknown asset is not found", testNotFound},
-		{"the newer generation stays", testGenerations},
-		{"the newest of concurrent generations stays", testConcurrent},
+		{"an older or equal generation replaces nothing", testGenerations},
+		{"concurrent saves keep the newest generation", testConcurrent},
 		{"records survive reopening", testReopen},
-		{"a transfer is kept and claimed once", testTransfer},
-		{"one of concurrent claims wins", testClaim},
+		{"a transfer is stored and claimed once", testTransfer},
+		{"one of several concurrent claims wins", testClaim},
 		{"an unclaimed transfer expires", testExpiry},
 
 		{"an empty store has nothing", testEmpty},
@@ -52,9 +52,9 @@ func Run(t *testing.T, open Opener) {
 		{"a change of a missing record is stale", testCommitMissing},
 		{"records are listed in pages", testRecords},
 		{"each secret finds its key", testFindKey},
-		{"entries get other seals", testReseal},
-		{"concurrent changes each have a place", testManyCommits},
-		{"the newest uses stay, one for an address", testUses},
+		{"a reseal replaces only seals", testReseal},
+		{"concurrent changes form one chain", testManyCommits},
+		{"a secret keeps its newest uses, one for each address", testUses},
 		{"counts add up", testCounts},
 		{"keys survive reopening", testKeysReopen},
 		{"a restored change equals the committed one", testRestore},

@@ -19,6 +19,7 @@ func record(generation int64) token.Record {
 	}
 }
 
+// save saves r. It fails the test unless Save and then Load return want.
 func save(t *testing.T, s token.Store, r, want token.Record) {
 	t.Helper()
 	if got, err := s.Save(t.Context(), r); err != nil || got != want {
@@ -27,6 +28,7 @@ func save(t *testing.T, s token.Store, r, want token.Record) {
 	check(t, s, want)
 }
 
+// check fails the test unless the store loads want.
 func check(t *testing.T, s token.Store, want token.Record) {
 	t.Helper()
 	if got, err := s.Load(t.Context(), want.AssetID); err != nil || got != want {
@@ -60,7 +62,7 @@ func testConcurrent(t *testing.T, open Opener) {
 		wg.Go(func() {
 			got, err := s.Save(t.Context(), record(generation+1))
 			if err != nil || got.Generation < generation+1 {
-				t.Errorf("save %d: got %+v, %v", generation+1, got, err)
+				t.Errorf("save: got %+v, %v; want generation %d or newer", got, err, generation+1)
 			}
 		})
 	}
@@ -77,6 +79,6 @@ func testReopen(t *testing.T, open Opener) {
 	s = open(t, "a")
 	check(t, s, record(2))
 	if err := s.Ready(t.Context()); err != nil {
-		t.Errorf("not ready: %v", err)
+		t.Errorf("ready: got %v, want no error", err)
 	}
 }

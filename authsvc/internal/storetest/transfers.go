@@ -19,17 +19,17 @@ func transfer(id string) token.Transfer {
 func checkTransfer(t *testing.T, got token.Transfer, err error, want token.Transfer) {
 	t.Helper()
 	if err != nil || got != want {
-		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }
 
 func testTransfer(t *testing.T, open Opener) {
 	s := open(t, "a")
 	if got, err := s.LoadTransfer(t.Context(), "none"); !errors.Is(err, token.ErrNotFound) {
-		t.Errorf("got %+v, %v; want ErrNotFound", got, err)
+		t.Errorf("load: got %+v, %v; want ErrNotFound", got, err)
 	}
 	if got, err := s.ClaimTransfer(t.Context(), "none", "asset", 1); !errors.Is(err, token.ErrNotFound) {
-		t.Errorf("got %+v, %v; want ErrNotFound", got, err)
+		t.Errorf("claim: got %+v, %v; want ErrNotFound", got, err)
 	}
 	want, other := transfer("one"), transfer("two")
 	for _, made := range []token.Transfer{want, other} {
@@ -66,7 +66,7 @@ func testClaim(t *testing.T, open Opener) {
 		wg.Go(func() {
 			got, err := s.ClaimTransfer(t.Context(), "one", fmt.Sprint("asset-", i), int64(i))
 			if err != nil || got.AssetID != fmt.Sprint("asset-", got.Date) {
-				t.Errorf("got %+v, %v", got, err)
+				t.Errorf("claim: got %+v, %v; want the asset and the date of one claim", got, err)
 			}
 			claimed[i] = got.AssetID
 		})
@@ -74,7 +74,7 @@ func testClaim(t *testing.T, open Opener) {
 	wg.Wait()
 	for _, asset := range claimed {
 		if asset != claimed[0] {
-			t.Errorf("it was claimed for %q and %q", claimed[0], asset)
+			t.Errorf("got claims for %q and %q, want one asset", claimed[0], asset)
 		}
 	}
 }
@@ -89,8 +89,8 @@ func testExpiry(t *testing.T, open Opener) {
 		}
 		return made
 	}
-	const claimed, unclaimed = 20, 600 // unclaimed: more than one step of a sweep
-	var over time.Time                 // when none of them would be left
+	const claimed, unclaimed = 20, 600 // a sweep of the unclaimed transfers takes more than one step
+	var over time.Time                 // the last expiry of a claimed transfer
 	for n := range claimed {
 		made := ending(fmt.Sprint("claimed-", n), 2*time.Second)
 		if _, err := s.ClaimTransfer(t.Context(), made.ID, "asset", made.Date+1); err != nil {
@@ -119,7 +119,7 @@ func testExpiry(t *testing.T, open Opener) {
 	}
 	for deadline := over.Add(20 * time.Second); time.Now().Before(over) || left() > 0; {
 		if time.Now().After(deadline) {
-			t.Fatalf("got %d expired transfers, want none", left())
+			t.Fatalf("got %d unclaimed transfers after their expiry, want none", left())
 		}
 		for cursor, steps := "", 0; steps == 0 || cursor != ""; steps++ {
 			var err error
@@ -137,6 +137,6 @@ func testExpiry(t *testing.T, open Opener) {
 	got, err := s.LoadTransfer(t.Context(), "later")
 	checkTransfer(t, got, err, later)
 	if got, err := s.ClaimTransfer(t.Context(), "unclaimed-0", "asset", 1); !errors.Is(err, token.ErrNotFound) {
-		t.Errorf("an expired transfer was claimed: got %+v, %v", got, err)
+		t.Errorf("claim an expired transfer: got %+v, %v; want ErrNotFound", got, err)
 	}
 }

@@ -32,7 +32,7 @@ func testUses(t *testing.T, open Opener) {
 	}
 	got, err := s.Uses(t.Context(), []string{"k1", "none"})
 	if err != nil || len(got["k1"][1]) != apikey.MaxUses {
-		t.Fatalf("got %v, %v", got, err)
+		t.Fatalf("got %v, %v; want %d uses of the first secret", got, err, apikey.MaxUses)
 	}
 	equal(t, got["k1"][1][0], nil, adminapi.Use{Time: made.Add(100 * time.Microsecond), From: "192.0.2.5"})
 	equal(t, got["k1"][1][1].From, nil, "192.0.2.10")
