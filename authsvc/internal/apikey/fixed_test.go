@@ -24,7 +24,7 @@ func TestSandboxKeys(t *testing.T) {
 	}
 	for _, hash := range []string{"", "broker", authapi.Hash(""), authapi.Hash("broker5"), authapi.Hash("Broker")} {
 		if got, known := keys[hash]; known {
-			t.Errorf("%s is the key of %+v", hash, got)
+			t.Errorf("%q: got the key of %+v, want no key", hash, got)
 		}
 	}
 }
@@ -34,18 +34,19 @@ func TestNewKeysAreUniqueAndEndInAChecksum(t *testing.T) {
 	for range 100 {
 		key := New()
 		if seen[key] || !strings.HasPrefix(key, "ark_") || len(key) != 42 {
-			t.Fatalf("key %q", key)
+			t.Fatalf("got %q, want a new key of 42 characters that starts with ark_", key)
 		}
 		seen[key] = true
 		if got, want := key[36:], checksum(key[:36]); got != want {
-			t.Errorf("%q: got the checksum %q, want %q", key, got, want)
+			t.Errorf("%q: got checksum %q, want %q", key, got, want)
 		}
 	}
 }
 
 func TestReadKeys(t *testing.T) {
 	hash := authapi.Hash("k")
-	keys, err := read(strings.NewReader(fmt.Sprintf("- {id: k1, broker: Брокер, role: broker, levels: \"13\", sha256: %s}\n", strings.ToUpper(hash))))
+	const line = "- {id: k1, broker: Брокер, role: broker, levels: \"13\", sha256: %s}\n"
+	keys, err := read(strings.NewReader(fmt.Sprintf(line, strings.ToUpper(hash))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestReadKeys(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if keys, err := read(strings.NewReader("")); err != nil || len(keys) != 0 {
-		t.Errorf("an empty file: %v, %v", keys, err)
+		t.Errorf("an empty file: got %v, %v; want no keys", keys, err)
 	}
 }
 
@@ -64,17 +65,25 @@ func TestReadKeysTellsEveryFault(t *testing.T) {
 		text string
 		says []string
 	}{
-		"no YAML":           {"{", []string{"1:"}},
-		"an unknown field":  {"- {id: a, colour: blue}", []string{"colour"}},
-		"everything":        {"- {role: king, levels: x, sha256: abc}\n- {}", []string{"key 1: id", "broker is missing", "king", "levels", "sha256", "key 2"}},
-		"ids that are none": {fmt.Sprintf("- {id: \"{x}\", broker: b, role: broker, sha256: %s}\n- {id: %s}", hash, strings.Repeat("x", 201)), []string{"key 1: the id of a key must have", "key 2: the id of a key must have"}},
-		"a key twice":       {strings.Repeat("- {id: a, broker: b, role: broker, sha256: "+hash+"}\n", 2), []string{"key 2", "before"}},
+		"malformed YAML":   {"{", []string{"1:"}},
+		"an unknown field": {"- {id: a, colour: blue}", []string{"colour"}},
+		"faults in every field": {
+			"- {role: king, levels: x, sha256: abc}\n- {}",
+			[]string{"key 1: id", "broker is missing", "king", "levels", "sha256", "key 2"},
+		},
+		"malformed ids": {
+			fmt.Sprintf("- {id: \"{x}\", broker: b, role: broker, sha256: %s}\n- {id: %s}", hash, strings.Repeat("x", 201)),
+			[]string{"key 1: the id of a key must have", "key 2: the id of a key must have"},
+		},
+		"the same key twice": {
+			strings.Repeat("- {id: a, broker: b, role: broker, sha256: "+hash+"}\n", 2), []string{"key 2", "before"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(strings.NewReader(c.text))
 			for _, says := range c.says {
 				if err == nil || !strings.Contains(err.Error(), says) {
-					t.Errorf("got %v, want it to say %q", err, says)
+					t.Errorf("got %v, want an error with %q", err, says)
 				}
 			}
 		})

@@ -22,33 +22,47 @@ var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 func kept() Key {
 	return Key{
 		ID: "key-1", Broker: "b", Created: now, Modified: now,
-		Settings: Settings{Name: "n", Role: identity.Broker, Levels: "13", Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Limits: authapi.Limits{"write": {"1s": 5}}},
-		Secrets:  []Secret{{Number: 2, Hash: "second", Created: now}, {Number: 1, Hash: "first", Created: now, Until: now.Add(time.Hour)}},
+		Settings: Settings{
+			Name: "n", Role: identity.Broker, Levels: "13", Limits: authapi.Limits{"write": {"1s": 5}},
+			Allow: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+		},
+		Secrets: []Secret{
+			{Number: 2, Hash: "second", Created: now},
+			{Number: 1, Hash: "first", Created: now, Until: now.Add(time.Hour)},
+		},
 	}
 }
 
 func TestAdmit(t *testing.T) {
+	expire := func(in time.Duration) func(*Key, *Broker) {
+		return func(k *Key, _ *Broker) { k.Settings.Expires = now.Add(in) }
+	}
 	for name, c := range map[string]struct {
 		hash    string
 		change  func(*Key, *Broker)
 		at      time.Duration
-		levels  string // "": it is refused
+		levels  string // "": the key is refused
 		goodFor time.Duration
 		state   string
 	}{
-		"the newest secret":                {"second", nil, 0, "13", 0, adminapi.Active},
-		"one that has its grace":           {"first", nil, time.Minute, "13", 59 * time.Minute, adminapi.Active},
-		"one whose grace is over":          {"first", nil, time.Hour, "", 0, adminapi.Active},
-		"a secret that it never had":       {"third", nil, 0, "", 0, adminapi.Active},
-		"none":                             {"", nil, 0, "", 0, adminapi.Active},
-		"a key for test assets":            {"second", func(k *Key, _ *Broker) { k.Settings.Test = true }, 0, "13t", 0, adminapi.Active},
-		"before the key's end":             {"second", func(k *Key, _ *Broker) { k.Settings.Expires = now.Add(time.Second) }, 0, "13", time.Second, adminapi.Active},
-		"the nearer of the ends counts":    {"first", func(k *Key, _ *Broker) { k.Settings.Expires = now.Add(time.Second) }, 0, "13", time.Second, adminapi.Active},
-		"the grace's, if it is the nearer": {"first", func(k *Key, _ *Broker) { k.Settings.Expires = now.Add(2 * time.Hour) }, 0, "13", time.Hour, adminapi.Active},
-		"at the key's end":                 {"second", func(k *Key, _ *Broker) { k.Settings.Expires = now }, 0, "", 0, adminapi.Expired},
-		"a revoked key":                    {"second", func(k *Key, _ *Broker) { k.Revoked = now }, 0, "", 0, adminapi.Revoked},
-		"a blocked broker's":               {"second", func(_ *Key, b *Broker) { b.Blocked = true }, 0, "", 0, adminapi.Blocked},
-		"revoked, expired and blocked":     {"second", func(k *Key, b *Broker) { k.Revoked, k.Settings.Expires, b.Blocked = now, now, true }, 0, "", 0, adminapi.Revoked},
+		"the newest secret":           {"second", nil, 0, "13", 0, adminapi.Active},
+		"an old secret within grace":  {"first", nil, time.Minute, "13", 59 * time.Minute, adminapi.Active},
+		"an old secret after grace":   {"first", nil, time.Hour, "", 0, adminapi.Active},
+		"an unknown secret":           {"third", nil, 0, "", 0, adminapi.Active},
+		"no secret":                   {"", nil, 0, "", 0, adminapi.Active},
+		"a key before its expiry":     {"second", expire(time.Second), 0, "13", time.Second, adminapi.Active},
+		"an expiry before grace ends": {"first", expire(time.Second), 0, "13", time.Second, adminapi.Active},
+		"an expiry after grace ends":  {"first", expire(2 * time.Hour), 0, "13", time.Hour, adminapi.Active},
+		"a key at its expiry":         {"second", expire(0), 0, "", 0, adminapi.Expired},
+		"a revoked key":               {"second", func(k *Key, _ *Broker) { k.Revoked = now }, 0, "", 0, adminapi.Revoked},
+		"a key of a blocked broker":   {"second", func(_ *Key, b *Broker) { b.Blocked = true }, 0, "", 0, adminapi.Blocked},
+		"a key for test assets": {
+			"second", func(k *Key, _ *Broker) { k.Settings.Test = true }, 0, "13t", 0, adminapi.Active,
+		},
+		"a revoked and expired key of a blocked broker": {
+			"second", func(k *Key, b *Broker) { k.Revoked, k.Settings.Expires, b.Blocked = now, now, true },
+			0, "", 0, adminapi.Revoked,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, b := kept(), Broker{Name: "b"}
@@ -57,13 +71,14 @@ func TestAdmit(t *testing.T) {
 			}
 			got, ok := k.Admit(c.hash, b, now.Add(c.at))
 			if ok != (c.levels != "") || got.Levels != c.levels || got.GoodFor != c.goodFor {
-				t.Errorf("got %+v, %v", got, ok)
+				t.Errorf("got %+v, %v; want levels %q for %v, %v", got, ok, c.levels, c.goodFor, c.levels != "")
 			}
-			if ok && (got.Broker != "b" || got.KeyID != "key-1" || got.Limits["write"]["1s"] != 5 || !got.Allows(netip.MustParseAddr("192.0.2.9")) || got.Allows(netip.MustParseAddr("198.51.100.1"))) {
-				t.Errorf("got %+v", got)
+			if ok && (got.Broker != "b" || got.KeyID != "key-1" || got.Limits["write"]["1s"] != 5 ||
+				!got.Allows(netip.MustParseAddr("192.0.2.9")) || got.Allows(netip.MustParseAddr("198.51.100.1"))) {
+				t.Errorf("got %+v, want the id, broker, limits and addresses of %+v", got, k)
 			}
 			if state := k.State(b, now.Add(c.at)); state != c.state {
-				t.Errorf("the state is %s", state)
+				t.Errorf("got state %s, want %s", state, c.state)
 			}
 		})
 	}
@@ -75,11 +90,13 @@ func TestRotate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(rotated.Secrets[0].Number, rotated.Secrets[1].Until.Sub(now), rotated.Secrets[2].Until.Sub(now)); got != "3 30m0s 1h0m0s" {
-		t.Errorf("got %s", got)
+	s := rotated.Secrets
+	got, want := fmt.Sprint(s[0].Number, s[1].Until.Sub(now), s[2].Until.Sub(now)), "3 30m0s 1h0m0s"
+	if got != want {
+		t.Errorf("the newest number and the graces: got %s, want %s", got, want)
 	}
 	if !k.Secrets[0].Until.IsZero() || len(k.Secrets) != 2 {
-		t.Error("the key from before has changed")
+		t.Errorf("the original key: got secrets %+v, want no change", k.Secrets)
 	}
 	for range MaxSecrets - 3 {
 		if rotated, err = rotated.Rotate("more", time.Hour, now); err != nil {
@@ -87,10 +104,11 @@ func TestRotate(t *testing.T) {
 		}
 	}
 	if _, err := rotated.Rotate("too many", time.Hour, now); fault.KindOf(err) != fault.Conflict {
-		t.Errorf("one secret too many: %v", err)
+		t.Errorf("one secret too many: got %v, want a fault of kind Conflict", err)
 	}
-	if later, err := rotated.Rotate("later", time.Hour, now.Add(time.Hour)); err != nil || len(later.Secrets) != MaxSecrets {
-		t.Errorf("once the oldest has ended: %v", err)
+	later, err := rotated.Rotate("later", time.Hour, now.Add(time.Hour))
+	if err != nil || len(later.Secrets) != MaxSecrets {
+		t.Errorf("after the oldest secret ends: got %d secrets, %v; want %d", len(later.Secrets), err, MaxSecrets)
 	}
 	revoked, err := k.Revoke(now)
 	if err != nil {
@@ -101,12 +119,12 @@ func TestRotate(t *testing.T) {
 	_, setting := revoked.Set(k.Settings, now)
 	for _, err := range []error{again, rotating, setting} {
 		if fault.KindOf(err) != fault.Conflict {
-			t.Errorf("a revoked key: %v", err)
+			t.Errorf("a revoked key: got %v, want a fault of kind Conflict", err)
 		}
 	}
 	for _, grace := range []time.Duration{-1, MaxGrace + 1} {
 		if _, err := k.Rotate("x", grace, now); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("grace %v: %v", grace, err)
+			t.Errorf("grace %v: got %v, want a fault of kind Invalid", grace, err)
 		}
 	}
 }
@@ -130,16 +148,19 @@ func TestKeysAndBrokersAreStoredAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := DecodeBroker(text); err != nil || got != b {
-		t.Errorf("got %+v, %v", got, err)
+		t.Errorf("got %+v, %v; want %+v", got, err, b)
 	}
 }
 
 func TestCheckTellsEveryFault(t *testing.T) {
-	k := Key{Settings: Settings{Name: strings.Repeat("я", maxText+1), Role: "king", Levels: "5", Limits: authapi.Limits{"dance": {"1ms": 0}}}}
+	limits := authapi.Limits{"dance": {"1ms": 0}}
+	k := Key{Settings: Settings{Name: strings.Repeat("я", maxText+1), Role: "king", Levels: "5", Limits: limits}}
 	err := k.Check()
-	for _, says := range []string{"body/name", "body/role", "body/levels", `"dance"`, `"1ms"`, "A limit must be between 1"} {
+	for _, says := range []string{
+		"body/name", "body/role", "body/levels", `"dance"`, `"1ms"`, "A limit must be between 1",
+	} {
 		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want it to say %q", err, says)
+			t.Errorf("unknown values: got %v, want an error with %q", err, says)
 		}
 	}
 	k = kept()
@@ -150,20 +171,21 @@ func TestCheckTellsEveryFault(t *testing.T) {
 	}
 	k.Settings.Limits = authapi.Limits{"list": windows, "read": windows}
 	if err := k.Check(); err != nil {
-		t.Errorf("as much as may be: %v", err)
+		t.Errorf("the largest settings: got %v, want no error", err)
 	}
 	k.Settings.Levels, k.Settings.Allow, windows["1m"] = "121", append(k.Settings.Allow, k.Settings.Allow[0]), 1
 	k.Settings.Limits["write"] = map[string]int64{strings.Repeat("0", maxText) + "1s": 1}
 	err = k.Check()
 	for _, says := range []string{"each once", "At most 100 addresses", "At most 8 limits", "no length of a window"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want it to say %q", err, says)
+			t.Errorf("repeated levels, lists too long: got %v, want an error with %q", err, says)
 		}
 	}
 	if err := (Broker{Name: "b", Title: "a\xffb"}).Check(); err == nil || !strings.Contains(err.Error(), "body/title") {
-		t.Errorf("text that is none: %v", err)
+		t.Errorf("a title that is not UTF-8: got %v, want an error about body/title", err)
 	}
-	if err := (Broker{Name: "a/b", Title: "line\nend"}).Check(); err == nil || !strings.Contains(err.Error(), "slash") || !strings.Contains(err.Error(), "body/title") {
-		t.Errorf("got %v", err)
+	err = Broker{Name: "a/b", Title: "line\nend"}.Check()
+	if err == nil || !strings.Contains(err.Error(), "slash") || !strings.Contains(err.Error(), "body/title") {
+		t.Errorf("a name with a slash, a title with a newline: got %v, want an error about both", err)
 	}
 }
