@@ -30,7 +30,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// world is a service on a store whose answers a test may falsify, and count.
+// world is a service on a store. A test can change the store's answers and count calls.
 type world struct {
 	storetest.Store
 	service   *admin.Service
@@ -41,7 +41,7 @@ type world struct {
 	metrics   *sdkmetric.ManualReader
 	now       time.Time
 	found     int // calls of FindSecret
-	stale     int // commits that are to fail
+	stale     int // number of next commits that fail with ErrStale
 
 	entries func([]adminapi.Entry) []adminapi.Entry
 	keys    func([]apikey.Key) []apikey.Key
@@ -114,7 +114,6 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// onStore returns a world on a store.
 func onStore(t *testing.T, store storetest.Store) *world {
 	t.Helper()
 	w := &world{Store: store, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
@@ -166,7 +165,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 			return all
 		}
 	}
-	// remade is a chain that holds, made by who has not the registry's secret.
+	// remade returns a valid chain of changed entries. It does not know the registry's secret.
 	remade := func(all []adminapi.Entry) []adminapi.Entry {
 		all = slices.Clone(all)
 		prev := ""
@@ -179,27 +178,45 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		tamper func(*world)
-		says   []string // none: all is well
+		says   []string // nil: no problem
 	}{
-		"nothing":                    {func(*world) {}, nil},
-		"an entry is changed":        {func(w *world) { w.entries = change(1, func(e *adminapi.Entry) { e.Who = "nobody" }) }, []string{"entry 2 is not as it was written"}},
-		"what it tells is changed":   {func(w *world) { w.entries = change(2, func(e *adminapi.Entry) { e.After = []byte(`{}`) }) }, []string{"entry 3 is not as it was written"}},
-		"an entry is sealed by none": {func(w *world) { w.entries = change(0, func(e *adminapi.Entry) { e.Seal = "" }) }, []string{"entry 1 was not written by this registry"}},
-		"the first is gone":          {func(w *world) { w.entries = drop(0) }, []string{"entry 2 follows entry 0"}},
-		"one in the middle is gone":  {func(w *world) { w.entries = drop(2) }, []string{"entry 4 follows entry 2"}},
-		"two are swapped": {func(w *world) {
+		"an untouched log": {func(*world) {}, nil},
+		"an entry has another author": {func(w *world) {
+			w.entries = change(1, func(e *adminapi.Entry) { e.Who = "nobody" })
+		}, []string{"entry 2 is not as it was written"}},
+		"an entry has another record": {func(w *world) {
+			w.entries = change(2, func(e *adminapi.Entry) { e.After = []byte(`{}`) })
+		}, []string{"entry 3 is not as it was written"}},
+		"an entry has no seal": {func(w *world) {
+			w.entries = change(0, func(e *adminapi.Entry) { e.Seal = "" })
+		}, []string{"entry 1 was not written by this registry"}},
+		"the first entry is missing":     {func(w *world) { w.entries = drop(0) }, []string{"entry 2 follows entry 0"}},
+		"an entry in between is missing": {func(w *world) { w.entries = drop(2) }, []string{"entry 4 follows entry 2"}},
+		"two entries are swapped": {func(w *world) {
 			w.entries = func(all []adminapi.Entry) []adminapi.Entry { all[1], all[2] = all[2], all[1]; return all }
 		}, []string{"entry 3 follows entry 1"}},
-		"the whole is made anew":     {func(w *world) { w.entries = remade }, []string{"entry 1 was not written", "entry 4 was not written", "the log ends"}},
-		"the tail is cut off":        {func(w *world) { w.entries = drop(3) }, []string{"the log ends with entry 3, and should with 4"}},
-		"and the head put back":      {cutOff, []string{"does not match entry 3"}},
-		"a key is no longer revoked": {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Revoked = time.Time{} }) }, []string{"does not match entry 4"}},
-		"a key has another secret":   {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Secrets[0].Hash = authapi.Hash("mine") }) }, []string{"does not match entry 4"}},
-		"a key was put in": {func(w *world) {
+		"the whole log is rebuilt": {func(w *world) {
+			w.entries = remade
+		}, []string{"entry 1 was not written", "entry 4 was not written", "the log ends"}},
+		"the last entry is missing": {func(w *world) {
+			w.entries = drop(3)
+		}, []string{"the log ends with entry 3, and should with 4"}},
+		"the last entry is missing and the head is set back": {cutOff, []string{"does not match entry 3"}},
+		"a revoked key is valid again": {func(w *world) {
+			w.keys = onKeys(func(k *apikey.Key) { k.Revoked = time.Time{} })
+		}, []string{"does not match entry 4"}},
+		"a key has another secret": {func(w *world) {
+			w.keys = onKeys(func(k *apikey.Key) { k.Secrets[0].Hash = authapi.Hash("mine") })
+		}, []string{"does not match entry 4"}},
+		"a key without an entry is added": {func(w *world) {
 			w.keys = func(all []apikey.Key) []apikey.Key { return append(all, apikey.Key{ID: "key-z"}) }
 		}, []string{"no entry describes key key-z"}},
-		"a key was taken out":         {func(w *world) { w.keys = func([]apikey.Key) []apikey.Key { return nil } }, []string{"described by entry 4, is gone"}},
-		"a key is of another broker ": {func(w *world) { w.keys = onKeys(func(k *apikey.Key) { k.Broker = "rich" }) }, []string{"does not match entry 4"}},
+		"a key is removed": {func(w *world) {
+			w.keys = func([]apikey.Key) []apikey.Key { return nil }
+		}, []string{"described by entry 4, is gone"}},
+		"a key has another broker": {func(w *world) {
+			w.keys = onKeys(func(k *apikey.Key) { k.Broker = "rich" })
+		}, []string{"does not match entry 4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -217,21 +234,22 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 				t.Fatal(err)
 			}
 			if (len(got.Problems) == 0) != (len(c.says) == 0) {
-				t.Errorf("got %q", got.Problems)
+				t.Errorf("got problems %q, want %q", got.Problems, c.says)
 			}
 			for _, says := range c.says {
 				if !strings.Contains(strings.Join(got.Problems, "; "), says) {
-					t.Errorf("got %q, want %q", got.Problems, says)
+					t.Errorf("got problems %q, want %q", got.Problems, says)
 				}
 			}
-			if told, want := w.told(t), fmt.Sprintf("registry.audit.checked=%d registry.audit.problems=%d", w.now.Unix(), len(got.Problems)); told != want {
-				t.Errorf("metrics tell %s, want %s", told, want)
+			want := fmt.Sprintf("registry.audit.checked=%d registry.audit.problems=%d", w.now.Unix(), len(got.Problems))
+			if told := w.told(t); told != want {
+				t.Errorf("got metrics %s, want %s", told, want)
 			}
 		})
 	}
 }
 
-// told returns the metrics.
+// told returns the names and values of the gauges, sorted.
 func (w *world) told(t *testing.T) string {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -251,7 +269,7 @@ func (w *world) told(t *testing.T) string {
 	return strings.Join(told, " ")
 }
 
-// cutOff takes the last entry away as if it had never been.
+// cutOff removes the last entry and sets the head back to the entry before it.
 func cutOff(w *world) {
 	w.entries = func(all []adminapi.Entry) []adminapi.Entry { return all[:3] }
 	w.head = func(adminapi.Head) adminapi.Head {
@@ -281,22 +299,22 @@ func TestAHeadKnownFromBeforeFindsWhatTheServerCannot(t *testing.T) {
 	head := func(e adminapi.Entry) adminapi.Head { return adminapi.Head{Seq: e.Seq, Hash: e.Hash} }
 	for name, c := range map[string]struct {
 		known  adminapi.Head
-		length int // of the log that is there now
+		length int // entries in the log now
 		fine   bool
 	}{
-		"nothing is known":          {adminapi.Head{}, 3, true},
-		"an earlier head":           {head(entries[1]), 3, true},
-		"the same head":             {head(entries[2]), 3, true},
-		"the tail is cut off":       {head(entries[2]), 2, false},
-		"all of it is gone":         {head(entries[0]), 0, false},
-		"another log of the length": {adminapi.Head{Seq: 2, Hash: authapi.Hash("x")}, 3, false},
+		"no head is known":                {adminapi.Head{}, 3, true},
+		"an earlier head is known":        {head(entries[1]), 3, true},
+		"the current head is known":       {head(entries[2]), 3, true},
+		"the last entry is missing":       {head(entries[2]), 2, false},
+		"the log is empty":                {head(entries[0]), 0, false},
+		"the known head has another hash": {adminapi.Head{Seq: 2, Hash: authapi.Hash("x")}, 3, false},
 	} {
 		chain := adminapi.Follow(c.known)
 		for _, e := range entries[:c.length] {
 			chain.Add(e)
 		}
 		if problems := chain.End(); (len(problems) == 0) != c.fine {
-			t.Errorf("%s: %q", name, problems)
+			t.Errorf("%s: got problems %q, want problems: %t", name, problems, !c.fine)
 		}
 	}
 }
@@ -306,11 +324,13 @@ func TestAChangeThatOthersWereFasterThanIsMadeAllTheSame(t *testing.T) {
 	w.stale = 3
 	w.broker(t, "a")
 	w.stale = 1000
-	if _, err := w.service.CreateBroker(t.Context(), operator, adminapi.NewBroker{Name: "b"}); fault.KindOf(err) != fault.Conflict {
-		t.Errorf("got %v", err)
+	n := adminapi.NewBroker{Name: "b"}
+	if _, err := w.service.CreateBroker(t.Context(), operator, n); fault.KindOf(err) != fault.Conflict {
+		t.Errorf("every commit stale: got %v, want a fault of kind Conflict", err)
 	}
-	if _, err := w.service.CreateBroker(t.Context(), admin.Actor{Role: apikey.Auditor}, adminapi.NewBroker{Name: "b"}); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("an auditor: %v", err)
+	auditor := admin.Actor{Role: apikey.Auditor}
+	if _, err := w.service.CreateBroker(t.Context(), auditor, n); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("an auditor: got %v, want a fault of kind Forbidden", err)
 	}
 }
 
@@ -329,13 +349,16 @@ func TestNoSecretOrHashIsToldByLogAndAudit(t *testing.T) {
 	told := w.log.String()
 	for _, e := range entries {
 		told += fmt.Sprintf("%+v %s %s", e, e.Before, e.After)
-		if e.Who != operator.Name || e.From != operator.From || e.RequestID != "r" || !strings.Contains(w.log.String(), e.Hash) {
-			t.Errorf("entry %+v", e)
+		if e.Who != operator.Name || e.From != operator.From || e.RequestID != "r" {
+			t.Errorf("got entry %+v, want one by %+v", e, operator)
+		}
+		if !strings.Contains(w.log.String(), e.Hash) {
+			t.Errorf("got log %s, want the hash %s of entry %d in it", w.log.String(), e.Hash, e.Seq)
 		}
 	}
 	for _, secret := range []string{first, second, authapi.Hash(first), authapi.Hash(second)} {
 		if strings.Contains(told, secret) {
-			t.Errorf("%s is told", secret)
+			t.Errorf("got the secret or hash %s in %s, want none", secret, told)
 		}
 	}
 }
@@ -353,37 +376,45 @@ func TestEveryBadKeyCostsAndReadsTheSame(t *testing.T) {
 	_, operators := w.key(t, "", func(n *adminapi.NewKey) { n.Role, n.Levels = "operator", "" })
 	_, err := w.service.RevokeKey(t.Context(), operator, revokedID)
 	_, _, err2 := w.service.RotateKey(t.Context(), operator, rotatedID, time.Minute)
-	_, err3 := w.service.ChangeBroker(t.Context(), operator, "blocked", func(s *adminapi.BrokerSettings) error { s.Blocked = true; return nil })
+	block := func(s *adminapi.BrokerSettings) error { s.Blocked = true; return nil }
+	_, err3 := w.service.ChangeBroker(t.Context(), operator, "blocked", block)
 	if err := errors.Join(err, err2, err3); err != nil {
 		t.Fatal(err)
 	}
 	w.now = soon
 	want := ""
-	for name, secret := range map[string]string{"unknown": apikey.New(), "mistyped": "ark_x", "expired": expired, "revoked": revoked, "rotated": rotated, "blocked": blocked, "an operator's": operators} {
+	for name, secret := range map[string]string{
+		"an unknown key": apikey.New(), "a mistyped key": "ark_x", "an expired key": expired, "a revoked key": revoked,
+		"a rotated secret": rotated, "a blocked broker's key": blocked, "an operator's key": operators,
+	} {
 		w.found = 0
 		_, err := w.verifier.Verify(t.Context(), authapi.Hash(secret))
 		if fault.KindOf(err) != fault.Unauthorized || w.found != 1 {
-			t.Errorf("%s: %v, after %d looks", name, err, w.found)
+			t.Errorf("%s: got %v after %d lookups, want a fault of kind Unauthorized after 1", name, err, w.found)
 			continue
 		}
 		if want == "" {
 			want = err.Error()
 		}
 		if err.Error() != want {
-			t.Errorf("%s: %v, others %s", name, err, want)
+			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
 	}
-	if got, err := w.verifier.Verify(t.Context(), authapi.Hash(good)); err != nil || got.Broker != "b" || got.Levels != "13" {
-		t.Errorf("a good key: %+v, %v", got, err)
+	got, err := w.verifier.Verify(t.Context(), authapi.Hash(good))
+	if err != nil || got.Broker != "b" || got.Levels != "13" {
+		t.Errorf("a valid key: got %+v, %v; want broker b with levels 13", got, err)
 	}
 	from := netip.MustParseAddr("192.0.2.1")
-	for name, secret := range map[string]string{"a broker's": good, "the sandbox's": "administrator", "unknown": "x"} {
+	for name, secret := range map[string]string{
+		"a broker's key": good, "a sandbox key": "administrator", "an unknown key": "x",
+	} {
 		if _, err := w.operators.Operator(t.Context(), authapi.Hash(secret), from); err == nil || err.Error() != want {
-			t.Errorf("as an operator %s: %v", name, err)
+			t.Errorf("%s in the admin API: got %v, want %s", name, err, want)
 		}
 	}
-	if by, err := w.operators.Operator(t.Context(), authapi.Hash(operators), from); err != nil || by.Role != apikey.Operator {
-		t.Errorf("an operator: %+v, %v", by, err)
+	by, err := w.operators.Operator(t.Context(), authapi.Hash(operators), from)
+	if err != nil || by.Role != apikey.Operator {
+		t.Errorf("an operator's key: got %+v, %v; want the role %v", by, err, apikey.Operator)
 	}
 }
 
@@ -400,20 +431,23 @@ func TestWatchTellsWhatHasChanged(t *testing.T) {
 	}
 	start := await("")
 	if !start.All {
-		t.Errorf("the first answer is %+v", start)
+		t.Errorf("the first answer: got %+v, want All", start)
 	}
 	if got := await(start.At); got.All || got.At != start.At {
-		t.Errorf("nothing has changed, and the answer is %+v", got)
+		t.Errorf("no change: got %+v, want no keys at %s", got, start.At)
 	}
 	w.broker(t, "б")
 	id, _ := w.key(t, "б", nil)
 	got := await(start.At)
 	if !slices.Equal(got.Keys, []string{id}) || !slices.Equal(got.Brokers, []string{"б"}) || got.All {
-		t.Errorf("got %+v", got)
+		t.Errorf("got %+v, want key %s and broker б", got, id)
 	}
-	for name, since := range map[string]string{"another history": "1:" + authapi.Hash("x"), "one that is longer": "9:" + authapi.Hash("x"), "none": "x"} {
+	for name, since := range map[string]string{
+		"the head of another log": "1:" + authapi.Hash("x"), "the head of a longer log": "9:" + authapi.Hash("x"),
+		"a malformed head": "x",
+	} {
 		if got := await(since); !got.All {
-			t.Errorf("%s: got %+v", name, got)
+			t.Errorf("since %s: got %+v, want All", name, got)
 		}
 	}
 	changed := make(chan authapi.WatchKeysResponse)
@@ -425,7 +459,7 @@ func TestWatchTellsWhatHasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if later := <-changed; !slices.Equal(later.Keys, []string{id}) {
-		t.Errorf("got %+v", later)
+		t.Errorf("got %+v, want key %s", later, id)
 	}
 }
 
@@ -442,21 +476,21 @@ func TestWatchTellsManyLongNamesAsAll(t *testing.T) {
 	}
 	start := await("")
 	for n := range 10 {
-		w.broker(t, fmt.Sprint(strings.Repeat("<", 198), n)) // six bytes each in JSON
+		w.broker(t, fmt.Sprint(strings.Repeat("<", 198), n)) // JSON writes each "<" in six bytes
 	}
 	some := await(start.At)
 	if some.All || len(some.Brokers) != 10 {
-		t.Errorf("got %+v", some)
+		t.Errorf("got %+v, want 10 brokers", some)
 	}
 	for n := range 30 {
 		w.broker(t, fmt.Sprint(strings.Repeat("<", 197), 10+n))
 	}
 	many := await(some.At)
 	if !many.All || len(many.Brokers) > 0 {
-		t.Errorf("%d brokers are told", len(many.Brokers))
+		t.Errorf("got All %t with %d brokers, want All true with none", many.All, len(many.Brokers))
 	}
 	if got := await(many.At); got.All || got.At != many.At {
-		t.Errorf("it does not move on: %+v", got)
+		t.Errorf("no change since: got %+v, want no keys at %s", got, many.At)
 	}
 }
 
@@ -464,21 +498,22 @@ func TestASecretIsNotLostWithWhatIsShownBesideIt(t *testing.T) {
 	w := newWorld(t)
 	w.broker(t, "b")
 	w.uses = errors.New("down")
-	k, first, err := w.service.CreateKey(t.Context(), operator, adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}})
+	n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}}
+	k, first, err := w.service.CreateKey(t.Context(), operator, n)
 	if err != nil || k.ID == "" {
-		t.Fatalf("got %+v, %v", k, err)
+		t.Fatalf("create: got %+v, %v; want a key with an id", k, err)
 	}
 	rotated, second, err := w.service.RotateKey(t.Context(), operator, k.ID, time.Hour)
 	if err != nil || len(rotated.Secrets) != 2 {
-		t.Fatalf("got %+v, %v", rotated, err)
+		t.Fatalf("rotate: got %+v, %v; want a key with 2 secrets", rotated, err)
 	}
 	for _, secret := range []string{first, second} {
 		if got, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil || got.KeyID != k.ID {
-			t.Errorf("got %+v, %v", got, err)
+			t.Errorf("verify: got %+v, %v; want key %s", got, err, k.ID)
 		}
 	}
 	if revoked, err := w.service.RevokeKey(t.Context(), operator, k.ID); err != nil || revoked.Revoked == nil {
-		t.Errorf("got %+v, %v", revoked, err)
+		t.Errorf("revoke: got %+v, %v; want a revoked key", revoked, err)
 	}
 }
 
@@ -502,12 +537,12 @@ func TestTheLogIsCheckedOnceAtATime(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := begun.Load(); got != 1 {
-			t.Errorf("%d checks read the log", got)
+			t.Errorf("got %d checks reading the log, want 1", got)
 		}
 		leave()
 		synctest.Wait()
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("who does not wait gets %v", err)
+			t.Errorf("a canceled call: got %v, want %v", err, context.Canceled)
 		}
 		close(release)
 		for range 2 {
@@ -525,7 +560,7 @@ func TestTheLogHoldsWhateverAnActorIsCalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found, err := w.checker.Check(t.Context()); err != nil || found.Entries != 1 || len(found.Problems) > 0 {
-		t.Errorf("got %+v, %v", found, err)
+		t.Errorf("got %+v, %v; want 1 entry and no problem", found, err)
 	}
 }
 
@@ -540,10 +575,11 @@ func TestATimeThatIsNoneIsNoEndOfAKey(t *testing.T) {
 		}
 		n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker", Expires: &at}}
 		_, _, creating := w.service.CreateKey(t.Context(), operator, n)
-		_, changing := w.service.ChangeKey(t.Context(), operator, id, func(s *adminapi.KeySettings) error { s.Expires = &at; return nil })
+		expire := func(s *adminapi.KeySettings) error { s.Expires = &at; return nil }
+		_, changing := w.service.ChangeKey(t.Context(), operator, id, expire)
 		for _, err := range []error{creating, changing} {
 			if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), "body/expires") {
-				t.Errorf("%s: %v", text, err)
+				t.Errorf("%s: got %v, want a fault of kind Invalid about body/expires", text, err)
 			}
 		}
 	}
@@ -553,20 +589,21 @@ func TestMeterRefusesWhatIsNoReport(t *testing.T) {
 	meter := apikey.NewMeter(openBolt(t))
 	use := authapi.Use{KeyID: "k", Addr: netip.MustParseAddr("192.0.2.1")}
 	count := authapi.Count{KeyID: "k", Day: "2026-11-21", Class: "read", Requests: 1}
-	if err := meter.Report(t.Context(), authapi.ReportUsageRequest{Uses: []authapi.Use{use}, Counts: []authapi.Count{count}}); err != nil {
-		t.Error(err)
+	valid := authapi.ReportUsageRequest{Uses: []authapi.Use{use}, Counts: []authapi.Count{count}}
+	if err := meter.Report(t.Context(), valid); err != nil {
+		t.Errorf("a valid report: got %v, want no error", err)
 	}
 	for name, r := range map[string]authapi.ReportUsageRequest{
-		"an address of none": {Uses: []authapi.Use{{KeyID: "k"}}},
-		"a key of no name":   {Uses: []authapi.Use{{Addr: use.Addr}}},
-		"a key with a tag":   {Counts: []authapi.Count{{KeyID: "{x}", Day: count.Day, Class: "read"}}},
-		"a day of none":      {Counts: []authapi.Count{{KeyID: "k", Day: "today", Class: "read"}}},
-		"a class of none":    {Counts: []authapi.Count{{KeyID: "k", Day: count.Day, Class: "dance"}}},
-		"less than nothing":  {Counts: []authapi.Count{{KeyID: "k", Day: count.Day, Class: "read", Requests: -1}}},
-		"too much":           {Uses: slices.Repeat([]authapi.Use{use}, authapi.MaxReport+1)},
+		"a use without an address": {Uses: []authapi.Use{{KeyID: "k"}}},
+		"a use without a key":      {Uses: []authapi.Use{{Addr: use.Addr}}},
+		"a malformed key id":       {Counts: []authapi.Count{{KeyID: "{x}", Day: count.Day, Class: "read"}}},
+		"a malformed day":          {Counts: []authapi.Count{{KeyID: "k", Day: "today", Class: "read"}}},
+		"an unknown class":         {Counts: []authapi.Count{{KeyID: "k", Day: count.Day, Class: "dance"}}},
+		"a negative count":         {Counts: []authapi.Count{{KeyID: "k", Day: count.Day, Class: "read", Requests: -1}}},
+		"too many uses":            {Uses: slices.Repeat([]authapi.Use{use}, authapi.MaxReport+1)},
 	} {
 		if err := meter.Report(t.Context(), r); fault.KindOf(err) != fault.Invalid {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want a fault of kind Invalid", name, err)
 		}
 	}
 }
@@ -576,31 +613,34 @@ func TestKeysAreCopiedWithAllThatIsKnownOfThem(t *testing.T) {
 	w.broker(t, "b")
 	id, secret := w.key(t, "b", nil)
 	use := authapi.Use{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.1"), Micros: w.now.UnixMicro()}
-	if err := w.AddUsage(t.Context(), []authapi.Use{use}, []authapi.Count{{KeyID: id, Day: "2026-11-21", Class: "read", Requests: 7}}); err != nil {
+	count := authapi.Count{KeyID: id, Day: "2026-11-21", Class: "read", Requests: 7}
+	if err := w.AddUsage(t.Context(), []authapi.Use{use}, []authapi.Count{count}); err != nil {
 		t.Fatal(err)
 	}
 	to := openBolt(t)
-	for range 2 { // it may be repeated
+	for range 2 { // a copy may be repeated
 		if err := admin.Copy(t.Context(), w.Store, to, w.now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	there := onStore(t, to)
 	if found, err := there.checker.Check(t.Context()); err != nil || found.Entries != 2 || len(found.Problems) > 0 {
-		t.Errorf("got %+v, %v", found, err)
+		t.Errorf("check of the copy: got %+v, %v; want 2 entries and no problem", found, err)
 	}
-	if got, err := there.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil || got.Role != identity.Broker {
-		t.Errorf("got %+v, %v", got, err)
+	got, err := there.verifier.Verify(t.Context(), authapi.Hash(secret))
+	if err != nil || got.Role != identity.Broker {
+		t.Errorf("verify in the copy: got %+v, %v; want the role %v", got, err, identity.Broker)
 	}
 	shown, err := there.service.Key(t.Context(), id)
 	if err != nil || len(shown.Secrets[0].Uses) != 1 {
-		t.Errorf("got %+v, %v", shown, err)
+		t.Errorf("key in the copy: got %+v, %v; want 1 use", shown, err)
 	}
-	if days, err := there.service.Usage(t.Context(), id, 1); err != nil || len(days) != 1 || days[0].Counts["read"] != 7 {
-		t.Errorf("got %+v, %v", days, err)
+	days, err := there.service.Usage(t.Context(), id, 1)
+	if err != nil || len(days) != 1 || days[0].Counts["read"] != 7 {
+		t.Errorf("usage in the copy: got %+v, %v; want 1 day with 7 reads", days, err)
 	}
 	there.broker(t, "changed since")
 	if err := admin.Copy(t.Context(), w.Store, to, w.now); !errors.Is(err, admin.ErrOtherKeys) {
-		t.Errorf("over one that has changed: %v", err)
+		t.Errorf("copy over a changed store: got %v, want ErrOtherKeys", err)
 	}
 }

@@ -20,12 +20,12 @@ func TestARequestOfOnceMakesItsChangeOnce(t *testing.T) {
 	w.broker(t, "b")
 	head, err := w.service.Head(t.Context())
 	if err != nil || head.Seq != 1 {
-		t.Fatalf("got %v, %v", head, err)
+		t.Fatalf("got head %v, %v; want entry 1", head, err)
 	}
 	by := admin.Actor{Name: "key-1", Role: apikey.Operator, RequestID: "form-1", Once: &admin.Once{After: head.Seq}}
 	n := adminapi.NewKey{Broker: "b", KeySettings: adminapi.KeySettings{Name: "n", Role: "broker"}}
 	if _, _, err := w.service.CreateKey(t.Context(), by, adminapi.NewKey{}); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("a change that cannot be: %v", err)
+		t.Errorf("an invalid change: got %v, want a fault of kind Invalid", err)
 	}
 	var group sync.WaitGroup
 	done, made := make(chan error, 8), make(chan string, 8)
@@ -41,29 +41,31 @@ func TestARequestOfOnceMakesItsChangeOnce(t *testing.T) {
 	}
 	group.Wait()
 	if len(made) != 1 || len(done) != cap(done)-1 {
-		t.Fatalf("%d were made", len(made))
+		t.Fatalf("got %d keys and %d errors, want 1 and %d", len(made), len(done), cap(done)-1)
 	}
 	id := <-made
 	for range cap(done) - 1 {
-		if was, ok := errors.AsType[*admin.DoneError](<-done); !ok || was.Entry.Subject != "key "+id || was.Entry.Action != "key.create" {
-			t.Errorf("got %v", was)
+		was, ok := errors.AsType[*admin.DoneError](<-done)
+		if !ok || was.Entry.Subject != "key "+id || was.Entry.Action != "key.create" {
+			t.Errorf("got %v, want a DoneError about key.create of key %s", was, id)
 		}
 	}
 	if _, _, err := w.service.RotateKey(t.Context(), by, id, 0); err == nil {
-		t.Error("the same request does something else, too")
+		t.Error("another change with the same request id: got no error, want one")
 	}
 	by.RequestID = "form-2"
 	if _, _, err := w.service.CreateKey(t.Context(), by, n); err != nil {
-		t.Errorf("another request: %v", err)
+		t.Errorf("another request id: got %v, want no error", err)
 	}
 	if keys, _, err := w.service.Keys(t.Context(), admin.Filter{Limit: 10}); err != nil || len(keys) != 2 {
-		t.Errorf("got %d keys, %v", len(keys), err)
+		t.Errorf("got %d keys, %v; want 2", len(keys), err)
 	}
 }
 
 func TestAnAddressMaySendSoManyWrongKeys(t *testing.T) {
 	w := newWorld(t)
 	_, good := w.key(t, "", func(n *adminapi.NewKey) { n.Role, n.Levels = "operator", "" })
+	// try returns the kind of the fault, or -1 if the key is accepted.
 	try := func(key, from string) fault.Kind {
 		_, err := w.operators.Operator(t.Context(), authapi.Hash(key), netip.MustParseAddr(from))
 		if err == nil {
@@ -72,40 +74,40 @@ func TestAnAddressMaySendSoManyWrongKeys(t *testing.T) {
 		return fault.KindOf(err)
 	}
 	for range 100 {
-		if try("", "2001:db8::1") != fault.Unauthorized { // no key is no guess
-			t.Fatal("a request without a key counts")
+		if got := try("", "2001:db8::1"); got != fault.Unauthorized { // a request without a key does not count as a guess
+			t.Fatalf("no key: got kind %v, want %v", got, fault.Unauthorized)
 		}
 	}
 	for n := range 30 {
 		if got := try("wrong", "2001:db8::1"); got != fault.Unauthorized {
-			t.Fatalf("guess %d: %v", n, got)
+			t.Fatalf("guess %d: got kind %v, want %v", n, got, fault.Unauthorized)
 		}
 	}
 	if got := try(good, "2001:db8::ffff"); got != fault.TooMany {
-		t.Errorf("the same network: %v", got)
+		t.Errorf("the same network: got kind %v, want %v", got, fault.TooMany)
 	}
 	if got := try(good, "2001:db8:0:1::1"); got != -1 {
-		t.Errorf("another network: %v", got)
+		t.Errorf("another network: got kind %v, want no error", got)
 	}
 	if got := try(good, "192.0.2.1"); got != -1 {
-		t.Errorf("another address: %v", got)
+		t.Errorf("another address: got kind %v, want no error", got)
 	}
 	before := w.found
 	if got := try("wrong", "2001:db8::1"); got != fault.TooMany || w.found != before {
-		t.Errorf("the store is asked all the same: %v", got)
+		t.Errorf("a guess too many: got kind %v after %d lookups, want %v after none", got, w.found-before, fault.TooMany)
 	}
 	w.now = w.now.Add(12500 * time.Millisecond)
 	_, err := w.operators.Operator(t.Context(), authapi.Hash(good), netip.MustParseAddr("2001:db8::1"))
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.RetryAfter != 47500*time.Millisecond || !strings.Contains(f.Error(), "wait 48 s") {
-		t.Fatalf("12.5 s later: got %v, want it to tell 47.5 s", err)
+		t.Fatalf("12.5 s later: got %v, want a wait of 47.5 s", err)
 	}
 	w.now = w.now.Add(f.RetryAfter - 1)
 	if got := try(good, "2001:db8::1"); got != fault.TooMany {
-		t.Errorf("before the wait is over: got %v, want a refusal", got)
+		t.Errorf("before the wait is over: got kind %v, want %v", got, fault.TooMany)
 	}
 	w.now = w.now.Add(1)
 	if got := try(good, "2001:db8::1"); got != -1 {
-		t.Errorf("after the wait: %v", got)
+		t.Errorf("after the wait: got kind %v, want no error", got)
 	}
 }

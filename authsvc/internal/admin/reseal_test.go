@@ -14,7 +14,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// TestTheAuditLogOutlivesItsSecret takes a log through a rotation from secret a to b.
+// TestTheAuditLogOutlivesItsSecret rotates the secret of a log from a to b.
 func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
 	store := openBolt(t)
 	a, b := bytes.Repeat([]byte("a"), 32), bytes.Repeat([]byte("b"), 32)
@@ -49,7 +49,7 @@ func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, entries[0].Seal, _ = strings.Cut(entries[0].Seal, ":") // as it was before seals had names
+	_, entries[0].Seal, _ = strings.Cut(entries[0].Seal, ":") // an old seal does not name its secret
 	if err := store.Reseal(t.Context(), entries); err != nil {
 		t.Fatal(err)
 	}
@@ -60,27 +60,29 @@ func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := problems(with(a, b)); len(got) > 0 {
-		t.Errorf("with a, then b: got %q, want none", got)
+		t.Errorf("secrets a, b: got problems %q, want none", got)
 	}
 	if got := problems(with(b, a)); len(got) > 0 {
-		t.Errorf("with b, then a: got %q, want none", got)
+		t.Errorf("secrets b, a: got problems %q, want none", got)
 	}
-	want := []string{"entry 1 was not written by this registry", "entry 2 is sealed with a secret that this registry does not have"}
+	want := []string{
+		"entry 1 was not written by this registry", "entry 2 is sealed with a secret that this registry does not have",
+	}
 	if got := problems(with(b)); !slices.Equal(got, want) {
-		t.Errorf("with b, too early: got %q, want %q", got, want)
+		t.Errorf("secret b before the reseal: got problems %q, want %q", got, want)
 	}
 	if n, err := with(b).Reseal(t.Context()); err == nil || n != 0 {
-		t.Errorf("sealing anew without a: got %d, %v; want a refusal", n, err)
+		t.Errorf("reseal without secret a: got %d, %v; want 0 and an error", n, err)
 	}
 	for _, want := range []int{2, 0} {
 		if n, err := with(b, a).Reseal(t.Context()); err != nil || n != want {
-			t.Errorf("sealed anew: got %d, %v; want %d", n, err, want)
+			t.Errorf("reseal: got %d entries, %v; want %d", n, err, want)
 		}
 	}
 	if got := problems(with(b)); len(got) > 0 {
-		t.Errorf("with b, in the end: got %q, want none", got)
+		t.Errorf("secret b after the reseal: got problems %q, want none", got)
 	}
 	if now, err := store.Head(t.Context()); err != nil || now != head {
-		t.Errorf("the log ends at %v, %v; want %v as before", now, err, head)
+		t.Errorf("got head %v, %v; want %v as before", now, err, head)
 	}
 }

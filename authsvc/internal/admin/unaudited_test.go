@@ -12,7 +12,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// commandKey stores the key that a command made, with its id as secret.
+// commandKey stores an unaudited key, as a command does. The key's id is also its secret.
 func (w *world) commandKey(t *testing.T, id string, role identity.Role) {
 	t.Helper()
 	holder := identity.Identity{KeyID: id, Broker: "b", Role: role, Levels: "13t"}
@@ -38,8 +38,8 @@ func TestAKeyOfACommandIsValidAndNeedsNoEntry(t *testing.T) {
 	if err != nil || got.Identity != want {
 		t.Errorf("got %+v, %v; want %+v", got.Identity, err, want)
 	}
-	if got.GoodFor <= 0 || got.GoodFor >= time.Second { // no gateway hears that the key is removed
-		t.Errorf("valid for %v, want less than a second", got.GoodFor)
+	if got.GoodFor <= 0 || got.GoodFor >= time.Second { // gateways do not learn of the key's removal
+		t.Errorf("got GoodFor %v, want more than 0 and less than 1s", got.GoodFor)
 	}
 	if got := w.problems(t); len(got) > 0 {
 		t.Errorf("got problems %q, want none", got)
@@ -55,18 +55,19 @@ func TestAnOperatorsChangeOfACommandsKeyIsAudited(t *testing.T) {
 	}
 	for _, secret := range []string{"acme-1", second} {
 		if _, err := w.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil {
-			t.Errorf("after the rotation: got %v, want the secret valid", err)
+			t.Errorf("verify after the rotation: got %v, want no error", err)
 		}
 	}
 	if err := w.RemoveKey(t.Context(), "acme-1"); err == nil {
-		t.Error("a command removed a key that operators administer")
+		t.Error("remove an audited key: got no error, want one")
 	}
 	if got := w.problems(t); len(got) > 0 {
 		t.Errorf("got problems %q, want none", got)
 	}
 	w.keys = onKeys(func(k *apikey.Key) { k.Unaudited, k.Settings.Levels = true, "1234" })
-	if got := strings.Join(w.problems(t), "; "); !strings.Contains(got, "key acme-1 does not match entry 1") {
-		t.Errorf("got problems %q, want the key that does not match its entry", got)
+	want := "key acme-1 does not match entry 1"
+	if got := strings.Join(w.problems(t), "; "); !strings.Contains(got, want) {
+		t.Errorf("got problems %q, want %q", got, want)
 	}
 }
 
@@ -77,20 +78,22 @@ func TestAChangeOfAKeyThatACommandRemovesMeanwhileFails(t *testing.T) {
 		return w.RemoveKey(t.Context(), "acme-1")
 	})
 	if fault.KindOf(err) != fault.NotFound {
-		t.Errorf("got %v, want a fault of kind NotFound", err)
+		t.Errorf("change: got %v, want a fault of kind NotFound", err)
 	}
 	if _, err := w.verifier.Verify(t.Context(), authapi.Hash("acme-1")); fault.KindOf(err) != fault.Unauthorized {
-		t.Errorf("got %v, want the removed key refused", err)
+		t.Errorf("verify the removed key: got %v, want a fault of kind Unauthorized", err)
 	}
 }
 
 func TestAPlantedKeyNeverOpensTheAdminAPI(t *testing.T) {
 	w := newWorld(t)
 	w.commandKey(t, "planted", apikey.Operator)
-	if _, err := w.operators.SignedIn(t.Context(), authapi.Hash("planted"), local); fault.KindOf(err) != fault.Unauthorized {
-		t.Errorf("got %v, want a refusal", err)
+	_, err := w.operators.SignedIn(t.Context(), authapi.Hash("planted"), local)
+	if fault.KindOf(err) != fault.Unauthorized {
+		t.Errorf("got %v, want a fault of kind Unauthorized", err)
 	}
-	if got := strings.Join(w.problems(t), "; "); got != "no entry describes key planted" {
-		t.Errorf("got problems %q, want the planted key", got)
+	want := "no entry describes key planted"
+	if got := strings.Join(w.problems(t), "; "); got != want {
+		t.Errorf("got problems %q, want %q", got, want)
 	}
 }
