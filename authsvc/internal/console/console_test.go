@@ -29,51 +29,59 @@ func TestASecretIsShownOnce(t *testing.T) {
 	d := newDesk(t)
 	b := d.signedIn(t, "operator")
 	b.submit("/console/new-broker", url.Values{"name": {"acme"}, "title": {"Acme"}}).must(t, 200, "Created.", "Acme")
-	form := b.fill("/console/new-key", url.Values{"broker": {"acme"}, "name": {"production"}, "role": {"broker"}, "levels": {"1", "3"}})
+	form := b.fill("/console/new-key", url.Values{
+		"broker": {"acme"}, "name": {"production"}, "role": {"broker"}, "levels": {"1", "3"},
+	})
 	made := b.post("/console/new-key", form)
 	secret := secrets.FindString(made.text)
-	if made.StatusCode != 200 || secret == "" || made.Request.URL.RawQuery != "" || len(made.Cookies()) > 0 || made.Header.Get("Cache-Control") != "no-store" {
-		t.Fatalf("got %d %v %s", made.StatusCode, made.Header, made.text)
+	if made.StatusCode != 200 || secret == "" || made.Request.URL.RawQuery != "" || len(made.Cookies()) > 0 ||
+		made.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("got %d %v %s, want 200 with a secret and no-store", made.StatusCode, made.Header, made.text)
 	}
-	if got, err := d.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil || got.Broker != "acme" || got.Levels != "13" {
-		t.Errorf("the secret is of %v, %v", got, err)
+	got, err := d.verifier.Verify(t.Context(), authapi.Hash(secret))
+	if err != nil || got.Broker != "acme" || got.Levels != "13" {
+		t.Errorf("got %+v, %v; want broker acme with levels 13", got, err)
 	}
-	for n, console := range d.consoles { // sent again, to the same service or another
+	for n, console := range d.consoles { // a repeated form may reach the same service or another
 		b.base = console.URL
 		repeated := b.post("/console/new-key", form)
 		repeated.must(t, 200, "Nothing was done again", "production")
 		if secrets.MatchString(repeated.text) {
-			t.Errorf("service %d shows a secret again", n)
+			t.Errorf("the form again, console %d: got %s, want no secret", n, repeated.text)
 		}
 	}
-	if keys, _, err := d.service.Keys(t.Context(), admin.Filter{Broker: "acme", Limit: 10}); err != nil || len(keys) != 1 {
-		t.Errorf("there are %d keys, %v", len(keys), err)
+	keys, _, err := d.service.Keys(t.Context(), admin.Filter{Broker: "acme", Limit: 10})
+	if err != nil || len(keys) != 1 {
+		t.Errorf("got %d keys, %v; want 1", len(keys), err)
 	}
 	id := strings.TrimPrefix(b.post("/console/new-key", form).Request.URL.Path, "/console/keys/")
 	rotation := b.fill("/console/keys/"+id+"/rotate", url.Values{"grace": {"1h"}})
 	rotated := b.post("/console/keys/"+id+"/rotate", rotation)
 	second := secrets.FindString(rotated.text)
 	if second == "" || second == secret {
-		t.Fatalf("got %s", rotated.text)
+		t.Fatalf("got %s, want a new secret", rotated.text)
 	}
 	again := b.post("/console/keys/"+id+"/rotate", rotation)
 	again.must(t, 200, "Nothing was done again")
 	if secrets.MatchString(again.text) {
-		t.Error("the rotation shows a secret again")
+		t.Errorf("the rotation again: got %s, want no secret", again.text)
 	}
 	for secret, want := range map[string]bool{secret: true, second: true} {
 		if _, err := d.verifier.Verify(t.Context(), authapi.Hash(secret)); (err == nil) != want {
-			t.Errorf("within the grace: %v", err)
+			t.Errorf("a secret within the grace: got %v, want no error", err)
 		}
 	}
-	for _, text := range []string{b.get("/console/keys").text, b.get("/console/keys/" + id).text, b.get("/console/audit").text, d.log.String()} {
+	for _, text := range []string{
+		b.get("/console/keys").text, b.get("/console/keys/" + id).text, b.get("/console/audit").text, d.log.String(),
+	} {
 		if strings.Contains(text, secret) || strings.Contains(text, second) {
-			t.Error("a secret is told elsewhere")
+			t.Errorf("got %s, want no secret in it", text)
 		}
 	}
-	b.submit("/console/keys/"+id+"/revoke", url.Values{}).must(t, 200, "The key is revoked", `<span class="state revoked">`)
+	b.submit("/console/keys/"+id+"/revoke", url.Values{}).
+		must(t, 200, "The key is revoked", `<span class="state revoked">`)
 	if _, err := d.verifier.Verify(t.Context(), authapi.Hash(second)); fault.KindOf(err) != fault.Unauthorized {
-		t.Errorf("revoked: %v", err)
+		t.Errorf("a revoked key: got %v, want a fault of kind Unauthorized", err)
 	}
 	b.get("/console/keys/"+id+"/edit").must(t, 409, "The key is revoked")
 	entries, err := d.service.Entries(t.Context(), 0, 100)
@@ -83,12 +91,13 @@ func TestASecretIsShownOnce(t *testing.T) {
 	var actions []string
 	for _, e := range entries[1:] {
 		actions = append(actions, e.Action)
-		if !strings.HasPrefix(e.Who, "key-") || !strings.HasSuffix(e.Who, " Ольга") || e.From != "127.0.0.1" || !strings.HasPrefix(e.RequestID, "form-") {
-			t.Errorf("the log tells of %+v", e)
+		if !strings.HasPrefix(e.Who, "key-") || !strings.HasSuffix(e.Who, " Ольга") || e.From != "127.0.0.1" ||
+			!strings.HasPrefix(e.RequestID, "form-") {
+			t.Errorf("got entry %+v, want one by a form of Ольга from 127.0.0.1", e)
 		}
 	}
 	if want := []string{"broker.create", "key.create", "key.rotate", "key.revoke"}; !slices.Equal(actions, want) {
-		t.Errorf("the log tells of %v", actions)
+		t.Errorf("got actions %v, want %v", actions, want)
 	}
 	b.get("/console/audit").must(t, 200, "key.revoke", "production")
 	b.get("/console/audit/check").must(t, 200, "The log is as it was written")
@@ -105,25 +114,33 @@ func TestAnAuditorReadsAndChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes := []string{"/console/new-key", "/console/keys/" + k.ID + "/edit", "/console/keys/" + k.ID + "/rotate", "/console/keys/" + k.ID + "/revoke", "/console/new-broker", "/console/edit-broker?name=b"}
-	for _, path := range []string{"/console/keys", "/console/keys/" + k.ID, "/console/brokers", "/console/broker?name=b", "/console/audit", "/console/audit/check"} {
+	key := "/console/keys/" + k.ID
+	changes := []string{
+		"/console/new-key", key + "/edit", key + "/rotate", key + "/revoke",
+		"/console/new-broker", "/console/edit-broker?name=b",
+	}
+	for _, path := range []string{
+		"/console/keys", key, "/console/brokers", "/console/broker?name=b", "/console/audit", "/console/audit/check",
+	} {
 		got := b.get(path)
 		got.must(t, 200)
 		for _, change := range changes {
 			if strings.Contains(got.text, change) {
-				t.Errorf("%s leads to %s", path, change)
+				t.Errorf("%s: got a link to %s, want none", path, change)
 			}
 		}
-		if strings.Count(got.text, `method="post"`) != 1 { // to sign out
-			t.Errorf("%s has a form that changes something", path)
+		if n := strings.Count(got.text, `method="post"`); n != 1 {
+			t.Errorf("%s: got %d forms, want only the one to sign out", path, n)
 		}
 	}
 	for _, change := range changes {
 		b.get(change).must(t, 403, "may read here and change nothing")
-		b.post(change, url.Values{"once": {"0.AAAAAAAAAAAAAAAAAAAAAAAAAA"}, "name": {"x"}, "role": {"operator"}, "grace": {"1h"}}).must(t, 403)
+		b.post(change, url.Values{
+			"once": {"0.AAAAAAAAAAAAAAAAAAAAAAAAAA"}, "name": {"x"}, "role": {"operator"}, "grace": {"1h"},
+		}).must(t, 403)
 	}
 	if after, err := d.service.Head(t.Context()); err != nil || after != before {
-		t.Errorf("something was changed: %v, %v", after, err)
+		t.Errorf("got head %v, %v; want %v as before", after, err, before)
 	}
 }
 
@@ -131,10 +148,10 @@ func TestARequestOfAnotherSiteIsRefused(t *testing.T) {
 	d := newDesk(t)
 	b := d.signedIn(t, "operator")
 	for name, from := range map[string]http.Header{
-		"another site":                {"Sec-Fetch-Site": {"cross-site"}},
-		"another port of this host":   {"Sec-Fetch-Site": {"same-site"}},
-		"another site, older browser": {"Origin": {"https://evil.example"}},
-		"a sandboxed frame":           {"Origin": {"null"}},
+		"another site":                    {"Sec-Fetch-Site": {"cross-site"}},
+		"another port of this host":       {"Sec-Fetch-Site": {"same-site"}},
+		"another site, in an old browser": {"Origin": {"https://evil.example"}},
+		"a sandboxed frame":               {"Origin": {"null"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			form := b.fill("/console/new-broker", url.Values{"name": {"evil"}})
@@ -144,7 +161,7 @@ func TestARequestOfAnotherSiteIsRefused(t *testing.T) {
 		})
 	}
 	if _, err := d.service.Broker(t.Context(), "evil"); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("it was done: %v", err)
+		t.Errorf("the broker of the other site: got %v, want a fault of kind NotFound", err)
 	}
 	own := b.fill("/console/new-broker", url.Values{"name": {"good"}})
 	b.postFrom("/console/new-broker", own, http.Header{"Origin": {b.base}}).must(t, 200, "Created.")
@@ -153,14 +170,18 @@ func TestARequestOfAnotherSiteIsRefused(t *testing.T) {
 func TestEveryAnswerKeepsToItself(t *testing.T) {
 	d := newDesk(t)
 	b := d.signedIn(t, "operator")
-	for _, path := range []string{"/console/keys", "/console/sign-in", "/console/none", "/console/keys/none", "/console/assets/console.js", "/console/assets/none"} {
+	for _, path := range []string{
+		"/console/keys", "/console/sign-in", "/console/none", "/console/keys/none",
+		"/console/assets/console.js", "/console/assets/none",
+	} {
 		h := b.get(path).Header
 		policy := h.Get("Content-Security-Policy")
-		if strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") {
-			t.Errorf("%s: the policy is %q", path, policy)
+		if strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") ||
+			!strings.Contains(policy, "frame-ancestors 'none'") {
+			t.Errorf("%s: got policy %q, want default-src and frame-ancestors 'none', nothing unsafe", path, policy)
 		}
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "same-origin" {
-			t.Errorf("%s: got %v", path, h)
+			t.Errorf("%s: got headers %v, want nosniff and the referrer policy same-origin", path, h)
 		}
 	}
 	script := b.get("/console/assets/console.js")
@@ -170,7 +191,7 @@ func TestEveryAnswerKeepsToItself(t *testing.T) {
 	}
 	req.Header.Set("If-None-Match", script.Header.Get("ETag"))
 	if got := b.do(req); script.Header.Get("ETag") == "" || got.StatusCode != 304 {
-		t.Errorf("the script is sent again: %d", got.StatusCode)
+		t.Errorf("a request with the ETag %q: got status %d, want 304", req.Header.Get("If-None-Match"), got.StatusCode)
 	}
 }
 
@@ -182,15 +203,15 @@ func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
 	for name, c := range map[string]struct {
 		field, value, beside, says string
 	}{
-		"no name":             {"name", "", "name", "This field is required."},
-		"an unknown broker":   {"broker", "x", "broker", "There is no such broker"},
-		"no role":             {"role", "", "role", "The role must be"},
-		"no address":          {"allow", "192.0.2.1 nowhere", "allow", "neither an address nor a network"},
-		"a limit of no form":  {"limit-read", "5 a second", "limit-read", "is not of the form 100/1m"},
-		"a limit twice":       {"limit-read", "5/1s, 6/1s", "limit-read", "two limits for 1s"},
-		"no time":             {"expires", "soon", "expires", "A time is needed"},
-		"a time that is over": {"expires", "2020-01-01T00:00", "expires", "in the past"},
-		"no level":            {"levels", "7", "levels", "The levels must be"},
+		"no name":                   {"name", "", "name", "This field is required."},
+		"an unknown broker":         {"broker", "x", "broker", "There is no such broker"},
+		"no role":                   {"role", "", "role", "The role must be"},
+		"a malformed address":       {"allow", "192.0.2.1 nowhere", "allow", "neither an address nor a network"},
+		"a malformed limit":         {"limit-read", "5 a second", "limit-read", "is not of the form 100/1m"},
+		"two limits for one window": {"limit-read", "5/1s, 6/1s", "limit-read", "two limits for 1s"},
+		"a malformed time":          {"expires", "soon", "expires", "A time is needed"},
+		"an expiry in the past":     {"expires", "2020-01-01T00:00", "expires", "in the past"},
+		"an unknown level":          {"levels", "7", "levels", "The levels must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields := url.Values{}
@@ -200,8 +221,9 @@ func TestWhatIsWrongIsSaidBesideTheField(t *testing.T) {
 			fields.Set(c.field, c.value)
 			got := b.submit("/console/new-key", fields)
 			got.must(t, 422)
-			if at := strings.Index(got.text, `id="`+c.beside+`-wrong">`); at < 0 || !strings.Contains(got.text[at:min(len(got.text), at+200)], c.says) {
-				t.Errorf("%q is not told beside %s: %s", c.says, c.beside, got.text)
+			at := strings.Index(got.text, `id="`+c.beside+`-wrong">`)
+			if at < 0 || !strings.Contains(got.text[at:min(len(got.text), at+200)], c.says) {
+				t.Errorf("got %s, want %q beside %s", got.text, c.says, c.beside)
 			}
 		})
 	}
@@ -220,13 +242,21 @@ func TestEveryFaultyFieldOfAFormIsMarkedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", 201)
-	key := url.Values{"name": {long}, "role": {"king"}, "levels": {"3", "7"}, "limit-list": {"0/1s"}, "limit-read": {"fast, 5/1s, soon"}, "limit-write": {"5/1ms"},
-		"expires": {"soon"}, "allow": {"nowhere 192.0.2.1 elsewhere"}, "colour": {"blue"}}
-	marked := map[string][]string{
-		"name": {"At most 200 characters."}, "role": {"The role must be one of"}, "levels": {"The levels must be"}, "limit-list": {"A limit must be between 1"},
-		"limit-read": {"&#34;fast&#34; is not", "&#34;soon&#34; is not"}, "limit-write": {"no length of a window"}, "expires": {"A time is needed"}, "allow": {"&#34;nowhere&#34;", "&#34;elsewhere&#34;"},
+	key := url.Values{
+		"name": {long}, "role": {"king"}, "levels": {"3", "7"}, "limit-list": {"0/1s"},
+		"limit-read": {"fast, 5/1s, soon"}, "limit-write": {"5/1ms"}, "expires": {"soon"},
+		"allow": {"nowhere 192.0.2.1 elsewhere"}, "colour": {"blue"},
 	}
-	kept := []string{`value="` + long + `"`, `value="3" checked`, `value="0/1s"`, `value="fast, 5/1s, soon"`, `value="5/1ms"`, `value="soon"`, ">nowhere 192.0.2.1 elsewhere</textarea>"}
+	marked := map[string][]string{
+		"name": {"At most 200 characters."}, "role": {"The role must be one of"}, "levels": {"The levels must be"},
+		"limit-list": {"A limit must be between 1"}, "limit-read": {"&#34;fast&#34; is not", "&#34;soon&#34; is not"},
+		"limit-write": {"no length of a window"}, "expires": {"A time is needed"},
+		"allow": {"&#34;nowhere&#34;", "&#34;elsewhere&#34;"},
+	}
+	kept := []string{
+		`value="` + long + `"`, `value="3" checked`, `value="0/1s"`, `value="fast, 5/1s, soon"`, `value="5/1ms"`,
+		`value="soon"`, ">nowhere 192.0.2.1 elsewhere</textarea>",
+	}
 	unknown := "The form has no field &#34;colour&#34;."
 	withBroker := func(name string) url.Values {
 		form := maps.Clone(key)
@@ -239,13 +269,29 @@ func TestEveryFaultyFieldOfAFormIsMarkedAtOnce(t *testing.T) {
 		marked     map[string][]string
 		says       []string
 	}{
-		{"a new key", "/console/new-key", withBroker("stranger"), marked, append(kept, unknown, "There is no such broker", `value="stranger"`)},
-		{"a key", "/console/keys/" + k.ID + "/edit", maps.Clone(key), marked, append(kept, unknown)},
-		{"a rotation", "/console/keys/" + k.ID + "/rotate", url.Values{"grace": {"9999h"}, "colour": {"blue"}}, map[string][]string{"grace": {"The grace must be"}}, []string{unknown}},
-		{"a new broker", "/console/new-broker", url.Values{"name": {"a/b"}, "title": {long}, "contact": {long}, "colour": {"blue"}},
-			map[string][]string{"name": {"must not contain a slash"}, "title": {"At most 200"}, "contact": {"At most 200"}}, []string{unknown, `value="a/b"`, `value="` + long + `"`}},
-		{"a broker", "/console/edit-broker?name=b", url.Values{"title": {long}, "contact": {long}, "colour": {"blue"}},
-			map[string][]string{"title": {"At most 200"}, "contact": {"At most 200"}}, []string{unknown, `value="` + long + `"`}},
+		{
+			"create a key", "/console/new-key", withBroker("stranger"), marked,
+			append(kept, unknown, "There is no such broker", `value="stranger"`),
+		},
+		{"edit a key", "/console/keys/" + k.ID + "/edit", maps.Clone(key), marked, append(kept, unknown)},
+		{
+			"rotate a key", "/console/keys/" + k.ID + "/rotate", url.Values{"grace": {"9999h"}, "colour": {"blue"}},
+			map[string][]string{"grace": {"The grace must be"}}, []string{unknown},
+		},
+		{
+			"create a broker", "/console/new-broker",
+			url.Values{"name": {"a/b"}, "title": {long}, "contact": {long}, "colour": {"blue"}},
+			map[string][]string{
+				"name": {"must not contain a slash"}, "title": {"At most 200"}, "contact": {"At most 200"},
+			},
+			[]string{unknown, `value="a/b"`, `value="` + long + `"`},
+		},
+		{
+			"edit a broker", "/console/edit-broker?name=b",
+			url.Values{"title": {long}, "contact": {long}, "colour": {"blue"}},
+			map[string][]string{"title": {"At most 200"}, "contact": {"At most 200"}},
+			[]string{unknown, `value="` + long + `"`},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := b.submit(c.path, c.fields)
@@ -261,19 +307,24 @@ func TestEveryFaultyFieldOfAFormIsMarkedAtOnce(t *testing.T) {
 			}
 		})
 	}
-	b.post("/console/keys/"+k.ID+"/revoke", b.fill("/console/keys/"+k.ID+"/revoke", url.Values{"colour": {"blue"}})).must(t, 400, unknown)
+	revoke := "/console/keys/" + k.ID + "/revoke"
+	b.post(revoke, b.fill(revoke, url.Values{"colour": {"blue"}})).must(t, 400, unknown)
 	if after, err := d.service.Head(t.Context()); err != nil || after != before {
-		t.Errorf("something was changed: got %v, %v; want %v", after, err, before)
+		t.Errorf("got head %v, %v; want %v as before", after, err, before)
 	}
 }
 
 func TestNoBytesOfAFormBreakTheAuditLog(t *testing.T) {
 	d := newDesk(t)
 	b := d.signedIn(t, "operator")
-	for _, id := range []string{strings.Repeat("\xff", 26), strings.Repeat("я", 13), strings.Repeat("a", 26), strings.Repeat(".", 26)} {
-		b.post("/console/new-broker", url.Values{"once": {"0." + id}, "name": {"x"}}).must(t, 400, "The form is not complete")
+	for _, id := range []string{
+		strings.Repeat("\xff", 26), strings.Repeat("я", 13), strings.Repeat("a", 26), strings.Repeat(".", 26),
+	} {
+		form := url.Values{"once": {"0." + id}, "name": {"x"}}
+		b.post("/console/new-broker", form).must(t, 400, "The form is not complete")
 	}
-	b.submit("/console/new-broker", url.Values{"name": {"x"}, "title": {"a\xffb"}}).must(t, 422, "Only printable characters")
+	b.submit("/console/new-broker", url.Values{"name": {"x"}, "title": {"a\xffb"}}).
+		must(t, 422, "Only printable characters")
 	b.submit("/console/new-broker", url.Values{"name": {"b"}}).must(t, 200)
 	fields := url.Values{"broker": {"b"}, "name": {"a\xff"}, "role": {"broker"}}
 	b.submit("/console/new-key", fields).must(t, 422, "Only printable characters")
@@ -286,29 +337,41 @@ func TestSettingsAreEdited(t *testing.T) {
 	b.submit("/console/new-broker", url.Values{"name": {"b"}})
 	expires := d.now.Add(24*time.Hour + 123456*time.Microsecond)
 	n := adminapi.NewKey{Broker: "b", KeySettings: settings("n", "broker")}
-	n.Expires, n.Limits, n.Allow = &expires, map[string]map[string]int64{"write": {"1m": 100, "1s": 5}}, []string{"192.0.2.0/24"}
+	n.Expires, n.Allow = &expires, []string{"192.0.2.0/24"}
+	n.Limits = map[string]map[string]int64{"write": {"1m": 100, "1s": 5}}
 	k, _ := d.key(t, n)
 	path := "/console/keys/" + k.ID + "/edit"
 	b.get(path).must(t, 200, `value="5/1s, 100/1m"`, "192.0.2.0/24", `value="2026-11-22T10:00:00"`)
 	stale := b.fill(path, url.Values{"name": {"mine"}, "role": {"broker"}})
-	same := url.Values{"name": {"n"}, "role": {"broker"}, "expires": {"2026-11-22T10:00:00"}, "limit-write": {"5/1s, 100/1m"}, "allow": {"192.0.2.0/24"}}
+	same := url.Values{
+		"name": {"n"}, "role": {"broker"}, "expires": {"2026-11-22T10:00:00"},
+		"limit-write": {"5/1s, 100/1m"}, "allow": {"192.0.2.0/24"},
+	}
 	b.submit(path, same).must(t, 200, "The changes are saved")
-	if got, err := d.service.Key(t.Context(), k.ID); err != nil || !got.Expires.Equal(expires) || got.Limits["write"]["1m"] != 100 || got.Allow[0] != "192.0.2.0/24" {
-		t.Errorf("what was not touched has changed: %+v, %v", got, err)
+	got, err := d.service.Key(t.Context(), k.ID)
+	if err != nil || !got.Expires.Equal(expires) || got.Limits["write"]["1m"] != 100 ||
+		got.Allow[0] != "192.0.2.0/24" {
+		t.Errorf("after the same form: got %+v, %v; want the key as before: %+v", got, err, k)
 	}
 	same.Set("once", "")
-	other := url.Values{"name": {"m"}, "role": {"concierge"}, "levels": {"2", "4"}, "test": {"yes"}, "limit-list": {"7/1h"}, "allow": {"2001:db8::1\r\n 10.0.0.1"}}
+	other := url.Values{
+		"name": {"m"}, "role": {"concierge"}, "levels": {"2", "4"}, "test": {"yes"},
+		"limit-list": {"7/1h"}, "allow": {"2001:db8::1\r\n 10.0.0.1"},
+	}
 	b.submit(path, other).must(t, 200)
-	got, err := d.service.Key(t.Context(), k.ID)
-	if err != nil || got.Name != "m" || got.Role != "concierge" || got.Levels != "24" || !got.Test || got.Expires != nil || len(got.Limits) != 1 || got.Limits["list"]["1h"] != 7 ||
+	got, err = d.service.Key(t.Context(), k.ID)
+	if err != nil || got.Name != "m" || got.Role != "concierge" || got.Levels != "24" || !got.Test ||
+		got.Expires != nil || len(got.Limits) != 1 || got.Limits["list"]["1h"] != 7 ||
 		!slices.Equal(got.Allow, []string{"2001:db8::1/128", "10.0.0.1/32"}) {
-		t.Errorf("got %+v, %v", got, err)
+		t.Errorf("got %+v, %v; want the settings of the form %v", got, err, other)
 	}
 	b.post(path, stale).must(t, 422, "Somebody else has changed this")
-	b.submit(path, url.Values{"name": {"m"}, "role": {"operator"}}).must(t, 422, "cannot become a key of the admin API")
+	operator := url.Values{"name": {"m"}, "role": {"operator"}}
+	b.submit(path, operator).must(t, 422, "cannot become a key of the admin API")
 
 	edit := "/console/edit-broker?name=b"
-	b.submit(edit, url.Values{"title": {"B"}, "contact": {"b@example"}, "blocked": {"yes"}}).must(t, 200, "The changes are saved", "b@example", `<span class="state blocked">`)
+	b.submit(edit, url.Values{"title": {"B"}, "contact": {"b@example"}, "blocked": {"yes"}}).
+		must(t, 200, "The changes are saved", "b@example", `<span class="state blocked">`)
 	b.get("/console/keys?state=blocked").must(t, 200, k.ID)
 	b.submit(edit, url.Values{"title": {"B"}}).must(t, 200, `<span class="state active">`)
 }
@@ -317,7 +380,8 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 	d := newDesk(t)
 	b := d.signedIn(t, "auditor")
 	for _, name := range []string{"a&b", "<script>alert(1)</script>", "."} {
-		if _, err := d.service.CreateBroker(t.Context(), root, adminapi.NewBroker{Name: strings.ReplaceAll(name, "/", "")}); err != nil {
+		n := adminapi.NewBroker{Name: strings.ReplaceAll(name, "/", "")}
+		if _, err := d.service.CreateBroker(t.Context(), root, n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -329,17 +393,18 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 	first := b.get("/console/keys?broker=a%26b&q=SCRIPT")
 	first.must(t, 200, "&lt;script&gt;", `rel="next"`)
 	if strings.Contains(first.text, "<script>x") || strings.Count(first.text, `<th scope="row">`) != 25 {
-		t.Errorf("got %s", first.text)
+		t.Errorf("the first page: got %s, want 25 rows with escaped names", first.text)
 	}
 	next := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(first.text)
 	second := b.get(strings.ReplaceAll(next[1], "&amp;", "&"))
 	second.must(t, 200, "First page")
 	if strings.Count(second.text, `<th scope="row">`) != 5 {
-		t.Errorf("got %s", second.text)
+		t.Errorf("the second page: got %s, want 5 rows", second.text)
 	}
 	back := regexp.MustCompile(`href="([^"]+)">First page`).FindStringSubmatch(second.text)
-	if got := b.get("/console/keys" + strings.ReplaceAll(back[1], "&amp;", "&")); strings.Count(got.text, `<th scope="row">`) != 25 || !strings.Contains(got.text, `value="a&amp;b"`) {
-		t.Errorf("%q leads to %s", back[1], got.text)
+	got := b.get("/console/keys" + strings.ReplaceAll(back[1], "&amp;", "&"))
+	if strings.Count(got.text, `<th scope="row">`) != 25 || !strings.Contains(got.text, `value="a&amp;b"`) {
+		t.Errorf("%q: got %s, want the first page of the same search", back[1], got.text)
 	}
 	b.get("/console/keys?q=nothing").must(t, 200, "No key matches")
 
@@ -356,14 +421,17 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 		}
 	}
 	if len(seen) != 34 || seen[0] != "34" || seen[33] != "1" {
-		t.Errorf("the log has %v", seen)
+		t.Errorf("got entries %v, want 34 to 1", seen)
 	}
-	for path, status := range map[string]int{"/console/audit?before=x": 400, "/console/audit?before=99999": 200, "/console/keys/none": 404, "/console/broker?name=none": 404, "/console/keys/none/x": 404} {
+	for path, status := range map[string]int{
+		"/console/audit?before=x": 400, "/console/audit?before=99999": 200, "/console/keys/none": 404,
+		"/console/broker?name=none": 404, "/console/keys/none/x": 404,
+	} {
 		b.get(path).must(t, status)
 	}
 }
 
-// broken is a service whose store does not answer.
+// broken is a service whose store fails.
 type broken struct{ console.Service }
 
 func (broken) Keys(context.Context, admin.Filter) ([]adminapi.Key, string, error) {
@@ -377,7 +445,8 @@ func (broken) Head(context.Context) (adminapi.Head, error) {
 func TestAFailureIsAPageThatTellsNothing(t *testing.T) {
 	d := newDesk(t)
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
-	c, err := console.New(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, broken{d.service}, d.operators, slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now })
+	log, clock := slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now }
+	c, err := console.New(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, broken{d.service}, d.operators, log, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +457,7 @@ func TestAFailureIsAPageThatTellsNothing(t *testing.T) {
 	got := b.post("/console/sign-in", url.Values{"key": {secret}})
 	got.must(t, 500, "Something went wrong")
 	if strings.Contains(got.text, "fire") || !strings.Contains(d.log.String(), "disk on fire") {
-		t.Errorf("the page says %s, the log %s", got.text, d.log.String())
+		t.Errorf("got page %s and log %s, want the cause in the log only", got.text, d.log.String())
 	}
 	b.get("/console/new-key").must(t, 503, "Come again.")
 }

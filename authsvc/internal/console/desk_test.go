@@ -23,17 +23,17 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// desk is a console on a store of its own.
+// desk is two consoles on one new store.
 type desk struct {
 	service   administration
 	verifier  *apikey.Verifier
 	operators *admin.Authenticator
-	consoles  []*httptest.Server // on the same store, as of several auth services
+	consoles  []*httptest.Server // share the store, like several auth services
 	now       time.Time
 	log       bytes.Buffer
 }
 
-// administration is the service of the console.
+// administration implements console.Service.
 type administration struct {
 	*admin.Service
 	*audit.Checker
@@ -86,14 +86,14 @@ func settings(name, role string) adminapi.KeySettings {
 	return adminapi.KeySettings{Name: name, Role: role}
 }
 
-// browser is a browser at one of the consoles.
+// browser is a client of one console. It keeps cookies and follows redirects.
 type browser struct {
 	t      *testing.T
 	client *http.Client
 	base   string
 }
 
-// answer is what a browser gets, where the last redirect has led it.
+// answer is the response after the last redirect, with its body.
 type answer struct {
 	*http.Response
 	text string
@@ -108,13 +108,13 @@ func (d *desk) browser(t *testing.T) *browser {
 	return &browser{t, &http.Client{Jar: jar}, d.consoles[0].URL}
 }
 
-// signedIn is a browser whose user has a new key of a role.
+// signedIn returns a browser that is signed in with a new key of a role.
 func (d *desk) signedIn(t *testing.T, role string) *browser {
 	t.Helper()
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("Ольга", role)})
 	b := d.browser(t)
 	if got := b.post("/console/sign-in", url.Values{"key": {secret}}); got.Request.URL.Path != "/console/keys" {
-		t.Fatalf("signing in leads to %s: %s", got.Request.URL, got.text)
+		t.Fatalf("sign in: got the page %s, want /console/keys: %s", got.Request.URL, got.text)
 	}
 	return b
 }
@@ -160,12 +160,12 @@ func (b *browser) postFrom(path string, form url.Values, from http.Header) answe
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
 
-// fill opens a form, fills in what is given, and returns what it would send.
+// fill opens the form at path. It returns the given fields with the form's hidden fields.
 func (b *browser) fill(path string, fields url.Values) url.Values {
 	b.t.Helper()
 	opened := b.get(path)
 	if opened.StatusCode != 200 {
-		b.t.Fatalf("%s: %d %s", path, opened.StatusCode, opened.text)
+		b.t.Fatalf("%s: got status %d, want 200: %s", path, opened.StatusCode, opened.text)
 	}
 	for _, field := range hidden.FindAllStringSubmatch(opened.text, -1) {
 		fields.Set(field[1], field[2])
@@ -178,14 +178,15 @@ func (b *browser) submit(path string, fields url.Values) answer {
 	return b.post(path, b.fill(path, fields))
 }
 
+// must fails the test unless the answer is an HTML page with the status and the texts.
 func (a answer) must(t *testing.T, status int, says ...string) {
 	t.Helper()
-	if a.StatusCode != status || a.Header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Errorf("%s: %d %s, want a page with %d: %s", a.Request.URL, a.StatusCode, a.Header.Get("Content-Type"), status, a.text)
+	if kind := a.Header.Get("Content-Type"); a.StatusCode != status || kind != "text/html; charset=utf-8" {
+		t.Errorf("%s: got %d %s, want an HTML page with %d: %s", a.Request.URL, a.StatusCode, kind, status, a.text)
 	}
 	for _, text := range says {
 		if !strings.Contains(a.text, text) {
-			t.Errorf("%s: %q is not in %s", a.Request.URL, text, a.text)
+			t.Errorf("%s: got %s, want %q in it", a.Request.URL, a.text, text)
 		}
 	}
 }

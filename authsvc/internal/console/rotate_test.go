@@ -23,12 +23,12 @@ func TestASessionOutlivesItsSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, s := range map[string]*sealer{"a, then b": with(a, b), "b, then a": with(b, a)} {
+	for name, s := range map[string]*sealer{"secrets a, b": with(a, b), "secrets b, a": with(b, a)} {
 		if got, ok := s.open(text); !ok || got != want {
-			t.Errorf("with %s: got %+v, %v; want %+v", name, got, ok, want)
+			t.Errorf("%s: got %+v, %v; want %+v", name, got, ok, want)
 		}
 	}
 	if got, ok := with(b).open(text); ok {
-		t.Errorf("with b alone: got %+v, want none", got)
+		t.Errorf("secret b alone: got %+v, want no session", got)
 	}
 }

@@ -13,21 +13,32 @@ import (
 )
 
 func TestASessionEnds(t *testing.T) {
+	rotate := func(grace time.Duration) func(*testing.T, *desk, adminapi.Key) {
+		return func(t *testing.T, d *desk, k adminapi.Key) { d.service.RotateKey(t.Context(), root, k.ID, grace) }
+	}
 	for name, c := range map[string]struct {
 		end  func(*testing.T, *desk, adminapi.Key)
-		want bool // whether it is still good
+		want bool // whether the session is still valid
 	}{
-		"not before its time":        {func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20*time.Minute - time.Second) }, true},
-		"when it is idle":            {func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20 * time.Minute) }, false},
-		"when the key is revoked":    {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RevokeKey(t.Context(), root, k.ID) }, false},
-		"when the key has expired":   {func(_ *testing.T, d *desk, k adminapi.Key) { d.now = *k.Expires }, false},
-		"when its secret is rotated": {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RotateKey(t.Context(), root, k.ID, 0) }, false},
-		"but not within the grace":   {func(t *testing.T, d *desk, k adminapi.Key) { d.service.RotateKey(t.Context(), root, k.ID, time.Hour) }, true},
+		"not after 20 minutes less a second": {
+			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20*time.Minute - time.Second) }, true,
+		},
+		"after 20 idle minutes": {
+			func(_ *testing.T, d *desk, _ adminapi.Key) { d.now = d.now.Add(20 * time.Minute) }, false,
+		},
+		"when the key is revoked": {
+			func(t *testing.T, d *desk, k adminapi.Key) { d.service.RevokeKey(t.Context(), root, k.ID) }, false,
+		},
+		"when the key expires": {
+			func(_ *testing.T, d *desk, k adminapi.Key) { d.now = *k.Expires }, false,
+		},
+		"when the secret is rotated without grace": {rotate(0), false},
+		"not while the rotated secret has grace":   {rotate(time.Hour), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t)
 			expires := d.now.Add(10 * time.Minute)
-			if name != "when the key has expired" {
+			if name != "when the key expires" {
 				expires = d.now.Add(time.Hour)
 			}
 			n := adminapi.NewKey{KeySettings: settings("n", "auditor")}
@@ -35,8 +46,9 @@ func TestASessionEnds(t *testing.T) {
 			k, secret := d.key(t, n)
 			b := d.browser(t)
 			b.post("/console/sign-in", url.Values{"key": {secret}}).must(t, 200, "<h1>Keys</h1>")
-			b.base = d.consoles[1].URL // any service knows the session
-			b.client.Jar.SetCookies(mustURL(t, b.base+"/console/"), b.client.Jar.Cookies(mustURL(t, d.consoles[0].URL+"/console/")))
+			b.base = d.consoles[1].URL // every auth service accepts the session
+			cookies := b.client.Jar.Cookies(mustURL(t, d.consoles[0].URL+"/console/"))
+			b.client.Jar.SetCookies(mustURL(t, b.base+"/console/"), cookies)
 			c.end(t, d, k)
 			got := b.get("/console/brokers?q=x")
 			if c.want {
@@ -45,7 +57,7 @@ func TestASessionEnds(t *testing.T) {
 			}
 			got.must(t, 200, "<h1>Sign in</h1>", `name="next" value="/console/brokers?q=x"`)
 			if left := b.client.Jar.Cookies(mustURL(t, b.base+"/console/")); len(left) > 0 {
-				t.Errorf("the browser still has %v", left)
+				t.Errorf("got cookies %v, want none", left)
 			}
 		})
 	}
@@ -58,7 +70,7 @@ func TestABusySessionIsRenewedForHoursAndNoLonger(t *testing.T) {
 	for d.now.Sub(began) < 4*time.Hour-10*time.Minute {
 		d.now = d.now.Add(10 * time.Minute)
 		if got := b.get("/console/keys"); d.now.Sub(began) < 4*time.Hour && got.Request.URL.Path != "/console/keys" {
-			t.Fatalf("after %v: %s", d.now.Sub(began), got.Request.URL)
+			t.Fatalf("after %v: got the page %s, want /console/keys", d.now.Sub(began), got.Request.URL)
 		}
 	}
 	d.now = began.Add(4 * time.Hour)
@@ -74,7 +86,7 @@ func mustURL(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// stay is a client that follows no redirect.
+// stay makes a client follow no redirects.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func TestTheCookieIsForThisOriginAlone(t *testing.T) {
@@ -86,18 +98,20 @@ func TestTheCookieIsForThisOriginAlone(t *testing.T) {
 		path   string
 		secure bool
 	}{
-		"plain": {http.Header{}, "registry-console", "/console", false},
-		"TLS":   {http.Header{"X-Forwarded-Proto": {"https"}}, "__Host-registry-console", "/", true},
+		"over HTTP":  {http.Header{}, "registry-console", "/console", false},
+		"over HTTPS": {http.Header{"X-Forwarded-Proto": {"https"}}, "__Host-registry-console", "/", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := d.browser(t)
 			b.client.CheckRedirect = stay
 			got := b.postFrom("/console/sign-in", url.Values{"key": {secret}}, c.header).Cookies()
-			if len(got) != 1 || got[0].Name != c.want || !got[0].HttpOnly || got[0].Secure != c.secure || got[0].SameSite != http.SameSiteStrictMode || got[0].Path != c.path || got[0].Domain != "" || got[0].MaxAge != 1200 {
-				t.Fatalf("got %+v", got)
+			if len(got) != 1 || got[0].Name != c.want || !got[0].HttpOnly || got[0].Secure != c.secure ||
+				got[0].SameSite != http.SameSiteStrictMode || got[0].Path != c.path || got[0].Domain != "" ||
+				got[0].MaxAge != 1200 {
+				t.Fatalf("got %+v, want a strict HttpOnly cookie %s for %s, Secure %t", got, c.want, c.path, c.secure)
 			}
 			if strings.Contains(got[0].Value, secret) || strings.Contains(got[0].Value, authapi.Hash(secret)) {
-				t.Error("the cookie tells the key")
+				t.Errorf("got the cookie %q, want neither the secret nor its hash in it", got[0].Value)
 			}
 			forged := *got[0]
 			forged.Value = got[0].Value[:len(got[0].Value)-2] + "AA"
@@ -109,7 +123,7 @@ func TestTheCookieIsForThisOriginAlone(t *testing.T) {
 				req.Header = c.header.Clone()
 				req.AddCookie(&http.Cookie{Name: c.want, Value: value})
 				if got := (&browser{t, &http.Client{CheckRedirect: stay}, b.base}).do(req); got.StatusCode != 303 {
-					t.Errorf("the cookie %q lets in: %d", value, got.StatusCode)
+					t.Errorf("the cookie %q: got status %d, want 303", value, got.StatusCode)
 				}
 			}
 		})
@@ -127,28 +141,30 @@ func TestSigningIn(t *testing.T) {
 	_, far := d.key(t, elsewhere)
 	_, good := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
 	b := d.browser(t)
-	for name, key := range map[string]string{"none": "", "wrong": "ark_x", "a broker's": broker} {
+	for name, key := range map[string]string{"no key": "", "an unknown key": "ark_x", "a broker's key": broker} {
 		t.Run(name, func(t *testing.T) {
 			b.post("/console/sign-in", url.Values{"key": {key}}).must(t, 401, "This key does not open the console")
 		})
 	}
 	b.post("/console/sign-in", url.Values{"key": {far}}).must(t, 403, "may not be used from the address 127.0.0.1")
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
-		t.Errorf("signed in nonetheless: %s", got.Request.URL)
+		t.Errorf("after a refused sign-in: got the page %s, want /console/sign-in", got.Request.URL)
 	}
 	b.client.CheckRedirect = stay
 	for next, want := range map[string]string{
-		"/console/audit?before=5": "/console/audit?before=5", "//evil.example/console/": "/console/keys", "https://evil.example/console/keys": "/console/keys",
-		"/\\evil.example/console/": "/console/keys", "/elsewhere": "/console/keys", "": "/console/keys",
+		"/console/audit?before=5": "/console/audit?before=5", "//evil.example/console/": "/console/keys",
+		"https://evil.example/console/keys": "/console/keys", "/\\evil.example/console/": "/console/keys",
+		"/elsewhere": "/console/keys", "": "/console/keys",
 	} {
-		if got := b.post("/console/sign-in", url.Values{"key": {" " + good + "\n"}, "next": {next}}); got.Header.Get("Location") != want {
-			t.Errorf("%q leads to %q", next, got.Header.Get("Location"))
+		form := url.Values{"key": {" " + good + "\n"}, "next": {next}}
+		if got := b.post("/console/sign-in", form).Header.Get("Location"); got != want {
+			t.Errorf("next %q: got Location %q, want %q", next, got, want)
 		}
 	}
 	b.client.CheckRedirect = nil
 	b.post("/console/sign-out", nil).must(t, 200, "You are signed out.")
 	if got := b.get("/console/keys"); got.Request.URL.Path != "/console/sign-in" {
-		t.Errorf("still signed in: %s", got.Request.URL)
+		t.Errorf("after the sign-out: got the page %s, want /console/sign-in", got.Request.URL)
 	}
 	inside := d.browser(t)
 	inside.post("/console/sign-in", url.Values{"key": {good}}).must(t, 200, "<h1>Keys</h1>")
@@ -159,6 +175,6 @@ func TestSigningIn(t *testing.T) {
 	refused := b.post("/console/sign-in", url.Values{"key": {good}})
 	refused.must(t, 429, "Too many wrong keys")
 	if n, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || n < 1 || n > 60 {
-		t.Errorf("got Retry-After %q, want what is left of a minute", refused.Header.Get("Retry-After"))
+		t.Errorf("got Retry-After %q, want 1 to 60", refused.Header.Get("Retry-After"))
 	}
 }
