@@ -17,14 +17,15 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// A file of an earlier version holds transfers without an end.
+// A file of an earlier version has transfers without an expiry.
 func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), "tokens.db"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	unclaimed, claimed := token.Transfer{ID: "unclaimed", Broker: "b", Date: 1}, token.Transfer{ID: "claimed", Broker: "b", Date: 1, AssetID: "asset"}
+	unclaimed := token.Transfer{ID: "unclaimed", Broker: "b", Date: 1}
+	claimed := token.Transfer{ID: "claimed", Broker: "b", Date: 1, AssetID: "asset"}
 	for _, made := range []token.Transfer{unclaimed, claimed} {
 		if err := s.CreateTransfer(t.Context(), made); err != nil {
 			t.Fatal(err)
@@ -32,13 +33,13 @@ func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
 	}
 	now := time.Now()
 	unclaimed.Expires = now.Add(time.Hour).UnixMicro()
-	for _, end := range []time.Time{now.Add(time.Hour), now.Add(2 * time.Hour)} { // an end that is set stays
+	for _, end := range []time.Time{now.Add(time.Hour), now.Add(2 * time.Hour)} { // the second sweep changes no expiry
 		if next, err := s.SweepTransfers(t.Context(), "", now, end); err != nil || next != "" {
-			t.Fatalf("got %q, %v; want it done", next, err)
+			t.Fatalf("sweep: got cursor %q, %v; want none", next, err)
 		}
 		for _, want := range []token.Transfer{unclaimed, claimed} {
 			if got, err := s.LoadTransfer(t.Context(), want.ID); err != nil || got != want {
-				t.Errorf("got %+v, %v; want %+v", got, err, want)
+				t.Errorf("load: got %+v, %v; want %+v", got, err, want)
 			}
 		}
 	}
@@ -57,14 +58,14 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// Version 1 of the file kept the keys of commands in buckets of their own.
+// Version 1 of the file has separate buckets for unaudited keys.
 func TestKeysOfVersion1AreUpgraded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.db")
 	writeVersion1(t, path)
 	if records, keys, faults := Check(path, nil); records != 0 || keys != 3 || len(faults) > 0 {
 		t.Errorf("before the upgrade: got %d records, %d keys, %v; want 0, 3 and no fault", records, keys, faults)
 	}
-	for range 2 { // the second time there is nothing to upgrade
+	for range 2 { // the second Open has nothing to upgrade
 		s, err := Open(path, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -73,8 +74,14 @@ func TestKeysOfVersion1AreUpgraded(t *testing.T) {
 			secret string
 			want   apikey.Key
 		}{
-			{"one", apikey.Key{ID: "acme-1", Broker: "Акме", Settings: apikey.Settings{Name: "acme-1", Role: "broker", Levels: "13", Test: true}, Unaudited: true}},
-			{"two", apikey.Key{ID: "key-1" + apikey.RenameSuffix, Broker: "b", Settings: apikey.Settings{Name: "key-1", Role: "concierge"}, Unaudited: true}},
+			{"one", apikey.Key{
+				ID: "acme-1", Broker: "Акме", Unaudited: true,
+				Settings: apikey.Settings{Name: "acme-1", Role: "broker", Levels: "13", Test: true},
+			}},
+			{"two", apikey.Key{
+				ID: "key-1" + apikey.RenameSuffix, Broker: "b", Unaudited: true,
+				Settings: apikey.Settings{Name: "key-1", Role: "concierge"},
+			}},
 		} {
 			got, _, err := s.FindSecret(t.Context(), authapi.Hash(c.secret))
 			if err != nil || len(got.Secrets) != 1 || got.Secrets[0].Hash != authapi.Hash(c.secret) {
@@ -94,8 +101,8 @@ func TestKeysOfVersion1AreUpgraded(t *testing.T) {
 	}
 }
 
-// writeVersion1 writes a file of version 1 with two keys of commands, and a third key
-// that has the id of one of them.
+// writeVersion1 writes a file of version 1 with two unaudited keys and one audited key. The audited key and
+// one unaudited key have the same id.
 func writeVersion1(t *testing.T, path string) {
 	t.Helper()
 	o := Options{}.file()
@@ -106,10 +113,11 @@ func writeVersion1(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	administered := apikey.Key{ID: "key-1", Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("three")}}}
+	const acme = `{"id":"acme-1","broker":"Акме","role":"broker","levels":"13t"}`
 	err = file.Update(func(tx *bbolt.Tx) error {
 		return errors.Join(
 			putKey(tx, administered, authapi.Hash("three")),
-			tx.Bucket(firstKeyBucket).Put([]byte(authapi.Hash("one")), []byte(`{"id":"acme-1","broker":"Акме","role":"broker","levels":"13t"}`)),
+			tx.Bucket(firstKeyBucket).Put([]byte(authapi.Hash("one")), []byte(acme)),
 			tx.Bucket(firstKeyIDBucket).Put([]byte("acme-1"), []byte(authapi.Hash("one"))),
 			tx.Bucket(firstKeyBucket).Put([]byte(authapi.Hash("two")), []byte(`{"id":"key-1","broker":"b","role":"concierge"}`)),
 			tx.Bucket(firstKeyIDBucket).Put([]byte("key-1"), []byte(authapi.Hash("two"))),
