@@ -56,34 +56,40 @@ func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
 	s := start(t, &log)
 	network := httptest.NewServer(s.Handler())
 	defer network.Close()
+	signer := newSigner(t, secret)
 	for name, c := range map[string]struct {
 		client *authapi.Client
 		asset  string
 	}{
-		"network":    {authapi.NewClient(call(t, network.URL), newSigner(t, secret), "test"), strings.Repeat("0", 32)},
-		"in process": {authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test"), strings.Repeat("1", 32)},
+		"over the network": {authapi.NewClient(call(t, network.URL), signer, "test"), strings.Repeat("0", 32)},
+		"in process": {
+			authapi.NewClient(httpserver.InProcess(s.Handler()), signer, "test"), strings.Repeat("1", 32),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, asset := c.client, c.asset
 			got, err := client.VerifyKey(t.Context(), authapi.Hash("broker3"))
-			if want := (identity.Identity{Broker: "broker3", KeyID: "sandbox-broker3", Role: identity.Broker, Levels: "3"}); err != nil || got.Identity != want {
+			want := identity.Identity{Broker: "broker3", KeyID: "sandbox-broker3", Role: identity.Broker, Levels: "3"}
+			if err != nil || got.Identity != want {
 				t.Errorf("got %+v, %v; want %+v", got, err, want)
 			}
 			if _, err := client.VerifyKey(t.Context(), authapi.Hash("nobody")); fault.KindOf(err) != fault.Unauthorized {
-				t.Errorf("an unknown key: %v", err)
+				t.Errorf("an unknown key: got %v, want a fault of kind Unauthorized", err)
 			}
 			issued, err := client.IssueTokens(t.Context(), authapi.IssueTokensRequest{AssetID: asset, Broker: "broker"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for token, want := range map[string]bool{issued.Token: true, issued.Transfer: false, "": false} {
-				got, err := client.VerifyToken(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(token), Sealed: issued.Sealed})
+				got, err := client.VerifyToken(t.Context(), authapi.VerifyTokenRequest{
+					AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(token), Sealed: issued.Sealed,
+				})
 				if err != nil || got.Valid != want {
-					t.Errorf("got %+v, %v; want %v", got, err, want)
+					t.Errorf("got %+v, %v; want Valid %v", got, err, want)
 				}
 			}
 			if strings.Contains(log.String(), issued.Token) || strings.Contains(log.String(), issued.Transfer) {
-				t.Error("the log tells a token")
+				t.Errorf("got log %s, want no token in it", log.String())
 			}
 		})
 	}
@@ -91,15 +97,17 @@ func TestServicesCallOverTheNetworkAndInProcess(t *testing.T) {
 
 func TestNobodyButServicesMayCall(t *testing.T) {
 	s := start(t, io.Discard)
+	signer, stranger := newSigner(t, secret), newSigner(t, bytes.Repeat([]byte("x"), 32))
 	for name, c := range map[string]struct {
 		signer *identity.Signer
 		caller identity.Identity
 		status int
 	}{
-		"a service":           {newSigner(t, secret), identity.Identity{Broker: "gateway", Role: identity.Service}, 401}, // the key is unknown: it was looked up
-		"a broker":            {newSigner(t, secret), identity.Identity{Broker: "broker", Role: identity.Broker}, 403},
-		"the public":          {newSigner(t, secret), identity.Identity{}, 403},
-		"a stranger's secret": {newSigner(t, bytes.Repeat([]byte("x"), 32)), identity.Identity{Role: identity.Service}, 401},
+		// The service looks up the key. The key is unknown, so the answer is 401.
+		"a service":                    {signer, identity.Identity{Broker: "gateway", Role: identity.Service}, 401},
+		"a broker":                     {signer, identity.Identity{Broker: "broker", Role: identity.Broker}, 403},
+		"an anonymous caller":          {signer, identity.Identity{}, 403},
+		"a caller with another secret": {stranger, identity.Identity{Role: identity.Service}, 401},
 	} {
 		t.Run(name, func(t *testing.T) {
 			signed, err := c.signer.Sign(c.caller)
@@ -112,7 +120,7 @@ func TestNobodyButServicesMayCall(t *testing.T) {
 			s.Handler().ServeHTTP(recorder, req)
 			lookedUp := strings.Contains(recorder.Body.String(), "Authorization")
 			if recorder.Code != c.status || lookedUp != (name == "a service") {
-				t.Errorf("got %d %s", recorder.Code, recorder.Body)
+				t.Errorf("got %d %s, want %d with a lookup: %t", recorder.Code, recorder.Body, c.status, name == "a service")
 			}
 		})
 	}
@@ -130,7 +138,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		s.Handler().ServeHTTP(recorder, req)
 		if recorder.Code != http.StatusBadRequest {
-			t.Errorf("%.20q: got %d %s", body, recorder.Code, recorder.Body)
+			t.Errorf("%.20q: got %d %s, want 400", body, recorder.Code, recorder.Body)
 		}
 	}
 }
@@ -138,56 +146,69 @@ func TestBadBodiesAreRefused(t *testing.T) {
 func TestAServiceThatIsDownIsUnavailable(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
-	broken := httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
-	late, cancel := context.WithCancel(t.Context())
+	broken := httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	running := httpserver.InProcess(start(t, io.Discard).Handler())
+	signer, stranger := newSigner(t, secret), newSigner(t, bytes.Repeat([]byte("x"), 32))
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, c := range map[string]struct {
 		client *authapi.Client
 		ctx    context.Context
 	}{
-		"refused":        {authapi.NewClient(call(t, down.URL), newSigner(t, secret), "test"), t.Context()},
-		"another secret": {authapi.NewClient(httpserver.InProcess(start(t, io.Discard).Handler()), newSigner(t, bytes.Repeat([]byte("x"), 32)), "test"), t.Context()},
-		"broken":         {authapi.NewClient(broken, newSigner(t, secret), "test"), t.Context()},
-		"late":           {authapi.NewClient(call(t, down.URL), newSigner(t, secret), "test"), late},
+		"the connection is refused":      {authapi.NewClient(call(t, down.URL), signer, "test"), t.Context()},
+		"the service has another secret": {authapi.NewClient(running, stranger, "test"), t.Context()},
+		"the service answers 502":        {authapi.NewClient(broken, signer, "test"), t.Context()},
+		"the context is canceled":        {authapi.NewClient(call(t, down.URL), signer, "test"), canceled},
 	} {
 		if _, err := c.client.VerifyKey(c.ctx, authapi.Hash("broker")); fault.KindOf(err) != fault.Unavailable {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want a fault of kind Unavailable", name, err)
 		}
 	}
 }
 
 func TestAddKeyRefusesAnIDThatNoReportCouldName(t *testing.T) {
 	store := "file:" + filepath.Join(t.TempDir(), "tokens.db")
-	for id, good := range map[string]bool{"acme-1": true, "Ключ": true, "": false, "{x}": false, "a\x00b": false, strings.Repeat("x", 201): false} {
-		if err := AddKey(t.Context(), store, authapi.Hash(id), identity.Identity{KeyID: id, Broker: "b", Role: identity.Broker}); (err == nil) != good {
-			t.Errorf("%.20q: %v", id, err)
+	for id, valid := range map[string]bool{
+		"acme-1": true, "Ключ": true, "": false, "{x}": false, "a\x00b": false, strings.Repeat("x", 201): false,
+	} {
+		holder := identity.Identity{KeyID: id, Broker: "b", Role: identity.Broker}
+		if err := AddKey(t.Context(), store, authapi.Hash(id), holder); (err == nil) != valid {
+			t.Errorf("%.20q: got %v, want valid: %t", id, err, valid)
 		}
 	}
 }
 
 func TestValidateTellsEveryFault(t *testing.T) {
-	for _, store := range []string{"redis://:hunter2@a/x", "redis+sentinel://:hunter2@a,b", "redis+sentinel://:hunter2@a,b/name/x"} {
+	for _, store := range []string{
+		"redis://:hunter2@a/x", "redis+sentinel://:hunter2@a,b", "redis+sentinel://:hunter2@a,b/name/x",
+	} {
 		err := Config{Store: store, Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}.Validate()
 		if err == nil || !strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: got %v, want it called malformed", store, err)
+			t.Errorf("%s: got %v, want a malformed store without the password", store, err)
 		}
 	}
-	good := Config{Store: "redis+sentinel://:p@a,b:1/name/2", Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}
+	good := Config{
+		Store: "redis+sentinel://:p@a,b:1/name/2", Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
+	}
 	if err := good.Validate(); err != nil {
-		t.Errorf("%s: got %v, want it good", good.Store, err)
+		t.Errorf("%s: got %v, want no error", good.Store, err)
 	}
 	err := Config{Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1, TransferLifetime: -1}.Validate()
 	for _, says := range []string{"the store", "secret", "timeout", "log", "keys.yaml", "lifetime"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want it to say %q", err, says)
+			t.Errorf("got %v, want an error with %q", err, says)
 		}
 	}
 }
 
-// call returns the way to a server at an address.
+// call returns a pool with one server.
 func call(t *testing.T, url string) *upstream.Pool {
 	t.Helper()
-	pool, err := upstream.New(upstream.Config{Name: "authsvc", URLs: []string{url}, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter()})
+	pool, err := upstream.New(upstream.Config{
+		Name: "authsvc", URLs: []string{url}, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +218,14 @@ func call(t *testing.T, url string) *upstream.Pool {
 
 func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
 	c := Config{
-		Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"), Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
+		Store:   "file:" + filepath.Join(t.TempDir(), "tokens.db"),
+		Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
 	}
 	if _, err := AdminKey(t.Context(), c, "n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := AddKey(t.Context(), c.Store, authapi.Hash("x"), identity.Identity{KeyID: "acme-1", Broker: "b", Role: identity.Broker}); err != nil {
+	holder := identity.Identity{KeyID: "acme-1", Broker: "b", Role: identity.Broker}
+	if err := AddKey(t.Context(), c.Store, authapi.Hash("x"), holder); err != nil {
 		t.Fatal(err)
 	}
 	var operators string

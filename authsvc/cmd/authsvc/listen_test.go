@@ -14,7 +14,7 @@ func TestAnAddressMayBeANetwork(t *testing.T) {
 	defer l.Close()
 	host, _, err := net.SplitHostPort(l.Addr().String())
 	if err != nil || host != "127.0.0.1" {
-		t.Errorf("listens at %q, %v, want 127.0.0.1", host, err)
+		t.Errorf("got host %q, %v; want 127.0.0.1", host, err)
 	}
 }
 
