@@ -9,7 +9,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// withSecrets returns a service that has secrets, of a letter each.
+// withSecrets returns a service whose keyring has one secret for each letter.
 func withSecrets(t *testing.T, letters string) *Service {
 	t.Helper()
 	var ring keyring.Ring
@@ -23,7 +23,7 @@ func withSecrets(t *testing.T, letters string) *Service {
 	return NewService(&memory{records: map[string]Record{}, transfers: map[string]Transfer{}}, sealer, time.Hour)
 }
 
-// TestTokensOutliveTheirSecret takes a record through a rotation from secret a to b.
+// TestTokensOutliveTheirSecret rotates the secret of a record from a to b.
 func TestTokensOutliveTheirSecret(t *testing.T) {
 	issued, err := withSecrets(t, "a").Issue(asset, "broker")
 	if err != nil {
@@ -35,20 +35,21 @@ func TestTokensOutliveTheirSecret(t *testing.T) {
 		})
 	}
 	if got, err := verify("ab", issued.Sealed); err != nil || !got.Valid || got.Sealed != "" {
-		t.Errorf("when b is known: got %+v, %v; want it valid as it is", got, err)
+		t.Errorf("secrets a, b: got %+v, %v; want Valid and no new record", got, err)
 	}
 	anew, err := verify("ba", issued.Sealed)
 	if err != nil || !anew.Valid || !anew.Resealed || anew.Owner != "broker" || anew.Sealed == issued.Sealed {
-		t.Errorf("when b comes first: got %+v, %v; want it valid, and sealed anew", anew, err)
+		t.Errorf("secrets b, a: got %+v, %v; want Valid and a resealed record", anew, err)
 	}
 	if got, err := verify("b", anew.Sealed); err != nil || !got.Valid || got.Sealed != "" {
-		t.Errorf("when a is gone: got %+v, %v; want it valid as it is", got, err)
+		t.Errorf("secret b, resealed record: got %+v, %v; want Valid and no new record", got, err)
 	}
 	if got, err := verify("b", issued.Sealed); err == nil {
-		t.Errorf("sealed by a, when that is gone: got %+v, want ErrForged", got)
+		t.Errorf("secret b, old record: got %+v, want an error", got)
 	}
 	both := []string{issued.Sealed, anew.Sealed, "forged"}
-	if got, foreign, err := withSecrets(t, "ba").Reseal(both); err != nil || foreign != 1 || got[0] != anew.Sealed || got[1]+got[2] != "" {
-		t.Errorf("sealed anew: got %q, %d, %v; want the first as %q, and 1 foreign", got, foreign, err, anew.Sealed)
+	got, foreign, err := withSecrets(t, "ba").Reseal(both)
+	if err != nil || foreign != 1 || got[0] != anew.Sealed || got[1]+got[2] != "" {
+		t.Errorf("reseal: got %q, %d foreign, %v; want only %q, 1 foreign", got, foreign, err, anew.Sealed)
 	}
 }

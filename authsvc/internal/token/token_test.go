@@ -16,7 +16,7 @@ const lifetime = 90 * 24 * time.Hour
 
 const asset = "00112233445566778899aabbccddeeff"
 
-// memory is a Store that a test can lose, set back and break.
+// memory is a Store in memory. A test can clear it, replace its records and make it fail with err.
 type memory struct {
 	records   map[string]Record
 	transfers map[string]Transfer
@@ -96,20 +96,23 @@ func TestIssuedTokensAreRandomAndUnknownToAllButTheirHolder(t *testing.T) {
 		}
 		for _, token := range []string{issued.Token, issued.Transfer} {
 			if !form.MatchString(token) || seen[token] {
-				t.Fatalf("token %q", token)
+				t.Fatalf("got token %q, want a new one of 32 hexadecimal digits", token)
 			}
 			seen[token] = true
 			if strings.Contains(issued.Sealed, token) {
-				t.Error("the sealed record holds a token")
+				t.Errorf("got sealed record %q, want no token in it", issued.Sealed)
 			}
 		}
-		want := Record{AssetID: asset, Broker: "broker", OwnerHash: authapi.Hash(issued.Token), TransferHash: authapi.Hash(issued.Transfer), Generation: 1}
+		want := Record{
+			AssetID: asset, Broker: "broker", Generation: 1,
+			OwnerHash: authapi.Hash(issued.Token), TransferHash: authapi.Hash(issued.Transfer),
+		}
 		if got, err := sealer.Unseal(issued.Sealed); err != nil || got != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
 	if len(store.records) != 0 {
-		t.Error("issuing stores something")
+		t.Errorf("got stored records %v, want none", store.records)
 	}
 }
 
@@ -123,16 +126,18 @@ func TestVerify(t *testing.T) {
 		broker, token string
 		want          bool
 	}{
-		"the owner with the token":     {"broker", issued.Token, true},
-		"another with the token":       {"other", issued.Token, false},
-		"the owner with another token": {"broker", strings.Repeat("0", 32), false},
-		"the owner with none":          {"broker", "", false},
-		"the transfer token":           {"broker", issued.Transfer, false},
-		"the token in capitals":        {"broker", strings.ToUpper(issued.Token), false},
+		"the owner with the token":              {"broker", issued.Token, true},
+		"another broker with the token":         {"other", issued.Token, false},
+		"the owner with another token":          {"broker", strings.Repeat("0", 32), false},
+		"the owner without a token":             {"broker", "", false},
+		"the owner with the transfer token":     {"broker", issued.Transfer, false},
+		"the owner with the token in uppercase": {"broker", strings.ToUpper(issued.Token), false},
 	} {
-		got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: c.broker, TokenHash: authapi.Hash(c.token), Sealed: issued.Sealed})
+		got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{
+			AssetID: asset, Broker: c.broker, TokenHash: authapi.Hash(c.token), Sealed: issued.Sealed,
+		})
 		if err != nil || got.Valid != c.want || got.Sealed != "" {
-			t.Errorf("%s: got %+v, %v; want %v", name, got, err, c.want)
+			t.Errorf("%s: got %+v, %v; want Valid %v and no new record", name, got, err, c.want)
 		}
 	}
 }
@@ -151,15 +156,15 @@ func TestTheNewerRecordCounts(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		stored, sealed Record
-		told           bool // that the asset's record is behind
-		left           Record
+		told           bool   // the response has a newer record for the asset
+		left           Record // the store's record afterwards
 		owner          string
 	}{
-		"nothing is stored":          {Record{}, first, false, first, "old"},
-		"the same is stored":         {first, first, false, first, "old"},
-		"an old snapshot is stored":  {first, second, false, second, "new"},
-		"the asset's record is old":  {second, first, true, second, "new"},
-		"the store has been flushed": {Record{}, second, false, second, "new"},
+		"the store is empty":                     {Record{}, first, false, first, "old"},
+		"the store has the same record":          {first, first, false, first, "old"},
+		"the store has an older record":          {first, second, false, second, "new"},
+		"the asset has an older record":          {second, first, true, second, "new"},
+		"the store is empty after a later owner": {Record{}, second, false, second, "new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clear(store.records)
@@ -167,16 +172,18 @@ func TestTheNewerRecordCounts(t *testing.T) {
 				store.records[asset] = c.stored
 			}
 			for _, who := range []string{"old", "new"} {
-				got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: who, TokenHash: authapi.Hash(who), Sealed: seal(c.sealed)})
+				got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{
+					AssetID: asset, Broker: who, TokenHash: authapi.Hash(who), Sealed: seal(c.sealed),
+				})
 				if err != nil || got.Valid != (who == c.owner) {
-					t.Errorf("%s: got %+v, %v", who, got, err)
+					t.Errorf("%s: got %+v, %v; want Valid %v", who, got, err, who == c.owner)
 				}
 				if told := got.Sealed != ""; told != c.told {
-					t.Errorf("told of a newer record: %v, want %v", told, c.told)
+					t.Errorf("%s: got a newer record: %v, want %v", who, told, c.told)
 				}
 			}
 			if store.records[asset] != c.left {
-				t.Errorf("stored is %+v, want %+v", store.records[asset], c.left)
+				t.Errorf("got stored record %+v, want %+v", store.records[asset], c.left)
 			}
 		})
 	}
@@ -194,13 +201,16 @@ func TestForgedRecordsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ id, sealed string }{
-		"none":                  {asset, ""},
-		"of another asset":      {strings.Repeat("0", 32), issued.Sealed},
-		"of another registry":   {asset, strange.Sealed},
-		"changed":               {asset, "x" + issued.Sealed},
-		"without its signature": {asset, issued.Sealed[:strings.LastIndexByte(issued.Sealed, '.')+1]},
+		"no record":                  {asset, ""},
+		"a record of another asset":  {strings.Repeat("0", 32), issued.Sealed},
+		"a record sealed elsewhere":  {asset, strange.Sealed},
+		"a changed record":           {asset, "x" + issued.Sealed},
+		"a record without signature": {asset, issued.Sealed[:strings.LastIndexByte(issued.Sealed, '.')+1]},
 	} {
-		if got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: c.id, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: c.sealed}); !errors.Is(err, ErrForged) || got.Valid {
+		got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{
+			AssetID: c.id, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: c.sealed,
+		})
+		if !errors.Is(err, ErrForged) || got.Valid {
 			t.Errorf("%s: got %+v, %v; want ErrForged", name, got, err)
 		}
 	}
@@ -213,8 +223,11 @@ func TestAStoreThatDoesNotAnswerIsNoRefusal(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.err = errors.New("down")
-	if _, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: issued.Sealed}); !errors.Is(err, store.err) {
-		t.Errorf("got %v", err)
+	_, err = s.Verify(t.Context(), authapi.VerifyTokenRequest{
+		AssetID: asset, Broker: "broker", TokenHash: authapi.Hash(issued.Token), Sealed: issued.Sealed,
+	})
+	if !errors.Is(err, store.err) {
+		t.Errorf("got %v, want %v", err, store.err)
 	}
 }
 
@@ -232,7 +245,7 @@ func FuzzUnseal(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sealed string) {
 		if got, err := sealer.Unseal(sealed); err == nil && sealed != real {
-			t.Fatalf("%q passes for %+v", sealed, got)
+			t.Fatalf("%q: got %+v, want an error", sealed, got)
 		}
 	})
 }
@@ -249,19 +262,22 @@ func TestTokensAreIssuedAgainToWhoHasTheSeed(t *testing.T) {
 		}
 		for _, token := range []string{issued.Token, issued.Transfer} {
 			if !form.MatchString(token) || seen[token] || strings.Contains(issued.Sealed, token) {
-				t.Errorf("token %q of %v", token, c)
+				t.Errorf("%v: got token %q, want a new one of 32 hexadecimal digits outside the record", c, token)
 			}
 			seen[token] = true
 		}
 		if again, err := s.IssueAgain(c.asset, "broker", []byte(c.seed)); err != nil || again != issued {
-			t.Errorf("got %+v, %v; want %+v", again, err, issued)
+			t.Errorf("the same seed again: got %+v, %v; want %+v", again, err, issued)
 		}
-		want := Record{AssetID: c.asset, Broker: "broker", OwnerHash: authapi.Hash(issued.Token), TransferHash: authapi.Hash(issued.Transfer), Generation: 1}
+		want := Record{
+			AssetID: c.asset, Broker: "broker", Generation: 1,
+			OwnerHash: authapi.Hash(issued.Token), TransferHash: authapi.Hash(issued.Transfer),
+		}
 		if got, err := sealer.Unseal(issued.Sealed); err != nil || got != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
 	if len(store.records) != 0 {
-		t.Error("issuing stores something")
+		t.Errorf("got stored records %v, want none", store.records)
 	}
 }

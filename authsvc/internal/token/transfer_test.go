@@ -11,7 +11,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// handover is an asset of "old", and a transfer that "new" has made.
+// handover has an asset of the broker "old" and a transfer of the broker "new".
 type handover struct {
 	*Service
 	store  *memory
@@ -34,15 +34,20 @@ func newHandover(t *testing.T) *handover {
 	return &handover{s, store, sealer, issued, made}
 }
 
-// request is the one that is right.
+// request returns the valid request.
 func (h *handover) request() authapi.ChangeOwnerRequest {
-	return authapi.ChangeOwnerRequest{AssetID: asset, Broker: "new", TransferID: h.made.ID, TransferHash: authapi.Hash(h.issued.Transfer), Sealed: h.issued.Sealed}
+	return authapi.ChangeOwnerRequest{
+		AssetID: asset, Broker: "new", TransferID: h.made.ID, TransferHash: authapi.Hash(h.issued.Transfer),
+		Sealed: h.issued.Sealed,
+	}
 }
 
-// is tells whether a token is an asset's, by a sealed record.
+// is reports whether the token is valid for the broker and the sealed record.
 func (h *handover) is(t *testing.T, broker, token, sealed string) bool {
 	t.Helper()
-	got, err := h.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: broker, TokenHash: authapi.Hash(token), Sealed: sealed})
+	got, err := h.Verify(t.Context(), authapi.VerifyTokenRequest{
+		AssetID: asset, Broker: broker, TokenHash: authapi.Hash(token), Sealed: sealed,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,19 +58,21 @@ func TestAnAssetChangesHands(t *testing.T) {
 	h := newHandover(t)
 	changed, err := h.ChangeOwner(t.Context(), h.request(), now)
 	if err != nil || changed.Owner != "new" {
-		t.Fatalf("got %+v, %v", changed, err)
+		t.Fatalf("got %+v, %v; want owner new", changed, err)
 	}
 	if !h.is(t, "old", h.issued.Token, h.issued.Sealed) {
-		t.Error("the old owner lost the asset before it was written")
+		t.Error("the old owner with the old record, before the new record is used: got invalid, want valid")
 	}
-	if h.is(t, "old", h.issued.Token, changed.Sealed) || !h.is(t, "new", h.made.Token, changed.Sealed) || h.is(t, "old", h.made.Token, changed.Sealed) {
-		t.Error("the record does not make the new broker the owner, and him alone")
+	if h.is(t, "old", h.issued.Token, changed.Sealed) || !h.is(t, "new", h.made.Token, changed.Sealed) ||
+		h.is(t, "old", h.made.Token, changed.Sealed) {
+		t.Error("the new record: got another owner, want only the new broker with the new token")
 	}
 	if h.is(t, "old", h.issued.Token, h.issued.Sealed) {
-		t.Error("the old token lives on with an old record")
+		t.Error("the old owner with the old record, after the new record is used: got valid, want invalid")
 	}
-	if got, err := h.Transfer(t.Context(), h.made.ID, now); err != nil || got != (authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}) {
-		t.Errorf("the transfer is %+v, %v", got, err)
+	want := authapi.TransferResponse{ID: h.made.ID, Date: now.UnixMicro(), AssetID: asset}
+	if got, err := h.Transfer(t.Context(), h.made.ID, now); err != nil || got != want {
+		t.Errorf("the transfer: got %+v, %v; want %+v", got, err, want)
 	}
 }
 
@@ -75,17 +82,17 @@ func TestWhateverIsInterruptedIsHealedByARepeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The transfer is claimed, and the asset was not written.
+	// The first request claims the transfer, but nothing writes the asset.
 	second, err := h.ChangeOwner(t.Context(), h.request(), now.Add(time.Hour))
 	if err != nil || second != first {
-		t.Errorf("got %+v, %v; want %+v", second, err, first)
+		t.Errorf("repeated before the asset is written: got %+v, %v; want %+v", second, err, first)
 	}
-	// The asset was written, and nobody was told; Redis has forgotten all.
+	// The asset is written, but the client gets no response. The store then loses the transfer.
 	clear(h.store.transfers)
 	again := h.request()
 	again.Sealed = first.Sealed
 	if third, err := h.ChangeOwner(t.Context(), again, now); err != nil || third != first {
-		t.Errorf("got %+v, %v; want %+v", third, err, first)
+		t.Errorf("repeated after the asset is written: got %+v, %v; want %+v", third, err, first)
 	}
 }
 
@@ -93,34 +100,34 @@ func TestATransferThatNobodyClaimsExpires(t *testing.T) {
 	last, over := now.Add(lifetime-time.Microsecond), now.Add(lifetime)
 	h := newHandover(t)
 	if _, err := h.Transfer(t.Context(), h.made.ID, last); err != nil {
-		t.Errorf("in its last moment: got %v, want the transfer", err)
+		t.Errorf("just before the expiry: got %v, want no error", err)
 	}
 	_, reading := h.Transfer(t.Context(), h.made.ID, over)
 	_, claiming := h.ChangeOwner(t.Context(), h.request(), over)
 	_, never := h.Transfer(t.Context(), "none", over)
 	for _, err := range []error{reading, claiming} {
 		if fault.KindOf(err) != fault.NotFound || err.Error() != never.Error() {
-			t.Errorf("expired: got %v, want %v", err, never)
+			t.Errorf("an expired transfer: got %v, want %v", err, never)
 		}
 	}
 	if got := h.store.transfers[h.made.ID]; got.AssetID != "" {
-		t.Errorf("an expired transfer was claimed: got %+v", got)
+		t.Errorf("an expired transfer: got a claim for asset %s, want none", got.AssetID)
 	}
 	if err := h.Sweep(t.Context(), over); err != nil || len(h.store.transfers) != 0 {
-		t.Errorf("swept: got %v, %v; want none left", h.store.transfers, err)
+		t.Errorf("after the sweep: got transfers %v, %v; want none", h.store.transfers, err)
 	}
 
 	h = newHandover(t)
 	first, err := h.ChangeOwner(t.Context(), h.request(), last)
 	if err != nil {
-		t.Fatalf("claimed in its last moment: got %v", err)
+		t.Fatalf("claimed just before the expiry: got %v, want no error", err)
 	}
-	// The asset was not written. The same request comes again long after.
+	// Nothing writes the asset. The client repeats the request long after the expiry.
 	if err := h.Sweep(t.Context(), over.Add(lifetime)); err != nil {
 		t.Fatal(err)
 	}
 	if second, err := h.ChangeOwner(t.Context(), h.request(), over.Add(lifetime)); err != nil || second != first {
-		t.Errorf("repeated: got %+v, %v; want %+v", second, err, first)
+		t.Errorf("repeated after the expiry: got %+v, %v; want %+v", second, err, first)
 	}
 }
 
@@ -130,22 +137,27 @@ func TestChangeOwnerRefuses(t *testing.T) {
 		kind  fault.Kind
 		at    string
 	}{
-		"another token": {func(_ *testing.T, _ *handover, r *authapi.ChangeOwnerRequest) { r.TransferHash = authapi.Hash("x") }, fault.Forbidden, "body/transfer: Invalid transfer"},
-		"the owner token": {func(_ *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
+		"another transfer token": {func(_ *testing.T, _ *handover, r *authapi.ChangeOwnerRequest) {
+			r.TransferHash = authapi.Hash("x")
+		}, fault.Forbidden, "body/transfer: Invalid transfer"},
+		"the owner token as transfer token": {func(_ *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
 			r.TransferHash = authapi.Hash(h.issued.Token)
 		}, fault.Forbidden, "body/transfer: Invalid transfer"},
-		"a transfer of nobody": {func(_ *testing.T, _ *handover, r *authapi.ChangeOwnerRequest) { r.TransferID = "x" }, fault.NotFound, "url/transfer_id: Not Found"},
-		"neither": {func(_ *testing.T, _ *handover, r *authapi.ChangeOwnerRequest) {
+		"an unknown transfer": {func(_ *testing.T, _ *handover, r *authapi.ChangeOwnerRequest) {
+			r.TransferID = "x"
+		}, fault.NotFound, "url/transfer_id: Not Found"},
+		"an unknown transfer and token": {func(_ *testing.T, _ *handover, r *authapi.ChangeOwnerRequest) {
 			r.TransferID, r.TransferHash = "x", "x"
-		},
-			fault.Forbidden, "body/transfer: Invalid transfer"},
-		"a transfer of another broker": {func(_ *testing.T, _ *handover, r *authapi.ChangeOwnerRequest) { r.Broker = "third" }, fault.Forbidden, "body/transfer: Invalid transfer"},
-		"a transfer that is used": {func(t *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
+		}, fault.Forbidden, "body/transfer: Invalid transfer"},
+		"a transfer of another broker": {func(_ *testing.T, _ *handover, r *authapi.ChangeOwnerRequest) {
+			r.Broker = "third"
+		}, fault.Forbidden, "body/transfer: Invalid transfer"},
+		"a used transfer": {func(t *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
 			if _, err := h.store.ClaimTransfer(t.Context(), h.made.ID, "another", 1); err != nil {
 				t.Fatal(err)
 			}
 		}, fault.Forbidden, "body/transfer: Transfer already used"},
-		"a token that was used": {func(t *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
+		"a used transfer token": {func(t *testing.T, h *handover, r *authapi.ChangeOwnerRequest) {
 			changed, err := h.ChangeOwner(t.Context(), *r, now)
 			if err != nil {
 				t.Fatal(err)
@@ -163,10 +175,11 @@ func TestChangeOwnerRefuses(t *testing.T) {
 			c.spoil(t, h, &r)
 			_, err := h.ChangeOwner(t.Context(), r, now)
 			if fault.KindOf(err) != c.kind || err.Error() != c.at {
-				t.Errorf("got %v; want %s", err, c.at)
+				t.Errorf("got %v, want %s", err, c.at)
 			}
-			if got, err := h.Transfer(t.Context(), h.made.ID, now); err != nil || got.AssetID == asset && name != "a token that was used" {
-				t.Errorf("the transfer is %+v, %v", got, err)
+			got, err := h.Transfer(t.Context(), h.made.ID, now)
+			if err != nil || got.AssetID == asset && name != "a used transfer token" {
+				t.Errorf("the transfer: got %+v, %v; want no claim for the asset", got, err)
 			}
 		})
 	}
@@ -174,6 +187,6 @@ func TestChangeOwnerRefuses(t *testing.T) {
 	forged := h.request()
 	forged.AssetID = "another"
 	if _, err := h.ChangeOwner(t.Context(), forged, now); !errors.Is(err, ErrForged) {
-		t.Errorf("another asset's record: %v", err)
+		t.Errorf("a record of another asset: got %v, want ErrForged", err)
 	}
 }
