@@ -14,34 +14,36 @@ func TestAListTellsEachFieldOnce(t *testing.T) {
 	l.Add("name", "second")
 	l.Add("role", "of %s", "no kind")
 	if err := l.Take(fault.New(fault.Conflict, fault.Header, "name", "taken")); err != nil {
-		t.Errorf("a conflict: got %v, want it taken", err)
+		t.Errorf("take a conflict: got %v, want no error", err)
 	}
 	err := l.Err()
-	if want := "body/name: first; body/role: of no kind; header/name: taken"; err == nil || err.Error() != want || fault.KindOf(err) != fault.Invalid {
-		t.Errorf("got %v, want %s, invalid", err, want)
+	want := "body/name: first; body/role: of no kind; header/name: taken"
+	if err == nil || err.Error() != want || fault.KindOf(err) != fault.Invalid {
+		t.Errorf("got %v, want %s of kind Invalid", err, want)
 	}
 }
 
 func TestAListTakesOnlyWhatOtherInputMends(t *testing.T) {
 	var l List
 	if err := l.Err(); err != nil {
-		t.Errorf("an empty list: got %v", err)
+		t.Errorf("an empty list: got %v, want no error", err)
 	}
 	for _, kind := range []fault.Kind{fault.Forbidden, fault.NotFound, fault.Unavailable} {
 		if err := l.Take(fault.New(kind, fault.Body, "x", "y")); fault.KindOf(err) != kind {
-			t.Errorf("kind %v: got %v", kind, err)
+			t.Errorf("take a fault of kind %v: got %v, want the fault back", kind, err)
 		}
 	}
 	revoked := fault.New(fault.Conflict, fault.URL, "key", "revoked")
 	if err := Of(fault.Detail{Name: "x"}).With(revoked); err != revoked {
-		t.Errorf("got %v, want the conflict of the place alone", err)
+		t.Errorf("a conflict in the URL: got %v, want %v alone", err, revoked)
 	}
 	broken := errors.New("broken")
 	if err := l.Take(broken); err != broken || l.Err() != nil {
-		t.Errorf("got %v and %v, want the error back and an empty list", err, l.Err())
+		t.Errorf("take a plain error: got %v and %v, want the error back and an empty list", err, l.Err())
 	}
-	if err := l.Take(fault.New(fault.Conflict, fault.Body, "grace", "wait")); err != nil || fault.KindOf(l.Err()) != fault.Conflict {
-		t.Errorf("a conflict alone: got %v, %v", err, l.Err())
+	err := l.Take(fault.New(fault.Conflict, fault.Body, "grace", "wait"))
+	if err != nil || fault.KindOf(l.Err()) != fault.Conflict {
+		t.Errorf("a conflict alone: got %v and %v, want no error and a list of kind Conflict", err, l.Err())
 	}
 }
 
@@ -52,6 +54,7 @@ func TestAListIsBounded(t *testing.T) {
 	}
 	got := l.Details()
 	if len(got) != maxDetails || len([]rune(got[0].Name)) > maxName+1 {
-		t.Errorf("got %d details, the first name of %d characters", len(got), len([]rune(got[0].Name)))
+		t.Errorf("got %d details, the first name of %d characters; want %d details, at most %d characters",
+			len(got), len([]rune(got[0].Name)), maxDetails, maxName+1)
 	}
 }
