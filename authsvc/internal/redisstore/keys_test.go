@@ -57,9 +57,11 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 	addCommandKey(t, s, "good", nil)
 	addCommandKey(t, s, "revoked", func(k *apikey.Key) { k.Revoked = time.Now() })
 	addCommandKey(t, s, "expired", func(k *apikey.Key) { k.Settings.Expires = time.Now().Add(-time.Hour) })
-	addCommandKey(t, s, "operator", func(k *apikey.Key) { k.Broker, k.Settings.Role, k.Unaudited = "", apikey.Operator, false })
+	addCommandKey(t, s, "operator", func(k *apikey.Key) {
+		k.Broker, k.Settings.Role, k.Unaudited = "", apikey.Operator, false
+	})
 	verifier := apikey.NewVerifier(apikey.Sandbox(), s, time.Now)
-	if _, err := verifier.Verify(t.Context(), authapi.Hash("good")); err != nil { // Redis now knows the script
+	if _, err := verifier.Verify(t.Context(), authapi.Hash("good")); err != nil { // Redis caches the script
 		t.Fatal(err)
 	}
 	trips := &roundTrips{}
@@ -75,7 +77,7 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 		{"a revoked key", "revoked", false, 1},
 		{"an expired key", "expired", false, 1},
 		{"a key of the admin API", "operator", false, 1},
-		{"a key of the sandbox", "broker", true, 0},
+		{"a sandbox key", "broker", true, 0},
 	} {
 		trips.count = 0
 		_, err := verifier.Verify(t.Context(), authapi.Hash(c.secret))
@@ -88,7 +90,7 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 	}
 }
 
-// addVersion1 adds a key as version 1 of the store kept the keys of commands.
+// addVersion1 adds an unaudited key in the format of version 1.
 func addVersion1(t *testing.T, s *Store, id, secret, text string) {
 	t.Helper()
 	named := s.client.Set(t.Context(), firstKeyID(id), authapi.Hash(secret), 0).Err()
@@ -101,7 +103,7 @@ func addVersion1(t *testing.T, s *Store, id, secret, text string) {
 func TestKeysOfVersion1AreUpgraded(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())
-	for n := range 300 { // more than one step of SCAN
+	for n := range 300 { // SCAN needs several steps for so many keys
 		addVersion1(t, s, fmt.Sprint("many-", n), fmt.Sprint("many ", n), `{"id":"many","broker":"b","role":"broker"}`)
 	}
 	addVersion1(t, s, "acme-1", "one", `{"id":"acme-1","broker":"Акме","role":"broker","levels":"13t"}`)
@@ -121,8 +123,14 @@ func TestKeysOfVersion1AreUpgraded(t *testing.T) {
 			secret string
 			want   apikey.Key
 		}{
-			{"one", apikey.Key{ID: "acme-1", Broker: "Акме", Settings: apikey.Settings{Name: "acme-1", Role: "broker", Levels: "13", Test: true}, Unaudited: true}},
-			{"two", apikey.Key{ID: "key-1" + apikey.RenameSuffix, Broker: "b", Settings: apikey.Settings{Name: "key-1", Role: "concierge"}, Unaudited: true}},
+			{"one", apikey.Key{
+				ID: "acme-1", Broker: "Акме", Unaudited: true,
+				Settings: apikey.Settings{Name: "acme-1", Role: "broker", Levels: "13", Test: true},
+			}},
+			{"two", apikey.Key{
+				ID: "key-1" + apikey.RenameSuffix, Broker: "b", Unaudited: true,
+				Settings: apikey.Settings{Name: "key-1", Role: "concierge"},
+			}},
 			{"three", apikey.Key{ID: "key-1"}},
 		} {
 			got, _, err := s.FindSecret(t.Context(), authapi.Hash(c.secret))
@@ -137,12 +145,12 @@ func TestKeysOfVersion1AreUpgraded(t *testing.T) {
 	}
 	for n := range 300 {
 		if _, _, err := s.FindSecret(t.Context(), authapi.Hash(fmt.Sprint("many ", n))); err != nil {
-			t.Errorf("key %d: got %v, want it found", n, err)
+			t.Errorf("key %d: got %v, want no error", n, err)
 		}
 	}
 	left, err := s.client.Keys(t.Context(), "registry:key*").Result()
 	if err != nil || len(left) > 0 {
-		t.Errorf("got records %v of version 1, %v; want none", left, err)
+		t.Errorf("got version 1 records %v, %v; want none", left, err)
 	}
 }
 
@@ -152,10 +160,10 @@ func TestAnUpgradeContinuesAfterATimeout(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := s.FindSecret(ctx, authapi.Hash("one")); err == nil || errors.Is(err, apikey.ErrNotFound) {
-		t.Errorf("before the upgrade: got %v, want an error that says nothing about the key", err)
+		t.Errorf("a canceled upgrade: got %v, want an error other than ErrNotFound", err)
 	}
 	if _, _, err := s.FindSecret(t.Context(), authapi.Hash("one")); err != nil {
-		t.Errorf("afterwards: got %v, want the key", err)
+		t.Errorf("after the upgrade: got %v, want no error", err)
 	}
 }
 

@@ -19,24 +19,24 @@ func TestMemoryAndTheLastBackupAreTold(t *testing.T) {
 	}
 	told := meter.Read(t)
 	if got, want := told["registry.store.memory.max{tokens}"], float64(100<<20); got != want {
-		t.Errorf("the memory that Redis may use is %v, want %v", got, want)
+		t.Errorf("maximum memory: got %v, want %v", got, want)
 	}
 	if got := told["registry.store.memory.used{tokens}"]; got <= 0 || got >= 100<<20 {
-		t.Errorf("the memory that Redis uses is %v, want some", got)
+		t.Errorf("used memory: got %v, want more than 0 and less than 100 MiB", got)
 	}
 	if got, known := told["registry.backup.finished"]; !known || got != 0 {
-		t.Errorf("the last backup is told as %v, %v, want never", got, known)
+		t.Errorf("no backup yet: got %v, %v; want 0, true", got, known)
 	}
-	if err := s.client.Set(t.Context(), "registry:backup", "1790000000", 0).Err(); err != nil { // as backup.sh does
+	if err := s.client.Set(t.Context(), "registry:backup", "1790000000", 0).Err(); err != nil { // backup.sh sets this key
 		t.Fatal(err)
 	}
 	if got := meter.Read(t)["registry.backup.finished"]; got != 1790000000 {
-		t.Errorf("the last backup is told as %v, want 1790000000", got)
+		t.Errorf("the last backup: got %v, want 1790000000", got)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if told := meter.Read(t); len(told) != 0 {
-		t.Errorf("a closed store tells %v", told)
+		t.Errorf("a closed store: got metrics %v, want none", told)
 	}
 }

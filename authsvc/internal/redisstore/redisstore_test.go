@@ -36,7 +36,7 @@ func open(t *testing.T, url string) *Store {
 
 func TestConformance(t *testing.T) {
 	server := redistest.Start(t)
-	var before string // the test that opened it last
+	var before string // the test that opened the store last
 	storetest.Run(t, func(t *testing.T, _ string) storetest.Store {
 		s := open(t, server.URL())
 		if t.Name() != before {
@@ -47,12 +47,14 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// A Redis of an earlier version holds transfers without an end, and a service of
-// that version may claim one that has an end.
+// An earlier version of the service writes transfers without an expiry. It can also claim a transfer
+// that has an expiry.
 func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	made := token.Transfer{Broker: "b", Date: 1}
-	for id, fields := range map[string][]any{"unclaimed": nil, "claimed": {claimField, "2 asset"}, "claimed-with-end": {claimField, "2 asset"}} {
+	for id, fields := range map[string][]any{
+		"unclaimed": nil, "claimed": {claimField, "2 asset"}, "claimed-with-end": {claimField, "2 asset"},
+	} {
 		text, err := made.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -75,22 +77,28 @@ func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
 	}
 	end := time.Now().Add(time.Hour)
 	sweepAll(end)
-	sweepAll(end.Add(time.Hour)) // an end that is set stays
+	sweepAll(end.Add(time.Hour)) // the second sweep changes no expiry
 	for id, want := range map[string]int64{"unclaimed": end.UnixMilli(), "claimed": -1, "claimed-with-end": -1} {
 		if got := s.client.Do(t.Context(), "PEXPIRETIME", transferKey(id)).Val(); got != want {
-			t.Errorf("%s: got an end at %v, want %d", id, got, want)
+			t.Errorf("%s: got expiry %v, want %d", id, got, want)
 		}
 	}
 }
 
 func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
-	k := apikey.Key{ID: "key-planted", Settings: apikey.Settings{Name: "n", Role: apikey.Operator}, Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("mine")}}}
+	k := apikey.Key{
+		ID: "key-planted", Settings: apikey.Settings{Name: "n", Role: apikey.Operator},
+		Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("mine")}},
+	}
 	text, err := k.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	planted := []error{s.client.HSet(t.Context(), keysKey, k.ID, text).Err(), s.client.HSet(t.Context(), hashesKey, authapi.Hash("mine"), k.ID).Err()}
+	planted := []error{
+		s.client.HSet(t.Context(), keysKey, k.ID, text).Err(),
+		s.client.HSet(t.Context(), hashesKey, authapi.Hash("mine"), k.ID).Err(),
+	}
 	if err := errors.Join(planted...); err != nil {
 		t.Fatal(err)
 	}
@@ -99,14 +107,15 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 		return err
 	}
 	if err := find(); !errors.Is(err, apikey.ErrNotFound) {
-		t.Errorf("without a place in the index: %v", err)
+		t.Errorf("a key that is not in the index: got %v, want ErrNotFound", err)
 	}
-	for score, found := range map[float64]bool{-1: false, 1: false, 0: true} { // lists are in order only where all have the same
+	// Redis orders members by name only if all have the same score. The index uses score 0.
+	for score, found := range map[float64]bool{-1: false, 1: false, 0: true} {
 		if err := s.client.ZAdd(t.Context(), idsKey, redis.Z{Score: score, Member: k.ID}).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if err := find(); (err == nil) != found {
-			t.Errorf("at %v: %v", score, err)
+			t.Errorf("a key with score %v: got %v, want found: %t", score, err, found)
 		}
 	}
 }
@@ -119,13 +128,15 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 	}
 	service := admin.NewService(s, sealer, slog.New(slog.DiscardHandler), time.Now)
 	by := admin.OfCommand("test")
-	k, secret, err := service.CreateKey(t.Context(), by, adminapi.NewKey{KeySettings: adminapi.KeySettings{Name: "n", Role: "operator"}})
+	n := adminapi.NewKey{KeySettings: adminapi.KeySettings{Name: "n", Role: "operator"}}
+	k, secret, err := service.CreateKey(t.Context(), by, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size := 100_000; size > 0; size /= 10 { // to the last byte: what a command is itself counts, too
+	for size := 100_000; size > 0; size /= 10 { // smaller values fill the rest: the memory of a command counts, too
 		for n, err := 0, error(nil); err == nil; n++ {
-			if err = s.client.Set(t.Context(), fmt.Sprint("filler", size, n), strings.Repeat("x", size), 0).Err(); err != nil && !strings.Contains(err.Error(), "OOM") {
+			err = s.client.Set(t.Context(), fmt.Sprint("filler", size, n), strings.Repeat("x", size), 0).Err()
+			if err != nil && !strings.Contains(err.Error(), "OOM") {
 				t.Fatal(err)
 			}
 		}
@@ -134,7 +145,7 @@ func TestAKeyIsRevokedWhenRedisIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _, err := s.FindSecret(t.Context(), authapi.Hash(secret)); err != nil || got.Revoked.IsZero() {
-		t.Errorf("got %+v, %v", got, err)
+		t.Errorf("got %+v, %v; want a revoked key", got, err)
 	}
 }
 
@@ -143,7 +154,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
 	replica := primary.Replicate(t)
 	sentinel := primary.Watch(t, "registry", password)
-	// The first sentinel of the list is away.
+	// No sentinel listens at the first address.
 	s := open(t, "redis+sentinel://:p%40ss@127.0.0.1:1,"+sentinel+"/registry/0")
 	_, sealer := newService(t, s)
 	first, _ := record(t, sealer, "broker", 1)
@@ -151,7 +162,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := s.client.Wait(t.Context(), 1, 5*time.Second).Result(); err != nil || got != 1 {
-		t.Fatalf("the replica has no copy: got %d, %v", got, err)
+		t.Fatalf("got %d replicas with the record, %v; want 1", got, err)
 	}
 	primary.Kill(t)
 	second, _ := record(t, sealer, "broker", 2)
@@ -161,41 +172,46 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after a failover: got %v, want the record saved", err)
+			t.Fatalf("save for a minute after the failover: got %v, want no error", err)
 		}
 	}
 	if got, err := s.Load(t.Context(), asset); err != nil || got != second {
-		t.Errorf("got %+v, %v; want %+v", got, err, second)
+		t.Errorf("load after the failover: got %+v, %v; want %+v", got, err, second)
 	}
 	direct := open(t, "redis://:p%40ss@"+replica.Addr)
 	if got, err := direct.Load(t.Context(), asset); err != nil || got != second {
-		t.Errorf("the former replica: got %+v, %v; want %+v", got, err, second)
+		t.Errorf("load from the former replica: got %+v, %v; want %+v", got, err, second)
 	}
 	if err := s.Ready(t.Context()); err != nil {
-		t.Errorf("ready: got %v", err)
+		t.Errorf("ready: got %v, want no error", err)
 	}
 }
 
 func TestOpenRefusesWithoutTellingThePassword(t *testing.T) {
-	for _, url := range []string{"redis+sentinel://:hunter2@host", "redis+sentinel://:hunter2@host/name/db", "redis+sentinel://:hunter2@host/name?x=1", "redis://:hunter2@host:port", "redis://user:hunter2@host/db", "http://:hunter2@host"} {
-		if _, err := Open(url, noop.NewMeterProvider().Meter("")); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: got %v", url, err)
+	for _, url := range []string{
+		"redis+sentinel://:hunter2@host", "redis+sentinel://:hunter2@host/name/db",
+		"redis+sentinel://:hunter2@host/name?x=1", "redis://:hunter2@host:port", "redis://user:hunter2@host/db",
+		"http://:hunter2@host",
+	} {
+		_, err := Open(url, noop.NewMeterProvider().Meter(""))
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want an error without the password", url, err)
 		}
 	}
 }
 
 func TestWarningsTellHowRecordsMayBeLost(t *testing.T) {
 	if got := open(t, redistest.Start(t).URL()).Warnings(t.Context()); len(got) != 0 {
-		t.Errorf("a durable server: %v", got)
+		t.Errorf("a durable server: got warnings %v, want none", got)
 	}
 	forgetful := redistest.Start(t, "--appendonly", "no", "--maxmemory-policy", "allkeys-lru")
-	if got := strings.Join(open(t, forgetful.URL()).Warnings(t.Context()), "; "); !strings.Contains(got, "appendonly no") || !strings.Contains(got, "allkeys-lru") {
-		t.Errorf("a forgetful server: %v", got)
+	got := strings.Join(open(t, forgetful.URL()).Warnings(t.Context()), "; ")
+	if !strings.Contains(got, "appendonly no") || !strings.Contains(got, "allkeys-lru") {
+		t.Errorf("a server that evicts and does not persist: got warnings %q, want one for each", got)
 	}
 }
 
-// The rest is of what becomes of owners when Redis fails.
-
+// The tests below check the owner of an asset after a failure of Redis.
 const asset = "00112233445566778899aabbccddeeff"
 
 func newService(t *testing.T, s *Store) (*token.Service, *token.Sealer) {
@@ -209,7 +225,9 @@ func newService(t *testing.T, s *Store) (*token.Service, *token.Sealer) {
 
 func verify(t *testing.T, s *token.Service, who, sealed string) bool {
 	t.Helper()
-	got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{AssetID: asset, Broker: who, TokenHash: authapi.Hash("token of " + who), Sealed: sealed})
+	got, err := s.Verify(t.Context(), authapi.VerifyTokenRequest{
+		AssetID: asset, Broker: who, TokenHash: authapi.Hash("token of " + who), Sealed: sealed,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,10 +250,10 @@ func TestAFlushLosesNoOwner(t *testing.T) {
 	r, sealed := record(t, sealer, "broker", 1)
 	for range 3 {
 		if !verify(t, service, "broker", sealed) || verify(t, service, "other", sealed) {
-			t.Error("after a flush the owner is another")
+			t.Error("got another owner, want the broker of the sealed record")
 		}
 		if got, err := s.Load(t.Context(), asset); err != nil || got != r {
-			t.Errorf("the record is not back: %+v, %v", got, err)
+			t.Errorf("load: got %+v, %v; want %+v", got, err, r)
 		}
 		if err := s.client.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
@@ -248,14 +266,14 @@ func TestAnOldSnapshotBringsNoOldOwnerBack(t *testing.T) {
 	service, sealer := newService(t, s)
 	old, _ := record(t, sealer, "old", 1)
 	recent, sealed := record(t, sealer, "new", 2)
-	if _, err := s.Save(t.Context(), old); err != nil { // as the snapshot has it
+	if _, err := s.Save(t.Context(), old); err != nil { // an old snapshot has this record
 		t.Fatal(err)
 	}
 	if verify(t, service, "old", sealed) || !verify(t, service, "new", sealed) {
-		t.Error("the old owner is back")
+		t.Error("got the old owner, want the new one")
 	}
 	if got, err := s.Load(t.Context(), asset); err != nil || got != recent {
-		t.Errorf("the snapshot's record still stands: %+v, %v", got, err)
+		t.Errorf("load: got %+v, %v; want %+v", got, err, recent)
 	}
 }
 
@@ -271,36 +289,35 @@ func TestAKilledServerKeepsWhatItHasAnswered(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := s.Load(ctx, asset); err == nil || ctx.Err() != nil {
-		t.Errorf("a server that is down: %v, after %v", err, ctx.Err())
+		t.Errorf("load while Redis is down: got %v, context %v; want an error before the timeout", err, ctx.Err())
 	}
 	if err := s.Ready(ctx); err == nil {
-		t.Error("a server that is down is ready")
+		t.Error("ready while Redis is down: got no error, want one")
 	}
 	server.Restart(t)
 	if got, err := s.Load(t.Context(), asset); err != nil || got != r {
-		t.Errorf("after a crash: %+v, %v", got, err)
+		t.Errorf("load after the restart: got %+v, %v; want %+v", got, err, r)
 	}
 }
 
-// TestARedisThatIsAwayIsUnavailable: its callers are told so, and no defect is
-// logged.
+// TestARedisThatIsAwayIsUnavailable checks the kind of fault. A fault of kind Unavailable is not logged as a defect.
 func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL())
 	if _, err := s.Load(t.Context(), "none"); !errors.Is(err, token.ErrNotFound) {
-		t.Fatalf("while it is there: got %v, want %v", err, token.ErrNotFound)
+		t.Fatalf("load while Redis is up: got %v, want %v", err, token.ErrNotFound)
 	}
 	if err := s.client.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.CreateTransfer(t.Context(), token.Transfer{ID: "id"}); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("a Redis that takes no writes: got %v, want a fault of kind Unavailable", err)
+		t.Errorf("write while Redis refuses writes: got %v, want a fault of kind Unavailable", err)
 	}
 	server.Kill(t)
 	if _, err := s.Load(t.Context(), "none"); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("a Redis that is away: got %v, want a fault of kind Unavailable", err)
+		t.Errorf("load while Redis is down: got %v, want a fault of kind Unavailable", err)
 	}
 	if err := s.Ready(t.Context()); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("its readiness: got %v, want a fault of kind Unavailable", err)
+		t.Errorf("ready while Redis is down: got %v, want a fault of kind Unavailable", err)
 	}
 }
