@@ -30,21 +30,21 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// startAdmin starts a service with an admin API, and returns where that is and
-// a key for it.
+// startAdmin starts a service with an admin API. It returns the API's address and an operator's key.
 func startAdmin(t *testing.T) (s *Server, address, key string) {
 	t.Helper()
 	return startAdminFor(t.Context(), t, Config{})
 }
 
-// startAdminFor does so until ctx is done, with some settings.
+// startAdminFor is startAdmin with the settings of c. The service runs until ctx is done.
 func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, address, key string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Store, c.Secrets, c.Admin, c.Log = "file:"+filepath.Join(t.TempDir(), "tokens.db"), keyring.Ring{secret}, listener, slog.New(slog.DiscardHandler)
+	c.Store, c.Secrets = "file:"+filepath.Join(t.TempDir(), "tokens.db"), keyring.Ring{secret}
+	c.Admin, c.Log = listener, slog.New(slog.DiscardHandler)
 	s, err = New(ctx, c)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func startAdminFor(ctx context.Context, t *testing.T, c Config) (s *Server, addr
 	return s, "http://" + listener.Addr().String() + "/admin/v1", key
 }
 
-// ask calls the admin API and returns the answer's status and JSON.
+// ask calls the admin API and returns the response's status and JSON. It sends a POST if body is not empty.
 func ask(t *testing.T, key, address, body string) (status int, answer map[string]any) {
 	t.Helper()
 	method := http.MethodGet
@@ -80,7 +80,7 @@ func ask(t *testing.T, key, address, body string) (status int, answer map[string
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || json.Unmarshal(text, &answer) != nil {
-		t.Fatalf("answered %s, %v", text, err)
+		t.Fatalf("got %s, %v; want JSON", text, err)
 	}
 	return resp.StatusCode, answer
 }
@@ -89,21 +89,22 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 	s, address, admin := startAdmin(t)
 	client := authapi.NewClient(httpserver.InProcess(s.Handler()), newSigner(t, secret), "test")
 	if status, answer := ask(t, admin, address+"/brokers", `{"data": {"name": "b"}}`); status != 201 {
-		t.Fatalf("got %d %v", status, answer)
+		t.Fatalf("create a broker: got %d %v, want 201", status, answer)
 	}
 	before, err := client.WatchKeys(t.Context(), "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, made := ask(t, admin, address+"/keys", `{"data": {"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
+	status, made := ask(t, admin, address+"/keys", `{"data": {
+		"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
 		"limits": {"write": {"1s": 5, "1m": 100}}, "allow": ["192.0.2.0/24", "2001:db8::1"]}}`)
 	if status != 201 {
-		t.Fatalf("got %d %v", status, made)
+		t.Fatalf("create a key: got %d %v, want 201", status, made)
 	}
 	key, id := made["secret"].(string), made["data"].(map[string]any)["id"].(string)
 	got, err := client.VerifyKey(t.Context(), authapi.Hash(key))
 	if err != nil || got.GoodFor < time.Hour {
-		t.Fatalf("got %+v, %v", got, err)
+		t.Fatalf("got %+v, %v; want a key valid for more than an hour", got, err)
 	}
 	got.GoodFor = 0
 	want := authapi.Key{
@@ -116,17 +117,19 @@ func TestAGatewayLearnsAllThereIsToAKey(t *testing.T) {
 	}
 	changed, err := client.WatchKeys(t.Context(), before.At, time.Second)
 	if err != nil || !slices.Equal(changed.Keys, []string{id}) {
-		t.Errorf("got %+v, %v; want key %s changed", changed, err, id)
+		t.Errorf("watch: got %+v, %v; want key %s", changed, err, id)
 	}
-	report := authapi.ReportUsageRequest{Uses: []authapi.Use{{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.5"), Micros: time.Now().UnixMicro()}}}
+	use := authapi.Use{KeyID: id, Secret: 1, Addr: netip.MustParseAddr("192.0.2.5"), Micros: time.Now().UnixMicro()}
+	report := authapi.ReportUsageRequest{Uses: []authapi.Use{use}}
 	if err := client.ReportUsage(t.Context(), report); err != nil {
 		t.Error(err)
 	}
 	if _, shown := ask(t, admin, address+"/keys/"+id, ""); !strings.Contains(mustText(t, shown), `"from":"192.0.2.5"`) {
-		t.Errorf("got %v", shown)
+		t.Errorf("got %v, want a use from 192.0.2.5", shown)
 	}
-	if err := client.ReportUsage(t.Context(), authapi.ReportUsageRequest{Counts: []authapi.Count{{KeyID: id, Day: "x"}}}); fault.KindOf(err) != fault.Invalid {
-		t.Errorf("a report of nothing: %v", err)
+	malformed := authapi.ReportUsageRequest{Counts: []authapi.Count{{KeyID: id, Day: "x"}}}
+	if err := client.ReportUsage(t.Context(), malformed); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("a malformed report: got %v, want a fault of kind Invalid", err)
 	}
 }
 
@@ -139,8 +142,8 @@ func mustText(t *testing.T, value any) string {
 	return string(text)
 }
 
-// do calls the admin API and returns the answer's status and errors, each as
-// "location/name: description", in order.
+// do calls the admin API and returns the response's status and sorted errors. The form of an error is
+// "location/name: description".
 func do(t *testing.T, key, method, address, body string) (status int, problems []string) {
 	t.Helper()
 	req, err := http.NewRequest(method, address, strings.NewReader(body))
@@ -168,45 +171,103 @@ func do(t *testing.T, key, method, address, body string) (status int, problems [
 func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 	_, address, key := startAdmin(t)
 	if status, answer := ask(t, key, address+"/brokers", `{"data": {"name": "b"}}`); status != 201 {
-		t.Fatalf("got %d %v", status, answer)
+		t.Fatalf("create a broker: got %d %v, want 201", status, answer)
 	}
 	_, made := ask(t, key, address+"/keys", `{"data": {"broker": "b", "name": "n", "role": "broker"}}`)
 	of := "/keys/" + made["data"].(map[string]any)["id"].(string)
 	_, before := ask(t, key, address+"/audit", "")
-	const settings = `"name": 5, "role": "king", "levels": "77", "test": "yes", "expires": "soon", "colour": "blue", "size": null,
-		"limits": {"write": {"1ms": 1, "1m": "many", "1h": 0}, "read": 7, "dance": {}}, "allow": ["192.0.2.1", "nowhere", 8]`
+	const settings = `"name": 5, "role": "king", "levels": "77", "test": "yes", "expires": "soon", "colour": "blue",
+		"size": null, "limits": {"write": {"1ms": 1, "1m": "many", "1h": 0}, "read": 7, "dance": {}},
+		"allow": ["192.0.2.1", "nowhere", 8]`
 	told := []string{
-		"body/allow.1: \"nowhere\" is neither", "body/allow.2: This must be a string.", "body/colour: Rogue field", "body/expires: This must be a time",
-		"body/levels: The levels", "body/limits.dance: The class of requests", "body/limits.read: This must be an object.", "body/limits.write.1h: A limit must be",
-		"body/limits.write.1m: This must be a whole number.", "body/limits.write.1ms: \"1ms\" is no length", "body/name: This must be a string.",
-		"body/role: The role must be", "body/size: Rogue field", "body/test: This must be true or false.",
+		"body/allow.1: \"nowhere\" is neither", "body/allow.2: This must be a string.", "body/colour: Rogue field",
+		"body/expires: This must be a time", "body/levels: The levels", "body/limits.dance: The class of requests",
+		"body/limits.read: This must be an object.", "body/limits.write.1h: A limit must be",
+		"body/limits.write.1m: This must be a whole number.", "body/limits.write.1ms: \"1ms\" is no length",
+		"body/name: This must be a string.", "body/role: The role must be", "body/size: Rogue field",
+		"body/test: This must be true or false.",
 	}
 	for _, c := range []struct {
 		name, method, path, body string
 		status                   int
-		want                     []string // beginnings, in order
+		want                     []string // prefixes of the errors, in order
 	}{
-		{"a new key", "POST", "/keys", `{"data": {"broker": "stranger", ` + settings + `}}`, 400, append([]string{told[0], told[1], "body/broker: There is no such broker"}, told[2:]...)},
-		{"a key", "PATCH", of, `{"data": {` + settings + `}}`, 400, told},
-		{"a field that stays as it is", "PATCH", of, `{"data": {"broker": "x", "levels": "9"}}`, 400, []string{"body/broker: Rogue field: this call takes name, role", "body/levels: "}},
-		{"another kind of key", "PATCH", of, `{"data": {"role": "operator", "name": ""}}`, 400, []string{"body/name: This field is required.", "body/role: A key of a broker cannot"}},
-		{"a rotation", "POST", of + "/rotate", `{"data": {"grace": "soon", "colour": 1}}`, 400, []string{"body/colour: Rogue field: this call takes grace.", "body/grace: Send a length of time"}},
-		{"a rotation too long", "POST", of + "/rotate", `{"data": {"grace": "9999h", "colour": 1}}`, 400, []string{"body/colour: ", "body/grace: The grace must be"}},
-		{"a revocation", "POST", of + "/revoke", `{"data": {"colour": 1}}`, 400, []string{"body/colour: Rogue field: this call takes no fields."}},
-		{"a new broker", "POST", "/brokers", `{"data": {"title": [], "contact": " x", "colour": 1}, "size": 2}`, 400,
-			[]string{"body/colour: Rogue field", "body/contact: Only printable", "body/name: This field is required.", "body/size: Rogue field", "body/title: This must be a string."}},
-		{"a broker twice, and more", "POST", "/brokers", `{"data": {"name": "b", "blocked": 1}}`, 400, []string{"body/blocked: This must be true", "body/name: There is a broker"}},
-		{"a broker", "PATCH", "/brokers/b", `{"data": {"title": 1, "contact": "\u0007", "name": "c"}}`, 400,
-			[]string{"body/contact: Only printable", "body/name: Rogue field: this call takes title, contact, blocked.", "body/title: This must be a string."}},
-		{"names in capitals", "POST", "/brokers", `{"data": {"Name": "c"}}`, 400, []string{"body/Name: Rogue field", "body/name: This field is required."}},
+		{
+			"create a key with faults in every field", "POST", "/keys",
+			`{"data": {"broker": "stranger", ` + settings + `}}`, 400,
+			append([]string{told[0], told[1], "body/broker: There is no such broker"}, told[2:]...),
+		},
+		{"change a key with faults in every field", "PATCH", of, `{"data": {` + settings + `}}`, 400, told},
+		{
+			"change the broker of a key", "PATCH", of, `{"data": {"broker": "x", "levels": "9"}}`, 400,
+			[]string{"body/broker: Rogue field: this call takes name, role", "body/levels: "},
+		},
+		{
+			"make a broker's key an operator's key", "PATCH", of, `{"data": {"role": "operator", "name": ""}}`, 400,
+			[]string{"body/name: This field is required.", "body/role: A key of a broker cannot"},
+		},
+		{
+			"rotate with a malformed grace", "POST", of + "/rotate", `{"data": {"grace": "soon", "colour": 1}}`, 400,
+			[]string{"body/colour: Rogue field: this call takes grace.", "body/grace: Send a length of time"},
+		},
+		{
+			"rotate with a grace too long", "POST", of + "/rotate", `{"data": {"grace": "9999h", "colour": 1}}`, 400,
+			[]string{"body/colour: ", "body/grace: The grace must be"},
+		},
+		{
+			"revoke with an unknown field", "POST", of + "/revoke", `{"data": {"colour": 1}}`, 400,
+			[]string{"body/colour: Rogue field: this call takes no fields."},
+		},
+		{
+			"create a broker with faults in every field", "POST", "/brokers",
+			`{"data": {"title": [], "contact": " x", "colour": 1}, "size": 2}`, 400,
+			[]string{
+				"body/colour: Rogue field", "body/contact: Only printable", "body/name: This field is required.",
+				"body/size: Rogue field", "body/title: This must be a string.",
+			},
+		},
+		{
+			"create an existing broker", "POST", "/brokers", `{"data": {"name": "b", "blocked": 1}}`, 400,
+			[]string{"body/blocked: This must be true", "body/name: There is a broker"},
+		},
+		{
+			"change a broker with faults in every field", "PATCH", "/brokers/b",
+			`{"data": {"title": 1, "contact": "\u0007", "name": "c"}}`, 400,
+			[]string{
+				"body/contact: Only printable", "body/name: Rogue field: this call takes title, contact, blocked.",
+				"body/title: This must be a string.",
+			},
+		},
+		{
+			"a field name in uppercase", "POST", "/brokers", `{"data": {"Name": "c"}}`, 400,
+			[]string{"body/Name: Rogue field", "body/name: This field is required."},
+		},
 		{"no data", "POST", "/brokers", `{"name": "c"}`, 400, []string{"body/data: Data not available"}},
 		{"data of another type", "PATCH", "/brokers/b", `{"data": [1]}`, 400, []string{"body/data: Data not available"}},
-		{"no JSON", "POST", "/brokers", `{"data": {`, 400, []string{`body/data: The body must be JSON of the form {"data": {...}}: `}},
-		{"more than JSON", "POST", "/brokers", `{"data": {"name": "c"}} x`, 400, []string{"body/data: The body must be JSON"}},
-		{"no text", "POST", "/brokers", "{\"data\": {\"name\": \"c\xff\"}}", 400, []string{"body/data: could not decode params"}},
-		{"too much", "POST", "/brokers", `{"data": {"name": "` + strings.Repeat("x", 64<<10) + `"}}`, 413, []string{"body/data: The body is too long"}},
-		{"a list", "GET", "/keys?limit=0&state=tired", "", 400, []string{"querystring/limit: ", "querystring/state: The state must be one of active"}},
-		{"the audit log", "GET", "/audit?limit=x&after=-1", "", 400, []string{"querystring/after: ", "querystring/limit: "}},
+		{
+			"malformed JSON", "POST", "/brokers", `{"data": {`, 400,
+			[]string{`body/data: The body must be JSON of the form {"data": {...}}: `},
+		},
+		{
+			"text after the JSON", "POST", "/brokers", `{"data": {"name": "c"}} x`, 400,
+			[]string{"body/data: The body must be JSON"},
+		},
+		{
+			"a body that is not UTF-8", "POST", "/brokers", "{\"data\": {\"name\": \"c\xff\"}}", 400,
+			[]string{"body/data: could not decode params"},
+		},
+		{
+			"a body too long", "POST", "/brokers", `{"data": {"name": "` + strings.Repeat("x", 64<<10) + `"}}`, 413,
+			[]string{"body/data: The body is too long"},
+		},
+		{
+			"list keys with a bad limit and state", "GET", "/keys?limit=0&state=tired", "", 400,
+			[]string{"querystring/limit: ", "querystring/state: The state must be one of active"},
+		},
+		{
+			"list entries with a bad limit and start", "GET", "/audit?limit=x&after=-1", "", 400,
+			[]string{"querystring/after: ", "querystring/limit: "},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, got := do(t, key, c.method, address+c.path, c.body)
@@ -215,28 +276,30 @@ func TestTheAdminAPITellsEveryProblemOfARequestByField(t *testing.T) {
 				fits = strings.HasPrefix(got[i], c.want[i])
 			}
 			if !fits {
-				t.Errorf("got %d\n%s\nwant %d\n%s", status, strings.Join(got, "\n"), c.status, strings.Join(c.want, "\n"))
+				t.Errorf("got %d %q, want %d with errors that start with %q", status, got, c.status, c.want)
 			}
 		})
 	}
 	if _, after := ask(t, key, address+"/audit", ""); mustText(t, after) != mustText(t, before) {
-		t.Errorf("something was changed: got %v, want %v", after, before)
+		t.Errorf("got audit log %v, want %v as before", after, before)
 	}
 	rogues := `{"data": {"x": 1` + strings.Repeat(`,"`+strings.Repeat("y", 8)+`":1`, 10)
 	for n := range 4000 {
 		rogues += fmt.Sprintf(`,"a%d":1`, n)
 	}
 	if status, got := do(t, key, "POST", address+"/brokers", rogues+"}}"); status != 400 || len(got) > 200 {
-		t.Errorf("got %d with %d errors, want 400 with 200 at most", status, len(got))
+		t.Errorf("4000 unknown fields: got %d with %d errors, want 400 with at most 200", status, len(got))
 	}
 }
 
 func TestAPatchOfTheAdminAPIChangesOnlyWhatItNames(t *testing.T) {
 	_, address, key := startAdmin(t)
-	if status, answer := ask(t, key, address+"/brokers", `{"data": {"name": "b", "title": "t", "contact": "c"}}`); status != 201 {
-		t.Fatalf("got %d %v", status, answer)
+	status, answer := ask(t, key, address+"/brokers", `{"data": {"name": "b", "title": "t", "contact": "c"}}`)
+	if status != 201 {
+		t.Fatalf("create a broker: got %d %v, want 201", status, answer)
 	}
-	_, made := ask(t, key, address+"/keys", `{"data": {"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
+	_, made := ask(t, key, address+"/keys", `{"data": {
+		"broker": "b", "name": "n", "role": "broker", "levels": "13", "test": true, "expires": "2100-01-01T00:00:00Z",
 		"limits": {"write": {"1s": 5}, "read": {"1s": 6}}, "allow": ["192.0.2.0/24"]}}`)
 	of := "/keys/" + made["data"].(map[string]any)["id"].(string)
 	for _, c := range []struct{ path, body, want string }{
@@ -260,7 +323,7 @@ func TestAPatchOfTheAdminAPIChangesOnlyWhatItNames(t *testing.T) {
 		err = json.NewDecoder(resp.Body).Decode(&answer)
 		resp.Body.Close()
 		if got := mustText(t, answer); err != nil || resp.StatusCode != 200 || !strings.Contains(got, c.want) {
-			t.Errorf("%s: got %d %s, %v; want %s in it", c.body, resp.StatusCode, got, err, c.want)
+			t.Errorf("%s: got %d %s, %v; want 200 with %s", c.body, resp.StatusCode, got, err, c.want)
 		}
 	}
 }
@@ -274,11 +337,11 @@ func TestTheInternalAPIHasNoDoorToTheAdminAPI(t *testing.T) {
 	}
 	req.SetBasicAuth(admin, "")
 	if resp, err := internal.Do(req); err != nil || resp.StatusCode != 404 {
-		t.Errorf("got %v, %v", resp, err)
+		t.Errorf("the internal API: got %v, %v; want 404", resp, err)
 	}
 	client := authapi.NewClient(call(t, strings.TrimSuffix(address, "/admin/v1")), newSigner(t, secret), "test")
 	if _, err := client.VerifyKey(t.Context(), authapi.Hash("x")); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("the admin listener verifies keys: %v", err)
+		t.Errorf("verify a key on the admin listener: got %v, want a fault of kind NotFound", err)
 	}
 }
 
@@ -287,13 +350,13 @@ func TestTheConsoleIsOnTheAdminListenerAlone(t *testing.T) {
 	address = strings.TrimSuffix(address, "/admin/v1")
 	internal := http.Client{Transport: httpserver.InProcess(s.Handler())}
 	if resp, err := internal.Get("http://authsvc/console/sign-in"); err != nil || resp.StatusCode != 404 {
-		t.Errorf("the internal API answers %v, %v", resp, err)
+		t.Errorf("the internal API: got %v, %v; want 404", resp, err)
 	}
 	for path, want := range map[string]struct {
 		status int
 		kind   string
 	}{
-		"/console":         {200, "text/html; charset=utf-8"}, // after being led to the sign-in
+		"/console":         {200, "text/html; charset=utf-8"}, // the page after the redirect to /console/sign-in
 		"/console/sign-in": {200, "text/html; charset=utf-8"},
 		"/console/none":    {404, "text/html; charset=utf-8"},
 		"/none":            {404, "application/json"},
@@ -306,15 +369,17 @@ func TestTheConsoleIsOnTheAdminListenerAlone(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != want.status || resp.Header.Get("Content-Type") != want.kind {
-			t.Errorf("%s: got %d %s", path, resp.StatusCode, resp.Header.Get("Content-Type"))
+			kind := resp.Header.Get("Content-Type")
+			t.Errorf("%s: got %d %s, want %d %s", path, resp.StatusCode, kind, want.status, want.kind)
 		}
 	}
-	resp, err := (&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).PostForm(address+"/console/sign-in", url.Values{"key": {key}})
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.PostForm(address+"/console/sign-in", url.Values{"key": {key}})
 	if err != nil || resp.StatusCode != 303 || len(resp.Cookies()) != 1 {
-		t.Errorf("signing in: %v, %v", resp, err)
+		t.Errorf("sign in: got %v, %v; want 303 with a cookie", resp, err)
 	}
 	if status, answer := ask(t, "wrong", address+"/admin/v1/keys", ""); status != 401 {
-		t.Errorf("got %d %v", status, answer)
+		t.Errorf("a wrong key: got %d %v, want 401", status, answer)
 	}
 }
 
@@ -322,11 +387,11 @@ func TestTheAdminAPIRefusesWhoGuesses(t *testing.T) {
 	_, address, key := startAdmin(t)
 	for range 30 {
 		if status, answer := ask(t, "wrong", address+"/keys", ""); status != 401 {
-			t.Fatalf("got %d %v", status, answer)
+			t.Fatalf("a wrong key: got %d %v, want 401", status, answer)
 		}
 	}
 	if status, answer := ask(t, key, address+"/keys", ""); status != 429 {
-		t.Errorf("got %d %v", status, answer)
+		t.Errorf("after 30 wrong keys: got %d %v, want 429", status, answer)
 	}
 }
 
@@ -334,28 +399,30 @@ func TestAdminKeyNeedsTheSecretAndAName(t *testing.T) {
 	store := "file:" + filepath.Join(t.TempDir(), "tokens.db")
 	c := Config{Store: store, Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}
 	if _, err := AdminKey(t.Context(), c, ""); err == nil || !strings.Contains(err.Error(), "body/name") {
-		t.Errorf("without a name: %v", err)
+		t.Errorf("no name: got %v, want an error about body/name", err)
 	}
 	if key, err := AdminKey(t.Context(), c, "n"); err != nil || !strings.HasPrefix(key, "ark_") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %q, %v; want a key that starts with ark_", key, err)
 	}
 	c.Secrets = keyring.Ring{bytes.Repeat([]byte("x"), 3)}
 	if _, err := AdminKey(t.Context(), c, "n"); err == nil {
-		t.Error("without the secret the log would not be sealed")
+		t.Error("a secret too short to seal the log: got no error, want one")
 	}
 }
 
 func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
+	proxy := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	other := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	for name, c := range map[string]struct {
 		trusted   []netip.Prefix
 		forwarded string
 		want      string
 	}{
-		"nobody is trusted":           {nil, "203.0.113.9", "127.0.0.1"},
-		"the proxy is":                {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "203.0.113.9", "203.0.113.9"},
-		"what came before it is not":  {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "198.51.100.1, 203.0.113.9", "203.0.113.9"},
-		"no word of it is the proxy":  {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "", "127.0.0.1"},
-		"another network is no proxy": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "203.0.113.9", "127.0.0.1"},
+		"no proxy is trusted":               {nil, "203.0.113.9", "127.0.0.1"},
+		"a trusted proxy sends one address": {proxy, "203.0.113.9", "203.0.113.9"},
+		"a trusted proxy sends two":         {proxy, "198.51.100.1, 203.0.113.9", "203.0.113.9"},
+		"a trusted proxy sends none":        {proxy, "", "127.0.0.1"},
+		"another network is trusted":        {other, "203.0.113.9", "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, address, key := startAdminFor(t.Context(), t, Config{AdminProxies: c.trusted})
@@ -365,7 +432,7 @@ func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
 			}
 			req.SetBasicAuth(key, "")
 			req.Header.Set("Content-Type", "application/json")
-			req.Header.Set(httpserver.ClientHeader, "192.0.2.66") // which is not the outside's to say
+			req.Header.Set(httpserver.ClientHeader, "192.0.2.66") // the service ignores this header of a client
 			if c.forwarded != "" {
 				req.Header.Set("X-Forwarded-For", c.forwarded)
 			}
@@ -377,7 +444,7 @@ func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
 			_, log := ask(t, key, address+"/audit", "")
 			entries := log["data"].([]any)
 			if got := entries[len(entries)-1].(map[string]any)["from"]; got != c.want {
-				t.Errorf("the log has %v, want %s", got, c.want)
+				t.Errorf("got from %v, want %s", got, c.want)
 			}
 		})
 	}
@@ -388,19 +455,20 @@ func TestTheAdminAPISaysThatItEnds(t *testing.T) {
 	_, address, key := startAdminFor(ctx, t, Config{AdminDrainDelay: time.Second})
 	ready := strings.TrimSuffix(address, "/admin/v1") + "/readyz"
 	if status, _ := ask(t, key, ready, ""); status != http.StatusOK {
-		t.Fatalf("ready: answered %d", status)
+		t.Fatalf("before the drain: got %d, want 200", status)
 	}
 	end()
 	for status := 0; status != http.StatusServiceUnavailable; {
 		status, _ = ask(t, key, ready, "")
 	}
 	if status, _ := ask(t, key, address+"/keys", ""); status != http.StatusOK {
-		t.Errorf("ending: answered %d", status)
+		t.Errorf("during the drain: got %d, want 200", status)
 	}
 }
 
 func TestTheAdminAPIBelievesNothingThatOnlyServicesMaySay(t *testing.T) {
-	recorded := telemetry.New(sdktrace.NewTracerProvider(sdktrace.WithSampler(telemetry.Sampler())), noop.NewMeterProvider(), 1)
+	tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(telemetry.Sampler()))
+	recorded := telemetry.New(tracers, noop.NewMeterProvider(), 1)
 	_, address, key := startAdminFor(t.Context(), t, Config{Telemetry: recorded})
 	req, err := http.NewRequest(http.MethodGet, address+"/keys", nil)
 	if err != nil {
@@ -416,17 +484,18 @@ func TestTheAdminAPIBelievesNothingThatOnlyServicesMaySay(t *testing.T) {
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		t.Errorf("answered %d", resp.StatusCode)
+		t.Errorf("got %d, want 200", resp.StatusCode)
 	}
 	if got := resp.Header.Get(httpserver.TraceIDHeader); got == "" || got == trace {
-		t.Errorf("recorded as %q", got)
+		t.Errorf("got trace id %q, want a new one", got)
 	}
 }
 
 func TestNoNameOfARequestBreaksTheAuditLog(t *testing.T) {
 	_, address, key := startAdmin(t)
 	for n, sent := range []string{"mine-1", "", "a\xffb", strings.Repeat("x", 63) + "я", strings.Repeat("x", 65)} {
-		req, err := http.NewRequest(http.MethodPost, address+"/brokers", strings.NewReader(fmt.Sprintf(`{"data":{"name":"b%d"}}`, n)))
+		body := fmt.Sprintf(`{"data":{"name":"b%d"}}`, n)
+		req, err := http.NewRequest(http.MethodPost, address+"/brokers", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -440,25 +509,26 @@ func TestNoNameOfARequestBreaksTheAuditLog(t *testing.T) {
 		resp.Body.Close()
 		got := resp.Header.Get(httpserver.RequestIDHeader)
 		if resp.StatusCode != http.StatusCreated || got == "" || (got == sent) != (n == 0) {
-			t.Errorf("%q: answered %d to %q", sent, resp.StatusCode, got)
+			t.Errorf("%q: got %d with request id %q, want 201 with the same id: %t", sent, resp.StatusCode, got, n == 0)
 		}
 		_, log := ask(t, key, address+"/audit", "")
 		entries := log["data"].([]any)
 		if told := entries[len(entries)-1].(map[string]any)["request_id"]; told != got {
-			t.Errorf("%q: the log has %q", sent, told)
+			t.Errorf("%q: got request id %q in the log, want %q", sent, told, got)
 		}
 	}
-	if _, found := ask(t, key, address+"/audit/verify", ""); len(found["data"].(map[string]any)["problems"].([]any)) > 0 {
-		t.Errorf("got %v", found)
+	_, found := ask(t, key, address+"/audit/verify", "")
+	if problems := found["data"].(map[string]any)["problems"].([]any); len(problems) > 0 {
+		t.Errorf("got problems %v, want none", problems)
 	}
 }
 
 func TestTheCheckOfTheAuditLogMayTakeLonger(t *testing.T) {
 	_, address, key := startAdminFor(t.Context(), t, Config{Timeout: time.Nanosecond})
 	if status, answer := ask(t, key, address+"/audit", ""); status != http.StatusServiceUnavailable {
-		t.Errorf("got %d %v", status, answer)
+		t.Errorf("list entries: got %d %v, want 503", status, answer)
 	}
 	if status, answer := ask(t, key, address+"/audit/verify", ""); status != http.StatusOK {
-		t.Errorf("got %d %v", status, answer)
+		t.Errorf("verify the log: got %d %v, want 200", status, answer)
 	}
 }
