@@ -31,7 +31,8 @@ func TestWelcomeNamesTheDocumentation(t *testing.T) {
 			t.Errorf("%s: got %d, Link %s; want 200, %s", method, got.Code, got.Header().Get("Link"), link)
 		}
 	}
-	const want = `"docs":"http://example.com/docs","name":"asset registry","openapi":"http://example.com/api/2.5/openapi.json"`
+	const want = `"docs":"http://example.com/docs","name":"asset registry",` +
+		`"openapi":"http://example.com/api/2.5/openapi.json"`
 	if got := fetch(t, s, "GET", "/").Body.String(); !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s in it", got, want)
 	}
@@ -61,13 +62,13 @@ func TestHeadersOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// hash matches the hash of RapiDoc's style, which deploy/test/browser checks.
+// hash matches the hash of RapiDoc's style. deploy/test/browser checks its value.
 var hash = regexp.MustCompile(`'sha256-[^']+'`)
 
-// linked matches what a page loads.
+// linked matches a file that the page loads: a script, an icon or a stylesheet.
 var linked = regexp.MustCompile(`<(?:script src|link rel="(?:icon|stylesheet)" href)="\.([^"]+)"`)
 
-// longest is the most bytes that the page and its files may take, compressed.
+// longest is the most bytes that the page and its files may have together, compressed.
 const longest = 400_000
 
 func TestAllOfTheDocumentationIsCompressedAndSmall(t *testing.T) {
@@ -87,7 +88,7 @@ func TestAllOfTheDocumentationIsCompressedAndSmall(t *testing.T) {
 			t.Errorf("%s: got Content-Encoding %q, want gzip", path, got)
 		}
 		if vary := strings.Join(zipped.Header()["Vary"], ", "); !strings.Contains(vary, "Accept-Encoding") {
-			t.Errorf("%s: got Vary %s, want Accept-Encoding in it", path, vary)
+			t.Errorf("%s: got Vary %q, want Accept-Encoding in it", path, vary)
 		}
 		r, err := gzip.NewReader(zipped.Body)
 		if err != nil {
@@ -95,15 +96,15 @@ func TestAllOfTheDocumentationIsCompressedAndSmall(t *testing.T) {
 		}
 		text, err := io.ReadAll(r)
 		if err != nil || !bytes.Equal(text, plain.Body.Bytes()) {
-			t.Errorf("%s: got %d bytes, %v; want the %d of the plain answer", path, len(text), err, plain.Body.Len())
+			t.Errorf("%s: got %d decoded bytes, %v; want the %d plain bytes", path, len(text), err, plain.Body.Len())
 		}
 		cache := plain.Header().Get("Cache-Control")
 		if forever := strings.Contains(cache, "immutable"); forever != (path != "/docs") {
-			t.Errorf("%s: got Cache-Control %s", path, cache)
+			t.Errorf("%s: got Cache-Control %q, want immutable in it: %t", path, cache, path != "/docs")
 		}
 	}
 	if all > longest {
-		t.Errorf("got %d bytes in all, want at most %d", all, longest)
+		t.Errorf("got %d bytes together, want at most %d", all, longest)
 	}
 }
 
@@ -137,10 +138,10 @@ func TestRefusalsBelowTheDocumentation(t *testing.T) {
 	}{
 		{"an unknown page", try{"GET", "/docs/9.9", "", "", "", 404, "not_found"}, ""},
 		{"an unknown file", try{"GET", "/docs/files/0/docs.js", "", "", "", 404, "not_found"}, ""},
-		{"a slash", try{"GET", "/docs/", "", "", "", 404, "not_found"}, ""},
-		{"a write", try{"POST", "/docs", "key", jsonType, "{}", 404, "method_not_allowed"}, "GET, HEAD"},
-		{"a write to the root", try{"POST", "/", "key", jsonType, "{}", 404, "method_not_allowed"}, "GET, HEAD"},
-		{"its methods", try{"OPTIONS", "/docs", "", "", "", 204, ""}, "GET, HEAD, OPTIONS"},
+		{"a slash at the end", try{"GET", "/docs/", "", "", "", 404, "not_found"}, ""},
+		{"a POST to the page", try{"POST", "/docs", "key", jsonType, "{}", 404, "method_not_allowed"}, "GET, HEAD"},
+		{"a POST to the root", try{"POST", "/", "key", jsonType, "{}", 404, "method_not_allowed"}, "GET, HEAD"},
+		{"OPTIONS lists the methods", try{"OPTIONS", "/docs", "", "", "", 204, ""}, "GET, HEAD, OPTIONS"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := c.run(t, s)
@@ -166,7 +167,7 @@ func TestAFloodOfTheDocumentationIsBounded(t *testing.T) {
 			s.Handler().ServeHTTP(w, r)
 			got = append(got, w.Code)
 			if w.Code == http.StatusTooManyRequests && w.Header().Get("Cache-Control") != "no-store" {
-				t.Errorf("%s: got the refusal with Cache-Control %s, want no-store", path, w.Header().Get("Cache-Control"))
+				t.Errorf("%s: got 429 with Cache-Control %q, want no-store", path, w.Header().Get("Cache-Control"))
 			}
 		}
 		if want := []int{200, 200, 429}; !slices.Equal(got, want) {
@@ -196,7 +197,7 @@ func TestTheReferenceSendsRequestsInASandboxOnly(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := start(t, func(conf *Config) { conf.Auth = c.auth })
 			if page := fetch(t, s, "GET", "/docs").Body.String(); !strings.Contains(page, c.want) {
-				t.Errorf("got no %s, want it in the page", c.want)
+				t.Errorf("got a page without %s, want it in the page", c.want)
 			}
 		})
 	}
@@ -212,7 +213,8 @@ func TestLimitsInWords(t *testing.T) {
 	}, KeyRead: &five}.Policies()
 	want := []docspage.Limit{
 		{Name: "tenant", Counts: "5 a page, 1 a read", Windows: []string{"2,000 a second", "60,000 a minute"}},
-		{Name: "bytes", Counts: "4,096 a write, 1 a byte of a body", Windows: []string{"1,000,001 bytes in 1m30s", "1,024 MiB a day"}},
+		{Name: "bytes", Counts: "4,096 a write, 1 a byte of a body",
+			Windows: []string{"1,000,001 bytes in 1m30s", "1,024 MiB a day"}},
 		{Name: "key-read", Counts: "1 a read", Windows: []string{"5 a second"}},
 	}
 	if diff := cmp.Diff(want, limitsInWords(table)); diff != "" {

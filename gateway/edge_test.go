@@ -11,10 +11,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// basic is what a good key is sent as.
+// basic is the Authorization header of the key "key".
 const basic = "Basic a2V5Og=="
 
-// tagged is an asset service whose readings are large, and have a tag.
+// tagged answers for an asset service with large answers and the ETag "1-2.5".
 func tagged(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("ETag", `"1-2.5"`)
@@ -28,6 +28,7 @@ func tagged(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"data":"`+strings.Repeat("x", 3000)+`"}`)
 }
 
+// fetch sends a request with the body {}. header lists names and values in turn.
 func fetch(t *testing.T, s *Server, method, path string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader("{}"))
@@ -51,10 +52,12 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 		for _, c := range []struct {
 			accept string
 			want   string
-		}{{"", ""}, {"gzip", "gzip"}, {"zstd", "zstd"}, {"gzip, zstd", "zstd"}, {"br", ""}, {"gzip;q=0", ""}, {"identity", ""}} {
+		}{
+			{"", ""}, {"gzip", "gzip"}, {"zstd", "zstd"}, {"gzip, zstd", "zstd"}, {"br", ""}, {"gzip;q=0", ""}, {"identity", ""},
+		} {
 			got := fetch(t, at.s, "GET", path, "Accept-Encoding", c.accept)
 			if encoding := got.Header().Get("Content-Encoding"); encoding != c.want {
-				t.Errorf("%s, Accept-Encoding %q: got %q, want %q", at.place, c.accept, encoding, c.want)
+				t.Errorf("%s, Accept-Encoding %q: got Content-Encoding %q, want %q", at.place, c.accept, encoding, c.want)
 			}
 			var body io.Reader = got.Body
 			tag := `"1-2.5"`
@@ -74,21 +77,26 @@ func TestReadingsAreCompressedForWhoTakesIt(t *testing.T) {
 			}
 			text, err := io.ReadAll(body)
 			if err != nil || len(text) != 3011 {
-				t.Errorf("%s, Accept-Encoding %q: %d bytes, %v", at.place, c.accept, len(text), err)
+				t.Errorf("%s, Accept-Encoding %q: got %d bytes, %v; want 3011", at.place, c.accept, len(text), err)
 			}
 			if got := got.Header().Get("ETag"); got != tag {
-				t.Errorf("%s, Accept-Encoding %q: the tag is %s, want %s", at.place, c.accept, got, tag)
+				t.Errorf("%s, Accept-Encoding %q: got ETag %s, want %s", at.place, c.accept, got, tag)
 			}
-			if vary := strings.Join(got.Header()["Vary"], ", "); !strings.Contains(vary, "Accept-Encoding") || !strings.Contains(vary, "Authorization") {
-				t.Errorf("Vary: %s", vary)
+			vary := strings.Join(got.Header()["Vary"], ", ")
+			if !strings.Contains(vary, "Accept-Encoding") || !strings.Contains(vary, "Authorization") {
+				t.Errorf("%s, Accept-Encoding %q: got Vary %q, want Accept-Encoding and Authorization in it",
+					at.place, c.accept, vary)
 			}
-			if again := fetch(t, at.s, "GET", path, "Accept-Encoding", c.accept, "If-None-Match", tag); again.Code != http.StatusNotModified || again.Header().Get("ETag") != tag {
-				t.Errorf("%s: with its own tag %s, the answer is %d %v", at.place, tag, again.Code, again.Header())
+			again := fetch(t, at.s, "GET", path, "Accept-Encoding", c.accept, "If-None-Match", tag)
+			if again.Code != http.StatusNotModified || again.Header().Get("ETag") != tag {
+				t.Errorf("%s, If-None-Match %s: got %d %v, want 304 with that ETag", at.place, tag, again.Code, again.Header())
 			}
 		}
 
-		if got := fetch(t, at.s, "POST", "/api/2.5/assets", "Accept-Encoding", "gzip", "Content-Type", "application/json", "Authorization", basic); got.Code != 201 || got.Header().Get("Content-Encoding") != "" {
-			t.Errorf("%s: a write is answered with %d %v", at.place, got.Code, got.Header())
+		got := fetch(t, at.s, "POST", "/api/2.5/assets",
+			"Accept-Encoding", "gzip", "Content-Type", "application/json", "Authorization", basic)
+		if got.Code != 201 || got.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%s, POST: got %d %v, want 201 without compression", at.place, got.Code, got.Header())
 		}
 	}
 }
@@ -99,25 +107,33 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 		origins      []string
 		origin, want string
 	}{
-		{"all", []string{"*"}, "https://a.example", "*"},
-		{"one of them", []string{"https://a.example", "https://b.example"}, "https://b.example", "https://b.example"},
-		{"another", []string{"https://a.example"}, "https://b.example", ""},
-		{"none", nil, "https://a.example", ""},
-		{"not a page", []string{"*"}, "", ""},
-		{"nearly right", []string{"https://a.example"}, "https://a.example.evil.example", ""},
+		{"every origin is allowed", []string{"*"}, "https://a.example", "*"},
+		{"an origin of the list", []string{"https://a.example", "https://b.example"},
+			"https://b.example", "https://b.example"},
+		{"an origin outside the list", []string{"https://a.example"}, "https://b.example", ""},
+		{"an empty list", nil, "https://a.example", ""},
+		{"no Origin header", []string{"*"}, "", ""},
+		{"an origin that only starts like one", []string{"https://a.example"}, "https://a.example.evil.example", ""},
 	} {
 		s := start(t, func(conf *Config) { conf.Settings.CORSOrigins = c.origins })
-		preflight := fetch(t, s, "OPTIONS", "/api/2.5/assets/there", "Origin", c.origin, "Access-Control-Request-Method", "PATCH", "Access-Control-Request-Headers", "authorization")
-		if got := preflight.Header().Get("Access-Control-Allow-Origin"); got != c.want {
-			t.Errorf("%s: the preflight allows %q, want %q", c.name, got, c.want)
+		preflight := fetch(t, s, "OPTIONS", "/api/2.5/assets/there", "Origin", c.origin,
+			"Access-Control-Request-Method", "PATCH", "Access-Control-Request-Headers", "authorization")
+		header := preflight.Header()
+		if got := header.Get("Access-Control-Allow-Origin"); got != c.want {
+			t.Errorf("%s: preflight: got Access-Control-Allow-Origin %q, want %q", c.name, got, c.want)
 		}
-		if allowed := strings.Contains(preflight.Header().Get("Access-Control-Allow-Headers"), "Authorization"); preflight.Code != http.StatusNoContent || preflight.Header().Get("X-Content-Type-Options") != "nosniff" || allowed != (c.want != "") {
-			t.Errorf("%s: the preflight is answered with %d %v", c.name, preflight.Code, preflight.Header())
+		allowed := strings.Contains(header.Get("Access-Control-Allow-Headers"), "Authorization")
+		if preflight.Code != http.StatusNoContent || header.Get("X-Content-Type-Options") != "nosniff" ||
+			allowed != (c.want != "") {
+			t.Errorf("%s: preflight: got %d %v, want 204, nosniff, Authorization allowed: %t",
+				c.name, preflight.Code, header, c.want != "")
 		}
 		for _, path := range []string{"/api/2.5/assets/there", "/nowhere"} { // a page may read errors, too
 			got := fetch(t, s, "GET", path, "Origin", c.origin)
-			if exposed := strings.Contains(got.Header().Get("Access-Control-Expose-Headers"), "ETag"); got.Header().Get("Access-Control-Allow-Origin") != c.want || exposed != (c.want != "") {
-				t.Errorf("%s: got %v", c.name, got.Header())
+			exposed := strings.Contains(got.Header().Get("Access-Control-Expose-Headers"), "ETag")
+			if got.Header().Get("Access-Control-Allow-Origin") != c.want || exposed != (c.want != "") {
+				t.Errorf("%s: %s: got %v, want Access-Control-Allow-Origin %q, ETag exposed: %t",
+					c.name, path, got.Header(), c.want, c.want != "")
 			}
 		}
 	}
@@ -125,28 +141,35 @@ func TestPagesOfOtherOriginsAreAllowed(t *testing.T) {
 
 func TestOptionsTellsWhatARouteTakes(t *testing.T) {
 	s := start(t, nil)
-	if got := fetch(t, s, "OPTIONS", "/api/2.5/assets"); got.Code != http.StatusNoContent || !strings.Contains(got.Header().Get("Allow"), "POST") || !strings.Contains(got.Header().Get("Allow"), "OPTIONS") {
-		t.Errorf("got %d, Allow: %s", got.Code, got.Header().Get("Allow"))
+	got := fetch(t, s, "OPTIONS", "/api/2.5/assets")
+	allow := got.Header().Get("Allow")
+	if got.Code != http.StatusNoContent || !strings.Contains(allow, "POST") || !strings.Contains(allow, "OPTIONS") {
+		t.Errorf("got %d, Allow %q; want 204 with POST and OPTIONS", got.Code, allow)
 	}
 	if got := fetch(t, s, "OPTIONS", "/nowhere"); got.Code != http.StatusNotFound {
-		t.Errorf("got %d", got.Code)
+		t.Errorf("unknown path: got %d, want 404", got.Code)
 	}
 }
 
 func TestOldVersionsSaySo(t *testing.T) {
 	s := start(t, func(c *Config) {
-		c.Settings = Settings{Deprecated: map[string]string{"2.4": "2026-01-31"}, Sunset: map[string]string{"2.4": "2027-01-31"}}
+		c.Settings = Settings{
+			Deprecated: map[string]string{"2.4": "2026-01-31"}, Sunset: map[string]string{"2.4": "2027-01-31"},
+		}
 	})
-	old, current := fetch(t, s, "GET", "/api/2.4/assets/there").Header(), fetch(t, s, "GET", "/api/2.5/assets/there").Header()
+	old := fetch(t, s, "GET", "/api/2.4/assets/there").Header()
+	current := fetch(t, s, "GET", "/api/2.5/assets/there").Header()
 	if old.Get("Deprecation") != "@1769817600" || old.Get("Sunset") != "Sun, 31 Jan 2027 00:00:00 GMT" {
-		t.Errorf("got %v", old)
+		t.Errorf("version 2.4: got %v, want the Deprecation and Sunset of the settings", old)
 	}
 	if current.Get("Deprecation")+current.Get("Sunset") != "" {
-		t.Errorf("got %v", current)
+		t.Errorf("version 2.5: got %v, want neither Deprecation nor Sunset", current)
 	}
-	for _, ages := range []Settings{{Deprecated: map[string]string{"1.0": "2026-01-31"}}, {Sunset: map[string]string{"2.4": "soon"}}} {
-		if ages.validate() == nil {
-			t.Errorf("%v is valid", ages)
+	for _, wrong := range []Settings{
+		{Deprecated: map[string]string{"1.0": "2026-01-31"}}, {Sunset: map[string]string{"2.4": "soon"}},
+	} {
+		if wrong.validate() == nil {
+			t.Errorf("%v: got no error, want one", wrong)
 		}
 	}
 }
@@ -178,27 +201,27 @@ func TestWhoMattersLeastIsRefusedFirst(t *testing.T) {
 		stay()
 	}
 	if a, k, w := anonymous(), keyed(), write(); a != 200 || k != 200 || w != 201 {
-		t.Errorf("with 6 of 10: %d %d %d", a, k, w)
+		t.Errorf("6 of 10 under way: got %d, %d, %d; want 200, 200, 201", a, k, w)
 	}
 	stay()
 	if a, k, w := anonymous(), keyed(), write(); a != 503 || k != 200 || w != 201 {
-		t.Errorf("with 7 of 10: %d %d %d", a, k, w)
+		t.Errorf("7 of 10 under way: got %d, %d, %d; want 503, 200, 201", a, k, w)
 	}
 	stay("Authorization", basic)
 	if a, k, w := anonymous(), keyed(), write(); a != 503 || k != 503 || w != 201 {
-		t.Errorf("with 8 of 10: %d %d %d", a, k, w)
+		t.Errorf("8 of 10 under way: got %d, %d, %d; want 503, 503, 201", a, k, w)
 	}
 	refused := fetch(t, s, "GET", "/api/2.5/assets/there")
 	if refused.Header().Get("Retry-After") == "" || !strings.Contains(refused.Body.String(), `"status":"error"`) {
-		t.Errorf("got %v %s", refused.Header(), refused.Body)
+		t.Errorf("got %v %s, want Retry-After and an error body", refused.Header(), refused.Body)
 	}
 	if got := fetch(t, s, "GET", "/readyz"); got.Code != 200 {
-		t.Errorf("health is answered with %d", got.Code)
+		t.Errorf("/readyz: got %d, want 200", got.Code)
 	}
 	close(leave)
 	for s.current.Current() != 0 {
 	}
 	if a := anonymous(); a != 200 {
-		t.Errorf("with none: %d", a)
+		t.Errorf("none under way: got %d, want 200", a)
 	}
 }

@@ -25,14 +25,15 @@ func known(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	if !strings.Contains(string(body), authapi.Hash("key")) {
 		w.WriteHeader(http.StatusUnauthorized)
-		io.WriteString(w, `{"status":"error","errors":[{"location":"header","name":"Authorization","description":"unknown"}]}`)
+		io.WriteString(w,
+			`{"status":"error","errors":[{"location":"header","name":"Authorization","description":"unknown"}]}`)
 		return
 	}
 	io.WriteString(w, `{"broker":"b","key_id":"k","role":"broker","levels":"1234"}`)
 }
 
-// assets answers for an asset service that has one asset, "there", and says
-// what reached it.
+// assets answers for an asset service that has every asset except those with
+// "missing" in the path. The answer repeats the method, the path and the body.
 func assets(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.URL.Path, "missing") {
 		w.WriteHeader(http.StatusNotFound)
@@ -44,10 +45,13 @@ func assets(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s", r.Method, r.URL.Path, body)
 }
 
+// down is a transport on which every request fails.
 type down struct{}
 
 func (down) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("down") }
 
+// start starts a gateway in process, with the fakes known and assets. change
+// may alter its configuration; nil alters nothing.
 func start(t *testing.T, change func(*Config)) *Server {
 	t.Helper()
 	c := Config{
@@ -68,7 +72,7 @@ func start(t *testing.T, change func(*Config)) *Server {
 	return s
 }
 
-// try is one request and what is to come of it.
+// try is a request with the expected status and a text that the answer contains.
 type try struct {
 	method, path, key, kind, body string
 	status                        int
@@ -87,7 +91,7 @@ func (c try) run(t *testing.T, s *Server) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
 	s.Handler().ServeHTTP(recorder, r)
 	if recorder.Code != c.status || !strings.Contains(recorder.Body.String(), c.says) {
-		t.Errorf("got %d %s; want %d and %q", recorder.Code, recorder.Body, c.status, c.says)
+		t.Errorf("got %d %s; want %d and %q in it", recorder.Code, recorder.Body, c.status, c.says)
 	}
 	return recorder
 }
@@ -106,58 +110,84 @@ func TestRoutes(t *testing.T) {
 		{"the current version", try{"GET", "/api/0/assets", "", "", "", 200, "GET /api/2.5/assets"}},
 		{"read", try{"GET", "/api/0/assets/there", "", "", "", 200, "GET /api/2.5/assets/there"}},
 		{"read with an unknown key", try{"GET", "/api/2.5/assets/there", "x", "", "", 200, "GET"}},
-		{"a body that is not read", try{"GET", "/api/2.5/assets", "", jsonType, "body", 200, "GET /api/2.5/assets"}},
+		{"a GET's body is ignored", try{"GET", "/api/2.5/assets", "", jsonType, "body", 200, "GET /api/2.5/assets"}},
 		{"create", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 200, "POST /api/2.5/assets body"}},
 		{"change", try{"PATCH", "/api/2.5/assets/there", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there body"}},
 		{"replace", try{"PUT", "/api/0/assets/there", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there body"}},
 		{"an unknown version", try{"GET", "/api/2.6/assets", "", "", "", 404, "not_found"}},
 		{"an unknown path", try{"GET", "/api/2.5/asset", "", "", "", 404, "not_found"}},
 		{"an unknown method", try{"DELETE", "/api/2.5/assets/there", "key", "", "", 404, "method_not_allowed"}},
-		{"a method, and no asset", try{"DELETE", "/api/2.5/assets/missing", "", "", "", 404, "asset_id"}},
-		{"in the current version", try{"DELETE", "/api/0/assets/missing", "key", "", "", 404, "asset_id"}},
-		{"a method of a handover", try{"GET", "/api/2.5/assets/missing/ownership", "", "", "", 404, "asset_id"}},
-		{"of one that is there", try{"GET", "/api/2.5/assets/there/ownership", "", "", "", 404, "method_not_allowed"}},
-		{"a method, and no part", try{"PUT", "/api/2.5/assets/there/items/missing", "", "", "", 404, "asset_id"}},
-		{"a method, no transfer", try{"PATCH", "/api/2.5/transfers/missing", "key", jsonType, "body", 404, "asset_id"}},
-		{"a method of a transfer", try{"PATCH", "/api/2.5/transfers/there", "key", jsonType, "body", 404, "method_not_allowed"}},
-		{"a method of all assets", try{"DELETE", "/api/2.5/assets", "key", "", "", 404, "method_not_allowed"}},
-		{"another type", try{"POST", "/api/2.5/assets", "key", "text/plain", "body", 415, "Content-Type"}},
-		{"no type", try{"POST", "/api/2.5/assets", "key", "", "body", 415, "Content-Type"}},
+		{"an unknown method of a missing asset", try{"DELETE", "/api/2.5/assets/missing", "", "", "", 404, "asset_id"}},
+		{"an unknown method of a missing asset in the current version",
+			try{"DELETE", "/api/0/assets/missing", "key", "", "", 404, "asset_id"}},
+		{"an unknown method of a missing asset's ownership",
+			try{"GET", "/api/2.5/assets/missing/ownership", "", "", "", 404, "asset_id"}},
+		{"an unknown method of an asset's ownership",
+			try{"GET", "/api/2.5/assets/there/ownership", "", "", "", 404, "method_not_allowed"}},
+		{"an unknown method of a missing part",
+			try{"PUT", "/api/2.5/assets/there/items/missing", "", "", "", 404, "asset_id"}},
+		{"an unknown method of a missing transfer",
+			try{"PATCH", "/api/2.5/transfers/missing", "key", jsonType, "body", 404, "asset_id"}},
+		{"an unknown method of a transfer",
+			try{"PATCH", "/api/2.5/transfers/there", "key", jsonType, "body", 404, "method_not_allowed"}},
+		{"an unknown method of the list", try{"DELETE", "/api/2.5/assets", "key", "", "", 404, "method_not_allowed"}},
+		{"a Content-Type that is not JSON",
+			try{"POST", "/api/2.5/assets", "key", "text/plain", "body", 415, "Content-Type"}},
+		{"no Content-Type", try{"POST", "/api/2.5/assets", "key", "", "body", 415, "Content-Type"}},
 		{"no key", try{"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"}},
 		{"an unknown key", try{"POST", "/api/2.5/assets", "x", jsonType, "body", 401, "Authorization"}},
-		{"neither", try{"POST", "/api/2.5/assets", "", "", "body", 415, "Content-Type"}},
-		{"neither, and no asset", try{"PATCH", "/api/2.5/assets/missing", "", "", "body", 404, "asset_id"}},
-		{"no key, and no asset", try{"PATCH", "/api/2.5/assets/missing", "", jsonType, "body", 404, "asset_id"}},
-		{"no key, and an asset", try{"PATCH", "/api/2.5/assets/there", "", jsonType, "body", 401, "Authorization"}},
-		{"parts", try{"GET", "/api/0/assets/there/items", "", "", "", 200, "GET /api/2.5/assets/there/items"}},
-		{"a part", try{"GET", "/api/2.4/assets/there/related_processes/x", "", "", "", 200, "GET /api/2.4/assets/there/related_processes/x"}},
-		{"add a part", try{"POST", "/api/2.5/assets/there/decisions", "key", jsonType, "body", 200, "POST /api/2.5/assets/there/decisions body"}},
-		{"change a part", try{"PATCH", "/api/2.5/assets/there/items/x", "key", jsonType, "body", 200, "PATCH /api/2.5/assets/there/items/x body"}},
-		{"a part's newer version", try{"PUT", "/api/2.5/assets/there/documents/x", "key", jsonType, "body", 200, "PUT /api/2.5/assets/there/documents/x body"}},
-		{"remove a part", try{"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "", "", 200, "DELETE /api/2.5/assets/there/related_processes/x"}},
-		{"changes", try{"GET", "/api/0/assets/there/revisions", "key", "", "", 200, "GET /api/2.5/assets/there/revisions"}},
-		{"changes without a key", try{"GET", "/api/2.5/assets/there/revisions", "", "", "", 401, "Authorization"}},
-		{"changes of no asset", try{"GET", "/api/2.5/assets/missing/revisions", "", "", "", 404, "asset_id"}},
-		{"a body with a removal", try{"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "text/plain", "body", 200, "DELETE /api/2.5/assets/there/related_processes/x "}},
-		{"a removal without a key", try{"DELETE", "/api/2.5/assets/there/related_processes/x", "", "", "", 401, "Authorization"}},
-		{"a part of another type", try{"PATCH", "/api/2.5/assets/there/items/x", "key", "text/plain", "body", 415, "Content-Type"}},
-		{"a part without a key", try{"PATCH", "/api/2.5/assets/there/items/x", "", jsonType, "body", 401, "Authorization"}},
-		{"no part, and no key", try{"PATCH", "/api/2.5/assets/there/items/missing", "", "", "body", 404, "asset_id"}},
-		{"no part, and no removal", try{"DELETE", "/api/2.5/assets/there/related_processes/missing", "", "", "", 404, "asset_id"}},
-		{"items are not replaced", try{"PUT", "/api/2.5/assets/there/items/x", "key", jsonType, "body", 404, "method_not_allowed"}},
-		{"documents stay", try{"DELETE", "/api/2.5/assets/there/documents/x", "key", "", "", 404, "method_not_allowed"}},
-		{"parts of parts", try{"GET", "/api/2.5/assets/there/items/x/unit", "", "", "", 404, "not_found"}},
-		{"unknown parts", try{"GET", "/api/2.5/assets/there/unknown", "", "", "", 404, "not_found"}},
-		{"too much", try{"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 101), 413, "100 bytes"}},
-		{"too much, and no key", try{"POST", "/api/2.5/assets", "", jsonType, strings.Repeat("x", 101), 401, "Authorization"}},
-		{"just not too much", try{"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 100), 200, "xxx"}},
+		{"no key and no Content-Type", try{"POST", "/api/2.5/assets", "", "", "body", 415, "Content-Type"}},
+		{"no key, no Content-Type, a missing asset",
+			try{"PATCH", "/api/2.5/assets/missing", "", "", "body", 404, "asset_id"}},
+		{"no key, a missing asset", try{"PATCH", "/api/2.5/assets/missing", "", jsonType, "body", 404, "asset_id"}},
+		{"no key, an existing asset", try{"PATCH", "/api/2.5/assets/there", "", jsonType, "body", 401, "Authorization"}},
+		{"list parts", try{"GET", "/api/0/assets/there/items", "", "", "", 200, "GET /api/2.5/assets/there/items"}},
+		{"read a part", try{"GET", "/api/2.4/assets/there/related_processes/x", "", "", "",
+			200, "GET /api/2.4/assets/there/related_processes/x"}},
+		{"add a part", try{"POST", "/api/2.5/assets/there/decisions", "key", jsonType, "body",
+			200, "POST /api/2.5/assets/there/decisions body"}},
+		{"change a part", try{"PATCH", "/api/2.5/assets/there/items/x", "key", jsonType, "body",
+			200, "PATCH /api/2.5/assets/there/items/x body"}},
+		{"replace a part", try{"PUT", "/api/2.5/assets/there/documents/x", "key", jsonType, "body",
+			200, "PUT /api/2.5/assets/there/documents/x body"}},
+		{"remove a part", try{"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "", "",
+			200, "DELETE /api/2.5/assets/there/related_processes/x"}},
+		{"list revisions",
+			try{"GET", "/api/0/assets/there/revisions", "key", "", "", 200, "GET /api/2.5/assets/there/revisions"}},
+		{"list revisions without a key", try{"GET", "/api/2.5/assets/there/revisions", "", "", "", 401, "Authorization"}},
+		{"list revisions of a missing asset",
+			try{"GET", "/api/2.5/assets/missing/revisions", "", "", "", 404, "asset_id"}},
+		{"a DELETE's body is ignored", try{"DELETE", "/api/2.5/assets/there/related_processes/x", "key", "text/plain", "body",
+			200, "DELETE /api/2.5/assets/there/related_processes/x "}},
+		{"remove a part without a key",
+			try{"DELETE", "/api/2.5/assets/there/related_processes/x", "", "", "", 401, "Authorization"}},
+		{"change a part with a Content-Type that is not JSON",
+			try{"PATCH", "/api/2.5/assets/there/items/x", "key", "text/plain", "body", 415, "Content-Type"}},
+		{"change a part without a key",
+			try{"PATCH", "/api/2.5/assets/there/items/x", "", jsonType, "body", 401, "Authorization"}},
+		{"change a missing part without a key",
+			try{"PATCH", "/api/2.5/assets/there/items/missing", "", "", "body", 404, "asset_id"}},
+		{"remove a missing part without a key",
+			try{"DELETE", "/api/2.5/assets/there/related_processes/missing", "", "", "", 404, "asset_id"}},
+		{"an item cannot be replaced",
+			try{"PUT", "/api/2.5/assets/there/items/x", "key", jsonType, "body", 404, "method_not_allowed"}},
+		{"a document cannot be removed",
+			try{"DELETE", "/api/2.5/assets/there/documents/x", "key", "", "", 404, "method_not_allowed"}},
+		{"a path below a part", try{"GET", "/api/2.5/assets/there/items/x/unit", "", "", "", 404, "not_found"}},
+		{"an unknown kind of part", try{"GET", "/api/2.5/assets/there/unknown", "", "", "", 404, "not_found"}},
+		{"a body over the limit",
+			try{"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 101), 413, "100 bytes"}},
+		{"a body over the limit, no key",
+			try{"POST", "/api/2.5/assets", "", jsonType, strings.Repeat("x", 101), 401, "Authorization"}},
+		{"a body at the limit", try{"POST", "/api/2.5/assets", "key", jsonType, strings.Repeat("x", 100), 200, "xxx"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, s) })
 	}
 }
 
-// TestToLookForAnObjectCounts asks for a method that there is not, which costs
-// the asset service a reading where the path names an object, and only there.
+// TestToLookForAnObjectCounts sends methods that a route does not have. If the
+// path names an object, the gateway asks the asset service for it, and this
+// counts as a read. Other paths cost nothing.
 func TestToLookForAnObjectCounts(t *testing.T) {
 	asked := 0
 	s := start(t, func(c *Config) {
@@ -168,26 +198,28 @@ func TestToLookForAnObjectCounts(t *testing.T) {
 		})
 	})
 	for _, free := range []try{
-		{"OPTIONS", "/api/2.5/assets/there", "", "", "", 204, ""}, {"DELETE", "/api/2.5/assets", "", "", "", 404, "method_not_allowed"}, {"POST", "/api/2.5/me", "", "", "", 404, "method_not_allowed"},
+		{"OPTIONS", "/api/2.5/assets/there", "", "", "", 204, ""},
+		{"DELETE", "/api/2.5/assets", "", "", "", 404, "method_not_allowed"},
+		{"POST", "/api/2.5/me", "", "", "", 404, "method_not_allowed"},
 	} {
 		for range 10 {
 			free.run(t, s)
 		}
 	}
 	if asked != 0 {
-		t.Errorf("got %d questions for what is no object, want none", asked)
+		t.Errorf("got %d requests to the asset service, want none without an object", asked)
 	}
-	for range 10 { // two may pass if a second ends in between, and a third
+	for range 10 { // more than one passes if a second ends in between
 		recorder := httptest.NewRecorder()
 		s.Handler().ServeHTTP(recorder, httptest.NewRequest("DELETE", "/api/2.5/assets/there", nil))
 		if recorder.Code == http.StatusTooManyRequests {
 			return
 		}
 		if allow := recorder.Header().Get("Allow"); recorder.Code != 404 || !strings.Contains(allow, "PATCH") {
-			t.Errorf("got %d with Allow %q, want 404 with the methods there are", recorder.Code, allow)
+			t.Errorf("got %d with Allow %q, want 404 with the route's methods", recorder.Code, allow)
 		}
 	}
-	t.Error("ten questions have passed where one a second may")
+	t.Error("got 10 requests admitted, want a refusal at one read a second")
 }
 
 func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {
@@ -199,11 +231,11 @@ func TestWithoutTheAuthServiceReadsGoOnAndWritesWait(t *testing.T) {
 		{"a reader", try{"GET", "/api/2.5/assets/there", "", "", "", 200, "GET"}},
 		{"a reader with a key", try{"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"}},
 		{"a write", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 503, "repeat"}},
-		{"a write without", try{"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"}},
+		{"a write without a key", try{"POST", "/api/2.5/assets", "", jsonType, "body", 401, "Authorization"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.run(t, s); c.status == 503 && got.Header().Get("Retry-After") == "" {
-				t.Error("no Retry-After")
+				t.Error("got no Retry-After, want one")
 			}
 		})
 	}
@@ -219,7 +251,7 @@ func TestTooManyRequestsAreTold(t *testing.T) {
 		{"writes of a key", try{"POST", "/api/2.5/assets", "key", jsonType, "body", 0, ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for range 10 { // two may pass if a second ends in between, and a third
+			for range 10 { // more than one passes if a second ends in between
 				r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 				r.Header.Set("Content-Type", c.kind)
 				if c.key != "" {
@@ -228,35 +260,39 @@ func TestTooManyRequestsAreTold(t *testing.T) {
 				recorder := httptest.NewRecorder()
 				s.Handler().ServeHTTP(recorder, r)
 				if recorder.Code == http.StatusTooManyRequests {
-					if recorder.Header().Get("Retry-After") == "" || recorder.Header().Get("X-RateLimit-Limit") != "1" || !strings.Contains(recorder.Body.String(), `"status":"error"`) {
-						t.Errorf("got %v %s", recorder.Header(), recorder.Body)
+					if recorder.Header().Get("Retry-After") == "" || recorder.Header().Get("X-RateLimit-Limit") != "1" ||
+						!strings.Contains(recorder.Body.String(), `"status":"error"`) {
+						t.Errorf("got %v %s, want Retry-After, X-RateLimit-Limit: 1 and an error body",
+							recorder.Header(), recorder.Body)
 					}
 					return
 				}
 			}
-			t.Error("ten requests have passed where one a second may")
+			t.Error("got 10 requests admitted, want a refusal at one a second")
 		})
 	}
 }
 
-// TestOnlyTheEdgeMakesSeeds has a row for each request: whether the asset service
-// is given a seed, whatever the client says of one.
+// TestOnlyTheEdgeMakesSeeds sends each request with a seed header of the client.
+// The asset service gets the gateway's seed, or none.
 func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
 	var got string
 	s := start(t, func(c *Config) {
-		c.Assets = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get(httpserver.SeedHeader) })
+		c.Assets = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got = r.Header.Get(httpserver.SeedHeader)
+		})
 	})
 	for _, c := range []struct {
 		name              string
 		method, path, key string
 		seeded            bool
 	}{
-		{"a creation under a key", "POST", "/api/2.5/assets", "k", true},
-		{"a creation", "POST", "/api/2.5/assets", "", false},
-		{"a change", "PATCH", "/api/2.5/assets/there", "k", false},
-		{"a read", "GET", "/api/2.5/assets/there", "k", false},
-		{"an empty key", "POST", "/api/2.5/assets", "", false},
-		{"a creation in an old guise", "POST", "/api/2.4/assets", "k", true},
+		{"POST with an Idempotency-Key", "POST", "/api/2.5/assets", "k", true},
+		{"POST with an empty Idempotency-Key", "POST", "/api/2.5/assets", "", false},
+		{"PATCH with an Idempotency-Key", "PATCH", "/api/2.5/assets/there", "k", false},
+		{"GET with an Idempotency-Key", "GET", "/api/2.5/assets/there", "k", false},
+		{"POST with an empty Idempotency-Key, after others", "POST", "/api/2.5/assets", "", false},
+		{"POST in an old version with an Idempotency-Key", "POST", "/api/2.4/assets", "k", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest(c.method, c.path, strings.NewReader("body"))
@@ -267,7 +303,7 @@ func TestOnlyTheEdgeMakesSeeds(t *testing.T) {
 			r.Header.Set("Connection", httpserver.SeedHeader)
 			s.Handler().ServeHTTP(httptest.NewRecorder(), r)
 			if len(got) == 64 != c.seeded || !c.seeded && got != "" {
-				t.Errorf("the seed is %q", got)
+				t.Errorf("got the seed %q, want 64 characters: %t, else none", got, c.seeded)
 			}
 		})
 	}
@@ -284,16 +320,21 @@ func TestRequestsAreNamed(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		s.Handler().ServeHTTP(recorder, r)
 		if got := recorder.Header().Get(httpserver.RequestIDHeader); (got == c.sent) != c.kept || got == "" {
-			t.Errorf("sent %q, got %q", c.sent, got)
+			t.Errorf("sent the request id %q: got %q, want it kept: %t", c.sent, got, c.kept)
 		}
 	}
 }
 
 func TestValidateTellsEveryFault(t *testing.T) {
-	err := Config{AssetsURLs: []string{"x"}, AuthURLs: []string{"ftp://x"}, BaseURL: "registry", MaxBody: -1, Limits: Limits{KeyRead: new(int64(-1))}}.Validate()
-	for _, says := range []string{"asset service", "auth service", "base URL", "secret", "negative", "read requests", "log"} {
+	err := Config{
+		AssetsURLs: []string{"x"}, AuthURLs: []string{"ftp://x"}, BaseURL: "registry", MaxBody: -1,
+		Limits: Limits{KeyRead: new(int64(-1))},
+	}.Validate()
+	for _, says := range []string{
+		"asset service", "auth service", "base URL", "secret", "negative", "read requests", "log",
+	} {
 		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want it to say %q", err, says)
+			t.Errorf("got %v, want %q in it", err, says)
 		}
 	}
 }

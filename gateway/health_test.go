@@ -10,8 +10,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// TestHealthIsToldInACrowd fills the gateway to its last place and beyond what
-// an address may read.
+// TestHealthIsToldInACrowd reaches the concurrency limit and the address's read
+// limit. Health checks still succeed.
 func TestHealthIsToldInACrowd(t *testing.T) {
 	arrived, leave := make(chan struct{}), make(chan struct{})
 	s := start(t, func(c *Config) {
@@ -33,16 +33,16 @@ func TestHealthIsToldInACrowd(t *testing.T) {
 	for _, v := range routes.Versions() {
 		for _, method := range []string{"GET", "HEAD"} {
 			for range 5 {
-				got := fetch(t, s, method, "/api/"+v.Name+"/health", "Authorization", "Basic d3Jvbmc6") // a wrong key
+				got := fetch(t, s, method, "/api/"+v.Name+"/health", "Authorization", "Basic d3Jvbmc6") // the key "wrong"
 				if got.Code != 200 || got.Header().Get("RateLimit") != "" {
-					t.Errorf("%s, version %s: got %d %v, want 200 and no RateLimit", method, v.Name, got.Code, got.Header())
+					t.Errorf("%s, version %s: got %d %v, want 200 without RateLimit", method, v.Name, got.Code, got.Header())
 				}
 			}
 		}
 	}
 }
 
-// TestHealthHasABoundOfItsOwn asks more often at once than may be.
+// TestHealthHasABoundOfItsOwn sends one health check more than may be under way.
 func TestHealthHasABoundOfItsOwn(t *testing.T) {
 	var asked atomic.Int64
 	arrived, leave := make(chan struct{}), make(chan struct{})
@@ -62,7 +62,7 @@ func TestHealthHasABoundOfItsOwn(t *testing.T) {
 	for s.health.current.Current() < maxHealth {
 	}
 	if got := fetch(t, s, "GET", "/api/2.5/health"); got.Code != 503 || got.Header().Get("Retry-After") == "" {
-		t.Errorf("one more: got %d %v, want 503 and Retry-After", got.Code, got.Header())
+		t.Errorf("one health check too many: got %d %v, want 503 with Retry-After", got.Code, got.Header())
 	}
 	close(leave)
 	for range maxHealth {
@@ -71,9 +71,9 @@ func TestHealthHasABoundOfItsOwn(t *testing.T) {
 		}
 	}
 	if n := asked.Load(); n >= maxHealth {
-		t.Errorf("the asset service was asked %d times, want far less", n)
+		t.Errorf("got %d requests to the asset service, want fewer than %d", n, maxHealth)
 	}
 	if got := fetch(t, s, "GET", "/api/2.5/health"); got.Code != 200 {
-		t.Errorf("after that: got %d, want 200", got.Code)
+		t.Errorf("after all others: got %d, want 200", got.Code)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
+// secretFile writes a file with a secret of the given number of bytes.
 func secretFile(t *testing.T, bytes int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -28,24 +29,24 @@ func TestRunRefusesWhatCannotWork(t *testing.T) {
 	defer busy.Close()
 	good := []string{"--addr", "127.0.0.1:0", "--secret-file", secretFile(t, identity.MinSecret)}
 	done, cancel := context.WithCancel(t.Context())
-	cancel() // whatever starts all the same stops at once
+	cancel() // a gateway that starts nevertheless stops at once
 	for _, c := range []struct {
 		name string
 		args []string
 		says string
 	}{
 		{"no secret", []string{"--addr", "127.0.0.1:0"}, "secret-file"},
-		{"a secret too short", append(good, "--secret-file", secretFile(t, identity.MinSecret-1)), "secret"},
+		{"a secret that is too short", append(good, "--secret-file", secretFile(t, identity.MinSecret-1)), "secret"},
 		{"an unknown flag", append(good, "--colour", "blue"), "colour"},
-		{"assets at no URL", append(good, "--assets-url", "assets"), "asset service"},
-		{"keys at no URL", append(good, "--auth-url", "auth"), "auth service"},
-		{"a limit below 0", append(good, "--limit-key-read=-1"), "negative"},
-		{"no network", append(good, "--trusted-proxies", "10.0.0.0/99"), "trusted-proxies"},
-		{"a port that is busy", append(good, "--addr", busy.Addr().String()), "in use"},
+		{"a malformed assets-url", append(good, "--assets-url", "assets"), "asset service"},
+		{"a malformed auth-url", append(good, "--auth-url", "auth"), "auth service"},
+		{"a negative limit", append(good, "--limit-key-read=-1"), "negative"},
+		{"a malformed trusted-proxies", append(good, "--trusted-proxies", "10.0.0.0/99"), "trusted-proxies"},
+		{"a port in use", append(good, "--addr", busy.Addr().String()), "in use"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := run(done, c.args); err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want it to say %q", err, c.says)
+				t.Errorf("got %v, want %q in it", err, c.says)
 			}
 		})
 	}
@@ -56,7 +57,7 @@ func TestRunStopsWhenItIsTold(t *testing.T) {
 	stop()
 	t.Setenv("GATEWAY_SECRET_FILE", secretFile(t, identity.MinSecret))
 	if err := run(ctx, []string{"--addr", "127.0.0.1:0"}); err != nil {
-		t.Error(err)
+		t.Errorf("got %v, want no error", err)
 	}
 }
 
@@ -65,12 +66,13 @@ func TestLimitsAreReadFromTheFile(t *testing.T) {
 		name       string
 		text, says string
 	}{
-		{"a table", "limits:\n  - {name: a, by: key, costs: {read: 1, list: 10}, windows: {1s: 100, 1m: 1000}}\nlimits-away: closed\n", ""},
+		{"a table", "limits:\n  - {name: a, by: key, costs: {read: 1, list: 10}, windows: {1s: 100, 1m: 1000}}\n" +
+			"limits-away: closed\n", ""},
 		{"a named table", "limits: sandbox\nlimit-key-read: 5\n", ""},
-		{"an unknown one", "limits: staging\n", "staging"},
-		{"a faulty row", "limits:\n  - {name: a, by: moon, costs: {read: 1}, windows: {1s: 100}}\n", "moon"},
-		{"an unknown mode", "limits-away: ajar\n", "ajar"},
-		{"no Redis", "limits-redis: mysql://x\n", "Redis"},
+		{"an unknown named table", "limits: staging\n", "staging"},
+		{"a malformed row", "limits:\n  - {name: a, by: moon, costs: {read: 1}, windows: {1s: 100}}\n", "moon"},
+		{"an unknown limits-away", "limits-away: ajar\n", "ajar"},
+		{"a limits-redis of another scheme", "limits-redis: mysql://x\n", "Redis"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "c.yaml")
@@ -78,10 +80,11 @@ func TestLimitsAreReadFromTheFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			done, cancel := context.WithCancel(t.Context())
-			cancel() // what starts stops at once
-			err := run(done, []string{"--addr", "127.0.0.1:0", "--secret-file", secretFile(t, identity.MinSecret), "--config", file})
+			cancel() // a gateway that starts stops at once
+			secret := secretFile(t, identity.MinSecret)
+			err := run(done, []string{"--addr", "127.0.0.1:0", "--secret-file", secret, "--config", file})
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want it to say %q", err, c.says)
+				t.Errorf("got %v, want %q in it, or no error if that is empty", err, c.says)
 			}
 		})
 	}
@@ -95,23 +98,27 @@ func TestCheckTellsAllThatIsWrongWithAFile(t *testing.T) {
 		}
 		return file
 	}
-	good := "secret-file: " + secretFile(t, identity.MinSecret) + "\ndeprecated: {\"2.4\": 2026-01-31}\nlimits: production\n"
+	good := "secret-file: " + secretFile(t, identity.MinSecret) +
+		"\ndeprecated: {\"2.4\": 2026-01-31}\nlimits: production\n"
 	if err := run(t.Context(), []string{"check", write(good)}); err != nil {
-		t.Error(err)
+		t.Errorf("a good file: got %v, want no error", err)
 	}
 	bad := "secret-file: nowhere\nassets-url: assets\nlimit-key-read: -1\ntls-cert: alone\nsunset: {\"9\": soon}\n"
 	err := run(t.Context(), []string{"check", write(bad)})
-	for _, want := range []string{"nowhere", "asset service", "negative", "both the certificate and its key", "no version", "must look like"} {
+	for _, want := range []string{
+		"nowhere", "asset service", "negative", "both the certificate and its key", "no version", "must look like",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want it to say %q", err, want)
+			t.Errorf("got %v, want %q in it", err, want)
 		}
 	}
 	for _, c := range []struct {
 		text string
 		want string
 	}{{"colour: blue", "colour"}, {"limits: [", "config file"}, {"timeout: soon\n", "timeout"}} {
-		if err := run(t.Context(), []string{"check", write(c.text)}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v", c.text, err)
+		err := run(t.Context(), []string{"check", write(c.text)})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q in it", c.text, err, c.want)
 		}
 	}
 }
