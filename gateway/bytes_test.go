@@ -36,7 +36,7 @@ func (h *hands) pass(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-// retryAfter is how long an answer says to wait.
+// retryAfter returns the Retry-After of a 429. Any other answer fails the test.
 func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
 	t.Helper()
 	n, err := strconv.Atoi(got.Header().Get("Retry-After"))
@@ -46,8 +46,8 @@ func retryAfter(t *testing.T, got *httptest.ResponseRecorder) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// twoKeys answers for an auth service that knows two keys of one broker, "key"
-// and "key2", and one of another, "else".
+// twoKeys answers for an auth service that knows three keys: "key" and "key2"
+// of one broker, and "else" of another.
 func twoKeys(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func twoKeys(w http.ResponseWriter, r *http.Request) {
 	known(w, r)
 }
 
-// post is a creation, of a body that says its length or does not.
+// post creates an asset. length is the Content-Length, or -1 for none.
 func post(s *Server, key, kind string, length int64, body io.Reader) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("POST", "/api/2.5/assets", body)
 	r.ContentLength = length
@@ -73,8 +73,8 @@ func post(s *Server, key, kind string, length int64, body io.Reader) *httptest.R
 	return recorder
 }
 
-// withBytes starts a gateway where a broker may write 1000 bytes a minute, each
-// write being at least 10 of them.
+// withBytes starts a gateway where a broker may write 1000 bytes a minute. Each
+// write costs 10 bytes and its body.
 func withBytes(t *testing.T, clock *hands) *Server {
 	return start(t, func(c *Config) {
 		c.Auth = httpserver.InProcess(http.HandlerFunc(twoKeys))
@@ -99,8 +99,9 @@ func TestABrokerMayWriteSoManyBytesWithAllItsKeys(t *testing.T) {
 			}
 			for i := range 10 {
 				got := write([]string{"key", "key2"}[i%2])
-				if left := `"tenant-bytes-1m";r=` + strconv.Itoa(900-100*i) + ";"; got.Code != 200 || !strings.HasPrefix(got.Header().Get("RateLimit"), left) {
-					t.Fatalf("write %d: got %d, RateLimit %s; want 200 and %s", i, got.Code, got.Header().Get("RateLimit"), left)
+				rateLimit, left := got.Header().Get("RateLimit"), `"tenant-bytes-1m";r=`+strconv.Itoa(900-100*i)+";"
+				if got.Code != 200 || !strings.HasPrefix(rateLimit, left) {
+					t.Fatalf("write %d: got %d, RateLimit %s; want 200 and %s", i, got.Code, rateLimit, left)
 				}
 			}
 			wait := retryAfter(t, write("key2"))
@@ -109,7 +110,7 @@ func TestABrokerMayWriteSoManyBytesWithAllItsKeys(t *testing.T) {
 			}
 			clock.pass(wait - time.Second)
 			if got := write("key"); got.Code != 429 {
-				t.Errorf("a second before the wait is over: got %d, want 429", got.Code)
+				t.Errorf("a second before the wait ends: got %d, want 429", got.Code)
 			}
 			clock.pass(time.Second)
 			if got := write("key"); got.Code != 200 {
@@ -127,19 +128,24 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 		got    func() *httptest.ResponseRecorder
 		status int
 	}{
-		{"of another type", func() *httptest.ResponseRecorder { return post(s, "key", "text/plain", 100, body()) }, 415},
-		{"too long", func() *httptest.ResponseRecorder { return post(s, "key", jsonType, 1<<40, body()) }, 413},
-		{"without a key", func() *httptest.ResponseRecorder { return post(s, "none", jsonType, 100, body()) }, 401},
-		{"of a part's end", func() *httptest.ResponseRecorder {
-			return fetch(t, s, "DELETE", "/api/2.5/assets/there/related_processes/1", "Authorization", basic, "Content-Length", "100")
+		{"a Content-Type that is not JSON", func() *httptest.ResponseRecorder {
+			return post(s, "key", "text/plain", 100, body())
+		}, 415},
+		{"a body over the limit", func() *httptest.ResponseRecorder {
+			return post(s, "key", jsonType, 1<<40, body())
+		}, 413},
+		{"an unknown key", func() *httptest.ResponseRecorder { return post(s, "none", jsonType, 100, body()) }, 401},
+		{"a DELETE with a body", func() *httptest.ResponseRecorder {
+			return fetch(t, s, "DELETE", "/api/2.5/assets/there/related_processes/1",
+				"Authorization", basic, "Content-Length", "100")
 		}, 200},
-		{"when it's crowded", func() *httptest.ResponseRecorder {
+		{"no concurrency left", func() *httptest.ResponseRecorder {
 			for s.current.Enter(concurrency.Write) {
 				defer s.current.Leave()
 			}
 			return post(s, "key", jsonType, 100, body())
 		}, 503},
-		{"without room", func() *httptest.ResponseRecorder {
+		{"no memory left for bodies", func() *httptest.ResponseRecorder {
 			for _, n := range []int64{memory.Small, 1} {
 				for s.bodies.Hold(n) {
 					defer s.bodies.Release(n)
@@ -153,31 +159,36 @@ func TestABodyThatIsNotReadCostsNoBytes(t *testing.T) {
 		}
 	}
 	got := post(s, "key", jsonType, 100, body()).Header().Get("RateLimit")
-	if want := `"tenant-bytes-1m";r=860;`; !strings.HasPrefix(got, want) { // 110 now, and 10 each of the three that were counted
-		t.Errorf("got %s, want %s", got, want)
+	// This write costs 110. Three of the writes above cost 10 each.
+	if want := `"tenant-bytes-1m";r=860;`; !strings.HasPrefix(got, want) {
+		t.Errorf("got RateLimit %s, want %s", got, want)
 	}
 }
 
 func TestALimitOfBytesFitsTheLargestBody(t *testing.T) {
 	l := Limits{Table: ratelimit.Production()}
 	if err := l.Validate(80 << 20); err != nil {
-		t.Errorf("80 MiB a body: %v", err)
+		t.Errorf("bodies of 80 MiB: got %v, want no error", err)
 	}
 	if err := l.Validate(90 << 20); err == nil || !strings.Contains(err.Error(), "tenant-bytes") {
-		t.Errorf("90 MiB a body, where a minute has 100 MiB and an eighth is kept: got %v, want it refused", err)
+		// A minute has 100 MiB, and an eighth of it is kept in reserve.
+		t.Errorf("bodies of 90 MiB: got %v, want tenant-bytes in it", err)
 	}
 }
 
-// TestALockoutIsNotToldShorterThanItIs has an address that is over a limit of
-// writes, too, which is over in a second.
+// TestALockoutIsNotToldShorterThanItIs locks an address out for a minute. The
+// address also exceeds a write limit, which ends after a second.
 func TestALockoutIsNotToldShorterThanItIs(t *testing.T) {
 	clock := &hands{now: time.Now()}
 	s := start(t, func(c *Config) {
 		c.Now = clock.read
 		c.Limits.Table = ratelimit.Table{
-			{Name: "address-failed", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{ratelimit.Failed: 1}, Windows: map[string]int64{"1m": 5}},
-			{Name: "address-write", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 3}},
-			{Name: "address-read", By: ratelimit.ByAddress, Costs: map[ratelimit.Class]int64{routes.Read: 1}, Windows: map[string]int64{"1s": 100}},
+			{Name: "address-failed", By: ratelimit.ByAddress,
+				Costs: map[ratelimit.Class]int64{ratelimit.Failed: 1}, Windows: map[string]int64{"1m": 5}},
+			{Name: "address-write", By: ratelimit.ByAddress,
+				Costs: map[ratelimit.Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 3}},
+			{Name: "address-read", By: ratelimit.ByAddress,
+				Costs: map[ratelimit.Class]int64{routes.Read: 1}, Windows: map[string]int64{"1s": 100}},
 		}
 	})
 	for range 5 {
@@ -187,19 +198,22 @@ func TestALockoutIsNotToldShorterThanItIs(t *testing.T) {
 	for _, c := range []struct {
 		method string
 		path   string
-	}{{"POST", "/api/2.5/assets"}, {"DELETE", "/api/2.5/assets/there/related_processes/1"}, {"GET", "/api/2.5/assets/there/revisions"}, {"HEAD", "/api/2.5/me"}} {
+	}{
+		{"POST", "/api/2.5/assets"}, {"DELETE", "/api/2.5/assets/there/related_processes/1"},
+		{"GET", "/api/2.5/assets/there/revisions"}, {"HEAD", "/api/2.5/me"},
+	} {
 		got := fetch(t, s, c.method, c.path, "Authorization", basic, "Content-Type", jsonType)
 		if wait := retryAfter(t, got); wait < time.Minute {
-			t.Errorf("%s %s: told to wait %v, want the minute that the lockout lasts", c.method, c.path, wait)
+			t.Errorf("%s %s: got Retry-After %v, want at least the lockout's minute", c.method, c.path, wait)
 		}
 	}
 	if got := fetch(t, s, "GET", "/api/2.5/assets/there", "Authorization", basic); got.Code != 200 {
-		t.Errorf("reading as without a key: got %d, want 200", got.Code)
+		t.Errorf("a read that needs no key: got %d, want 200", got.Code)
 	}
 	wait := retryAfter(t, post(s, "key", jsonType, -1, strings.NewReader("{}")))
 	clock.pass(wait - time.Second)
 	if got := post(s, "key", jsonType, -1, strings.NewReader("{}")); got.Code != 429 {
-		t.Errorf("a second before the wait is over: got %d, want 429", got.Code)
+		t.Errorf("a second before the wait ends: got %d, want 429", got.Code)
 	}
 	clock.pass(time.Second)
 	if got := post(s, "key", jsonType, -1, strings.NewReader("{}")); got.Code != 200 {

@@ -21,7 +21,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
-// journal is a log that a test can read while it is written.
+// journal is a log that a test can read during writes.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -43,7 +43,7 @@ func (j *journal) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// always is a service that is ready.
+// always wraps a service so that its /readyz always succeeds.
 func always(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
@@ -52,7 +52,7 @@ func always(service http.Handler) http.Handler {
 	})
 }
 
-// startOnWire starts a gateway whose services are at addresses.
+// startOnWire starts a gateway that reaches its services over the network.
 func startOnWire(t *testing.T, assets, auth http.Handler, change func(*Config)) *Server {
 	t.Helper()
 	assetsServer, authServer := httptest.NewServer(always(assets)), httptest.NewServer(always(auth))
@@ -67,7 +67,7 @@ func startOnWire(t *testing.T, assets, auth http.Handler, change func(*Config)) 
 	})
 }
 
-// serve answers at an address until the test ends.
+// serve serves s on a free port until the test ends. It returns the address.
 func serve(t *testing.T, s *Server) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,7 +93,10 @@ func TestOneOrderOfRefusalsInProcessAndOnTheWire(t *testing.T) {
 	for _, at := range []struct {
 		place string
 		s     *Server
-	}{{"in process", start(t, nil)}, {"on the wire", startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), nil)}} {
+	}{
+		{"in process", start(t, nil)},
+		{"on the wire", startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), nil)},
+	} {
 		for _, c := range []struct {
 			name string
 			try
@@ -104,26 +107,29 @@ func TestOneOrderOfRefusalsInProcessAndOnTheWire(t *testing.T) {
 			{"the asset before the type", try{"PATCH", "/api/2.5/assets/missing", "", "", many, 404, "asset_id"}},
 			{"the type before the key", try{"PATCH", "/api/2.5/assets/there", "", "", many, 415, "Content-Type"}},
 			{"the key before the body", try{"PATCH", "/api/2.5/assets/there", "", jsonType, many, 401, "Authorization"}},
-			{"the body before what it says", try{"PATCH", "/api/2.5/assets/there", "key", jsonType, many, 413, "100 bytes"}},
+			{"the body's size before its content",
+				try{"PATCH", "/api/2.5/assets/there", "key", jsonType, many, 413, "100 bytes"}},
 			{"an id with a question mark", try{"PATCH", "/api/2.5/assets/missing%3Fx", "", jsonType, "", 404, "asset_id"}},
-			{"an id that reads like an escape", try{"PATCH", "/api/2.5/assets/missing%25zz", "", jsonType, "", 404, "asset_id"}},
-			{"an id with a line's end", try{"PATCH", "/api/2.5/assets/missing%0Ax", "", jsonType, "", 404, "asset_id"}},
-			{"a token that no header can carry", try{"PATCH", "/api/2.5/assets/there?acc_token=a%0Ab", "key", jsonType, "", 200, "PATCH"}},
-			{"another one", try{"PATCH", "/api/2.5/assets/there?acc_token=%00", "key", jsonType, "", 200, "PATCH"}},
-			{"a query that is none", try{"GET", "/api/2.5/assets?offset=%zz;a", "", "", "", 200, "GET"}},
-			{"a key that is sent with a reading", try{"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"}},
+			{"an id with a malformed escape", try{"PATCH", "/api/2.5/assets/missing%25zz", "", jsonType, "", 404, "asset_id"}},
+			{"an id with a line feed", try{"PATCH", "/api/2.5/assets/missing%0Ax", "", jsonType, "", 404, "asset_id"}},
+			{"a token with a line feed",
+				try{"PATCH", "/api/2.5/assets/there?acc_token=a%0Ab", "key", jsonType, "", 200, "PATCH"}},
+			{"a token with a zero byte", try{"PATCH", "/api/2.5/assets/there?acc_token=%00", "key", jsonType, "", 200, "PATCH"}},
+			{"a malformed query", try{"GET", "/api/2.5/assets?offset=%zz;a", "", "", "", 200, "GET"}},
+			{"a read with a key", try{"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"}},
 		} {
 			t.Run(at.place+"/"+c.name, func(t *testing.T) { c.run(t, at.s) })
 		}
 	}
 }
 
-// TestSecretsStayWithTheRequest plants an API key and tokens wherever a client
-// can put them, well formed and not, and looks for them where they must not be.
+// TestSecretsStayWithTheRequest sends an API key and tokens in every place that a
+// client can use, well formed and malformed. No log, no answer and no forwarded
+// URL or Authorization header may show them.
 func TestSecretsStayWithTheRequest(t *testing.T) {
 	const canary = "c4n4ry"
 	encoded := base64.StdEncoding.EncodeToString([]byte(canary + ":"))
-	var seen journal // what the services' own access logs would show
+	var seen journal // the fields that the services' access logs would show
 	watch := func(next http.HandlerFunc) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(&seen, r.RequestURI+" "+r.Header.Get("Authorization")+"\n")
@@ -135,16 +141,18 @@ func TestSecretsStayWithTheRequest(t *testing.T) {
 		name     string
 		services [2]http.HandlerFunc
 	}{
-		{"all is well", [2]http.HandlerFunc{assets, known}},
-		{"assets cannot do it", [2]http.HandlerFunc{broken, known}},
-		{"keys cannot be told", [2]http.HandlerFunc{assets, broken}},
+		{"both services answer", [2]http.HandlerFunc{assets, known}},
+		{"the asset service fails", [2]http.HandlerFunc{broken, known}},
+		{"the auth service fails", [2]http.HandlerFunc{assets, broken}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var log journal
 			s := startOnWire(t, watch(c.services[0]), watch(c.services[1]), func(c *Config) { c.Log = log.logger() })
 			var answers strings.Builder
 			for _, method := range []string{"GET", "POST", "PATCH"} {
-				for _, authorization := range []string{"Basic " + encoded, "Bearer " + canary, "Basic " + canary + "?", canary, "Digest " + canary} {
+				for _, authorization := range []string{
+					"Basic " + encoded, "Bearer " + canary, "Basic " + canary + "?", canary, "Digest " + canary,
+				} {
 					for _, token := range []string{canary, canary + "%0A", canary + "%zz"} {
 						path := "/api/2.5/assets/there"
 						if method == "POST" {
@@ -157,7 +165,8 @@ func TestSecretsStayWithTheRequest(t *testing.T) {
 						recorder := httptest.NewRecorder()
 						s.Handler().ServeHTTP(recorder, r)
 						if recorder.Code == http.StatusInternalServerError {
-							t.Errorf("%s with %q and %q: %s", method, authorization, token, recorder.Body)
+							t.Errorf("%s with %q and %q: got 500 %s, want another status",
+								method, authorization, token, recorder.Body)
 						}
 						recorder.Header().Write(&answers)
 						answers.WriteString(recorder.Body.String())
@@ -169,7 +178,7 @@ func TestSecretsStayWithTheRequest(t *testing.T) {
 				text  string
 			}{{"the log", log.String()}, {"the services' requests", seen.String()}, {"the answers", answers.String()}} {
 				if c.text == "" || strings.Contains(c.text, canary) || strings.Contains(c.text, encoded) {
-					t.Errorf("%s: %s", c.where, c.text)
+					t.Errorf("%s: got %q, want some text without %s", c.where, c.text, canary)
 				}
 			}
 		})
@@ -181,7 +190,7 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	var log journal
 	s := startOnWire(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(begun)
-		<-r.Context().Done() // it is told, too
+		<-r.Context().Done() // the gateway cancels its request, too
 	}), http.HandlerFunc(known), func(c *Config) { c.Log = log.logger() })
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
@@ -190,11 +199,11 @@ func TestAClientThatLeavesIsNoFault(t *testing.T) {
 	}()
 	s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/api/2.5/assets/there", nil))
 	if got := log.String(); strings.Contains(got, `"ERROR"`) || !strings.Contains(got, `"status":499`) {
-		t.Errorf("got %s", got)
+		t.Errorf("got the log %s, want status 499 and no error", got)
 	}
 }
 
-// TestAnAbsentAssetServiceIsLoggedOnce sends requests while there is none.
+// TestAnAbsentAssetServiceIsLoggedOnce sends requests while no asset service runs.
 func TestAnAbsentAssetServiceIsLoggedOnce(t *testing.T) {
 	var log journal
 	s := start(t, func(c *Config) {
@@ -220,11 +229,11 @@ func TestAnAbsentAssetServiceIsLoggedOnce(t *testing.T) {
 		{`"INFO"`, each},
 	} {
 		if got := strings.Count(log.String(), c.says); got != c.want {
-			t.Errorf("%q is logged %d times, want %d; the log: %s", c.says, got, c.want, log.String())
+			t.Errorf("%q: got it %d times, want %d; the log: %s", c.says, got, c.want, log.String())
 		}
 	}
 	if !strings.Contains(log.String(), "connection refused") {
-		t.Errorf("the log has no cause: %s", log.String())
+		t.Errorf("got the log %s, want the cause, connection refused, in it", log.String())
 	}
 }
 
@@ -233,18 +242,18 @@ func TestAnAssetServiceThatHangsIsUnavailable(t *testing.T) {
 		http.HandlerFunc(known), func(c *Config) { c.Timeout = 50 * time.Millisecond })
 	got := try{"GET", "/api/2.5/assets/there", "", "", "", 503, "repeat"}.run(t, s)
 	if got.Header().Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+		t.Error("got no Retry-After, want one")
 	}
-	// Whether there is such an asset cannot be told: what can be told, is.
+	// The gateway cannot check that the asset exists. It still checks the Content-Type.
 	try{"PATCH", "/api/2.5/assets/there", "", "text/plain", "", 415, "Content-Type"}.run(t, s)
 }
 
-// TestARequestThatTookTooLongEndsAlone: those that follow on its connection are
-// not taken for cancelled.
+// TestARequestThatTookTooLongEndsAlone checks that a timeout does not cancel the
+// next requests on the same connection.
 func TestARequestThatTookTooLongEndsAlone(t *testing.T) {
 	s := startOnWire(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
-			_, _ = io.Copy(io.Discard, r.Body) // or it is not told
+			_, _ = io.Copy(io.Discard, r.Body) // net/http reports a lost client only after the body
 			<-r.Context().Done()
 			return
 		}
@@ -256,7 +265,8 @@ func TestARequestThatTookTooLongEndsAlone(t *testing.T) {
 	}
 	defer conn.Close()
 	reader := bufio.NewReader(conn)
-	const post = "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\nAuthorization: " + basic + "\r\nContent-Type: application/json\r\n"
+	const post = "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\n" +
+		"Authorization: " + basic + "\r\nContent-Type: application/json\r\n"
 	const get = "GET /api/2.5/assets/there HTTP/1.1\r\nHost: a\r\n\r\n"
 	for i, c := range []struct {
 		sent   string
@@ -269,10 +279,10 @@ func TestARequestThatTookTooLongEndsAlone(t *testing.T) {
 		io.WriteString(conn, c.sent)
 		resp, err := http.ReadResponse(reader, nil)
 		if err != nil {
-			t.Fatalf("request %d: %v", i, err)
+			t.Fatalf("request %d: got %v, want an answer", i, err)
 		}
 		if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != c.status {
-			t.Fatalf("request %d is answered %d, %v", i, resp.StatusCode, err)
+			t.Fatalf("request %d: got %d, %v; want %d", i, resp.StatusCode, err, c.status)
 		}
 	}
 }
@@ -286,7 +296,8 @@ func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestAnAuthServiceThatHangsFailsNoReading(t *testing.T) {
-	s := startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), func(c *Config) { c.Auth, c.Timeout = hanging{}, time.Second })
+	s := startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known),
+		func(c *Config) { c.Auth, c.Timeout = hanging{}, time.Second })
 	try{"GET", "/api/2.5/assets/there", "key", "", "", 200, "GET"}.run(t, s)
 	try{"POST", "/api/2.5/assets", "key", jsonType, "", 503, "repeat"}.run(t, s)
 }
@@ -300,10 +311,10 @@ func TestBodiesAreMeasuredAsTheyCome(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"of no known length, too long", strings.NewReader(strings.Repeat("x", 101)), -1, 413, "100 bytes"},
-		{"of no known length, not too", strings.NewReader(strings.Repeat("x", 100)), -1, 200, "xxx"},
-		{"said to be too long, never read", iotest.ErrReader(io.ErrUnexpectedEOF), 101, 413, "100 bytes"},
-		{"cut off", iotest.ErrReader(io.ErrUnexpectedEOF), 50, 400, "ended before"},
+		{"no Content-Length, over the limit", strings.NewReader(strings.Repeat("x", 101)), -1, 413, "100 bytes"},
+		{"no Content-Length, at the limit", strings.NewReader(strings.Repeat("x", 100)), -1, 200, "xxx"},
+		{"a Content-Length over the limit", iotest.ErrReader(io.ErrUnexpectedEOF), 101, 413, "100 bytes"},
+		{"a body that ends early", iotest.ErrReader(io.ErrUnexpectedEOF), 50, 400, "ended before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := httptest.NewRequest("POST", "/api/2.5/assets", c.body)
@@ -313,7 +324,7 @@ func TestBodiesAreMeasuredAsTheyCome(t *testing.T) {
 			recorder := httptest.NewRecorder()
 			s.Handler().ServeHTTP(recorder, r)
 			if recorder.Code != c.status || !strings.Contains(recorder.Body.String(), c.says) {
-				t.Errorf("got %d %s", recorder.Code, recorder.Body)
+				t.Errorf("got %d %s; want %d and %q in it", recorder.Code, recorder.Body, c.status, c.says)
 			}
 		})
 	}
@@ -326,22 +337,25 @@ func TestACompressedBodyIsRefused(t *testing.T) {
 		status             int
 		says               []string
 	}{
-		"gzip":                 {"/api/2.5/assets", jsonType, "gzip", 415, []string{`"name":"Content-Encoding"`}},
-		"gzip of a change":     {"/api/2.5/assets/there/items", jsonType, "GZIP", 415, []string{`"name":"Content-Encoding"`}},
-		"two codings":          {"/api/0/assets", jsonType, "identity, br", 415, []string{`"name":"Content-Encoding"`}},
-		"gzip of another type": {"/api/2.5/assets", "text/plain", "gzip", 415, []string{`"name":"Content-Encoding"`, `"name":"Content-Type"`}},
-		"gzip for no asset":    {"/api/2.5/assets/missing/items", jsonType, "gzip", 404, []string{"asset_id"}},
-		"identity":             {"/api/2.5/assets", jsonType, "identity", 200, []string{"{}"}},
-		"nothing said":         {"/api/2.5/assets", jsonType, "", 200, []string{"{}"}},
+		"gzip":              {"/api/2.5/assets", jsonType, "gzip", 415, []string{`"name":"Content-Encoding"`}},
+		"GZIP for a part":   {"/api/2.5/assets/there/items", jsonType, "GZIP", 415, []string{`"name":"Content-Encoding"`}},
+		"identity and br":   {"/api/0/assets", jsonType, "identity, br", 415, []string{`"name":"Content-Encoding"`}},
+		"gzip, not of JSON": {"/api/2.5/assets", "text/plain", "gzip", 415,
+			[]string{`"name":"Content-Encoding"`, `"name":"Content-Type"`}},
+		"gzip, no asset":    {"/api/2.5/assets/missing/items", jsonType, "gzip", 404, []string{"asset_id"}},
+		"identity":          {"/api/2.5/assets", jsonType, "identity", 200, []string{"{}"}},
+		"no encoding":       {"/api/2.5/assets", jsonType, "", 200, []string{"{}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := fetch(t, s, "POST", c.path, "Authorization", basic, "Content-Type", c.kind, "Content-Encoding", c.coding)
-			if accepts := got.Header().Get("Accept-Encoding"); got.Code != c.status || c.status == 415 && accepts != "identity" || c.status == 200 && accepts != "" {
-				t.Errorf("got %d, Accept-Encoding %q; want %d", got.Code, accepts, c.status)
+			got := fetch(t, s, "POST", c.path,
+				"Authorization", basic, "Content-Type", c.kind, "Content-Encoding", c.coding)
+			accepts := got.Header().Get("Accept-Encoding")
+			if got.Code != c.status || c.status == 415 && accepts != "identity" || c.status == 200 && accepts != "" {
+				t.Errorf("got %d, Accept-Encoding %q; want %d, and identity with 415 only", got.Code, accepts, c.status)
 			}
 			for _, says := range c.says {
 				if !strings.Contains(got.Body.String(), says) {
-					t.Errorf("got %s, want %s", got.Body, says)
+					t.Errorf("got %s, want %s in it", got.Body, says)
 				}
 			}
 		})
@@ -349,26 +363,30 @@ func TestACompressedBodyIsRefused(t *testing.T) {
 }
 
 func TestAssetsAreInOnePlace(t *testing.T) {
-	c := Config{AssetsURLs: []string{"http://assets"}, AuthURLs: []string{"http://auth"}, Secrets: keyring.Ring{make([]byte, identity.MinSecret)}, Log: slog.New(slog.DiscardHandler)}
+	c := Config{
+		AssetsURLs: []string{"http://assets"}, AuthURLs: []string{"http://auth"},
+		Secrets: keyring.Ring{make([]byte, identity.MinSecret)}, Log: slog.New(slog.DiscardHandler),
+	}
 	if err := c.Validate(); err != nil {
-		t.Errorf("at an address: %v", err)
+		t.Errorf("at an address: got %v, want no error", err)
 	}
 	c.Assets = http.HandlerFunc(assets)
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "not both") {
-		t.Errorf("at an address and in process: got %v", err)
+		t.Errorf("at an address and in process: got %v, want %q in it", err, "not both")
 	}
 	c.AssetsURLs = nil
 	if err := c.Validate(); err != nil {
-		t.Errorf("in process: %v", err)
+		t.Errorf("in process: got %v, want no error", err)
 	}
 }
 
 func TestReadinessTellsWhoIsAway(t *testing.T) {
-	s := startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known), func(c *Config) { c.AssetsURLs = append(c.AssetsURLs, "http://127.0.0.1:1") })
+	s := startOnWire(t, http.HandlerFunc(assets), http.HandlerFunc(known),
+		func(c *Config) { c.AssetsURLs = append(c.AssetsURLs, "http://127.0.0.1:1") })
 	for {
 		got := fetch(t, s, "GET", "/readyz")
 		if got.Code != 200 {
-			t.Fatalf("got %d %s", got.Code, got.Body)
+			t.Fatalf("got %d %s, want 200", got.Code, got.Body)
 		}
 		if strings.Contains(got.Body.String(), `"of 2 servers of assetsvc, 1 are ready"`) {
 			return

@@ -37,7 +37,7 @@ func TestDecisionsAreCountedByTheErrorThatTellsThem(t *testing.T) {
 		got = append(got, fmt.Sprint(class.AsString(), " ", outcome.AsString(), " ", p.Value))
 	}
 	slices.Sort(got)
-	want := []string{ // none is missing until it happens
+	want := []string{ // a count of 0 is exported, too
 		"list admitted 0", "list refused 0", "list uncounted 2",
 		"read admitted 2", "read refused 0", "read uncounted 0",
 		"write admitted 0", "write refused 1", "write uncounted 0",
