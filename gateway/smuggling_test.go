@@ -31,7 +31,8 @@ func TestNoRequestHidesInAnother(t *testing.T) {
 	}), http.HandlerFunc(known), nil)
 	addr := serve(t, s)
 	const (
-		post   = "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nAuthorization: " + basic + "\r\n"
+		post = "POST /api/2.5/assets HTTP/1.1\r\nHost: a\r\n" +
+			"Content-Type: application/json\r\nAuthorization: " + basic + "\r\n"
 		hidden = "GET /api/2.5/assets/hidden HTTP/1.1\r\nHost: a\r\n\r\n"
 	)
 	length := fmt.Sprintf("Content-Length: %d\r\n", len(hidden))

@@ -337,14 +337,14 @@ func TestACompressedBodyIsRefused(t *testing.T) {
 		status             int
 		says               []string
 	}{
-		"gzip":              {"/api/2.5/assets", jsonType, "gzip", 415, []string{`"name":"Content-Encoding"`}},
-		"GZIP for a part":   {"/api/2.5/assets/there/items", jsonType, "GZIP", 415, []string{`"name":"Content-Encoding"`}},
-		"identity and br":   {"/api/0/assets", jsonType, "identity, br", 415, []string{`"name":"Content-Encoding"`}},
+		"gzip":            {"/api/2.5/assets", jsonType, "gzip", 415, []string{`"name":"Content-Encoding"`}},
+		"GZIP for a part": {"/api/2.5/assets/there/items", jsonType, "GZIP", 415, []string{`"name":"Content-Encoding"`}},
+		"identity and br": {"/api/0/assets", jsonType, "identity, br", 415, []string{`"name":"Content-Encoding"`}},
 		"gzip, not of JSON": {"/api/2.5/assets", "text/plain", "gzip", 415,
 			[]string{`"name":"Content-Encoding"`, `"name":"Content-Type"`}},
-		"gzip, no asset":    {"/api/2.5/assets/missing/items", jsonType, "gzip", 404, []string{"asset_id"}},
-		"identity":          {"/api/2.5/assets", jsonType, "identity", 200, []string{"{}"}},
-		"no encoding":       {"/api/2.5/assets", jsonType, "", 200, []string{"{}"}},
+		"gzip, no asset": {"/api/2.5/assets/missing/items", jsonType, "gzip", 404, []string{"asset_id"}},
+		"identity":       {"/api/2.5/assets", jsonType, "identity", 200, []string{"{}"}},
+		"no encoding":    {"/api/2.5/assets", jsonType, "", 200, []string{"{}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := fetch(t, s, "POST", c.path,

@@ -11,14 +11,14 @@ func TestTheLeastImportantAreRefusedFirst(t *testing.T) {
 		for l.Enter(c.priority) {
 		}
 		if got := l.Current(); got != int64(c.admitted) {
-			t.Errorf("up to %d %%: got %d admitted, want %d", c.priority, got, c.admitted)
+			t.Errorf("priority of %d %%: got %d admitted, want %d", c.priority, got, c.admitted)
 		}
 	}
 	for range 10 {
 		l.Leave()
 	}
 	if got := l.Current(); got != 0 {
-		t.Errorf("got %d under way at the end, want 0", got)
+		t.Errorf("after all have left: got %d under way, want 0", got)
 	}
 }
 

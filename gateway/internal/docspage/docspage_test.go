@@ -13,8 +13,8 @@ import (
 	"asset-registry/gateway/internal/openapi"
 )
 
-// TestRapiDocIsAsPublished holds the file against the checksum of the one in the
-// npm package rapidoc 9.3.8.
+// TestRapiDocIsAsPublished compares the file's checksum with that of the file in
+// the npm package rapidoc 9.3.8.
 func TestRapiDocIsAsPublished(t *testing.T) {
 	const want = "affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d"
 	text, err := embedded.ReadFile("rapidoc/rapidoc-min.js")
@@ -34,7 +34,7 @@ func TestRapiDocIsAsPublished(t *testing.T) {
 	}
 }
 
-// served returns the text of a page of a site with the real documents.
+// served returns a page that is made from the real OpenAPI documents.
 func served(t *testing.T, o Options, path string, sandbox bool) string {
 	t.Helper()
 	o.Document = openapi.JSON
@@ -82,7 +82,7 @@ func TestLinksWithinAPageLeadSomewhere(t *testing.T) {
 			}
 		}
 		if len(links) < 50 {
-			t.Errorf("%s: got %d links, want more", path, len(links))
+			t.Errorf("%s: got %d links, want at least 50", path, len(links))
 		}
 	}
 }
@@ -103,19 +103,20 @@ func TestAPageShows(t *testing.T) {
 		want    []string
 		not     []string
 	}{
-		{"every guide", Options{}, "/docs", false, []string{`id="first-asset"`, `id="tokens"`, `id="states"`, `id="feed"`,
+		{"all guides", Options{}, "/docs", false, []string{`id="first-asset"`, `id="tokens"`, `id="states"`, `id="feed"`,
 			`id="errors"`, `id="limits"`, `id="versions"`, `id="reference"`}, nil},
-		{"every route, with its fields", Options{}, "/docs", false, []string{`id="post-/assets"`, `id="get-/me"`,
+		{"all routes with their fields", Options{}, "/docs", false, []string{`id="post-/assets"`, `id="get-/me"`,
 			`id="patch-/assets/-id-/items/-part-"`, `id="type-AssetInput"`, `<code>quantity</code>`}, nil},
-		{"the sandbox", Options{}, "/docs", true, []string{`data-try="true"`, "Sandbox keys are on"}, nil},
+		{"a sandbox", Options{}, "/docs", true, []string{`data-try="true"`, "Sandbox keys are on"}, nil},
 		{"no sandbox", Options{}, "/docs", false, []string{`data-try="false"`}, []string{"Sandbox keys are on"}},
-		{"an address to be replaced", Options{}, "/docs", false,
+		{"the default address without a base URL", Options{}, "/docs", false,
 			[]string{`API=<span class="origin">http://127.0.0.1:8080</span>/api/2.5`}, nil},
-		{"the operator's address", Options{BaseURL: "https://assets.example/r"}, "/docs", false,
+		{"the base URL", Options{BaseURL: "https://assets.example/r"}, "/docs", false,
 			[]string{`API=https://assets.example/r/api/2.5`}, []string{"127.0.0.1"}},
-		{"the limits", Options{Limits: limits}, "/docs", false, []string{"7 a second, 90 a minute"}, []string{"no rate limits"}},
+		{"the limits", Options{Limits: limits}, "/docs", false,
+			[]string{"7 a second, 90 a minute"}, []string{"no rate limits"}},
 		{"no limits", Options{}, "/docs", false, []string{"This registry has no rate limits."}, nil},
-		{"the end of a version", Options{Lifecycle: old}, "/docs", false,
+		{"the dates of a deprecated version", Options{Lifecycle: old}, "/docs", false,
 			[]string{"deprecated since 2027-01-31, ends on 2027-12-31"}, nil},
 		{"an older version", Options{}, "/docs/2.4", false, []string{`href="../api/2.4/openapi.json"`, `/api/2.4`,
 			"Version 2.4 leaves it out."}, []string{"OTHER=broker3"}},
@@ -124,12 +125,12 @@ func TestAPageShows(t *testing.T) {
 			page := served(t, c.options, c.path, c.sandbox)
 			for _, want := range c.want {
 				if !strings.Contains(page, want) {
-					t.Errorf("got no %q, want it in the page", want)
+					t.Errorf("got a page without %q, want it in the page", want)
 				}
 			}
 			for _, not := range c.not {
 				if strings.Contains(page, not) {
-					t.Errorf("got %q, want it left out", not)
+					t.Errorf("got a page with %q, want it left out", not)
 				}
 			}
 		})
@@ -141,14 +142,14 @@ func TestHeadingsAreInOrder(t *testing.T) {
 	for _, h := range regexp.MustCompile(`<h([1-6])[ >]`).FindAllStringSubmatch(served(t, Options{}, "/docs", false), -1) {
 		next := int(h[1][0] - '0')
 		if next == 1 && level > 2 || next > level+1 && level > 0 {
-			t.Errorf("got h%d after h%d, want no level left out", next, level)
+			t.Errorf("got h%d after h%d, want no level skipped and one h1", next, level)
 		}
 		level = next
 	}
 }
 
 func TestFaultyDocumentsAreErrors(t *testing.T) {
-	for name, text := range map[string]string{"not JSON": "{", "no operation": `{"openapi": "3.1.1"}`} {
+	for name, text := range map[string]string{"malformed JSON": "{", "no operation": `{"openapi": "3.1.1"}`} {
 		t.Run(name, func(t *testing.T) {
 			s, err := New(Options{Document: func(string) []byte { return []byte(text) }})
 			if err != nil {

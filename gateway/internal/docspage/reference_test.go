@@ -70,9 +70,9 @@ func TestProse(t *testing.T) {
 		{"text is escaped", `a < b & "c"`, "<p>a &lt; b &amp; &#34;c&#34;</p>\n"},
 		{"code and strong text", "`a<b` is **bold**", "<p><code>a&lt;b</code> is <strong>bold</strong></p>\n"},
 		{"a link", "[RFC](https://example.org/a?b=1&c=2)", `<p><a href="https://example.org/a?b=1&amp;c=2">RFC</a></p>` + "\n"},
-		{"a link that runs something", "[a](javascript:alert)", "<p>a</p>\n"},
+		{"a link to a script", "[a](javascript:alert)", "<p>a</p>\n"},
 		{"a link to another host", "[a](//evil.example)", "<p>a</p>\n"},
-		{"a link that ends its attribute", `[a](#"onclick=x)`, `<p><a href="#&#34;onclick=x">a</a></p>` + "\n"},
+		{"a link with a quote", `[a](#"onclick=x)`, `<p><a href="#&#34;onclick=x">a</a></p>` + "\n"},
 		{"paragraphs and a list", "a\n\n- b\n- c", "<p>a</p>\n<ul><li>b</li><li>c</li></ul>\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

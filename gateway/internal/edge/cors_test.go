@@ -2,8 +2,8 @@ package edge
 
 import "testing"
 
-// TestAPageMayReadEveryHeaderOfAnAnswer fixes the list, which other packages'
-// names go into.
+// TestAPageMayReadEveryHeaderOfAnAnswer compares the whole list, because it
+// contains header names of other packages.
 func TestAPageMayReadEveryHeaderOfAnAnswer(t *testing.T) {
 	const want = "Deprecation, ETag, Link, Location, RateLimit, RateLimit-Policy, Retry-After, Sunset, " +
 		"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-ID, X-Trace-ID"

@@ -62,7 +62,7 @@ func BenchmarkLeases(b *testing.B) {
 				return time.Since(start)
 			}
 			withLeases, withTrips := limiterOf(b, leases, unreachable()), limiterOf(b, direct{redis}, unreachable())
-			turn(withLeases) // connects, and borrows for the first time
+			turn(withLeases) // connects and gets the first leases
 			turn(withTrips)
 			trips, turns := leases.trips.Load(), 0
 			var leased, direct time.Duration
@@ -72,7 +72,7 @@ func BenchmarkLeases(b *testing.B) {
 				turns++
 			}
 			count := float64(turns * requests)
-			b.ReportMetric(0, "ns/op") // of a turn: says nothing
+			b.ReportMetric(0, "ns/op") // hides the time of a turn, which means nothing
 			b.ReportMetric(float64(leased.Nanoseconds())/count, "leases-ns/request")
 			b.ReportMetric(float64(direct.Nanoseconds())/count, "trip-ns/request")
 			b.ReportMetric(float64(leases.trips.Load()-trips)/count, "leases-trips/request")
@@ -81,9 +81,9 @@ func BenchmarkLeases(b *testing.B) {
 	}
 }
 
-// BenchmarkAdmit measures the limits of one request: with a busy key, and with
-// addresses that come for the first time. The library's own Redis store, with
-// one window and one key, is there to compare.
+// BenchmarkAdmit measures the limit checks of one request, once with a busy key
+// and once with new addresses. For comparison it measures the library's own
+// Redis store, with one window and one key.
 func BenchmarkAdmit(b *testing.B) {
 	url := redistest.Start(b, "--appendonly", "no").URL()
 	leases := leasesAt(b, url, nil, nil)
@@ -143,10 +143,10 @@ func TestAdmitAllocatesLittle(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		// One is the test's own, two are the headers; under the race detector, pools
-		// lose their contents, which costs two more.
+		// The test itself makes one allocation, and the headers two. Under the race
+		// detector, pools lose their contents, which costs two more.
 		if got > 5 {
-			t.Errorf("%s: got %v allocations, want 5 at most", class, got)
+			t.Errorf("%s: got %v allocations, want at most 5", class, got)
 		}
 	}
 }

@@ -17,30 +17,34 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// bytesTable lets a tenant write 10,000 bytes a minute, where each write is at
-// least 100 of them.
+// bytesTable lets a tenant write 10,000 bytes a minute. Each write costs 100 bytes
+// and its body.
 var bytesTable = Table{
-	{Name: "b", By: ByTenant, Costs: map[Class]int64{routes.Write: 100, Bytes: 1}, Windows: map[string]int64{"1m": 10_000, "1h": 50_000}},
+	{Name: "b", By: ByTenant, Costs: map[Class]int64{routes.Write: 100, Bytes: 1},
+		Windows: map[string]int64{"1m": 10_000, "1h": 50_000}},
 	{Name: "k", By: ByKey, Costs: map[Class]int64{routes.Write: 1}, Windows: map[string]int64{"1s": 10_000}},
 }
 
-// member is a key of a broker.
+// member returns a client with a key of a broker.
 func member(broker, key string) Client {
-	return Client{Addr: netip.MustParseAddr("192.0.2.1"), Identity: identity.Identity{Broker: broker, KeyID: key, Role: identity.Broker}}
-}
-
-// clocked returns stores that count by a clock: in memory, in Redis, and in
-// Redis as one of two gateways.
-func clocked(t *testing.T, clock *simulated) map[string]Store {
-	url := redistest.Start(t, "--appendonly", "no").URL()
-	return map[string]Store{
-		"memory":              NewMemory(clock.now),
-		"Redis":               leasesAt(t, url, clock, nil),
-		"Redis of 2 gateways": leasesAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *LeasesConfig) { c.Gateways = 2 }),
+	return Client{
+		Addr:     netip.MustParseAddr("192.0.2.1"),
+		Identity: identity.Identity{Broker: broker, KeyID: key, Role: identity.Broker},
 	}
 }
 
-// waitOf is the whole seconds that a refusal says to wait, 0 for none.
+// clocked returns stores with a simulated clock: in memory, in Redis, and in
+// Redis as one of two gateways.
+func clocked(t *testing.T, clock *simulated) map[string]Store {
+	one, two := redistest.Start(t, "--appendonly", "no").URL(), redistest.Start(t, "--appendonly", "no").URL()
+	return map[string]Store{
+		"memory":              NewMemory(clock.now),
+		"Redis":               leasesAt(t, one, clock, nil),
+		"Redis of 2 gateways": leasesAt(t, two, clock, func(c *LeasesConfig) { c.Gateways = 2 }),
+	}
+}
+
+// waitOf returns a refusal's time to wait in whole seconds, and 0 for no error.
 func waitOf(t *testing.T, err error) time.Duration {
 	t.Helper()
 	if err == nil {
@@ -72,18 +76,19 @@ func TestABrokersKeysShareItsBytes(t *testing.T) {
 				}
 			}
 			if written > 10_000 || written < 10_000-10_000/reservePart-1000 {
-				t.Errorf("%d bytes were let through before a refusal, want 10000 or a write less", written)
+				t.Errorf("got %d bytes admitted before the first refusal, want %d to 10000",
+					written, 10_000-10_000/reservePart-1000)
 			}
 			if got := write("two", "other", 900); got > 0 {
-				t.Errorf("another broker must wait %v, want not at all", got)
+				t.Errorf("another broker: got a wait of %v, want none", got)
 			}
 			if got := write("one", "third", 1000); got < 50*time.Second || got > 75*time.Second {
-				t.Errorf("a third key must wait %v, want a minute or the end of a lease more", got)
+				t.Errorf("the broker's third key: got a wait of %v, want 50 s to 75 s", got)
 			} else {
 				clock.pass(got)
 			}
 			if got := write("one", "third", 1000); got > 0 {
-				t.Errorf("after the wait it must wait %v more, want none", got)
+				t.Errorf("after the wait: got a wait of %v more, want none", got)
 			}
 		})
 	}
@@ -105,24 +110,25 @@ func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
 			}
 			for range 50 {
 				if admit(3000) == nil {
-					t.Fatal("11200 bytes were let through, want 10000 at most")
+					t.Fatal("got 11200 bytes admitted, want at most 10000")
 				}
 			}
 			if err := admit(500); err != nil {
-				t.Errorf("what is left is gone: %v", err)
+				t.Errorf("a write that fits: got %v, want no error", err)
 			}
 		})
 	}
 }
 
-// TestARefusalTellsEachCostItsWait has what each cost waits for, once Redis has
-// refused one of them: what another gateway has let through.
+// TestARefusalTellsEachCostItsWait lets one gateway use up most of a limit. At
+// another gateway, each cost must get its own wait, from one round trip to Redis.
 func TestARefusalTellsEachCostItsWait(t *testing.T) {
 	clock := newClock()
 	url := redistest.Start(t, "--appendonly", "no").URL()
 	asked, other := leasesAt(t, url, clock, nil), leasesAt(t, url, clock, nil)
 	take := func(s Store, cost int64) time.Duration {
-		v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: cost, Rates: []limiter.Rate{{Limit: 100, Period: time.Minute}}}}, nil)
+		rates := []limiter.Rate{{Limit: 100, Period: time.Minute}}
+		v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: cost, Rates: rates}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,26 +136,27 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 	}
 	for range 3 {
 		if wait := take(other, 30); wait > 0 {
-			t.Fatalf("must wait %v, want not at all", wait)
+			t.Fatalf("a cost of 30: got a wait of %v, want none", wait)
 		}
 		clock.pass(15 * time.Second)
 	}
-	// At 45 s, 10 are left. Those of 0 s and 15 s are back after a minute, and the
-	// last a minute after the end of its lease of 10 s; each a slot later at most.
+	// At 45 s, 10 tokens are left. The tokens of 0 s and 15 s come back after a
+	// minute. Those of 30 s come back a minute after the end of their lease of 10 s.
+	// Each may come a slot later.
 	before := asked.trips.Load()
 	for _, c := range []struct {
 		cost int64
 		want time.Duration
 	}{{20, 15 * time.Second}, {60, 30 * time.Second}, {100, 55 * time.Second}} {
 		if wait := take(asked, c.cost); wait < c.want || wait > c.want+2*time.Second {
-			t.Errorf("a cost of %d must wait %v, want %v or a slot more", c.cost, wait, c.want)
+			t.Errorf("a cost of %d: got a wait of %v, want %v or a slot more", c.cost, wait, c.want)
 		}
 	}
 	if trips := asked.trips.Load() - before; trips != 1 {
-		t.Errorf("three refusals have cost %d round trips, want 1", trips)
+		t.Errorf("got %d round trips for three refusals, want 1", trips)
 	}
 	if wait := take(asked, 10); wait > 0 {
-		t.Errorf("what is left must wait %v, want not at all", wait)
+		t.Errorf("a cost of 10, which is left: got a wait of %v, want none", wait)
 	}
 }
 
@@ -180,13 +187,13 @@ func TestHeadersTellOfBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=4900;t=62, "b-1h";r=44900;t=3713`, "10000")
-	if err := admit(Bytes, 4000); err != nil { // of the same request
+	if err := admit(Bytes, 4000); err != nil { // more bytes of the same request
 		t.Fatal(err)
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=900;t=62, "b-1h";r=40900;t=3713`, "10000")
 	answer = http.Header{}
 	if err := admit(routes.Write, 2000); err == nil || !strings.Contains(err.Error(), "bytes written: b-1m allows 10000") {
-		t.Errorf("got %v, want it to tell of bytes", err)
+		t.Errorf("got %v, want the bytes and their limit in it", err)
 	}
 	told(policy, `"k-1s";r=9999;t=2, "b-1m";r=900;t=62, "b-1h";r=40900;t=3713`, "10000")
 	quotas, err := l.Quotas(t.Context(), http.Header{}, member("one", "second"))
@@ -194,14 +201,17 @@ func TestHeadersTellOfBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(quotas) != 3 || quotas[1].Policy != "b" || quotas[1].Left != 900 || quotas[1].Costs[Bytes] != 1 {
-		t.Errorf("got %+v, want what is left of bytes", quotas)
+		t.Errorf("got %+v, want 3 quotas, the second with 900 bytes left", quotas)
 	}
 }
 
-// TestALockoutLastsAsLongAsItsLongestWindow has the shorter window end last.
+// TestALockoutLastsAsLongAsItsLongestWindow exceeds both windows of a limit at
+// once. The shorter window ends last.
 func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	clock := newClock()
-	table := Table{{Name: "f", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3, "1h": 4}}}
+	table := Table{{
+		Name: "f", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3, "1h": 4},
+	}}
 	l, err := New(NewMemory(clock.now), table, clock.now, noop.NewMeterProvider().Meter(""))
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +220,7 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	fail := func() {
 		t.Helper()
 		if err := l.CountWrongKey(t.Context(), http.Header{}, guesser); err != nil {
-			t.Fatalf("within the limit: %v", err)
+			t.Fatalf("within the limit: got %v, want no error", err)
 		}
 	}
 	fail()
@@ -220,14 +230,14 @@ func TestALockoutLastsAsLongAsItsLongestWindow(t *testing.T) {
 	}
 	wait := waitOf(t, l.CheckLockout(t.Context(), guesser))
 	if wait < time.Minute {
-		t.Errorf("must wait %v, want the minute that it takes", wait)
+		t.Errorf("got a wait of %v, want at least a minute", wait)
 	}
 	clock.pass(wait - time.Second)
 	if l.CheckLockout(t.Context(), guesser) == nil {
-		t.Errorf("was let in a second before the %v were over", wait)
+		t.Errorf("a second before the end of %v: got no error, want a refusal", wait)
 	}
 	clock.pass(time.Second)
 	if err := l.CheckLockout(t.Context(), guesser); err != nil {
-		t.Errorf("after the wait: %v", err)
+		t.Errorf("after the wait: got %v, want no error", err)
 	}
 }

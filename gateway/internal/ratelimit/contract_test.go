@@ -49,8 +49,8 @@ func TestTheContractHasTheTables(t *testing.T) {
 	}
 }
 
-// numbers returns the numbers of a cell, such as "100 a second, 3,000 a minute" or
-// "100 MiB a minute, 1 GiB a day", sorted.
+// numbers returns the sorted numbers of a cell, such as "100 a second, 3,000 a
+// minute" or "100 MiB a minute, 1 GiB a day". Sizes are in bytes.
 func numbers(t *testing.T, cell string) (all []int64) {
 	t.Helper()
 	units := map[string]int64{"": 1, "MiB": 1 << 20, "GiB": 1 << 30}

@@ -2,12 +2,12 @@ package ratelimit
 
 import "context"
 
-// direct is a Store that makes a round trip to Redis for each request. It is the
-// shortest way to the script, and what the leases are compared with.
+// direct is a Store that makes a round trip to Redis for each request. Tests use it
+// to run the script without leases, and benchmarks to compare it with leases.
 type direct struct{ redis *Redis }
 
 // Take implements Store. A refusal needs a second round trip, which gives back
-// what the other buckets have lent.
+// the tokens of the other buckets.
 func (d direct) Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error) {
 	calls := callsFor(buckets)
 	if err := d.redis.run(ctx, calls); err != nil {

@@ -18,7 +18,7 @@ import (
 	"asset-registry/shared/redistest"
 )
 
-// journal is a log that a test reads while it is written.
+// journal is a log that a test can read during writes.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -36,10 +36,12 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
+// leasesAt returns leases of a Redis server. clock replaces the real clock, and
+// change may alter the configuration; both may be nil.
 func leasesAt(t testing.TB, url string, clock *simulated, change func(*LeasesConfig)) *Leases {
 	t.Helper()
 	within := callTimeout
-	if clock != nil { // time stands still, whatever the machine is busy with
+	if clock != nil { // a busy machine must cause no timeout in a test with a simulated clock
 		within = time.Minute
 	}
 	r, err := openWithin(url, within)
@@ -63,14 +65,14 @@ func leasesAt(t testing.TB, url string, clock *simulated, change func(*LeasesCon
 
 var leasedRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}
 
-// TestLeasesNeverLetMoreThroughInAnyWindow is of two gateways on one Redis.
-// Each has leases of the largest size at first, so that they matter.
+// TestLeasesNeverLetMoreThroughInAnyWindow lets two gateways share a Redis.
+// Their first leases have a random size up to the whole limit.
 func TestLeasesNeverLetMoreThroughInAnyWindow(t *testing.T) {
 	url := redistest.Start(t, "--appendonly", "no").URL()
 	for _, c := range []struct {
 		name  string
 		known int64
-	}{{"of any number", 0}, {"known to be two", 2}} {
+	}{{"unknown number of gateways", 0}, {"two gateways", 2}} {
 		t.Run(c.name, func(t *testing.T) { testLeases(t, url, c.known) })
 	}
 }
@@ -95,7 +97,7 @@ func testLeases(t *testing.T, url string, known int64) {
 		}
 	})
 	if refused == 0 {
-		t.Error("nothing was refused, so nothing is proved")
+		t.Error("got no refusal, want some: without one the test proves nothing")
 	}
 }
 
@@ -128,12 +130,12 @@ func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 		}
 	})
 	if got := passed.Load(); got > 1000 || got < 1000-2 {
-		t.Errorf("%d have passed, where 1000 may", got)
+		t.Errorf("got %d requests admitted, want 998 to 1000", got)
 	}
 	trips := gateways[0].trips.Load() + gateways[1].trips.Load()
 	t.Logf("%d round trips for 4000 requests", trips)
 	if trips > 200 {
-		t.Errorf("4000 requests have cost %d round trips", trips)
+		t.Errorf("4000 requests: got %d round trips, want at most 200", trips)
 	}
 }
 
@@ -154,11 +156,11 @@ func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 	}
 	before := passed(dies, 60)
 	if got := before + passed(lives, 400); got > 320 || got < 320-320/tokenPart {
-		t.Errorf("%d have passed, where 320 may", got)
+		t.Errorf("got %d requests admitted, want %d to 320", got, 320-320/tokenPart)
 	}
 	clock.pass(2 * time.Second)
 	if got := passed(lives, 400); got != 320 {
-		t.Errorf("a window later %d have passed", got)
+		t.Errorf("a window later: got %d requests admitted, want 320", got)
 	}
 }
 
@@ -176,8 +178,8 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				name := "k" // one key that is over its limit, and ever new ones
-				if n%2 == 0 {
+				name := "k"   // every second request: one key over its limit
+				if n%2 == 0 { // the others: a new key each
 					name = fmt.Sprint(i, n)
 				}
 				start := time.Now()
@@ -200,7 +202,7 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(5 * time.Second); log.count(what) < n; {
 			if time.Now().After(deadline) {
-				t.Fatalf("%q is not logged a %d. time", what, n)
+				t.Fatalf("%q: got it %d times in the log after 5 s, want %d", what, log.count(what), n)
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -216,16 +218,17 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	stop()
 	wg.Wait()
 	if entered := s.outages.Load(); entered != 3 || log.count("does not answer") != 3 || log.count("answers again") != 3 {
-		t.Errorf("went away %d times, and logged it %d and %d times", entered, log.count("does not answer"), log.count("answers again"))
+		t.Errorf("got %d outages, logged %d and %d times; want 3 each",
+			entered, log.count("does not answer"), log.count("answers again"))
 	}
 	if s.unaided.Load() == 0 {
-		t.Error("nothing was decided without Redis")
+		t.Error("got no request decided without Redis, want some")
 	}
-	// The time of a use is known to a few milliseconds only.
+	// The test knows the time of a use to a few milliseconds only.
 	if n := most(uses, rates[0].Period-20*time.Millisecond); n > rates[0].Limit {
-		t.Errorf("%d were let through in a second", n)
+		t.Errorf("got %d requests admitted in a second, want at most %d", n, rates[0].Limit)
 	}
-	t.Logf("%d let through, the slowest of all took %v, %d decided alone", len(uses), slowest, s.unaided.Load())
+	t.Logf("%d requests admitted, slowest decision %v, %d decided without Redis", len(uses), slowest, s.unaided.Load())
 }
 
 func TestWithoutRedis(t *testing.T) {
@@ -238,7 +241,7 @@ func TestWithoutRedis(t *testing.T) {
 		passed int
 		err    error
 	}{
-		{FallbackLocal, 5, nil}, // half: there are two gateways
+		{FallbackLocal, 5, nil}, // half of the limit, as there are two gateways
 		{FallbackOpen, 20, nil},
 		{FallbackClosed, 0, ErrStoreDown},
 	} {
@@ -248,14 +251,14 @@ func TestWithoutRedis(t *testing.T) {
 			for range 20 {
 				v, err := s.Take(t.Context(), bucket, nil)
 				if !errors.Is(err, want.err) {
-					t.Errorf("got %v", err)
+					t.Errorf("got %v, want %v", err, want.err)
 				}
 				if err == nil && v.Wait == 0 {
 					passed++
 				}
 			}
 			if passed != want.passed {
-				t.Errorf("%d have passed, want %d", passed, want.passed)
+				t.Errorf("got %d requests admitted, want %d", passed, want.passed)
 			}
 		})
 	}
@@ -269,7 +272,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
 	for range 7 {
 		if v, err := one.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
-			t.Fatalf("%+v, %v", v, err)
+			t.Fatalf("without Redis: got %+v, %v; want the request admitted", v, err)
 		}
 	}
 	server.Restart(t)
@@ -279,7 +282,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	other := leasesAt(t, server.URL(), nil, nil)
 	states, err := other.Peek(t.Context(), bucket, nil)
 	if err != nil || states[0].Left != 3 {
-		t.Errorf("another gateway sees %+v, %v", states, err)
+		t.Errorf("at another gateway: got %+v, %v; want 3 left", states, err)
 	}
 }
 
@@ -287,19 +290,20 @@ func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	server := redistest.Start(t)
 	s := leasesAt(t, server.URL(), nil, nil)
 	take := func(i int) {
-		if _, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: twoRates}}, nil); err != nil {
+		bucket := []Bucket{{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: twoRates}}
+		if _, err := s.Take(t.Context(), bucket, nil); err != nil {
 			t.Error(err)
 		}
 	}
 	take(0)
 	server.Hang(t)
-	take(1) // waits for the time-out
+	take(1) // waits for the timeout
 	trips := s.trips.Load()
 	for i := range 100 {
 		take(2 + i)
 	}
 	if more, alone := s.trips.Load()-trips, s.unaided.Load(); more != 0 || alone != 101 {
-		t.Errorf("%d round trips were tried, and %d requests decided without", more, alone)
+		t.Errorf("got %d round trips, and %d requests decided without Redis; want 0 and 101", more, alone)
 	}
 }
 
@@ -309,12 +313,13 @@ func TestWhoComesNowAndThenCostsNoRoundTrips(t *testing.T) {
 	rates := []limiter.Rate{{Limit: 100, Period: time.Second}, {Limit: 3000, Period: time.Minute}}
 	for i := range 1000 {
 		clock.pass(time.Second)
-		if v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: fmt.Sprint(i % 10)}, Cost: 1, Rates: rates}}, nil); err != nil || v.Wait > 0 {
-			t.Fatalf("%+v, %v", v, err)
+		bucket := []Bucket{{Key: Key{Name: fmt.Sprint(i % 10)}, Cost: 1, Rates: rates}}
+		if v, err := s.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
+			t.Fatalf("request %d: got %+v, %v; want it admitted", i, v, err)
 		}
 	}
 	if got := s.trips.Load(); got > 0 {
-		t.Errorf("%d round trips", got)
+		t.Errorf("got %d round trips, want none", got)
 	}
 }
 
@@ -324,7 +329,7 @@ func TestOneGatewayHasAllOfWhatItKeepsAndBorrows(t *testing.T) {
 	for i := range 120 {
 		v, err := s.Take(t.Context(), bucket, nil)
 		if err != nil || v.States[0].Left != max(0, int64(99-i)) || (v.Wait > 0) != (i >= 100) {
-			t.Fatalf("request %d: %+v, %v", i, v, err)
+			t.Fatalf("request %d: got %+v, %v; want %d left, refused: %t", i, v, err, max(0, 99-i), i >= 100)
 		}
 	}
 }

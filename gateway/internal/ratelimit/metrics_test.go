@@ -21,12 +21,15 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill(t)
 	s := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Meter = meter })
-	l, err := New(s, Table{{Name: "few", By: ByAddress, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1m": 3}}}, time.Now, meter)
+	table := Table{{
+		Name: "few", By: ByAddress, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1m": 3},
+	}}
+	l, err := New(s, table, time.Now, meter)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
-		_ = l.Admit(t.Context(), map[string][]string{}, Request{Class: routes.Read}) // two are refused
+		_ = l.Admit(t.Context(), map[string][]string{}, Request{Class: routes.Read}) // refuses the last two
 	}
 	var read metricdata.ResourceMetrics
 	if err := reader.Collect(t.Context(), &read); err != nil {
@@ -36,7 +39,7 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 	for _, m := range read.ScopeMetrics[0].Metrics {
 		switch data := m.Data.(type) {
 		case metricdata.Sum[int64]:
-			if strings.HasPrefix(m.Name, "db.") { // how many there are is the client's business
+			if strings.HasPrefix(m.Name, "db.") { // the Redis client's metrics; their values vary
 				connections++
 				continue
 			}
@@ -50,7 +53,7 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 		"registry.limits.store.alone": 5, "registry.limits.store.trips": 1,
 	}
 	if connections == 0 {
-		t.Error("no connections are told")
+		t.Error("got no metrics of connections, want some")
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -60,7 +63,9 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 func TestMetricsTellOfKeysThatAreNotLookedAt(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")
-	table := Table{{Name: "address-failed", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3}}}
+	table := Table{{
+		Name: "address-failed", By: ByAddress, Costs: map[Class]int64{Failed: 1}, Windows: map[string]int64{"1m": 3},
+	}}
 	l, err := New(NewMemory(time.Now), table, time.Now, meter)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +77,7 @@ func TestMetricsTellOfKeysThatAreNotLookedAt(t *testing.T) {
 			continue
 		}
 		if err := l.CountWrongKey(t.Context(), http.Header{}, guesser); err != nil {
-			t.Errorf("within the limit: %v", err)
+			t.Errorf("within the limit: got %v, want no error", err)
 		}
 	}
 	var read metricdata.ResourceMetrics
@@ -84,9 +89,9 @@ func TestMetricsTellOfKeysThatAreNotLookedAt(t *testing.T) {
 			continue
 		}
 		if got := m.Data.(metricdata.Sum[int64]).DataPoints[0].Value; got != 2 || refused != 2 {
-			t.Errorf("%d refusals are told, there were %d, want 2", got, refused)
+			t.Errorf("got %d refusals in the metric, and %d refused requests; want 2 and 2", got, refused)
 		}
 		return
 	}
-	t.Error("refusals are not told")
+	t.Error("got no metric registry.limits.refused, want one")
 }

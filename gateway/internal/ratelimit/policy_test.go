@@ -15,11 +15,11 @@ func TestTheTablesThereAreAreValid(t *testing.T) {
 		table Table
 	}{{"production", Production()}, {"sandbox", Sandbox()}} {
 		if err := c.table.Validate(1 << 20); err != nil {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want no error", c.name, err)
 		}
 		var named Table
 		if err := named.UnmarshalJSON([]byte(c.name)); err != nil || !reflect.DeepEqual(named, c.table) {
-			t.Errorf("%s by name: %v", c.name, err)
+			t.Errorf("%s by name: got %+v, %v; want %+v", c.name, named, err, c.table)
 		}
 	}
 }
@@ -29,30 +29,46 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 		name       string
 		text, says string
 	}{
-		{"a good one", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, ""},
-		{"none", `[]`, ""},
-		{"an unknown name", `staging`, "no policies named"},
+		{"a valid table", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, ""},
+		{"an empty table", `[]`, ""},
+		{"an unknown table's name", `staging`, "no policies named"},
 		{"an unknown field", `[{"name": "a", "for": "key"}]`, "for"},
-		{"a name twice", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}, {"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "two policies"},
-		{"a name of no letters", `[{"name": "a b", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "small letters"},
-		{"by nothing", `[{"name": "a", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "count by"},
+		{"two policies of one name", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}, ` +
+			`{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "two policies"},
+		{"a name with a space",
+			`[{"name": "a b", "by": "key", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "small letters"},
+		{"no by", `[{"name": "a", "costs": {"read": 1}, "windows": {"1s": 1}}]`, "count by"},
 		{"no costs", `[{"name": "a", "by": "key", "windows": {"1s": 1}}]`, "no costs"},
 		{"no windows", `[{"name": "a", "by": "key", "costs": {"read": 1}}]`, "no windows"},
 		{"an unknown class", `[{"name": "a", "by": "key", "costs": {"look": 1}, "windows": {"1s": 1}}]`, "look"},
-		{"a cost of nought", `[{"name": "a", "by": "key", "costs": {"read": 0}, "windows": {"1s": 1}}]`, "at least 1"},
-		{"more than the limit", `[{"name": "a", "by": "key", "costs": {"read": 5}, "windows": {"1s": 4}}]`, "no less than what a request costs"},
-		{"as much as the limit", `[{"name": "a", "by": "key", "costs": {"read": 16}, "windows": {"1s": 16}}]`, "no less than what a request costs"},
-		{"failed by key", `[{"name": "a", "by": "key", "costs": {"failed": 1}, "windows": {"1s": 1}}]`, "failed"},
-		{"bytes", `[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, ""},
-		{"bytes, of no write", `[{"name": "a", "by": "tenant", "costs": {"bytes": 1}, "windows": {"1m": 2000000}}]`, "a cost of write"},
-		{"bytes at two", `[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 2}, "windows": {"1m": 3000000}}]`, "at 1 for bytes"},
-		{"bytes beside reads", `[{"name": "a", "by": "tenant", "costs": {"read": 1, "write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, "no other"},
-		{"bytes by address", `[{"name": "a", "by": "address", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, "by key or tenant"},
-		{"less than a body", `[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 1100000}}]`, "up to 1048580"},
-		{"half a second", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"500ms": 1}}]`, "whole seconds"},
-		{"a window of no length", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},
-		{"a window of many days", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"48h": 1}}]`, "48h"},
-		{"a limit that is negative", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": -1}}]`, "limit -1"},
+		{"a cost of 0", `[{"name": "a", "by": "key", "costs": {"read": 0}, "windows": {"1s": 1}}]`, "at least 1"},
+		{"a cost above the limit", `[{"name": "a", "by": "key", "costs": {"read": 5}, "windows": {"1s": 4}}]`,
+			"no less than what a request costs"},
+		{"a cost above seven eighths of the limit",
+			`[{"name": "a", "by": "key", "costs": {"read": 16}, "windows": {"1s": 16}}]`,
+			"no less than what a request costs"},
+		{"a failed cost by key", `[{"name": "a", "by": "key", "costs": {"failed": 1}, "windows": {"1s": 1}}]`, "failed"},
+		{"valid costs of bytes",
+			`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`, ""},
+		{"bytes without write",
+			`[{"name": "a", "by": "tenant", "costs": {"bytes": 1}, "windows": {"1m": 2000000}}]`, "a cost of write"},
+		{"a cost of 2 for bytes",
+			`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 2}, "windows": {"1m": 3000000}}]`,
+			"at 1 for bytes"},
+		{"bytes with read",
+			`[{"name": "a", "by": "tenant", "costs": {"read": 1, "write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`,
+			"no other"},
+		{"bytes by address",
+			`[{"name": "a", "by": "address", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 2000000}}]`,
+			"by key or tenant"},
+		{"a limit below the largest body",
+			`[{"name": "a", "by": "tenant", "costs": {"write": 4, "bytes": 1}, "windows": {"1m": 1100000}}]`,
+			"up to 1048580"},
+		{"a window of half a second", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"500ms": 1}}]`,
+			"whole seconds"},
+		{"a malformed window", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"hour": 1}}]`, "hour"},
+		{"a window of two days", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"48h": 1}}]`, "48h"},
+		{"a negative limit", `[{"name": "a", "by": "key", "costs": {"read": 1}, "windows": {"1s": -1}}]`, "limit -1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var table Table
@@ -61,7 +77,7 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 				err = table.Validate(1 << 20)
 			}
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want it to say %q", err, c.says)
+				t.Errorf("got %v, want %q in it, or no error if that is empty", err, c.says)
 			}
 		})
 	}
@@ -69,16 +85,19 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 
 func TestPerSecondReplacesAPolicy(t *testing.T) {
 	table := Production()
-	got := table.PerSecond(ByKey, routes.Read, 5).PerSecond(ByAddress, routes.List, 0).PerSecond(ByTenant, routes.Read, 7).PerSecond(ByTenant, routes.List, 0)
+	got := table.PerSecond(ByKey, routes.Read, 5).PerSecond(ByAddress, routes.List, 0).
+		PerSecond(ByTenant, routes.Read, 7).PerSecond(ByTenant, routes.List, 0)
 	rates := map[string]int64{}
 	for _, p := range got {
 		rates[p.Name] = p.Windows["1s"]
 	}
-	if _, there := rates["address-list"]; there || rates["key-read"] != 5 || rates["tenant-read"] != 7 || rates["key-write"] != 200 || len(got) != len(table) {
-		t.Errorf("got %v", rates)
+	if _, there := rates["address-list"]; there || rates["key-read"] != 5 || rates["tenant-read"] != 7 ||
+		rates["key-write"] != 200 || len(got) != len(table) {
+		t.Errorf("got %v; want key-read 5, tenant-read 7, key-write 200, no address-list, and %d policies",
+			rates, len(table))
 	}
 	if !reflect.DeepEqual(table, Production()) {
-		t.Error("the table that was given has changed")
+		t.Errorf("got the receiver changed to %v, want it unchanged", table)
 	}
 }
 
@@ -89,6 +108,6 @@ func TestATableReadsAsItWasWritten(t *testing.T) {
 	}
 	var back Table
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, Production()) {
-		t.Errorf("%v: %s", err, text)
+		t.Errorf("got %+v, %v from %s; want %+v", back, err, text, Production())
 	}
 }

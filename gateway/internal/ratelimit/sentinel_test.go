@@ -14,7 +14,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 	primary := redistest.Start(t, "--requirepass", password, "--masterauth", password)
 	primary.Replicate(t)
 	sentinel := primary.Watch(t, "limits", password)
-	// The first sentinel of the list is away.
+	// No sentinel runs at the first address of the list.
 	r, err := OpenRedis("redis+sentinel://:p%40ss@127.0.0.1:1," + sentinel + "/limits/0")
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestAFailoverBySentinelsHealsByItself(t *testing.T) {
 	until("at first")
 	primary.Kill(t)
 	if err := take(); err == nil {
-		t.Error("with the primary down: got a token, want an error")
+		t.Error("while the primary is down: got a token, want an error")
 	}
 	until("after a failover")
 }
@@ -58,7 +58,7 @@ func TestAddressesOfSentinelsAreChecked(t *testing.T) {
 		{"redis+sentinel://a/limits?colour=", false},
 	} {
 		if err := CheckURL(c.url); (err == nil) != c.good {
-			t.Errorf("%s: got %v, want it good: %v", c.url, err, c.good)
+			t.Errorf("%s: got %v, want it valid: %t", c.url, err, c.good)
 		}
 	}
 }

@@ -30,14 +30,14 @@ func newClock() *simulated {
 	return s
 }
 
-// step is a pause and what a client tries after it.
+// step is a pause, and the cost that a client tries to take after it at a gateway.
 type step struct {
 	pause   time.Duration
 	cost    int64
 	gateway int
 }
 
-// steps are bursts, with pauses of a part of a window or of about a whole one.
+// steps generates bursts. A pause is none, a part of a window or about a window.
 func steps(period time.Duration, least int) *rapid.Generator[[]step] {
 	one := rapid.Custom(func(t *rapid.T) step {
 		var least, most time.Duration
@@ -55,13 +55,14 @@ func steps(period time.Duration, least int) *rapid.Generator[[]step] {
 	return rapid.SliceOfN(one, least, 4*least)
 }
 
-// use is what was let through at a time.
+// use is a cost n that was admitted at a time.
 type use struct {
 	at time.Time
 	n  int64
 }
 
-// most is the largest sum of uses in any window of a period, its ends included.
+// most returns the largest sum of uses in any window of a period. Both ends belong
+// to the window.
 func most(uses []use, period time.Duration) (most int64) {
 	for i := range uses {
 		var sum int64
@@ -76,11 +77,11 @@ func most(uses []use, period time.Duration) (most int64) {
 	return most
 }
 
-// breach says which rate was exceeded, "" if none was.
+// breach names the first rate that the uses exceed, or returns "".
 func breach(uses []use, rates []limiter.Rate) string {
 	for _, r := range rates {
 		if n := most(uses, r.Period); n > r.Limit {
-			return fmt.Sprintf("%d in a window of %v, where %d may", n, r.Period, r.Limit)
+			return fmt.Sprintf("got %d admitted in a window of %v, want at most %d", n, r.Period, r.Limit)
 		}
 	}
 	return ""
@@ -88,11 +89,14 @@ func breach(uses []use, rates []limiter.Rate) string {
 
 var twoRates = []limiter.Rate{{Limit: 7, Period: time.Second}, {Limit: 20, Period: 10 * time.Second}}
 
-// run tries the steps on the stores of as many gateways.
-func run(t testContext, clock *simulated, key string, rates []limiter.Rate, all []step, gateways ...Store) (uses []use) {
+// run takes each step's cost at its gateway. It returns the admitted costs.
+func run(
+	t testContext, clock *simulated, key string, rates []limiter.Rate, all []step, gateways ...Store,
+) (uses []use) {
 	for _, s := range all {
 		clock.pass(s.pause)
-		v, err := gateways[s.gateway%len(gateways)].Take(t.Context(), []Bucket{{Key: Key{Name: key}, Cost: s.cost, Rates: rates}}, nil)
+		bucket := []Bucket{{Key: Key{Name: key}, Cost: s.cost, Rates: rates}}
+		v, err := gateways[s.gateway%len(gateways)].Take(t.Context(), bucket, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +133,8 @@ func TestRedisNeverLetsMoreThroughInAnyWindow(t *testing.T) {
 	})
 }
 
-// TestLibraryStoreBreaksTheProperty shows that the property tells a store that
-// keeps to it from one that does not.
+// TestLibraryStoreBreaksTheProperty shows that breach finds a store that exceeds
+// a rate: the library's own.
 func TestLibraryStoreBreaksTheProperty(t *testing.T) {
 	for seed := range 200 {
 		all := steps(time.Second, 15).Example(seed)
@@ -156,7 +160,7 @@ func TestLibraryStoreBreaksTheProperty(t *testing.T) {
 			return
 		}
 	}
-	t.Error("no burst was let through")
+	t.Error("got no breach of the limit by the library's store, want one")
 }
 
 func TestALimitIsReachedAndComesBack(t *testing.T) {
@@ -172,20 +176,20 @@ func TestALimitIsReachedAndComesBack(t *testing.T) {
 	}
 	for i := range 100 {
 		if v := take(); v.Wait > 0 || v.States[0].Left != int64(99-i) {
-			t.Fatalf("request %d: %+v", i, v)
+			t.Fatalf("request %d: got %+v, want it admitted with %d left", i, v, 99-i)
 		}
 	}
 	v := take()
 	if v.Wait < time.Second || v.Wait > time.Second+time.Second/slots {
-		t.Fatalf("over the limit the wait is %v", v.Wait)
+		t.Fatalf("over the limit: got a wait of %v, want a second or a slot more", v.Wait)
 	}
 	clock.pass(v.Wait - 1)
 	if take().Wait == 0 {
-		t.Error("let through before the time")
+		t.Error("just before the end of the wait: got the request admitted, want it refused")
 	}
 	clock.pass(1)
 	if got := take(); got.Wait > 0 || got.States[0].Left != 99 {
-		t.Errorf("after the wait: %+v", got)
+		t.Errorf("after the wait: got %+v, want the request admitted with 99 left", got)
 	}
 }
 
@@ -204,7 +208,7 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 					t.Fatal(err)
 				}
 				if refused := v.Wait > 0; refused != (i >= 2) || refused && v.Refused != 1 {
-					t.Errorf("request %d: %+v", i, v)
+					t.Errorf("request %d: got %+v, want it refused by the second bucket: %t", i, v, i >= 2)
 				}
 			}
 			states, err := c.store.Peek(t.Context(), buckets, nil)
@@ -213,7 +217,7 @@ func TestSeveralBucketsAreTakenFromTogether(t *testing.T) {
 			}
 			left := []int64{states[0].Left, states[1].Left}
 			if !slices.Equal(left, []int64{8, 0}) {
-				t.Errorf("left is %v", left)
+				t.Errorf("got %v left, want 8 and 0", left)
 			}
 		})
 	}
@@ -234,7 +238,7 @@ func TestIdleEntriesAreDropped(t *testing.T) {
 		kept += len(store.table.parts[i].entries)
 	}
 	if kept > 2*shards*sweepAbove {
-		t.Errorf("%d entries are kept of clients that are long gone", kept)
+		t.Errorf("got %d entries, want at most %d: most of the clients are idle", kept, 2*shards*sweepAbove)
 	}
 }
 
@@ -275,9 +279,9 @@ func TestAFloodOfAddressesDoesNotFillTheMemory(t *testing.T) {
 		kept += len(store.table.parts[i].entries)
 	}
 	if kept > shards*maxPart {
-		t.Errorf("%d entries are kept", kept)
+		t.Errorf("got %d entries, want at most %d", kept, shards*maxPart)
 	}
 	if take(broker) == 0 {
-		t.Error("a broker's count is forgotten")
+		t.Error("the broker at its limit: got the request admitted, want it refused")
 	}
 }
