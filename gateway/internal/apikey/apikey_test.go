@@ -25,6 +25,7 @@ import (
 	"asset-registry/shared/keyring"
 )
 
+// basic returns the Authorization header of the Basic scheme for a text.
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
 func TestHash(t *testing.T) {
@@ -33,15 +34,16 @@ func TestHash(t *testing.T) {
 		header string
 	}{
 		{"an empty password", basic("key:")},
-		{"any password", basic("key:word:x")},
+		{"a password", basic("key:word:x")},
 		{"no colon", basic("key")},
 		{"no padding", strings.TrimRight(basic("key:"), "=")},
 		{"a scheme in capitals", strings.Replace(basic("key:"), "Basic", "BASIC", 1)},
 		{"blanks", " " + strings.Replace(basic("key:"), " ", "   ", 1) + " "},
-		{"a bearer", "Bearer key"},
+		{"the Bearer scheme", "Bearer key"},
 	} {
-		if got, err := Hash(http.Header{"Authorization": {c.header}}); err != nil || got != authapi.Hash("key") {
-			t.Errorf("%s: got %s, %v", c.name, got, err)
+		want := authapi.Hash("key")
+		if got, err := Hash(http.Header{"Authorization": {c.header}}); err != nil || got != want {
+			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, want)
 		}
 	}
 }
@@ -55,7 +57,7 @@ func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
 		}
 		got, err := Seeds(http.Header{"Authorization": {authorization}}, name, ring)
 		if err != nil || len(got) != 65*len(secrets)-1 {
-			t.Fatalf("got %s, %v", got, err)
+			t.Fatalf("got %s, %v; want %d seeds", got, err, len(secrets))
 		}
 		return got
 	}
@@ -64,31 +66,33 @@ func TestASeedTakesTheKeyTheNameAndTheSecrets(t *testing.T) {
 		name string
 		same string
 	}{
-		{"again", seed(basic("key:"), "name", "secret")},
-		{"with a password", seed(basic("key:word"), "name", "secret")},
-		{"the key as a bearer", seed("Bearer key", "name", "secret")},
+		{"a second time", seed(basic("key:"), "name", "secret")},
+		{"a password", seed(basic("key:word"), "name", "secret")},
+		{"the Bearer scheme", seed("Bearer key", "name", "secret")},
 	} {
 		if c.same != want {
-			t.Errorf("%s it is another", c.name)
+			t.Errorf("%s: got the seed %s, want the same, %s", c.name, c.same, want)
 		}
 	}
 	for _, c := range []struct {
 		name  string
 		other string
 	}{
-		{"key", seed(basic("key2:"), "name", "secret")},
-		{"name", seed(basic("key:"), "name2", "secret")},
-		{"secret", seed(basic("key:"), "name", "secret2")},
+		{"another key", seed(basic("key2:"), "name", "secret")},
+		{"another name", seed(basic("key:"), "name2", "secret")},
+		{"another secret", seed(basic("key:"), "name", "secret2")},
 	} {
 		if c.other == want {
-			t.Errorf("with another %s it is the same", c.name)
+			t.Errorf("%s: got the same seed, %s, want another", c.name, want)
 		}
 	}
-	if got, both := want+","+seed(basic("key:"), "name", "new"), seed(basic("key:"), "name", "secret", "new"); both != got {
-		t.Errorf("with two secrets: got %s, want %s", both, got)
+	want += "," + seed(basic("key:"), "name", "new")
+	if got := seed(basic("key:"), "name", "secret", "new"); got != want {
+		t.Errorf("two secrets: got %s, want %s", got, want)
 	}
-	if got, err := Seeds(http.Header{}, "name", keyring.Ring{[]byte("secret")}); fault.KindOf(err) != fault.Unauthorized || got != "" {
-		t.Errorf("without a key: %s, %v", got, err)
+	got, err := Seeds(http.Header{}, "name", keyring.Ring{[]byte("secret")})
+	if fault.KindOf(err) != fault.Unauthorized || got != "" {
+		t.Errorf("no key: got %s, %v; want no seed and kind Unauthorized", got, err)
 	}
 }
 
@@ -98,45 +102,49 @@ func TestHashRefuses(t *testing.T) {
 		values []string
 		says   string
 	}{
-		{"none", nil, "API key is needed"},
-		{"two", []string{basic("key:"), basic("key:")}, "more than once"},
-		{"too long", []string{basic(strings.Repeat("k", 2000))}, "too long"},
-		{"empty", []string{""}, "scheme"},
-		{"no Base64", []string{"Basic ???"}, "Base64"},
+		{"no header", nil, "API key is needed"},
+		{"two headers", []string{basic("key:"), basic("key:")}, "more than once"},
+		{"a header that is too long", []string{basic(strings.Repeat("k", 2000))}, "too long"},
+		{"an empty header", []string{""}, "scheme"},
+		{"malformed Base64", []string{"Basic ???"}, "Base64"},
 		{"an empty key", []string{basic(":hunter2")}, "empty"},
-		{"a scheme alone", []string{"Bearer"}, "empty"},
-		{"another scheme", []string{"Digest key"}, "scheme"},
-		{"the key by itself", []string{"key"}, "scheme"},
+		{"a scheme without a key", []string{"Bearer"}, "empty"},
+		{"an unknown scheme", []string{"Digest key"}, "scheme"},
+		{"a key without a scheme", []string{"key"}, "scheme"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Hash(http.Header{"Authorization": c.values})
-			if fault.KindOf(err) != fault.Unauthorized || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("got %v, want it to say %q", err, c.says)
+			if fault.KindOf(err) != fault.Unauthorized || !strings.Contains(err.Error(), c.says) ||
+				strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v, want kind Unauthorized with %q, without the password", err, c.says)
 			}
 		})
 	}
 }
 
 func FuzzAuthorization(f *testing.F) {
-	for _, seed := range []string{basic("key:"), basic(":"), "Bearer key", "Basic", "Basic =", "basic\tx", "", "Basic " + strings.Repeat("A", 2000), "\x00"} {
+	for _, seed := range []string{
+		basic("key:"), basic(":"), "Bearer key", "Basic", "Basic =", "basic\tx", "", "Basic " + strings.Repeat("A", 2000),
+		"\x00",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
 		hash, err := Hash(http.Header{"Authorization": {header}})
 		if err != nil && fault.KindOf(err) != fault.Unauthorized || err == nil && len(hash) != 64 {
-			t.Fatalf("%q: %q, %v", header, hash, err)
+			t.Fatalf("%q: got %q, %v; want 64 characters or kind Unauthorized", header, hash, err)
 		}
 		if err == nil && hash == authapi.Hash("") {
-			t.Fatalf("%q: an empty key passes", header)
+			t.Fatalf("%q: got the hash of an empty key, want an error", header)
 		}
 	})
 }
 
-// fake is a Verifier that a test can count, hold up and break.
+// fake is a Verifier that counts its calls. A test can delay and fail its answers.
 type fake struct {
 	asked atomic.Int64
-	begun chan struct{} // sent to with each question, if there is one
-	hold  chan struct{} // closed to let answers go, if there is one
+	begun chan struct{} // receives a value at each call if hold is set
+	hold  chan struct{} // delays each answer until it is closed; nil delays none
 	err   error
 
 	goodFor time.Duration
@@ -148,10 +156,11 @@ func (f *fake) VerifyKey(_ context.Context, hash string) (authapi.Key, error) {
 		f.begun <- struct{}{}
 		<-f.hold
 	}
-	return authapi.Key{Identity: identity.Identity{Broker: "of " + hash, KeyID: "id of " + hash}, GoodFor: f.goodFor}, f.err
+	of := identity.Identity{Broker: "of " + hash, KeyID: "id of " + hash}
+	return authapi.Key{Identity: of, GoodFor: f.goodFor}, f.err
 }
 
-// watched is a cache that is told at all times that nothing has changed.
+// watched returns a cache that may trust its entries for the next 1000 hours.
 func watched(from Verifier, ttl time.Duration, now func() time.Time) *Cache {
 	c := Cached(from, ttl, now)
 	c.Confirm(now().Add(1000 * time.Hour))
@@ -162,13 +171,13 @@ func TestCacheAsksOnceWithinItsTime(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want int64 // questions for two calls within the time
+		want int64 // calls of the Verifier for two requests within the TTL
 
 	}{
 		{"a known key", nil, 1},
 		{"an unknown key", fault.New(fault.Unauthorized, fault.Header, "Authorization", "no"), 1},
-		{"no answer at all", fault.New(fault.Unavailable, fault.URL, "x", "down"), 2},
-		{"a broken answer", errors.New("broken"), 2},
+		{"an unavailable service", fault.New(fault.Unavailable, fault.URL, "x", "down"), 2},
+		{"an internal error", errors.New("broken"), 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := time.Unix(0, 0)
@@ -176,16 +185,16 @@ func TestCacheAsksOnceWithinItsTime(t *testing.T) {
 			cache := watched(from, time.Second, func() time.Time { return now })
 			for range 2 {
 				if got, err := cache.VerifyKey(t.Context(), "h"); err != c.err || err == nil && got.Broker != "of h" {
-					t.Errorf("got %+v, %v", got, err)
+					t.Errorf("got %+v, %v; want the key of h, %v", got, err, c.err)
 				}
 			}
 			if got := from.asked.Load(); got != c.want {
-				t.Errorf("asked %d times, want %d", got, c.want)
+				t.Errorf("got %d calls, want %d", got, c.want)
 			}
 			now = now.Add(time.Second)
 			cache.VerifyKey(t.Context(), "h")
 			if got := from.asked.Load(); got != c.want+1 {
-				t.Errorf("asked %d times after the time was over, want %d", got, c.want+1)
+				t.Errorf("after the TTL: got %d calls, want %d", got, c.want+1)
 			}
 		})
 	}
@@ -205,18 +214,18 @@ func TestCacheAsksOnceForManyAtOnce(t *testing.T) {
 	for range 20 {
 		wg.Go(func() {
 			if got, err := cache.VerifyKey(t.Context(), "h"); err != nil || got.Broker != "of h" {
-				t.Errorf("got %+v, %v", got, err)
+				t.Errorf("got %+v, %v; want the key of h", got, err)
 			}
 		})
 	}
 	leave()
 	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
+		t.Errorf("a cancelled request: got %v, want %v", err, context.Canceled)
 	}
 	close(from.hold)
 	wg.Wait()
 	if got := from.asked.Load(); got != 1 {
-		t.Errorf("asked %d times", got)
+		t.Errorf("got %d calls, want 1", got)
 	}
 }
 
@@ -228,7 +237,7 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 	}
 	if got := len(cache.entries); got > maxEntries {
-		t.Errorf("it holds %d entries", got)
+		t.Errorf("got %d entries, want at most %d", got, maxEntries)
 	}
 }
 
@@ -237,17 +246,17 @@ func TestANewKeyIsSoonKnown(t *testing.T) {
 	from := &fake{err: fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")}
 	cache := watched(from, time.Hour, func() time.Time { return now })
 	if _, err := cache.VerifyKey(t.Context(), "h"); fault.KindOf(err) != fault.Unauthorized {
-		t.Fatalf("got %v", err)
+		t.Fatalf("before the key exists: got %v, want kind Unauthorized", err)
 	}
-	from.err = nil // the key is made
+	from.err = nil // now the key exists
 	now = now.Add(invalidTTL)
 	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
-		t.Errorf("got %v", err)
+		t.Errorf("a new key: got %v, want no error", err)
 	}
-	from.err = errors.New("not to be asked")
+	from.err = errors.New("unexpected call")
 	now = now.Add(time.Hour - time.Nanosecond)
 	if _, err := cache.VerifyKey(t.Context(), "h"); err != nil {
-		t.Errorf("a known key is not kept for its time: %v", err)
+		t.Errorf("a known key within its TTL: got %v, want no error", err)
 	}
 }
 
@@ -258,21 +267,21 @@ func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 		name    string
 		err     error
 		goodFor time.Duration
-		confirm time.Duration // after the start; 0: never
-		later   time.Duration // that the second question comes
-		want    int64         // questions asked
+		confirm time.Duration // time of the last confirmation, from the start; 0 means none
+		later   time.Duration // time of the second request, from the start
+		want    int64         // calls of the Verifier
 
 	}{
-		{"at once", nil, 0, 0, 0, 1},
-		{"for less than a second unwatched", nil, 0, 0, unwatchedTTL - 1, 1},
-		{"no longer unwatched", nil, 0, 0, unwatchedTTL, 2},
-		{"as long as it is watched", nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL - 1, 1},
-		{"no longer once that is lost", nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL, 2},
-		{"never beyond its time", nil, 0, 5 * time.Second, 5 * time.Second, 2},
-		{"never beyond the key's end", nil, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2},
-		{"until the key's end", nil, 2 * time.Second, 2 * time.Second, 2*time.Second - 1, 1},
-		{"a key that was refused for a second", refused, 0, time.Second, time.Second - 1, 1},
-		{"and not for longer", refused, 0, time.Second, time.Second, 2},
+		{"a hit at once", nil, 0, 0, 0, 1},
+		{"a hit within unwatchedTTL", nil, 0, 0, unwatchedTTL - 1, 1},
+		{"a miss after unwatchedTTL", nil, 0, 0, unwatchedTTL, 2},
+		{"a hit within unwatchedTTL of the confirmation", nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL - 1, 1},
+		{"a miss unwatchedTTL after the confirmation", nil, 0, 3 * time.Second, 3*time.Second + unwatchedTTL, 2},
+		{"a miss after the cache's TTL", nil, 0, 5 * time.Second, 5 * time.Second, 2},
+		{"a miss after the key has expired", nil, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2},
+		{"a hit before the key expires", nil, 2 * time.Second, 2 * time.Second, 2*time.Second - 1, 1},
+		{"a hit for a refused key within a second", refused, 0, time.Second, time.Second - 1, 1},
+		{"a miss for a refused key after a second", refused, 0, time.Second, time.Second, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := start
@@ -285,7 +294,7 @@ func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 			now = start.Add(c.later)
 			cache.VerifyKey(t.Context(), "h")
 			if got := from.asked.Load(); got != c.want {
-				t.Errorf("asked %d times, want %d", got, c.want)
+				t.Errorf("got %d calls, want %d", got, c.want)
 			}
 		})
 	}
@@ -294,13 +303,13 @@ func TestCacheTrustsWhatIsConfirmed(t *testing.T) {
 func TestCacheForgetsWhatHasChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		what authapi.WatchKeysResponse
-		want int64 // questions asked anew, of the keys a, b and one that is refused
+		want int64 // calls after the change, for the keys a and b and a refused key
 	}{
-		"a key":        {authapi.WatchKeysResponse{Keys: []string{"id of a"}}, 2},
-		"a broker":     {authapi.WatchKeysResponse{Brokers: []string{"of b"}}, 2},
-		"both":         {authapi.WatchKeysResponse{Keys: []string{"id of a"}, Brokers: []string{"of b"}}, 3},
-		"others":       {authapi.WatchKeysResponse{Keys: []string{"id of c"}, Brokers: []string{"of c"}}, 1},
-		"all there is": {authapi.WatchKeysResponse{All: true}, 3},
+		"a key":              {authapi.WatchKeysResponse{Keys: []string{"id of a"}}, 2},
+		"a broker":           {authapi.WatchKeysResponse{Brokers: []string{"of b"}}, 2},
+		"a key and a broker": {authapi.WatchKeysResponse{Keys: []string{"id of a"}, Brokers: []string{"of b"}}, 3},
+		"neither cached":     {authapi.WatchKeysResponse{Keys: []string{"id of c"}, Brokers: []string{"of c"}}, 1},
+		"everything":         {authapi.WatchKeysResponse{All: true}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := &fake{}
@@ -319,7 +328,7 @@ func TestCacheForgetsWhatHasChanged(t *testing.T) {
 			before := from.asked.Load()
 			ask()
 			if got := from.asked.Load() - before; got != c.want {
-				t.Errorf("asked %d times anew, want %d", got, c.want)
+				t.Errorf("after the change: got %d calls, want %d", got, c.want)
 			}
 		})
 	}
@@ -336,23 +345,23 @@ func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 	<-from.begun
 	cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}})
 	after := make(chan error)
-	go func() { // does not join the flight from before
+	go func() { // does not share the call from before the change
 		_, err := cache.VerifyKey(t.Context(), "h")
 		after <- err
 	}()
 	<-from.begun
 	close(from.hold)
 	if err := errors.Join(<-before, <-after); err != nil {
-		t.Error(err)
+		t.Errorf("got %v, want no error", err)
 	}
 	from.hold = nil
 	cache.VerifyKey(t.Context(), "h")
 	if got := from.asked.Load(); got != 2 {
-		t.Errorf("asked %d times, want 2", got)
+		t.Errorf("got %d calls, want 2", got)
 	}
 }
 
-// telling answers a watcher's questions one after the other, and then fails.
+// telling gives its answers to a watcher in turn. Then it ends the watch and fails.
 type telling struct {
 	answers []authapi.WatchKeysResponse
 	asked   []string
@@ -380,15 +389,15 @@ func TestWatchForgetsAndConfirms(t *testing.T) {
 	w := &telling{end: end, answers: []authapi.WatchKeysResponse{{At: "1"}, {At: "1"}, {At: "2", Keys: []string{"x"}}}}
 	cache.Watch(ctx, w, slog.New(slog.DiscardHandler))
 	if got, want := fmt.Sprint(w.asked), "[ 1 1 2]"; got != want {
-		t.Errorf("asked since %s, want %s", got, want)
+		t.Errorf("got calls since %s, want %s", got, want)
 	}
 	cache.VerifyKey(t.Context(), "h")
 	if got := from.asked.Load(); got != 1 {
-		t.Errorf("asked %d times, want 1: nothing has changed", got)
+		t.Errorf("got %d calls, want 1: the key has not changed", got)
 	}
 }
 
-// taking takes reports, or not.
+// taking keeps the reports that it gets. If err is set, it returns err and keeps none.
 type taking struct {
 	reports []authapi.ReportUsageRequest
 	err     error
@@ -409,7 +418,7 @@ func TestUsageIsReportedOnceAndWhole(t *testing.T) {
 		u.Count("k", "read")
 		u.Used(authapi.Key{Identity: identity.Identity{KeyID: "k"}, Secret: 2}, netip.MustParseAddr("192.0.2.1"))
 		if err := u.report(t.Context()); err == nil {
-			t.Fatal("a report that was not taken passes for one that was")
+			t.Fatal("a failed report: got no error, want one")
 		}
 		now = now.Add(time.Duration(i) * time.Second)
 	}
@@ -420,17 +429,18 @@ func TestUsageIsReportedOnceAndWhole(t *testing.T) {
 		}
 	}
 	if len(to.reports) != 1 || len(to.reports[0].Uses) != 1 || len(to.reports[0].Counts) != 2 {
-		t.Fatalf("got %+v", to.reports)
+		t.Fatalf("got %+v, want one report with one use and two counts", to.reports)
 	}
-	if got := to.reports[0].Uses[0]; got.Secret != 2 || got.Micros != now.Add(-2*time.Second).UnixMicro() {
-		t.Errorf("got %+v", got)
+	want := now.Add(-2 * time.Second).UnixMicro()
+	if got := to.reports[0].Uses[0]; got.Secret != 2 || got.Micros != want {
+		t.Errorf("got %+v, want secret 2 at %d", got, want)
 	}
 	for i := range 2*authapi.MaxReport + 1 {
 		u.Count(fmt.Sprint(i), "list")
 	}
 	to.reports = nil
 	if err := u.report(t.Context()); err != nil || len(to.reports) != 3 {
-		t.Errorf("got %d reports, %v", len(to.reports), err)
+		t.Errorf("got %d reports, %v; want 3", len(to.reports), err)
 	}
 }
 
@@ -440,12 +450,14 @@ func TestAReportThatIsRefusedIsDropped(t *testing.T) {
 	u := NewUsage(to, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
 	u.Count("{bad}", "read")
 	if err := u.report(t.Context()); err != nil || !strings.Contains(log.String(), "dropped") {
-		t.Errorf("got %v, and the log says %q", err, log.String())
+		t.Errorf("got %v and the log %q; want no error, and %q in the log", err, log.String(), "dropped")
 	}
 	to.err = nil
 	u.Count("good", "read")
-	if err := u.report(t.Context()); err != nil || len(to.reports) != 1 || len(to.reports[0].Counts) != 1 || to.reports[0].Counts[0].KeyID != "good" {
-		t.Errorf("got %+v, %v", to.reports, err)
+	err := u.report(t.Context())
+	if err != nil || len(to.reports) != 1 || len(to.reports[0].Counts) != 1 ||
+		to.reports[0].Counts[0].KeyID != "good" {
+		t.Errorf("got %+v, %v; want one report with one count, of the key good", to.reports, err)
 	}
 }
 
@@ -474,9 +486,10 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 				case metricdata.Gauge[int64]:
 					points = data.DataPoints
 				}
+				name := strings.TrimPrefix(m.Name, "registry.keys.")
 				for _, p := range points {
 					result, _ := p.Attributes.Value("result")
-					told = append(told, fmt.Sprint(strings.TrimPrefix(m.Name, "registry.keys."), result.AsString(), p.Value))
+					told = append(told, fmt.Sprint(name, result.AsString(), p.Value))
 				}
 			}
 		}
@@ -490,7 +503,7 @@ func TestMetricsTellWhatIsRememberedAndWhetherItIsWatched(t *testing.T) {
 	cache.VerifyKey(t.Context(), "h") // a miss
 	cache.VerifyKey(t.Context(), "h")
 	cache.Recall("h")
-	cache.Recall("nobody's") // is counted by the VerifyKey that follows
+	cache.Recall("nobody's") // counts nothing: the VerifyKey that follows a miss counts it
 	from.err = fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
 	cache.VerifyKey(t.Context(), "none") // a miss
 	cache.Recall("none")

@@ -20,7 +20,7 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// clients is how many goroutines send requests at once.
+// clients is the number of goroutines that send requests at once.
 const clients = 64
 
 // BenchmarkForward compares the two transports behind the gateway's proxy: a
@@ -36,7 +36,7 @@ func BenchmarkForward(b *testing.B) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body) // a lost connection shows in the client
+		w.Write(body) // the client reports a lost connection
 	}))
 	defer server.Close()
 	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
@@ -93,7 +93,7 @@ func forwardOne(ctx context.Context, u *Upstream, address, method, body string) 
 	})
 }
 
-// discarded is an http.ResponseWriter that keeps nothing.
+// discarded is an http.ResponseWriter that discards status and body.
 type discarded struct{ header http.Header }
 
 func (d *discarded) Header() http.Header         { return d.header }

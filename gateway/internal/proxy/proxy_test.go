@@ -59,9 +59,13 @@ func newSigner(t *testing.T) *identity.Signer {
 	return signer
 }
 
+// call returns a pool of the one server at url.
 func call(t *testing.T, url string) *upstream.Pool {
 	t.Helper()
-	pool, err := upstream.New(upstream.Config{Name: "assetsvc", URLs: []string{url}, Log: slog.New(slog.DiscardHandler), Meter: new(telemetry.Telemetry).Meter()})
+	pool, err := upstream.New(upstream.Config{
+		Name: "assetsvc", URLs: []string{url}, Log: slog.New(slog.DiscardHandler),
+		Meter: new(telemetry.Telemetry).Meter(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +73,11 @@ func call(t *testing.T, url string) *upstream.Pool {
 	return pool
 }
 
-// upstreams starts handler as a server and in process.
+// upstreams returns two upstreams with one handler: a server, and one in process.
 func upstreams(t *testing.T, signer *identity.Signer, handler http.Handler) map[string]*Upstream {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/readyz" { // which is asked for all the time
+		if r.URL.Path != "/readyz" { // the pool's health checks
 			handler.ServeHTTP(w, r)
 		}
 	}))
@@ -94,10 +98,14 @@ func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
 	})) {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest("POST", "/api/0/assets?acc_token=t&offset=a+b", strings.NewReader("question"))
-			for _, header := range []string{"Authorization", "Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Proto", "Te", "Upgrade", "X-Mine", "X-Mine-Too"} {
+			for _, header := range []string{
+				"Authorization", "Cookie", "Expect", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port",
+				"X-Forwarded-Proto", "Te", "Upgrade", "X-Mine", "X-Mine-Too",
+			} {
 				r.Header.Set(header, "claimed")
 			}
-			r.Header.Add("Connection", "close, x-mine") // names headers that end here, never ours
+			// Connection names headers of this hop. It must not remove the gateway's own.
+			r.Header.Add("Connection", "close, x-mine")
 			r.Header.Add("Connection", "X-Mine-Too,"+identity.Header)
 			r.Header.Set(identity.Header, "forged")
 			r.Header.Set("X-Access-Token", "of the header")
@@ -106,33 +114,37 @@ func TestForwardSaysWhatTheEdgeHasFoundOut(t *testing.T) {
 			defer cancel()
 			recorder := httptest.NewRecorder()
 			caller := identity.Identity{Broker: "b", Role: identity.Broker}
-			if err := u.Forward(recorder, r.WithContext(ctx), Request{Path: "/api/2.5/assets", Caller: caller, BaseURL: "http://public"}); err != nil {
+			to := Request{Path: "/api/2.5/assets", Caller: caller, BaseURL: "http://public"}
+			if err := u.Forward(recorder, r.WithContext(ctx), to); err != nil {
 				t.Fatal(err)
 			}
-			if recorder.Code != 201 || recorder.Body.String() != "answer" || recorder.Header().Get("X-Answer") != "yes" || string(body) != "question" {
-				t.Errorf("answer %d %q %v, body %q", recorder.Code, recorder.Body, recorder.Header(), body)
+			if recorder.Code != 201 || recorder.Body.String() != "answer" ||
+				recorder.Header().Get("X-Answer") != "yes" || string(body) != "question" {
+				t.Errorf("got the answer %d %q %v to the body %q; want 201 answer with X-Answer to the body question",
+					recorder.Code, recorder.Body, recorder.Header(), body)
 			}
-			if got.Method != "POST" || got.URL.Path != "/api/2.5/assets" || got.URL.RawQuery != "offset=a+b" || strings.Contains(got.RequestURI, "acc_token") {
-				t.Errorf("forwarded as %s %s", got.Method, got.RequestURI)
+			if got.Method != "POST" || got.URL.Path != "/api/2.5/assets" || got.URL.RawQuery != "offset=a+b" ||
+				strings.Contains(got.RequestURI, "acc_token") {
+				t.Errorf("got %s %s, want POST /api/2.5/assets?offset=a+b", got.Method, got.RequestURI)
 			}
 			if signed, err := signer.Verify(got.Header.Get(identity.Header)); err != nil || signed != caller {
-				t.Errorf("identity %+v, %v", signed, err)
+				t.Errorf("got the identity %+v, %v; want %+v", signed, err, caller)
 			}
 			for _, c := range []struct {
 				header string
 				want   string
 			}{{"X-Access-Token", "t"}, {httpserver.BaseURLHeader, "http://public"}, {"Content-Type", "application/json"}} {
 				if value := got.Header.Get(c.header); value != c.want {
-					t.Errorf("%s is %q, want %q", c.header, value, c.want)
+					t.Errorf("%s: got %q, want %q", c.header, value, c.want)
 				}
 			}
 			for header, values := range got.Header {
 				if strings.Join(values, "") == "claimed" {
-					t.Errorf("%s has passed", header)
+					t.Errorf("%s: got the client's value, want it removed", header)
 				}
 			}
 			if got.Header.Get(httpserver.TimeoutHeader) == "" {
-				t.Error("the time left is not told")
+				t.Errorf("got no %s, want the time left", httpserver.TimeoutHeader)
 			}
 		})
 	}
@@ -147,17 +159,17 @@ func TestGetTellsWhatIsMissing(t *testing.T) {
 	})) {
 		t.Run(name, func(t *testing.T) {
 			if err := u.Get(t.Context(), "/missing"); fault.KindOf(err) != fault.NotFound {
-				t.Errorf("missing: %v", err)
+				t.Errorf("missing: got %v, want kind NotFound", err)
 			}
 			if err := u.Get(t.Context(), "/there"); err != nil {
-				t.Errorf("there: %v", err)
+				t.Errorf("there: got %v, want no error", err)
 			}
 		})
 	}
 }
 
-// TestMissingTransfersNoAsset asks for what is there and for what is not, and
-// holds that the asset's bytes are never asked for.
+// TestMissingTransfersNoAsset calls Missing for an existing and a missing path.
+// No GET of the existing path is sent, so its bytes are not transferred.
 func TestMissingTransfersNoAsset(t *testing.T) {
 	var asked []string
 	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -174,11 +186,11 @@ func TestMissingTransfersNoAsset(t *testing.T) {
 				t.Errorf("missing: got %v, want the fault url/item_id", err)
 			}
 			if err := u.Missing(t.Context(), "/there"); err != nil {
-				t.Errorf("there: got %v, want none", err)
+				t.Errorf("there: got %v, want no error", err)
 			}
 			want := []string{"HEAD /missing", "GET /missing", "HEAD /there"}
 			if !slices.Equal(asked, want) {
-				t.Errorf("asked %q, want %q", asked, want)
+				t.Errorf("got the requests %q, want %q", asked, want)
 			}
 		})
 	}
@@ -191,10 +203,10 @@ func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	err := u.Forward(recorder, httptest.NewRequest("GET", "/", nil), Request{Path: "/"})
 	if fault.KindOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "connection refused") {
-		t.Errorf("got %v, want it to be unavailable, with the cause", err)
+		t.Errorf("got %v, want kind Unavailable with the cause", err)
 	}
 	if recorder.Body.Len() > 0 {
-		t.Errorf("the answer has begun: %s", recorder.Body)
+		t.Errorf("got the body %s, want none: the caller writes the error", recorder.Body)
 	}
 	for _, c := range []struct {
 		name string
@@ -208,18 +220,20 @@ func TestAnUpstreamThatIsDownIsUnavailable(t *testing.T) {
 
 func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
 	var got string
-	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get(tokenHeader) })) {
+	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = r.Header.Get(tokenHeader)
+	})) {
 		for _, c := range []struct {
 			query string
 			want  string
 		}{
 			{"plain", "plain"},
-			{"%20", "+"}, // a blank would arrive as none, and give way to the body's token
+			{"%20", "+"}, // a space would arrive as no token, so the body's token would count
 			{"%20plain%20", "+plain+"},
 			{"a%0D%0AX-Evil:1", "a%0D%0AX-Evil%3A1"},
 			{"%00", "%00"},
 			{"%D1%82%D0%BE%FF", "%D1%82%D0%BE%FF"},
-			{"a+b", "a+b"}, // this, too, is a blank
+			{"a+b", "a+b"}, // in a query, a plus sign is a space
 			{"~!", "~!"},
 			{"%7F", "%7F"},
 			{"plain&acc_token=", "plain"},
@@ -237,33 +251,39 @@ func TestATokenThatNoHeaderCanCarryStaysWrong(t *testing.T) {
 
 func TestPathsArriveAsTheyAre(t *testing.T) {
 	var got []string
-	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.RequestURI) })) {
+	for name, u := range upstreams(t, newSigner(t), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = append(got, r.RequestURI)
+	})) {
 		got = nil
-		if err := u.Forward(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil), Request{Path: "/assets/a%b?"}); err != nil {
+		r := httptest.NewRequest("GET", "/x", nil)
+		if err := u.Forward(httptest.NewRecorder(), r, Request{Path: "/assets/a%b?"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := u.Get(t.Context(), "/assets/a%b?"); err != nil {
 			t.Fatal(err)
 		}
 		if want := "/assets/a%25b%3F"; len(got) != 2 || got[0] != want || got[1] != want {
-			t.Errorf("%s: asked for %q, want %q twice", name, got, want)
+			t.Errorf("%s: got %q, want %q twice", name, got, want)
 		}
 	}
 }
 
-// FuzzTakeToken holds takeToken to the standard library's reading of a query.
+// FuzzTakeToken compares takeToken with url.ParseQuery.
 func FuzzTakeToken(f *testing.F) {
-	for _, seed := range []string{"", "acc_token=t", "acc_token=&limit=5&acc_token=t", "%61cc_token=a%2Bb&offset=a+b", "acc_token=%zz&&=", "a;acc_token=t", "acc_token", "acc%5Ftoken=%00"} {
+	for _, seed := range []string{
+		"", "acc_token=t", "acc_token=&limit=5&acc_token=t", "%61cc_token=a%2Bb&offset=a+b", "acc_token=%zz&&=",
+		"a;acc_token=t", "acc_token", "acc%5Ftoken=%00",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		rest, token := takeToken(query)
-		before, _ := url.ParseQuery(query) // what it can read of it
+		before, _ := url.ParseQuery(query) // returns the well-formed parameters with the error
 		after, _ := url.ParseQuery(rest)
 		if after.Has(tokenParameter) {
-			t.Fatalf("%q leaves a token in %q", query, rest)
+			t.Fatalf("%q: got the rest %q, want no token in it", query, rest)
 		}
-		if !strings.Contains(query, ";") { // which ParseQuery skips
+		if !strings.Contains(query, ";") { // ParseQuery skips parameters with a semicolon
 			var want string
 			for _, value := range before[tokenParameter] {
 				if want = value; want != "" {
@@ -271,15 +291,15 @@ func FuzzTakeToken(f *testing.F) {
 				}
 			}
 			if token != want {
-				t.Fatalf("%q: took %q, want %q", query, token, want)
+				t.Fatalf("%q: got the token %q, want %q", query, token, want)
 			}
 		}
 		delete(before, tokenParameter)
 		if before.Encode() != after.Encode() {
-			t.Fatalf("%q became %q", query, rest)
+			t.Fatalf("%q: got the rest %q, want all other parameters in it", query, rest)
 		}
 		if again, none := takeToken(rest); again != rest || none != "" {
-			t.Fatalf("%q: the rest %q is not left alone: %q, %q", query, rest, again, none)
+			t.Fatalf("%q: takeToken of the rest: got %q, %q; want %q, none", query, again, none, rest)
 		}
 	})
 }

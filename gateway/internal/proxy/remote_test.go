@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/faulthttp"
 )
 
-// edgeOf serves what an upstream behind it answers.
+// edgeOf starts a server that forwards each request to an upstream with handler.
 func edgeOf(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	u := upstreams(t, newSigner(t), handler)["remote"]
@@ -49,15 +49,15 @@ func TestWhatEndsHereDoesNotPass(t *testing.T) {
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil || string(text) != "body" || resp.Trailer.Get("X-Sum") != "1" {
-		t.Errorf("got %q, %v, trailer %v", text, err, resp.Trailer)
+		t.Errorf("got %q, %v, trailer %v; want body with the trailer X-Sum: 1", text, err, resp.Trailer)
 	}
 	for _, name := range []string{"Connection", "X-Hop", "Keep-Alive", "Proxy-Authenticate"} {
 		if value := resp.Header.Get(name); value != "" {
-			t.Errorf("%s: %s has passed", name, value)
+			t.Errorf("%s: got %q, want it removed", name, value)
 		}
 	}
 	if got := strings.Join(resp.Header["X-Many"], ","); got != "a,b" || resp.Header.Get("X-Edge") != "edge" {
-		t.Errorf("got %v", resp.Header)
+		t.Errorf("got %v, want X-Many: a,b and X-Edge: edge", resp.Header)
 	}
 }
 
@@ -76,11 +76,11 @@ func TestAnAnswerPassesAsItComes(t *testing.T) {
 	defer resp.Body.Close()
 	first := make([]byte, 5)
 	if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "first" {
-		t.Errorf("got %q, %v", first, err)
+		t.Errorf("got %q, %v; want %q before the rest is sent", first, err, "first")
 	}
 	close(more)
 	if rest, err := io.ReadAll(resp.Body); err != nil || string(rest) != "second" {
-		t.Errorf("got %q, %v", rest, err)
+		t.Errorf("got %q, %v; want %q", rest, err, "second")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestAnAnswerThatIsNotWholeDoesNotSeemSo(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		size string
-	}{{"of a known length", "100000"}, {"of an unknown length", ""}} {
+	}{{"with a Content-Length", "100000"}, {"without a Content-Length", ""}} {
 		t.Run(c.name, func(t *testing.T) {
 			edge := edgeOf(t, func(w http.ResponseWriter, _ *http.Request) {
 				if c.size != "" {
@@ -104,7 +104,7 @@ func TestAnAnswerThatIsNotWholeDoesNotSeemSo(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			if _, err := io.ReadAll(resp.Body); err == nil {
-				t.Error("the client does not notice")
+				t.Error("a truncated answer: got no error at the client, want one")
 			}
 		})
 	}
@@ -118,6 +118,6 @@ func TestAServiceThatDoesNotTakeOurSignatureIsOurFault(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("got %d", resp.StatusCode)
+		t.Errorf("got %d, want 503", resp.StatusCode)
 	}
 }
