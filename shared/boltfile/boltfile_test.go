@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
+// mustOpen opens a file and closes it at the end of the test.
 func mustOpen(t *testing.T, path, format string, buckets ...[]byte) *File {
 	t.Helper()
 	db, err := Open(path, Options{Format: format, Buckets: buckets})
@@ -30,13 +31,13 @@ func TestOpenFindsWhatItHasMade(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	later := []byte("a bucket that came up later")
+	later := []byte("a bucket of a later version")
 	if err := mustOpen(t, path, "format 1", bucket, later).View(func(tx *bbolt.Tx) error {
 		if tx.Bucket(later) == nil {
-			t.Errorf("there is not %s", later)
+			t.Errorf("got no bucket %q, want it", later)
 		}
 		if got := tx.Bucket(bucket).Get([]byte("k")); string(got) != "v" {
-			t.Errorf("got %q", got)
+			t.Errorf("got %q, want %q", got, "v")
 		}
 		return nil
 	}); err != nil {
@@ -57,26 +58,27 @@ func TestOpenTakesAFileOfAnOlderFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(path, Options{Format: "format 1"}); err == nil || !strings.Contains(err.Error(), "format 2") {
-		t.Errorf("by the earlier version: got %v, want it to say %q", err, "format 2")
+		t.Errorf("open by the earlier version: got %v, want %q in it", err, "format 2")
 	}
 }
 
 func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	// A crash of an earlier process with this number has left half a file.
+	// An earlier process with the same process id crashed and left half a file.
 	if err := os.WriteFile(path+unfinished+strconv.Itoa(os.Getpid()), []byte("half a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	mustOpen(t, path, "format 1")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("the folder holds %v, %v", entries, err)
+		t.Errorf("got the folder's entries %v, %v; want the file alone", entries, err)
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	used, later, other, text := filepath.Join(dir, "used"), filepath.Join(dir, "later"), filepath.Join(dir, "other"), filepath.Join(dir, "text")
+	used, later := filepath.Join(dir, "used"), filepath.Join(dir, "later")
+	other, text := filepath.Join(dir, "other"), filepath.Join(dir, "text")
 	mustOpen(t, used, "format 1")
 	if err := mustOpen(t, later, "format 2").Close(); err != nil {
 		t.Fatal(err)
@@ -98,22 +100,22 @@ func TestOpenRefuses(t *testing.T) {
 		{"a file in use", used, "in use"},
 		{"a file of a later format", later, "format 2"},
 		{"a file of another program", other, "another program"},
-		{"a file that is no database", text, "invalid"},
+		{"a text file", text, "invalid"},
 		{"a folder", dir, dir},
-		{"a file in no folder", filepath.Join(dir, "none", "x"), "none"},
+		{"a file in a missing folder", filepath.Join(dir, "none", "x"), "none"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, _ := os.ReadFile(c.path) // a folder has nothing to read
 			db, err := Open(c.path, Options{Format: "format 1"})
 			if err == nil {
 				db.Close()
-				t.Fatal("it was opened")
+				t.Fatal("got no error, want one")
 			}
 			if !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want it to say %q", err, c.says)
+				t.Errorf("got %v, want %q in it", err, c.says)
 			}
 			if after, _ := os.ReadFile(c.path); !bytes.Equal(before, after) {
-				t.Error("the file was changed")
+				t.Error("got the file changed, want it unchanged")
 			}
 		})
 	}

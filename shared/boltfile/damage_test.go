@@ -21,7 +21,7 @@ var (
 )
 
 // sample returns the bytes of a file with pages of all kinds: branches, leaves,
-// leaves that flow over, buckets within the root, free pages.
+// overflow pages, buckets within the root page, and free pages.
 func sample(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample")
@@ -55,7 +55,8 @@ func sample(t *testing.T) []byte {
 	return text[:int64(m.pages)*m.pageSize]
 }
 
-// inMemory returns a directory for thousands of files that need not last.
+// inMemory returns a directory for thousands of temporary files. It is in memory
+// if the machine has /dev/shm.
 func inMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "boltfile")
@@ -66,8 +67,9 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// use opens a file of these bytes, reads all of it and writes into it. It fails
-// the test if that shows anything but errors; the process ends if it crashes.
+// use opens a file with these bytes, reads all of it and writes to it. It returns
+// the error of opening. The test fails if Open returns a stack trace, or if a
+// damaged file says that it is ready.
 func use(t *testing.T, text []byte) (refused error) {
 	t.Helper()
 	path := filepath.Join(inMemory(t), "file")
@@ -86,7 +88,7 @@ func use(t *testing.T, text []byte) (refused error) {
 		for _, name := range testOptions.Buckets {
 			sum := 0
 			if err := tx.Bucket(name).ForEach(func(k, v []byte) error {
-				sum += len(bytes.Clone(k)) + len(bytes.Clone(v)) // touches them
+				sum += len(bytes.Clone(k)) + len(bytes.Clone(v)) // reads every byte
 				return nil
 			}); err != nil {
 				return err
@@ -104,7 +106,7 @@ func use(t *testing.T, text []byte) (refused error) {
 	})
 	for doing, err := range map[string]error{"read": read, "write": written} {
 		if errors.Is(err, ErrDamaged) && f.Ready(t.Context()) == nil {
-			t.Errorf("the %s says %v, but the file says that it is ready", doing, err)
+			t.Errorf("after the %s error %v: got the file ready, want it not ready", doing, err)
 		}
 	}
 	return nil
@@ -114,7 +116,7 @@ func TestTruncatedFilesAreRefused(t *testing.T) {
 	text := sample(t)
 	for size := 0; size < len(text); size += os.Getpagesize() {
 		if err := use(t, text[:size]); err == nil {
-			t.Errorf("cut off after %d of %d bytes: it was opened", size, len(text))
+			t.Errorf("cut off after %d of %d bytes: got no error, want one", size, len(text))
 		}
 	}
 }
@@ -127,7 +129,7 @@ func TestZeroedPagesNeverCrash(t *testing.T) {
 		clear(damaged[at : at+page])
 		err := use(t, damaged)
 		if flags := binary.NativeEndian.Uint16(text[at+8:]); flags == metaFlag && err == nil {
-			t.Errorf("without meta page %d: it was opened", at/page)
+			t.Errorf("without meta page %d: got no error, want one", at/page)
 		}
 	}
 }
@@ -140,10 +142,10 @@ func TestFlippedBytesNeverCrash(t *testing.T) {
 	for at := 0; at < len(text); at += page {
 		kind := binary.NativeEndian.Uint16(text[at+8:])
 		if kinds[kind]++; kinds[kind] > 3 {
-			continue // one is like the other
+			continue // three pages of a kind are enough
 		}
 		var offsets []int
-		for i := range headerSize + 4*elementSize { // where the structure is
+		for i := range headerSize + 4*elementSize { // the header and the first elements
 			offsets = append(offsets, i)
 		}
 		for range 10 {
@@ -155,14 +157,14 @@ func TestFlippedBytesNeverCrash(t *testing.T) {
 				damaged[at+offset] ^= bits
 				err := use(t, damaged)
 				if kind == metaFlag && offset < headerSize+metaSize && offset != 10 && offset > 15 && err == nil {
-					t.Errorf("byte %d of meta page %d: it was opened", offset, at/page)
+					t.Errorf("byte %d of meta page %d flipped: got no error, want one", offset, at/page)
 				}
 			}
 		}
 	}
 	for _, kind := range []uint16{branchFlag, leafFlag, metaFlag, freelistFlag} {
 		if kinds[kind] == 0 {
-			t.Errorf("no page of kind %#x was damaged", kind)
+			t.Errorf("got no page of kind %#x in the sample, want one", kind)
 		}
 	}
 }
@@ -183,10 +185,10 @@ func TestABranchThatLeadsInACircleIsRefused(t *testing.T) {
 		v := &verifier{file: bytes.NewReader(text), meta: m, free: map[uint64]bool{}, seen: make([]uint64, m.pages/64+1)}
 		v.freelist()
 		if v.free[uint64(at/page)] {
-			continue // nobody goes there
+			continue // a free page is never read
 		}
 		if err := use(t, damaged); !errors.Is(err, ErrDamaged) {
-			t.Errorf("page %d: got %v, want it refused as damaged", at/page, err)
+			t.Errorf("page %d: got %v, want %v", at/page, err, ErrDamaged)
 		}
 	}
 }
@@ -200,7 +202,7 @@ func TestCheckFindsWhatTheStartDoesNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if faults := Check(path, testOptions, nothing); len(faults) != 0 {
-		t.Fatalf("of a good file: got %v, want none", faults)
+		t.Fatalf("an undamaged file: got %v, want no faults", faults)
 	}
 	found := 0
 	for at := 2 * page; at < len(text); at += page {
@@ -208,7 +210,7 @@ func TestCheckFindsWhatTheStartDoesNot(t *testing.T) {
 			continue
 		}
 		damaged := bytes.Clone(text)
-		damaged[at+headerSize+7] ^= 0x40 // the first key is far out of the page
+		damaged[at+headerSize+7] ^= 0x40 // the first key's position is far outside the page
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +219,7 @@ func TestCheckFindsWhatTheStartDoesNot(t *testing.T) {
 		}
 	}
 	if found < 10 {
-		t.Errorf("got %d damaged leaves, want all that are in use", found)
+		t.Errorf("got %d damaged leaves found, want at least 10", found)
 	}
 }
 
@@ -234,12 +236,12 @@ func TestAValueThatCannotBeDecodedEndsWrites(t *testing.T) {
 		t.Errorf("got %v, want %v", err, ErrDamaged)
 	}
 	if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("ready: got %v, want it to say that it is damaged", err)
+		t.Errorf("ready: got %v, want %q in it", err, "damaged")
 	}
 	if err := f.Update(func(*bbolt.Tx) error { return nil }); !errors.Is(err, ErrDamaged) {
 		t.Errorf("write: got %v, want %v", err, ErrDamaged)
 	}
 	if err := f.View(func(*bbolt.Tx) error { return nil }); err != nil {
-		t.Errorf("read: got %v, want none", err)
+		t.Errorf("read: got %v, want no error", err)
 	}
 }

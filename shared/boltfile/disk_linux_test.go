@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/disktest"
 )
 
+// put stores size bytes under a key.
 func put(f *File, key string, size int) error {
 	return f.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(bigBucket).Put([]byte(key), make([]byte, size)) })
 }
@@ -39,16 +40,16 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 			}
 		}
 		if !strings.Contains(refused.Error(), "no space left") {
-			t.Errorf("got %v, want it to say that no space is left", refused)
+			t.Errorf("write: got %v, want %q in it", refused, "no space left")
 		}
 		if err := f.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "file: no space left") {
-			t.Errorf("ready: got %v, want it to say that no space is left", err)
+			t.Errorf("ready: got %v, want %q in it", err, "file: no space left")
 		}
 		var failed sync.WaitGroup
-		for i := range 50 { // failures at once and in a row
+		for i := range 50 { // failures in parallel and one after another
 			failed.Go(func() {
 				if put(f, fmt.Sprint("many ", i), 1<<20) == nil {
-					t.Error("a large write is stored on a full disk")
+					t.Error("a large write to a full disk: got no error, want one")
 				}
 			})
 		}
@@ -56,7 +57,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 		free()
 		for end := time.Now().Add(10 * time.Second); f.Ready(t.Context()) != nil; {
 			if time.Now().After(end) {
-				t.Fatalf("with room again: got %v, want it ready", f.Ready(t.Context()))
+				t.Fatalf("10 s after space is free again: got %v, want it ready", f.Ready(t.Context()))
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -66,14 +67,14 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 		if err := f.View(func(tx *bbolt.Tx) error {
 			for key := range stored {
 				if tx.Bucket(bigBucket).Get([]byte(key)) == nil {
-					t.Errorf("%s was stored and is gone", key)
+					t.Errorf("stored key %s: got no value, want it", key)
 				}
 			}
 			return nil
 		}); err != nil {
 			t.Error(err)
 		}
-		if err := f.Update(func(tx *bbolt.Tx) error { // for the next round
+		if err := f.Update(func(tx *bbolt.Tx) error { // empties the bucket for the next round
 			return errors.Join(tx.DeleteBucket(bigBucket), second(tx.CreateBucket(bigBucket)))
 		}); err != nil {
 			t.Fatal(err)
@@ -88,6 +89,7 @@ func TestAFullDiskIsToldAndLeft(t *testing.T) {
 	}
 }
 
+// second returns the error of a call with two results.
 func second[T any](_ T, err error) error { return err }
 
 func TestAFullDiskIsNoReasonNotToOpen(t *testing.T) {
@@ -106,6 +108,6 @@ func TestAFullDiskIsNoReasonNotToOpen(t *testing.T) {
 	}
 	defer f.Close()
 	if err := f.Ready(t.Context()); err == nil {
-		t.Error("it says that it is ready")
+		t.Error("ready: got no error on a full disk, want one")
 	}
 }

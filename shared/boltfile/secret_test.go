@@ -14,14 +14,14 @@ func TestAFileBelongsToItsSecret(t *testing.T) {
 		secrets [][]byte
 		says    string
 	}{
-		{"made by an earlier version", nil, ""},
-		{"its first start with a secret", [][]byte{one}, ""},
+		{"made by an earlier version, without a secret", nil, ""},
+		{"the first start with a secret", [][]byte{one}, ""},
 		{"another secret", [][]byte{two}, "secret is another"},
-		{"the same", [][]byte{one}, ""},
-		{"a newer one, and the old one", [][]byte{two, one}, ""},
-		{"the newer one alone", [][]byte{two}, ""},
-		{"the old one alone", [][]byte{one}, "secret is another"},
-		{"two that are others", [][]byte{one, three}, "secret is another"},
+		{"the same secret", [][]byte{one}, ""},
+		{"a new secret and the old one", [][]byte{two, one}, ""},
+		{"the new secret alone", [][]byte{two}, ""},
+		{"the old secret alone", [][]byte{one}, "secret is another"},
+		{"two other secrets", [][]byte{one, three}, "secret is another"},
 		{"a command without a secret", nil, ""},
 	} {
 		f, err := Open(path, Options{Format: "format 1", Secrets: c.secrets})
@@ -30,10 +30,10 @@ func TestAFileBelongsToItsSecret(t *testing.T) {
 		} else if c.says != "" && strings.Contains(err.Error(), c.says) {
 			err = nil
 		} else if c.says != "" {
-			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.says)
+			t.Errorf("%s: got %v, want %q in it", c.name, err, c.says)
 		}
 		if c.says == "" && err != nil || c.says != "" && f != nil {
-			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.says)
+			t.Errorf("%s: got %v, want %q in it, or no error if that is empty", c.name, err, c.says)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 func TestABuildNamesTheReleaseOfGo(t *testing.T) {
 	got := Read()
 	if got.Go != runtime.Version() || got.Version == "" || got.Revision == "" {
-		t.Errorf("got %+v, want the release %s and no empty field", got, runtime.Version())
+		t.Errorf("got %+v, want Go release %s and no empty field", got, runtime.Version())
 	}
 	if text := got.String(); !strings.Contains(text, runtime.Version()) || strings.Contains(text, "\n") {
-		t.Errorf("got %q, want one line with the release", text)
+		t.Errorf("got %q, want one line with the Go release", text)
 	}
 }

@@ -1,4 +1,4 @@
-// Package disktest gives a test a small file system, and fills it.
+// Package disktest mounts a small file system for a test, and fills it.
 package disktest
 
 import (

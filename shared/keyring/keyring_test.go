@@ -14,15 +14,15 @@ func TestRead(t *testing.T) {
 		name string
 		text string
 		want []string
-		says []string // of the refusal; nil: there is none
+		says []string // texts in the error; nil means no error
 	}{
-		{"one", a, []string{a}, nil},
-		{"one in white space", "\n " + a + "\r\n\n", []string{a}, nil},
-		{"two, in order", b + "\n" + a + "\n", []string{b, a}, nil},
-		{"none", "\n", nil, []string{"there is none"}},
-		{"a short one", "short\n" + a, nil, []string{"secret 1 has 5 bytes, and needs at least 32"}},
+		{"one secret", a, []string{a}, nil},
+		{"one secret in white space", "\n " + a + "\r\n\n", []string{a}, nil},
+		{"two secrets keep their order", b + "\n" + a + "\n", []string{b, a}, nil},
+		{"an empty file", "\n", nil, []string{"there is none"}},
+		{"a short secret", "short\n" + a, nil, []string{"secret 1 has 5 bytes, and needs at least 32"}},
 		{"several faults", a + "\nx\n" + a, nil, []string{"secret 2 has 1 bytes", "secret 3 stands there twice"}},
-		{"too many", strings.Repeat(a+"\n", 5), nil, []string{"there are 5 secrets"}},
+		{"too many secrets", strings.Repeat(a+"\n", 5), nil, []string{"there are 5 secrets"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "secret")
@@ -34,17 +34,18 @@ func TestRead(t *testing.T) {
 				t.Errorf("got %q, want %q", text, c.want)
 			}
 			if (err == nil) != (c.says == nil) {
-				t.Errorf("got %v, want it to say %q", err, c.says)
+				t.Errorf("got %v, want an error: %t", err, c.says != nil)
 			}
 			for _, says := range c.says {
 				if err != nil && !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), a) {
-					t.Errorf("got %v, want it to say %s, and no secret", err, says)
+					t.Errorf("got %v, want %q and no secret in it", err, says)
 				}
 			}
 		})
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "read the secret") {
-		t.Errorf("no file: got %v, want that it cannot be read", err)
+	_, err := Read(filepath.Join(t.TempDir(), "none"))
+	if err == nil || !strings.Contains(err.Error(), "read the secret") {
+		t.Errorf("no file: got %v, want %q in it", err, "read the secret")
 	}
 }
 
@@ -63,15 +64,16 @@ func TestKeysAreOfOneSecretAndPurpose(t *testing.T) {
 		for i, key := range forth {
 			other := back[1-i]
 			if key.Name != other.Name || !bytes.Equal(key.Key, other.Key) {
-				t.Errorf("%s: got another key %d when the secrets change places", purpose, i)
+				t.Errorf("%s: got another key %d after a swap of the secrets, want the same", purpose, i)
 			}
 			if len(key.Key) != 32 || len(key.Name) != 8 || seen[string(key.Key)] {
-				t.Errorf("%s: got key %d of %d bytes, named %q; want 32 bytes that no other key has", purpose, i, len(key.Key), key.Name)
+				t.Errorf("%s: got key %d of %d bytes, named %q; want 32 bytes that no other key has, and a name of 8",
+					purpose, i, len(key.Key), key.Name)
 			}
 			seen[string(key.Key)] = true
 		}
 		if forth[0].Name == forth[1].Name {
-			t.Errorf("%s: two secrets have the name %s", purpose, forth[0].Name)
+			t.Errorf("%s: got the name %s twice, want two names", purpose, forth[0].Name)
 		}
 	}
 }

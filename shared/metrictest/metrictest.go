@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Meter is a meter whose values can be read.
+// Meter is a meter whose values a test can read.
 type Meter struct {
 	metric.Meter
 	reader *sdkmetric.ManualReader

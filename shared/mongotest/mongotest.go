@@ -1,5 +1,6 @@
-// Package mongotest gives a test a server that speaks MongoDB's protocol. It is the
-// server of MONGODB_URI or, without that, the rig deploy/test/rig/devmongo.
+// Package mongotest gives a test a server that speaks MongoDB's protocol. This is
+// the server of MONGODB_URI. If MONGODB_URI is not set, it is the rig
+// deploy/test/rig/devmongo.
 package mongotest
 
 import (
@@ -15,9 +16,10 @@ import (
 	"time"
 )
 
+// startTimeout limits the wait for the rig's first connection.
 const startTimeout = 20 * time.Second
 
-// Server is a server for a test.
+// Server is a MongoDB server or the rig.
 type Server struct {
 	// Real is true for the server of MONGODB_URI. It is fast, keeps its data after
 	// the test, and cannot be killed.
@@ -94,9 +96,9 @@ func (s *Server) Kill(tb testing.TB) {
 	_ = s.cmd.Wait() // returns that the process was killed
 }
 
-// Build returns the path of the rig's program. It builds the program if that is
-// missing. The rig is a module outside the workspace, because it has hundreds of
-// dependencies (deploy/test/tool.sh).
+// Build returns the path of the rig's program, and builds the program if it is
+// missing. deploy/test/tool.sh builds it as a module outside the workspace,
+// because the rig has hundreds of dependencies.
 func Build(tb testing.TB) string {
 	tb.Helper()
 	_, self, _, _ := runtime.Caller(0)

@@ -1,5 +1,5 @@
 // Package redistest gives a test a Redis server on a free port. It runs the real
-// redis-server, with the settings of production: every write is in the append-only
+// redis-server with the settings of production. Every write is in the append-only
 // file before its answer.
 package redistest
 
@@ -86,8 +86,8 @@ func (s *Server) Flush(t testing.TB) {
 	}
 }
 
-// answer sends a command in Redis's protocol and returns the answer. So the package
-// needs no client library.
+// answer sends a command in Redis's protocol and returns the answer. It uses a TCP
+// connection, so the package needs no client library.
 func (s *Server) answer(command string) (string, error) {
 	conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Server) Watch(t testing.TB, name, password string) (sentinel string) {
 	if password != "" {
 		settings += fmt.Sprintf("sentinel auth-pass %s %s\n", name, password)
 	}
-	file := filepath.Join(t.TempDir(), "sentinel.conf") // the sentinel changes it
+	file := filepath.Join(t.TempDir(), "sentinel.conf") // the sentinel rewrites it
 	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +176,8 @@ func await(t testing.TB, what string, try func() error) {
 	}
 }
 
-// Hang stops the server's process until Kill. Connections to it open, but get no
-// answers.
+// Hang stops the server's process until Kill. Clients can still connect, but get
+// no answers.
 func (s *Server) Hang(t testing.TB) {
 	t.Helper()
 	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
