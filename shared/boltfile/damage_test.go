@@ -69,7 +69,7 @@ func inMemory(t *testing.T) string {
 
 // use opens a file with these bytes, reads all of it and writes to it. It returns
 // the error of opening. The test fails if Open returns a stack trace, or if a
-// damaged file says that it is ready.
+// damaged file says that it is ready. A crash ends the test process.
 func use(t *testing.T, text []byte) (refused error) {
 	t.Helper()
 	path := filepath.Join(inMemory(t), "file")

@@ -19,7 +19,7 @@ type example struct {
 	Rows    rows
 }
 
-// rows are read from a string or a table.
+// rows is a setting whose value is a string or a table.
 type rows string
 
 func (r *rows) UnmarshalJSON(text []byte) error {
@@ -93,19 +93,19 @@ func TestParseRefuses(t *testing.T) {
 		says string
 	}{
 		{"an unknown flag", []string{"--adr=x"}, "--adr"},
-		{"a value of no number", []string{"--max-body=many"}, "many"},
+		{"a malformed number in a flag", []string{"--max-body=many"}, "many"},
 		{"an argument", []string{"serve"}, "serve"},
-		{"a file that is none", []string{"--config", filepath.Join(dir, "none.yaml")}, "none.yaml"},
-		{"unknown settings", []string{"--config", filepath.Join(dir, "unknown.yaml")}, "colour"},
-		{"a file of no YAML", []string{"--config", filepath.Join(dir, "broken.yaml")}, "config file"},
-		{"a wrong value", []string{"--config", filepath.Join(dir, "wrong.yaml")}, "many"},
+		{"a missing file", []string{"--config", filepath.Join(dir, "none.yaml")}, "none.yaml"},
+		{"unknown settings in a file", []string{"--config", filepath.Join(dir, "unknown.yaml")}, "colour"},
+		{"malformed YAML", []string{"--config", filepath.Join(dir, "broken.yaml")}, "config file"},
+		{"a malformed number in a file", []string{"--config", filepath.Join(dir, "wrong.yaml")}, "many"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var got example
 			_, err := Parse(&got, "example", "", "EXAMPLE", c.args)
 			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want an error that says %q", err, c.says)
+				t.Errorf("got %v, want %q in it", err, c.says)
 			}
 		})
 	}
@@ -119,7 +119,7 @@ func TestATableIsReadFromTheFile(t *testing.T) {
 	}{
 		{"a table", "rows:\n  - {name: a, windows: {1s: 5}}\n", `[{"name":"a","windows":{"1s":5}}]`},
 		{"a string", "rows: named\n", "named"},
-		{"no value", "addr: x\n", ""},
+		{"no rows", "addr: x\n", ""},
 	} {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)

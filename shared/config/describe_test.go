@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestPrintSettingsEndsTheProcess runs this test again as a program, since the flag
-// ends the process.
+// TestPrintSettingsEndsTheProcess runs itself again in a second process, because
+// the flag ends the process.
 func TestPrintSettingsEndsTheProcess(t *testing.T) {
 	if os.Getenv("CONFIG_TEST_PROGRAM") != "" {
 		var c struct {
@@ -20,13 +20,13 @@ func TestPrintSettingsEndsTheProcess(t *testing.T) {
 			} `cmd:"" help:"Run it."`
 		}
 		_, err := Parse(&c, "example", "An example.", "EXAMPLE", []string{"serve", "--print-settings"})
-		t.Fatalf("the process goes on, with %v", err)
+		t.Fatalf("got %v from Parse, want the process to end", err)
 	}
 	program := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
 	program.Env = append(os.Environ(), "CONFIG_TEST_PROGRAM=1")
 	text, err := program.Output()
 	if err != nil {
-		t.Fatalf("got %v, %s", err, text)
+		t.Fatalf("got %v, %s; want exit status 0", err, text)
 	}
 	var got Program
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&got); err != nil {

@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// TestAnOutageIsAState lets two outages pass, of a failure each 99 ms:
-// none comes at the moment at which the timer looks.
+// TestAnOutageIsAState simulates two outages. In the first, a failure comes every
+// 99 ms, so none comes at the same time as the log's timer.
 func TestAnOutageIsAState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
-		l := New(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		withoutTime := func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}
 			}
 			return a
-		}})), "it fails")
+		}
+		l := New(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: withoutTime})), "it fails")
 		for range 1500 { // two and a half minutes
 			l.Failed(errors.New("refused"))
 			time.Sleep(99 * time.Millisecond)

@@ -61,8 +61,9 @@ func TestAFaultSurvivesHTTP(t *testing.T) {
 func TestWriteHidesWhatIsNoFault(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	Write(recorder, errors.New("password of the store is hunter2"))
-	if body := recorder.Body.String(); recorder.Code != 500 || strings.Contains(body, "hunter2") || !strings.Contains(body, `"status":"error"`) {
-		t.Errorf("got %d %s, want 500 and an error body without the text", recorder.Code, body)
+	body := recorder.Body.String()
+	if recorder.Code != 500 || strings.Contains(body, "hunter2") || !strings.Contains(body, `"status":"error"`) {
+		t.Errorf("got %d %s, want 500 and an error body without the error's text", recorder.Code, body)
 	}
 }
 
@@ -72,10 +73,12 @@ func TestWriteSaysHowToGoOn(t *testing.T) {
 		err          error
 		header, want string
 	}{
-		{"401 names the scheme", fault.New(fault.Unauthorized, fault.Header, "Authorization", "x"), "WWW-Authenticate", `Basic realm="registry"`},
-		{"503 says when", fault.New(fault.Unavailable, fault.URL, "store", "x"), "Retry-After", "1"},
-		{"429 rounds the wait up", &fault.Error{Kind: fault.TooMany, RetryAfter: 1200 * time.Millisecond}, "Retry-After", "2"},
-		{"400 has nothing to repeat", fault.New(fault.Invalid, fault.Body, "data", "x"), "Retry-After", ""},
+		{"401 names the scheme", fault.New(fault.Unauthorized, fault.Header, "Authorization", "x"),
+			"WWW-Authenticate", `Basic realm="registry"`},
+		{"503 says when to retry", fault.New(fault.Unavailable, fault.URL, "store", "x"), "Retry-After", "1"},
+		{"429 rounds the wait up", &fault.Error{Kind: fault.TooMany, RetryAfter: 1200 * time.Millisecond},
+			"Retry-After", "2"},
+		{"400 has no Retry-After", fault.New(fault.Invalid, fault.Body, "data", "x"), "Retry-After", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			recorder := httptest.NewRecorder()
@@ -93,9 +96,9 @@ func TestReadTakesNothingForAFaultThatIsNone(t *testing.T) {
 		status int
 		body   string
 	}{
-		{"a proxy's page", 502, "<html>"},
+		{"a proxy's HTML page", 502, "<html>"},
 		{"an empty body", 400, ""},
-		{"no errors", 403, `{"status":"error","errors":[]}`},
+		{"an empty list of errors", 403, `{"status":"error","errors":[]}`},
 		{"an internal error", 500, `{"status":"error","errors":[{"location":"url","name":"x","description":"y"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -60,19 +60,19 @@ func TestVerifyRefuses(t *testing.T) {
 		secret byte
 		now    time.Time
 	}{
-		{"nothing", "", 'a', start},
-		{"rubbish", "x.y.z", 'a', start},
+		{"an empty token", "", 'a', start},
+		{"a malformed token", "x.y.z", 'a', start},
 		{"another secret", signed, 'b', start},
-		{"an old identity", signed, 'a', start.Add(time.Hour)},
+		{"an expired identity", signed, 'a', start.Add(time.Hour)},
 		{"no signature", parts[0] + "." + parts[1] + ".", 'a', start},
 		{"the algorithm none", "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + parts[1] + ".", 'a', start},
-		{"a cut signature", signed[:len(signed)-4], 'a', start},
-		{"exchanged contents", parts[0] + ".eyJzdWIiOiJvdGhlciJ9." + parts[2], 'a', start},
+		{"a truncated signature", signed[:len(signed)-4], 'a', start},
+		{"a replaced payload", parts[0] + ".eyJzdWIiOiJvdGhlciJ9." + parts[2], 'a', start},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := newSigner(t, c.secret, c.now).Verify(c.signed)
 			if !errors.Is(err, ErrUnsigned) || got != (Identity{}) {
-				t.Errorf("got %+v, %v; want ErrUnsigned", got, err)
+				t.Errorf("got %+v, %v; want no identity, %v", got, err, ErrUnsigned)
 			}
 		})
 	}
@@ -165,6 +165,6 @@ func TestIdentitiesHoldThroughARotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := with(b).Verify(signed); err == nil {
-		t.Errorf("signed with a secret that is gone: got %+v, want ErrUnsigned", got)
+		t.Errorf("signed with a removed secret: got %+v, want %v", got, ErrUnsigned)
 	}
 }

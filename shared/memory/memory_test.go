@@ -31,18 +31,18 @@ func TestLimitIsKnownWithoutGOMEMLIMIT(t *testing.T) {
 func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 	b := NewBudget(4 << 20)
 	if !b.Hold(3 << 20) {
-		t.Fatal("got no 3 of 4 MiB for a large holder, want them")
+		t.Fatal("a large holder: got 3 of 4 MiB refused, want them held")
 	}
 	if b.Hold(Small + 1) {
-		t.Error("a large holder got a part of the last quarter, want it refused")
+		t.Error("a large holder: got a part of the last quarter, want it refused")
 	}
 	for n := range (1 << 20) / Small {
 		if !b.Hold(Small) {
-			t.Fatalf("small holder %d was refused, want the last quarter used by small ones", n)
+			t.Fatalf("small holder %d: got it refused, want it held in the last quarter", n)
 		}
 	}
 	if b.Hold(1) {
-		t.Error("got a byte more than the budget has")
+		t.Error("got a byte more than the budget has, want it refused")
 	}
 	if got := b.Used(); got != 4<<20 {
 		t.Errorf("got %d bytes used, want %d", got, 4<<20)
@@ -54,7 +54,7 @@ func TestLargeHoldersLeaveRoomForSmallOnes(t *testing.T) {
 
 func TestASemaphoreServesWaitersInTurn(t *testing.T) {
 	r := NewSemaphore(100)
-	leave, err := r.Acquire(t.Context(), 1000) // gets all
+	leave, err := r.Acquire(t.Context(), 1000) // gets the whole size
 	if err != nil {
 		t.Fatalf("more than the size: got %v, want the whole size", err)
 	}
@@ -67,7 +67,7 @@ func TestASemaphoreServesWaitersInTurn(t *testing.T) {
 		entered <- end
 	}()
 	leave()
-	leave() // gives nothing back twice
+	leave() // the second call gives nothing back
 	end := <-entered
 	if got := r.Used(); got != 10 {
 		t.Errorf("got %d bytes used, want 10", got)
@@ -119,27 +119,27 @@ func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
 	for range 100 {
 		kept, release, ok := a.Keep(bytes.Clone(first))
 		if !ok || !bytes.Equal(kept, first) {
-			t.Fatal("an equal answer was refused or changed")
+			t.Fatal("an equal answer: got it refused or changed, want it kept")
 		}
 		releases = append(releases, release)
 	}
 	if got := a.Used(); got > 2*want {
-		t.Errorf("100 equal answers hold %d bytes, want those of one, %d", got, want)
+		t.Errorf("100 equal answers: got %d bytes held, want at most %d", got, 2*want)
 	}
 	for n := range 2 {
 		if _, release, ok := a.Keep([]byte(strings.Repeat(string(rune('a'+n)), 1<<20))); ok {
 			releases = append(releases, release)
 		} else {
-			t.Errorf("answer %d was refused, want it held", n)
+			t.Errorf("large answer %d: got it refused, want it held", n)
 		}
 	}
 	if _, _, ok := a.Keep([]byte(strings.Repeat("z", 1<<20))); ok {
-		t.Error("got a fourth MiB, want it left to small answers")
+		t.Error("a fourth large answer: got it held, want its space left to small answers")
 	}
 	if _, release, ok := a.Keep([]byte("small")); ok {
 		releases = append(releases, release)
 	} else {
-		t.Error("a small answer was refused, want it held")
+		t.Error("a small answer: got it refused, want it held")
 	}
 	for _, release := range releases {
 		release()

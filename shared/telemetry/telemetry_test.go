@@ -25,7 +25,7 @@ func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 	}
 	defer told.Close()
 	if told.Sample() {
-		t.Error("a request was chosen to be recorded")
+		t.Error("got a request sampled, want none")
 	}
 	counter, err := told.Meter().Int64Counter("registry.test.things")
 	if err != nil {
@@ -34,9 +34,12 @@ func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
 	counter.Add(t.Context(), 3)
 	recorder := httptest.NewRecorder()
 	told.Metrics().ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
-	for _, want := range []string{"registry_test_things_total{", "} 3\n", `service_name="service"`, "go_build_info", `registry_build_info{`, `process_runtime_version="` + runtime.Version() + `"`, "go_memory_used_bytes", "process_resident_memory_bytes"} {
+	for _, want := range []string{
+		"registry_test_things_total{", "} 3\n", `service_name="service"`, "go_build_info", `registry_build_info{`,
+		`process_runtime_version="` + runtime.Version() + `"`, "go_memory_used_bytes", "process_resident_memory_bytes",
+	} {
 		if !strings.Contains(recorder.Body.String(), want) {
-			t.Errorf("%s is not in %s", want, recorder.Body)
+			t.Errorf("got %s, want %s in it", recorder.Body, want)
 		}
 	}
 }
@@ -49,7 +52,7 @@ func TestACollectorThatIsAwayIsNoError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !told.Sample() {
-		t.Error("no request is chosen, though there is a collector")
+		t.Error("with a collector: got no request sampled, want all")
 	}
 	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
 	span.End()
@@ -63,19 +66,19 @@ func TestTheStandardsSamplersSetTheShare(t *testing.T) {
 		share             float64
 		fails             bool
 	}{
-		{"none named", "", "", 1, false},
-		{"all", "parentbased_always_on", "", 1, false},
-		{"nothing", "always_off", "", 0, false},
-		{"a share", "parentbased_traceidratio", "0.01", 0.01, false},
-		{"a share of too much", "traceidratio", "1.5", 0, true},
-		{"a share of nothing", "traceidratio", "", 0, true},
-		{"something else", "jaeger_remote", "", 0, true},
+		{"no sampler samples all", "", "", 1, false},
+		{"always_on", "parentbased_always_on", "", 1, false},
+		{"always_off", "always_off", "", 0, false},
+		{"a ratio", "parentbased_traceidratio", "0.01", 0.01, false},
+		{"a ratio above 1", "traceidratio", "1.5", 0, true},
+		{"a ratio without an argument", "traceidratio", "", 0, true},
+		{"an unknown sampler", "jaeger_remote", "", 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
 			t.Setenv("OTEL_TRACES_SAMPLER_ARG", c.argument)
 			if share, err := shareFromEnvironment(); share != c.share || (err != nil) != c.fails {
-				t.Errorf("got %v, %v", share, err)
+				t.Errorf("got %v, %v; want %v, error: %t", share, err, c.share, c.fails)
 			}
 		})
 	}
@@ -90,11 +93,11 @@ func TestAboutTheShareIsChosen(t *testing.T) {
 		}
 	}
 	if chosen < asked/10-1000 || chosen > asked/10+1000 { // ten standard deviations
-		t.Errorf("%d of %d were chosen", chosen, asked)
+		t.Errorf("got %d of %d sampled, want about a tenth", chosen, asked)
 	}
 }
 
-// recording returns a provider that keeps what it records.
+// recording returns a provider, and the exporter that keeps its spans.
 func recording() (*sdktrace.TracerProvider, *tracetest.InMemoryExporter) {
 	kept := tracetest.NewInMemoryExporter()
 	return sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept), sdktrace.WithSampler(Sampler())), kept
@@ -116,7 +119,7 @@ func TestOnlyWhatARequestLeadsToIsRecorded(t *testing.T) {
 		names = append(names, s.Name+s.Status.Description)
 	}
 	if got := strings.Join(names, " "); got != "child request" {
-		t.Errorf("recorded: %s", got)
+		t.Errorf("got the spans %q, want %q", got, "child request")
 	}
 }
 
@@ -138,26 +141,27 @@ func TestATraceTravelsWithARequest(t *testing.T) {
 	}
 	send(t.Context())
 	if got.Get("Traceparent") != "" {
-		t.Error("a request outside of a trace carries one")
+		t.Error("outside of a trace: got a Traceparent header, want none")
 	}
 	ctx, request := New(tracers, nil, 1).Tracer().Start(t.Context(), "request", trace.WithSpanKind(trace.SpanKindServer))
 	send(ctx)
 	request.End()
 	arrived, recorded := Extract(t.Context(), got)
 	if !recorded || TraceID(arrived) != TraceID(ctx) {
-		t.Errorf("%q arrived in trace %q of %q", got.Get("Traceparent"), TraceID(arrived), TraceID(ctx))
+		t.Errorf("Traceparent %q: got trace %q, recorded: %t; want %q, true",
+			got.Get("Traceparent"), TraceID(arrived), recorded, TraceID(ctx))
 	}
 	for _, s := range kept.GetSpans() {
 		for _, a := range s.Attributes {
 			if strings.Contains(a.Value.String(), "secret") {
-				t.Errorf("%s has %s", s.Name, a.Value.String())
+				t.Errorf("span %s: got the attribute %s, want no secret in it", s.Name, a.Value.String())
 			}
 		}
 	}
 	forged := http.Header{"Traceparent": {"00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01"}}
 	Inject(t.Context(), forged)
 	if forged.Get("Traceparent") != "" {
-		t.Error("a client's word is passed on")
+		t.Error("got the client's Traceparent passed on, want it removed")
 	}
 }
 
