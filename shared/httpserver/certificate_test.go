@@ -88,7 +88,9 @@ func TestACertificateIsReadAnew(t *testing.T) {
 		io.WriteString(w, r.Proto)
 	}), ServeOptions{TLS: secure}, defaultTimeouts)
 	ask := func(pool *x509.CertPool) (string, error) {
-		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}}
+		client := http.Client{Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true,
+		}}
 		defer client.CloseIdleConnections()
 		resp, err := client.Get("https://" + addr)
 		if err != nil {

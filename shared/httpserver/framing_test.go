@@ -9,14 +9,17 @@ import (
 	"testing"
 )
 
-// TestOneFramingIsEnough sends requests that only look as if they had two
-// framings, in pieces of different sizes.
+// TestOneFramingIsEnough sends requests with one framing that look as if they had
+// two, and then one with two. It sends the bytes in pieces of different sizes.
 func TestOneFramingIsEnough(t *testing.T) {
-	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }), ServeOptions{}, defaultTimeouts)
+	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
+	addr, _ := serveFor(t, echo, ServeOptions{}, defaultTimeouts)
 	const (
-		length  = "POST / HTTP/1.1\r\nHost: a\r\nX-Content-Length: 9\r\nContent-Length: 32\r\n\r\n{\"Transfer-Encoding: chunked\":1}"
-		chunked = "POST / HTTP/1.1\r\nHost: a\r\nA: Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n16\r\n{\"Content-Length: 3\":1\r\n1\r\n}\r\n0\r\n\r\n"
-		both    = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+		length = "POST / HTTP/1.1\r\nHost: a\r\nX-Content-Length: 9\r\nContent-Length: 32\r\n\r\n" +
+			"{\"Transfer-Encoding: chunked\":1}"
+		chunked = "POST / HTTP/1.1\r\nHost: a\r\nA: Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"16\r\n{\"Content-Length: 3\":1\r\n1\r\n}\r\n0\r\n\r\n"
+		both = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 	)
 	sent := length + chunked + length + both + length
 	for size := 1; size < len(sent); size += 7 {
@@ -43,12 +46,13 @@ func TestOneFramingIsEnough(t *testing.T) {
 		}
 		want := []string{`{"Transfer-Encoding: chunked":1}`, `{"Content-Length: 3":1}`, `{"Transfer-Encoding: chunked":1}`}
 		if !slices.Equal(got, []int{200, 200, 200, 400}) || !slices.Equal(bodies, want) {
-			t.Fatalf("in pieces of %d: got %v and the bodies %q, want %q", size, got, bodies, want)
+			t.Fatalf("in pieces of %d bytes: got %v and the bodies %q; want [200 200 200 400] and %q",
+				size, got, bodies, want)
 		}
 	}
 }
 
-// FuzzFraming checks that the result does not depend on where the bytes are cut.
+// FuzzFraming checks that a cut in the bytes does not change the result.
 func FuzzFraming(f *testing.F) {
 	f.Add([]byte("A: b\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 9)
 	f.Add([]byte("Content-Length: 1\n\nTransfer-Encoding: chunked\n\n"), 1)
@@ -62,7 +66,7 @@ func FuzzFraming(f *testing.F) {
 			return string(bytes.Join(pieces, nil))
 		}
 		if whole, cut := find(bytes.Clone(sent)), find(bytes.Clone(sent[:at]), bytes.Clone(sent[at:])); whole != cut {
-			t.Errorf("cut at %d: got %q, want %q as without a cut", at, cut, whole)
+			t.Errorf("cut at %d: got %q, want %q, the result without a cut", at, cut, whole)
 		}
 	})
 }

@@ -45,16 +45,19 @@ func TestEngineAnswersInJSON(t *testing.T) {
 		status       int
 		says         string
 	}{
-		{name: "alive", method: "GET", path: "/livez", status: 200, says: `"ok"`},
-		{name: "ready", method: "GET", path: "/readyz", status: 200, says: `"ok"`},
-		{name: "not ready", method: "GET", path: "/readyz", ready: errors.New("secret state"), status: 503, says: "unavailable"},
-		{name: "unknown path", method: "GET", path: "/nowhere", status: 404, says: "Not Found"},
-		{name: "unknown method", method: "DELETE", path: "/fault", status: 404, says: "Method Not Allowed"},
-		{name: "a slash too many", method: "GET", path: "/fault/", status: 404, says: "Not Found"},
+		{name: "liveness", method: "GET", path: "/livez", status: 200, says: `"ok"`},
+		{name: "readiness", method: "GET", path: "/readyz", status: 200, says: `"ok"`},
+		{
+			name: "not ready", method: "GET", path: "/readyz", ready: errors.New("secret state"),
+			status: 503, says: "unavailable",
+		},
+		{name: "an unknown path", method: "GET", path: "/nowhere", status: 404, says: "Not Found"},
+		{name: "an unknown method", method: "DELETE", path: "/fault", status: 404, says: "Method Not Allowed"},
+		{name: "a slash at the end", method: "GET", path: "/fault/", status: 404, says: "Not Found"},
 		{name: "a fault", method: "GET", path: "/fault", status: 403, says: `"name":"mode"`},
-		{name: "an error", method: "GET", path: "/broken", status: 500, says: `"status":"error"`},
+		{name: "an internal error", method: "GET", path: "/broken", status: 500, says: `"status":"error"`},
 		{name: "a panic", method: "GET", path: "/panic", status: 500, says: `"status":"error"`},
-		{name: "out of time", method: "GET", path: "/late", status: 503, says: "could not answer in time"},
+		{name: "a timeout", method: "GET", path: "/late", status: 503, says: "could not answer in time"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,7 +69,7 @@ func TestEngineAnswersInJSON(t *testing.T) {
 			newEngine(io.Discard, c.ready).ServeHTTP(recorder, req)
 			body := recorder.Body.String()
 			if recorder.Code != c.status || !strings.Contains(body, c.says) || strings.Contains(body, "secret") {
-				t.Errorf("got %d %s, want %d and %q", recorder.Code, body, c.status, c.says)
+				t.Errorf("got %d %s; want %d with %q and no secret", recorder.Code, body, c.status, c.says)
 			}
 			header := recorder.Header()
 			if got := header.Get("Content-Type"); got != "application/json" {
@@ -117,8 +120,8 @@ func TestTheLogHasTheErrorAndNoQueryOrHeader(t *testing.T) {
 	}
 }
 
-// TestAnOutageIsNotLoggedRequestByRequest refuses many requests, answers many
-// health checks, and counts the lines of each level.
+// TestAnOutageIsNotLoggedRequestByRequest sends many requests and health checks
+// before, during and after an outage. Then it counts the log's lines by level.
 func TestAnOutageIsNotLoggedRequestByRequest(t *testing.T) {
 	var log bytes.Buffer
 	var away error

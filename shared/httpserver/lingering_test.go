@@ -33,7 +33,9 @@ func TestABodyThatHasArrivedIsInTime(t *testing.T) {
 	}), ServeOptions{}, short)
 	conn := connect(t, addr)
 	reader := bufio.NewReader(conn)
-	for _, rest := range []string{"\r\n", "Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "\r\n"} {
+	for _, rest := range []string{
+		"\r\n", "Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "\r\n",
+	} {
 		io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\n"+rest)
 		resp, err := http.ReadResponse(reader, nil)
 		if err != nil || resp.StatusCode != 200 || resp.Close {
@@ -61,17 +63,18 @@ func TestARefusedBodyIsTaken(t *testing.T) {
 	for _, c := range []struct {
 		name               string
 		path, header, body string
-		goesOn             bool // with the connection
+		goesOn             bool // the connection stays open
 	}{
-		{"of a length", "/unread", fmt.Sprintf("Content-Length: %d", size), large, false},
-		{"in chunks", "/unread", "Transfer-Encoding: chunked", chunks, false},
-		{"in chunks, begun", "/begun", "Transfer-Encoding: chunked", chunks, false},
-		{"that was asked for", "/begun", "Expect: 100-continue\r\nTransfer-Encoding: chunked", chunks, false},
-		{"that is small", "/unread", "Content-Length: 5", "12345", true},
-		{"that breaks", "/unread", "Transfer-Encoding: chunked", "x\r\n", false},
-		{"that never comes", "/unread", fmt.Sprintf("Content-Length: %d", size), "", false},
-		{"that waits for a yes", "/unread", fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d", size), "", false},
-		{"that is much too large", "/unread", fmt.Sprintf("Content-Length: %d", maxRest+1), "", false},
+		{"a body with a Content-Length", "/unread", fmt.Sprintf("Content-Length: %d", size), large, false},
+		{"a chunked body", "/unread", "Transfer-Encoding: chunked", chunks, false},
+		{"a chunked body that the handler began to read", "/begun", "Transfer-Encoding: chunked", chunks, false},
+		{"a body after 100 Continue", "/begun", "Expect: 100-continue\r\nTransfer-Encoding: chunked", chunks, false},
+		{"a small body", "/unread", "Content-Length: 5", "12345", true},
+		{"a malformed body", "/unread", "Transfer-Encoding: chunked", "x\r\n", false},
+		{"a body that never comes", "/unread", fmt.Sprintf("Content-Length: %d", size), "", false},
+		{"a body that waits for 100 Continue", "/unread",
+			fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d", size), "", false},
+		{"a Content-Length over maxRest", "/unread", fmt.Sprintf("Content-Length: %d", maxRest+1), "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -124,7 +127,9 @@ func serveBothWays(t *testing.T, handler http.Handler, p timeouts) map[string]fu
 // does not come. The read timeout is an hour.
 func TestARefusalWaitsForNoBody(t *testing.T) {
 	engine := newEngine(io.Discard, nil)
-	engine.POST("/fault", Handle(func(*gin.Context) error { return fault.New(fault.Unauthorized, fault.Header, "Authorization", "no") }))
+	engine.POST("/fault", Handle(func(*gin.Context) error {
+		return fault.New(fault.Unauthorized, fault.Header, "Authorization", "no")
+	}))
 	engine.GET("/large", func(c *gin.Context) { c.String(http.StatusOK, strings.Repeat("x", 1<<20)) })
 	endless := defaultTimeouts
 	endless.read = time.Hour
@@ -134,16 +139,16 @@ func TestARefusalWaitsForNoBody(t *testing.T) {
 			name    string
 			request string
 			status  int
-			then    string // is sent after the answer
-			goesOn  bool   // there is a second answer
+			then    string // bytes to send after the answer
+			goesOn  bool   // a second answer comes
 		}{
-			{"a route", "POST /fault", 401, "", false},
-			{"no route", "PATCH /nowhere", 404, "", false},
-			{"a method that has no body", "GET /fault", 403, "", false},
-			{"a reading", "GET /livez", 200, "", false},
-			{"a large reading", "GET /large", 200, "", false},
-			{"the body comes late", "POST /fault", 401, strings.Repeat("x", 100) + next, true},
-			{"a request instead of a body", "POST /fault", 401, next, false},
+			{"a POST of a route", "POST /fault", 401, "", false},
+			{"an unknown path", "PATCH /nowhere", 404, "", false},
+			{"a refused GET", "GET /fault", 403, "", false},
+			{"a GET", "GET /livez", 200, "", false},
+			{"a GET with a large answer", "GET /large", 200, "", false},
+			{"a body after the answer", "POST /fault", 401, strings.Repeat("x", 100) + next, true},
+			{"a request instead of the body", "POST /fault", 401, next, false},
 		} {
 			t.Run(c.name+"/"+way, func(t *testing.T) {
 				t.Parallel()
@@ -156,7 +161,7 @@ func TestARefusalWaitsForNoBody(t *testing.T) {
 					t.Fatal(err)
 				}
 				if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != c.status {
-					t.Fatalf("got %d, %v, want %d", resp.StatusCode, err, c.status)
+					t.Fatalf("got %d, %v; want %d", resp.StatusCode, err, c.status)
 				}
 				io.WriteString(conn, c.then)
 				second, err := http.ReadResponse(reader, nil)

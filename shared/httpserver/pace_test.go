@@ -16,8 +16,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// sending serves /large, which sends size bytes at a pace. It returns the server's
-// address, and the result of each sending.
+// sending starts a server whose /large sends size bytes at a pace. It returns the
+// server's address, and a channel with the error of each answer.
 func sending(t *testing.T, pace Pace, size int, timeout time.Duration, crowded bool) (addr string, ended <-chan error) {
 	t.Helper()
 	errs := make(chan error, 10)
@@ -48,6 +48,7 @@ func sending(t *testing.T, pace Pace, size int, timeout time.Duration, crowded b
 	return listener.Addr().String(), errs
 }
 
+// askLarge requests /large and reads nothing.
 func askLarge(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -62,25 +63,27 @@ func askLarge(t *testing.T, addr string) net.Conn {
 const tooMuch = 64 << 20 // bytes; more than the buffers of a socket hold
 
 func TestAClientThatTakesNothingIsCutOff(t *testing.T) {
-	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Hour}, tooMuch, time.Hour, false)
+	pace := Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Hour}
+	addr, ended := sending(t, pace, tooMuch, time.Hour, false)
 	conn := askLarge(t, addr)
 	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want the deadline's error", err)
+		t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
 	}
 	if _, err := io.Copy(io.Discard, conn); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the client got %v, want a reset: the kernel keeps nothing for it", err)
+		t.Errorf("the client: got %v, want a reset, so that the kernel keeps no bytes for it", err)
 	}
 }
 
 func TestAClientThatTakesItAllGetsItAll(t *testing.T) {
-	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: time.Minute, All: time.Minute}, tooMuch, time.Nanosecond, false)
+	pace := Pace{Bytes: 64 << 10, Within: time.Minute, All: time.Minute}
+	addr, ended := sending(t, pace, tooMuch, time.Nanosecond, false)
 	resp, err := http.Get("http://" + addr + "/large")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	if n, err := io.Copy(io.Discard, resp.Body); n != tooMuch || err != nil {
-		t.Errorf("got %d bytes, %v, want %d: the deadline is for making the answer", n, err, tooMuch)
+		t.Errorf("got %d bytes, %v; want %d: the request's timeout does not limit the sending", n, err, tooMuch)
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("got %v, want no error", err)
@@ -88,10 +91,11 @@ func TestAClientThatTakesItAllGetsItAll(t *testing.T) {
 }
 
 func TestTheWholeAnswerHasATime(t *testing.T) {
-	addr, ended := sending(t, Pace{Bytes: 64 << 10, Within: time.Hour, All: 50 * time.Millisecond}, tooMuch, time.Hour, false)
+	pace := Pace{Bytes: 64 << 10, Within: time.Hour, All: 50 * time.Millisecond}
+	addr, ended := sending(t, pace, tooMuch, time.Hour, false)
 	askLarge(t, addr)
 	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("got %v, want the deadline's error", err)
+		t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"asset-registry/shared/telemetry"
 )
 
-// numbered is a service that answers with its number, and with 418 once it is
-// closed.
+// numbered is a service that answers with its number. After Close it answers
+// with status 418.
 type numbered struct {
 	number      int
 	begun, slow chan struct{}
@@ -66,7 +66,7 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 	}()
 	conn := awaitConn(t, addr)
 	reader := bufio.NewReader(conn)
-	ask := func() string { // all on one connection
+	ask := func() string { // always on the same connection
 		t.Helper()
 		fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		resp, err := http.ReadResponse(reader, nil)
@@ -116,6 +116,7 @@ func TestAServiceIsReplacedWithoutAPause(t *testing.T) {
 	}
 }
 
+// freeAddr returns an unused address.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -126,6 +127,7 @@ func freeAddr(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// awaitConn connects as soon as a server listens.
 func awaitConn(t *testing.T, addr string) net.Conn {
 	t.Helper()
 	for {

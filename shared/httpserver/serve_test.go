@@ -49,7 +49,7 @@ func connect(t *testing.T, addr string) net.Conn {
 func TestSlowClientsAreShed(t *testing.T) {
 	short := timeouts{header: time.Second, read: 1500 * time.Millisecond, write: 2 * time.Second, idle: time.Second}
 	var cut atomic.Int64
-	large := make([]byte, 32<<20) // more than sockets hold
+	large := make([]byte, 32<<20) // more than the buffers of a socket hold
 	addr, _ := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			cut.Add(1)
@@ -63,8 +63,8 @@ func TestSlowClientsAreShed(t *testing.T) {
 	for range each {
 		for _, slow := range []string{
 			"GET / HTTP/1.1\r\nHo", // never ends its header
-			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab", // nor its body
-			"GET / HTTP/1.1\r\nHost: a\r\n\r\n",                         // does not read the answer
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab", // never ends its body
+			"GET / HTTP/1.1\r\nHost: a\r\n\r\n",                         // never reads the answer
 		} {
 			io.WriteString(connect(t, addr), slow)
 		}
@@ -72,15 +72,15 @@ func TestSlowClientsAreShed(t *testing.T) {
 	conn := connect(t, addr)
 	io.WriteString(conn, "GET / HTTP/1.1\r\nHo")
 	if text, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("header without an end: got %q, %v; want the end or a reset", text, err)
+		t.Errorf("header without an end: got %q, %v; want a closed or reset connection", text, err)
 	}
 	for cut.Load() < 2*each {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// TestSlowHandshakesAreShed checks that a handshake ends with its timeout, and with
-// the server.
+// TestSlowHandshakesAreShed checks that a TLS handshake ends at its timeout, or
+// when the server ends.
 func TestSlowHandshakesAreShed(t *testing.T) {
 	config, _ := withTLS(t)
 	short, long := defaultTimeouts, defaultTimeouts
@@ -91,10 +91,10 @@ func TestSlowHandshakesAreShed(t *testing.T) {
 		p     timeouts
 		ended bool
 	}{
-		{"nothing is said", "", short, false},
-		{"a record is only begun", "\x16\x03\x01", short, false},
-		{"the server is to end", "", long, true},
-		{"it is, amid a handshake", "\x16\x03\x01", long, true},
+		{"a timeout without a byte", "", short, false},
+		{"a timeout within a record", "\x16\x03\x01", short, false},
+		{"the server ends before a byte", "", long, true},
+		{"the server ends within a record", "\x16\x03\x01", long, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			addr, end := serveFor(t, http.NotFoundHandler(), ServeOptions{TLS: config}, c.p)
@@ -104,14 +104,15 @@ func TestSlowHandshakesAreShed(t *testing.T) {
 				end()
 			}
 			if _, err := io.ReadAll(conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("got %v, want the end or a reset", err)
+				t.Errorf("got %v, want a closed or reset connection", err)
 			}
 		})
 	}
 }
 
 func TestAServerThatEndsSaysSoBefore(t *testing.T) {
-	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }), ServeOptions{DrainDelay: time.Second}, defaultTimeouts)
+	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
+	addr, end := serveFor(t, served, ServeOptions{DrainDelay: time.Second}, defaultTimeouts)
 	ask := func(path string) (status int, last bool) {
 		resp, err := http.Get("http://" + addr + path)
 		if err != nil {
@@ -136,7 +137,8 @@ func TestAServerThatEndsSaysSoBefore(t *testing.T) {
 }
 
 func TestHealthIsReadiness(t *testing.T) {
-	addr, end := serveFor(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), ServeOptions{DrainDelay: 500 * time.Millisecond}, defaultTimeouts)
+	empty := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	addr, end := serveFor(t, empty, ServeOptions{DrainDelay: 500 * time.Millisecond}, defaultTimeouts)
 	url := "http://" + addr + "/readyz"
 	if err := Health(t.Context(), url); err != nil {
 		t.Errorf("a running server: got %v, want nil", err)
@@ -153,12 +155,13 @@ func TestHealthIsReadiness(t *testing.T) {
 func TestACollectorThatIsAwayIsNoFault(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
-	told, stop, err := Process{Name: "service", MetricsAddr: "127.0.0.1:0"}.Observe(t.Context(), slog.New(slog.DiscardHandler))
+	process := Process{Name: "service", MetricsAddr: "127.0.0.1:0"}
+	told, stop, err := process.Observe(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
-	span.End() // there is something to export
+	span.End() // gives the exporter a span
 	if err := stop(); err != nil {
 		t.Errorf("stop: got %v, want nil", err)
 	}

@@ -19,12 +19,12 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// clients is how many goroutines send requests at once.
+// clients is the number of goroutines that send requests at once.
 const clients = 64
 
 // BenchmarkRoundTrip compares a Pool with the standard library's two ways to
 // send a request. The server runs in the same process, so its cost is part of
-// every figure. cpu-ns/op is the process's user and system time for a request.
+// every figure. cpu-ns/op is the process's user and system time of a request.
 //
 //	go test -run '^$' -bench RoundTrip -count 10 ./shared/upstream | benchstat -col /transport -
 func BenchmarkRoundTrip(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.Write(body) // a lost connection shows in the client
+		w.Write(body) // the client reports a lost connection
 	}))
 	defer server.Close()
 	pool, err := New(Config{
@@ -119,7 +119,7 @@ func cpuTime(b *testing.B) time.Duration {
 }
 
 // clientConns is the simplest pool over Transport.NewClientConn: a stack of
-// idle connections. It repeats nothing.
+// idle connections. It never retries.
 type clientConns struct {
 	transport *http.Transport
 	addr      string
@@ -155,7 +155,7 @@ func (c *clientConns) take(ctx context.Context) (*http.ClientConn, error) {
 
 func (c *clientConns) close() {
 	for _, conn := range c.idle {
-		conn.Close() // ends an idle connection; its error is of no use
+		conn.Close() // the connection is idle, so its error does not matter
 	}
 }
 

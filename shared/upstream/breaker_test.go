@@ -25,7 +25,7 @@ func TestTheBreakerLetsOneTry(t *testing.T) {
 		t.Error("after a second: got no trial, want one")
 	}
 	if b.admit(now) || !b.isOpen(now) {
-		t.Error("got a second trial, want one")
+		t.Error("during a trial: got a second trial, want none")
 	}
 	if b.fail(now); b.admit(now) {
 		t.Error("after a failed trial: got a closed breaker, want an open one")

@@ -37,13 +37,13 @@ func TestARequestThatKillsDoesNotTravel(t *testing.T) {
 		}
 	}
 	if got := asked() - before; got != 11 {
-		t.Errorf("10 equal requests that kill arrived %d times, want 11: one retry", got)
+		t.Errorf("10 equal requests that kill: got %d arrivals, want 11, with one retry", got)
 	}
 	if _, _, err := ask(t, p, "GET", "/?kill&other", ""); err == nil {
 		t.Fatal("got an answer to a request that kills its server, want an error")
 	}
 	if got := asked() - before; got != 13 {
-		t.Errorf("another request that kills arrived %d times, want 2", got-11)
+		t.Errorf("another request that kills: got %d arrivals, want 2", got-11)
 	}
 }
 
@@ -55,11 +55,11 @@ func TestCrashesAreForgotten(t *testing.T) {
 		at   time.Time
 		want bool
 	}{
-		{"the first", now, true},
-		{"the second", now.Add(time.Second), false},
-		{"just before the end", now.Add(crashTime - 1), false},
-		{"after it", now.Add(crashTime), true},
-		{"again", now.Add(crashTime + 1), false},
+		{"the first crash", now, true},
+		{"the second crash", now.Add(time.Second), false},
+		{"just before crashTime ends", now.Add(crashTime - 1), false},
+		{"after crashTime", now.Add(crashTime), true},
+		{"the second crash after crashTime", now.Add(crashTime + 1), false},
 	} {
 		if got := d.mayRepeat(r, c.at); got != c.want {
 			t.Errorf("%s: got %t, want %t", c.name, got, c.want)

@@ -58,6 +58,7 @@ func startServer(t *testing.T, handler http.HandlerFunc) *testServer {
 	return s
 }
 
+// ask sends a request and returns its answer. header names headers without values.
 func ask(t *testing.T, p *Pool, method, path, body string, header ...string) (*http.Response, string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://service"+path, strings.NewReader(body))
@@ -145,7 +146,7 @@ func TestAnswersOfEveryKindArriveOnOneConnection(t *testing.T) {
 			t.Errorf("HEAD: got Content-Length %d, want 5", resp.ContentLength)
 		}
 	}
-	if n := s.connections.Load(); n > 2 { // a check may need one at the same time
+	if n := s.connections.Load(); n > 2 { // a health check may need one at the same time
 		t.Errorf("got %d connections, want at most 2", n)
 	}
 	if busy := (*p.servers.Load())[0].busy.Load(); busy > 1 {
@@ -178,7 +179,10 @@ func TestWhatMayBeRepeatedIs(t *testing.T) {
 	}{
 		{name: "a GET", method: "GET", answered: true},
 		{name: "a POST", method: "POST", body: "question"},
-		{name: "a POST with an Idempotency-Key", method: "POST", body: "question", header: []string{"Idempotency-Key"}, answered: true},
+		{
+			name: "a POST with an Idempotency-Key", method: "POST", body: "question",
+			header: []string{"Idempotency-Key"}, answered: true,
+		},
 		{name: "a DELETE", method: "DELETE"},
 		{name: "a GET with a body", method: "GET", body: "question"},
 		{name: "an unknown method", method: "BREW"},
@@ -194,7 +198,7 @@ func TestWhatMayBeRepeatedIs(t *testing.T) {
 				fmt.Fprintf(w, "%s %s %d", r.Method, text, len(r.Header["Idempotency-Key"]))
 			})
 			p := newPool(t, broken.URL, whole.URL)
-			for range 2 { // each server is the first to be asked once
+			for range 2 { // each server gets one of the two requests first
 				_, text, err := ask(t, p, c.method, "/", c.body, c.header...)
 				if want := fmt.Sprintf("%s %s 0", c.method, c.body); err == nil && text != want {
 					t.Errorf("got %q, want %q", text, want)
@@ -204,7 +208,7 @@ func TestWhatMayBeRepeatedIs(t *testing.T) {
 				}
 			}
 			if n := broken.requests.Load() + whole.requests.Load(); !c.answered && n != 2 {
-				t.Errorf("two requests arrived %d times, want 2", n)
+				t.Errorf("two requests: got %d arrivals, want 2", n)
 			}
 		})
 	}
@@ -236,7 +240,7 @@ func TestRepeatsHaveABudget(t *testing.T) {
 	}
 	const most = requests + maxBudget/retryCost + requests/10 + 1
 	if got := s.requests.Load() + other.requests.Load(); got > most {
-		t.Errorf("%d requests arrived %d times, want at most %d", requests, got, most)
+		t.Errorf("%d requests: got %d arrivals, want at most %d", requests, got, most)
 	}
 }
 
@@ -321,16 +325,16 @@ func TestBrokenAnswers(t *testing.T) {
 		answer, want string
 		fails        bool
 	}{
-		{name: "until the end", answer: "HTTP/1.1 200 OK\r\n\r\nall of it", want: "all of it"},
-		{name: "an old version", answer: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nokmore", want: "ok"},
-		{name: "too short", answer: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", fails: true},
+		{name: "no length, until the connection ends", answer: "HTTP/1.1 200 OK\r\n\r\nall of it", want: "all of it"},
+		{name: "HTTP/1.0", answer: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nokmore", want: "ok"},
+		{name: "shorter than its length", answer: "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", fails: true},
 		{name: "half a chunk", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", fails: true},
 		{name: "no HTTP", answer: "hello\r\n\r\n", fails: true},
 		{name: "half a header", answer: "HTTP/1.1 200 OK\r\nConte", fails: true},
 		{name: "two lengths", answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nokk", fails: true},
 		{name: "another protocol", answer: "HTTP/1.1 101 Switching Protocols\r\n\r\n", fails: true},
-		{name: "interim forever", answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 20), fails: true},
-		{name: "nothing", fails: true},
+		{name: "endless interim answers", answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 20), fails: true},
+		{name: "no answer", fails: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
