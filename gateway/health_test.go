@@ -33,7 +33,7 @@ func TestHealthIsToldInACrowd(t *testing.T) {
 	for _, v := range routes.Versions() {
 		for _, method := range []string{"GET", "HEAD"} {
 			for range 5 {
-				got := fetch(t, s, method, "/api/"+v.Name+"/health", "Authorization", "Basic d3Jvbmc6") // the key "wrong"
+				got := fetch(t, s, method, "/api/"+v.Name+"/health", "Authorization", "Basic d3Jvbmc6") // an unknown key
 				if got.Code != 200 || got.Header().Get("RateLimit") != "" {
 					t.Errorf("%s, version %s: got %d %v, want 200 without RateLimit", method, v.Name, got.Code, got.Header())
 				}

@@ -79,7 +79,7 @@ func use(t *testing.T, text []byte) (refused error) {
 	f, err := Open(path, testOptions)
 	if err != nil {
 		if strings.Contains(err.Error(), "goroutine") {
-			t.Errorf("got a stack trace: %v", err)
+			t.Errorf("got an error with a stack trace, want one without: %v", err)
 		}
 		return err
 	}

@@ -21,7 +21,7 @@ func TestClassAndKeyFollowFromTheMethod(t *testing.T) {
 	for _, r := range All() {
 		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if wrong := reads == (r.Class == Write); wrong {
-			t.Errorf("%s %s: got class %q", r.Method, r.Pattern, r.Class)
+			t.Errorf("%s %s: got class %q, want %q for writes only", r.Method, r.Pattern, r.Class, Write)
 		}
 		if !reads && !r.Key {
 			t.Errorf("%s %s: got no key needed, want every write to need one", r.Method, r.Pattern)

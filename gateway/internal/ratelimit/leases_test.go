@@ -178,8 +178,9 @@ func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	for i := range 4 {
 		wg.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				name := "k"   // every second request: one key over its limit
-				if n%2 == 0 { // the others: a new key each
+				// Half of the requests use one key over its limit, the others a new key each.
+				name := "k"
+				if n%2 == 0 {
 					name = fmt.Sprint(i, n)
 				}
 				start := time.Now()
