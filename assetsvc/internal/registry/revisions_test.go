@@ -102,7 +102,7 @@ func TestALargePatchIsNotKept(t *testing.T) {
 }
 
 // TestTheDeepestAssetHasRevisions reads and changes an asset that an earlier version
-// of the product stored. That version accepted any value as the id of an organisation.
+// of the product stored. It accepted any value as the id of an organisation.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	r, store, _, id := open(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)
