@@ -126,13 +126,13 @@ func (o operation) responses(r routes.Route) object {
 	if slices.Contains(o.statuses, http.StatusFound) {
 		all = all.with("302", object{
 			{"description", "The address of the version that `download` names."},
-			{"headers", headerReferences(append(slices.Clone(usual), "Location"))}, {"content", o.content()},
+			{"headers", headerReferences(append(slices.Clone(names), "Location"))}, {"content", o.content()},
 		})
 	}
 	if slices.Contains(o.params, "If-None-Match") {
 		all = all.with("304", object{
 			{"description", "Nothing has changed since the asset had this tag."},
-			{"headers", headerReferences(append(slices.Clone(usual), "ETag"))},
+			{"headers", headerReferences(names)},
 		})
 	}
 	for _, status := range o.statusesOf(r) {
@@ -175,11 +175,7 @@ func headerReferences(names []string) (all object) {
 // responses returns the shared error answers.
 func responses() (all object) {
 	for _, r := range refusals {
-		names := slices.Clone(usual)
-		if r.status == http.StatusTooManyRequests {
-			names = append(names, counted...)
-		}
-		all = all.with(r.name, r.response(names))
+		all = all.with(r.name, r.response(append(slices.Clone(usual), counted...)))
 	}
 	return all
 }

@@ -39,20 +39,6 @@ func newRegistry(base string) (*registry, error) {
 	}}, nil
 }
 
-// role returns the role that the request's key gives, or for a creation the
-// occasion: the registry ignores the fields that the role does not write.
-func (q request) role() string {
-	for _, role := range []string{"concierge", "administrator"} {
-		if q.header["Authorization"] == basic(role) {
-			return role
-		}
-	}
-	if q.method == http.MethodPost {
-		return "creation"
-	}
-	return "owner"
-}
-
 func basic(key string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(key+":")) }
 
 // answer is what a request got.
@@ -83,7 +69,7 @@ func (r *registry) send(ctx context.Context, q request) (answer, error) {
 	}
 	got := answer{resp.StatusCode, resp.Header, body}
 	return got, r.documents.Check(described.Exchange{
-		Request: asked, Sent: q.body, Role: q.role(), Status: got.status, Header: got.header, Body: got.body,
+		Request: asked, Sent: q.body, Status: got.status, Header: got.header, Body: got.body,
 	})
 }
 
