@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pageExamples returns the shell examples of the documentation page that a
-// registry serves, in their order.
-func (p place) pageExamples(t *testing.T) []string {
+// pageExamples returns the shell examples of a class on the documentation page
+// that a registry serves, in their order: "sh", or "refused" for requests that fail.
+func (p place) pageExamples(t *testing.T, class string) []string {
 	t.Helper()
 	resp, err := http.Get("http://" + p.addr + "/docs")
 	if err != nil {
@@ -29,7 +29,7 @@ func (p place) pageExamples(t *testing.T) []string {
 	}
 	var blocks []string
 	tag := regexp.MustCompile(`<[^>]+>`)
-	for _, match := range regexp.MustCompile(`(?s)<pre class="sh"><code>(.*?)</code></pre>`).FindAllSubmatch(page, -1) {
+	for _, match := range regexp.MustCompile(`(?s)<pre class="`+class+`"><code>(.*?)</code></pre>`).FindAllSubmatch(page, -1) {
 		blocks = append(blocks, html.UnescapeString(tag.ReplaceAllString(string(match[1]), "")))
 	}
 	return blocks
@@ -37,9 +37,12 @@ func (p place) pageExamples(t *testing.T) []string {
 
 func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
 	p := newPlace(t)
-	blocks := p.pageExamples(t)
-	if len(blocks) < 5 {
-		t.Fatalf("got %d examples, want more", len(blocks))
+	blocks, refused := p.pageExamples(t, "sh"), p.pageExamples(t, "refused")
+	if len(blocks) < 5 || len(refused) == 0 {
+		t.Fatalf("got %d examples and %d of refused requests, want more", len(blocks), len(refused))
+	}
+	for _, block := range refused {
+		blocks = append(blocks, block+" || [ $? = 22 ]") // curl's code for a status of 400 or more
 	}
 	text := p.run(t, append(blocks, `echo "ID=$ID"`))
 	id := regexp.MustCompile(`ID=([0-9a-f]{32})`).FindStringSubmatch(text)
@@ -49,6 +52,7 @@ func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
 	for _, want := range []string{
 		`"description": "Перший поверх, два входи"`,
 		`"owner": "broker3"`,
+		`"name":"colour"`,                       // a faulty field
 		`"broker": "broker"`,                    // the answer of /me
 		`{"id":"` + id[1] + `","dateModified":`, // its entry in the feed
 	} {
