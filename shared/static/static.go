@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"asset-registry/shared/httpserver"
 )
 
 // File is one file.
@@ -21,6 +23,7 @@ type File struct {
 	tag         string // without quotes
 	plain       []byte
 	compressed  func() []byte
+	pace        httpserver.Pace
 }
 
 // New returns a file. The values of Content-Type and Cache-Control are those of
@@ -29,7 +32,7 @@ func New(contentType, cache string, content []byte) *File {
 	sum := sha256.Sum256(content)
 	return &File{
 		contentType: contentType, cache: cache, tag: hex.EncodeToString(sum[:8]), plain: content,
-		compressed: sync.OnceValue(func() []byte { return compress(content) }),
+		compressed: sync.OnceValue(func() []byte { return compress(content) }), pace: httpserver.DefaultPace,
 	}
 }
 
@@ -44,7 +47,8 @@ func compress(content []byte) []byte {
 // Tag returns the file's entity tag without quotes. It changes with the content.
 func (f *File) Tag() string { return f.tag }
 
-// ServeHTTP answers GET and HEAD. It answers 304 if the client has the file.
+// ServeHTTP answers GET and HEAD. It answers 304 if the client has the file, and
+// cuts off a client that is slower than the pace of large answers.
 func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", f.contentType)
@@ -63,7 +67,7 @@ func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(content)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(content) // the client may have left
+		_, _ = httpserver.NewSender(w, f.pace).Write(content) // the client may have left, or be too slow
 	}
 }
 

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/static"
 )
 
@@ -66,5 +70,31 @@ func TestAnswers(t *testing.T) {
 					test.status, test.tag, test.length)
 			}
 		})
+	}
+}
+
+// TestAClientThatReadsNothingIsCutOff uses a server without a time limit, so only
+// the pace ends the answer.
+func TestAClientThatReadsNothingIsCutOff(t *testing.T) {
+	f := static.New("text/plain", "no-cache", []byte(strings.Repeat("x", 32<<20))) // more than buffers hold
+	f.SetPace(httpserver.Pace{Bytes: 64 << 10, Within: 50 * time.Millisecond, All: time.Minute})
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		f.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Fatal("got an answer that does not end, want the client cut off")
 	}
 }

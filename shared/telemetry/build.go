@@ -15,7 +15,8 @@ import (
 func build() []attribute.KeyValue {
 	info := buildinfo.Read()
 	return []attribute.KeyValue{
-		semconv.ServiceVersion(info.Version), semconv.VCSRefHeadRevision(info.Revision), semconv.ProcessRuntimeVersion(info.Go),
+		semconv.ServiceVersion(info.Version), semconv.VCSRefHeadRevision(info.Revision),
+		semconv.ProcessRuntimeVersion(info.Go),
 	}
 }
 

@@ -21,8 +21,8 @@ const notURL = "Not a well formed URL."
 
 // The forms. They list both cases, because (?i:s) also accepts ſ. Host names may have letters of any script.
 var (
-	urlForm      = regexp.MustCompile(`^[hH][tT][tT][pP][sS]?://(?:` + publicHost + `)` + afterHost + `$`)
-	documentForm = regexp.MustCompile(`^[hH][tT][tT][pP][sS]?://(?:` + publicHost + `|` + innerHost + `)` + afterHost + `$`)
+	urlForm      = regexp.MustCompile(`^` + web + `(?:` + publicHost + `)` + afterHost + `$`)
+	documentForm = regexp.MustCompile(`^` + web + `(?:` + publicHost + `|` + innerHost + `)` + afterHost + `$`)
 
 	emailForm = regexp.MustCompile(`^[^@\s\pC]{1,64}@` + domain + `$`)
 	mediaForm = regexp.MustCompile(`^[a-zA-Z0-9!#$&^_.+-]+/[a-zA-Z0-9!#$&^_.+-]+$`)
@@ -31,6 +31,7 @@ var (
 // The parts of the forms. Documents may also lie on an inner host, one of a
 // private network: a name without a dot, or an IPv6 address.
 const (
+	web        = `[hH][tT][tT][pP][sS]?://`
 	domain     = `(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL][\pL\pN-]{0,61}[\pL\pN]`
 	publicHost = domain + `\.?` +
 		`|[lL][oO][cC][aA][lL][hH][oO][sS][tT]` +

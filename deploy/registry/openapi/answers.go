@@ -21,7 +21,8 @@ type refusal struct {
 
 // refusals lists the error answers (docs/contract.md, "Errors").
 var refusals = []refusal{
-	{http.StatusBadRequest, "Invalid", "The request is malformed, or fields are faulty. The answer names every faulty field.",
+	{http.StatusBadRequest, "Invalid",
+		"The request is malformed, or fields are faulty. The answer names every faulty field.",
 		[]string{"body/*", "querystring/*", "header/If-Match", "header/If-None-Match", "header/Idempotency-Key",
 			"header/Transfer-Encoding", "header/request"}, nil},
 	{http.StatusUnauthorized, "Unauthorized", "There is no valid API key.",
@@ -38,7 +39,8 @@ var refusals = []refusal{
 	{http.StatusPreconditionFailed, "PreconditionFailed",
 		"The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data.",
 		[]string{"url/precondition"}, nil},
-	{http.StatusRequestEntityTooLarge, "TooLarge", "The body or the asset would be too large.", []string{"body/data"}, nil},
+	{http.StatusRequestEntityTooLarge, "TooLarge",
+		"The body or the asset would be too large.", []string{"body/data"}, nil},
 	{http.StatusUnsupportedMediaType, "UnsupportedMediaType",
 		"The body is not `application/json`, or it is compressed.",
 		[]string{"header/Content-Type", "header/Content-Encoding"}, []string{"Accept-Encoding"}},
@@ -63,7 +65,8 @@ var refusals = []refusal{
 // of operations with a body. Keyed are those of operations that need a key.
 var (
 	common = []int{
-		http.StatusBadRequest, http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError, http.StatusNotImplemented,
+		http.StatusBadRequest, http.StatusExpectationFailed, http.StatusRequestHeaderFieldsTooLarge,
+		http.StatusInternalServerError, http.StatusNotImplemented,
 		http.StatusServiceUnavailable, http.StatusHTTPVersionNotSupported,
 	}
 	bodied = []int{http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType}
@@ -251,7 +254,7 @@ func answerSchemas(version string) object {
 	}
 	for _, p := range parts {
 		all = all.with(p.schema+"Answer", data("One "+p.one+".", reference("schemas", p.schema)))
-		all = all.with(p.schema+"List", data("The "+strings.ReplaceAll(p.path, "_", " ")+" of an asset.", listOf(reference("schemas", p.schema))))
+		all = all.with(p.schema+"List", data("The "+p.many()+" of an asset.", listOf(reference("schemas", p.schema))))
 	}
 	return append(append(all, documentVersions(), member{"Removed", data("Nothing.", object{{"type", "null"}})}),
 		otherSchemas()...)
@@ -296,7 +299,8 @@ func otherSchemas() object {
 	transfer := closed("A transfer.", object{
 		{"id", str("Id of the transfer.", member{"pattern", "^[0-9a-f]{32}$"})},
 		{"date", stamp("Time of the creation, then of the use.")},
-		{"usedFor", str("The asset that it was used for.", member{"examples", []string{"/assets/0a1b2c3d4e5f40718293a4b5c6d7e8f9"}})},
+		{"usedFor", str("The asset that it was used for.",
+			member{"examples", []string{"/assets/0a1b2c3d4e5f40718293a4b5c6d7e8f9"}})},
 	}, "usedFor")
 	quota := closed("One rate limit and what it leaves.", object{
 		{"policy", str("Name of the policy.")},

@@ -118,7 +118,8 @@ var operations = map[string]operation{
 	},
 	"GET /openapi.json": {
 		id: "describeAsJSON", tag: "registry", summary: "Get this document as JSON",
-		text: "It describes every route, parameter, header, status and field of the version.", answer: "OpenAPI", tagged: true,
+		text:   "It describes every route, parameter, header, status and field of the version.",
+		answer: "OpenAPI", tagged: true,
 		params: []string{"If-None-Match"},
 	},
 	"GET /openapi.yaml": {
@@ -142,8 +143,12 @@ var parts = []part{
 	{"items", "Item", "item", "Item", "Items", "The owner may, in the states draft and pending."},
 	{"decisions", "Decision", "decision", "Decision", "Decisions", "The owner may, in the states draft and pending."},
 	{"documents", "Document", "document", "Document", "Documents", "The owner may, in the state pending."},
-	{"related_processes", "RelatedProcess", "related process", "RelatedProcess", "RelatedProcesses", "The concierge may, in any state."},
+	{"related_processes", "RelatedProcess", "related process", "RelatedProcess", "RelatedProcesses",
+		"The concierge may, in any state."},
 }
+
+// many returns the plural of one.
+func (p part) many() string { return strings.ReplaceAll(p.path, "_", " ") }
 
 func (p part) operation(r routes.Route) operation {
 	writing := []string{"If-Match", "X-Access-Token", "acc_token", "opt_pretty"}
@@ -152,7 +157,7 @@ func (p part) operation(r routes.Route) operation {
 	o := operation{tag: "parts", answer: p.schema + "Answer", tagged: true, params: writing, statuses: refusals}
 	switch {
 	case r.Method == http.MethodGet && strings.HasSuffix(r.Pattern, p.path):
-		o.id, o.summary, o.answer = "list"+p.ids, "List the "+strings.ReplaceAll(p.path, "_", " ")+" of an asset", p.schema+"List"
+		o.id, o.summary, o.answer = "list"+p.ids, "List the "+p.many()+" of an asset", p.schema+"List"
 		o.text = "In the order in which they came in."
 		o.params, o.statuses, o.javascript = append([]string{"If-None-Match", "If-Match"}, reading...), nil, true
 		if versioned {

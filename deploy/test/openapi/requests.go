@@ -25,7 +25,6 @@ type request struct {
 type operation struct {
 	version, method, path string
 	*openapi3.Operation
-	of *openapi3.PathItem
 }
 
 // operationsOf returns every operation of every version, in a fixed order.
@@ -36,10 +35,9 @@ func operationsOf(documents described.Versions) (all []operation) {
 		}
 		paths := documents[version].Spec.Paths
 		for _, path := range paths.InMatchingOrder() {
-			item := paths.Value(path)
-			methods := item.Operations()
+			methods := paths.Value(path).Operations()
 			for _, method := range slices.Sorted(maps.Keys(methods)) {
-				all = append(all, operation{version, method, path, methods[method], item})
+				all = append(all, operation{version, method, path, methods[method]})
 			}
 		}
 	}

@@ -27,8 +27,8 @@ func valueOf(t *rapid.T, s *openapi3.Schema, depth int) any {
 	if len(s.Enum) > 0 {
 		return rapid.SampledFrom(s.Enum).Draw(t, "enum")
 	}
-	if examples := examplesOf(s); len(examples) > 0 && rapid.IntRange(0, 2).Draw(t, "example") > 0 {
-		return rapid.SampledFrom(examples).Draw(t, "example")
+	if len(s.Examples) > 0 && rapid.IntRange(0, 2).Draw(t, "example") > 0 {
+		return rapid.SampledFrom(s.Examples).Draw(t, "example")
 	}
 	if s.Type == nil || len(*s.Type) == 0 {
 		return rapid.SampledFrom([]any{nil, true, "text", json.Number("1")}).Draw(t, "anything")
@@ -49,10 +49,6 @@ func valueOf(t *rapid.T, s *openapi3.Schema, depth int) any {
 	default:
 		return nil
 	}
-}
-
-func examplesOf(s *openapi3.Schema) (examples []any) {
-	return append(examples, s.Examples...)
 }
 
 func objectOf(t *rapid.T, s *openapi3.Schema, depth int) any {
@@ -83,7 +79,8 @@ func textOf(t *rapid.T, s *openapi3.Schema) any {
 	if s.Pattern != "" {
 		return rapid.StringMatching(s.Pattern).Draw(t, "pattern")
 	}
-	return rapid.SampledFrom([]string{"x", "Опис об'єкта", " ", "\u0000", "[ТЕСТУВАННЯ] ", strings.Repeat("я", 300)}).Draw(t, "text")
+	texts := []string{"x", "Опис об'єкта", " ", "\u0000", "[ТЕСТУВАННЯ] ", strings.Repeat("я", 300)}
+	return rapid.SampledFrom(texts).Draw(t, "text")
 }
 
 // spoiled draws a copy of a value with one place that is probably wrong.

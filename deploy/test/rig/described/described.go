@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -91,11 +92,7 @@ const base = "urn:openapi"
 func (d *Document) Seen() map[string]int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	seen := map[string]int{}
-	for name, times := range d.seen {
-		seen[name] = times
-	}
-	return seen
+	return maps.Clone(d.seen)
 }
 
 // Check returns what of an exchange is outside of the document, nil if nothing is.
@@ -166,7 +163,8 @@ func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[stri
 	}
 	media := x.Header.Get("Content-Type")
 	if len(response.Value.Content) > 0 && response.Value.Content[media] == nil {
-		return fmt.Errorf("answer %d of %s: the document lacks the media type %q", x.Status, route.Operation.OperationID, media)
+		return fmt.Errorf("answer %d of %s: the document lacks the media type %q", x.Status,
+			route.Operation.OperationID, media)
 	}
 	if x.Request.Method == http.MethodHead || media != "application/json" {
 		return nil
@@ -254,7 +252,9 @@ func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, erro
 
 // input returns the request as openapi3filter takes it, without the parameters
 // that are empty: they count as absent.
-func (d *Document) input(x Exchange, route *routers.Route, params map[string]string) *openapi3filter.RequestValidationInput {
+func (d *Document) input(
+	x Exchange, route *routers.Route, params map[string]string,
+) *openapi3filter.RequestValidationInput {
 	asked := x.Request.Clone(context.Background())
 	query := asked.URL.Query()
 	for name, values := range query {
