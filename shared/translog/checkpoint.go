@@ -1,0 +1,156 @@
+package translog
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Checkpoint is the state of a log at a size (tlog-checkpoint).
+type Checkpoint struct {
+	Origin string // names the log
+	Size   int64
+	Root   tlog.Hash
+}
+
+// The causes of errors about checkpoints.
+var (
+	ErrCheckpoint = errors.New("malformed checkpoint")
+	ErrSignature  = errors.New("the checkpoint has no valid signature of the log")
+	ErrQuorum     = errors.New("too few witnesses cosigned the checkpoint")
+)
+
+// Text returns the body of the checkpoint, which signatures are made of.
+func (c Checkpoint) Text() string { return fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root) }
+
+// Tree returns the checkpoint in the form that package tlog takes.
+func (c Checkpoint) Tree() tlog.Tree { return tlog.Tree{N: c.Size, Hash: c.Root} }
+
+// ParseText reads the body of a checkpoint, which says nothing before its
+// signatures are verified. It ignores extension lines. Its errors have the cause
+// ErrCheckpoint.
+func ParseText(text string) (Checkpoint, error) {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 4 || lines[len(lines)-1] != "" {
+		return Checkpoint{}, fmt.Errorf("%w: fewer than three lines", ErrCheckpoint)
+	}
+	for _, line := range lines[:len(lines)-1] {
+		if line == "" {
+			return Checkpoint{}, fmt.Errorf("%w: an empty line", ErrCheckpoint)
+		}
+	}
+	size, err := parseSize(lines[1])
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	root, err := parseHash(lines[2])
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return Checkpoint{Origin: lines[0], Size: size, Root: root}, nil
+}
+
+// Sign returns the checkpoint signed by keys of the log, whose names are the
+// origin.
+func Sign(c Checkpoint, keys ...Key) ([]byte, error) {
+	var signers []note.Signer
+	for _, key := range keys {
+		if key.public.use != ForLog || key.public.name != c.Origin {
+			return nil, fmt.Errorf("%w: %q cannot sign checkpoints of %q", ErrKey, key.public.name, c.Origin)
+		}
+		signers = append(signers, key.signer(time.Time{}))
+	}
+	if _, err := ParseText(c.Text()); err != nil {
+		return nil, err
+	}
+	return note.Sign(&note.Note{Text: c.Text()}, signers...)
+}
+
+// Cosign returns the signature line of a witness's cosignature of a signed
+// checkpoint, made at a time. The caller has verified the checkpoint before. The
+// key must be one for a witness.
+func Cosign(checkpoint []byte, key Key, at time.Time) ([]byte, error) {
+	text, _, err := cutNote(checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ParseText(text); err != nil {
+		return nil, err
+	}
+	if key.public.use != ForWitness {
+		return nil, fmt.Errorf("%w: %q is not the key of a witness", ErrKey, key.public.name)
+	}
+	signed, err := note.Sign(&note.Note{Text: text}, key.signer(at))
+	if err != nil {
+		return nil, err
+	}
+	return bytes.TrimPrefix(signed, []byte(text+"\n")), nil
+}
+
+// cutNote cuts a signed note into its text and its signature lines. It refuses what
+// note.Open takes and signed-note does not have: base64 with stray bits, and notes
+// that are too long.
+func cutNote(signed []byte) (text string, signatures []string, err error) {
+	split := bytes.LastIndex(signed, []byte("\n\n"))
+	if split < 0 || len(signed) > MaxCheckpoint || !bytes.HasSuffix(signed, []byte("\n")) {
+		return "", nil, fmt.Errorf("%w: not a signed note", ErrCheckpoint)
+	}
+	for line := range strings.Lines(string(signed[split+2:])) {
+		line = strings.TrimSuffix(line, "\n")
+		_, signature, _ := strings.Cut(strings.TrimPrefix(line, "— "), " ")
+		if raw, err := decode64(signature); err != nil || len(raw) < 5 {
+			return "", nil, fmt.Errorf("%w: a malformed signature line", ErrCheckpoint)
+		}
+		signatures = append(signatures, line)
+	}
+	return string(signed[:split+1]), signatures, nil
+}
+
+// Origin returns the origin of a signed checkpoint, unverified.
+func Origin(checkpoint []byte) (string, error) {
+	text, _, err := cutNote(checkpoint)
+	if err != nil {
+		return "", err
+	}
+	c, err := ParseText(text)
+	return c.Origin, err
+}
+
+// open verifies a signed checkpoint with keys. It returns the checkpoint and the
+// signatures of these keys. Without a valid signature of one of them, or with a
+// wrong one, it returns an error with the cause ErrSignature.
+func open(signed []byte, keys []PublicKey) (Checkpoint, []note.Signature, error) {
+	text, _, err := cutNote(signed)
+	if err != nil {
+		return Checkpoint{}, nil, err
+	}
+	c, err := ParseText(text)
+	if err != nil {
+		return Checkpoint{}, nil, err
+	}
+	var verifiers []note.Verifier
+	for _, key := range keys {
+		verifiers = append(verifiers, key)
+	}
+	n, err := note.Open(signed, note.VerifierList(verifiers...))
+	if err != nil {
+		return Checkpoint{}, nil, fmt.Errorf("%w: %w", ErrSignature, err)
+	}
+	return c, n.Sigs, nil
+}
+
+// stamp returns the time of a verified cosignature.
+func stamp(s note.Signature) time.Time {
+	raw, err := base64.StdEncoding.DecodeString(s.Base64)
+	if err != nil || len(raw) < 12 {
+		return time.Time{}
+	}
+	return time.Unix(int64(binary.BigEndian.Uint64(raw[4:])), 0)
+}

@@ -1,0 +1,219 @@
+package translog
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Another implementation computed these values from the specifications of C2SP: the
+// checkpoint of the leaves "a", "b" and "c", and a cosignature of it.
+const (
+	goldenRoot      = "NmQuc8JUCrEh46a/lUWwokmCzYMOsT080Z3jzmwCHsE="
+	goldenText      = origin + "\n3\n" + goldenRoot + "\n"
+	goldenSignature = "— registry.example/log " +
+		"lSvF56F0OvXARNnZfoCVND5m1116x+bs93qIzTgj5NcwkC1GwCXLC7VzC+wYKLeFQI5EaPplF7Q03s1RTjZCE3WwBgM=\n"
+	goldenCosignature = "— witness.example/w1 " +
+		"IDJKvgAAAABqsTuA6NiFCzHeV1FHehZp35Pf4sNbq/XEaVSyX3TwbGP6jKjd+iBOF0OrTvyIWZqAPGXrnZVK3oiXzGZqn//ontLeCQ==\n"
+	goldenCheckpoint = goldenText + "\n" + goldenSignature
+)
+
+var cosignedAt = time.Unix(1790000000, 0)
+
+func goldenTree(t testing.TB) Tree {
+	t.Helper()
+	tree, _, err := Tree{}.Append([][]byte{[]byte("a"), []byte("b"), []byte("c")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func TestCheckpointsAreSignedAsSpecified(t *testing.T) {
+	c := Checkpoint{origin, 3, goldenTree(t).Root()}
+	got, err := Sign(c, logKey(t))
+	if err != nil || string(got) != goldenCheckpoint {
+		t.Fatalf("got %s, %v, want %s", got, err, goldenCheckpoint)
+	}
+	line, err := Cosign(got, witnessKey(t, 1), cosignedAt)
+	if err != nil || string(line) != goldenCosignature {
+		t.Errorf("got %s, %v, want %s", line, err, goldenCosignature)
+	}
+	if read, err := ParseText(goldenText); err != nil || read != c {
+		t.Errorf("got %+v, %v, want %+v", read, err, c)
+	}
+	if read, err := Origin(got); err != nil || read != origin {
+		t.Errorf("got the origin %q, %v, want %q", read, err, origin)
+	}
+}
+
+func TestOnlyTheKeysOfALogSignItsCheckpoints(t *testing.T) {
+	c := Checkpoint{Origin: origin}
+	for _, c := range []struct {
+		name       string
+		checkpoint Checkpoint
+		key        Key
+		want       error
+	}{
+		{"a witness", c, seeded(t, ForWitness, origin, 0), ErrKey},
+		{"another log", c, seeded(t, ForLog, "other.example/log", 0), ErrKey},
+		{"a negative size", Checkpoint{Origin: origin, Size: -1}, logKey(t), ErrCheckpoint},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := Sign(c.checkpoint, c.key); !errors.Is(err, c.want) {
+				t.Errorf("got %s, %v, want %v", got, err, c.want)
+			}
+		})
+	}
+	for _, c := range []struct {
+		name, checkpoint string
+		key              Key
+		at               time.Time
+	}{
+		{"the key of a log", goldenCheckpoint, logKey(t), cosignedAt},
+		{"no checkpoint", "text\n\n" + goldenSignature, witnessKey(t, 1), cosignedAt},
+		{"no note", "text\n", witnessKey(t, 1), cosignedAt},
+		{"a time before 1970", goldenCheckpoint, witnessKey(t, 1), time.Unix(-1, 0)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := Cosign([]byte(c.checkpoint), c.key, c.at); err == nil {
+				t.Errorf("got %s, want an error", got)
+			}
+		})
+	}
+}
+
+func TestParseTextRefuses(t *testing.T) {
+	for _, c := range []struct{ name, text string }{
+		{"nothing", ""},
+		{"two lines", origin + "\n3\n"},
+		{"no end", strings.TrimSuffix(goldenText, "\n")},
+		{"no origin", strings.TrimPrefix(goldenText, origin)},
+		{"a leading zero", strings.Replace(goldenText, "\n3\n", "\n03\n", 1)},
+		{"a sign", strings.Replace(goldenText, "\n3\n", "\n+3\n", 1)},
+		{"a size that is too large", strings.Replace(goldenText, "\n3\n", "\n1152921504606846977\n", 1)},
+		{"a short root", strings.Replace(goldenText, "NmQu", "", 1)},
+		{"a root with stray bits", strings.Replace(goldenText, "HsE=", "HsF=", 1)},
+		{"an empty line", goldenText + "\n"},
+		{"an empty line before an extension", goldenText + "\nextension\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := ParseText(c.text); !errors.Is(err, ErrCheckpoint) {
+				t.Errorf("got %+v, %v, want %v", got, err, ErrCheckpoint)
+			}
+		})
+	}
+	if got, err := ParseText(goldenText + "extension\n"); err != nil || got.Size != 3 {
+		t.Errorf("got %+v, %v with an extension line, want size 3", got, err)
+	}
+}
+
+// twoWitnesses is a policy that needs both witnesses.
+func twoWitnesses(t testing.TB) *Policy {
+	t.Helper()
+	p, err := ParsePolicy([]byte("log " + goldenPublic + "\nwitness a " + goldenWitness + "\nwitness b " +
+		witnessKey(t, 2).Public().String() + "\ngroup both all a b\nquorum both\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// cosign appends cosignatures of witnesses to a checkpoint.
+func cosign(t testing.TB, checkpoint []byte, witnesses ...Key) []byte {
+	t.Helper()
+	signed := bytes.Clone(checkpoint)
+	for _, key := range witnesses {
+		line, err := Cosign(checkpoint, key, cosignedAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed = append(signed, line...)
+	}
+	return signed
+}
+
+func TestOpenVerifiesSignaturesAndQuorum(t *testing.T) {
+	stranger := seeded(t, ForLog, origin, 200)
+	c := Checkpoint{origin, 3, goldenTree(t).Root()}
+	signed := []byte(goldenCheckpoint)
+	byStranger, err := Sign(c, stranger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byBoth, err := Sign(c, stranger, logKey(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Sign(Checkpoint{"other.example/log", 3, c.Root}, seeded(t, ForLog, "other.example/log", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := strings.Replace(string(cosign(t, signed, witnessKey(t, 1), witnessKey(t, 2))), "ntLeCQ==", "ntLeDQ==", 1)
+	for _, c := range []struct {
+		name       string
+		checkpoint []byte
+		want       error
+	}{
+		{"both witnesses", cosign(t, signed, witnessKey(t, 1), witnessKey(t, 2)), nil},
+		{"both in another order", cosign(t, signed, witnessKey(t, 2), witnessKey(t, 1)), nil},
+		{"an unknown witness more", cosign(t, signed, witnessKey(t, 1), witnessKey(t, 3), witnessKey(t, 2)), nil},
+		{"an old and a new key", cosign(t, byBoth, witnessKey(t, 1), witnessKey(t, 2)), nil},
+		{"one witness", cosign(t, signed, witnessKey(t, 2)), ErrQuorum},
+		{"one witness twice", cosign(t, signed, witnessKey(t, 1), witnessKey(t, 1)), ErrQuorum},
+		{"no witness", signed, ErrQuorum},
+		{"an unknown key of the log", cosign(t, byStranger, witnessKey(t, 1), witnessKey(t, 2)), ErrSignature},
+		{"another log with the key", cosign(t, other, witnessKey(t, 1), witnessKey(t, 2)), ErrSignature},
+		{"a wrong cosignature", []byte(wrong), ErrSignature},
+		{"a note without end", signed[:len(signed)-1], ErrCheckpoint},
+		{"no signature", []byte(goldenText + "\n"), ErrSignature},
+		{"no note", []byte(goldenText), ErrCheckpoint},
+		{"a long note", append(bytes.Repeat([]byte("x\n"), MaxCheckpoint), signed...), ErrCheckpoint},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := twoWitnesses(t).Open(c.checkpoint)
+			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+				t.Fatalf("got %+v, %v, want %v", got, err, c.want)
+			}
+			if err != nil {
+				return
+			}
+			want := Signed{Checkpoint{origin, 3, goldenTree(t).Root()}, []Cosigner{{"a", cosignedAt}, {"b", cosignedAt}}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the checkpoint differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEachFlippedBitOfACheckpointIsFound(t *testing.T) {
+	policy := twoWitnesses(t)
+	signed := cosign(t, []byte(goldenCheckpoint), witnessKey(t, 1), witnessKey(t, 2))
+	for i := range 8 * len(signed) {
+		damaged := bytes.Clone(signed)
+		damaged[i/8] ^= 1 << (i % 8)
+		if _, err := policy.Open(damaged); err == nil {
+			t.Errorf("got no error with bit %d of byte %d flipped, want one:\n%s", i%8, i/8, damaged)
+		}
+	}
+	for end := range signed {
+		if _, err := policy.Open(signed[:end]); err == nil {
+			t.Errorf("got no error of the first %d bytes, want one", end)
+		}
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add(cosign(f, []byte(goldenCheckpoint), witnessKey(f, 1), witnessKey(f, 2)))
+	f.Add([]byte(goldenCheckpoint))
+	policy := twoWitnesses(f)
+	f.Fuzz(func(t *testing.T, checkpoint []byte) {
+		if got, err := policy.Open(checkpoint); err == nil && got.Text() != goldenText {
+			t.Errorf("got %s, which nobody signed", got.Text())
+		}
+	})
+}

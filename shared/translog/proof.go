@@ -1,0 +1,223 @@
+package translog
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// maxHashes is the most hashes that a proof may have.
+const maxHashes = 63
+
+// Proof proves without a network that a log holds an entry (tlog-proof).
+type Proof struct {
+	Extra      []byte // not authenticated; for the registry: Evidence
+	Index      int64  // of the entry in the log
+	Path       []tlog.Hash
+	Checkpoint []byte // signed
+}
+
+// proofHeader is the first line of a proof file.
+const proofHeader = "c2sp.org/tlog-proof@v1"
+
+// The causes of errors about proofs.
+var (
+	ErrProof    = errors.New("malformed proof")
+	ErrIncluded = errors.New("the proof does not lead to the checkpoint")
+)
+
+// Encode returns the proof as a file.
+func (p Proof) Encode() []byte {
+	b := []byte(proofHeader + "\n")
+	if len(p.Extra) > 0 {
+		b = append(b, "extra "...)
+		b = base64.StdEncoding.AppendEncode(b, p.Extra)
+		b = append(b, '\n')
+	}
+	b = fmt.Appendf(b, "index %d\n", p.Index)
+	for _, hash := range p.Path {
+		b = append(b, hash.String()...)
+		b = append(b, '\n')
+	}
+	b = append(b, '\n')
+	return append(b, p.Checkpoint...)
+}
+
+// ParseProof reads a proof file. It verifies nothing. Its errors have the cause
+// ErrProof.
+func ParseProof(file []byte) (Proof, error) {
+	head, checkpoint, ok := bytes.Cut(file, []byte("\n\n"))
+	lines := strings.Split(string(head), "\n")
+	if !ok || len(file) > MaxProof || lines[0] != proofHeader {
+		return Proof{}, fmt.Errorf("%w: not a tlog-proof of version 1", ErrProof)
+	}
+	p := Proof{Checkpoint: checkpoint}
+	lines = lines[1:]
+	if len(lines) > 0 && strings.HasPrefix(lines[0], "extra ") {
+		var err error
+		if p.Extra, err = decode64(lines[0][len("extra "):]); err != nil {
+			return Proof{}, fmt.Errorf("%w: the extra line", ErrProof)
+		}
+		lines = lines[1:]
+	}
+	if len(lines) == 0 || !strings.HasPrefix(lines[0], "index ") || len(lines) > 1+maxHashes {
+		return Proof{}, fmt.Errorf("%w: the index line or the number of hashes", ErrProof)
+	}
+	var err error
+	if p.Index, err = parseSize(lines[0][len("index "):]); err != nil {
+		return Proof{}, fmt.Errorf("%w: %w", ErrProof, err)
+	}
+	for _, line := range lines[1:] {
+		hash, err := parseHash(line)
+		if err != nil {
+			return Proof{}, fmt.Errorf("%w: %w", ErrProof, err)
+		}
+		p.Path = append(p.Path, hash)
+	}
+	return p, nil
+}
+
+// Verify verifies that the checkpoint is one that the policy accepts, and that its
+// tree holds the entry at the index. Its errors have the causes of Policy.Open, or
+// ErrIncluded.
+func (p Proof) Verify(policy *Policy, entry []byte) (Signed, error) {
+	signed, err := policy.Open(p.Checkpoint)
+	if err != nil {
+		return Signed{}, err
+	}
+	if err := CheckInclusion(signed.Checkpoint, p.Index, tlog.RecordHash(entry), p.Path); err != nil {
+		return Signed{}, err
+	}
+	return signed, nil
+}
+
+// Evidence is the extra data of the registry's proofs, in JSON: the leaf, and the
+// asset that it commits to with its salt. After an erasure, and for a withdrawal,
+// Salt and Asset are absent.
+type Evidence struct {
+	Leaf  jsontext.Value `json:"leaf"`
+	Salt  *Salt          `json:"salt,omitzero"`
+	Asset jsontext.Value `json:"asset,omitzero"`
+}
+
+// Encode returns the evidence as the extra data of a proof.
+func (e Evidence) Encode() ([]byte, error) { return json.Marshal(e) }
+
+// VerifyAsset verifies a proof of the registry: what Verify does, and that the leaf
+// commits to the asset, if Evidence has it. Its errors have the causes of Verify,
+// ErrProof, ErrLeaf, or those of Leaf.Match.
+func (p Proof) VerifyAsset(policy *Policy) (Leaf, Evidence, Signed, error) {
+	var e Evidence
+	if err := json.Unmarshal(p.Extra, &e, json.RejectUnknownMembers(true)); err != nil {
+		return Leaf{}, e, Signed{}, fmt.Errorf("%w: the extra data: %w", ErrProof, err)
+	}
+	if (e.Salt == nil) != (e.Asset == nil) {
+		return Leaf{}, e, Signed{}, fmt.Errorf("%w: salt and asset come together", ErrProof)
+	}
+	leaf, err := ParseLeaf(e.Leaf)
+	if err != nil {
+		return Leaf{}, e, Signed{}, err
+	}
+	signed, err := p.Verify(policy, e.Leaf)
+	if err != nil {
+		return Leaf{}, e, Signed{}, err
+	}
+	if e.Salt != nil {
+		err = leaf.Match(e.Asset, *e.Salt)
+	}
+	return leaf, e, signed, err
+}
+
+// CheckInclusion returns nil if the path leads from the hash of the entry at the
+// index to the checkpoint's root, and otherwise an error with the cause
+// ErrIncluded.
+func CheckInclusion(c Checkpoint, index int64, entry tlog.Hash, path []tlog.Hash) error {
+	if c.Size > MaxSize || len(path) > maxHashes {
+		return ErrIncluded
+	}
+	if err := tlog.CheckRecord(path, c.Size, c.Root, index, entry); err != nil {
+		return fmt.Errorf("%w: %w", ErrIncluded, err)
+	}
+	return nil
+}
+
+// ErrConsistency is the cause of every error about two checkpoints of which the
+// newer does not continue the older.
+var ErrConsistency = errors.New("the log is not append-only")
+
+// CheckConsistency returns nil if the proof shows that the newer checkpoint's tree
+// begins with all of the older one's. Every tree begins with the empty one. Its
+// errors have the cause ErrConsistency.
+func CheckConsistency(older, newer Checkpoint, proof []tlog.Hash) error {
+	switch {
+	case older.Origin != newer.Origin:
+		return fmt.Errorf("%w: origin %.80q, before %.80q", ErrConsistency, newer.Origin, older.Origin)
+	case older.Size > newer.Size || newer.Size > MaxSize || len(proof) > maxHashes:
+		return fmt.Errorf("%w: size %d, before %d", ErrConsistency, newer.Size, older.Size)
+	case older.Size == 0:
+		if len(proof) > 0 {
+			return fmt.Errorf("%w: a proof for the empty log", ErrConsistency)
+		}
+		return nil
+	}
+	if err := tlog.CheckTree(proof, newer.Size, newer.Root, older.Size, older.Root); err != nil {
+		return fmt.Errorf("%w: %w", ErrConsistency, err)
+	}
+	return nil
+}
+
+// PartReader reads the parts of a log. It returns an error with the cause
+// fs.ErrNotExist for a part that it does not have. Without a partial part, its
+// caller asks for the full one. It bounds what it reads by MaxBundle.
+type PartReader interface {
+	ReadPart(ctx context.Context, tile Tile) ([]byte, error)
+}
+
+// Include returns the path of a proof that the tree of the checkpoint holds the
+// entry at the index. It verifies the tiles that it reads.
+func Include(ctx context.Context, c Checkpoint, index int64, parts PartReader) ([]tlog.Hash, error) {
+	if index < 0 || index >= c.Size || c.Size > MaxSize {
+		return nil, fmt.Errorf("no leaf %d in a log of %d", index, c.Size)
+	}
+	return tlog.ProveRecord(c.Size, index, tlog.TileHashReader(c.Tree(), tiles{ctx, parts}))
+}
+
+// Consistent returns a proof that the tree of the checkpoint begins with that of an
+// older size. It verifies the tiles that it reads. For the older size 0 the proof
+// is empty.
+func Consistent(ctx context.Context, older int64, c Checkpoint, parts PartReader) ([]tlog.Hash, error) {
+	if older < 0 || older > c.Size || c.Size > MaxSize {
+		return nil, fmt.Errorf("no tree of %d leaves in a log of %d", older, c.Size)
+	}
+	if older == 0 {
+		return nil, nil
+	}
+	return tlog.ProveTree(c.Size, older, tlog.TileHashReader(c.Tree(), tiles{ctx, parts}))
+}
+
+// tiles reads tiles for package tlog.
+type tiles struct {
+	ctx   context.Context
+	parts PartReader
+}
+
+func (t tiles) Height() int                     { return TileHeight }
+func (t tiles) SaveTiles([]tlog.Tile, [][]byte) {}
+func (t tiles) ReadTiles(wanted []tlog.Tile) ([][]byte, error) {
+	var all [][]byte
+	for _, tile := range wanted {
+		data, err := readPart(t.ctx, t.parts, Tile{tile.L, tile.N, tile.W})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, data)
+	}
+	return all, nil
+}
