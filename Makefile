@@ -5,7 +5,7 @@
 # (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
 # the end-to-end tests it runs SCENARIOS.
 MODULES     := assetsvc authsvc deploy deploy/registry/client gateway shared
-APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s
+APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s deploy/test/log
 TOOLS       := deploy/test/alerts/collector deploy/test/alerts/promtool deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./shared/...
@@ -20,7 +20,7 @@ DATA        ?= ./data
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-compose \
+	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-gateway soak images clean
 
 help: ## list the targets
@@ -48,7 +48,7 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 test: setup build check unit e2e attack openapi-short fuzz-short ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
 
 test-all: ## everything, in stages that say their name, time and result
-	@deploy/test/stages.sh test vuln check-apart test-docs test-traces test-clients model-quick test-stores test-k8s test-alerts test-browser test-faults test-feed test-attack test-openapi fuzz test-crash test-compose
+	@deploy/test/stages.sh test vuln check-apart test-docs test-traces test-clients model-quick test-stores test-k8s test-alerts test-log test-browser test-faults test-feed test-attack test-openapi fuzz test-crash test-compose
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -125,6 +125,10 @@ test-alerts: setup ## rules, alerts, dashboards and the collector's configuratio
 	$$promtool check rules --lint=all --lint-fatal deploy/observability/rules/*.yaml && \
 	$$promtool test rules deploy/test/alerts/tests/*.yaml
 	cd deploy/test/alerts && GOWORK=off go test -count=1 -timeout 10m .
+
+test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in Python from docs/log.md
+	@deploy/test/setup.sh python3 openssl
+	cd deploy/test/log && GOWORK=off go test -count=1 -timeout 10m .
 
 test-compose: ## docker-compose.yml with containers killed and cut off under load, where a Docker engine can run
 	@deploy/test/compose/test.sh

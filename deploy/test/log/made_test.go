@@ -1,0 +1,210 @@
+package log
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"asset-registry/shared/translog"
+)
+
+const (
+	origin = "registry.example/log"
+	batch  = 997 // leaves a checkpoint
+)
+
+var cosignedAt = time.Unix(1790000000, 0)
+
+// made is a log in a directory.
+type made struct {
+	dir        string
+	key        translog.Key
+	witnesses  []translog.Key
+	tree       translog.Tree
+	checkpoint translog.Checkpoint
+}
+
+// newLog makes a log of a size.
+func newLog(t testing.TB, size int64) *made {
+	t.Helper()
+	m := &made{dir: t.TempDir(), key: newKey(t, translog.ForLog, origin, 1)}
+	for n := range 3 {
+		m.witnesses = append(m.witnesses, newKey(t, translog.ForWitness, fmt.Sprintf("witness.example/w%d", n), byte(2+n)))
+	}
+	m.grow(t, size)
+	return m
+}
+
+func newKey(t testing.TB, use translog.Use, name string, seed byte) translog.Key {
+	t.Helper()
+	sum := sha256.Sum256([]byte{seed})
+	key, err := translog.NewKey(use, name, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// grow appends leaves up to a size, and signs a checkpoint.
+func (m *made) grow(t testing.TB, size int64) {
+	t.Helper()
+	for m.tree.Size() < size {
+		var leaves [][]byte
+		for i := m.tree.Size(); i < min(size, m.tree.Size()+batch); i++ {
+			leaves = append(leaves, leafAt(t, i))
+		}
+		tree, full, err := m.tree.Append(leaves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.tree = tree
+		m.store(t, full)
+	}
+	m.store(t, m.tree.Edge())
+	m.checkpoint = translog.Checkpoint{Origin: origin, Size: m.tree.Size(), Root: m.tree.Root()}
+	m.write(t, "checkpoint", m.signed(t))
+}
+
+// signed returns the newest checkpoint with the cosignatures of all witnesses.
+func (m *made) signed(t testing.TB) []byte {
+	t.Helper()
+	checkpoint, err := translog.Sign(m.checkpoint, m.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := checkpoint
+	for _, key := range m.witnesses {
+		line, err := translog.Cosign(checkpoint, key, cosignedAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed = append(signed[:len(signed):len(signed)], line...)
+	}
+	return signed
+}
+
+func (m *made) store(t testing.TB, parts []translog.Part) {
+	t.Helper()
+	for _, part := range parts {
+		m.write(t, part.Tile.Path(), part.Data)
+	}
+}
+
+func (m *made) write(t testing.TB, name string, data []byte) {
+	t.Helper()
+	path := filepath.Join(m.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files returns the paths of all files of the log, in order.
+func (m *made) files(t testing.TB) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(m.dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, path[len(m.dir)+1:])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// serve serves the log over HTTP, and returns its prefix.
+func (m *made) serve(t testing.TB) string {
+	t.Helper()
+	server := httptest.NewServer(http.StripPrefix("/log/", http.FileServer(http.Dir(m.dir))))
+	t.Cleanup(server.Close)
+	return server.URL + "/log/"
+}
+
+// policy returns a policy that needs two of three witnesses.
+func (m *made) policy() string {
+	text := "log " + m.key.Public().String() + "\n"
+	for n, key := range m.witnesses {
+		text += fmt.Sprintf("witness w%d %s http://127.0.0.1/w%d/\n", n, key.Public(), n)
+	}
+	return text + "group two 2 w0 w1 w2\nquorum two\n"
+}
+
+// parsed returns the policy in our form.
+func (m *made) parsed(t testing.TB) *translog.Policy {
+	t.Helper()
+	policy, err := translog.ParsePolicy([]byte(m.policy()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+// ReadPart implements translog.PartReader.
+func (m *made) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error) {
+	return os.ReadFile(filepath.Join(m.dir, filepath.FromSlash(tile.Path())))
+}
+
+// ReadCheckpoint implements translog.Source.
+func (m *made) ReadCheckpoint(context.Context) ([]byte, error) {
+	return os.ReadFile(filepath.Join(m.dir, "checkpoint"))
+}
+
+// proof returns the proof of a leaf.
+func (m *made) proof(t testing.TB, index int64) translog.Proof {
+	t.Helper()
+	path, err := translog.Include(t.Context(), m.checkpoint, index, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	evidence := translog.Evidence{Leaf: leafAt(t, index)}
+	if kindOf(index) != translog.Withdraw {
+		salt := saltOf(index)
+		evidence.Salt, evidence.Asset = &salt, assetAt(index)
+	}
+	extra, err := evidence.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return translog.Proof{Extra: extra, Index: index, Path: path, Checkpoint: m.signed(t)}
+}
+
+// The log's content follows from the index of each leaf.
+
+func kindOf(i int64) translog.Kind {
+	return []translog.Kind{translog.Import, translog.Publish, translog.Change, translog.Change, translog.Withdraw}[i%5]
+}
+
+func positionOf(i int64) int64 { return 1790000000000000 + i*1000003 }
+
+func idOf(i int64) string { return fmt.Sprintf("%032x", i%1000) }
+
+func saltOf(i int64) translog.Salt { return sha256.Sum256(fmt.Appendf(nil, "salt %d", i)) }
+
+func assetAt(i int64) []byte {
+	zone := time.FixedZone("", int(i%3)*3600)
+	return fmt.Appendf(nil, `{"id":%q,"title":"Об'єкт № %d \"А\" \u003c\n","items":[{"quantity":%d.50,"b":1E2,"a":[]}],`+
+		`"\ue000":1,"\ud83d\ude00":2,"dateModified":%q}`,
+		idOf(i), i, i, time.UnixMicro(positionOf(i)).In(zone).Format("2006-01-02T15:04:05.000000-07:00"))
+}
+
+func leafAt(t testing.TB, i int64) []byte {
+	t.Helper()
+	leaf := translog.Leaf{Position: positionOf(i), Asset: idOf(i), Revision: i + 1, Kind: kindOf(i)}
+	if leaf.Kind != translog.Withdraw {
+		var err error
+		if leaf.Commitment, err = translog.Commit(saltOf(i), assetAt(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return leaf.Encode()
+}
