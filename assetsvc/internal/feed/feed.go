@@ -18,26 +18,42 @@
 //   - A fence raises the revision of each document of a batch, so the guards of
 //     that batch fail from then on. A document that does not exist becomes a
 //     void, which readers are not shown.
-//   - A trail is the positions of the newest changes of a document.
+//   - The record of a batch describes each of its changes. Readers see a record
+//     that is shown, once the horizon has passed it.
 //
 // # Steps
 //
 // A writer repeats three steps:
 //
-//  1. Open: take positions above the newest one, and put the batch into the
-//     clock. One atomic operation does both.
-//  2. Write: write each document at its position, if its guard holds.
+//  1. Open: take positions above the newest one, put the batch into the clock,
+//     and store the record of the batch, which is not shown yet. The clock and the
+//     record are written at the same time.
+//  2. Write: write each document at its position, if its guard holds. Show the
+//     record at the same time.
 //  3. Close: remove the batch from the clock. If more changes wait, the Open of
 //     the next batch replaces this one and saves the operation.
 //
-// Then it tells the callers the outcomes.
+// Then it tells the callers the outcomes. If not every write was applied, the
+// writer settles the batch before step 3: Settle removes from the record the
+// changes that were not applied.
 //
 // A reader reads the clock first. Then it reads documents with positions up to
-// the horizon.
+// the horizon, or the shown records up to the horizon.
 //
 // A watcher reads the clock from time to time. It fences a batch that stays open
-// longer than the lease, and then closes it: a writer that stalls or dies would
-// hold back the horizon for ever.
+// longer than the lease, settles it, and then closes it: a writer that stalls or
+// dies would hold back the horizon for ever.
+//
+// # Settle
+//
+// Nobody settles a batch before its writes can no longer be applied. A change was
+// applied if its document has its position, or if another change was made from
+// that position. The records tell: a record has, for each change, the position of
+// the document that the change was made from, and it is stored before the change
+// can be applied.
+//
+// A batch without a record has applied nothing. Settle gives it an empty record,
+// so that a late copy of the record has no effect.
 //
 // # Invariants
 //
@@ -51,6 +67,9 @@
 //     the change once all batches that were opened before are closed too.
 //  6. A change that begins after another was acknowledged has a higher position.
 //  7. A fence undoes no change: the document keeps its contents and its position.
+//  8. A change is applied only after its record is stored.
+//  9. A batch is closed only when its record is shown and has exactly the changes
+//     that were applied. After that the record never changes.
 //
 // # Unknown outcomes
 //
@@ -58,10 +77,12 @@
 // applied later, or never. Each step copes with that:
 //
 //  1. Open is repeated unchanged. Once one copy is applied, or the clock has moved
-//     past its positions, every later copy fails its guard.
+//     past its positions, every later copy fails its guard. The record of an Open
+//     that was refused is never shown.
 //  2. Write is sent once. After an error the writer fences the batch, so nothing
-//     of it can be applied any more. Then the trails tell which writes were.
-//  3. Close and Fence do no harm when they are repeated.
+//     of it can be applied any more. Then it settles the batch.
+//  3. Close, Fence and Settle do no harm when they are repeated. Settle removes
+//     and never adds, so a late copy brings nothing back.
 package feed
 
 import "context"
@@ -97,19 +118,10 @@ func (c Clock) Horizon() int64 {
 type Write struct {
 	ID       string
 	Revision int64 // guard: the stored revision must be this one; 0: no document may exist
+	Before   int64 // position of the document at that revision; 0: no document exists
 	Position int64 // position of the change
 	Document any   // contents, opaque to this package
 }
-
-// Answer tells whether a write was applied.
-type Answer int
-
-// The answers. Maybe means that the trail no longer reaches back to the write.
-const (
-	No Answer = iota
-	Yes
-	Maybe
-)
 
 // Store is the operations that the protocol needs. It is safe for concurrent use.
 // Each operation is atomic on each document that it touches. Once an operation
@@ -119,21 +131,26 @@ const (
 type Store interface {
 	// Open sets clock.Last to b.Last() and clock.Open[writer] to b, if clock.Last
 	// is below b.First. It returns whether it did so, and the clock afterwards, of
-	// which only Last and Open[writer].First must be set.
-	Open(ctx context.Context, writer string, b Batch) (now Clock, opened bool, err error)
+	// which only Last and Open[writer].First must be set. It also stores the record
+	// of the writes under writer and b.First, if there is none, and does not show it.
+	// It may do both at the same time, and returns nil only if both are done.
+	Open(ctx context.Context, writer string, b Batch, writes []Write) (now Clock, opened bool, err error)
 	// Close removes clock.Open[writer] if its First is first. Otherwise it does
 	// nothing.
 	Close(ctx context.Context, writer string, first int64) error
 	// Clock returns the clock. It is the zero Clock before the first Open.
 	Clock(ctx context.Context) (Clock, error)
-	// Write applies the writes whose guards hold. For each it sets the document,
-	// raises its revision by one and adds the position to its trail. It returns
-	// the number of writes applied.
-	Write(ctx context.Context, writes []Write) (applied int, err error)
-	// Landed tells for each write whether it was applied, in the order of writes.
-	// It looks at the trail of the document.
-	Landed(ctx context.Context, writes []Write) ([]Answer, error)
+	// Write applies the writes whose guards hold. For each it sets the document and
+	// raises its revision by one. It returns the number of writes applied. It also
+	// shows the record under writer and b.First, if there is one. It may do both at
+	// the same time, and returns nil only if both are done.
+	Write(ctx context.Context, writer string, b Batch, writes []Write) (applied int, err error)
 	// Fence raises the revision of each document, and creates a void for each id
 	// without a document. No guard taken before can hold afterwards.
 	Fence(ctx context.Context, ids []string) error
+	// Settle makes the record of a batch final, and returns which of its documents
+	// the batch has written, by id. It stores an empty record if there is none. It
+	// removes the changes that were not applied, and shows the record. No write of
+	// the batch may be possible any more.
+	Settle(ctx context.Context, writer string, first int64) (landed map[string]bool, err error)
 }

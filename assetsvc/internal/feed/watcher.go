@@ -57,6 +57,9 @@ func (w *Watcher) Look(ctx context.Context) (clock Clock, fenced int, err error)
 		if err := w.store.Fence(ctx, b.IDs); err != nil {
 			return clock, fenced, fmt.Errorf("fence batch of %s: %w", writer, err)
 		}
+		if _, err := w.store.Settle(ctx, writer, b.First); err != nil {
+			return clock, fenced, fmt.Errorf("settle batch of %s: %w", writer, err)
+		}
 		if err := w.store.Close(ctx, writer, b.First); err != nil {
 			return clock, fenced, fmt.Errorf("close batch of %s: %w", writer, err)
 		}

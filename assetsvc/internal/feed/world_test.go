@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,34 +19,72 @@ type world struct {
 	random    *rand.Rand
 	clock     Clock
 	documents map[string]*document
+	records   map[key]*record
+	leaveOut  guard        // a part of the protocol that the stores leave out
 	pending   []*operation // sent and not applied yet
 	moment    int          // number of steps so far
 	sent      chan *operation
 
 	written map[int64]string                // id of the document written at each position
+	passed  int64                           // a follower has read the record up to here
 	watch   func(id string, position int64) // called for each applied write
 	failed  []string                        // violations of the protocol
 }
 
-type document struct {
-	revision, position int64   // position 0: a void
-	trail              []int64 // positions of all writes to the document
+type document struct{ revision, position int64 } // position 0: a void
+
+// key identifies a record: its writer and the first position of its batch.
+type key struct {
+	writer string
+	first  int64
 }
 
-// operation is one call of a Store by one process. Each of its steps touches one
-// document, and the steps may be applied at different moments.
+// record is the record of a batch.
+type record struct {
+	changes map[string]noted // by document
+	shown   bool
+}
+
+// noted is a change in a record.
+type noted struct{ position, before int64 }
+
+// guard is a part of the protocol that a simulation leaves out, to see that it is
+// needed. The zero guard leaves nothing out.
+type guard int
+
+const (
+	_             guard = iota
+	recordFirst         // the record is stored with the writes, not before them
+	emptyRecord         // Settle stores no empty record
+	followers           // Settle does not look whether others changed the document since
+	settleFenced        // a watcher closes a fenced batch without settling it
+	showLater           // a record is shown at once
+	fenceBefore         // a watcher settles and does not fence
+	removeRefused       // Settle shows the record and removes nothing
+	showWithWrite       // Write does not show the record
+)
+
+// operation is one message of a call of a Store by one process. Each of its steps
+// touches one document, and the steps may be applied at different moments.
 type operation struct {
 	process int
 	number  int // counts the operations of the process
 	steps   []func()
-	answer  chan struct{}
+	call    *pendingCall
 	held    int // moment until which the network delays the operation
+}
+
+// pendingCall is a call that waits for the answers to its operations.
+type pendingCall struct {
+	left   int           // operations without an answer
+	answer chan struct{} // closed when there is none left
 }
 
 func newWorld(seed uint64) *world {
 	return &world{
 		random:    rand.New(rand.NewPCG(seed, 1)),
 		documents: map[string]*document{},
+		records:   map[key]*record{},
 		sent:      make(chan *operation, 1000),
 		written:   map[int64]string{},
 	}
@@ -101,8 +140,11 @@ func (w *world) step() {
 		return
 	}
 	w.pending = slices.Delete(w.pending, i, i+1)
-	if w.random.IntN(50) > 0 { // otherwise the answer is lost
-		close(o.answer)
+	if w.random.IntN(50) == 0 { // the answer is lost
+		return
+	}
+	if o.call.left--; o.call.left == 0 {
+		close(o.call.answer)
 	}
 }
 
@@ -124,7 +166,6 @@ func (w *world) write(write Write) (applied bool) {
 	}
 	d.revision++
 	d.position = write.Position
-	d.trail = append(d.trail, write.Position)
 	w.written[write.Position] = write.ID
 	w.watch(write.ID, write.Position)
 	return true
@@ -136,8 +177,11 @@ type port struct {
 	process int
 	sentOff int  // number of operations sent
 	ice     *ice // freezes the process
-	trails  int  // number of newest positions that Landed sees in a trail
 }
+
+// watchers is the lowest number of a watcher. It counts as another process than its
+// writer in the order of operations.
+const watchers = 1000
 
 // ice freezes a process: wait blocks until melt is called.
 type ice struct {
@@ -175,14 +219,19 @@ func (i *ice) wait() {
 var errLost = errors.New("no answer")
 
 // send sends an operation and waits for its answer.
-func (p *port) send(ctx context.Context, steps ...func()) error {
+func (p *port) send(ctx context.Context, steps ...func()) error { return p.sendAll(ctx, steps) }
+
+// sendAll sends several operations at once and waits for all answers.
+func (p *port) sendAll(ctx context.Context, operations ...[]func()) error {
 	p.ice.wait()
-	p.sentOff++
-	o := &operation{process: p.process, number: p.sentOff, steps: steps, answer: make(chan struct{})}
-	p.sent <- o
+	c := &pendingCall{left: len(operations), answer: make(chan struct{})}
+	for _, steps := range operations {
+		p.sentOff++
+		p.sent <- &operation{process: p.process, number: p.sentOff, steps: steps, call: c}
+	}
 	var err error
 	select {
-	case <-o.answer:
+	case <-c.answer:
 	case <-ctx.Done():
 		err = errLost
 	}
@@ -190,17 +239,22 @@ func (p *port) send(ctx context.Context, steps ...func()) error {
 	return err
 }
 
-func (p *port) Open(ctx context.Context, writer string, b Batch) (Clock, bool, error) {
+func (p *port) Open(ctx context.Context, writer string, b Batch, writes []Write) (Clock, bool, error) {
 	var now Clock // valid only after an answer
 	var opened bool
-	err := p.send(ctx, func() {
+	take := func() {
 		if opened = p.clock.Last < b.First; opened {
 			p.clock = copyOf(p.clock)
 			p.clock.Last, p.clock.Open[writer] = b.Last(), b
 		}
 		now = p.clock
-	})
-	if err != nil {
+	}
+	note := func() {
+		if p.leaveOut != recordFirst {
+			p.note(key{writer, b.First}, writes)
+		}
+	}
+	if err := p.sendAll(ctx, []func(){take}, []func(){note}); err != nil {
 		return Clock{}, false, err
 	}
 	return now, opened, nil
@@ -231,8 +285,16 @@ func copyOf(c Clock) Clock {
 	return Clock{c.Last, open}
 }
 
-func (p *port) Write(ctx context.Context, writes []Write) (int, error) {
+func (p *port) Write(ctx context.Context, writer string, b Batch, writes []Write) (int, error) {
 	var applied int
+	show := func() {
+		if p.leaveOut == recordFirst {
+			p.note(key{writer, b.First}, writes)
+		}
+		if p.leaveOut != showWithWrite {
+			p.change(key{writer, b.First}, func(r *record) { r.shown = true })
+		}
+	}
 	var steps []func()
 	for _, write := range writes {
 		steps = append(steps, func() {
@@ -241,36 +303,153 @@ func (p *port) Write(ctx context.Context, writes []Write) (int, error) {
 			}
 		})
 	}
-	if err := p.send(ctx, steps...); err != nil {
+	if err := p.sendAll(ctx, []func(){show}, steps); err != nil {
 		return 0, err
 	}
 	return applied, nil
 }
 
-func (p *port) Landed(ctx context.Context, writes []Write) ([]Answer, error) {
-	answers := make([]Answer, len(writes))
+// Settle reads one document at a time, because a store does not read several at one
+// moment.
+func (p *port) Settle(ctx context.Context, writer string, first int64) (map[string]bool, error) {
+	if p.leaveOut == settleFenced && p.process >= watchers {
+		return nil, nil
+	}
+	k := key{writer, first}
+	changes := map[string]noted{}
+	var ids []string
 	err := p.send(ctx, func() {
-		for i, write := range writes {
-			d := p.documents[write.ID]
-			if d == nil {
-				continue
-			}
-			trail := d.trail[max(0, len(d.trail)-p.trails):]
-			switch {
-			case slices.Contains(trail, write.Position):
-				answers[i] = Yes
-			case len(trail) == p.trails && trail[0] > write.Position:
-				answers[i] = Maybe
-			}
+		if p.leaveOut != emptyRecord {
+			p.note(k, nil)
+		}
+		if r := p.records[k]; r != nil {
+			changes = r.changes
+			ids = slices.Sorted(maps.Keys(changes))
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	return answers, nil
+	landed := map[string]bool{}
+	var moved []string // documents that are beyond the positions of the batch
+	for _, id := range ids {
+		if err := p.send(ctx, func() {
+			switch d := p.documents[id]; {
+			case d == nil || d.position < changes[id].position:
+			case d.position == changes[id].position:
+				landed[id] = true
+			default:
+				moved = append(moved, id)
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if len(moved) > 0 && p.leaveOut != followers {
+		if err := p.send(ctx, func() {
+			for _, id := range moved {
+				landed[id] = p.followed(id, changes[id].position)
+			}
+		}); err != nil {
+			return nil, err
+		}
+	}
+	err = p.send(ctx, func() {
+		p.change(k, func(r *record) {
+			if p.leaveOut != removeRefused {
+				r.changes = maps.Clone(r.changes)
+				maps.DeleteFunc(r.changes, func(id string, _ noted) bool { return !landed[id] })
+			}
+			r.shown = true
+		})
+	})
+	return landed, err
+}
+
+// note stores a record if there is none.
+func (w *world) note(k key, writes []Write) {
+	if w.records[k] != nil {
+		return
+	}
+	w.records[k] = &record{}
+	w.change(k, func(r *record) {
+		r.changes = map[string]noted{}
+		for _, write := range writes {
+			r.changes[write.ID] = noted{write.Position, write.Before}
+		}
+		r.shown = w.leaveOut == showLater
+	})
+}
+
+// change changes a record, if there is one. It must change nothing that a follower
+// of the record has passed.
+func (w *world) change(k key, change func(*record)) {
+	r := w.records[k]
+	if r == nil {
+		return
+	}
+	before := r.visible(0, w.passed)
+	change(r)
+	if after := r.visible(0, w.passed); !maps.Equal(before, after) {
+		w.fail("R2: the record of %v changed from %v to %v after a follower read up to %d", k, before, after,
+			w.passed)
+	}
+}
+
+// visible returns the shown changes after one position and up to another.
+func (r *record) visible(after, upto int64) map[int64]string {
+	changes := map[int64]string{}
+	for id, c := range r.changes {
+		if r.shown && c.position > after && c.position <= upto {
+			changes[c.position] = id
+		}
+	}
+	return changes
+}
+
+// followed tells whether a change was made from a position of a document.
+func (w *world) followed(id string, position int64) bool {
+	for _, r := range w.records {
+		if c, there := r.changes[id]; there && c.before == position {
+			return true
+		}
+	}
+	return false
+}
+
+// checkRecords compares the shown changes in a range with the writes that were
+// applied. No more can be applied there.
+func (w *world) checkRecords(after, upto int64) {
+	shown, written := map[int64]string{}, map[int64]string{}
+	for k, r := range w.records {
+		for position, id := range r.visible(after, upto) {
+			if other, taken := shown[position]; taken {
+				w.fail("R1: %s and %s both have a record at %d (of %v)", other, id, position, k)
+			}
+			shown[position] = id
+		}
+	}
+	for position, id := range w.written {
+		if position > after && position <= upto {
+			written[position] = id
+		}
+	}
+	for position, id := range written {
+		if shown[position] != id {
+			w.fail("R1: the change of %s at %d has no record", id, position)
+		}
+	}
+	for position, id := range shown {
+		if written[position] != id {
+			w.fail("R1: the record has a change of %s at %d, which was never made", id, position)
+		}
+	}
 }
 
 func (p *port) Fence(ctx context.Context, ids []string) error {
+	if p.leaveOut == fenceBefore {
+		return nil
+	}
 	var steps []func()
 	for _, id := range ids {
 		steps = append(steps, func() {
@@ -297,7 +476,8 @@ func (w *world) page(after, upto int64) map[string]int64 {
 	return entries
 }
 
-// follower is a reader. It reads the clock first and the page at a later step.
+// follower is a reader. It reads the clock first, and the page and the record at a
+// later step.
 type follower struct {
 	offset  int64
 	horizon int64 // horizon of the last clock; 0: the follower reads the clock next
@@ -314,6 +494,10 @@ func (f *follower) step(w *world, horizon func() int64) {
 			w.fail("F2: a follower saw %s at %d and then again at %d", id, f.seen[id], position)
 		}
 		f.seen[id] = position
+	}
+	if w.passed < f.horizon {
+		w.checkRecords(w.passed, f.horizon)
+		w.passed = f.horizon
 	}
 	f.offset, f.horizon = max(f.offset, f.horizon), 0
 }

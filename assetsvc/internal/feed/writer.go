@@ -22,6 +22,8 @@ type Options struct {
 	Name     string           // unique for each start of a process
 	Now      func() time.Time // wall clock that positions follow
 	MaxBatch int              // most changes in a batch
+	MaxBytes int              // most bytes of the changes in a batch; one change may have more
+	Size     func(Write) int  // bytes of a change
 	Timeout  time.Duration    // of one operation of the store
 	Pause    time.Duration    // before a failed operation is repeated
 	Failed   func(error)      // gets the first error of an operation, not those of its repeats
@@ -53,13 +55,13 @@ func NewWriter(store Store, o Options) *Writer {
 	return &Writer{store: store, o: o, queue: make(chan *change, o.MaxBatch)}
 }
 
-// Commit writes a document if its stored revision is revision; 0 means that no
-// document exists. It returns the position once the batch is closed. Readers then
-// see the change as soon as all batches opened before are closed too. If ctx ends
-// first, Commit returns ErrNotDone while the change is not in a batch yet, and
-// ErrUnknown afterwards.
-func (w *Writer) Commit(ctx context.Context, id string, revision int64, document any) (int64, error) {
-	c := &change{Write: Write{ID: id, Revision: revision, Document: document}, ctx: ctx, done: make(chan error, 1)}
+// Commit makes a write; it gives the position and ignores write.Position. It
+// returns the position once the batch is closed. Readers then see the change as
+// soon as all batches opened before are closed too. If ctx ends first, Commit
+// returns ErrNotDone while the change is not in a batch yet, and ErrUnknown
+// afterwards.
+func (w *Writer) Commit(ctx context.Context, write Write) (int64, error) {
+	c := &change{Write: write, ctx: ctx, done: make(chan error, 1)}
 	select {
 	case w.queue <- c:
 	case <-ctx.Done():
@@ -109,7 +111,18 @@ func (w *Writer) Run(ctx context.Context) {
 type batch struct {
 	Batch
 	changes  []*change
+	writes   []Write // of the changes, with their positions
 	outcomes []error // of the changes; nil: applied
+}
+
+// at gives the changes consecutive positions.
+func (b *batch) at(first int64) {
+	b.First = first
+	b.writes = make([]Write, len(b.changes))
+	for i, c := range b.changes {
+		c.Position = first + int64(i)
+		b.writes[i] = c.Write
+	}
 }
 
 // callers returns the contexts of the callers that wait for the batch.
@@ -137,15 +150,19 @@ func (b *batch) acknowledge(ctx context.Context) {
 // gather returns nil, or waits for one if wait is set.
 func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch, []*change) {
 	b, taken := &batch{}, map[string]bool{}
+	bytes := 0
 	var rest []*change
 	take := func(c *change) {
+		size := w.o.Size(c.Write)
+		full := len(b.changes) == w.o.MaxBatch || len(b.changes) > 0 && bytes+size > w.o.MaxBytes
 		switch {
 		case c.ctx.Err() != nil: // the caller no longer waits
 			c.done <- ErrNotDone
-		case taken[c.ID] || len(b.changes) == w.o.MaxBatch:
+		case taken[c.ID] || full:
 			rest = append(rest, c)
 		default:
 			taken[c.ID] = true
+			bytes += size
 			b.changes, b.IDs = append(b.changes, c), append(b.IDs, c.ID)
 		}
 	}
@@ -178,24 +195,20 @@ func (w *Writer) gather(ctx context.Context, held []*change, wait bool) (*batch,
 // open takes positions for b. It returns only when the clock has the batch, or ctx
 // is done: an Open that may still be applied must not be abandoned.
 func (w *Writer) open(ctx context.Context, b *batch) {
-	b.First = w.next()
+	b.at(w.next())
 	w.retry(ctx, func(ctx context.Context) error {
 		for {
-			now, opened, err := w.store.Open(ctx, w.o.Name, b.Batch)
+			now, opened, err := w.store.Open(ctx, w.o.Name, b.Batch, b.writes)
 			if err != nil {
 				return wrap("open batch", err)
 			}
 			w.last = max(w.last, now.Last)
 			if opened || now.Open[w.o.Name].First == b.First { // an earlier copy was applied
-				break
+				return nil
 			}
-			b.First = w.next()
+			b.at(w.next())
 		}
-		return nil
 	})
-	for i, c := range b.changes {
-		c.Position = b.First + int64(i)
-	}
 }
 
 // next returns the first position of a new batch.
@@ -204,15 +217,11 @@ func (w *Writer) next() int64 { return max(w.o.Now().UnixMicro(), w.last+1) }
 // write writes the documents of b and determines the outcome of each. It returns
 // when no write of b can be applied any more, or ctx is done.
 func (w *Writer) write(ctx context.Context, b *batch) {
-	writes := make([]Write, len(b.changes))
-	for i, c := range b.changes {
-		writes[i] = c.Write
-	}
-	b.outcomes = make([]error, len(writes))
+	b.outcomes = make([]error, len(b.writes))
 	once, cancel := context.WithTimeout(ctx, w.o.Timeout)
-	applied, err := w.store.Write(once, writes)
+	applied, err := w.store.Write(once, w.o.Name, b.Batch, b.writes)
 	cancel()
-	if err == nil && applied == len(writes) {
+	if err == nil && applied == len(b.writes) {
 		return
 	}
 	refused := ErrRefused
@@ -224,11 +233,14 @@ func (w *Writer) write(ctx context.Context, b *batch) {
 		})
 	}
 	w.retry(ctx, func(ctx context.Context) error {
-		answers, err := w.store.Landed(ctx, writes)
-		for i, answer := range answers {
-			b.outcomes[i] = map[Answer]error{Yes: nil, No: refused, Maybe: ErrUnknown}[answer]
+		landed, err := w.store.Settle(ctx, w.o.Name, b.First)
+		for i, id := range b.IDs {
+			b.outcomes[i] = nil
+			if !landed[id] {
+				b.outcomes[i] = refused
+			}
 		}
-		return wrap("read which writes were applied", err)
+		return wrap("settle own batch", err)
 	})
 }
 
