@@ -8,10 +8,13 @@
 // the order of positions, and a read transaction shows a prefix of the feed.
 // The promises F1 to F3 of registry.Store follow from that.
 //
+// The record is one bucket from position to change. Each transaction writes the
+// changes with their assets, so R1 and R2 hold too.
+//
 // The feed is two buckets from position to id, one of real and one of test
 // assets. bbolt is a B+tree: a page of the feed costs one seek and its entries,
-// however many assets there are. New keys come only at the end of these
-// buckets, so bbolt fills their pages completely.
+// however many assets there are. New keys come only at the end of the feeds and of
+// the record, so bbolt fills their pages completely.
 package boltstore
 
 import (
@@ -33,20 +36,21 @@ import (
 const maxBatch = 1024
 
 // format names the contents of the file and their encoding.
-const format = "asset-registry assets 2"
+const format = "asset-registry assets 3"
 
-// firstFormat is the format before records had checksums. A program that knows
-// only this format must not read records that have one.
-const firstFormat = "asset-registry assets 1"
+// olderFormats can be read. In the first, assets had no checksums. In the second, the
+// file kept the newest changes of each asset, and no record of all changes.
+var olderFormats = []string{"asset-registry assets 1", "asset-registry assets 2"}
 
 var (
-	stateBucket  = []byte("state")
-	numberBucket = []byte("numbers") // day -> newest number given to an asset
-	assetBucket  = []byte("assets")  // id -> record
-	realBucket   = []byte("feed")    // position -> id
-	testBucket   = []byte("feed-test")
-	logBucket    = []byte("log")    // id and revision -> position and change
-	censusBucket = []byte("census") // state -> number of assets
+	stateBucket   = []byte("state")
+	numberBucket  = []byte("numbers") // day -> newest number given to an asset
+	assetBucket   = []byte("assets")  // id -> record
+	realBucket    = []byte("feed")    // position -> id
+	testBucket    = []byte("feed-test")
+	changeBucket  = []byte("changes") // position -> change
+	historyBucket = []byte("history") // id and position of a change -> nothing
+	censusBucket  = []byte("census")  // state -> number of assets
 
 	lastKey = []byte("last") // in stateBucket: the newest position
 )
@@ -54,6 +58,7 @@ var (
 // Options configure a store. Now is required; the zero values of the others work.
 type Options struct {
 	Now     func() time.Time // wall clock that positions follow
+	Import  registry.Import  // describes the assets of a file without a record; nil: as they are
 	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
 	Secrets [][]byte         // the file must carry one of these, and gets the first; none: any file is opened
 	Log     *slog.Logger     // nil: no log
@@ -74,8 +79,8 @@ type Store struct {
 }
 
 func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
-	buckets := [][]byte{stateBucket, numberBucket, assetBucket, realBucket, testBucket, logBucket, censusBucket}
-	return boltfile.Options{Format: format, Older: []string{firstFormat}, Buckets: buckets, Secrets: secrets, Log: log}
+	buckets := [][]byte{stateBucket, numberBucket, assetBucket, realBucket, testBucket, changeBucket, historyBucket, censusBucket}
+	return boltfile.Options{Format: format, Older: olderFormats, Buckets: buckets, Secrets: secrets, Log: log}
 }
 
 // Open opens the file at path and creates it if it does not exist. It returns
@@ -91,6 +96,9 @@ func Open(path string, o Options) (*Store, error) {
 		queue:  make(chan *write, maxBatch),
 		closed: make(chan struct{}),
 		done:   make(chan struct{}),
+	}
+	if err := s.upgrade(o); err != nil {
+		return nil, errors.Join(fmt.Errorf("upgrade %s: %w", path, err), file.Close())
 	}
 	if err := s.recount(); err != nil {
 		return nil, errors.Join(fmt.Errorf("count the assets: %w", err), file.Close())

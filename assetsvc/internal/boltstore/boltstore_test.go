@@ -1,16 +1,12 @@
 package boltstore
 
 import (
-	"errors"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
@@ -42,41 +38,6 @@ func TestFeed(t *testing.T) {
 	}
 	if report.Changes < 5000 || report.Checks < report.Changes {
 		t.Errorf("got %v, want 5000 changes and at least as many checks", report)
-	}
-}
-
-func TestAFileWithoutALogGetsOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "assets.db")
-	open := func() *Store {
-		t.Helper()
-		s, err := Open(path, Options{Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	s := open()
-	r := registry.Record{ID: storetest.NewID(), Sealed: "sealed", Body: []byte(`{}`)}
-	_, created := s.Create(t.Context(), r)
-	dropped := s.file.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(logBucket) })
-	if err := errors.Join(created, dropped, s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	s = open()
-	defer s.Close()
-	before, err := s.Log(t.Context(), r.ID)
-	if err != nil || len(before) != 0 {
-		t.Errorf("before the change: got %v, %v; want an empty log", before, err)
-	}
-	r.Revision, r.Change = 1, []byte("change")
-	position, err := s.Replace(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []registry.Revision{{Revision: 2, Position: position, Change: r.Change}}
-	after, err := s.Log(t.Context(), r.ID)
-	if diff := cmp.Diff(want, after); err != nil || diff != "" {
-		t.Errorf("after the change: got error %v; the log differs (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 // versions of the program write assets without updating the census.
 var countedKey = []byte("counted")
 
-// changes holds, for each state, how many assets it gains or loses.
-type changes registry.Census
+// tally holds, for each state, how many assets it gains or loses.
+type tally registry.Census
 
-// save adds the changes to the census, which then covers positions up to last.
-func (c changes) save(census *bbolt.Bucket, last int64) error {
+// save adds the tally to the census, which then covers positions up to last.
+func (c tally) save(census *bbolt.Bucket, last int64) error {
 	for state, more := range c {
 		if state == "" || more == 0 {
 			continue
@@ -73,7 +73,7 @@ func recount(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	counted := changes{}
+	counted := tally{}
 	err = tx.Bucket(assetBucket).ForEach(func(key, value []byte) error {
 		h, err := decodeHeader(value)
 		counted[stateOf(hex.EncodeToString(key), h, value)]++

@@ -47,6 +47,7 @@ type checker struct {
 
 	assets     int   // all
 	real, test int   // listed assets in each feed
+	changes    int   // in the record
 	last       int64 // newest position of an asset
 	faults     []error
 }
@@ -66,9 +67,10 @@ func (c *checker) fault(format string, args ...any) error {
 func (c *checker) check() {
 	for _, step := range []func() error{
 		func() error { return c.tx.Bucket(assetBucket).ForEach(c.asset) },
-		func() error { return c.feed(realBucket, c.real) },
-		func() error { return c.feed(testBucket, c.test) },
-		func() error { return c.tx.Bucket(logBucket).ForEach(c.entry) },
+		func() error { return c.entries(realBucket, c.real, "listed assets") },
+		func() error { return c.entries(testBucket, c.test, "listed assets") },
+		func() error { return c.tx.Bucket(changeBucket).ForEach(c.change) },
+		func() error { return c.entries(historyBucket, c.changes, "changes") },
 	} {
 		if step() != nil {
 			return
@@ -94,6 +96,12 @@ func (c *checker) asset(key, value []byte) error {
 		return c.fault("asset %s: %v", id, err)
 	}
 	c.last = max(c.last, r.Position)
+	change := c.tx.Bucket(changeBucket).Get(positionKey(r.Position))
+	if len(change) < changeHeader || !bytes.Equal(change[1:1+idSize], key) {
+		if err := c.fault("the newest change of asset %s, at %d, is not in the record", id, r.Position); err != nil {
+			return err
+		}
+	}
 	if r.Listed {
 		feed := realBucket
 		if r.Test {
@@ -124,22 +132,30 @@ func (c *checker) isCounted(id, number string) error {
 	return nil
 }
 
-// feed checks that a feed has no entry besides those of its listed assets.
-func (c *checker) feed(name []byte, listed int) error {
-	if entries := c.tx.Bucket(name).Stats().KeyN; entries != listed {
-		return c.fault("bucket %s has %d entries for %d listed assets", name, entries, listed)
+// entries checks that a bucket has no entry besides those that were found.
+func (c *checker) entries(name []byte, found int, of string) error {
+	if entries := c.tx.Bucket(name).Stats().KeyN; entries != found {
+		return c.fault("bucket %s has %d entries for %d %s", name, entries, found, of)
 	}
 	return nil
 }
 
-// entry checks that a change in the log belongs to an asset that has its revision.
-func (c *checker) entry(key, value []byte) error {
-	if len(key) != idSize+positionSize || len(value) < positionSize {
-		return c.fault("an entry of the log is too short")
+// change checks that a change can be read, that it is in the history of its asset,
+// and that the asset is not older.
+func (c *checker) change(key, value []byte) error {
+	c.changes++
+	r, err := decodeChange(key, value, false)
+	if err != nil {
+		return c.fault("the change at %x cannot be read", key)
 	}
-	asset := c.tx.Bucket(assetBucket).Get(key[:idSize])
-	if h, err := decodeHeader(asset); err != nil || positionOf(key[idSize:]) > h.revision {
-		return c.fault("the log has a change of asset %x that the asset does not have", key[:idSize])
+	id, _ := keyOf(r.ID)
+	if at, _ := c.tx.Bucket(historyBucket).Cursor().Seek(historyKey(id, r.Position)); !bytes.Equal(
+		at, historyKey(id, r.Position)) {
+		return c.fault("the change at %d is not in the history of asset %s", r.Position, r.ID)
+	}
+	h, err := decodeHeader(c.tx.Bucket(assetBucket).Get(id))
+	if err != nil || r.Revision > h.revision || r.Position > h.position {
+		return c.fault("the record has a change of asset %s at %d that the asset does not have", r.ID, r.Position)
 	}
 	return nil
 }

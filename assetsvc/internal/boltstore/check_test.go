@@ -68,9 +68,29 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 			return tx.Bucket(assetBucket).Put(key, tx.Bucket(assetBucket).Get(key)[:headerSize+10])
 		}, "cannot be read"},
 		{"a bit of an asset is flipped", flipBit, "cannot be read"},
-		{"the log has a change without an asset", func(tx *bbolt.Tx, _ []byte) error {
-			return tx.Bucket(logBucket).Put(logKey(make([]byte, idSize), 1), positionKey(1))
+		{"the record has a change without an asset", func(tx *bbolt.Tx, _ []byte) error {
+			change := registry.Revision{Position: 1, Revision: 1}
+			return errors.Join(
+				tx.Bucket(changeBucket).Put(positionKey(1), encodeChange(make([]byte, idSize), change)),
+				tx.Bucket(historyBucket).Put(historyKey(make([]byte, idSize), 1), nil))
 		}, "that the asset does not have"},
+		{"a change is missing from the record", func(tx *bbolt.Tx, _ []byte) error {
+			key, _ := tx.Bucket(changeBucket).Cursor().Last()
+			return tx.Bucket(changeBucket).Delete(key)
+		}, "is not in the record"},
+		{"a change is missing from the history", func(tx *bbolt.Tx, _ []byte) error {
+			key, _ := tx.Bucket(historyBucket).Cursor().First()
+			return tx.Bucket(historyBucket).Delete(key)
+		}, "is not in the history"},
+		{"the history has an entry without a change", func(tx *bbolt.Tx, key []byte) error {
+			return tx.Bucket(historyBucket).Put(historyKey(key, 1), nil)
+		}, "history has 3 entries for 2 changes"},
+		{"a bit of a change is flipped", func(tx *bbolt.Tx, _ []byte) error {
+			key, value := tx.Bucket(changeBucket).Cursor().First()
+			value = bytes.Clone(value)
+			value[3] ^= 1
+			return tx.Bucket(changeBucket).Put(key, value)
+		}, "cannot be read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, path, id, number := twoAssets(t)

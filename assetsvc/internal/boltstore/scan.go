@@ -15,6 +15,7 @@ import (
 // Contents counts the contents of a store, without the assets themselves.
 type Contents struct {
 	Assets  int
+	Changes int            // in the record
 	Last    int64          // newest position, 0 in an empty store
 	Numbers map[string]int // day -> newest number
 }
@@ -24,6 +25,7 @@ func (s *Store) Contents() (Contents, error) {
 	c := Contents{Numbers: map[string]int{}}
 	err := s.file.View(func(tx *bbolt.Tx) error {
 		c.Assets = tx.Bucket(assetBucket).Stats().KeyN
+		c.Changes = tx.Bucket(changeBucket).Stats().KeyN
 		if value := tx.Bucket(stateBucket).Get(lastKey); value != nil {
 			c.Last = positionOf(value)
 		}
@@ -35,16 +37,16 @@ func (s *Store) Contents() (Contents, error) {
 	return c, err
 }
 
-// Scan returns up to limit assets with their changes, ordered by id, starting
-// after the given id. An empty id starts at the first asset.
-func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.History, error) {
-	var records []registry.History
-	err := s.scan(ctx, after, limit, func(tx *bbolt.Tx, key, value []byte) error {
+// Scan returns up to limit assets, ordered by id, starting after the given id. An
+// empty id starts at the first asset.
+func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.Record, error) {
+	var records []registry.Record
+	err := s.scan(ctx, after, limit, func(key, value []byte) error {
 		r, err := decode(hex.EncodeToString(key), value, registry.AnySize)
 		if err != nil {
 			return err
 		}
-		records = append(records, registry.History{Record: r, Log: readLog(tx, key)})
+		records = append(records, r)
 		return nil
 	})
 	return records, err
@@ -54,7 +56,7 @@ func (s *Store) Scan(ctx context.Context, after string, limit int) ([]registry.H
 // after the given id. An empty id starts at the first asset.
 func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]registry.Sealed, error) {
 	var found []registry.Sealed
-	err := s.scan(ctx, after, limit, func(_ *bbolt.Tx, key, value []byte) error {
+	err := s.scan(ctx, after, limit, func(key, value []byte) error {
 		h, err := decodeHeader(value)
 		if err != nil {
 			return err
@@ -69,7 +71,7 @@ func (s *Store) SealedAfter(ctx context.Context, after string, limit int) ([]reg
 // scan calls visit for up to limit stored assets, ordered by id, starting after
 // the given id. It stops at the first error of visit.
 func (s *Store) scan(
-	ctx context.Context, after string, limit int, visit func(tx *bbolt.Tx, key, value []byte) error,
+	ctx context.Context, after string, limit int, visit func(key, value []byte) error,
 ) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -83,7 +85,7 @@ func (s *Store) scan(
 			}
 		}
 		for n := 0; key != nil && n < limit; n++ {
-			if err := visit(tx, key, value); err != nil {
+			if err := visit(key, value); err != nil {
 				return fmt.Errorf("read asset %x: %w", key, err)
 			}
 			key, value = cursor.Next()

@@ -152,25 +152,28 @@ func isRefusal(err error) bool {
 
 // transaction applies the writes of one batch.
 type transaction struct {
-	assets, real, test, log, state *bbolt.Bucket
+	assets, real, test, changes, history, state *bbolt.Bucket
 
-	last    int64   // newest position given
-	now     int64   // µs since the Unix epoch
-	counted changes // of the census, by these writes
+	last    int64 // newest position given
+	now     int64 // µs since the Unix epoch
+	counted tally // of the census, by these writes
 }
 
 func (s *Store) begin(tx *bbolt.Tx) *transaction {
 	t := &transaction{
-		assets: tx.Bucket(assetBucket),
-		real:   tx.Bucket(realBucket),
-		test:   tx.Bucket(testBucket),
-		log:    tx.Bucket(logBucket),
-		state:  tx.Bucket(stateBucket),
-		now:    s.now().UnixMicro(),
+		assets:  tx.Bucket(assetBucket),
+		real:    tx.Bucket(realBucket),
+		test:    tx.Bucket(testBucket),
+		changes: tx.Bucket(changeBucket),
+		history: tx.Bucket(historyBucket),
+		state:   tx.Bucket(stateBucket),
+		now:     s.now().UnixMicro(),
 
-		counted: changes{},
+		counted: tally{},
 	}
-	t.real.FillPercent, t.test.FillPercent = 1, 1 // new keys come only at the end
+	for _, b := range []*bbolt.Bucket{t.real, t.test, t.changes} {
+		b.FillPercent = 1 // new keys come only at the end
+	}
 	if value := t.state.Get(lastKey); value != nil {
 		t.last = positionOf(value)
 	}
@@ -185,6 +188,7 @@ func (t *transaction) apply(w *write) (int64, error) {
 		return 0, fmt.Errorf("%q: %w", w.ID, registry.ErrNotFound)
 	}
 	value := t.assets.Get(key)
+	from := int64(0) // position that the change is made from
 	switch {
 	case w.create && value != nil:
 		return 0, registry.ErrExists
@@ -206,6 +210,7 @@ func (t *transaction) apply(w *write) (int64, error) {
 			}
 		}
 		w.Revision++
+		from = before.position
 		t.counted[stateOf(w.ID, before, value)]--
 	}
 	t.counted[w.State]++
@@ -216,7 +221,7 @@ func (t *transaction) apply(w *write) (int64, error) {
 			return 0, err
 		}
 	}
-	if err := t.keep(key, w.Record); err != nil {
+	if err := t.note(key, w.Record, from); err != nil {
 		return 0, err
 	}
 	return w.Position, t.assets.Put(key, encode(w.Record))

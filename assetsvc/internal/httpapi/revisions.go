@@ -20,7 +20,7 @@ func (a *API) revisions(c *gin.Context, v version) error {
 		return err
 	}
 	q, faulty := parseListing(params)
-	limit := min(q.Limit, registry.MaxLog)
+	limit := min(q.Limit, registry.MaxRevisions)
 	caller, token := httpserver.Caller(c), c.GetHeader(tokenHeader)
 	changes, err := a.registry.Revisions(c.Request.Context(), caller, id, token, q.Offset, limit)
 	if err != nil {

@@ -1,6 +1,8 @@
 package record
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -89,3 +91,68 @@ var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
 // Pointer returns the JSON Pointer of a member or element of the value at path.
 func Pointer(path, name string) string { return path + "/" + escapes.Replace(name) }
+
+// Apply returns a value after a patch of Patch. The value itself stays as it is.
+func Apply(to Value, patch List) (Value, error) {
+	for _, element := range patch {
+		o, _ := element.(Object)
+		path := o.Text("path")
+		var steps []string
+		if path != "" {
+			steps = strings.Split(path, "/")[1:]
+		}
+		var fits bool
+		if to, fits = applyAt(to, steps, o); !fits {
+			return nil, fmt.Errorf("the operation %q does not fit the value at %q", o.Text("op"), path)
+		}
+	}
+	return to, nil
+}
+
+// unescapes reverses escapes.
+var unescapes = strings.NewReplacer("~1", "/", "~0", "~")
+
+// applyAt applies an operation to the value that the steps of a JSON Pointer lead to.
+// It reports whether the operation fits the value.
+func applyAt(to Value, steps []string, o Object) (_ Value, fits bool) {
+	if len(steps) == 0 {
+		return o.Lookup("value")
+	}
+	step, rest := unescapes.Replace(steps[0]), steps[1:]
+	op := o.Text("op")
+	switch to := to.(type) {
+	case Object:
+		old, there := to.Lookup(step)
+		if there == (len(rest) == 0 && op == "add") {
+			return nil, false
+		}
+		if len(rest) == 0 && op == "remove" {
+			return to.Without(step), true
+		}
+		value, fits := applyAt(old, rest, o)
+		return to.With(step, value), fits
+	case List:
+		return applyToList(to, step, rest, o)
+	default:
+		return nil, false
+	}
+}
+
+func applyToList(to List, step string, rest []string, o Object) (_ Value, fits bool) {
+	i, err := strconv.Atoi(step)
+	adds := len(rest) == 0 && o.Text("op") == "add"
+	if err != nil || i < 0 || i > len(to) || i == len(to) && !adds {
+		return nil, false
+	}
+	to = slices.Clone(to)
+	if len(rest) == 0 && o.Text("op") == "remove" {
+		return slices.Delete(to, i, i+1), true
+	}
+	if adds {
+		value, there := o.Lookup("value")
+		return slices.Insert(to, i, value), there
+	}
+	value, fits := applyAt(to[i], rest, o)
+	to[i] = value
+	return to, fits
+}

@@ -140,8 +140,8 @@ func (r *Registry) decide(
 	return r.changed(stored, before, next, as.sealed, Author{by.Broker, by.KeyID, as.role})
 }
 
-// changed returns stored with the asset next instead of before, and with the Change
-// that describes the difference.
+// changed returns stored with the asset next instead of before, and with a description
+// of the difference.
 func (r *Registry) changed(stored Record, before, next asset.Asset, sealed string, by Author) (Record, error) {
 	size := len(stored.Body)
 	stored.Listed = next.Listed()
@@ -156,6 +156,6 @@ func (r *Registry) changed(stored Record, before, next asset.Asset, sealed strin
 	if stored.Origin, err = stored.originAfter(r.now()); err != nil {
 		return Record{}, err
 	}
-	stored.Change, err = r.packer.encodeChange(by, before.Fields(), next.Fields())
+	err = r.packer.describe(&stored, by, before.Fields(), next.Fields())
 	return stored, err
 }

@@ -110,7 +110,7 @@ func TestARepeatIsAnsweredAsBefore(t *testing.T) {
 			change(t, r, id, `{"title":"y","items":[]}`)
 		}},
 		{"more changes than the log keeps", func(t *testing.T, r *registry.Registry, now *clock, id string) {
-			for i := range registry.MaxLog + 5 {
+			for i := range registry.MaxRevisions + 5 {
 				change(t, r, id, fmt.Sprintf(`{"title":"%d"}`, i))
 			}
 		}},

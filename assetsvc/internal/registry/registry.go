@@ -131,8 +131,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	if stored.Origin, err = b.origin.encode(); err != nil {
 		return Created{}, err
 	}
-	author := Author{by.Broker, by.KeyID, asset.Owner}
-	if stored.Change, err = r.packer.encodeChange(author, nil, a.Fields()); err != nil {
+	if err = r.packer.describe(&stored, Author{by.Broker, by.KeyID, asset.Owner}, nil, a.Fields()); err != nil {
 		return Created{}, err
 	}
 	stored.Position, err = r.store.Create(ctx, stored)

@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -18,7 +19,7 @@ import (
 // history returns all revisions of an asset, as the administrator reads them.
 func history(t *testing.T, r *registry.Registry, id string) []registry.Change {
 	t.Helper()
-	changes, err := r.Revisions(t.Context(), admin, id, "", 0, registry.MaxLog)
+	changes, err := r.Revisions(t.Context(), admin, id, "", 0, registry.MaxRevisions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +81,43 @@ func TestEveryChangeIsKept(t *testing.T) {
 		if err != nil || strings.Join(revisions, " ") != c.want {
 			t.Errorf("%d before %d: got %v, %v; want %s", c.limit, c.before, revisions, err, c.want)
 		}
+	}
+}
+
+// TestEachPastRevisionCanBeMadeAgain changes an asset many times, with small and large
+// changes, and removals.
+func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
+	r, store, _, id := open(t)
+	stored, err := store.Get(t.Context(), id, registry.AnySize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int64]string{stored.Position: string(stored.Body)}
+	for i := range 100 {
+		fields := fmt.Sprintf(`{"title":"title %d","title_en":%q}`, i, strings.Repeat("x", i%7*i*100))
+		if i%5 == 0 {
+			fields = fmt.Sprintf(`{"title":"title %d","title_en":null}`, i)
+		}
+		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[changed.Position] = string(changed.Body)
+	}
+	for position, body := range want {
+		past, err := r.Past(t.Context(), id, position)
+		if err != nil {
+			t.Fatalf("at %d: %v", position, err)
+		}
+		if diff := cmp.Diff(parse(t, body), past); diff != "" {
+			t.Errorf("the asset at %d differs (-want +got):\n%s", position, diff)
+		}
+	}
+	if len(want) != 101 {
+		t.Errorf("got %d revisions, want 101", len(want))
+	}
+	if got, err := r.Past(t.Context(), id, 1); !errors.Is(err, registry.ErrNoCopy) {
+		t.Errorf("before the creation: got %v, %v; want %v", got, err, registry.ErrNoCopy)
 	}
 }
 

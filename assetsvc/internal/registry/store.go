@@ -23,24 +23,49 @@ type Record struct {
 	Sealed   string       // sealed token record, opaque to all but authsvc
 	Origin   string       // answers a repeat of the creation, opaque to a store
 	Body     []byte       // JSON object: the asset without its dateModified, which is Position
-	Change   []byte       // describes the change that makes this revision, opaque to a store; only Log returns it
+	Change   []byte       // describes the change that makes this revision, opaque to a store; not in what Get returns
+	Whole    []byte       // with some changes: the asset after the change, opaque to a store; not in what Get returns
 }
 
-// MaxLog is the number of newest revisions of an asset whose Change a Store keeps.
-const MaxLog = 100
-
-// Revision is a change of an asset that a Store has kept.
+// Revision is one change in the record of changes.
 type Revision struct {
+	ID       string // of the asset
 	Revision int64
 	Position int64
+	Before   int64  // position of the asset that the change was made from; 0: it was created
+	Listed   bool   // as Record.Listed, after the change
+	Test     bool   // as Record.Test, after the change
 	Change   []byte // as Record.Change
+	Whole    []byte // as Record.Whole; nil if it was not asked for
 }
 
-// History is an asset with its kept changes, the newest first.
-type History struct {
-	Record
-	Log []Revision
+// LogQuery asks for changes of one asset, the newest first.
+type LogQuery struct {
+	Before int64 // exclusive position; 0 starts at the newest change
+	Limit  int   // most changes, at least 1
+	Whole  bool  // return Revision.Whole too
 }
+
+// ChangesQuery asks for changes of all assets, in the order of their positions.
+type ChangesQuery struct {
+	After int64 // exclusive position; 0 starts at the oldest change
+	Limit int   // most changes, at least 1
+	Bytes int   // most bytes of the changes together; the first may have more
+	Whole bool  // return Revision.Whole too
+}
+
+// ChangesPage is a part of the record.
+type ChangesPage struct {
+	Changes []Revision
+	// Upto is the position up to which the page is complete: later reads find no
+	// other change after the query's position and up to here. 0 in an empty store.
+	Upto int64
+}
+
+// Import returns the Change and the Whole with which the record of an older store
+// begins to describe an asset. Change is the newest Change that the store has kept,
+// nil for none.
+type Import func(r Record, change []byte) (described, whole []byte, err error)
 
 // Mode selects the assets on a page (docs/contract.md, "Pages"). The zero Mode is
 // Real.
@@ -104,6 +129,13 @@ var (
 //   - F5, prompt: an acknowledged change is in the feed as soon as the changes are
 //     done that other processes began before it.
 //
+// The record of changes has these properties too:
+//
+//   - R1, one record: each change that was made is in the record once, at its
+//     position. A change that was not made is not in it.
+//   - R2, final: once Changes has returned a page, the record up to the page's Upto
+//     never changes.
+//
 // A write that returned nil is durable: it survives the end of the process and
 // the loss of power.
 type Store interface {
@@ -114,16 +146,18 @@ type Store interface {
 	// Replace stores r as the next revision at a new position, which it returns,
 	// if the stored revision is r.Revision. Otherwise it returns ErrStale, or
 	// ErrNotFound if there is no asset. Of several calls with the same revision
-	// one succeeds. It ignores r.Position.
+	// one succeeds. r.Position must be the position at that revision.
 	Replace(ctx context.Context, r Record) (position int64, err error)
 	// Get returns an asset as of its last acknowledged change or a later one. It
 	// returns ErrNotFound if there is none, also for a malformed id, and ErrLarge
 	// if the body has more than most bytes.
 	Get(ctx context.Context, id string, most int) (Record, error)
-	// Log returns the changes of the newest MaxLog revisions, the newest first. It
-	// leaves out revisions without a Change, and has no change that was refused.
-	// An acknowledged change is in it. It returns ErrNotFound as Get does.
-	Log(ctx context.Context, id string) ([]Revision, error)
+	// Log returns changes of one asset, the newest first. It returns ErrNotFound as
+	// Get does.
+	Log(ctx context.Context, id string, q LogQuery) ([]Revision, error)
+	// Changes returns changes of all assets, in the order of their positions. A page
+	// has a change if there is one after q.After.
+	Changes(ctx context.Context, q ChangesQuery) (ChangesPage, error)
 	// Page returns up to q.Limit listed assets, in the order of their positions.
 	// A page with bodies may end before q.Limit, but has an entry if there is one.
 	Page(ctx context.Context, q Query) ([]Entry, error)

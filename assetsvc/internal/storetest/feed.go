@@ -34,7 +34,7 @@ type Report struct {
 	Changes    int      // acknowledged
 	Pages      int      // read by followers
 	Checks     int      // comparisons
-	Violations []string // sentences; those about the feed start with F1 to F5
+	Violations []string // sentences; those about the feed start with F1 to F5, those about the record with R1 or R2
 }
 
 // String returns the counts of the report.
@@ -45,7 +45,7 @@ func (r Report) String() string {
 
 // CheckFeed lets writers change assets while followers read the feed in all modes
 // and both directions. It compares the followers' pages with the writers' positions
-// and reports violations of F1 to F5 (registry.Store).
+// and reports violations of F1 to F5, R1 and R2 (registry.Store).
 func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 	t.Helper()
 	c := &checker{store: s, load: l}
@@ -67,10 +67,13 @@ func CheckFeed(t *testing.T, s registry.Store, l Load) Report {
 		}
 		followers.Go(func() { f.follow(t.Context()) })
 	}
+	var record []registry.Revision
+	followers.Go(func() { record = c.followRecord(t.Context(), rand.New(rand.NewPCG(l.Seed, 2000))) })
 	writers.Wait()
 	c.finished.Store(true)
 	followers.Wait()
 	c.checkAcknowledgements()
+	c.checkRecord(t.Context(), record)
 	return c.report
 }
 

@@ -93,7 +93,13 @@ func (s *naive) NextNumber(context.Context, string) (int, error) {
 	return s.number, nil
 }
 
-func (s *naive) Log(context.Context, string) ([]registry.Revision, error) { return nil, nil }
+func (s *naive) Log(context.Context, string, registry.LogQuery) ([]registry.Revision, error) {
+	return nil, nil
+}
+
+func (s *naive) Changes(context.Context, registry.ChangesQuery) (registry.ChangesPage, error) {
+	return registry.ChangesPage{}, nil
+}
 
 func (s *naive) Ready(context.Context) error { return nil }
 func (s *naive) Close() error                { return nil }

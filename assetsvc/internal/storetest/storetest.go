@@ -50,7 +50,7 @@ func Run(t *testing.T, open Opener) {
 		{"acknowledged writes survive a restart", testReopen},
 		{"calls with an ended context fail", testCancelled},
 		{"the store and its callers share no memory", testNothingShared},
-		{"the log keeps the newest changes", testLog},
+		{"the record keeps each change", testRecord},
 		{"Reseal replaces only the token record", testReseal},
 		{"a closed store refuses calls", testClose},
 	} {
@@ -440,8 +440,11 @@ func testCancelled(t *testing.T, open Opener) {
 	if _, err := s.Get(gone, a.ID, registry.AnySize); err == nil {
 		t.Error("get: got nil, want an error")
 	}
-	if _, err := s.Log(gone, a.ID); err == nil {
+	if _, err := s.Log(gone, a.ID, registry.LogQuery{Limit: 1}); err == nil {
 		t.Error("log: got nil, want an error")
+	}
+	if _, err := s.Changes(gone, registry.ChangesQuery{Limit: 1}); err == nil {
+		t.Error("changes: got nil, want an error")
 	}
 	if _, err := s.Page(gone, registry.Query{Limit: 1}); err == nil {
 		t.Error("page: got nil, want an error")

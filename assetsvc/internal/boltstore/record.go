@@ -1,0 +1,173 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// A stored change has these parts, numbers big-endian:
+//
+//   - the flags (1 byte), the asset's id (16), the revision (8), the position that
+//     the change was made from (8) and the length of the Change (4);
+//   - the Change and the Whole;
+//   - a checksum (4 bytes) of all the above and the change's own position.
+//
+// Its key is its position.
+const changeHeader = 1 + idSize + 8 + 8 + 4
+
+// Bits of the flags of a change.
+const (
+	changeListed = 1 << iota
+	changeTest
+)
+
+func encodeChange(id []byte, r registry.Revision) []byte {
+	var flags byte
+	if r.Listed {
+		flags |= changeListed
+	}
+	if r.Test {
+		flags |= changeTest
+	}
+	value := make([]byte, 0, changeHeader+len(r.Change)+len(r.Whole)+sumSize)
+	value = append(append(value, flags), id...)
+	value = binary.BigEndian.AppendUint64(value, uint64(r.Revision))
+	value = binary.BigEndian.AppendUint64(value, uint64(r.Before))
+	value = binary.BigEndian.AppendUint32(value, uint32(len(r.Change)))
+	value = append(append(value, r.Change...), r.Whole...)
+	return binary.BigEndian.AppendUint32(value, changeSum(r.Position, value))
+}
+
+func changeSum(position int64, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(value, castagnoli), castagnoli, positionKey(position))
+}
+
+// decodeChange returns a copy of a stored change. Its Whole is left out unless
+// asked for.
+func decodeChange(key, value []byte, whole bool) (registry.Revision, error) {
+	end := len(value) - sumSize
+	if len(key) != positionSize || end < changeHeader {
+		return registry.Revision{}, errCorrupt
+	}
+	position := positionOf(key)
+	if binary.BigEndian.Uint32(value[end:]) != changeSum(position, value[:end]) {
+		return registry.Revision{}, errCorrupt
+	}
+	length := int(binary.BigEndian.Uint32(value[changeHeader-4:]))
+	if changeHeader+length > end {
+		return registry.Revision{}, errCorrupt
+	}
+	r := registry.Revision{
+		ID:       hex.EncodeToString(value[1 : 1+idSize]),
+		Position: position,
+		Revision: positionOf(value[1+idSize:]),
+		Before:   positionOf(value[1+idSize+8:]),
+		Listed:   value[0]&changeListed != 0,
+		Test:     value[0]&changeTest != 0,
+		Change:   bytes.Clone(value[changeHeader : changeHeader+length]),
+	}
+	if whole && changeHeader+length < end {
+		r.Whole = bytes.Clone(value[changeHeader+length : end])
+	}
+	return r, nil
+}
+
+// note adds a change to the record.
+func (t *transaction) note(id []byte, r registry.Record, before int64) error {
+	value := encodeChange(id, registry.Revision{
+		Position: r.Position, Revision: r.Revision, Before: before,
+		Listed: r.Listed, Test: r.Test, Change: r.Change, Whole: r.Whole,
+	})
+	if err := t.changes.Put(positionKey(r.Position), value); err != nil {
+		return err
+	}
+	return t.history.Put(historyKey(id, r.Position), nil)
+}
+
+// historyKey returns the key of a change in the history of its asset. The keys of
+// one asset are adjacent and in the order of positions.
+func historyKey(id []byte, position int64) []byte {
+	return append(bytes.Clone(id), positionKey(position)...)
+}
+
+// Log returns changes of an asset, the newest first, or registry.ErrNotFound.
+func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []registry.Revision, err error) {
+	key, ok := keyOf(id)
+	if !ok {
+		return nil, registry.ErrNotFound
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		if tx.Bucket(assetBucket).Get(key) == nil {
+			return registry.ErrNotFound
+		}
+		changes := tx.Bucket(changeBucket)
+		cursor := tx.Bucket(historyBucket).Cursor()
+		for at := seekBefore(cursor, key, q.Before); bytes.HasPrefix(at, key) && len(log) < q.Limit; {
+			r, err := decodeChange(at[idSize:], changes.Get(at[idSize:]), q.Whole)
+			if err != nil {
+				return fmt.Errorf("change of asset %s at %d: %w", id, positionOf(at[idSize:]), err)
+			}
+			log = append(log, r)
+			at, _ = cursor.Prev()
+		}
+		return nil
+	})
+	return log, err
+}
+
+// seekBefore moves the cursor to the last key of an asset's history before a
+// position, and returns the key. 0 is the end of the history. The key may belong to
+// another asset.
+func seekBefore(cursor *bbolt.Cursor, id []byte, before int64) []byte {
+	end := historyKey(id, before)
+	if before == 0 {
+		end = append(bytes.Clone(id), bytes.Repeat([]byte{0xff}, positionSize)...)
+	}
+	at, _ := cursor.Seek(end)
+	if at == nil {
+		at, _ = cursor.Last()
+	}
+	if bytes.Compare(at, end) >= 0 {
+		at, _ = cursor.Prev()
+	}
+	return at
+}
+
+// Changes returns changes of all assets, in the order of their positions.
+func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page registry.ChangesPage, err error) {
+	if err := ctx.Err(); err != nil {
+		return page, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		if last := tx.Bucket(stateBucket).Get(lastKey); last != nil {
+			page.Upto = positionOf(last)
+		}
+		size := 0
+		cursor := tx.Bucket(changeBucket).Cursor()
+		for key, value := cursor.Seek(positionKey(q.After + 1)); key != nil; key, value = cursor.Next() {
+			size += len(value)
+			if len(page.Changes) == q.Limit || len(page.Changes) > 0 && size > q.Bytes {
+				page.Upto = page.Changes[len(page.Changes)-1].Position
+				return nil
+			}
+			r, err := decodeChange(key, value, q.Whole)
+			if err != nil {
+				return fmt.Errorf("change at %d: %w", positionOf(key), err)
+			}
+			page.Changes = append(page.Changes, r)
+		}
+		return nil
+	})
+	return page, err
+}

@@ -1,0 +1,188 @@
+package registry
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+)
+
+// maxPatch is the most bytes of a kept patch. MaxRevisions patches of this size are
+// smaller than the largest asset.
+const maxPatch = 32 << 10
+
+// wholeEvery is how often the record keeps the whole asset, in revisions. So a past
+// revision follows from a whole asset and a few patches.
+const wholeEvery = 32
+
+// Change describes a change of an asset.
+type Change struct {
+	Revision int64
+	Position int64 // the asset's dateModified
+	By       Author
+	Patch    record.List // JSON Patch from the revision before, or from nothing; nil: too large to keep
+	Size     int         // bytes of the patch
+}
+
+// noted is a Change with what else the record has of it.
+type noted struct {
+	Change
+	whole bool   // the record has the whole asset after the change
+	asset []byte // the whole asset; nil if it was not asked for
+}
+
+// Author is who made a change.
+type Author struct {
+	Broker string     `json:"broker"` // broker, or another holder of a key
+	KeyID  string     `json:"key"`    // public name of the key
+	Role   asset.Role `json:"role"`   // role of the author for the asset
+}
+
+// change is a Change as a Store keeps it.
+type change struct {
+	By    Author          `json:"by"`
+	Patch json.RawMessage `json:"patch,omitempty"`
+	Size  int             `json:"size"`
+	Whole bool            `json:"whole,omitempty"` // Record.Whole has the asset
+}
+
+// describe sets the Change and the Whole of a record that a caller is about to store.
+// The change leads from before to after. A nil before means a creation, and then the
+// Revision is not yet counted.
+func (p *packer) describe(to *Record, by Author, before, after record.Value) (err error) {
+	operations := record.Patch(before, after)
+	if before == nil {
+		operations = record.List{record.Object{
+			{Name: "op", Value: "add"}, {Name: "path", Value: ""}, {Name: "value", Value: after},
+		}}
+	}
+	patch := record.Append(nil, operations)
+	c := change{By: by, Patch: patch, Size: len(patch)}
+	if len(patch) > maxPatch {
+		c.Patch = nil
+	}
+	c.Whole = c.Patch == nil || before != nil && to.Revision%wholeEvery == 0
+	to.Whole = nil
+	if c.Whole {
+		if to.Whole, err = p.pack(to.Body); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode change: %w", err)
+	}
+	to.Change, err = p.pack(text)
+	return err
+}
+
+// Describe is the Import of a Registry. The record of an asset from an older store
+// begins with the whole asset.
+func Describe(r Record, kept []byte) (described, whole []byte, err error) {
+	p := &packer{}
+	var c change
+	if len(kept) > 0 {
+		text, err := inflate(kept)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := json.Unmarshal(text, &c); err != nil {
+			return nil, nil, fmt.Errorf("decode change: %w", err)
+		}
+	}
+	c.Whole = true
+	if whole, err = p.pack(r.Body); err != nil {
+		return nil, nil, err
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode change: %w", err)
+	}
+	described, err = p.pack(text)
+	return described, whole, err
+}
+
+// The first byte of a kept change or asset. It is the first byte of plain JSON, or a mark
+// before compressed JSON (RFC 1951). Creations are usually compressed, because they
+// have the whole asset.
+const (
+	plain      = '{'
+	compressed = 'z'
+)
+
+// small is the most bytes of a text that is not compressed.
+const small = 512
+
+// packer compresses changes and assets. It reuses the memory of its compressors.
+type packer struct{ idle sync.Pool }
+
+// pack compresses a text, unless it is small.
+func (p *packer) pack(text []byte) ([]byte, error) {
+	if len(text) <= small {
+		return text, nil
+	}
+	return p.deflate(text)
+}
+
+func (p *packer) deflate(text []byte) ([]byte, error) {
+	packed := bytes.NewBuffer([]byte{compressed})
+	w, ok := p.idle.Get().(*flate.Writer)
+	if ok {
+		w.Reset(packed)
+	} else {
+		var err error
+		if w, err = flate.NewWriter(packed, flate.DefaultCompression); err != nil {
+			return nil, fmt.Errorf("compress change: %w", err)
+		}
+	}
+	defer p.idle.Put(w)
+	_, err := w.Write(text)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("compress change: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+func inflate(kept []byte) ([]byte, error) {
+	switch {
+	case len(kept) > 0 && kept[0] == plain:
+		return kept, nil
+	case len(kept) > 0 && kept[0] == compressed:
+		return io.ReadAll(flate.NewReader(bytes.NewReader(kept[1:])))
+	default:
+		return nil, errors.New("the record has an unknown encoding")
+	}
+}
+
+// decode returns what the record has of a change. The first change of an imported asset
+// may have no author and no patch.
+func (r Revision) decode() (n noted, err error) {
+	n.Revision, n.Position = r.Revision, r.Position
+	if len(r.Change) == 0 {
+		return n, nil
+	}
+	text, err := inflate(r.Change)
+	if err != nil {
+		return noted{}, err
+	}
+	var c change
+	if err := json.Unmarshal(text, &c); err != nil {
+		return noted{}, err
+	}
+	n.By, n.Size, n.whole = c.By, c.Size, c.Whole
+	if len(r.Whole) > 0 {
+		if n.asset, err = inflate(r.Whole); err != nil {
+			return noted{}, err
+		}
+	}
+	if c.Patch != nil {
+		n.Patch, err = record.ParsePatch(c.Patch)
+	}
+	return n, err
+}

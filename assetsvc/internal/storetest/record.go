@@ -1,0 +1,277 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// changeOf returns the record's entry of a change that made r from the asset at a
+// position.
+func changeOf(r registry.Record, before int64) registry.Revision {
+	return registry.Revision{ID: r.ID, Revision: r.Revision, Position: r.Position, Before: before,
+		Listed: r.Listed, Test: r.Test, Change: r.Change, Whole: r.Whole}
+}
+
+// mustNote creates or replaces an asset, and returns it with the record's entry.
+func mustNote(t *testing.T, s registry.Store, r registry.Record) (registry.Record, registry.Revision) {
+	t.Helper()
+	before := r.Position
+	if before == 0 {
+		r = mustCreate(t, s, r)
+	} else {
+		r = mustReplace(t, s, r)
+	}
+	return r, changeOf(r, before)
+}
+
+// withoutWhole returns changes as a query without Whole returns them.
+func withoutWhole(changes []registry.Revision) []registry.Revision {
+	changes = slices.Clone(changes)
+	for i := range changes {
+		changes[i].Whole = nil
+	}
+	return changes
+}
+
+// readLog reads the changes of an asset in pages, and returns them with the oldest
+// first.
+func readLog(t *testing.T, s registry.Store, id string, limit int, whole bool) []registry.Revision {
+	t.Helper()
+	var all []registry.Revision
+	for before := int64(0); ; {
+		page, err := s.Log(t.Context(), id, registry.LogQuery{Before: before, Limit: limit, Whole: whole})
+		if err != nil {
+			t.Fatalf("log: %v", err)
+		}
+		if len(page) > limit {
+			t.Fatalf("got %d changes, want at most %d", len(page), limit)
+		}
+		if len(page) == 0 {
+			slices.Reverse(all)
+			return all
+		}
+		all = append(all, page...)
+		before = page[len(page)-1].Position
+	}
+}
+
+// readRecord reads the record after a position in pages.
+func readRecord(t *testing.T, s registry.Store, after int64, limit, bytes int) []registry.Revision {
+	t.Helper()
+	var all []registry.Revision
+	for {
+		q := registry.ChangesQuery{After: after, Limit: limit, Bytes: bytes, Whole: true}
+		page, err := s.Changes(t.Context(), q)
+		if err != nil {
+			t.Fatalf("changes: %v", err)
+		}
+		if len(page.Changes) == 0 {
+			return all
+		}
+		if last := page.Changes[len(page.Changes)-1]; page.Upto < last.Position || len(page.Changes) > limit {
+			t.Fatalf("got %d changes up to %d, complete up to %d; want at most %d, complete up to the last",
+				len(page.Changes), last.Position, page.Upto, limit)
+		}
+		all, after = append(all, page.Changes...), page.Upto
+	}
+}
+
+func checkChanges(t *testing.T, what string, want, got []registry.Revision) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", what, diff)
+	}
+}
+
+func testRecord(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	for _, id := range []string{NewID(), "", "x", "ABCDEF00112233445566778899AABBCC"} {
+		if _, err := s.Log(t.Context(), id, registry.LogQuery{Limit: 1}); !errors.Is(err, registry.ErrNotFound) {
+			t.Errorf("log of %q: got %v, want ErrNotFound", id, err)
+		}
+	}
+	if page, err := s.Changes(t.Context(), registry.ChangesQuery{Limit: 1}); err != nil || len(page.Changes) > 0 {
+		t.Errorf("changes of an empty store: got %v, %v; want none", page, err)
+	}
+	var all []registry.Revision
+	lives := map[string][]registry.Revision{}
+	note := func(r registry.Record) registry.Record {
+		r, c := mustNote(t, s, r)
+		all, lives[r.ID] = append(all, c), append(lives[r.ID], c)
+		r.Change, r.Whole = nil, nil
+		return r
+	}
+	// The ids are neighbours in their order.
+	ids := []string{strings.Repeat("0", 32), strings.Repeat("0", 31) + "a", strings.Repeat("f", 32)}
+	for i, id := range ids {
+		r := asset(id, true)
+		r.Change = fmt.Appendf(nil, "creation of %s", id)
+		r = note(r)
+		for revision := 2; revision <= []int{3, 40, 130}[i]; revision++ {
+			r.Change, r.Test = fmt.Appendf(nil, "change %d of %s \x00\xff", revision, id), revision%5 == 0
+			if revision%7 == 0 {
+				r.Change = nil
+			}
+			if revision%9 == 0 {
+				r.Whole = fmt.Appendf(nil, "revision %d of %s", revision, id)
+			}
+			r = note(r)
+		}
+		stale := r
+		stale.Revision, stale.Change = r.Revision-1, []byte("never made")
+		if _, err := s.Replace(t.Context(), stale); !errors.Is(err, registry.ErrStale) {
+			t.Errorf("replace an old revision: got %v, want ErrStale", err)
+		}
+		if _, err := s.Create(t.Context(), stale); !errors.Is(err, registry.ErrExists) {
+			t.Errorf("create again: got %v, want ErrExists", err)
+		}
+		checkStored(t, s, r)
+	}
+	draft := asset(NewID(), false)
+	note(draft)
+	check := func(s registry.Store) {
+		t.Helper()
+		for id, life := range lives {
+			checkChanges(t, "the log of "+id, life, readLog(t, s, id, 7, true))
+			checkChanges(t, "the log of "+id+" without Whole", withoutWhole(life), readLog(t, s, id, 1000, false))
+		}
+		checkChanges(t, "the record", all, readRecord(t, s, 0, 11, registry.AnySize))
+		checkChanges(t, "the record in small pages", all, readRecord(t, s, 0, 1000, 1))
+		checkChanges(t, "the end of the record", all[20:], readRecord(t, s, all[19].Position, 1000, registry.AnySize))
+	}
+	check(s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, "a", at(start))
+	check(s)
+	testRecordRace(t, s)
+}
+
+// testRecordRace lets several goroutines change one asset at once. The record must
+// have exactly the changes that succeeded.
+func testRecordRace(t *testing.T, s registry.Store) {
+	r, creation := mustNote(t, s, asset(NewID(), true))
+	var mu sync.Mutex
+	won := []registry.Revision{creation}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 5 {
+				mine, err := s.Get(t.Context(), r.ID, registry.AnySize)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				before := mine.Position
+				mine.Change = fmt.Appendf(nil, "of racer %d", i)
+				position, err := s.Replace(t.Context(), mine)
+				if err == nil {
+					mine.Position, mine.Revision = position, mine.Revision+1
+					mu.Lock()
+					won = append(won, changeOf(mine, before))
+					mu.Unlock()
+				} else if !errors.Is(err, registry.ErrStale) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	slices.SortFunc(won, func(a, b registry.Revision) int { return int(a.Position - b.Position) })
+	checkChanges(t, "the log", won, readLog(t, s, r.ID, 100, true))
+	record := readRecord(t, s, r.Position-1, 100, registry.AnySize)
+	checkChanges(t, "the record", won, record)
+}
+
+// followRecord reads the record page after page, until the writers have ended and the
+// record has the newest acknowledged change.
+func (c *checker) followRecord(ctx context.Context, random *rand.Rand) (record []registry.Revision) {
+	var after int64
+	var ended time.Time
+	for {
+		last := c.finished.Load()
+		if last && ended.IsZero() {
+			ended = time.Now()
+		}
+		q := registry.ChangesQuery{After: after, Limit: 1 + random.IntN(50), Bytes: registry.AnySize}
+		page, err := c.store.Changes(ctx, q)
+		if err != nil {
+			c.violation("changes: %v", err)
+			return record
+		}
+		c.count(1, len(page.Changes))
+		for _, r := range page.Changes {
+			if r.Position <= after || r.Position > page.Upto {
+				c.violation("R2: the record has %d after %d on a page up to %d", r.Position, after, page.Upto)
+			}
+			after = r.Position
+		}
+		record = append(record, page.Changes...)
+		after = max(after, page.Upto)
+		if last && len(page.Changes) == 0 && (after >= c.newest() || time.Since(ended) > c.load.Patience) {
+			return record
+		}
+	}
+}
+
+// newest returns the highest acknowledged position.
+func (c *checker) newest() (newest int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range c.acks {
+		newest = max(newest, a.position)
+	}
+	return newest
+}
+
+// checkRecord checks R1 and R2 for the record that a follower read. It has each
+// acknowledged change. The changes of an asset are a chain: each was made from the one
+// before, and the last one is the asset as it is now. So none is missing, and none was
+// never made. A later read returns the same record.
+func (c *checker) checkRecord(ctx context.Context, record []registry.Revision) {
+	at, ends := map[int64]string{}, map[string]int64{}
+	for _, r := range record {
+		if before := ends[r.ID]; r.Before != before {
+			c.violation("R1: the change of %s at %d was made from %d, but the change before is at %d", r.ID, r.Position,
+				r.Before, before)
+		}
+		at[r.Position], ends[r.ID] = r.ID, r.Position
+	}
+	for _, a := range c.acks {
+		if at[a.position] != a.id {
+			c.violation("R1: the acknowledged change of %s at %d is not in the record", a.id, a.position)
+		}
+	}
+	for _, a := range c.assets {
+		if now, err := c.store.Get(ctx, a.ID, registry.AnySize); err == nil && now.Position != ends[a.ID] {
+			c.violation("R1: %s is at %d, but its last change in the record is at %d", a.ID, now.Position, ends[a.ID])
+		}
+	}
+	var again []registry.Revision
+	for after := int64(0); len(again) < len(record); {
+		q := registry.ChangesQuery{After: after, Limit: 1000, Bytes: registry.AnySize}
+		page, err := c.store.Changes(ctx, q)
+		if err != nil || len(page.Changes) == 0 {
+			c.violation("changes after %d: got %d changes, %v; want more", after, len(page.Changes), err)
+			return
+		}
+		again, after = append(again, page.Changes...), page.Upto
+	}
+	if diff := cmp.Diff(record, again[:len(record)], cmpopts.EquateEmpty()); diff != "" {
+		c.violation("R2: the record differs from the one before (-before +now):\n%s", diff)
+	}
+	c.count(0, 3*len(record)+len(c.acks)+len(c.assets))
+}
