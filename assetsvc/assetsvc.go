@@ -104,9 +104,11 @@ func (c Config) openStore(ctx context.Context) (registry.Store, error) {
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{
 			Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
+			Import: registry.Describe,
 		})
 	}
-	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log}
+	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
+		Import: registry.Describe}
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 }
 

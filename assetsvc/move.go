@@ -13,19 +13,23 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// moveBatch is the number of assets that are copied or compared at once.
-const moveBatch = 200
+const (
+	moveBatch = 200      // assets, or changes, that are copied or compared at once
+	moveBytes = 16 << 20 // most bytes of the changes that are copied at once
+)
 
 // Move copies all assets from the embedded store in a file to a MongoDB database,
-// with their positions, revisions, changes and sealed token records. It reads them
+// with their positions, revisions and sealed token records, and the record of all
+// changes. It reads them
 // back and compares them before it lets asset services use the database. After an
 // interruption it may be repeated. It calls progress with the steps done and their
-// total. No service may have the file open. Move does not change it.
+// total. No service may have the file open. Move does not change it, unless an older
+// version of the program has written it: then Move upgrades it first.
 func Move(ctx context.Context, file, uri string, progress func(done, total int)) (assets int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err
 	}
-	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})
+	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now, Import: registry.Describe})
 	if err != nil {
 		return 0, err
 	}
@@ -39,28 +43,65 @@ func Move(ctx context.Context, file, uri string, progress func(done, total int))
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	done := 0
-	for _, step := range []func(context.Context, []registry.History) error{to.Put, to.Check} {
-		for after := ""; ; {
-			records, err := from.Scan(ctx, after, moveBatch)
-			if err != nil {
-				return 0, err
-			}
-			if len(records) == 0 {
-				break
-			}
-			if err := step(ctx, records); err != nil {
-				return 0, err
-			}
-			after = records[len(records)-1].ID
-			done += len(records)
-			progress(done, 2*contents.Assets)
+	m := &move{from: from, to: to, progress: progress, total: 2 * (contents.Assets + contents.Changes)}
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return m.assets(ctx, to.Put) },
+		func(ctx context.Context) error { return m.changes(ctx, to.PutChanges) },
+		func(ctx context.Context) error { return m.assets(ctx, to.Check) },
+		func(ctx context.Context) error { return m.changes(ctx, to.CheckChanges) },
+	} {
+		if err := step(ctx); err != nil {
+			return 0, err
 		}
 	}
 	if err := to.Numbers(ctx, contents.Numbers); err != nil {
 		return 0, err
 	}
-	return contents.Assets, to.Finish(ctx, contents.Assets, contents.Last)
+	return contents.Assets, to.Finish(ctx, contents.Assets, contents.Changes, contents.Last)
+}
+
+// move is a Move under way.
+type move struct {
+	from        *boltstore.Store
+	to          *mongostore.Import
+	progress    func(done, total int)
+	done, total int // steps
+}
+
+// assets calls do with all assets.
+func (m *move) assets(ctx context.Context, do func(context.Context, []registry.Record) error) error {
+	for after := ""; ; {
+		records, err := m.from.Scan(ctx, after, moveBatch)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		if err := do(ctx, records); err != nil {
+			return err
+		}
+		after = records[len(records)-1].ID
+		m.count(len(records))
+	}
+}
+
+// changes calls do with all changes.
+func (m *move) changes(ctx context.Context, do func(context.Context, []registry.Revision) error) error {
+	for after := int64(0); ; {
+		q := registry.ChangesQuery{After: after, Limit: moveBatch, Bytes: moveBytes, Whole: true}
+		page, err := m.from.Changes(ctx, q)
+		if err != nil || len(page.Changes) == 0 {
+			return err
+		}
+		if err := do(ctx, page.Changes); err != nil {
+			return err
+		}
+		after = page.Changes[len(page.Changes)-1].Position
+		m.count(len(page.Changes))
+	}
+}
+
+func (m *move) count(steps int) {
+	m.done += steps
+	m.progress(m.done, m.total)
 }
 
 // Snapshot writes the embedded store as it is at one moment, while the service

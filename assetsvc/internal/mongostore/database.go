@@ -20,6 +20,7 @@ import (
 type database struct {
 	client  *mongo.Client
 	assets  *mongo.Collection
+	changes *mongo.Collection
 	clocks  *mongo.Collection
 	days    *mongo.Collection
 	timeout time.Duration                  // of one operation
@@ -60,6 +61,7 @@ func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) 
 	return &database{
 		client:  client,
 		assets:  db.Collection("assets"),
+		changes: db.Collection("changes"),
 		clocks:  db.Collection("clock"),
 		days:    db.Collection("numbers"),
 		timeout: timeout,
@@ -108,18 +110,25 @@ func (d *database) advance(t *bson.Timestamp) {
 // errForeign is returned for a database that holds other data than assets.
 var errForeign = errors.New("the MongoDB database holds data of another format")
 
-// indexes are the indexes of the feed: of one mode, and of all modes.
-var indexes = []bson.D{
+// feedIndexes are the indexes of the feed: of one mode, and of all modes.
+var feedIndexes = []bson.D{
 	{{Key: "listed", Value: 1}, {Key: "test", Value: 1}, {Key: "position", Value: 1}},
 	{{Key: "listed", Value: 1}, {Key: "position", Value: 1}},
 }
 
+// recordIndexes are the indexes of the record: of all changes, and of one asset.
+var recordIndexes = []bson.D{
+	{{Key: "shown", Value: 1}, {Key: "at", Value: 1}},
+	{{Key: "ids", Value: 1}, {Key: "at", Value: 1}},
+}
+
 // prepare creates the indexes and the clock if they are missing. It may be
-// repeated, and several processes may run it at once.
+// repeated, and several processes may run it at once. It returns errOlder for a
+// database that must be upgraded first.
 func (d *database) prepare(ctx context.Context) error {
 	return d.do(ctx, func(ctx context.Context) error {
-		if _, err := d.clocks.InsertOne(ctx, newClock()); err != nil && !mongo.IsDuplicateKeyError(err) {
-			return fmt.Errorf("create clock: %w", err)
+		if err := d.createClock(ctx, newClock()); err != nil {
+			return err
 		}
 		now, err := d.readClock(ctx, only("format"))
 		if err != nil {
@@ -135,9 +144,11 @@ func (d *database) prepare(ctx context.Context) error {
 // createIndexes creates one index at a time: the MongoDB server of the tests
 // fails to create several at once if they exist.
 func (d *database) createIndexes(ctx context.Context) error {
-	for _, fields := range indexes {
-		if _, err := d.assets.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: fields}); err != nil {
-			return fmt.Errorf("create index: %w", err)
+	for collection, indexes := range map[*mongo.Collection][]bson.D{d.assets: feedIndexes, d.changes: recordIndexes} {
+		for _, fields := range indexes {
+			if _, err := collection.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: fields}); err != nil {
+				return fmt.Errorf("create index: %w", err)
+			}
 		}
 	}
 	return nil

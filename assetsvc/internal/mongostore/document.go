@@ -1,7 +1,6 @@
 package mongostore
 
 import (
-	"fmt"
 	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -24,40 +23,19 @@ type document struct {
 	Origin   string       `bson:"origin,omitempty"`
 	Body     []byte       `bson:"body"`
 	// Size is the length of Body, to select documents without reading Body.
-	// Documents of earlier versions have none until addSizes adds it.
+	// Documents of earlier versions have none until tidy adds it.
 	Size *int64 `bson:"size,omitempty"`
-	// Trail maps a slot to the position of the newest change in that slot. The
-	// slot follows from the revision. Revisions made by fences are not in it.
-	Trail map[string]int64 `bson:"trail"`
-	// Log maps a slot to the newest change in that slot (newLog).
-	Log map[string][]byte `bson:"log,omitempty"`
 }
+
+// withoutRings removes the fields in which documents of the format before kept their
+// newest changes.
+var withoutRings = bson.E{Key: "$unset", Value: bson.D{{Key: "trail", Value: ""}, {Key: "log", Value: ""}}}
 
 // voidRevision is the revision of a new void. It is so low that fences, which
 // raise it by one each, never make it a real revision.
 const voidRevision = math.MinInt64 / 2
 
 func (d document) isVoid() bool { return d.Revision < 0 }
-
-// trailSlots is the number of newest changes in a trail. A writer looks its
-// changes up within seconds of writing them.
-const trailSlots = 16
-
-// slotOf returns the slot of the trail for the change that a write makes.
-func slotOf(w feed.Write) string { return fmt.Sprint((w.Revision + 1) % trailSlots) }
-
-// landed tells from the trail of d whether a write was applied. Positions in a
-// slot only rise, and a slot is used again only after trailSlots revisions.
-func (d document) landed(w feed.Write) feed.Answer {
-	switch at := d.Trail[slotOf(w)]; {
-	case at == w.Position:
-		return feed.Yes
-	case at > w.Position && d.Revision > w.Revision+trailSlots:
-		return feed.Maybe
-	default:
-		return feed.No
-	}
-}
 
 // newDocument returns the document that creates an asset.
 func newDocument(w feed.Write, r registry.Record) document {
@@ -72,29 +50,23 @@ func newDocument(w feed.Write, r registry.Record) document {
 		Origin:   r.Origin,
 		Body:     r.Body,
 		Size:     sizeOf(r),
-		Trail:    map[string]int64{slotOf(w): w.Position},
-		Log:      newLog(registry.Revision{Revision: w.Revision + 1, Position: w.Position, Change: r.Change}),
 	}
 }
 
 // update returns the update that changes an asset.
 func update(w feed.Write, r registry.Record) bson.D {
-	fields := bson.D{
-		{Key: "position", Value: w.Position},
-		{Key: "revision", Value: w.Revision + 1},
-		{Key: "listed", Value: r.Listed},
-		{Key: "test", Value: r.Test},
-		{Key: "state", Value: r.State},
-		{Key: "sealed", Value: r.Sealed},
-		{Key: "origin", Value: r.Origin},
-		{Key: "body", Value: r.Body},
-		{Key: "size", Value: sizeOf(r)},
-		{Key: "trail." + slotOf(w), Value: w.Position},
-	}
-	for slot, entry := range newLog(registry.Revision{Revision: w.Revision + 1, Position: w.Position, Change: r.Change}) {
-		fields = append(fields, bson.E{Key: "log." + slot, Value: entry})
-	}
-	return set(fields...)
+	fields := set(
+		bson.E{Key: "position", Value: w.Position},
+		bson.E{Key: "revision", Value: w.Revision + 1},
+		bson.E{Key: "listed", Value: r.Listed},
+		bson.E{Key: "test", Value: r.Test},
+		bson.E{Key: "state", Value: r.State},
+		bson.E{Key: "sealed", Value: r.Sealed},
+		bson.E{Key: "origin", Value: r.Origin},
+		bson.E{Key: "body", Value: r.Body},
+		bson.E{Key: "size", Value: sizeOf(r)},
+	)
+	return append(fields, withoutRings)
 }
 
 func sizeOf(r registry.Record) *int64 {

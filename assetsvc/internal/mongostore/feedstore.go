@@ -8,28 +8,29 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"golang.org/x/sync/errgroup"
 
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
 )
 
 const (
-	clockID = "clock"                   // id of the only document in its collection
-	format  = "asset-registry assets 1" // names the contents of the database and their encoding
+	clockID = "clock 2"                 // id of the clock
+	format  = "asset-registry assets 2" // names the contents of the database and their encoding
 )
 
 // clock is the document that orders all changes (feed.Clock).
 type clock struct {
 	ID     string              `bson:"_id"`
 	Format string              `bson:"format"`
-	Last   int64               `bson:"last"`  // newest position given out
-	Open   map[string]int64    `bson:"open"`  // writer -> first position of its open batch
-	IDs    map[string][]string `bson:"ids"`   // writer -> documents of its open batch
-	Sized  bool                `bson:"sized"` // every document has a size (addSizes)
+	Last   int64               `bson:"last"` // newest position given out
+	Open   map[string]int64    `bson:"open"` // writer -> first position of its open batch
+	IDs    map[string][]string `bson:"ids"`  // writer -> documents of its open batch
+	Tidy   bool                `bson:"tidy"` // no document is of an earlier version (tidy)
 }
 
 func newClock() clock {
-	return clock{ID: clockID, Format: format, Open: map[string]int64{}, IDs: map[string][]string{}, Sized: true}
+	return clock{ID: clockID, Format: format, Open: map[string]int64{}, IDs: map[string][]string{}, Tidy: true}
 }
 
 func (c clock) batches() feed.Clock {
@@ -62,10 +63,31 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 type feedStore struct{ *database }
 
 // Open implements feed.Store. The clock that it returns has Last and the batch of
-// this writer, without ids.
+// this writer, without ids. It removes the record of a batch that was refused.
 func (f feedStore) Open(
-	ctx context.Context, writer string, b feed.Batch,
+	ctx context.Context, writer string, b feed.Batch, writes []feed.Write,
 ) (now feed.Clock, opened bool, err error) {
+	record := newRecord(writer, b, writes)
+	var both errgroup.Group
+	both.Go(func() error { return f.note(ctx, record) })
+	both.Go(func() (err error) {
+		now, opened, err = f.take(ctx, writer, b)
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		return feed.Clock{}, false, err
+	}
+	if !opened && now.Open[writer].First != b.First {
+		err = f.do(ctx, func(ctx context.Context) error {
+			_, err := f.changes.DeleteOne(ctx, withID(record.ID))
+			return err
+		})
+	}
+	return now, opened, err
+}
+
+// take puts a batch into the clock, if its positions are new.
+func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now feed.Clock, opened bool, err error) {
 	err = f.do(ctx, func(ctx context.Context) error {
 		result, err := f.clocks.UpdateOne(ctx,
 			append(withID(clockID), bson.E{Key: "last", Value: bson.D{{Key: "$lt", Value: b.First}}}),
@@ -110,8 +132,25 @@ func (f feedStore) Clock(ctx context.Context) (feed.Clock, error) {
 }
 
 // Write implements feed.Store. The documents of the writes are registry.Records.
-// It takes one round trip for all creations and one for all changes.
-func (f feedStore) Write(ctx context.Context, writes []feed.Write) (applied int, err error) {
+// It takes one round trip for all creations and one for all changes, and shows the
+// record meanwhile.
+func (f feedStore) Write(
+	ctx context.Context, writer string, b feed.Batch, writes []feed.Write,
+) (applied int, err error) {
+	var both errgroup.Group
+	both.Go(func() error { return f.show(ctx, recordID(writer, b.First)) })
+	both.Go(func() (err error) {
+		applied, err = f.apply(ctx, writes)
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		return 0, err
+	}
+	return applied, nil
+}
+
+// apply applies the writes whose guards hold, and returns their number.
+func (f feedStore) apply(ctx context.Context, writes []feed.Write) (applied int, err error) {
 	models := make([]mongo.WriteModel, len(writes))
 	for i, w := range writes {
 		r := w.Document.(registry.Record)
@@ -134,31 +173,6 @@ func (f feedStore) Write(ctx context.Context, writes []feed.Write) (applied int,
 		return err
 	})
 	return applied, err
-}
-
-// Landed implements feed.Store.
-func (f feedStore) Landed(ctx context.Context, writes []feed.Write) ([]feed.Answer, error) {
-	ids := make([]string, len(writes))
-	for i, w := range writes {
-		ids[i] = w.ID
-	}
-	var found []document
-	err := f.do(ctx, func(ctx context.Context) (err error) {
-		found, err = f.page(ctx, withIDs(ids), options.Find().SetProjection(only("trail", "revision")))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]document, len(found))
-	for _, d := range found {
-		byID[d.ID] = d
-	}
-	answers := make([]feed.Answer, len(writes))
-	for i, w := range writes {
-		answers[i] = byID[w.ID].landed(w)
-	}
-	return answers, nil
 }
 
 // Fence implements feed.Store. It inserts the voids first, so that every id has a

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -17,7 +16,7 @@ import (
 
 // importing is the format of a database during an import. Asset services refuse
 // it until Finish.
-const importing = "asset-registry assets 1, being moved in"
+const importing = "asset-registry assets 2, being moved in"
 
 // importTimeout is the timeout of one operation of an import.
 const importTimeout = time.Minute
@@ -26,9 +25,10 @@ const importTimeout = time.Minute
 // an empty one.
 var ErrInUse = errors.New("the MongoDB database holds assets already; name another one")
 
-// Import copies assets into a new database, with their positions and revisions.
-// Call Put for all assets, then Check for all, Numbers, Finish and Close. Each
-// step may be repeated.
+// Import copies assets into a new database, with their positions and revisions, and
+// the record of their changes. Call Put for all assets and PutChanges for all changes,
+// then Check and CheckChanges for all, Numbers, Finish and Close. Each step may be
+// repeated.
 type Import struct{ db *database }
 
 // OpenImport begins an import into the database that uri names, or continues an
@@ -48,8 +48,8 @@ func OpenImport(ctx context.Context, uri string) (*Import, error) {
 func (i *Import) begin(ctx context.Context) error {
 	fresh := newClock()
 	fresh.Format = importing
-	if _, err := i.db.clocks.InsertOne(ctx, fresh); err != nil && !mongo.IsDuplicateKeyError(err) {
-		return fmt.Errorf("create clock: %w", err)
+	if err := i.db.createClock(ctx, fresh); err != nil {
+		return err
 	}
 	// Without a position the database is empty: an asset service has only prepared it.
 	_, err := i.db.clocks.UpdateOne(ctx,
@@ -72,7 +72,7 @@ func (i *Import) begin(ctx context.Context) error {
 
 // Put stores assets. It replaces those that an earlier attempt stored and that
 // have changed at the source since.
-func (i *Import) Put(ctx context.Context, records []registry.History) error {
+func (i *Import) Put(ctx context.Context, records []registry.Record) error {
 	there, err := i.read(ctx, records)
 	if err != nil {
 		return err
@@ -104,9 +104,8 @@ func (i *Import) Put(ctx context.Context, records []registry.History) error {
 	})
 }
 
-// imported returns the document of an asset. Its trail is empty, because no writer
-// of this database made its revisions.
-func imported(r registry.History) document {
+// imported returns the document of an asset.
+func imported(r registry.Record) document {
 	return document{
 		ID:       r.ID,
 		Position: r.Position,
@@ -117,9 +116,7 @@ func imported(r registry.History) document {
 		Sealed:   r.Sealed,
 		Origin:   r.Origin,
 		Body:     r.Body,
-		Size:     sizeOf(r.Record),
-		Trail:    map[string]int64{},
-		Log:      newLog(r.Log...),
+		Size:     sizeOf(r),
 	}
 }
 
@@ -139,7 +136,7 @@ func (i *Import) Numbers(ctx context.Context, days map[string]int) error {
 
 // Check compares the stored assets with records and returns an error for the
 // first that differs.
-func (i *Import) Check(ctx context.Context, records []registry.History) error {
+func (i *Import) Check(ctx context.Context, records []registry.Record) error {
 	there, err := i.read(ctx, records)
 	if err != nil {
 		return err
@@ -153,7 +150,7 @@ func (i *Import) Check(ctx context.Context, records []registry.History) error {
 }
 
 // read returns the stored assets with the ids of records, by id.
-func (i *Import) read(ctx context.Context, records []registry.History) (map[string]registry.History, error) {
+func (i *Import) read(ctx context.Context, records []registry.Record) (map[string]registry.Record, error) {
 	ids := make([]string, len(records))
 	for at, r := range records {
 		ids[at] = r.ID
@@ -166,36 +163,83 @@ func (i *Import) read(ctx context.Context, records []registry.History) (map[stri
 	if err != nil {
 		return nil, fmt.Errorf("read assets back: %w", err)
 	}
-	byID := make(map[string]registry.History, len(found))
+	byID := make(map[string]registry.Record, len(found))
 	for _, d := range found {
-		log, err := d.log()
-		if err != nil {
-			return nil, fmt.Errorf("read assets back: %w", err)
-		}
-		byID[d.ID] = registry.History{Record: d.record(), Log: log}
+		byID[d.ID] = d.record()
 	}
 	return byID, nil
 }
 
-func same(a, b registry.History) bool {
+func same(a, b registry.Record) bool {
 	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision &&
 		a.Listed == b.Listed && a.Test == b.Test &&
-		a.Sealed == b.Sealed && a.Origin == b.Origin && bytes.Equal(a.Body, b.Body) &&
-		slices.EqualFunc(a.Log, b.Log, func(x, y registry.Revision) bool {
-			return x.Revision == y.Revision && x.Position == y.Position && bytes.Equal(x.Change, y.Change)
-		})
+		a.Sealed == b.Sealed && a.Origin == b.Origin && bytes.Equal(a.Body, b.Body)
 }
 
-// Finish lets asset services use the database if it has exactly the given number
-// of assets. Later positions are above last.
-func (i *Import) Finish(ctx context.Context, assets int, last int64) error {
-	return i.db.do(ctx, func(ctx context.Context) error {
-		count, err := i.db.assets.CountDocuments(ctx, bson.D{})
+// PutChanges stores changes of the record. It ignores those that an earlier attempt
+// stored.
+func (i *Import) PutChanges(ctx context.Context, changes []registry.Revision) error {
+	records := make([]any, len(changes))
+	for at, r := range changes {
+		records[at] = importedChange(r)
+	}
+	return i.db.do(ctx, func(ctx context.Context) error { return i.db.addRecords(ctx, records) })
+}
+
+// CheckChanges compares the stored changes with the source's and returns an error for
+// the first that differs.
+func (i *Import) CheckChanges(ctx context.Context, changes []registry.Revision) error {
+	ids := make([]string, len(changes))
+	for at, r := range changes {
+		ids[at] = importID(r.Position)
+	}
+	var found []batchRecord
+	err := i.db.do(ctx, func(ctx context.Context) error {
+		cursor, err := i.db.changes.Find(ctx, withIDs(ids))
 		if err != nil {
-			return fmt.Errorf("count assets: %w", err)
+			return err
 		}
-		if count != int64(assets) {
-			return fmt.Errorf("the database has %d assets, not %d", count, assets)
+		return cursor.All(ctx, &found)
+	})
+	if err != nil {
+		return fmt.Errorf("read changes back: %w", err)
+	}
+	stored := make(map[int64]registry.Revision, len(found))
+	for _, record := range found {
+		for _, r := range record.revisions(0) {
+			stored[r.Position] = r
+		}
+	}
+	for _, want := range changes {
+		if r, known := stored[want.Position]; !known || !sameChange(r, want) {
+			return fmt.Errorf("the change of asset %s at %d differs from its source after the import", want.ID,
+				want.Position)
+		}
+	}
+	return nil
+}
+
+func sameChange(a, b registry.Revision) bool {
+	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Before == b.Before &&
+		a.Listed == b.Listed && a.Test == b.Test && bytes.Equal(a.Change, b.Change) && bytes.Equal(a.Whole, b.Whole)
+}
+
+// Finish lets asset services use the database if it has exactly the given numbers
+// of assets and changes. Later positions are above last.
+func (i *Import) Finish(ctx context.Context, assets, changes int, last int64) error {
+	return i.db.do(ctx, func(ctx context.Context) error {
+		for _, c := range []struct {
+			of   string
+			in   *mongo.Collection
+			want int
+		}{{"assets", i.db.assets, assets}, {"changes", i.db.changes, changes}} {
+			count, err := c.in.CountDocuments(ctx, bson.D{})
+			if err != nil {
+				return fmt.Errorf("count %s: %w", c.of, err)
+			}
+			if count != int64(c.want) {
+				return fmt.Errorf("the database has %d %s, not %d", count, c.of, c.want)
+			}
 		}
 		result, err := i.db.clocks.UpdateOne(ctx,
 			append(withID(clockID), bson.E{Key: "format", Value: importing}),

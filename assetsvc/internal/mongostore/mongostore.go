@@ -15,9 +15,11 @@
 // Collections:
 //
 //   - assets: one document for each asset (document.go).
+//   - changes: the record of each batch (record.go), or of one imported change.
 //   - clock: one document. It has the newest position, under open the first
 //     position of each writer's open batch, and under ids the documents of
-//     that batch. They are separate fields because readers need only open.
+//     that batch. They are separate fields because readers need only open. A second
+//     document keeps programs away that know only the format before.
 //   - numbers: for each day the newest number given to an asset.
 //   - census: one document with the number of assets in each state (census.go).
 //
@@ -45,6 +47,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/failurelog"
 )
 
@@ -56,6 +59,7 @@ const (
 
 const (
 	maxBatch        = 256                   // most changes in one batch
+	maxBytes        = 8 << 20               // most bytes of the changes in a batch; a document may have 16 MiB
 	writerPause     = 50 * time.Millisecond // before the writer repeats a failed operation
 	prepareInterval = time.Second           // between attempts to prepare a store that does not answer
 	looksPerLease   = 6                     // of the watcher
@@ -70,6 +74,7 @@ type Options struct {
 	Lease   time.Duration         // a batch that stays open longer is fenced; 0: 3 s
 	Meter   metric.Meter          // gets the metrics of the feed and the store; nil: no metrics
 	Monitor *event.CommandMonitor // hears of each command to the database; nil: nobody does
+	Import  registry.Import       // describes the assets of a database without a record; nil: as they are
 }
 
 func (o Options) withDefaults() Options {
@@ -81,6 +86,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Meter == nil {
 		o.Meter = noop.NewMeterProvider().Meter("")
+	}
+	if o.Import == nil {
+		o.Import = func(_ registry.Record, change []byte) (described, whole []byte, err error) { return change, nil, nil }
 	}
 	return o
 }
@@ -110,8 +118,9 @@ var errClosed = errors.New("the store is closed")
 
 // Open returns a store in the database that uri names, or in "assetregistry" if
 // uri names none. It creates missing indexes. It returns errForeign if the
-// database holds other data. If the database does not answer, Open succeeds: the
-// store keeps trying, and its methods return errors until it gets through.
+// database holds other data. If the database does not answer, or has the format
+// before, Open succeeds: the store keeps trying or upgrades the database, and its
+// methods return errors until that is done.
 func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s, err := newStore(uri, o)
@@ -122,7 +131,7 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	if errors.Is(prepared, errForeign) {
 		return nil, errors.Join(prepared, s.release())
 	}
-	s.start(ctx, o.Lease, prepared)
+	s.start(ctx, o, prepared)
 	return s, nil
 }
 
@@ -152,6 +161,8 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		Name:     "w" + rand.Text(),
 		Now:      s.time.now,
 		MaxBatch: maxBatch,
+		MaxBytes: maxBytes,
+		Size:     sizeOfWrite,
 		Timeout:  o.Timeout,
 		Pause:    writerPause,
 		Batch:    s.beginBatch,
@@ -162,17 +173,17 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 
 // start starts the background work. The writer begins once the database is
 // prepared; prepared is the result of the first attempt.
-func (s *Store) start(ctx context.Context, lease time.Duration, prepared error) {
+func (s *Store) start(ctx context.Context, o Options, prepared error) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.running.Go(func() {
 		if prepared != nil {
-			s.log.Warn("the store does not answer yet", "error", prepared)
-			s.keepPreparing(ctx)
+			s.log.Warn("the store is not ready yet", "error", prepared)
+			s.keepPreparing(ctx, o)
 		}
+		s.running.Go(func() { s.tidy(ctx) })
 		s.writer.Run(ctx)
 	})
-	s.running.Go(func() { s.addSizes(ctx) })
-	s.running.Go(func() { s.watch(ctx, lease) })
+	s.running.Go(func() { s.watch(ctx, o.Lease) })
 	s.running.Go(func() {
 		s.census.keep(ctx, func(err error) { s.log.Warn("counting the assets failed", "error", err) })
 	})
@@ -187,22 +198,30 @@ func (s *Store) prepare(ctx context.Context) error {
 	return err
 }
 
-// keepPreparing repeats prepare until it succeeds or ctx is done.
-func (s *Store) keepPreparing(ctx context.Context) {
+// keepPreparing repeats prepare until it succeeds or ctx is done. It upgrades a
+// database of the format before.
+func (s *Store) keepPreparing(ctx context.Context, o Options) {
 	tick := time.NewTicker(prepareInterval)
 	defer tick.Stop()
 	for {
+		err := s.prepare(ctx)
+		if errors.Is(err, errOlder) {
+			if err = s.db.upgrade(ctx, o.Lease, o.Import, s.log); err == nil {
+				s.log.Info("the data have the new format now")
+				continue
+			}
+		}
+		switch {
+		case err == nil:
+			s.log.Info("the store is ready now")
+			return
+		case ctx.Err() == nil:
+			s.failed(fmt.Errorf("prepare the store: %w", err))
+		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
-		}
-		switch err := s.prepare(ctx); {
-		case err == nil:
-			s.log.Info("the store answers now")
-			return
-		case errors.Is(err, errForeign):
-			s.failed(fmt.Errorf("prepare the store: %w", err))
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 	}
 	unset := func(field string) bson.D { return bson.D{{Key: "$unset", Value: bson.D{{Key: field, Value: ""}}}} }
 	err := s.db.do(t.Context(), func(ctx context.Context) error { // earlier versions stored no sizes
-		if _, err := s.db.clocks.UpdateOne(ctx, withID(clockID), unset("sized")); err != nil {
+		if _, err := s.db.clocks.UpdateOne(ctx, withID(clockID), set(bson.E{Key: "tidy", Value: false})); err != nil {
 			return err
 		}
 		_, err := s.db.assets.UpdateMany(ctx, bson.D{}, unset("size"))
@@ -82,7 +82,7 @@ func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 	if page, err := s.Page(t.Context(), bodies); err != nil || len(page) != 1 {
 		t.Errorf("a page of assets of unknown size: got %d entries, %v; want 1", len(page), err)
 	}
-	s.addSizes(t.Context())
+	s.tidy(t.Context())
 	for _, want := range there {
 		got, err := s.Get(t.Context(), want.ID, len(want.Body))
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

@@ -45,8 +45,12 @@ func (s several) NextNumber(ctx context.Context, day string) (int, error) {
 	return s.any().NextNumber(ctx, day)
 }
 
-func (s several) Log(ctx context.Context, id string) ([]registry.Revision, error) {
-	return s.any().Log(ctx, id)
+func (s several) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {
+	return s.any().Log(ctx, id, q)
+}
+
+func (s several) Changes(ctx context.Context, q registry.ChangesQuery) (registry.ChangesPage, error) {
+	return s.any().Changes(ctx, q)
 }
 
 func (s several) Ready(ctx context.Context) error { return s.any().Ready(ctx) }
@@ -99,12 +103,12 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	there, dead := mustCreate(t, s), feedStore{s.db}
 	newID := storetest.NewID()
 	batch := feed.Batch{First: time.Now().UnixMicro() + 1000, IDs: []string{there.ID, newID}}
-	if _, opened, err := dead.Open(t.Context(), "dead", batch); err != nil || !opened {
-		t.Fatalf("open: got %v, %v; want true", opened, err)
-	}
 	late := []feed.Write{
-		{ID: there.ID, Revision: 1, Position: batch.First, Document: there},
+		{ID: there.ID, Revision: 1, Before: there.Position, Position: batch.First, Document: there},
 		{ID: newID, Position: batch.First + 1, Document: registry.Record{ID: newID, Listed: true, Body: body}},
+	}
+	if _, opened, err := dead.Open(t.Context(), "dead", batch, late); err != nil || !opened {
+		t.Fatalf("open: got %v, %v; want true", opened, err)
 	}
 	after := mustCreate(t, s)
 	for end := time.Now().Add(rigTimeout); ; time.Sleep(lease / 10) {
@@ -119,12 +123,20 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 			t.Fatalf("got page %v, want the assets without the dead writer's batch", entries)
 		}
 	}
-	if applied, err := dead.Write(t.Context(), late); err != nil || applied != 0 {
+	if applied, err := dead.Write(t.Context(), "dead", batch, late); err != nil || applied != 0 {
 		t.Errorf("late writes: got %d applied, %v; want 0", applied, err)
 	}
-	answers, err := dead.Landed(t.Context(), late)
-	if diff := cmp.Diff([]feed.Answer{feed.No, feed.No}, answers); err != nil || diff != "" {
-		t.Errorf("landed: got error %v; the answers differ (-want +got):\n%s", err, diff)
+	landed, err := dead.Settle(t.Context(), "dead", batch.First)
+	if diff := cmp.Diff(map[string]bool{}, landed); err != nil || diff != "" {
+		t.Errorf("settle again: got error %v; the landed changes differ (-want +got):\n%s", err, diff)
+	}
+	page, err := s.Changes(t.Context(), registry.ChangesQuery{Limit: 10, Bytes: registry.AnySize})
+	want := []registry.Revision{
+		{ID: there.ID, Revision: 1, Position: there.Position, Listed: true},
+		{ID: after.ID, Revision: 1, Position: after.Position, Listed: true},
+	}
+	if diff := cmp.Diff(want, page.Changes); err != nil || diff != "" {
+		t.Errorf("got error %v; the record differs (-want +got):\n%s", err, diff)
 	}
 	if _, err := s.Get(t.Context(), newID, registry.AnySize); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("get a void: got %v, want ErrNotFound", err)
@@ -144,33 +156,72 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	}
 }
 
-func TestTheTrailTellsWhetherAWriteLanded(t *testing.T) {
-	write := feed.Write{Revision: 4, Position: 500}
-	slot := slotOf(write)
-	for _, c := range []struct {
-		name     string
-		revision int64
-		position int64 // in the write's slot of the trail; 0: none
-		want     feed.Answer
-	}{
-		{"no document", 0, 0, feed.No},
-		{"a void", voidRevision + 3, 0, feed.No},
-		{"the document before the write", 4, 0, feed.No},
-		{"the write", 5, 500, feed.Yes},
-		{"the write, then fences", 7, 500, feed.Yes},
-		{"the write, much later", 300, 500, feed.Yes},
-		{"another write of the same revision", 5, 501, feed.No},
-		{"an older write in the slot, then fences", 25, 400, feed.No},
-		{"a later write, before the slot is used again", 4 + trailSlots, 501, feed.No},
-		{"a later write, after the slot is used again", 4 + 1 + trailSlots, 900, feed.Maybe},
-	} {
-		d := document{Revision: c.revision, Trail: map[string]int64{}}
-		if c.position != 0 {
-			d.Trail[slot] = c.position
+// TestSettleKeepsTheChangesThatWereApplied settles a batch of four changes: one was
+// applied, one was applied and followed by another, one was refused, and one is of an
+// asset that does not exist.
+func TestSettleKeepsTheChangesThatWereApplied(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "settle"), Options{Lease: time.Hour})
+	f := feedStore{s.db}
+	applied, followed, refused := mustCreate(t, s), mustCreate(t, s), mustCreate(t, s)
+	none := registry.Record{ID: storetest.NewID(), Body: body}
+	first := time.Now().UnixMicro() + 1_000_000
+	var writes []feed.Write
+	b := feed.Batch{First: first}
+	for i, r := range []registry.Record{applied, followed, refused, none} {
+		writes = append(writes, feed.Write{ID: r.ID, Revision: r.Revision, Before: r.Position,
+			Position: first + int64(i), Document: r})
+		b.IDs = append(b.IDs, r.ID)
+	}
+	writes[2].Revision++ // its guard does not hold
+	if _, opened, err := f.Open(t.Context(), "w", b, writes); err != nil || !opened {
+		t.Fatalf("open: got %v, %v; want true", opened, err)
+	}
+	if got, err := f.Write(t.Context(), "w", b, writes[:3]); err != nil || got != 2 {
+		t.Fatalf("write: got %d, %v; want 2", got, err)
+	}
+	followed.Revision, followed.Position = 2, first+1
+	position, err := s.Replace(t.Context(), followed)
+	if err != nil || position <= first+1 {
+		t.Fatalf("a change of an asset in an open batch: got %d, %v; want a position above %d", position, err, first+1)
+	}
+	if err := f.Fence(t.Context(), b.IDs); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		landed, err := f.Settle(t.Context(), "w", first)
+		for id, want := range map[string]bool{applied.ID: true, followed.ID: true, refused.ID: false, none.ID: false} {
+			if err != nil || landed[id] != want {
+				t.Errorf("settle: got %v, %v for asset %s; want %v", landed[id], err, id, want)
+			}
 		}
-		if got := d.landed(write); got != c.want {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
-		}
+	}
+	if err := f.Close(t.Context(), "w", first); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.Changes(t.Context(), registry.ChangesQuery{After: first - 1, Limit: 10, Bytes: registry.AnySize})
+	want := []registry.Revision{
+		{ID: applied.ID, Revision: 2, Position: first, Before: applied.Position, Listed: true},
+		{ID: followed.ID, Revision: 2, Position: first + 1, Before: writes[1].Before, Listed: true},
+		{ID: followed.ID, Revision: 3, Position: position, Before: first + 1, Listed: true},
+	}
+	if diff := cmp.Diff(want, page.Changes); err != nil || diff != "" {
+		t.Errorf("got error %v; the record differs (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestARefusedOpenLeavesNoRecord opens a batch below the newest position.
+func TestARefusedOpenLeavesNoRecord(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "refused"), Options{})
+	r := mustCreate(t, s)
+	b := feed.Batch{First: r.Position, IDs: []string{r.ID}}
+	writes := []feed.Write{{ID: r.ID, Revision: 1, Before: r.Position, Position: r.Position, Document: r}}
+	now, opened, err := (feedStore{s.db}).Open(t.Context(), "w", b, writes)
+	if err != nil || opened || now.Last != r.Position {
+		t.Errorf("got %v, %v, %v; want a refusal at %d", now, opened, err, r.Position)
+	}
+	count, err := s.db.changes.CountDocuments(t.Context(), bson.D{})
+	if err != nil || count != 1 {
+		t.Errorf("got %d records, %v; want that of the creation", count, err)
 	}
 }
 
@@ -199,7 +250,7 @@ func TestADatabaseOfAnotherFormatIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.client.Disconnect(t.Context())
-	foreign := append(withID(clockID), bson.E{Key: "format", Value: "something else"})
+	foreign := append(withID(oldClockID), bson.E{Key: "format", Value: "something else"})
 	if _, err := db.clocks.InsertOne(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package mongostore
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -15,7 +16,10 @@ import (
 // Create stores a new asset. It returns registry.ErrExists if the id is taken, and
 // registry.ErrVoid if a fence has made the id unusable.
 func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
-	position, err := s.commit(ctx, r, 0)
+	if !isID(r.ID) {
+		return 0, fmt.Errorf("create asset: the id %q is malformed", r.ID)
+	}
+	position, err := s.commit(ctx, feed.Write{ID: r.ID, Document: r})
 	if !errors.Is(err, feed.ErrRefused) {
 		return position, err
 	}
@@ -32,10 +36,13 @@ func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 // Replace stores a new revision of an asset, or returns registry.ErrStale or
 // registry.ErrNotFound.
 func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
+	if !isID(r.ID) {
+		return 0, registry.ErrNotFound
+	}
 	if r.Revision < 1 {
 		return 0, fmt.Errorf("replace revision %d", r.Revision)
 	}
-	position, err := s.commit(ctx, r, r.Revision)
+	position, err := s.commit(ctx, feed.Write{ID: r.ID, Revision: r.Revision, Before: r.Position, Document: r})
 	switch {
 	case errors.Is(err, feed.ErrNotDone) && ctx.Err() == nil:
 		return 0, registry.ErrStale // the batch was fenced, which raised the revision
@@ -48,19 +55,32 @@ func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 	return 0, registry.ErrStale
 }
 
+// isID tells whether a text has the form of an id. Only such a text can be the name of a
+// field in the record.
+func isID(text string) bool {
+	key, err := hex.DecodeString(text)
+	return err == nil && len(key) == 16 && hex.EncodeToString(key) == text
+}
+
 // commit hands a write to the feed. The error is one of feed.Writer.Commit,
 // joined with the reason if ctx has ended.
-func (s *Store) commit(ctx context.Context, r registry.Record, revision int64) (int64, error) {
+func (s *Store) commit(ctx context.Context, w feed.Write) (int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return 0, errClosed
 	}
 	ctx, span := telemetry.Child(ctx, trace.SpanKindInternal, "commit")
-	position, err := s.writer.Commit(ctx, r.ID, revision, r)
+	position, err := s.writer.Commit(ctx, w)
 	telemetry.End(span, err)
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", err, context.Cause(ctx))
 	}
 	return position, err
+}
+
+// sizeOfWrite returns the bytes that a write adds to its batch.
+func sizeOfWrite(w feed.Write) int {
+	r := w.Document.(registry.Record)
+	return len(r.Body) + len(r.Change) + len(r.Whole)
 }

@@ -144,12 +144,12 @@ func testRecord(t *testing.T, open Opener) {
 	check := func(s registry.Store) {
 		t.Helper()
 		for id, life := range lives {
-			checkChanges(t, "the log of "+id, life, readLog(t, s, id, 7, true))
+			checkChanges(t, "the log of "+id, life, readLog(t, s, id, 17, true))
 			checkChanges(t, "the log of "+id+" without Whole", withoutWhole(life), readLog(t, s, id, 1000, false))
 		}
-		checkChanges(t, "the record", all, readRecord(t, s, 0, 11, registry.AnySize))
-		checkChanges(t, "the record in small pages", all, readRecord(t, s, 0, 1000, 1))
-		checkChanges(t, "the end of the record", all[20:], readRecord(t, s, all[19].Position, 1000, registry.AnySize))
+		checkChanges(t, "the record", all, readRecord(t, s, 0, 37, registry.AnySize))
+		rest := len(all) - 20
+		checkChanges(t, "the end of the record", all[rest:], readRecord(t, s, all[rest-1].Position, 1000, 1))
 	}
 	check(s)
 	if err := s.Close(); err != nil {
@@ -206,7 +206,7 @@ func (c *checker) followRecord(ctx context.Context, random *rand.Rand) (record [
 		if last && ended.IsZero() {
 			ended = time.Now()
 		}
-		q := registry.ChangesQuery{After: after, Limit: 1 + random.IntN(50), Bytes: registry.AnySize}
+		q := registry.ChangesQuery{After: after, Limit: 1 + random.IntN(100), Bytes: registry.AnySize}
 		page, err := c.store.Changes(ctx, q)
 		if err != nil {
 			c.violation("changes: %v", err)
@@ -221,9 +221,13 @@ func (c *checker) followRecord(ctx context.Context, random *rand.Rand) (record [
 		}
 		record = append(record, page.Changes...)
 		after = max(after, page.Upto)
-		if last && len(page.Changes) == 0 && (after >= c.newest() || time.Since(ended) > c.load.Patience) {
+		if len(page.Changes) > 0 {
+			continue
+		}
+		if last && (after >= c.newest() || time.Since(ended) > c.load.Patience) {
 			return record
 		}
+		time.Sleep(5 * patiencePause)
 	}
 }
 

@@ -1,0 +1,303 @@
+package mongostore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"asset-registry/assetsvc/internal/feed"
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// batchRecord is the record of a batch (package feed), or one imported change.
+type batchRecord struct {
+	ID      string            `bson:"_id"` // recordID or importID
+	At      int64             `bson:"at"`  // first position of the batch
+	Shown   bool              `bson:"shown,omitempty"`
+	IDs     []string          `bson:"ids"`         // assets that the batch changes
+	Changes map[string]noted  `bson:"c"`           // by asset
+	Wholes  map[string][]byte `bson:"w,omitempty"` // Revision.Whole by asset
+}
+
+// noted is a change in a batchRecord.
+type noted struct {
+	Position int64  `bson:"p"`
+	Revision int64  `bson:"r"`
+	Before   int64  `bson:"b"`
+	Listed   bool   `bson:"l,omitempty"`
+	Test     bool   `bson:"t,omitempty"`
+	Change   []byte `bson:"d,omitempty"`
+}
+
+// recordID returns the id of a batch's record.
+func recordID(writer string, first int64) string { return fmt.Sprintf("%s/%d", writer, first) }
+
+// newRecord returns the record of a batch, not shown.
+func newRecord(writer string, b feed.Batch, writes []feed.Write) batchRecord {
+	record := batchRecord{
+		ID: recordID(writer, b.First), At: b.First, IDs: b.IDs,
+		Changes: make(map[string]noted, len(writes)), Wholes: map[string][]byte{},
+	}
+	for _, w := range writes {
+		r := w.Document.(registry.Record)
+		record.Changes[w.ID] = noted{
+			Position: w.Position, Revision: w.Revision + 1, Before: w.Before,
+			Listed: r.Listed, Test: r.Test, Change: r.Change,
+		}
+		if len(r.Whole) > 0 {
+			record.Wholes[w.ID] = r.Whole
+		}
+	}
+	return record
+}
+
+// revisions returns the changes of the record after a position, in the order of their
+// positions.
+func (r batchRecord) revisions(after int64) []registry.Revision {
+	var changes []registry.Revision
+	for id := range r.Changes {
+		if c := r.revision(id); c.Position > after {
+			changes = append(changes, c)
+		}
+	}
+	slices.SortFunc(changes, func(a, b registry.Revision) int { return cmp.Compare(a.Position, b.Position) })
+	return changes
+}
+
+// revision returns the change of an asset.
+func (r batchRecord) revision(id string) registry.Revision {
+	c := r.Changes[id]
+	return registry.Revision{
+		ID: id, Revision: c.Revision, Position: c.Position, Before: c.Before,
+		Listed: c.Listed, Test: c.Test, Change: c.Change, Whole: r.Wholes[id],
+	}
+}
+
+// note stores a record if there is none with its id.
+func (d *database) note(ctx context.Context, r batchRecord) error {
+	return d.do(ctx, func(ctx context.Context) error {
+		if _, err := d.changes.InsertOne(ctx, r); err != nil && !mongo.IsDuplicateKeyError(err) {
+			return fmt.Errorf("store the record of a batch: %w", err)
+		}
+		return nil
+	})
+}
+
+// show shows a record, if there is one.
+func (d *database) show(ctx context.Context, id string) error {
+	return d.do(ctx, func(ctx context.Context) error {
+		if _, err := d.changes.UpdateOne(ctx, withID(id), set(bson.E{Key: "shown", Value: true})); err != nil {
+			return fmt.Errorf("show the record of a batch: %w", err)
+		}
+		return nil
+	})
+}
+
+// Settle implements feed.Store.
+func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[string]bool, error) {
+	id := recordID(writer, first)
+	if err := f.note(ctx, batchRecord{ID: id, At: first, IDs: []string{}, Changes: map[string]noted{}}); err != nil {
+		return nil, err
+	}
+	var landed map[string]bool
+	err := f.do(ctx, func(ctx context.Context) error {
+		var record batchRecord
+		one := options.FindOne().SetProjection(bson.D{{Key: "w", Value: 0}})
+		if err := f.changes.FindOne(ctx, withID(id), one).Decode(&record); err != nil {
+			return fmt.Errorf("read the record of a batch: %w", err)
+		}
+		var err error
+		if landed, err = f.applied(ctx, record.revisions(0)); err != nil {
+			return err
+		}
+		gone := slices.DeleteFunc(slices.Clone(record.IDs), func(id string) bool { return landed[id] })
+		if _, err := f.changes.UpdateOne(ctx, withID(id), settled(gone)); err != nil {
+			return fmt.Errorf("settle the record of a batch: %w", err)
+		}
+		return nil
+	})
+	return landed, err
+}
+
+// settled returns the update that removes changes from a record and shows it.
+func settled(gone []string) bson.D {
+	update := set(bson.E{Key: "shown", Value: true})
+	if len(gone) == 0 {
+		return update
+	}
+	var fields bson.D
+	for _, id := range gone {
+		fields = append(fields, bson.E{Key: "c." + id, Value: ""}, bson.E{Key: "w." + id, Value: ""})
+	}
+	return append(update,
+		bson.E{Key: "$unset", Value: fields},
+		bson.E{Key: "$pullAll", Value: bson.D{{Key: "ids", Value: gone}}})
+}
+
+// applied tells which changes were applied, by asset. None can be applied any more. A
+// change was applied if the asset has its position, or if another change was made from
+// that position.
+func (f feedStore) applied(ctx context.Context, changes []registry.Revision) (map[string]bool, error) {
+	ids := make([]string, len(changes))
+	for i, r := range changes {
+		ids[i] = r.ID
+	}
+	found, err := f.page(ctx, withIDs(ids), options.Find().SetProjection(only("position")))
+	if err != nil {
+		return nil, fmt.Errorf("read positions of assets: %w", err)
+	}
+	positions := make(map[string]int64, len(found))
+	for _, d := range found {
+		positions[d.ID] = d.Position
+	}
+	applied := make(map[string]bool, len(changes))
+	for _, r := range changes {
+		applied[r.ID] = positions[r.ID] == r.Position
+		if positions[r.ID] > r.Position {
+			if applied[r.ID], err = f.followed(ctx, r); err != nil {
+				return nil, fmt.Errorf("find the next change of asset: %w", err)
+			}
+		}
+	}
+	return applied, nil
+}
+
+// followed tells whether a change was made from the position of r.
+func (f feedStore) followed(ctx context.Context, r registry.Revision) (bool, error) {
+	next := bson.D{
+		{Key: "ids", Value: r.ID},
+		{Key: "at", Value: bson.D{{Key: "$gt", Value: r.Position}}},
+		{Key: "c." + r.ID + ".b", Value: r.Position},
+	}
+	err := f.changes.FindOne(ctx, next, options.FindOne().SetProjection(only("at"))).Err()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Log returns changes of an asset, the newest first, or registry.ErrNotFound. It
+// leaves out batches that are open: they are not settled yet.
+func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []registry.Revision, err error) {
+	if !isID(id) {
+		return nil, registry.ErrNotFound
+	}
+	err = s.db.do(ctx, func(ctx context.Context) error {
+		now, err := s.db.readClock(ctx, only("open"))
+		if err != nil {
+			return err
+		}
+		log, err = s.db.log(ctx, id, q, now)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the changes of an asset: %w", err)
+	}
+	if len(log) == 0 {
+		if _, err := s.size(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return log, nil
+}
+
+func (d *database) log(ctx context.Context, id string, q registry.LogQuery, now clock) ([]registry.Revision, error) {
+	filter := bson.D{{Key: "ids", Value: id}, {Key: "shown", Value: true}}
+	if q.Before > 0 {
+		filter = append(filter, bson.E{Key: "at", Value: bson.D{{Key: "$lt", Value: q.Before}}})
+	}
+	if open := now.records(); len(open) > 0 {
+		filter = append(filter, bson.E{Key: "_id", Value: bson.D{{Key: "$nin", Value: open}}})
+	}
+	fields := only("at", "c."+id)
+	if q.Whole {
+		fields = append(fields, bson.E{Key: "w." + id, Value: 1})
+	}
+	cursor, err := d.changes.Find(ctx, filter, options.Find().
+		SetSort(bson.D{{Key: "at", Value: -1}}).
+		SetLimit(int64(q.Limit)+1). // the change of the newest batch may be at q.Before or above
+		SetProjection(fields))
+	if err != nil {
+		return nil, err
+	}
+	var found []batchRecord
+	if err := cursor.All(ctx, &found); err != nil {
+		return nil, err
+	}
+	var log []registry.Revision
+	for _, record := range found {
+		if r := record.revision(id); q.Before == 0 || r.Position < q.Before {
+			log = append(log, r)
+		}
+	}
+	return log[:min(len(log), q.Limit)], nil
+}
+
+// Changes returns changes of all assets up to the horizon. It reads the horizon first:
+// every record up to it is final.
+func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page registry.ChangesPage, err error) {
+	err = s.db.do(ctx, func(ctx context.Context) error {
+		now, err := s.db.readClock(ctx, horizonFields)
+		if err != nil {
+			return err
+		}
+		page, err = s.db.readRecord(ctx, q, now.batches().Horizon())
+		return err
+	})
+	if err != nil {
+		return registry.ChangesPage{}, fmt.Errorf("read the record: %w", err)
+	}
+	return page, nil
+}
+
+// recordBatch is how many records one answer of the database has at most.
+const recordBatch = 100
+
+func (d *database) readRecord(
+	ctx context.Context, q registry.ChangesQuery, horizon int64,
+) (page registry.ChangesPage, err error) {
+	// A batch that begins up to maxBatch positions earlier may reach beyond q.After.
+	within := bson.D{{Key: "$gt", Value: q.After - maxBatch}, {Key: "$lte", Value: horizon}}
+	how := options.Find().SetSort(bson.D{{Key: "at", Value: 1}}).SetBatchSize(recordBatch)
+	if !q.Whole {
+		how.SetProjection(bson.D{{Key: "w", Value: 0}})
+	}
+	cursor, err := d.changes.Find(ctx, bson.D{{Key: "shown", Value: true}, {Key: "at", Value: within}}, how)
+	if err != nil {
+		return page, err
+	}
+	defer func() { err = errors.Join(err, cursor.Close(ctx)) }()
+	size := 0
+	for cursor.Next(ctx) {
+		var record batchRecord
+		if err := cursor.Decode(&record); err != nil {
+			return page, err
+		}
+		for _, r := range record.revisions(q.After) {
+			size += len(r.Change) + len(r.Whole)
+			if len(page.Changes) == q.Limit || len(page.Changes) > 0 && size > q.Bytes {
+				page.Upto = page.Changes[len(page.Changes)-1].Position
+				return page, nil
+			}
+			page.Changes = append(page.Changes, r)
+		}
+	}
+	page.Upto = horizon
+	return page, cursor.Err()
+}
+
+// records returns the ids of the records of the open batches.
+func (c clock) records() []string {
+	var open []string
+	for _, writer := range slices.Sorted(maps.Keys(c.Open)) {
+		open = append(open, recordID(writer, c.Open[writer]))
+	}
+	return open
+}
