@@ -12,6 +12,7 @@ import (
 // accept more than the kind, never less: some rules have no schema.
 type Form struct {
 	Sent  map[string]any // values that clients may send
+	Typed map[string]any // values that a client may send if the registry ignores them; nil: those of the types in Sent
 	Shown map[string]any // values that answers hold
 }
 
@@ -20,7 +21,7 @@ type schema = map[string]any
 
 // The forms of the kinds in kinds.go.
 var (
-	stringForm = Form{Sent: schema{"type": "string"}}
+	stringForm = Form{Sent: schema{"type": "string"}, Typed: textForm.Sent}
 	textForm   = Form{
 		Sent:  schema{"type": []string{"string", "integer", "boolean"}},
 		Shown: schema{"type": "string"},
@@ -51,6 +52,7 @@ var (
 		Sent: schema{
 			"type": []string{"string", "integer"}, "pattern": fmt.Sprintf("^([0-9a-fA-F]{%d})?$", idLength),
 		},
+		Typed: textForm.Sent,
 		Shown: schema{"type": "string"},
 	}
 	digestForm = patternForm("^$|" + digestPattern())
@@ -64,11 +66,11 @@ const (
 )
 
 func patternForm(pattern string) Form {
-	return Form{Sent: schema{"type": "string", "pattern": pattern}}
+	return Form{Sent: schema{"type": "string", "pattern": pattern}, Typed: textForm.Sent}
 }
 
 func choiceForm(choices []string) Form {
-	return Form{Sent: schema{"type": "string", "enum": slices.Clone(choices)}}
+	return Form{Sent: schema{"type": "string", "enum": slices.Clone(choices)}, Typed: textForm.Sent}
 }
 
 func digestPattern() string {

@@ -265,6 +265,9 @@ func (w *writer) value(f assetsvc.Field, v variant, ignored bool) object {
 	case v == shown && f.Form.Shown != nil:
 		return sorted(f.Form.Shown)
 	case ignored && !f.Hidden:
+		if f.Form.Typed != nil {
+			return sorted(f.Form.Typed)
+		}
 		return loose(f.Form.Sent)
 	}
 	o := sorted(f.Form.Sent)

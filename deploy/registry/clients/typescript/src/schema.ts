@@ -670,7 +670,7 @@ export interface components {
              * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation.
              * @example bounce
              */
-            assetType?: string | null;
+            assetType?: string | number | boolean | null;
             /**
              * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
@@ -758,7 +758,7 @@ export interface components {
              * @description Type of the asset. The operator may add types to bounce. Ignored here. Written by: creation.
              * @example bounce
              */
-            assetType?: string | null;
+            assetType?: string | number | boolean | null;
             /**
              * @description State of the asset. See the guide to states. Written by: creation; owner (draft, pending); concierge (pending, verification, active); administrator (draft, pending, verification, active).
              * @example draft
@@ -1567,7 +1567,7 @@ export interface components {
              * @description Id of the document. All versions share it. Ignored here.
              * @example 1f0e2d3c4b5a49688796a5b4c3d2e1f0
              */
-            id?: string | number | null;
+            id?: string | number | boolean | null;
             /**
              * @description Type of the document.
              * @example technicalSpecifications
@@ -1656,7 +1656,7 @@ export interface components {
              * @description Id of the document. All versions share it. Ignored here.
              * @example 1f0e2d3c4b5a49688796a5b4c3d2e1f0
              */
-            id?: string | number | null;
+            id?: string | number | boolean | null;
             /**
              * @description Type of the document.
              * @example technicalSpecifications
@@ -1690,12 +1690,12 @@ export interface components {
              * @description Address of the file. Required, except for x_dgfAssetFamiliarization, which refuses it. Ignored here.
              * @example https://docs.example.org/get/9f1c
              */
-            url?: string | null;
+            url?: string | number | boolean | null;
             /**
              * @description Hash of the file. Ignored here.
              * @example md5:900150983cd24fb0d6963f7d28e17f72
              */
-            hash?: string | null;
+            hash?: string | number | boolean | null;
             /**
              * @description How to see the asset. Required for x_dgfAssetFamiliarization.
              * @example За попереднім записом
