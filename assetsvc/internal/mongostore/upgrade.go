@@ -19,9 +19,8 @@ import (
 )
 
 // The format before had no record. Each document had its newest changes in a ring, and
-// the clock had another id. That clock stays in the database and keeps programs away
-// that know only its format: its format is another one, and its last position is a
-// text.
+// the clock had another id. The old clock stays in the database and keeps programs away
+// that know only its format: it names another format, and its last position is a text.
 const (
 	oldClockID = "clock"
 	oldFormat  = "asset-registry assets 1"
