@@ -171,7 +171,9 @@ func (b *browser) try(id string) (status, answer string) {
 	b.t.Helper()
 	request := operation(id)
 	evaluate[bool](b, request+`.shadowRoot.querySelector("[part~=btn-try]").click() ?? true`)
-	b.wait(request + `.shadowRoot.querySelector(".response-message")?.textContent.includes("Took")`)
+	// The status comes before the body.
+	b.wait(request + `.shadowRoot.querySelector(".response-message")?.textContent.includes("Took") && ` +
+		request + `.responseText !== "⌛"`)
 	return evaluate[string](b, request+`.shadowRoot.querySelector(".response-message").textContent`),
 		evaluate[string](b, request+`.responseText`)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 		registry := standalone(t, addr, dir, &processes.Output{})
 		var mu sync.Mutex
 		var working sync.WaitGroup
+		var done atomic.Int64 // creations answered in this round
 		for client := range clients {
 			working.Go(func() {
 				for i := 0; ; i++ {
@@ -40,11 +42,14 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 					if answer == "" {
 						return
 					}
+					done.Add(1)
 				}
 			})
 		}
-		// A random moment of the crash.
-		time.Sleep(time.Duration(50+rand.IntN(300)) * time.Millisecond)
+		for done.Load() < clients {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond) // a random moment of the crash
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -3,12 +3,14 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // entry is one entry of a listing.
@@ -21,13 +23,22 @@ type page struct {
 	next, prev map[string]any
 }
 
+// busyReads is how often a reader repeats a page that the registry could not read in
+// time: the MongoDB server of the tests is slow on a busy machine.
+const busyReads = 5
+
 // page gets a listing. path is the path of a next_page or prev_page, or a query.
 func (a api) page(t *testing.T, path string) page {
 	t.Helper()
 	if path == "" || path[0] == '?' {
 		path = "/assets" + path
 	}
-	got := a.do(t, call{method: "GET", path: path}).must(t, 200)
+	got := a.do(t, call{method: "GET", path: path})
+	for attempt := 0; got.status == http.StatusServiceUnavailable && attempt < busyReads; attempt++ {
+		time.Sleep(time.Second) // the store is busy, and the answer asks to repeat the request
+		got = a.do(t, call{method: "GET", path: path})
+	}
+	got.must(t, 200)
 	p := page{answer: got, next: object(got.json["next_page"]), prev: object(got.json["prev_page"])}
 	for _, e := range list(got.json["data"]) {
 		p.entries = append(p.entries, entry{text(object(e)["id"]), text(object(e)["dateModified"])})
