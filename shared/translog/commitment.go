@@ -45,6 +45,15 @@ type Commitment [sha256.Size]byte
 // String returns the commitment in hexadecimal.
 func (c Commitment) String() string { return hex.EncodeToString(c[:]) }
 
+// MarshalText returns the commitment in hexadecimal.
+func (c Commitment) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, c[:]), nil }
+
+// UnmarshalText reads a commitment of 64 lower-case hexadecimal digits.
+func (c *Commitment) UnmarshalText(text []byte) (err error) {
+	*c, err = parseCommitment(string(text))
+	return err
+}
+
 func parseCommitment(text string) (Commitment, error) {
 	var c Commitment
 	if !isHex(text, 2*len(c)) {

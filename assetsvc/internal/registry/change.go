@@ -143,7 +143,7 @@ func (r *Registry) decide(
 // changed returns stored with the asset next instead of before, and with a description
 // of the difference.
 func (r *Registry) changed(stored Record, before, next asset.Asset, sealed string, by Author) (Record, error) {
-	size := len(stored.Body)
+	size, was := len(stored.Body), stored.isPublic()
 	stored.Listed = next.Listed()
 	stored.Test = next.Test()
 	stored.State = next.Status()
@@ -156,6 +156,6 @@ func (r *Registry) changed(stored Record, before, next asset.Asset, sealed strin
 	if stored.Origin, err = stored.originAfter(r.now()); err != nil {
 		return Record{}, err
 	}
-	err = r.packer.describe(&stored, by, before.Fields(), next.Fields())
+	err = r.packer.describe(&stored, by, was, before.Fields(), next.Fields())
 	return stored, err
 }

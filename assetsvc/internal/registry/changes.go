@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/translog"
 )
 
 // maxPatch is the most bytes of a kept patch. MaxRevisions patches of this size are
@@ -50,12 +51,13 @@ type change struct {
 	Patch json.RawMessage `json:"patch,omitempty"`
 	Size  int             `json:"size"`
 	Whole bool            `json:"whole,omitempty"` // Record.Whole has the asset
+	Leaf  *leaf           `json:"leaf,omitempty"`  // of the public log
 }
 
 // describe sets the Change and the Whole of a record that a caller is about to store.
 // The change leads from before to after. A nil before means a creation, and then the
-// Revision is not yet counted.
-func (p *packer) describe(to *Record, by Author, before, after record.Value) (err error) {
+// Revision is not yet counted. Was tells whether the asset was public before.
+func (p *packer) describe(to *Record, by Author, was bool, before, after record.Value) (err error) {
 	operations := record.Patch(before, after)
 	if before == nil {
 		operations = record.List{record.Object{
@@ -64,6 +66,9 @@ func (p *packer) describe(to *Record, by Author, before, after record.Value) (er
 	}
 	patch := record.Append(nil, operations)
 	c := change{By: by, Patch: patch, Size: len(patch)}
+	if c.Leaf, err = newLeaf(p.view, was, *to); err != nil {
+		return err
+	}
 	if len(patch) > maxPatch {
 		c.Patch = nil
 	}
@@ -85,7 +90,7 @@ func (p *packer) describe(to *Record, by Author, before, after record.Value) (er
 // Describe is the Import of a Registry. The record of an asset from an older store
 // begins with the whole asset.
 func Describe(r Record, kept []byte) (described, whole []byte, err error) {
-	p := &packer{}
+	p := newPacker()
 	var c change
 	if len(kept) > 0 {
 		text, err := inflate(kept)
@@ -94,6 +99,11 @@ func Describe(r Record, kept []byte) (described, whole []byte, err error) {
 		}
 		if err := json.Unmarshal(text, &c); err != nil {
 			return nil, nil, fmt.Errorf("decode change: %w", err)
+		}
+	}
+	if r.isPublic() {
+		if c.Leaf, err = commit(p.view, translog.Import, r.Body); err != nil {
+			return nil, nil, err
 		}
 	}
 	c.Whole = true
@@ -119,8 +129,13 @@ const (
 // small is the most bytes of a text that is not compressed.
 const small = 512
 
-// packer compresses changes and assets. It reuses the memory of its compressors.
-type packer struct{ idle sync.Pool }
+// packer describes changes. It reuses the memory of its compressors.
+type packer struct {
+	view *asset.View // of the public log
+	idle sync.Pool
+}
+
+func newPacker() *packer { return &packer{view: asset.NewView(LogVersion)} }
 
 // pack compresses a text, unless it is small.
 func (p *packer) pack(text []byte) ([]byte, error) {

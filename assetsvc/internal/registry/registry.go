@@ -46,7 +46,7 @@ type Registry struct {
 	now    func() time.Time
 	turns  *turns  // of changes
 	births *turns  // of repeatable creations
-	packer *packer // compresses changes
+	packer *packer // describes changes
 	most   int     // most bytes of an asset to read
 	events *events // nil: no metrics
 }
@@ -60,7 +60,7 @@ func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *R
 		now:    now,
 		turns:  newTurns(),
 		births: newTurns(),
-		packer: &packer{},
+		packer: newPacker(),
 		most:   AnySize,
 	}
 }
@@ -131,7 +131,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	if stored.Origin, err = b.origin.encode(); err != nil {
 		return Created{}, err
 	}
-	if err = r.packer.describe(&stored, Author{by.Broker, by.KeyID, asset.Owner}, nil, a.Fields()); err != nil {
+	if err = r.packer.describe(&stored, Author{by.Broker, by.KeyID, asset.Owner}, false, nil, a.Fields()); err != nil {
 		return Created{}, err
 	}
 	stored.Position, err = r.store.Create(ctx, stored)

@@ -1,0 +1,82 @@
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/shared/translog"
+)
+
+// LogVersion is the version of the API whose view of an asset the public log commits to
+// (docs/log.md, "Commitment").
+const LogVersion asset.Version = "2.5"
+
+// leaf is what the record has for the public log. A nil leaf means that the change is
+// not public.
+type leaf struct {
+	Kind       translog.Kind       `json:"kind"`
+	Commitment translog.Commitment `json:"commitment,omitzero"` // zero for a Withdraw
+	Salt       translog.Salt       `json:"salt,omitzero"`       // zero for a Withdraw
+}
+
+// isPublic tells whether the public log has the changes of an asset: it is listed, and
+// not in test mode.
+func (r Record) isPublic() bool { return r.Listed && !r.Test }
+
+// newLeaf returns the leaf of a change after which the asset is r. Was tells whether the
+// asset was public before.
+func newLeaf(view *asset.View, was bool, r Record) (*leaf, error) {
+	switch {
+	case was && !r.isPublic():
+		return &leaf{Kind: translog.Withdraw}, nil
+	case was:
+		return commit(view, translog.Change, r.Body)
+	case r.isPublic():
+		return commit(view, translog.Publish, r.Body)
+	default:
+		return nil, nil
+	}
+}
+
+// commit returns a leaf that commits to an asset under a new salt.
+func commit(view *asset.View, kind translog.Kind, body []byte) (*leaf, error) {
+	if view.MayHide(body) {
+		members, err := view.AppendMembers(nil, body, func(string) bool { return true })
+		if err != nil || len(members) == 0 {
+			return nil, fmt.Errorf("show asset to the log: %w", err)
+		}
+		members[0] = '{' // the comma before the first member
+		body = append(members, '}')
+	}
+	l := &leaf{Kind: kind, Salt: translog.NewSalt()}
+	var err error
+	if l.Commitment, err = translog.Commit(l.Salt, body); err != nil {
+		return nil, fmt.Errorf("commit to asset: %w", err)
+	}
+	return l, nil
+}
+
+// Leaf returns the leaf of a change in the public log, and the salt of its commitment.
+// Public is false for a change that the log does not have.
+func (r Revision) Leaf() (l translog.Leaf, salt translog.Salt, public bool, err error) {
+	if len(r.Change) == 0 {
+		return l, salt, false, nil
+	}
+	text, err := inflate(r.Change)
+	if err != nil {
+		return l, salt, false, fmt.Errorf("leaf of asset %s at %d: %w", r.ID, r.Position, err)
+	}
+	var c change
+	if err := json.Unmarshal(text, &c); err != nil {
+		return l, salt, false, fmt.Errorf("leaf of asset %s at %d: %w", r.ID, r.Position, err)
+	}
+	if c.Leaf == nil {
+		return l, salt, false, nil
+	}
+	l = translog.Leaf{
+		Position: r.Position, Asset: r.ID, Revision: r.Revision,
+		Kind: c.Leaf.Kind, Commitment: c.Leaf.Commitment,
+	}
+	return l, c.Leaf.Salt, true, l.Check()
+}

@@ -1,0 +1,99 @@
+package registry_test
+
+import (
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/translog"
+)
+
+// newest returns the newest change of an asset in the record.
+func newest(t *testing.T, store registry.Store, id string) registry.Revision {
+	t.Helper()
+	log, err := store.Log(t.Context(), id, registry.LogQuery{Limit: 1})
+	if err != nil || len(log) != 1 {
+		t.Fatalf("got %v, %v; want one change", log, err)
+	}
+	return log[0]
+}
+
+// TestTheLogHasTheChangesOfPublicAssets takes an asset through the states and modes that
+// decide whether the public log has its changes.
+func TestTheLogHasTheChangesOfPublicAssets(t *testing.T) {
+	r, store, _, id := open(t)
+	salts := map[translog.Salt]bool{}
+	for _, c := range []struct {
+		name, fields string
+		want         translog.Kind // "": no leaf
+	}{
+		{"a draft", `{"title":"a"}`, ""},
+		{"a publication", `{"status":"pending"}`, translog.Publish},
+		{"a change", `{"title":"b"}`, translog.Change},
+		{"a change into test mode", `{"mode":"test"}`, translog.Withdraw},
+		{"a change in test mode", `{"title":"c"}`, ""},
+		{"a change out of test mode", `{"mode":null}`, translog.Publish},
+	} {
+		by := owner
+		if strings.Contains(c.fields, "mode") {
+			by = admin
+		}
+		changed, err := r.Change(t.Context(), by, id, "token", registry.Input{Fields: parse(t, c.fields)})
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		leaf, salt, public, err := newest(t, store, id).Leaf()
+		if err != nil || public != (c.want != "") || leaf.Kind != c.want {
+			t.Fatalf("%s: got leaf %+v, public %v, %v; want kind %q", c.name, leaf, public, err, c.want)
+		}
+		if !public {
+			continue
+		}
+		if leaf.Asset != id || leaf.Position != changed.Position || leaf.Revision != changed.Revision {
+			t.Errorf("%s: got %+v, want the change of %s at %d", c.name, leaf, id, changed.Position)
+		}
+		if c.want == translog.Withdraw {
+			continue
+		}
+		if got, err := translog.Commit(salt, changed.Body); err != nil || got != leaf.Commitment {
+			t.Errorf("%s: got commitment %v, want %v, %v", c.name, leaf.Commitment, got, err)
+		}
+		if salts[salt] {
+			t.Errorf("%s: got salt %v again, want a new one", c.name, salt)
+		}
+		salts[salt] = true
+	}
+}
+
+// TestTheLogBeginsWithPublicAssetsOfAnOlderStore describes assets as an upgrade does.
+func TestTheLogBeginsWithPublicAssetsOfAnOlderStore(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		listed, test bool
+		kept         string
+		want         translog.Kind
+	}{
+		{"a public asset", true, false, `{"by":{"broker":"b","key":"k","role":"owner"},"size":3}`, translog.Import},
+		{"a public asset without a kept change", true, false, "", translog.Import},
+		{"a test asset", true, true, "", ""},
+		{"a draft", false, false, "", ""},
+	} {
+		r := registry.Record{ID: "00000000000000000000000000000001", Position: 7, Revision: 3, Listed: c.listed,
+			Test: c.test, Body: []byte(`{"id":"00000000000000000000000000000001","title":"x"}`)}
+		change, whole, err := registry.Describe(r, []byte(c.kept))
+		if err != nil || string(whole) != string(r.Body) {
+			t.Fatalf("%s: got whole %s, %v; want the asset", c.name, whole, err)
+		}
+		stored := registry.Revision{ID: r.ID, Position: 7, Revision: 3, Change: change}
+		leaf, salt, public, err := stored.Leaf()
+		if err != nil || public != (c.want != "") || leaf.Kind != c.want {
+			t.Errorf("%s: got %+v, public %v, %v; want kind %q", c.name, leaf, public, err, c.want)
+		}
+		if got, err := translog.Commit(salt, r.Body); public && (err != nil || got != leaf.Commitment) {
+			t.Errorf("%s: got commitment %v, want %v, %v", c.name, leaf.Commitment, got, err)
+		}
+	}
+	if _, _, err := registry.Describe(registry.Record{Body: []byte(`{}`)}, []byte("?")); err == nil {
+		t.Error("a kept change of an unknown form: got nil, want an error")
+	}
+}
