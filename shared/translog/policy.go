@@ -46,12 +46,17 @@ const maxNames = 1024
 // ErrPolicy is the cause of every error about a policy file.
 var ErrPolicy = errors.New("malformed policy")
 
-// LogPolicy returns a policy with one log, whose checkpoints need no witness.
-func LogPolicy(key PublicKey) (*Policy, error) {
-	if key.use != ForLog {
-		return nil, fmt.Errorf("%w: %q is not the key of a log", ErrPolicy, key.name)
+// LogPolicy returns a policy that trusts keys of logs, whose checkpoints need no
+// witness.
+func LogPolicy(keys ...PublicKey) (*Policy, error) {
+	p := &Policy{quorum: none}
+	for _, key := range keys {
+		if key.use != ForLog {
+			return nil, fmt.Errorf("%w: %q is not the key of a log", ErrPolicy, key.name)
+		}
+		p.Logs = append(p.Logs, PolicyLog{Key: key})
 	}
-	return &Policy{Logs: []PolicyLog{{Key: key}}, quorum: none}, nil
+	return p, nil
 }
 
 // ParsePolicy reads a policy file. Its errors have the cause ErrPolicy and name the
