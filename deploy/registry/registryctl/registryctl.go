@@ -46,6 +46,7 @@ type commands struct {
 	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
 	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
 	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
+	Witness    runWitness       `cmd:"" help:"Run a witness of public logs: it cosigns checkpoints that continue those before."`
 	Completion completionScript `cmd:"" help:"Print a completion script for your shell."`
 	Help       help             `cmd:"" passthrough:"" help:"Print the help of a command."`
 	Complete   complete         `cmd:"" passthrough:"" hidden:"" name:"__complete"`

@@ -1,0 +1,67 @@
+package witness
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"asset-registry/shared/translog"
+)
+
+// ReadKey reads the secret key of a witness from a file. If the file does not exist
+// and a name is given, ReadKey makes a key of that name and writes it, readable by
+// its owner only.
+func ReadKey(file, name string) (translog.Key, error) {
+	key, err := readKey(file)
+	if errors.Is(err, fs.ErrNotExist) && name != "" {
+		if err := makeKey(file, name); err != nil {
+			return translog.Key{}, fmt.Errorf("make the key of the witness: %w", err)
+		}
+		key, err = readKey(file)
+	}
+	if err != nil {
+		return translog.Key{}, fmt.Errorf("read the key of the witness: %w", err)
+	}
+	if public := key.Public(); public.Use() != translog.ForWitness || name != "" && public.Name() != name {
+		return translog.Key{}, fmt.Errorf("%s holds the key of %q, want one of the witness %q", file, public.Name(), name)
+	}
+	return key, nil
+}
+
+func readKey(file string) (translog.Key, error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return translog.Key{}, err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, 4096))
+	if err := errors.Join(err, r.Close()); err != nil {
+		return translog.Key{}, err
+	}
+	return translog.ParseKey(strings.TrimSpace(string(text)))
+}
+
+// makeKey writes a new key, completely or not at all. If another process makes the
+// file at the same time, the first one stays.
+func makeKey(file, name string) error {
+	key, err := translog.GenerateKey(translog.ForWitness, name)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(file)
+	w, err := os.CreateTemp(dir, filepath.Base(file)+unfinished) // of mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = w.WriteString(key.Secret() + "\n")
+	if err = errors.Join(err, w.Sync(), w.Close()); err == nil {
+		err = os.Link(w.Name(), file)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return errors.Join(err, os.Remove(w.Name()), syncDirectory(dir))
+}

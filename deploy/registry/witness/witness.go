@@ -1,0 +1,145 @@
+// Package witness is a witness of public logs (C2SP tlog-witness). It cosigns a
+// checkpoint of a log that it knows if that continues the checkpoint that it
+// cosigned before. So a log that shows different trees to different readers gets no
+// cosignature for one of them.
+package witness
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"asset-registry/shared/translog"
+)
+
+// Config configures a witness. Log and Now have defaults.
+type Config struct {
+	Key   translog.Key // for a witness
+	Logs  []translog.PublicKey
+	State string           // the directory of the witness's memory; no other process may use it
+	Log   *slog.Logger     // nil discards the log
+	Now   func() time.Time // nil is time.Now
+}
+
+// Witness cosigns checkpoints. Its methods may be called concurrently.
+type Witness struct {
+	key   translog.Key
+	logs  map[string]*known // by origin; fixed after New
+	state *directory
+	log   *slog.Logger
+	now   func() time.Time
+}
+
+// known is a log that the witness knows.
+type known struct {
+	policy *translog.Policy // its keys
+
+	mu       sync.Mutex
+	cosigned translog.Checkpoint // the last one
+}
+
+// New opens the witness's memory. It refuses to start if a part of it is damaged.
+func New(c Config) (*Witness, error) {
+	if c.Key.Public().Use() != translog.ForWitness {
+		return nil, fmt.Errorf("%q is not the key of a witness", c.Key.Public().Name())
+	}
+	if len(c.Logs) == 0 {
+		return nil, errors.New("the witness knows no log")
+	}
+	w := &Witness{key: c.Key, logs: map[string]*known{}, log: c.Log, now: c.Now}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+	}
+	if w.now == nil {
+		w.now = time.Now
+	}
+	keys := map[string][]translog.PublicKey{}
+	for _, key := range c.Logs {
+		keys[key.Name()] = append(keys[key.Name()], key)
+	}
+	var err error
+	if w.state, err = openDirectory(c.State); err != nil {
+		return nil, err
+	}
+	for origin := range keys {
+		k := &known{}
+		if k.policy, err = translog.LogPolicy(keys[origin]...); err == nil {
+			k.cosigned, err = w.state.load(origin)
+		}
+		if err != nil {
+			return nil, errors.Join(err, w.state.close())
+		}
+		w.logs[origin] = k
+	}
+	return w, nil
+}
+
+// Close releases the memory for another process. No call may be under way.
+func (w *Witness) Close() error { return w.state.close() }
+
+// The errors of Cosign, besides the causes of translog.Policy.Open.
+var (
+	ErrUnknownLog = errors.New("the log is not known")
+	ErrOldSize    = errors.New("the old size is greater than that of the checkpoint")
+	ErrFork       = errors.New("another checkpoint of this size was cosigned")
+)
+
+// StaleError is the error for a submission that does not start from the checkpoint
+// that was cosigned last.
+type StaleError struct {
+	Size int64 // of the checkpoint that was cosigned last, 0 if none
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("the last cosigned checkpoint has size %d", e.Size)
+}
+
+// Cosign checks a submission, remembers its checkpoint durably, and returns the
+// line with the cosignature. A submission whose proof is wrong gives an error with
+// the cause translog.ErrConsistency. Nothing is cosigned or remembered with an
+// error.
+func (w *Witness) Cosign(s translog.Submission) ([]byte, error) {
+	origin, err := translog.Origin(s.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	k, ok := w.logs[origin]
+	if !ok {
+		return nil, fmt.Errorf("%w: %.100q", ErrUnknownLog, origin)
+	}
+	signed, err := k.policy.Open(s.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	if s.Old > signed.Size {
+		return nil, ErrOldSize
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if s.Old != k.cosigned.Size {
+		return nil, &StaleError{k.cosigned.Size}
+	}
+	if signed.Size == k.cosigned.Size && signed.Root != k.cosigned.Root {
+		w.log.Error("the log signed two trees of one size", "origin", origin, "size", signed.Size,
+			"root", signed.Root.String(), "cosigned_root", k.cosigned.Root.String(), "checkpoint", string(s.Checkpoint))
+		return nil, ErrFork
+	}
+	if err := translog.CheckConsistency(k.cosigned, signed.Checkpoint, s.Proof); err != nil {
+		w.log.Warn("refused a checkpoint without a valid proof", "origin", origin, "size", signed.Size,
+			"cosigned_size", k.cosigned.Size)
+		return nil, err
+	}
+	line, err := translog.Cosign(s.Checkpoint, w.key, w.now())
+	if err != nil {
+		return nil, err
+	}
+	if signed.Checkpoint != k.cosigned {
+		if err := w.state.save(origin, s.Checkpoint); err != nil {
+			return nil, fmt.Errorf("remember the checkpoint: %w", err)
+		}
+		k.cosigned = signed.Checkpoint
+	}
+	return line, nil
+}
