@@ -95,7 +95,7 @@ func (m *made) content(t testing.TB) (names []string, content map[string][]byte)
 // TestEachVerifierFindsTamperings applies random tamperings. All three verifiers look
 // at some of them, ours at all.
 func TestEachVerifierFindsTamperings(t *testing.T) {
-	m := newLog(t, 1300)
+	m := newLog(t, 600)
 	prefix := m.serve(t)
 	names, content := m.content(t)
 	policy := file(t, "policy", []byte(strings.Replace(m.policy(), "group two 2", "group two 3", 1)))
