@@ -114,10 +114,10 @@ func (w *Witnesses) Cosign(ctx context.Context, checkpoint []byte, size int64, p
 			continue
 		}
 		w.asking.Go(func() {
-			defer one.mu.Unlock()
 			ctx, cancel := context.WithTimeout(w.ctx, w.within)
 			defer cancel()
 			line, err := one.ask(ctx, checkpoint, size, prove)
+			one.mu.Unlock() // first, so that the next Cosign finds the witness free
 			results <- result{i, line, err}
 		})
 	}

@@ -145,6 +145,15 @@ func TestAllWitnessesCosignAsTheLogGrows(t *testing.T) {
 	}
 }
 
+func TestAWitnessThatAnsweredIsFree(t *testing.T) {
+	s := newStage(t, time.Minute)
+	for range 200 {
+		if got := s.cosign(t.Context(), t); len(got.Faults) != 0 {
+			t.Fatalf("got %v, want none", got.Faults)
+		}
+	}
+}
+
 func TestTheQuorumIsReachedWithoutAWitnessThatFails(t *testing.T) {
 	answer := func(kind string, status int, text string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool {
