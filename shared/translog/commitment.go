@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -94,47 +94,55 @@ func Canonical(asset []byte) ([]byte, error) {
 // dissect returns the canonical form of an asset, and its members id and
 // dateModified. A member that is missing or not a string is "".
 func dissect(asset []byte) (text []byte, id, modified string, err error) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(asset))
-	if token, err := decoder.ReadToken(); err != nil || token.Kind() != jsontext.KindBeginObject {
-		return nil, "", "", ErrAsset
-	}
-	object := append(make([]byte, 0, len(asset)), '{')
-	for decoder.PeekKind() == jsontext.KindString {
-		name, err := decoder.ReadToken()
-		if err != nil {
-			return nil, "", "", fmt.Errorf("%w: %w", ErrAsset, err)
-		}
-		member := name.String()
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return nil, "", "", fmt.Errorf("%w: %w", ErrAsset, err)
-		}
-		switch member {
-		case "dateModified":
-			modified = unquoted(value)
-			continue
-		case "id":
-			id = unquoted(value)
-		}
-		if len(object) > 1 {
-			object = append(object, ',')
-		}
-		if object, err = jsontext.AppendQuote(object, member); err != nil {
-			return nil, "", "", fmt.Errorf("%w: %w", ErrAsset, err)
-		}
-		object = append(append(object, ':'), value...)
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, "", "", fmt.Errorf("%w: %w", ErrAsset, err)
-	}
-	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, "", "", fmt.Errorf("%w: text follows it", ErrAsset)
-	}
-	value := jsontext.Value(append(object, '}'))
+	value := jsontext.Value(bytes.Clone(asset))
 	if err := value.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
 		return nil, "", "", fmt.Errorf("%w: %w", ErrAsset, err)
 	}
-	return value, id, modified, nil
+	if value.Kind() != jsontext.KindBeginObject {
+		return nil, "", "", ErrAsset
+	}
+	text = value
+	for at := 1; text[at] != '}'; {
+		colon := skip(text, at)
+		end := skip(text, colon+1)
+		switch string(text[at:colon]) {
+		case `"id"`:
+			id = unquoted(text[colon+1 : end])
+		case `"dateModified"`:
+			modified = unquoted(text[colon+1 : end])
+			if text[end] == ',' {
+				text = slices.Delete(text, at, end+1)
+			} else { // the last member: with the comma before it, if there is one
+				text = slices.Delete(text, max(at-1, 1), end)
+				at = max(at-1, 1)
+			}
+			continue
+		}
+		if at = end; text[at] == ',' {
+			at++
+		}
+	}
+	return text, id, modified, nil
+}
+
+// skip returns the end of the JSON value that begins at an index of a text in
+// canonical form.
+func skip(text []byte, at int) int {
+	for depth, quoted := 0, false; ; at++ {
+		switch c := text[at]; {
+		case quoted && c == '\\':
+			at++ // whatever is escaped
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case depth == 0 && (c == ',' || c == ':' || c == '}' || c == ']'):
+			return at
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
 }
 
 // unquoted returns a JSON string's text, and "" for any other value.

@@ -21,6 +21,12 @@ func TestCanonicalForm(t *testing.T) {
 		{"without an escaped dateModified", `{"a":1,"date\u004dodified":"x"}`, `{"a":1}`},
 		{"with the dateModified of a part", `{"a":{"dateModified":"x"}}`, `{"a":{"dateModified":"x"}}`},
 		{"nothing else", `{"dateModified":"x"}`, `{}`},
+		{"an empty object", ` {} `, `{}`},
+		{"the first of two members", `{"dateModified":"x","e":"y"}`, `{"e":"y"}`},
+		{"the last of two members", `{"dateModified":"x","a":"y"}`, `{"a":"y"}`},
+		{"one between two others", `{"a":1,"dateModified":{"a":[1,"}"]},"e":2}`, `{"a":1,"e":2}`},
+		{"brackets and quotes in strings", `{"a":"}],:\"{[","b\"":{"c":["]\\"]},"dateModified":"\"}"}`,
+			`{"a":"}],:\"{[","b\"":{"c":["]\\"]}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Canonical([]byte(c.asset))
@@ -154,6 +160,10 @@ func FuzzCanonical(f *testing.F) {
 		}
 		if again, err := Canonical(text); err != nil || string(again) != string(text) {
 			t.Errorf("got %s, %v of %s, want the same", again, err, text)
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(text, &members); err != nil || members["dateModified"] != nil {
+			t.Errorf("got %s, %v, want an object without dateModified", text, err)
 		}
 	})
 }
