@@ -31,6 +31,8 @@ variants() {
 		INSERT_LATE R1 feed -DRUN=1
 		INSERT_REPLACES R2 feed -DRUN=1 -DDOCS=1
 		VISIBLE R2 feed -DRUN=1 -DDOCS=1
+		LOG_UNBOUNDED R1 feed -DRUN=1 -DDOCS=1 -DLOG
+		DELETE_SHOWN R2 feed -DRUN=1 -DDOCS=1
 		SHOW_UNAWAITED R1 feed -DRUN=1
 		NO_SETTLE R2 feed -DRUN=1
 		NO_EMPTY R2 feed -DRUN=1
@@ -147,6 +149,7 @@ fi
 failed=
 holds faults feed '-DPLAIN -DRUN=1 -DAHEAD=1' || failed=1
 holds again feed '-DRUN=1 -DDOCS=1 -DOPENS=2' || failed=1
+holds log feed '-DRUN=1 -DDOCS=1 -DLOG' || failed=1
 holds failover failover '' || failed=1
 if [ -n "$large" ]; then
 	holds twice feed '-DPLAIN -DRUN=1 -DOPENS=2 -DFENCES=2 -DFORGET' || failed=1

@@ -96,6 +96,7 @@ byte before[BATCHES * DOCS];	/* position of the document that the change was mad
 #define NOWHERE	255		/* a position that no document has */
 byte removals[BATCHES];		/* set of the sets that a Settle was sent to remove */
 bit settled[BATCHES];		/* a Settle was applied */
+bit deleting[BATCHES];		/* Open was refused, and the deletion of the record was sent */
 #endif
 #ifdef ERASES
 bit erased[BATCHES];		/* the contents of the record were erased */
@@ -266,6 +267,21 @@ inline applyInsert(b) {
 	keep(b)
 }
 
+#ifdef DELETE_SHOWN
+#define deletes(b)	(deleting[b] && stored[b])
+#else
+#define deletes(b)	(deleting[b] && stored[b] && !shown[b])
+#endif
+
+inline applyDelete(b) {
+	sum = content(b);
+	stored[b] = 0;
+	record[b] = 0;
+	shown[b] = 0;
+	printf("store: the record of batch %d is deleted\n", b);
+	keep(b)
+}
+
 #define shows(b)	(writing[b] && stored[b] && !shown[b])
 
 inline applyShow(b) {
@@ -331,7 +347,7 @@ inline remove(b, missing) {
 #define rest(b, set)	(record[b] & ~(set))
 #endif
 #define removes(b, set)	\
-	(IN(removals[b], set) && stored[b] && (!settled[b] || record[b] != rest(b, set)))
+	(IN(removals[b], set) && stored[b] && (!settled[b] || !shown[b] || record[b] != rest(b, set)))
 
 inline applyRemoval(b, set) {
 	sum = content(b);
@@ -487,6 +503,12 @@ take:			if	/* positions by a slow, right or fast wall clock */
 				printf("writer %d was refused\n", w);
 				known = last;
 				goto take
+#ifndef PLAIN
+			:: !openHolds(b) && open[w] != first[b] ->
+				printf("writer %d was refused, and deletes the record of batch %d\n", w, b);
+				deleting[b] = 1;
+				goto dead
+#endif
 			:: printf("writer %d crashes\n", w) -> goto dead
 			fi;
 			known = last;
@@ -538,6 +560,7 @@ end:	do
 	:: d_step { first[b] != 0 && openHolds(b) -> applyOpen(b) }
 #ifndef PLAIN
 	:: d_step { inserts(b) -> applyInsert(b) }
+	:: d_step { deletes(b) -> applyDelete(b) }
 	:: d_step { shows(b) -> applyShow(b) }
 	:: d_step { removes(b, 0) -> applyRemoval(b, 0) }
 	:: d_step { removes(b, 1) -> applyRemoval(b, 1) }
@@ -690,6 +713,52 @@ end:	do
 	od
 }
 
+#ifdef LOG
+#ifdef LOG_UNBOUNDED
+#define isLater(b)	0
+#else
+#define isLater(b)	(first[b] > upto)
+#endif
+
+/*
+ * Log reads the record beyond the horizon. It reads the clock, and at any later
+ * moment the batches that had been closed by then.
+ */
+proctype Log() {
+	byte upto, flying[WRITERS];
+
+end:	do
+	:: d_step { upto == 0 ->
+		upto = last;
+		i = 0;
+		do
+		:: i < WRITERS -> flying[i] = open[i]; i++
+		:: else -> break
+		od;
+		i = 0;
+		printf("log: reads the clock at %d\n", upto)
+	   }
+	:: d_step { upto > 0 ->
+		printf("log: page\n");
+		i = 0;
+		do
+		:: i < BATCHES ->
+			assert(first[i] == 0 || isLater(i) || flying[OWNER(i)] == first[i] || EVERY(isRecorded, i));
+			i++
+		:: else -> break
+		od;
+		i = 0;
+		do
+		:: i < WRITERS -> flying[i] = 0; i++
+		:: else -> break
+		od;
+		i = 0;
+		upto = 0
+	   }
+	od
+}
+#endif
+
 /* Quiet checks that nothing holds readers back when nothing more can happen. */
 proctype Quiet() {
 end:	timeout ->
@@ -723,6 +792,9 @@ init {
 		:: else -> n = 0; break
 		od;
 		run Reader();
+#ifdef LOG
+		run Log();
+#endif
 #ifdef ERASES
 		run Eraser();
 #endif
