@@ -50,6 +50,7 @@ var (
 	testBucket    = []byte("feed-test")
 	changeBucket  = []byte("changes") // position -> change
 	historyBucket = []byte("history") // id and position of a change -> nothing
+	tileBucket    = []byte("tiles")   // level and index of a full part of the public log -> its data
 	censusBucket  = []byte("census")  // state -> number of assets
 
 	lastKey = []byte("last") // in stateBucket: the newest position
@@ -79,7 +80,8 @@ type Store struct {
 }
 
 func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
-	buckets := [][]byte{stateBucket, numberBucket, assetBucket, realBucket, testBucket, changeBucket, historyBucket, censusBucket}
+	buckets := [][]byte{stateBucket, numberBucket, assetBucket, realBucket, testBucket, changeBucket, historyBucket, tileBucket,
+		censusBucket}
 	return boltfile.Options{Format: format, Older: olderFormats, Buckets: buckets, Secrets: secrets, Log: log}
 }
 

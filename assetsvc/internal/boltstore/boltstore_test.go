@@ -53,3 +53,16 @@ func wildClock(seed uint64) func() time.Time {
 		return time.Now().Add(time.Duration(random.IntN(10_000)-5_000) * time.Millisecond)
 	}
 }
+
+func TestThePublicLogIsStored(t *testing.T) {
+	dir := t.TempDir()
+	storetest.RunLog(t, func(t *testing.T, name string, now func() time.Time) storetest.LogStore {
+		t.Helper()
+		s, err := Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	})
+}

@@ -22,6 +22,7 @@ type database struct {
 	assets  *mongo.Collection
 	changes *mongo.Collection
 	clocks  *mongo.Collection
+	log     *mongo.Collection
 	days    *mongo.Collection
 	timeout time.Duration                  // of one operation
 	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
@@ -63,6 +64,7 @@ func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) 
 		assets:  db.Collection("assets"),
 		changes: db.Collection("changes"),
 		clocks:  db.Collection("clock"),
+		log:     db.Collection("log"),
 		days:    db.Collection("numbers"),
 		timeout: timeout,
 	}, nil

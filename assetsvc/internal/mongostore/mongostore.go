@@ -20,6 +20,7 @@
 //     position of each writer's open batch, and under ids the documents of
 //     that batch. They are separate fields because readers need only open. A second
 //     document keeps programs away that know only the format before.
+//   - log: the full parts of the public log, and its head (publiclog.go).
 //   - numbers: for each day the newest number given to an asset.
 //   - census: one document with the number of assets in each state (census.go).
 //

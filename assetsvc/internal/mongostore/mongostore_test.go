@@ -135,3 +135,10 @@ func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 		mu.Unlock()
 	}
 }
+
+func TestThePublicLogIsStored(t *testing.T) {
+	server := mongotest.Start(t)
+	storetest.RunLog(t, func(t *testing.T, name string, now func() time.Time) storetest.LogStore {
+		return open(t, server, name, now)
+	})
+}

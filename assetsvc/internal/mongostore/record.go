@@ -194,7 +194,7 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 		if err != nil {
 			return err
 		}
-		log, err = s.db.log(ctx, id, q, now)
+		log, err = s.db.readLog(ctx, id, q, now)
 		return err
 	})
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 	return log, nil
 }
 
-func (d *database) log(ctx context.Context, id string, q registry.LogQuery, now clock) ([]registry.Revision, error) {
+func (d *database) readLog(ctx context.Context, id string, q registry.LogQuery, now clock) ([]registry.Revision, error) {
 	filter := bson.D{{Key: "ids", Value: id}, {Key: "shown", Value: true}}
 	if q.Before > 0 {
 		filter = append(filter, bson.E{Key: "at", Value: bson.D{{Key: "$lt", Value: q.Before}}})

@@ -1,0 +1,111 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/translog"
+)
+
+// headKey is the key of the public log's head in stateBucket. The head has these parts,
+// numbers big-endian: version and position (8 bytes each), the length of the tree (4),
+// the tree, and the checkpoint.
+var headKey = []byte("log")
+
+const headHeader = 8 + 8 + 4
+
+// LogHead implements publiclog.Store.
+func (s *Store) LogHead(ctx context.Context) (head publiclog.Head, err error) {
+	if err := ctx.Err(); err != nil {
+		return head, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		head, err = decodeHead(tx.Bucket(stateBucket).Get(headKey))
+		return err
+	})
+	return head, err
+}
+
+// ExtendLog implements publiclog.Store.
+func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	value, err := encodeHead(head)
+	if err != nil {
+		return false, err
+	}
+	err = s.file.Update(func(tx *bbolt.Tx) error {
+		state, tiles := tx.Bucket(stateBucket), tx.Bucket(tileBucket)
+		now, err := decodeHead(state.Get(headKey))
+		if err != nil {
+			return err
+		}
+		if stored = now.Version == head.Version; !stored {
+			return nil
+		}
+		for _, part := range parts {
+			if err := tiles.Put(tileKey(part.Tile), part.Data); err != nil {
+				return err
+			}
+		}
+		return state.Put(headKey, value)
+	})
+	return stored && err == nil, err
+}
+
+// LogPart implements publiclog.Store.
+func (s *Store) LogPart(ctx context.Context, tile translog.Tile) (data []byte, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		value := tx.Bucket(tileBucket).Get(tileKey(tile))
+		if value == nil {
+			return publiclog.ErrNoPart
+		}
+		data = bytes.Clone(value)
+		return nil
+	})
+	return data, err
+}
+
+// tileKey returns the key of a full part: the level (1 byte) and the index (8 bytes,
+// big-endian).
+func tileKey(tile translog.Tile) []byte {
+	return binary.BigEndian.AppendUint64([]byte{byte(tile.Level)}, uint64(tile.Index))
+}
+
+func encodeHead(head publiclog.Head) ([]byte, error) {
+	tree, err := head.Tree.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("encode the head of the log: %w", err)
+	}
+	value := append(positionKey(head.Version+1), positionKey(head.Position)...)
+	value = binary.BigEndian.AppendUint32(value, uint32(len(tree)))
+	return append(append(value, tree...), head.Checkpoint...), nil
+}
+
+// decodeHead returns a copy of a stored head, the zero Head for nil.
+func decodeHead(value []byte) (head publiclog.Head, err error) {
+	if value == nil {
+		return head, nil
+	}
+	if len(value) < headHeader || len(value)-headHeader < int(binary.BigEndian.Uint32(value[16:])) {
+		return head, errCorrupt
+	}
+	end := headHeader + int(binary.BigEndian.Uint32(value[16:]))
+	head.Version, head.Position = positionOf(value), positionOf(value[8:])
+	if err := head.Tree.UnmarshalBinary(bytes.Clone(value[headHeader:end])); err != nil {
+		return head, fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	if end < len(value) {
+		head.Checkpoint = bytes.Clone(value[end:])
+	}
+	return head, nil
+}

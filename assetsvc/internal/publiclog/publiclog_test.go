@@ -1,0 +1,198 @@
+package publiclog_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/translog"
+)
+
+func key(t testing.TB) translog.Key {
+	t.Helper()
+	k, err := translog.NewKey(translog.ForLog, "registry.example/log", slices.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// simulate lets four processes extend and sign one log, while the record grows. Calls
+// fail, processes are killed at any moment and others start.
+func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
+	w := newWorld(seed)
+	w.leaveOut = leaveOut
+	o := publiclog.Options{Key: key(t), Every: 10 * time.Millisecond, Signed: 30 * time.Millisecond, Cosign: w.cosign}
+	var running sync.WaitGroup
+	start := func() context.CancelFunc {
+		ctx, stop := context.WithCancel(t.Context())
+		running.Go(func() { publiclog.NewWriter(w, w, o).Run(ctx) })
+		return stop
+	}
+	stops := []context.CancelFunc{start(), start(), start(), start()}
+	for position := int64(1); position <= 600; {
+		// A batch of changes becomes visible in any order, and then the horizon passes it.
+		last := position + w.random.Int64N(8)
+		order := []int64{}
+		for ; position <= last; position++ {
+			order = append(order, position)
+		}
+		w.mu.Lock()
+		w.random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		kill := w.random.IntN(40) == 0
+		w.mu.Unlock()
+		for _, p := range order {
+			time.Sleep(5 * time.Millisecond)
+			w.mu.Lock()
+			w.changes = append(w.changes, change(t, p))
+			w.mu.Unlock()
+		}
+		w.mu.Lock()
+		w.horizon = last
+		w.mu.Unlock()
+		if kill {
+			i := int(position) % len(stops)
+			stops[i]()
+			stops[i] = start()
+		}
+	}
+	w.mu.Lock()
+	w.calm = true
+	w.mu.Unlock()
+	time.Sleep(5 * time.Second)
+	for _, stop := range stops {
+		stop()
+	}
+	running.Wait()
+	w.check(t)
+	return w
+}
+
+// check compares the log with the record: each public change below the horizon has one
+// leaf, in the order of positions, and every checkpoint that was ever signed is of a
+// beginning of that log.
+func (w *world) check(t *testing.T) {
+	t.Helper()
+	var want [][]byte
+	roots := map[int64]string{0: translog.Tree{}.Root().String()}
+	var tree translog.Tree
+	for position := int64(1); position <= w.horizon; position++ {
+		leaf, _, public, err := change(t, position).Leaf()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if public {
+			want = append(want, leaf.Encode())
+			if tree, _, err = tree.Append(want[len(want)-1:]); err != nil {
+				t.Fatal(err)
+			}
+			roots[tree.Size()] = tree.Root().String()
+		}
+	}
+	if w.head.Tree.Size() != tree.Size() || w.head.Tree.Root() != tree.Root() {
+		w.fail("got a log of %d leaves, want the %d public changes", w.head.Tree.Size(), tree.Size())
+	}
+	for _, c := range w.signed {
+		if roots[c.Size] != c.Root.String() {
+			w.fail("a checkpoint of %d leaves has the root %s, want %s", c.Size, c.Root, roots[c.Size])
+		}
+	}
+	if w.head.Checkpoint == nil || parse(w.head.Checkpoint).Size != tree.Size() {
+		w.fail("the newest checkpoint does not cover the %d leaves", tree.Size())
+	}
+}
+
+func TestTheLogIsAFunctionOfTheRecord(t *testing.T) {
+	checkpoints := 0
+	for seed := range uint64(10) {
+		var w *world
+		synctest.Test(t, func(t *testing.T) { w = simulate(t, seed, 0) })
+		if len(w.failed) > 0 {
+			t.Fatalf("seed %d: %s", seed, strings.Join(w.failed[:min(5, len(w.failed))], "; "))
+		}
+		checkpoints += len(w.signed)
+	}
+	t.Logf("%d checkpoints were signed", checkpoints)
+	if checkpoints < 100 {
+		t.Errorf("got %d checkpoints, want at least 100", checkpoints)
+	}
+}
+
+func TestTheLogNeedsEachGuard(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		leaveOut guard
+	}{
+		{"a head replaces only the one that it was made from", swap},
+		{"the log ends at the horizon of the record", horizon},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(20) {
+				var w *world
+				synctest.Test(t, func(t *testing.T) { w = simulate(t, seed, c.leaveOut) })
+				if len(w.failed) > 0 {
+					t.Logf("seed %d: %s", seed, w.failed[0])
+					return
+				}
+			}
+			t.Error("got no violation in 20 simulations, want one")
+		})
+	}
+}
+
+// TestEachChangeIsProved makes a log of 1,500 changes and proves each public one.
+func TestEachChangeIsProved(t *testing.T) {
+	w := newWorld(1)
+	w.calm = true
+	synctest.Test(t, func(t *testing.T) {
+		r := publiclog.NewReader(w)
+		if _, err := r.Checkpoint(t.Context()); !errors.Is(err, publiclog.ErrUnsigned) {
+			t.Errorf("an empty log: got %v, want ErrUnsigned", err)
+		}
+		writer := publiclog.NewWriter(w, w, publiclog.Options{Key: key(t)})
+		for position := int64(1); position <= 1500; position++ {
+			w.changes = append(w.changes, change(t, position))
+		}
+		w.horizon = 1500
+		for more := true; more; {
+			var err error
+			if more, _, err = writer.Extend(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if won, err := writer.Sign(t.Context()); err != nil || !won {
+			t.Fatalf("sign: got %v, %v; want true", won, err)
+		}
+		if err := writer.Check(t.Context()); err != nil {
+			t.Errorf("check: got %v, want nil", err)
+		}
+		policy, err := translog.LogPolicy(key(t).Public())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for position := int64(0); position <= 1501; position += 7 {
+			proof, leaf, err := r.Prove(t.Context(), position)
+			if position%4 == 0 || position > 1500 {
+				if !errors.Is(err, publiclog.ErrNotLogged) {
+					t.Errorf("position %d: got %v, want ErrNotLogged", position, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("position %d: %v", position, err)
+			}
+			if l, err := translog.ParseLeaf(leaf); err != nil || l.Position != position {
+				t.Errorf("position %d: got leaf %s, %v", position, leaf, err)
+			}
+			if _, err := proof.Verify(policy, leaf); err != nil {
+				t.Errorf("position %d: got %v, want a proof that verifies", position, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package publiclog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"asset-registry/shared/translog"
+)
+
+// Reader reads the log as of its newest checkpoint. It is safe for concurrent use.
+type Reader struct{ store Store }
+
+// NewReader returns a reader of the log in store.
+func NewReader(store Store) *Reader { return &Reader{store} }
+
+// ErrUnsigned is returned while the log has no checkpoint yet.
+var ErrUnsigned = errors.New("the log has no checkpoint yet")
+
+// Checkpoint returns the newest signed checkpoint, or ErrUnsigned.
+func (r *Reader) Checkpoint(ctx context.Context) ([]byte, error) {
+	head, err := r.store.LogHead(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the head of the log: %w", err)
+	}
+	if head.Checkpoint == nil {
+		return nil, ErrUnsigned
+	}
+	return head.Checkpoint, nil
+}
+
+// Part returns the data of a full or partial part. It returns ErrNoPart for one that the
+// tree does not have.
+func (r *Reader) Part(ctx context.Context, tile translog.Tile) ([]byte, error) {
+	full, err := r.store.LogPart(ctx, tile.Full())
+	if err == nil {
+		return tile.Cut(full)
+	}
+	if !errors.Is(err, ErrNoPart) || tile.IsFull() {
+		return nil, err
+	}
+	head, err := r.store.LogHead(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the head of the log: %w", err)
+	}
+	if data, there := head.Tree.Part(tile); there {
+		return data, nil
+	}
+	// The part may have become full since the first look.
+	if full, err = r.store.LogPart(ctx, tile.Full()); err != nil {
+		return nil, err
+	}
+	return tile.Cut(full)
+}
+
+// parts is a Reader as a translog.PartReader.
+type parts struct{ *Reader }
+
+func (p parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error) {
+	data, err := p.Part(ctx, tile)
+	if errors.Is(err, ErrNoPart) {
+		return nil, fs.ErrNotExist
+	}
+	return data, err
+}
+
+// ErrNotLogged is returned for a change that the newest checkpoint does not cover.
+var ErrNotLogged = errors.New("the newest checkpoint does not cover this change")
+
+// Prove returns the proof that the log has the leaf of the change at a position, under
+// the newest checkpoint. The proof has no evidence yet. It returns ErrUnsigned and
+// ErrNotLogged.
+func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []byte, error) {
+	checkpoint, err := r.Checkpoint(ctx)
+	if err != nil {
+		return translog.Proof{}, nil, err
+	}
+	text, _, _ := bytes.Cut(checkpoint, []byte("\n\n"))
+	at, err := translog.ParseText(string(text) + "\n")
+	if err != nil {
+		return translog.Proof{}, nil, fmt.Errorf("read the newest checkpoint: %w", err)
+	}
+	index, leaf, err := r.find(ctx, at.Size, position)
+	if err != nil {
+		return translog.Proof{}, nil, err
+	}
+	path, err := translog.Include(ctx, at, index, parts{r})
+	if err != nil {
+		return translog.Proof{}, nil, fmt.Errorf("prove leaf %d: %w", index, err)
+	}
+	return translog.Proof{Index: index, Path: path, Checkpoint: checkpoint}, leaf, nil
+}
+
+// find returns the leaf with a position, among the first size leaves. Positions rise
+// from leaf to leaf, so it halves the number of bundles with each read.
+func (r *Reader) find(ctx context.Context, size, position int64) (index int64, leaf []byte, err error) {
+	low, high := int64(0), (size+translog.TileWidth-1)/translog.TileWidth // bundles
+	for low < high {
+		middle := (low + high) / 2
+		first := middle * translog.TileWidth
+		data, err := r.Part(ctx, translog.BundleOf(first, size))
+		if err != nil {
+			return 0, nil, fmt.Errorf("read the entries from %d: %w", first, err)
+		}
+		entries, err := translog.ParseBundle(data, translog.BundleOf(first, size).Width)
+		if err != nil {
+			return 0, nil, err
+		}
+		at, side, err := search(entries, position)
+		switch {
+		case err != nil:
+			return 0, nil, err
+		case side == 0:
+			return first + int64(at), entries[at], nil
+		case side < 0:
+			high = middle
+		default:
+			low = middle + 1
+		}
+	}
+	return 0, nil, ErrNotLogged
+}
+
+// search returns the index of the entry with a position. Without one, side tells whether
+// it would be before (-1) or after (1) these entries.
+func search(entries [][]byte, position int64) (at, side int, err error) {
+	for at, entry := range entries {
+		leaf, err := translog.ParseLeaf(entry)
+		if err != nil {
+			return 0, 0, err
+		}
+		switch cmp.Compare(position, leaf.Position) {
+		case 0:
+			return at, 0, nil
+		case -1:
+			if at == 0 {
+				return 0, -1, nil
+			}
+			return 0, 0, ErrNotLogged // between two leaves: the change is not public
+		}
+	}
+	return 0, 1, nil
+}
