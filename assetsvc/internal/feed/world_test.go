@@ -257,7 +257,16 @@ func (p *port) Open(ctx context.Context, writer string, b Batch, writes []Write)
 	if err := p.sendAll(ctx, []func(){take}, []func(){note}); err != nil {
 		return Clock{}, false, err
 	}
-	return now, opened, nil
+	if opened || now.Open[writer].First == b.First {
+		return now, opened, nil
+	}
+	err := p.send(ctx, func() { // the record of a refused batch is of no use
+		if r := p.records[key{writer, b.First}]; r != nil && !r.shown {
+			p.change(key{writer, b.First}, func(r *record) { r.changes = nil })
+			delete(p.records, key{writer, b.First})
+		}
+	})
+	return now, opened, err
 }
 
 func (p *port) Close(ctx context.Context, writer string, first int64) error {

@@ -63,7 +63,9 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 type feedStore struct{ *database }
 
 // Open implements feed.Store. The clock that it returns has Last and the batch of
-// this writer, without ids. It removes the record of a batch that was refused.
+// this writer, without ids. It removes the record of a batch that was refused, but
+// none that is shown: an earlier copy of Open was applied then, and a watcher has
+// settled the batch. Its record must stay, so that a late insert has no effect.
 func (f feedStore) Open(
 	ctx context.Context, writer string, b feed.Batch, writes []feed.Write,
 ) (now feed.Clock, opened bool, err error) {
@@ -79,12 +81,15 @@ func (f feedStore) Open(
 	}
 	if !opened && now.Open[writer].First != b.First {
 		err = f.do(ctx, func(ctx context.Context) error {
-			_, err := f.changes.DeleteOne(ctx, withID(record.ID))
+			_, err := f.changes.DeleteOne(ctx, append(withID(record.ID), notShown))
 			return err
 		})
 	}
 	return now, opened, err
 }
+
+// notShown matches records that no reader has seen.
+var notShown = bson.E{Key: "shown", Value: bson.D{{Key: "$ne", Value: true}}}
 
 // take puts a batch into the clock, if its positions are new.
 func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now feed.Clock, opened bool, err error) {

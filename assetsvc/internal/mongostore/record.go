@@ -184,13 +184,14 @@ func (f feedStore) followed(ctx context.Context, r registry.Revision) (bool, err
 }
 
 // Log returns changes of an asset, the newest first, or registry.ErrNotFound. It
-// leaves out batches that are open: they are not settled yet.
+// leaves out batches that were open when it read the clock, and those that were
+// opened since: they may not be settled yet.
 func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []registry.Revision, err error) {
 	if !isID(id) {
 		return nil, registry.ErrNotFound
 	}
 	err = s.db.do(ctx, func(ctx context.Context) error {
-		now, err := s.db.readClock(ctx, only("open"))
+		now, err := s.db.readClock(ctx, horizonFields)
 		if err != nil {
 			return err
 		}
@@ -209,10 +210,11 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 }
 
 func (d *database) readLog(ctx context.Context, id string, q registry.LogQuery, now clock) ([]registry.Revision, error) {
-	filter := bson.D{{Key: "ids", Value: id}, {Key: "shown", Value: true}}
+	within := bson.D{{Key: "$lte", Value: now.Last}}
 	if q.Before > 0 {
-		filter = append(filter, bson.E{Key: "at", Value: bson.D{{Key: "$lt", Value: q.Before}}})
+		within = append(within, bson.E{Key: "$lt", Value: q.Before})
 	}
+	filter := bson.D{{Key: "ids", Value: id}, {Key: "shown", Value: true}, {Key: "at", Value: within}}
 	if open := now.records(); len(open) > 0 {
 		filter = append(filter, bson.E{Key: "_id", Value: bson.D{{Key: "$nin", Value: open}}})
 	}

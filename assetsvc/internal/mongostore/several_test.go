@@ -225,6 +225,65 @@ func TestARefusedOpenLeavesNoRecord(t *testing.T) {
 	}
 }
 
+// TestASettledRecordOutlivesALateOpen settles a batch whose record never came, closes it,
+// and then sends its Open again. The record must stay, so that the late insert of the
+// first Open has no effect.
+func TestASettledRecordOutlivesALateOpen(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "outlives"), Options{Lease: time.Hour})
+	f := feedStore{s.db}
+	r := mustCreate(t, s)
+	b := feed.Batch{First: time.Now().UnixMicro() + 1_000_000, IDs: []string{r.ID}}
+	writes := []feed.Write{{ID: r.ID, Revision: 1, Before: r.Position, Position: b.First, Document: r}}
+	if _, opened, err := f.take(t.Context(), "w", b); err != nil || !opened {
+		t.Fatalf("the clock: got %v, %v; want true", opened, err)
+	}
+	_, settled := f.Settle(t.Context(), "w", b.First)
+	if err := errors.Join(f.Fence(t.Context(), b.IDs), settled, f.Close(t.Context(), "w", b.First)); err != nil {
+		t.Fatal(err)
+	}
+	if _, opened, err := f.Open(t.Context(), "w", b, writes); err != nil || opened {
+		t.Errorf("a late Open: got %v, %v; want a refusal", opened, err)
+	}
+	if err := f.note(t.Context(), newRecord("w", b, writes)); err != nil {
+		t.Fatal(err)
+	}
+	page, err := s.Changes(t.Context(), registry.ChangesQuery{After: b.First - 1, Limit: 10, Bytes: registry.AnySize})
+	if err != nil || len(page.Changes) > 0 {
+		t.Errorf("got %v, %v; want no change that was never made", page.Changes, err)
+	}
+	if err := f.show(t.Context(), recordID("w", b.First)); err != nil {
+		t.Fatal(err)
+	}
+	if page, err = s.Changes(t.Context(), registry.ChangesQuery{After: b.First - 1, Limit: 10, Bytes: registry.AnySize}); err != nil || len(page.Changes) > 0 {
+		t.Errorf("after a late show: got %v, %v; want no change that was never made", page.Changes, err)
+	}
+}
+
+// TestTheLogLeavesOutBatchesThatWereOpenedSince opens and shows a batch after a reader of
+// the log has read the clock.
+func TestTheLogLeavesOutBatchesThatWereOpenedSince(t *testing.T) {
+	s := openWith(t, mongotest.Start(t).URI(t, "since"), Options{Lease: time.Hour})
+	r := mustCreate(t, s)
+	before, err := s.db.readClock(t.Context(), horizonFields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := feed.Batch{First: time.Now().UnixMicro() + 1_000_000, IDs: []string{r.ID}}
+	refused := []feed.Write{{ID: r.ID, Revision: 7, Before: r.Position, Position: b.First, Document: r}}
+	f := feedStore{s.db}
+	_, _, opened := f.Open(t.Context(), "w", b, refused)
+	_, written := f.Write(t.Context(), "w", b, refused)
+	if err := errors.Join(opened, written); err != nil {
+		t.Fatal(err)
+	}
+	for name, now := range map[string]clock{"the clock before": before, "the clock now": {Last: b.First, Open: map[string]int64{"w": b.First}}} {
+		log, err := s.db.readLog(t.Context(), r.ID, registry.LogQuery{Limit: 10}, now)
+		if err != nil || len(log) != 1 || log[0].Position != r.Position {
+			t.Errorf("by %s: got %v, %v; want the creation", name, log, err)
+		}
+	}
+}
+
 func TestPositionsFollowTheStoreIfTheClockIsAhead(t *testing.T) {
 	server := mongotest.Start(t)
 	s := open(t, server, "ahead", func() time.Time { return time.Now().Add(24 * time.Hour) })

@@ -144,6 +144,7 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 	}
 	slices.SortFunc(mine, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
 	var b strings.Builder
+	batch := map[string]bool{} // spans of write batches
 	var draw func(parent string, depth int)
 	draw = func(parent string, depth int) {
 		var children []tracetest.SpanStub
@@ -153,7 +154,11 @@ func (r *registry) tree(t *testing.T, trace string, want int) string {
 			}
 		}
 		slices.SortStableFunc(children, inOrder)
+		if batch[parent] { // its operations run in pairs, each in any order
+			slices.SortFunc(children, func(a, b tracetest.SpanStub) int { return strings.Compare(a.Name, b.Name) })
+		}
 		for _, s := range children {
+			batch[s.SpanContext.SpanID().String()] = s.Name == "write batch"
 			fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat("  ", depth), s.SpanKind, s.Name)
 			draw(s.SpanContext.SpanID().String(), depth+1)
 		}
@@ -207,8 +212,10 @@ server POST /api/2.5/assets
       client findAndModify numbers
       internal commit
         internal write batch
-          client update clock
           client insert assets
+          client insert changes
+          client update changes
+          client update clock
 `)
 	var created struct {
 		Access struct{ Token string }
