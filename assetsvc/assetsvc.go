@@ -108,7 +108,7 @@ func (c Config) openStore(ctx context.Context) (registry.Store, error) {
 		})
 	}
 	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
-		Import: registry.Describe}
+		Import: registry.Describe, Interrupt: ctx.Done()}
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 }
 

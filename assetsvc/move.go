@@ -20,16 +20,17 @@ const (
 
 // Move copies all assets from the embedded store in a file to a MongoDB database,
 // with their positions, revisions and sealed token records, and the record of all
-// changes. It reads them
-// back and compares them before it lets asset services use the database. After an
-// interruption it may be repeated. It calls progress with the steps done and their
+// changes. It reads them back and compares them before it lets asset services use the
+// database. After an interruption it may be repeated. It calls progress with the steps done and their
 // total. No service may have the file open. Move does not change it, unless an older
 // version of the program has written it: then Move upgrades it first.
 func Move(ctx context.Context, file, uri string, progress func(done, total int)) (assets int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err
 	}
-	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now, Import: registry.Describe})
+	from, err := boltstore.Open(file, boltstore.Options{
+		Now: time.Now, Import: registry.Describe, Interrupt: ctx.Done(),
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -63,6 +63,10 @@ type Options struct {
 	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
 	Secrets [][]byte         // the file must carry one of these, and gets the first; none: any file is opened
 	Log     *slog.Logger     // nil: no log
+
+	// Interrupt ends an upgrade of the file early, when it is closed. Open then returns an
+	// error, and the next Open continues the upgrade. nil: nothing ends it.
+	Interrupt <-chan struct{}
 }
 
 // Store is a registry.Store in one file. It is safe for concurrent use.

@@ -45,6 +45,7 @@ type checker struct {
 	tx     *bbolt.Tx
 	number func(registry.Record) (string, error)
 
+	recorded   bool  // all assets are in the record; false before an upgrade has ended
 	assets     int   // all
 	real, test int   // listed assets in each feed
 	changes    int   // in the record
@@ -65,13 +66,20 @@ func (c *checker) fault(format string, args ...any) error {
 }
 
 func (c *checker) check() {
-	for _, step := range []func() error{
+	c.recorded = c.tx.Bucket(stateBucket).Get(recordKey) != nil
+	steps := []func() error{
 		func() error { return c.tx.Bucket(assetBucket).ForEach(c.asset) },
 		func() error { return c.entries(realBucket, c.real, "listed assets") },
 		func() error { return c.entries(testBucket, c.test, "listed assets") },
-		func() error { return c.tx.Bucket(changeBucket).ForEach(c.change) },
-		func() error { return c.entries(historyBucket, c.changes, "changes") },
-	} {
+	}
+	if c.tx.Bucket(changeBucket) != nil && c.tx.Bucket(historyBucket) != nil {
+		steps = append(steps,
+			func() error { return c.tx.Bucket(changeBucket).ForEach(c.change) },
+			func() error { return c.entries(historyBucket, c.changes, "changes") })
+	} else if c.recorded {
+		_ = c.fault("the record is missing")
+	}
+	for _, step := range steps {
 		if step() != nil {
 			return
 		}
@@ -96,9 +104,8 @@ func (c *checker) asset(key, value []byte) error {
 		return c.fault("asset %s: %v", id, err)
 	}
 	c.last = max(c.last, r.Position)
-	change := c.tx.Bucket(changeBucket).Get(positionKey(r.Position))
-	if len(change) < changeHeader || !bytes.Equal(change[1:1+idSize], key) {
-		if err := c.fault("the newest change of asset %s, at %d, is not in the record", id, r.Position); err != nil {
+	if c.recorded {
+		if err := c.isRecorded(key, r); err != nil {
 			return err
 		}
 	}
@@ -115,6 +122,17 @@ func (c *checker) asset(key, value []byte) error {
 		}
 	}
 	return c.isCounted(id, number)
+}
+
+// isRecorded checks that the newest change of an asset is in the record.
+func (c *checker) isRecorded(key []byte, r registry.Record) error {
+	if changes := c.tx.Bucket(changeBucket); changes != nil {
+		change := changes.Get(positionKey(r.Position))
+		if len(change) >= changeHeader && bytes.Equal(change[1:1+idSize], key) {
+			return nil
+		}
+	}
+	return c.fault("the newest change of asset %s, at %d, is not in the record", r.ID, r.Position)
 }
 
 // isCounted checks that the numbers of the day include the asset's number.

@@ -32,15 +32,19 @@ func makeOlder(tx *bbolt.Tx, kept map[string][]registry.Revision) error {
 	return errors.Join(err, tx.Bucket(stateBucket).Delete(recordKey), meta.Put([]byte("format"), []byte(olderFormats[1])))
 }
 
-// TestAFileOfTheFormatBeforeGetsARecord upgrades a file in which some assets have no
-// kept change. The upgrade is interrupted several times.
-func TestAFileOfTheFormatBeforeGetsARecord(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "assets.db")
+// older makes a file of the format before, in which some assets have no kept change. It
+// returns the log that each asset has after the upgrade.
+func older(t *testing.T, path string) (want map[string][]registry.Revision) {
+	t.Helper()
 	s, err := Open(path, Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, want := map[string][]registry.Revision{}, map[string][]registry.Revision{}
+	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string][]registry.Revision{}
+	want = map[string][]registry.Revision{}
 	for i := range 3 * upgradeBatch {
 		r := registry.Record{ID: storetest.NewID(), Listed: i%2 == 0, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
 		r.Position, err = s.Create(t.Context(), r)
@@ -48,45 +52,72 @@ func TestAFileOfTheFormatBeforeGetsARecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Revision = 1
-		whole := fmt.Appendf(nil, "whole %s", r.Body)
 		newest := registry.Revision{ID: r.ID, Revision: 1, Position: r.Position, Listed: r.Listed,
-			Change: []byte("imported "), Whole: whole}
-		if i%3 != 0 {
-			old := registry.Revision{ID: r.ID, Revision: 1, Position: r.Position, Change: []byte("creation")}
-			r.Position, err = s.Replace(t.Context(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			change := registry.Revision{ID: r.ID, Revision: 2, Position: r.Position, Change: []byte("change")}
-			kept[r.ID] = []registry.Revision{old, change}
-			newest.Revision, newest.Position, newest.Before = 2, r.Position, old.Position
-			newest.Change = []byte("imported change")
-			want[r.ID] = []registry.Revision{newest, old}
-		} else {
+			Change: []byte("imported "), Whole: fmt.Appendf(nil, "whole %s", r.Body)}
+		if i%3 == 0 {
 			want[r.ID] = []registry.Revision{newest}
+			continue
 		}
+		old := registry.Revision{ID: r.ID, Revision: 1, Position: r.Position, Change: []byte("creation")}
+		r.Position, err = s.Replace(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := registry.Revision{ID: r.ID, Revision: 2, Position: r.Position, Change: []byte("change")}
+		kept[r.ID] = []registry.Revision{old, change}
+		newest.Revision, newest.Position, newest.Before = 2, r.Position, old.Position
+		newest.Change = []byte("imported change")
+		want[r.ID] = []registry.Revision{newest, old}
 	}
 	err = s.file.Update(func(tx *bbolt.Tx) error { return makeOlder(tx, kept) })
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	describe := func(r registry.Record, change []byte) (described, whole []byte, err error) {
-		return append([]byte("imported "), change...), append([]byte("whole "), r.Body...), nil
+	return want
+}
+
+// checkOlder checks a file of older at any moment of its upgrade. It has no fault.
+func checkOlder(t *testing.T, path string) {
+	t.Helper()
+	assets, faults := Check(path, nil, func(registry.Record) (string, error) { return "UA-2026-11-20-000000", nil })
+	if assets != 3*upgradeBatch || len(faults) > 0 {
+		t.Fatalf("got %d assets and %v, want %d and no fault", assets, faults, 3*upgradeBatch)
+	}
+}
+
+// TestAFileOfTheFormatBeforeGetsARecord upgrades a file. The upgrade is interrupted
+// several times.
+func TestAFileOfTheFormatBeforeGetsARecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "assets.db")
+	want := older(t, path)
+	checkOlder(t, path)
+	interrupt := make(chan struct{})
+	close(interrupt)
+	if _, err := Open(path, Options{Now: time.Now, Interrupt: interrupt}); !errors.Is(err, errInterrupted) {
+		t.Errorf("got %v, want %v", err, errInterrupted)
 	}
 	stops := 0
 	stopping := func(r registry.Record, change []byte) (described, whole []byte, err error) {
 		if stops++; stops%(upgradeBatch+100) == 0 {
 			return nil, nil, errors.New("interrupted")
 		}
-		return describe(r, change)
+		return append([]byte("imported "), change...), append([]byte("whole "), r.Body...), nil
 	}
+	var s *Store
 	interrupted := 0
-	for s = nil; s == nil; interrupted++ {
+	for ; s == nil; interrupted++ {
+		checkOlder(t, path)
+		var err error
 		if s, err = Open(path, Options{Now: time.Now, Import: stopping}); err != nil && s != nil || interrupted > 10 {
 			t.Fatalf("got %v, %v; want a store or an error", s, err)
 		}
 	}
-	t.Cleanup(func() { s.Close() })
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		checkOlder(t, path)
+	}()
 	if interrupted < 3 {
 		t.Errorf("got %d attempts, want at least two interruptions", interrupted)
 	}

@@ -87,10 +87,14 @@ func (p *packer) describe(to *Record, by Author, was bool, before, after record.
 	return err
 }
 
+// imports returns the packer of all imported assets. A new one for each would cost more
+// than the rest of an import.
+var imports = sync.OnceValue(newPacker)
+
 // Describe is the Import of a Registry. The record of an asset from an older store
 // begins with the whole asset.
 func Describe(r Record, kept []byte) (described, whole []byte, err error) {
-	p := newPacker()
+	p := imports()
 	var c change
 	if len(kept) > 0 {
 		text, err := inflate(kept)
