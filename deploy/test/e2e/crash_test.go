@@ -63,6 +63,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	standalone(t, addr, dir, &processes.Output{})
 	ledger.check(t, a)
 	ledger.checkFeed(t, followers)
+	ledger.checkRecords(t, a)
 	t.Logf("%d assets, %d acknowledged writes, %d entries followed under load, %d kills", len(ledger.assets),
 		ledger.acknowledged, shown.Load(), kills)
 	if ledger.acknowledged < kills*writers || shown.Load() < kills*writers {
@@ -132,6 +133,8 @@ type promise struct {
 	modified    string   // dateModified
 	listed      bool     // whether the asset is in the feed
 	tried       []string // later descriptions without an answer
+	dates       []string // dateModified of each acknowledged change
+	unanswered  int      // changes without an answer
 }
 
 // write sends one change, and reports whether the registry still answers.
@@ -156,9 +159,11 @@ func (l *ledger) write(a api) bool {
 	status := send(a, "PATCH", "/api/2.5/assets/"+p.id, p.token, data(change), &got)
 	if status != http.StatusOK {
 		p.tried = append(p.tried, description)
+		p.unanswered++
 		return status != 0
 	}
 	p.description, p.modified, p.listed, p.tried = description, got.Data.DateModified, true, nil
+	p.dates = append(p.dates, p.modified)
 	l.count()
 	return true
 }
@@ -177,7 +182,7 @@ func (l *ledger) create(a api) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.assets = append(l.assets, &promise{id: got.Data.ID, token: got.Access.Token, description: got.Data.Description,
-		modified: got.Data.DateModified})
+		modified: got.Data.DateModified, dates: []string{got.Data.DateModified}})
 	return true
 }
 
@@ -261,6 +266,31 @@ func (l *ledger) checkFeed(t *testing.T, followers []*follower) {
 			if p.listed && !f.seen[entry{p.id, p.modified}] {
 				t.Errorf("follower %d: got no asset %s of %s, want it seen", i, p.id, p.modified)
 			}
+		}
+	}
+}
+
+// checkRecords reads the record of every asset. It has each acknowledged change at its
+// dateModified, and beside those only changes that got no answer.
+func (l *ledger) checkRecords(t *testing.T, a api) {
+	t.Helper()
+	for _, p := range l.assets {
+		record := a.record(t, p.id, "broker", p.token)
+		dates := map[string]bool{}
+		for _, change := range record {
+			dates[text(at(change, "date"))] = true
+		}
+		for _, date := range p.dates {
+			if !dates[date] {
+				t.Errorf("record of asset %s: got no change of %s, want the acknowledged one", p.id, date)
+			}
+		}
+		if most := len(p.dates) + p.unanswered; len(dates) != len(record) || len(record) > most {
+			t.Errorf("record of asset %s: got %d changes at %d dates, want at most %d, each at its own", p.id,
+				len(record), len(dates), most)
+		}
+		if newest := text(at(record[0], "date")); newest != p.modified {
+			t.Errorf("record of asset %s: got %s as its newest change, want %s", p.id, newest, p.modified)
 		}
 	}
 }

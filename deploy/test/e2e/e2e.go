@@ -67,6 +67,7 @@ var inVersion25 = []scenario{
 	{"the server cookie pins a client to its data", testCluster},
 	{"one of fifty writes with the same ETag wins", testConditionalRace},
 	{"twenty concurrent repeats create one asset", testRepeatsAtOnce},
+	{"the record of an asset has its whole life in pages", testLongLife},
 }
 
 // Run runs every scenario against the registry at base ("http://host:port").

@@ -118,7 +118,7 @@ func TestARestartKeepsAllData(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
 	first := standalone(t, addr, dir, &processes.Output{})
-	c := a.publish(t, validAsset())
+	c, old := a.publish(t, validAsset()), a.liveLong(t)
 	before, feed := a.read(t, c.id), a.page(t, "")
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)
@@ -128,6 +128,7 @@ func TestARestartKeepsAllData(t *testing.T) {
 	t.Logf("the second start took %v", time.Since(started))
 	equal(t, "asset after the restart", a.read(t, c.id).must(t, 200).text, before.text)
 	equal(t, "feed after the restart", a.page(t, "").text, feed.text)
+	checkLongLife(t, a.record(t, old.id, "broker", old.token), old)
 	a.patch(t, c, fields{"description": "після"}).must(t, 200)
 	if second := a.create(t, validAsset()); second.data()["assetID"] == c.data()["assetID"] {
 		t.Errorf("got the assetID %v twice, want two", c.data()["assetID"])

@@ -27,6 +27,7 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 	for range 200 {
 		before.write(a)
 	}
+	old := a.liveLong(t)
 	stop := make(chan struct{})
 	var working sync.WaitGroup
 	for range 8 {
@@ -68,9 +69,12 @@ func TestABackupHasAllEarlierWrites(t *testing.T) {
 			before.check(t, a)
 			f := newFollower(a, false, "2000-01-01T00:00:00+00:00")
 			before.checkFeed(t, []*follower{f})
+			before.checkRecords(t, a)
+			checkLongLife(t, a.record(t, old.id, "broker", old.token), old)
 			if c.from == asleep {
 				during.check(t, a)
 				during.checkFeed(t, []*follower{f})
+				during.checkRecords(t, a)
 			}
 			if again := a.publish(t, validAsset()); text(again.data()["dateModified"]) <= before.assets[0].modified {
 				t.Errorf("got dateModified %v after the restore, want it after %s", again.data()["dateModified"],
@@ -119,7 +123,8 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	old := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
-	all := createVaried(t, old, 80)
+	all := append(createVaried(t, old, 80), old.liveLong(t))
+	records := old.records(t, all)
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
 	allowSlowStore(t, mongo)
 	stores := newStores(t, mongo, redis)
@@ -143,7 +148,10 @@ func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
 	}
 	now := api{split(t, moved, stores, &processes.Output{}).URL, "2.5"}
 	same(t, "feed", now.page(t, "?mode=_all_&limit=1000").entries, feed)
+	equal(t, "records after the migration", now.records(t, all), records)
 	checkMigrated(t, now, all, feed[len(feed)-1].modified)
+	equal(t, "record of an asset that was changed since", now.record(t, all[0].id, "broker", all[0].token)[1:],
+		records[all[0].id])
 }
 
 // createVaried creates assets: test and real ones, drafts and pending ones,
