@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Load describes clients that repeat one request. Each client has its own connection.
+// Load describes clients that repeat a request. Each client has its own connection.
 // It writes to a plain socket, because the client of net/http needs more CPU than the
 // server under test.
 type Load struct {
@@ -23,6 +23,9 @@ type Load struct {
 	Request []byte // bytes of the request
 	Status  int    // expected status of every answer
 	Clients int    // number of clients
+
+	// Next returns the bytes of the n-th request of a client, both from 0. nil: each is Request.
+	Next func(client, n int) []byte
 }
 
 // Result is the outcome of one measurement.
@@ -42,7 +45,7 @@ func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	var g errgroup.Group
 	for i := range l.Clients {
 		g.Go(func() (err error) {
-			times[i], err = l.client(ctx)
+			times[i], err = l.client(ctx, i)
 			return err
 		})
 	}
@@ -63,9 +66,9 @@ func (l Load) Run(ctx context.Context, during time.Duration) (Result, error) {
 	}, nil
 }
 
-// client repeats the request on one connection until ctx is done. It returns the
-// latency of each request.
-func (l Load) client(ctx context.Context) ([]time.Duration, error) {
+// client repeats the request of client i on one connection until ctx is done. It
+// returns the latency of each request.
+func (l Load) client(ctx context.Context, i int) ([]time.Duration, error) {
 	conn, err := net.Dial("tcp", l.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -73,9 +76,13 @@ func (l Load) client(ctx context.Context) ([]time.Duration, error) {
 	defer conn.Close()
 	reader := bufio.NewReaderSize(conn, 32<<10)
 	var times []time.Duration
-	for ctx.Err() == nil {
+	for n := 0; ctx.Err() == nil; n++ {
+		request := l.Request
+		if l.Next != nil {
+			request = l.Next(i, n)
+		}
 		start := time.Now()
-		if _, err := conn.Write(l.Request); err != nil {
+		if _, err := conn.Write(request); err != nil {
 			return nil, fmt.Errorf("send request: %w", err)
 		}
 		resp, err := http.ReadResponse(reader, nil)

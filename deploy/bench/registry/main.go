@@ -4,6 +4,9 @@
 //     from its own process;
 //   - durable creations with bare bbolt batches of the same bytes on the same disk.
 //
+// With -against it compares creations and changes with another version of the registry
+// instead.
+//
 // Both sides run in turn, several times. The command prints medians and the median
 // ratio. It judges nothing.
 package main
@@ -47,6 +50,7 @@ func run(ctx context.Context, args []string) error {
 	during := flags.Duration("during", 2*time.Second, "length of one measurement")
 	rounds := flags.Int("rounds", 5, "number of measurements of each side")
 	clients := flags.Int("clients", 64, "number of connections that read")
+	against := flags.String("against", "", "directory of the programs of another version; compare only writes, with it")
 	bare := flags.String("bare", "",
 		"serve the files of this folder and print the address (the benchmark starts itself with this flag)")
 	if err := flags.Parse(args); err != nil {
@@ -61,12 +65,15 @@ func run(ctx context.Context, args []string) error {
 		return serveBare(ctx, *bare)
 	}
 	b := bench{dir: dir, during: *during, rounds: *rounds, clients: *clients}
-	stop, err := b.startRegistry(ctx, *bin)
-	if err != nil {
+	var stop func()
+	if b.registry, stop, err = b.startRegistry(ctx, *bin, "data"); err != nil {
 		return err
 	}
 	defer stop()
 	fmt.Printf("%d CPUs, %s, %d rounds of %v a side\n\n", runtime.NumCPU(), runtime.Version(), b.rounds, b.during)
+	if *against != "" {
+		return b.writes(ctx, *against)
+	}
 	if err := b.reads(ctx); err != nil {
 		return err
 	}
@@ -75,7 +82,7 @@ func run(ctx context.Context, args []string) error {
 
 // reads compares one asset and one page of 100 entries with the bare handler.
 func (b *bench) reads(ctx context.Context) error {
-	asset, err := b.fill(150)
+	assets, err := fill(b.registry, 150)
 	if err != nil {
 		return fmt.Errorf("fill the registry: %w", err)
 	}
@@ -84,7 +91,7 @@ func (b *bench) reads(ctx context.Context) error {
 		return fmt.Errorf("create folder of bodies: %w", err)
 	}
 	paths := []struct{ name, path string }{
-		{"asset", "/api/2.5/assets/" + asset},
+		{"asset", "/api/2.5/assets/" + assets[0].id},
 		{"page", "/api/2.5/assets?limit=100"},
 	}
 	for _, p := range paths {

@@ -15,12 +15,15 @@ import (
 //go:embed asset.json
 var assetBody []byte
 
-// fill creates and publishes n assets. It returns the id of the last one.
-func (b *bench) fill(n int) (id string, err error) {
+// owned is an asset and its owner token.
+type owned struct{ id, token string }
+
+// fill creates and publishes n assets.
+func fill(registry string, n int) (assets []owned, err error) {
 	for range n {
-		resp, err := http.DefaultClient.Do(request(http.MethodPost, "http://"+b.registry+"/api/2.5/assets", assetBody))
+		resp, err := http.DefaultClient.Do(request(http.MethodPost, "http://"+registry+"/api/2.5/assets", assetBody))
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		var created struct {
 			Access struct{ Token string }
@@ -29,22 +32,23 @@ func (b *bench) fill(n int) (id string, err error) {
 		err = json.NewDecoder(resp.Body).Decode(&created)
 		resp.Body.Close()
 		if err != nil || resp.StatusCode != http.StatusCreated {
-			return "", fmt.Errorf("create: status %d: %w", resp.StatusCode, err)
+			return nil, fmt.Errorf("create: status %d: %w", resp.StatusCode, err)
 		}
-		id = created.Data.ID
-		publish := request(http.MethodPatch, "http://"+b.registry+"/api/2.5/assets/"+id,
+		a := owned{created.Data.ID, created.Access.Token}
+		publish := request(http.MethodPatch, "http://"+registry+"/api/2.5/assets/"+a.id,
 			[]byte(`{"data":{"status":"pending"}}`))
-		publish.Header.Set("X-Access-Token", created.Access.Token)
+		publish.Header.Set("X-Access-Token", a.token)
 		resp, err = http.DefaultClient.Do(publish)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			return "", fmt.Errorf("publish: status %d", resp.StatusCode)
+			return nil, fmt.Errorf("publish: status %d", resp.StatusCode)
 		}
+		assets = append(assets, a)
 	}
-	return id, nil
+	return assets, nil
 }
 
 // request returns a JSON request with the sandbox key "broker".
@@ -76,9 +80,15 @@ func getRequest(path string) []byte {
 }
 
 // createRequest returns the bytes of a request that creates an asset.
-func createRequest() []byte {
+func createRequest() []byte { return writeRequest("POST", "/api/2.5/assets", "", assetBody) }
+
+// changeRequest returns the bytes of a request that gives an asset its n-th title.
+func (a owned) changeRequest(n int64) []byte {
+	return writeRequest("PATCH", "/api/2.5/assets/"+a.id, a.token, fmt.Appendf(nil, `{"data":{"title":"Title %d"}}`, n))
+}
+
+func writeRequest(method, path, token string, body []byte) []byte {
 	key := base64.StdEncoding.EncodeToString([]byte("broker:"))
-	return fmt.Appendf(nil, "POST /api/2.5/assets HTTP/1.1\r\nHost: registry.test\r\nAuthorization: Basic %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		key, len(assetBody), assetBody)
+	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: registry.test\r\nAuthorization: Basic %s\r\nX-Access-Token: %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, key, token, len(body), body)
 }

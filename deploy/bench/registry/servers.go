@@ -14,17 +14,17 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
-// startRegistry starts the registry without rate limits.
-func (b *bench) startRegistry(ctx context.Context, bin string) (stop func(), err error) {
-	if b.registry, err = processes.FreeAddr(); err != nil {
-		return nil, err
+// startRegistry starts a registry without rate limits on a new folder.
+func (b *bench) startRegistry(ctx context.Context, bin, folder string) (addr string, stop func(), err error) {
+	if addr, err = processes.FreeAddr(); err != nil {
+		return "", nil, err
 	}
-	registry, err := processes.Standalone(ctx, bin, b.registry, filepath.Join(b.dir, "data"),
-		&processes.Output{Also: io.Discard})
+	dir, silent := filepath.Join(b.dir, folder), &processes.Output{Also: io.Discard}
+	registry, err := processes.Standalone(ctx, bin, addr, dir, silent)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return func() { _ = registry.Kill() }, nil // a kill is safe, because the data are removed too
+	return addr, func() { _ = registry.Kill() }, nil // a kill is safe, because the data are removed too
 }
 
 // serveBare serves the files in dir from memory, each at its name, and prints the
