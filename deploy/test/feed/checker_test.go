@@ -23,6 +23,8 @@ type load struct {
 type report struct {
 	changes, unknown, pages, checks     int // unknown: changes without a clear answer
 	lost, duplicated, outOfOrder, other int // violations by kind
+	recorded                            int // changes in the records of the assets
+	missing, extra, reordered           int // violations of the records by kind
 	examples                            []string
 	delays                              []time.Duration // from an acknowledgement to the first follower that sees it
 	mu                                  sync.Mutex
@@ -83,13 +85,16 @@ type history struct {
 	acks   []ack
 	tried  map[string]bool     // descriptions that writers have sent
 	seen   map[place]time.Time // when the first follower saw it
+
+	unknown map[string]string // assets of changes without a clear answer, by description
 }
 
-// owned is an asset with its owner token.
-type owned struct{ id, token string }
+// owned is an asset with its owner token and the dateModified of its creation.
+type owned struct{ id, token, created string }
 
 func newHistory(s *services, l load) *history {
-	return &history{services: s, load: l, begun: time.Now(), tried: map[string]bool{}, seen: map[place]time.Time{}}
+	return &history{services: s, load: l, begun: time.Now(), tried: map[string]bool{}, seen: map[place]time.Time{},
+		unknown: map[string]string{}}
 }
 
 // run runs the load and checks its history. It calls calm when the writers have ended;
@@ -110,6 +115,7 @@ func (h *history) run(ctx context.Context, calm func()) *report {
 	followers.Wait()
 	h.checkAcknowledgements()
 	h.checkAssets(ctx)
+	h.checkRecord(ctx)
 	h.measure()
 	return &h.report
 }
@@ -146,7 +152,7 @@ func (h *history) create(ctx context.Context) {
 		&got) != http.StatusCreated {
 		return
 	}
-	a := owned{got.Data.ID, got.Access.Token}
+	a := owned{got.Data.ID, got.Access.Token, got.Data.DateModified}
 	for ctx.Err() == nil && !h.change(ctx, a) { // the feed lists it only then
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -179,8 +185,10 @@ func (h *history) change(ctx context.Context, a owned) bool {
 				got.Data.Description, description)
 		}
 		return true
-	case 0, http.StatusServiceUnavailable, http.StatusConflict, http.StatusGatewayTimeout:
+	case 0, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		h.report.unknown++
+		h.unknown[description] = a.id
+	case http.StatusConflict: // it was refused
 	default:
 		h.report.violation(&h.report.other, "a change: got %d, want 200 or a documented failure", status)
 	}

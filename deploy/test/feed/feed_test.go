@@ -73,8 +73,27 @@ func check(t *testing.T, bin string, count int) {
 	network := newNetwork(t, store.Host)
 	store.Host = network.listener.Addr().String()
 	store.RawQuery = "directConnection=true"
+	assets := 300
+	if !server.Real {
+		assets = 100 // the stand-in scans all assets for each change
+	}
+	checkOn(t, &fleet{bin: bin, store: store.String(), dir: t.TempDir()}, count, assets, network)
+}
+
+// TestFeedOfOneFileUnderFaults checks the feed of one asset service on a file, which is
+// killed and frozen.
+func TestFeedOfOneFileUnderFaults(t *testing.T) {
+	bin, dir := t.TempDir(), t.TempDir()
+	if err := processes.Build(t.Context(), bin); err != nil {
+		t.Fatal(err)
+	}
+	checkOn(t, &fleet{bin: bin, store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, 100, &network{})
+}
+
+// checkOn runs the load on count services of a fleet, and the faults.
+func checkOn(t *testing.T, fleet *fleet, count, assets int, network *network) {
+	t.Helper()
 	services := &services{signer: signer(t), client: client()}
-	fleet := &fleet{bin: bin, store: store.String(), dir: t.TempDir()}
 	fleet.start(t, count)
 	for _, s := range fleet.services {
 		services.bases = append(services.bases, "http://"+s.addr)
@@ -86,10 +105,6 @@ func check(t *testing.T, bin string, count int) {
 	faultsEnded := make(chan error, 1)
 	chaos := chaos{}
 	go func() { faultsEnded <- fleet.breakServices(faulty, &chaos) }()
-	assets := 300
-	if !server.Real {
-		assets = 100 // the stand-in scans all assets for each change
-	}
 	h := newHistory(services, load{writers: 64, followers: 8, changes: *changesWanted, assets: assets})
 	r := h.run(ctx, func() {
 		endFaults()
@@ -107,9 +122,9 @@ func check(t *testing.T, bin string, count int) {
 	if text := fleet.output.String(); strings.Contains(text, "WARNING: DATA RACE") {
 		t.Error(text[strings.Index(text, "WARNING: DATA RACE"):])
 	}
-	if r.changes < *changesWanted || r.pages < 100 || r.checks < r.changes {
-		t.Errorf("got %d changes, %d pages and %d checks, want at least %d, 100 and %d", r.changes, r.pages, r.checks,
-			*changesWanted, r.changes)
+	if r.changes < *changesWanted || r.pages < 100 || r.checks < r.changes || r.recorded < r.changes {
+		t.Errorf("got %d changes, %d pages, %d checks and %d changes in the records, want at least %d, 100, %d and %d",
+			r.changes, r.pages, r.checks, r.recorded, *changesWanted, r.changes, r.changes)
 	}
 }
 
@@ -207,15 +222,15 @@ func freeAddr(t *testing.T) string {
 // print prints a line of the table, and its head once.
 func print(services string, r *report, c chaos) {
 	if !printed {
-		fmt.Println("services  changes  unknown   pages    checks  lost  twice  order  other  delay p50" +
-			"      p99  longest  kills  freezes  stalls  breaks")
+		fmt.Println("services  changes  unknown   pages    checks  lost  twice  order  other" +
+			"  recorded  missing  extra  reordered  delay p50      p99  longest  kills  freezes  stalls  breaks")
 		printed = true
 	}
 	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
-	fmt.Printf("%8s %8d %8d %7d %9d %5d %6d %6d %6d %10v %8v %8v %6d %8d %7d %7d\n", services, r.changes, r.unknown,
-		r.pages, r.checks, r.lost, r.duplicated, r.outOfOrder, r.other, round(r.delay(0.5)), round(r.delay(0.99)),
-		round(r.delay(1)),
-		c.kills, c.freezes, c.stalls, c.breaks)
+	fmt.Printf("%8s %8d %8d %7d %9d %5d %6d %6d %6d", services, r.changes, r.unknown, r.pages, r.checks, r.lost,
+		r.duplicated, r.outOfOrder, r.other)
+	fmt.Printf(" %9d %8d %6d %10d %10v %8v %8v %6d %8d %7d %7d\n", r.recorded, r.missing, r.extra, r.reordered,
+		round(r.delay(0.5)), round(r.delay(0.99)), round(r.delay(1)), c.kills, c.freezes, c.stalls, c.breaks)
 }
 
 var printed bool // the head of the table

@@ -15,12 +15,18 @@ import (
 	"time"
 )
 
-// naive is a registry with a simple feed, as other systems have it: it takes the time
-// for dateModified first and stores the change later. So a change can appear in the
-// feed before the offset of a follower.
+// naive is a registry with a simple feed and a simple record, as other systems have
+// them. Unless sound is set, it takes the time for dateModified first and stores the
+// change later. So a change can appear in the feed before the offset of a follower, and
+// the dates of its record do not fall.
 type naive struct {
-	mu     sync.Mutex
-	assets map[string]naiveAsset
+	sound bool // it does all of a change at once
+	ahead bool // it records a change, and then refuses it if the asset has changed meanwhile
+	apart bool // it reads a record, extends it, and writes it back without a guard
+
+	mu      sync.Mutex
+	assets  map[string]naiveAsset
+	records map[string][]map[string]any // by asset, the newest first
 }
 
 type naiveAsset struct {
@@ -31,9 +37,12 @@ type naiveAsset struct {
 
 func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/api/2.5/assets"), "/")
+	of, isRecord := strings.CutSuffix(id, "/revisions")
 	switch {
 	case r.Method == http.MethodGet && id == "":
 		n.list(w, r)
+	case isRecord:
+		n.record(w, r, of)
 	case r.Method == http.MethodGet:
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -43,24 +52,68 @@ func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// pause is the time of a write to disk. Others may work meanwhile.
+func (n *naive) pause() {
+	n.mu.Unlock()
+	time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond)
+	n.mu.Lock()
+}
+
 func (n *naive) save(w http.ResponseWriter, r *http.Request, id string) {
 	var body struct{ Data naiveAsset }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	status := http.StatusOK
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	before, status := n.assets[id], http.StatusOK
 	if id == "" {
 		id, status = fmt.Sprintf("%016x", rand.Uint64()), http.StatusCreated
 	}
-	n.mu.Lock()
 	a := naiveAsset{id, body.Data.Description, time.Now().UTC().Format("2006-01-02T15:04:05.000000000+00:00")}
-	n.mu.Unlock()
-	time.Sleep(time.Duration(rand.IntN(5000)) * time.Microsecond) // the time of a write to disk
+	record := n.records[id]
+	if n.ahead {
+		n.extend(record, before, a)
+	}
+	if !n.sound {
+		n.pause()
+	}
+	if n.ahead && n.assets[id] != before {
+		w.WriteHeader(http.StatusConflict)
+		return
+	}
+	n.assets[id] = a
+	if !n.apart {
+		record = n.records[id]
+	}
+	if !n.ahead {
+		n.extend(record, before, a)
+	}
+	reply(w, status, map[string]any{"data": a, "access": map[string]any{"token": "t"}})
+}
+
+// extend stores a record with one more change.
+func (n *naive) extend(record []map[string]any, before, after naiveAsset) {
+	change := map[string]any{"op": "replace", "path": "/description", "value": after.Description}
+	if before.ID == "" {
+		change = map[string]any{"op": "add", "path": "",
+			"value": map[string]any{"id": after.ID, "description": after.Description}}
+	}
+	n.records[after.ID] = append([]map[string]any{
+		{"revision": len(record) + 1, "date": after.DateModified, "changes": []any{change}},
+	}, record...)
+}
+
+// record answers with the whole record on the first page.
+func (n *naive) record(w http.ResponseWriter, r *http.Request, id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.assets[id] = a
-	reply(w, status, map[string]any{"data": a, "access": map[string]any{"token": "t"}})
+	data := n.records[id]
+	if r.URL.Query().Get("offset") != "" {
+		data = nil
+	}
+	reply(w, http.StatusOK, map[string]any{"data": data, "next_page": map[string]any{"path": r.URL.Path + "?offset=end"}})
 }
 
 func (n *naive) list(w http.ResponseWriter, r *http.Request) {
@@ -106,13 +159,43 @@ func reply(w http.ResponseWriter, status int, body any) {
 	}
 }
 
-func TestTheCheckerFindsLossesOfANaiveRegistry(t *testing.T) {
-	server := httptest.NewServer(&naive{assets: map[string]naiveAsset{}})
+// run runs a load on the registry, and prints its report.
+func (n *naive) run(t *testing.T, l load) *report {
+	t.Helper()
+	n.assets, n.records = map[string]naiveAsset{}, map[string][]map[string]any{}
+	server := httptest.NewServer(n)
 	defer server.Close()
-	r := newHistory(&services{bases: []string{server.URL}, signer: signer(t), client: client()},
-		load{writers: 16, followers: 4, changes: 2000, assets: 100}).run(t.Context(), func() {})
+	r := newHistory(&services{bases: []string{server.URL}, signer: signer(t), client: client()}, l).
+		run(t.Context(), func() {})
 	print("naive", r, chaos{})
+	return r
+}
+
+func TestTheCheckerFindsLossesOfANaiveRegistry(t *testing.T) {
+	r := (&naive{}).run(t, load{writers: 16, followers: 4, changes: 2000, assets: 100})
 	if r.lost == 0 {
 		t.Error("got no lost change on a registry that loses changes, want at least one")
+	}
+}
+
+func TestTheCheckerFindsFaultsOfANaiveRecord(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		registry *naive
+		found    func(r *report) bool
+	}{
+		{"all of a change at once is sound", &naive{sound: true},
+			func(r *report) bool { return len(r.examples) == 0 && r.recorded > r.changes }},
+		{"the time before the write", &naive{}, func(r *report) bool { return r.reordered > 0 }},
+		{"the record before a write that is refused", &naive{ahead: true}, func(r *report) bool { return r.extra > 0 }},
+		{"the record written back without a guard", &naive{apart: true}, func(r *report) bool { return r.missing > 0 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := c.registry.run(t, load{writers: 16, changes: 1000, assets: 10})
+			if !c.found(r) {
+				t.Errorf("got %d recorded, %d missing, %d extra and %d reordered changes, and %q", r.recorded, r.missing,
+					r.extra, r.reordered, r.examples)
+			}
+		})
 	}
 }
