@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"sync"
 
 	"asset-registry/assetsvc/internal/asset"
@@ -18,9 +19,23 @@ import (
 // smaller than the largest asset.
 const maxPatch = 32 << 10
 
-// wholeEvery is how often the record keeps the whole asset, in revisions. So a past
-// revision follows from a whole asset and a few patches.
-const wholeEvery = 32
+// A past revision follows from a whole asset in the record and the patches since. Whole
+// assets are kept at random, so that nobody can choose the changes that cost the most.
+const (
+	wholeEvery = 32   // at most one change of this many keeps a whole asset for its sake alone
+	wholeCost  = 4096 // bytes that these copies add to a change, on average
+)
+
+// keepsWhole tells whether the record keeps the whole asset with a change, given the
+// bytes of both. So the copies have about as many bytes as the patches and wholeCost a
+// change, and the patches between two copies about as many as the asset.
+func keepsWhole(patch, whole int) bool {
+	if 2*patch >= whole {
+		return true
+	}
+	chance := max(min(1.0/wholeEvery, wholeCost/float64(whole)), float64(patch)/float64(whole))
+	return rand.Float64() < chance
+}
 
 // Change describes a change of an asset.
 type Change struct {
@@ -34,8 +49,8 @@ type Change struct {
 // noted is a Change with what else the record has of it.
 type noted struct {
 	Change
-	whole bool   // the record has the whole asset after the change
-	asset []byte // the whole asset; nil if it was not asked for
+	extra extra  // what else the record has
+	text  []byte // the text of it; nil if it was not asked for
 }
 
 // Author is who made a change.
@@ -45,13 +60,22 @@ type Author struct {
 	Role   asset.Role `json:"role"`   // role of the author for the asset
 }
 
+// extra is what Record.Whole has.
+type extra string
+
+// The values of extra. The zero value is nothing.
+const (
+	wholeAsset extra = "asset" // the asset after the change
+	largePatch extra = "patch" // the patch, which is too large for Change.Patch
+)
+
 // change is a Change as a Store keeps it.
 type change struct {
 	By    Author          `json:"by"`
 	Patch json.RawMessage `json:"patch,omitempty"`
 	Size  int             `json:"size"`
-	Whole bool            `json:"whole,omitempty"` // Record.Whole has the asset
-	Leaf  *leaf           `json:"leaf,omitempty"`  // of the public log
+	Extra extra           `json:"extra,omitempty"`
+	Leaf  *leaf           `json:"leaf,omitempty"` // of the public log
 }
 
 // describe sets the Change and the Whole of a record that a caller is about to store.
@@ -69,15 +93,20 @@ func (p *packer) describe(to *Record, by Author, was bool, before, after record.
 	if c.Leaf, err = newLeaf(p.view, was, *to); err != nil {
 		return err
 	}
+	to.Whole = nil
+	switch {
+	case before != nil && keepsWhole(len(patch), len(to.Body)), before == nil && len(patch) > maxPatch:
+		c.Extra = wholeAsset
+		to.Whole, err = p.pack(to.Body)
+	case len(patch) > maxPatch:
+		c.Extra = largePatch
+		to.Whole, err = p.deflate(patch)
+	}
+	if err != nil {
+		return err
+	}
 	if len(patch) > maxPatch {
 		c.Patch = nil
-	}
-	c.Whole = c.Patch == nil || before != nil && to.Revision%wholeEvery == 0
-	to.Whole = nil
-	if c.Whole {
-		if to.Whole, err = p.pack(to.Body); err != nil {
-			return err
-		}
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -110,7 +139,7 @@ func Describe(r Record, kept []byte) (described, whole []byte, err error) {
 			return nil, nil, err
 		}
 	}
-	c.Whole = true
+	c.Extra = wholeAsset
 	if whole, err = p.pack(r.Body); err != nil {
 		return nil, nil, err
 	}
@@ -194,9 +223,9 @@ func (r Revision) decode() (n noted, err error) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return noted{}, err
 	}
-	n.By, n.Size, n.whole = c.By, c.Size, c.Whole
+	n.By, n.Size, n.extra = c.By, c.Size, c.Extra
 	if len(r.Whole) > 0 {
-		if n.asset, err = inflate(r.Whole); err != nil {
+		if n.text, err = inflate(r.Whole); err != nil {
 			return noted{}, err
 		}
 	}

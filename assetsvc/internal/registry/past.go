@@ -22,11 +22,24 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (record.
 		if err != nil {
 			return nil, err
 		}
+		if len(changes) == 0 {
+			return nil, ErrNoCopy
+		}
 		for _, c := range changes {
-			if c.whole {
-				return r.rebuild(ctx, id, c.Position, patches)
-			}
-			if c.Patch == nil {
+			switch {
+			case c.extra == wholeAsset:
+				whole, err := r.extra(ctx, id, c, record.Parse)
+				if err != nil {
+					return nil, err
+				}
+				return apply(whole, patches)
+			case c.extra == largePatch:
+				patch, err := r.extra(ctx, id, c, parsePatch)
+				if err != nil {
+					return nil, err
+				}
+				c.Patch, _ = patch.(record.List)
+			case c.Patch == nil:
 				return nil, ErrNoCopy
 			}
 			patches = append(patches, c.Patch)
@@ -34,27 +47,32 @@ func (r *Registry) Past(ctx context.Context, id string, position int64) (record.
 				return apply(nil, patches)
 			}
 		}
-		if len(changes) == 0 {
-			return nil, ErrNoCopy
-		}
 		before = changes[len(changes)-1].Position
 	}
 }
 
-// rebuild applies patches to the whole asset that the record has at a position.
-func (r *Registry) rebuild(ctx context.Context, id string, position int64, patches []record.List) (record.Value, error) {
-	whole, err := r.log(ctx, id, LogQuery{Before: position + 1, Limit: 1, Whole: true})
+// parsePatch reads a patch as a value.
+func parsePatch(text []byte) (record.Value, error) {
+	patch, err := record.ParsePatch(text)
+	return patch, err
+}
+
+// extra reads what else the record has of a change.
+func (r *Registry) extra(
+	ctx context.Context, id string, c noted, parse func([]byte) (record.Value, error),
+) (record.Value, error) {
+	found, err := r.log(ctx, id, LogQuery{Before: c.Position + 1, Limit: 1, Whole: true})
 	if err != nil {
 		return nil, err
 	}
-	if len(whole) == 0 || whole[0].Position != position || whole[0].asset == nil {
+	if len(found) == 0 || found[0].Position != c.Position || found[0].text == nil {
 		return nil, ErrNoCopy // it was erased meanwhile
 	}
-	value, err := record.Parse(whole[0].asset)
+	value, err := parse(found[0].text)
 	if err != nil {
-		return nil, fmt.Errorf("decode asset %s at %d: %w", id, position, err)
+		return nil, fmt.Errorf("decode the record of asset %s at %d: %w", id, c.Position, err)
 	}
-	return apply(value, patches)
+	return value, nil
 }
 
 // apply applies patches, of which the last is the oldest.

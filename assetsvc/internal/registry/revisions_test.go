@@ -1,6 +1,8 @@
 package registry_test
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -119,6 +121,52 @@ func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 	if got, err := r.Past(t.Context(), id, 1); !errors.Is(err, registry.ErrNoCopy) {
 		t.Errorf("before the creation: got %v, %v; want %v", got, err, registry.ErrNoCopy)
 	}
+}
+
+// TestTheRecordGrowsWithWhatClientsSend changes a large asset many times, with patches of
+// different sizes. The record must not grow much faster than the patches.
+func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
+	for _, patch := range []int{10, 3000, 40_000} {
+		r, store, _, id := open(t)
+		large := record.Object{{Name: "title_en", Value: hex.EncodeToString(randomBytes(500_000))}}
+		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: large})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const changes = 100
+		last := changed.Position
+		for range changes {
+			in := registry.Input{Fields: record.Object{
+				{Name: "title", Value: hex.EncodeToString(randomBytes(patch / 2))},
+			}}
+			if changed, err = r.Change(t.Context(), owner, id, "token", in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		page, err := store.Changes(t.Context(), registry.ChangesQuery{After: last, Limit: changes, Bytes: registry.AnySize,
+			Whole: true})
+		if err != nil || len(page.Changes) != changes {
+			t.Fatalf("got %d changes, %v; want %d", len(page.Changes), err, changes)
+		}
+		size := 0
+		for _, c := range page.Changes {
+			size += len(c.Change) + len(c.Whole)
+		}
+		// A copy has half a megabyte when it is compressed; chance may keep several more.
+		if most := 3*changes*(patch+4096) + 6<<20; size > most {
+			t.Errorf("patches of %d bytes: got %d bytes in the record, want at most %d", patch, size, most)
+		}
+		past, err := r.Past(t.Context(), id, changed.Position)
+		if err != nil || !record.Equal(parse(t, string(changed.Body)), past) {
+			t.Errorf("patches of %d bytes: the asset made again differs, %v", patch, err)
+		}
+	}
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return b
 }
 
 func TestALargePatchIsNotKept(t *testing.T) {

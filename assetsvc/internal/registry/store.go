@@ -24,7 +24,7 @@ type Record struct {
 	Origin   string       // answers a repeat of the creation, opaque to a store
 	Body     []byte       // JSON object: the asset without its dateModified, which is Position
 	Change   []byte       // describes the change that makes this revision, opaque to a store; not in what Get returns
-	Whole    []byte       // with some changes: the asset after the change, opaque to a store; not in what Get returns
+	Whole    []byte       // more of some changes, up to a whole asset, opaque to a store; not in what Get returns
 }
 
 // Revision is one change in the record of changes.
