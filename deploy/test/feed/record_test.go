@@ -53,10 +53,14 @@ func (h *history) checkRecord(ctx context.Context) {
 	}
 }
 
+// settling is the longest time until the record has a change whose writer was killed:
+// others fence its batch and settle it first.
+const settling = time.Minute
+
 // readRecord reads an asset and its record, the newest change first. It repeats both if
-// the asset changes meanwhile.
+// the asset changes meanwhile, or if the newest change is not settled yet.
 func (h *history) readRecord(ctx context.Context, a owned) (now map[string]any, record []revision) {
-	for ctx.Err() == nil {
+	for end := time.Now().Add(settling); ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		before := h.readAsset(ctx, a.id)
 		record = nil
 		for path := fmt.Sprintf("/api/2.5/assets/%s/revisions?limit=%d", a.id, 20+rand.IntN(81)); ; {
@@ -70,7 +74,9 @@ func (h *history) readRecord(ctx context.Context, a owned) (now map[string]any, 
 			}
 			record, path = append(record, p.Data...), p.Next.Path
 		}
-		if now = h.readAsset(ctx, a.id); reflect.DeepEqual(now, before) {
+		now = h.readAsset(ctx, a.id)
+		settled := len(record) > 0 && record[0].Date == now["dateModified"]
+		if reflect.DeepEqual(now, before) && (settled || time.Now().After(end)) {
 			break
 		}
 	}
