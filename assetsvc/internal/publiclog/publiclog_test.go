@@ -38,7 +38,9 @@ func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
 	stops := []context.CancelFunc{start(), start(), start(), start()}
 	for position := int64(1); position <= 600; {
 		// A batch of changes becomes visible in any order, and then the horizon passes it.
+		w.mu.Lock()
 		last := position + w.random.Int64N(8)
+		w.mu.Unlock()
 		order := []int64{}
 		for ; position <= last; position++ {
 			order = append(order, position)
