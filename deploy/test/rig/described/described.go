@@ -237,7 +237,7 @@ func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, erro
 		return nil, fmt.Errorf("the accepted body is no JSON object with data: %w", err)
 	}
 	for name, property := range data.Value.Properties {
-		writers, ok := property.Value.Extensions["x-written-by"].([]any)
+		writers, ok := writersOf(property)
 		if ok && !slices.ContainsFunc(writers, func(w any) bool { return strings.HasPrefix(fmt.Sprint(w), role) }) {
 			delete(fields, name)
 		}
@@ -248,6 +248,16 @@ func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, erro
 	}
 	body["data"] = text
 	return json.Marshal(body)
+}
+
+// writersOf returns the extension x-written-by of a property, if it has one. It
+// stands beside a reference or in the schema itself.
+func writersOf(property *openapi3.SchemaRef) ([]any, bool) {
+	if writers, ok := property.Extensions["x-written-by"].([]any); ok {
+		return writers, true
+	}
+	writers, ok := property.Value.Extensions["x-written-by"].([]any)
+	return writers, ok
 }
 
 // input returns the request as openapi3filter takes it, without the parameters

@@ -11,7 +11,12 @@ import (
 
 const (
 	transfer = `{"data":{"id":"0a1b2c3d4e5f40718293a4b5c6d7e8f9","date":"2026-11-22T00:32:46.881553+00:00"}}`
-	refused  = `{"status":"error","errors":[{"location":"url","name":"transfer_id","description":"Not Found"}]}`
+	asset    = `{"data":{"id":"0a1b2c3d4e5f40718293a4b5c6d7e8f9","assetID":"UA-AR-DGF-2026-11-22-000001",` +
+		`"assetType":"bounce","status":"pending","title":"x","description":"x","owner":"broker",` +
+		`"date":"2026-11-22T00:32:46.881553+00:00","dateModified":"2026-11-22T00:32:46.881553+00:00",` +
+		`"assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":"00037256"},` +
+		`"address":{"countryName":"Україна"},"contactPoint":{"name":"x","telephone":"0440000000"}}}}`
+	refused = `{"status":"error","errors":[{"location":"url","name":"transfer_id","description":"Not Found"}]}`
 )
 
 // TestExchanges checks that the documents catch each way to leave them.
@@ -20,10 +25,14 @@ func TestExchanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const get, post = "GET /api/2.5/transfers/x", "POST /api/2.5/transfers"
+	const (
+		get, post = "GET /api/2.5/transfers/x", "POST /api/2.5/transfers"
+		put       = "PUT /api/2.5/assets/0a1b2c3d4e5f40718293a4b5c6d7e8f9"
+		custodian = `{"data":{"assetCustodian":{}}}`
+	)
 	for _, test := range []struct {
 		name    string
-		request string
+		request string // method, path and, if it has one, the key
 		sent    string
 		status  int
 		header  string // a header of the answer, besides the content type
@@ -39,6 +48,8 @@ func TestExchanges(t *testing.T) {
 		{"another header", get, "", 200, "X-Other", transfer, "lacks the header X-Other"},
 		{"an error at another place", get, "", 404, "", strings.Replace(refused, "transfer_id", "x", 1), "url/x"},
 		{"an accepted request that is not documented", post, `{"data":{"x":1}}`, 201, "", "", "accepted request"},
+		{"an accepted field without a required part", put + " owner", custodian, 200, "", asset, "accepted request"},
+		{"the same of a role that does not write the field", put + " concierge", custodian, 200, "", asset, ""},
 		{"an accepted path that is not documented", "GET /api/2.5/x", "", 200, "", "{}", "want an error"},
 		{"a refused path", "GET /api/2.5/x", "", 404, "", refused, ""},
 		{"another field of the admin API", "GET /admin/v1/brokers/x", "", 200, "", `{"data":{"x":1}}`, "readBroker"},
@@ -46,11 +57,13 @@ func TestExchanges(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			method, path, _ := strings.Cut(test.request, " ")
+			path, key, _ := strings.Cut(path, " ")
 			x := described.Exchange{
 				Request: httptest.NewRequest(method, path, strings.NewReader(test.sent)), Sent: []byte(test.sent),
 				Status: test.status, Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(test.body),
 			}
 			x.Request.Header.Set("Content-Type", "application/json")
+			x.Request.SetBasicAuth(key, "")
 			if test.header != "" {
 				x.Header.Set(test.header, "x")
 			}
