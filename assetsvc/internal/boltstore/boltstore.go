@@ -84,8 +84,9 @@ type Store struct {
 }
 
 func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
-	buckets := [][]byte{stateBucket, numberBucket, assetBucket, realBucket, testBucket, changeBucket, historyBucket, tileBucket,
-		censusBucket}
+	buckets := [][]byte{
+		stateBucket, numberBucket, assetBucket, realBucket, testBucket, changeBucket, historyBucket, tileBucket, censusBucket,
+	}
 	return boltfile.Options{Format: format, Older: olderFormats, Buckets: buckets, Secrets: secrets, Log: log}
 }
 
@@ -119,7 +120,7 @@ func Open(path string, o Options) (*Store, error) {
 // Get returns an asset. It returns registry.ErrNotFound if there is none, and
 // registry.ErrLarge if the body has more than most bytes.
 func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
-	key, ok := keyOf(id)
+	key, ok := registry.ParseID(id)
 	if !ok {
 		return r, registry.ErrNotFound
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	idSize       = 16 // bytes of an asset's key
-	positionSize = 8  // bytes of a position, and of other numbers
+	idSize       = registry.IDSize
+	positionSize = 8 // bytes of a position, and of other numbers
 	dayForm      = time.DateOnly
 )
 
@@ -166,7 +166,7 @@ func (c *checker) change(key, value []byte) error {
 	if err != nil {
 		return c.fault("the change at %x cannot be read", key)
 	}
-	id, _ := keyOf(r.ID)
+	id, _ := registry.ParseID(r.ID)
 	if at, _ := c.tx.Bucket(historyBucket).Cursor().Seek(historyKey(id, r.Position)); !bytes.Equal(
 		at, historyKey(id, r.Position)) {
 		return c.fault("the change at %d is not in the history of asset %s", r.Position, r.ID)

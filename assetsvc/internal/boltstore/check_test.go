@@ -94,7 +94,7 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, path, id, number := twoAssets(t)
-			key, _ := keyOf(id)
+			key, _ := registry.ParseID(id)
 			err := s.file.Update(func(tx *bbolt.Tx) error { return c.damage(tx, key) })
 			if err := errors.Join(err, s.Close()); err != nil {
 				t.Fatal(err)
@@ -120,7 +120,7 @@ func flipBit(tx *bbolt.Tx, key []byte) error {
 
 func TestADamagedAssetEndsWrites(t *testing.T) {
 	s, _, id, _ := twoAssets(t)
-	key, _ := keyOf(id)
+	key, _ := registry.ParseID(id)
 	if err := s.file.Update(func(tx *bbolt.Tx) error { return flipBit(tx, key) }); err != nil {
 		t.Fatal(err)
 	}

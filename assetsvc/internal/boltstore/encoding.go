@@ -3,7 +3,6 @@ package boltstore
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -164,12 +163,6 @@ func withoutSum(id string, value []byte, h header) ([]byte, error) {
 		return nil, errCorrupt
 	}
 	return value[:end], nil
-}
-
-// keyOf returns the 16 bytes of an id; false if the id is malformed.
-func keyOf(id string) ([]byte, bool) {
-	key, err := hex.DecodeString(id)
-	return key, err == nil && len(key) == idSize && hex.EncodeToString(key) == id
 }
 
 // positionKey encodes a number so that keys sort as the numbers do.

@@ -100,7 +100,7 @@ func historyKey(id []byte, position int64) []byte {
 
 // Log returns changes of an asset, the newest first, or registry.ErrNotFound.
 func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []registry.Revision, err error) {
-	key, ok := keyOf(id)
+	key, ok := registry.ParseID(id)
 	if !ok {
 		return nil, registry.ErrNotFound
 	}

@@ -79,7 +79,7 @@ func (s *Store) scan(
 	return s.file.View(func(tx *bbolt.Tx) error {
 		cursor := tx.Bucket(assetBucket).Cursor()
 		key, value := cursor.First()
-		if start, ok := keyOf(after); ok {
+		if start, ok := registry.ParseID(after); ok {
 			if key, value = cursor.Seek(start); bytes.Equal(key, start) {
 				key, value = cursor.Next()
 			}
@@ -101,7 +101,7 @@ func (s *Store) Reseal(ctx context.Context, old, anew registry.Sealed) error {
 		return err
 	}
 	return s.file.Update(func(tx *bbolt.Tx) error {
-		key, _ := keyOf(old.ID)
+		key, _ := registry.ParseID(old.ID)
 		value := tx.Bucket(assetBucket).Get(key)
 		if value == nil {
 			return nil

@@ -38,7 +38,7 @@ var errInterrupted = errors.New("interrupted; the next start continues")
 // that the older format has kept. An upgrade that was interrupted continues.
 func (s *Store) upgrade(o Options) error {
 	if o.Import == nil {
-		o.Import = func(_ registry.Record, change []byte) (described, whole []byte, err error) { return change, nil, nil }
+		o.Import = registry.ImportKept
 	}
 	done, total, finished := 0, 0, false
 	err := s.file.View(func(tx *bbolt.Tx) error {

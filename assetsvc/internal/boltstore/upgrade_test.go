@@ -23,7 +23,7 @@ func makeOlder(tx *bbolt.Tx, kept map[string][]registry.Revision) error {
 		err = errors.Join(err, tx.DeleteBucket(name))
 	}
 	for id, revisions := range kept {
-		key, _ := keyOf(id)
+		key, _ := registry.ParseID(id)
 		for _, r := range revisions {
 			err = errors.Join(err, log.Put(historyKey(key, r.Revision), append(positionKey(r.Position), r.Change...)))
 		}

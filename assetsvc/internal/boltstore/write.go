@@ -183,7 +183,7 @@ func (s *Store) begin(tx *bbolt.Tx) *transaction {
 // apply gives a write its position and puts it into the buckets. Errors of
 // isRefusal leave the buckets as they were.
 func (t *transaction) apply(w *write) (int64, error) {
-	key, ok := keyOf(w.ID)
+	key, ok := registry.ParseID(w.ID)
 	if !ok {
 		return 0, fmt.Errorf("%q: %w", w.ID, registry.ErrNotFound)
 	}

@@ -89,7 +89,7 @@ func (o Options) withDefaults() Options {
 		o.Meter = noop.NewMeterProvider().Meter("")
 	}
 	if o.Import == nil {
-		o.Import = func(_ registry.Record, change []byte) (described, whole []byte, err error) { return change, nil, nil }
+		o.Import = registry.ImportKept
 	}
 	return o
 }

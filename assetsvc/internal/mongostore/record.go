@@ -187,7 +187,7 @@ func (f feedStore) followed(ctx context.Context, r registry.Revision) (bool, err
 // leaves out batches that were open when it read the clock, and those that were
 // opened since: they may not be settled yet.
 func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []registry.Revision, err error) {
-	if !isID(id) {
+	if _, ok := registry.ParseID(id); !ok {
 		return nil, registry.ErrNotFound
 	}
 	err = s.db.do(ctx, func(ctx context.Context) error {
@@ -209,7 +209,9 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 	return log, nil
 }
 
-func (d *database) readLog(ctx context.Context, id string, q registry.LogQuery, now clock) ([]registry.Revision, error) {
+func (d *database) readLog(
+	ctx context.Context, id string, q registry.LogQuery, now clock,
+) ([]registry.Revision, error) {
 	within := bson.D{{Key: "$lte", Value: now.Last}}
 	if q.Before > 0 {
 		within = append(within, bson.E{Key: "$lt", Value: q.Before})

@@ -254,7 +254,8 @@ func TestASettledRecordOutlivesALateOpen(t *testing.T) {
 	if err := f.show(t.Context(), recordID("w", b.First)); err != nil {
 		t.Fatal(err)
 	}
-	if page, err = s.Changes(t.Context(), registry.ChangesQuery{After: b.First - 1, Limit: 10, Bytes: registry.AnySize}); err != nil || len(page.Changes) > 0 {
+	page, err = s.Changes(t.Context(), registry.ChangesQuery{After: b.First - 1, Limit: 10, Bytes: registry.AnySize})
+	if err != nil || len(page.Changes) > 0 {
 		t.Errorf("after a late show: got %v, %v; want no change that was never made", page.Changes, err)
 	}
 }
@@ -276,7 +277,8 @@ func TestTheLogLeavesOutBatchesThatWereOpenedSince(t *testing.T) {
 	if err := errors.Join(opened, written); err != nil {
 		t.Fatal(err)
 	}
-	for name, now := range map[string]clock{"the clock before": before, "the clock now": {Last: b.First, Open: map[string]int64{"w": b.First}}} {
+	after := clock{Last: b.First, Open: map[string]int64{"w": b.First}}
+	for name, now := range map[string]clock{"the clock before": before, "the clock now": after} {
 		log, err := s.db.readLog(t.Context(), r.ID, registry.LogQuery{Limit: 10}, now)
 		if err != nil || len(log) != 1 || log[0].Position != r.Position {
 			t.Errorf("by %s: got %v, %v; want the creation", name, log, err)

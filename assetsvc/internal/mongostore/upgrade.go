@@ -43,7 +43,6 @@ type oldClock struct {
 	Was    int64               `bson:"was"`  // Last before it became a text
 	Open   map[string]int64    `bson:"open"`
 	IDs    map[string][]string `bson:"ids"`
-	Tidy   bool                `bson:"sized"`
 }
 
 // oldDocument is a stored asset of the format before. Trail and Log are rings: Log maps
@@ -96,14 +95,13 @@ func (d *database) upgrade(ctx context.Context, lease time.Duration, describe re
 		return err
 	}
 	since := old.horizon()
-	if err := d.importAssets(ctx, bson.D{}, describe, log); err != nil {
+	if err := d.importAssets(ctx, 0, describe, log); err != nil {
 		return err
 	}
 	if old, err = d.stopWriters(ctx, lease); err != nil {
 		return err
 	}
-	changed := bson.D{{Key: "position", Value: bson.D{{Key: "$gt", Value: since}}}}
-	if err := d.importAssets(ctx, changed, describe, log); err != nil {
+	if err := d.importAssets(ctx, since, describe, log); err != nil {
 		return err
 	}
 	fresh := newClock()
@@ -170,16 +168,18 @@ func (d *database) closeOld(ctx context.Context, writer string, first int64) err
 	return err
 }
 
-// importAssets adds the kept changes of assets to the record. An asset that was changed
+// importAssets adds the kept changes of assets changed after a position to the
+// record. An asset that was changed
 // in the new format has no ring, and its record is complete.
 func (d *database) importAssets(
-	ctx context.Context, filter bson.D, describe registry.Import, log *slog.Logger,
+	ctx context.Context, since int64, describe registry.Import, log *slog.Logger,
 ) (err error) {
 	total, err := d.assets.EstimatedDocumentCount(ctx)
 	if err != nil {
 		return fmt.Errorf("count assets: %w", err)
 	}
-	cursor, err := d.assets.Find(ctx, append(filter, hasRings), options.Find().SetBatchSize(sizeBatch))
+	changed := bson.D{{Key: "position", Value: bson.D{{Key: "$gt", Value: since}}}}
+	cursor, err := d.assets.Find(ctx, append(changed, hasRings), options.Find().SetBatchSize(sizeBatch))
 	if err != nil {
 		return fmt.Errorf("read assets: %w", err)
 	}

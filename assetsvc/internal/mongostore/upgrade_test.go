@@ -88,7 +88,9 @@ func TestADatabaseOfTheFormatBeforeIsUpgraded(t *testing.T) {
 	}
 	page, err := stores[0].Changes(t.Context(), registry.ChangesQuery{Limit: 10, Bytes: registry.AnySize, Whole: true})
 	old := func(r registry.Record, revision, position int64) registry.Revision {
-		return registry.Revision{ID: r.ID, Revision: revision, Position: position, Change: fmt.Appendf(nil, "change %d", revision)}
+		return registry.Revision{
+			ID: r.ID, Revision: revision, Position: position, Change: fmt.Appendf(nil, "change %d", revision),
+		}
 	}
 	newest := func(r registry.Record, before int64, change string) registry.Revision {
 		return registry.Revision{ID: r.ID, Revision: r.Revision, Position: r.Position, Before: before, Listed: r.Listed,

@@ -2,7 +2,6 @@ package mongostore
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -16,7 +15,7 @@ import (
 // Create stores a new asset. It returns registry.ErrExists if the id is taken, and
 // registry.ErrVoid if a fence has made the id unusable.
 func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
-	if !isID(r.ID) {
+	if _, ok := registry.ParseID(r.ID); !ok {
 		return 0, fmt.Errorf("create asset: the id %q is malformed", r.ID)
 	}
 	position, err := s.commit(ctx, feed.Write{ID: r.ID, Document: r})
@@ -36,7 +35,7 @@ func (s *Store) Create(ctx context.Context, r registry.Record) (int64, error) {
 // Replace stores a new revision of an asset, or returns registry.ErrStale or
 // registry.ErrNotFound.
 func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
-	if !isID(r.ID) {
+	if _, ok := registry.ParseID(r.ID); !ok {
 		return 0, registry.ErrNotFound
 	}
 	if r.Revision < 1 {
@@ -53,13 +52,6 @@ func (s *Store) Replace(ctx context.Context, r registry.Record) (int64, error) {
 		return 0, err
 	}
 	return 0, registry.ErrStale
-}
-
-// isID tells whether a text has the form of an id. Only such a text can be the name of a
-// field in the record.
-func isID(text string) bool {
-	key, err := hex.DecodeString(text)
-	return err == nil && len(key) == 16 && hex.EncodeToString(key) == text
 }
 
 // commit hands a write to the feed. The error is one of feed.Writer.Commit,

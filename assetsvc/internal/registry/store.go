@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"math"
 
@@ -66,6 +67,20 @@ type ChangesPage struct {
 // begins to describe an asset. Change is the newest Change that the store has kept,
 // nil for none.
 type Import func(r Record, change []byte) (described, whole []byte, err error)
+
+// ImportKept is an Import that keeps the newest Change and adds no Whole.
+func ImportKept(_ Record, change []byte) (described, whole []byte, err error) {
+	return change, nil, nil
+}
+
+// IDSize is the size of an asset's id in bytes. As text it has 32 hexadecimal digits.
+const IDSize = 16
+
+// ParseID returns the 16 bytes of an asset's id; false if the id is malformed.
+func ParseID(id string) ([]byte, bool) {
+	key, err := hex.DecodeString(id)
+	return key, err == nil && len(key) == IDSize && hex.EncodeToString(key) == id
+}
 
 // Mode selects the assets on a page (docs/contract.md, "Pages"). The zero Mode is
 // Real.
