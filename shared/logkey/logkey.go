@@ -1,0 +1,146 @@
+// Package logkey keeps the secret keys of a public log in a file (docs/log.md,
+// "Origin and keys"). Each line holds one key in the form of signed notes, the
+// newest first. All keys have one name, the log's origin.
+package logkey
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"asset-registry/shared/translog"
+)
+
+const (
+	// MaxKeys is the most keys that a file may have. Each of them signs each
+	// checkpoint.
+	MaxKeys = 16
+	maxFile = 64 << 10 // bytes
+)
+
+// Read returns the keys of a file, the newest first. There is at least one, and at
+// most MaxKeys. Empty lines are ignored. An error about a key has the cause
+// translog.ErrKey, names the file and the line, and never shows a secret. Without
+// the file, the error has the cause fs.ErrNotExist.
+func Read(file string) ([]translog.Key, error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the log's keys: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, fmt.Errorf("read the log's keys: %w", err)
+	}
+	keys, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the log's keys: %s: %w", file, err)
+	}
+	return keys, nil
+}
+
+// parse reads the content of a file of keys.
+func parse(text []byte) ([]translog.Key, error) {
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("%w: the file has more than %d bytes", translog.ErrKey, maxFile)
+	}
+	var keys []translog.Key
+	lines := map[translog.PublicKey]int{}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		key, err := translog.ParseKey(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		public := key.Public()
+		switch before := lines[public]; {
+		case public.Use() != translog.ForLog:
+			err = errors.New("the key is not one of a log")
+		case before > 0:
+			err = fmt.Errorf("the key stands on line %d too", before)
+		case len(keys) > 0 && public.Name() != keys[0].Public().Name():
+			err = fmt.Errorf("the key has the name %.80q, the first one %.80q", public.Name(), keys[0].Public().Name())
+		case len(keys) == MaxKeys:
+			err = fmt.Errorf("more than %d keys", MaxKeys)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w: %w", number, translog.ErrKey, err)
+		}
+		lines[public] = number
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%w: the file has none", translog.ErrKey)
+	}
+	return keys, nil
+}
+
+// format returns the content of a file of keys.
+func format(keys []translog.Key) []byte {
+	var text bytes.Buffer
+	for _, key := range keys {
+		text.WriteString(key.Secret() + "\n")
+	}
+	return text.Bytes()
+}
+
+// Create makes a key for a log with an origin, and writes it into a new file, which
+// only the user may read. The origin is the log's address without its scheme and
+// without a slash at the end. If the file exists, it stays as it is, and the error
+// has the cause fs.ErrExist. If several processes create the file at the same time,
+// one succeeds.
+func Create(file, origin string) error {
+	if strings.Contains(origin, "://") || strings.HasSuffix(origin, "/") {
+		return fmt.Errorf("make the log's key: the origin %.80q must be an address without https:// "+
+			"and without a slash at the end, such as registry.example/log", origin)
+	}
+	key, err := translog.GenerateKey(translog.ForLog, origin)
+	if err == nil {
+		err = createFile(file, format([]translog.Key{key}))
+	}
+	if err != nil {
+		return fmt.Errorf("make the log's key: %w", err)
+	}
+	return nil
+}
+
+// Rotate makes a new key with the name of the others, and puts it in front of them.
+// The file is replaced completely or not at all, and keeps its mode and its owner.
+// One process at a time may change a file.
+func Rotate(file string) error {
+	keys, err := Read(file)
+	if err != nil {
+		return err
+	}
+	if len(keys) == MaxKeys {
+		return fmt.Errorf("%s has %d keys, the most that a log may have: retire the old ones", file, MaxKeys)
+	}
+	key, err := translog.GenerateKey(translog.ForLog, keys[0].Public().Name())
+	if err != nil {
+		return err
+	}
+	return replace(file, append([]translog.Key{key}, keys...))
+}
+
+// Retire removes all keys but the newest. It changes the file as Rotate does.
+func Retire(file string) error {
+	keys, err := Read(file)
+	if err != nil || len(keys) == 1 {
+		return err
+	}
+	return replace(file, keys[:1])
+}
+
+func replace(file string, keys []translog.Key) error {
+	if err := replaceFile(file, format(keys)); err != nil {
+		return fmt.Errorf("write the log's keys: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package logkey
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/translog"
+)
+
+const origin = "registry.example/log"
+
+// secretOf returns the secret of a key made from a seed of equal bytes.
+func secretOf(t testing.TB, use translog.Use, name string, seed byte) string {
+	t.Helper()
+	key, err := translog.NewKey(use, name, []byte(strings.Repeat(string(rune(seed)), 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.Secret()
+}
+
+func write(t testing.TB, text string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "log.key")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// secrets returns the secrets in a file.
+func secrets(t testing.TB, file string) (all []string) {
+	t.Helper()
+	keys, err := Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		all = append(all, key.Secret())
+	}
+	return all
+}
+
+// alone checks that a directory has no file but one.
+func alone(t testing.TB, file string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(file) {
+		t.Errorf("got %v, %v, want %s only", entries, err, filepath.Base(file))
+	}
+}
+
+func TestKeysAreReadInTheirOrder(t *testing.T) {
+	a, b := secretOf(t, translog.ForLog, origin, 'a'), secretOf(t, translog.ForLog, origin, 'b')
+	for _, text := range []string{b + "\n" + a + "\n", "\n" + b + "\r\n\r\n" + a} {
+		if diff := cmp.Diff([]string{b, a}, secrets(t, write(t, text))); diff != "" {
+			t.Errorf("keys of %d bytes (-want +got):\n%s", len(text), diff)
+		}
+	}
+}
+
+func TestFaultyFilesAreRefused(t *testing.T) {
+	a := secretOf(t, translog.ForLog, origin, 'a')
+	var many strings.Builder
+	for i := range byte(MaxKeys + 1) {
+		many.WriteString(secretOf(t, translog.ForLog, origin, i) + "\n")
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "", "none"},
+		{"empty lines", "\n\n", "none"},
+		{"a damaged key", a + "\n" + strings.Replace(a, "+AWFh", "+AWFi", 1) + "\n", "line 2: "},
+		{"a public key", "registry.example/log+952bc5e7+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4\n", "line 1: "},
+		{"two keys on a line", a + " " + a + "\n", "line 1: "},
+		{"the key of a witness", secretOf(t, translog.ForWitness, origin, 'a') + "\n", "line 1: "},
+		{"a key twice", "\n" + a + "\n" + a + "\n", "line 3: malformed key: the key stands on line 2 too"},
+		{"two names", a + "\n" + secretOf(t, translog.ForLog, "other.example/log", 'b') + "\n", "line 2: "},
+		{"too many keys", many.String(), "line 17: malformed key: more than 16 keys"},
+		{"too long", a + strings.Repeat("\n", maxFile), "more than 65536 bytes"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := write(t, c.text)
+			keys, err := Read(file)
+			if !errors.Is(err, translog.ErrKey) || keys != nil {
+				t.Fatalf("got %d keys, %v, want none and %v", len(keys), err, translog.ErrKey)
+			}
+			text := err.Error()
+			if !strings.Contains(text, file+": ") || !strings.Contains(text, c.want) || strings.Contains(text, "YWFh") {
+				t.Errorf("got %q, want the file, %q and no secret", text, c.want)
+			}
+		})
+	}
+	if _, err := Read(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v without the file, want %v", err, fs.ErrNotExist)
+	}
+}
+
+func TestANewFileHasOneKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log.key")
+	if err := Create(file, origin); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := Read(file)
+	if err != nil || len(keys) != 1 || keys[0].Public().Name() != origin || keys[0].Public().Use() != translog.ForLog {
+		t.Errorf("got %d keys, %v, want one of the log", len(keys), err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode() != 0o600 {
+		t.Errorf("got %v, %v, want mode 0600", info.Mode(), err)
+	}
+	alone(t, file)
+}
+
+func TestCreateLeavesAnExistingFile(t *testing.T) {
+	for _, text := range []string{"", "text\n"} {
+		file := write(t, text)
+		if err := Create(file, origin); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("got %v, want %v", err, fs.ErrExist)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != text {
+			t.Errorf("got %q, %v, want %q", got, err, text)
+		}
+		alone(t, file)
+	}
+}
+
+func TestOneOfSeveralCreatesSucceeds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log.key")
+	errs := make([]error, 8)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() { errs[i] = Create(file, origin) })
+	}
+	group.Wait()
+	made := 0
+	for _, err := range errs {
+		if err == nil {
+			made++
+		} else if !errors.Is(err, fs.ErrExist) {
+			t.Errorf("got %v, want %v", err, fs.ErrExist)
+		}
+	}
+	if made != 1 || len(secrets(t, file)) != 1 {
+		t.Errorf("got %d files, want 1", made)
+	}
+}
+
+func TestOriginsThatAreNoNamesAreRefused(t *testing.T) {
+	for _, wrong := range []string{"", "a b", "a+b", "a\nb", "https://registry.example/log", "registry.example/log/"} {
+		file := filepath.Join(t.TempDir(), "log.key")
+		if err := Create(file, wrong); err == nil {
+			t.Errorf("got no error for the origin %q, want one", wrong)
+		}
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v for the origin %q, want no file", err, wrong)
+		}
+	}
+}
+
+func TestANewKeyIsPutInFrontAndOldOnesAreRetired(t *testing.T) {
+	a := secretOf(t, translog.ForLog, origin, 'a')
+	file := write(t, a+"\n")
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	for n := 2; n <= 3; n++ {
+		before := secrets(t, file)
+		if err := Rotate(file); err != nil {
+			t.Fatal(err)
+		}
+		got := secrets(t, file)
+		if diff := cmp.Diff(before, got[1:]); diff != "" || len(got) != n {
+			t.Errorf("got %d keys, want %d; the older ones (-want +got):\n%s", len(got), n, diff)
+		}
+	}
+	newest := secrets(t, file)[:1]
+	for range 2 {
+		if err := Retire(file); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(newest, secrets(t, file)); diff != "" {
+			t.Errorf("keys that stay (-want +got):\n%s", diff)
+		}
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode() != 0o640 {
+		t.Errorf("got %v, %v, want mode 0640", info.Mode(), err)
+	}
+	alone(t, file)
+}
+
+func TestAFileThatIsNotOfKeysIsNotChanged(t *testing.T) {
+	for name, change := range map[string]func(string) error{"rotate": Rotate, "retire": Retire} {
+		file := write(t, "text\n")
+		if err := change(file); !errors.Is(err, translog.ErrKey) {
+			t.Errorf("got %v of %s, want %v", err, name, translog.ErrKey)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != "text\n" {
+			t.Errorf("got %q, %v after %s, want the text", got, err, name)
+		}
+	}
+}
+
+func TestAFullFileTakesNoMoreKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log.key")
+	if err := Create(file, origin); err != nil {
+		t.Fatal(err)
+	}
+	for range MaxKeys - 1 {
+		if err := Rotate(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := secrets(t, file)
+	if err := Rotate(file); err == nil {
+		t.Error("got no error with a full file, want one")
+	}
+	if diff := cmp.Diff(before, secrets(t, file)); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
+	}
+}
+
+func TestALinkedFileStaysLinked(t *testing.T) {
+	target := write(t, secretOf(t, translog.ForLog, origin, 'a')+"\n")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := Rotate(link); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.Readlink(link); err != nil || got != target || len(secrets(t, target)) != 2 {
+		t.Errorf("got %q, %v, want a link to the changed file", got, err)
+	}
+}
+
+func TestARotatedFileKeepsItsOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may give files away")
+	}
+	file := write(t, secretOf(t, translog.ForLog, origin, 'a')+"\n")
+	if err := os.Chown(file, 1234, 2345); err != nil {
+		t.Fatal(err)
+	}
+	if err := Rotate(file); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stat := info.Sys().(*syscall.Stat_t); stat.Uid != 1234 || stat.Gid != 2345 {
+		t.Errorf("got the owner %d:%d, want 1234:2345", stat.Uid, stat.Gid)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(secretOf(f, translog.ForLog, origin, 'a') + "\n" + secretOf(f, translog.ForLog, origin, 'b')))
+	f.Add([]byte("\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		keys, err := parse(text)
+		if err != nil {
+			return
+		}
+		again, err := parse(format(keys))
+		if err != nil || string(format(again)) != string(format(keys)) {
+			t.Errorf("got %d keys, %v, want the same %d", len(again), err, len(keys))
+		}
+	})
+}
