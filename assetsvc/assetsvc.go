@@ -17,6 +17,7 @@ import (
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/mongostore"
+	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
@@ -24,6 +25,7 @@ import (
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/translog"
 	"asset-registry/shared/upstream"
 )
 
@@ -44,6 +46,10 @@ type Config struct {
 	Log        *slog.Logger
 	Telemetry  *telemetry.Telemetry // nil: none
 	Now        func() time.Time     // nil: time.Now
+
+	// LogKeys sign the public log, the newest first. Their one name is the log's origin
+	// (docs/log.md, "Origin and keys"). Without keys the service makes no log.
+	LogKeys []translog.Key
 
 	// For a store in MongoDB only:
 	StoreTimeout time.Duration // of one operation of the store; 0: 2 s
@@ -87,6 +93,9 @@ func (c Config) Validate() error {
 	if c.StoreTimeout < 0 || c.StoreLease < 0 {
 		faults = append(faults, errors.New("the store's time-out or lease is negative"))
 	}
+	if err := checkLogKeys(c.LogKeys); err != nil {
+		faults = append(faults, err)
+	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
@@ -100,7 +109,7 @@ func (c Config) onMongo() bool {
 	return strings.HasPrefix(c.Store, "mongodb://") || strings.HasPrefix(c.Store, "mongodb+srv://")
 }
 
-func (c Config) openStore(ctx context.Context) (registry.Store, error) {
+func (c Config) openStore(ctx context.Context) (store, error) {
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{
 			Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
@@ -139,7 +148,8 @@ func (c Config) withDefaults() Config {
 
 // Server is a running asset service.
 type Server struct {
-	store   registry.Store
+	store   store
+	log     *logWriter     // nil: no public log
 	auth    *upstream.Pool // nil: Config.Auth is used
 	handler http.Handler
 	silence func() error // ends the metrics of the memory
@@ -191,7 +201,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Ready:     assets.Ready,
 		Telemetry: c.Telemetry,
 	})
-	httpapi.New(assets, c.Zone, c.MaxBody, held).Route(engine, signer)
+	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
+	api.Route(engine, signer)
+	if len(c.LogKeys) > 0 {
+		if s.log, err = startLog(s.store, c.LogKeys, c.Log, c.Telemetry.Meter()); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		api.RouteLog(engine, signer, publiclog.NewReader(s.store), c.LogKeys[0].Public().Name())
+	}
 	s.handler = engine
 	return s, nil
 }
@@ -211,5 +228,9 @@ func (s *Server) Close() error {
 	if s.auth != nil {
 		defer s.auth.Close()
 	}
-	return errors.Join(s.silence(), s.store.Close())
+	var err error
+	if s.log != nil {
+		err = s.log.close()
+	}
+	return errors.Join(err, s.silence(), s.store.Close())
 }

@@ -17,6 +17,11 @@ import (
 // forward sends the request to the asset service and copies its answer to the
 // client. If the answer breaks off, forward ends the client's connection.
 func (s *Server) forward(v routes.Version) gin.HandlerFunc {
+	return s.forwardTo(func(c *gin.Context) string { return upstreamPath(c, v) })
+}
+
+// forwardTo is forward for the path that a function gives.
+func (s *Server) forwardTo(path func(*gin.Context) string) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		r := c.Request
 		if isRead(r) || r.Method == http.MethodDelete { // a body has no meaning there
@@ -30,7 +35,7 @@ func (s *Server) forward(v routes.Version) gin.HandlerFunc {
 			return err
 		}
 		err = s.assets.Forward(c.Writer, r, proxy.Request{
-			Path:    upstreamPath(c, v),
+			Path:    path(c),
 			Caller:  caller(c),
 			Client:  c.GetHeader(httpserver.ClientHeader),
 			BaseURL: s.baseURL(r),

@@ -15,10 +15,11 @@ import (
 )
 
 // route adds every route to the engine: those of package routes in each
-// version, the welcome answer and the documentation page.
+// version, the welcome answer, the documentation page and the public log.
 func (s *Server) route(engine *gin.Engine) {
 	engine.Match(reading, "/", httpserver.Handle(s.welcome))
 	s.routeDocs(engine)
+	s.routeLog(engine)
 	engine.NoMethod(s.noMethod()...)
 	for _, v := range routes.Versions() {
 		group := engine.Group(v.Prefix(), s.lifecycle(v), httpserver.Handle(s.checkCookie))
@@ -80,6 +81,13 @@ func (s *Server) ownPipeline(v routes.Version, r routes.Route) []gin.HandlerFunc
 	default:
 		panic("gateway: no handler for " + r.Method + " " + r.Pattern)
 	}
+}
+
+// routeLog adds the public log, which the asset service answers. The rate limits count
+// a request for any part of it as a read (docs/log.md, "Overview").
+func (s *Server) routeLog(engine *gin.Engine) {
+	engine.Match(reading, "/log/*path", s.identify(s.config.Timeout/readKeyShare), s.limit(routes.Read),
+		s.bound(routes.Read), s.forwardTo(func(c *gin.Context) string { return c.Request.URL.Path }))
 }
 
 // document returns the handlers of a route that answers with a file.

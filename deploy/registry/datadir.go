@@ -25,6 +25,10 @@ const (
 	assetsFile      = "assets.db"
 	tokensFile      = "tokens.db"
 
+	// logKeyFile has the secret keys of the public log. A backup does not have it: restored
+	// data may be older than what the keys have signed.
+	logKeyFile = "log.key"
+
 	// serverIDFile pins the default SERVER_ID once the secret has been rotated.
 	serverIDFile = "server-id"
 

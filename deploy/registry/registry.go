@@ -22,8 +22,10 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/logkey"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/translog"
 )
 
 // Config is the configuration of Run. Its tags declare the flags of the command
@@ -37,6 +39,9 @@ type Config struct {
 	Data      string `default:"./data" help:"Data directory; created if it does not exist."`
 	Sandbox   bool   `help:"Accept the well-known sandbox keys."`
 	KeysFile  string `help:"YAML file that lists API keys (see: registry new-key)."`
+
+	// By default the file is log.key in the data directory, and the first start makes it.
+	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
 
 	// By default the id is made of the secret. A new id makes synchronisers start over.
 	ServerID string `name:"server-id" help:"Cookie SERVER_ID. Change it after you restored older data."`
@@ -101,7 +106,11 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
 		return err
 	}
-	handler, err := c.start(ctx, process{secrets, logger, t}, admin, &opened)
+	logKeys, err := c.logKeys()
+	if err != nil {
+		return err
+	}
+	handler, err := c.start(ctx, process{secrets, logKeys, logger, t}, admin, &opened)
 	if err != nil {
 		return err
 	}
@@ -115,8 +124,23 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 // process holds what the three services share.
 type process struct {
 	secrets   keyring.Ring
+	logKeys   []translog.Key
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
+}
+
+// logKeys returns the keys of the public log. It makes a key if the data directory has
+// none. Each key that is made has an origin of its own: after a restore of older data the
+// log would otherwise sign other trees than before.
+func (c Config) logKeys() ([]translog.Key, error) {
+	if c.LogKeyFile != "" {
+		return logkey.Read(c.LogKeyFile)
+	}
+	address := c.BaseURL
+	if address == "" {
+		address = c.Addr
+	}
+	return logkey.ReadOrCreate(filepath.Join(c.Data, logKeyFile), address)
 }
 
 // closers are the Close functions of what Run has opened, in the order of opening.
@@ -230,6 +254,7 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Store:      "file:" + filepath.Join(c.Data, assetsFile),
 		Auth:       auth,
 		Secrets:    p.secrets,
+		LogKeys:    p.logKeys,
 		Zone:       zone,
 		AssetTypes: c.AssetTypes,
 		CodeLists:  c.CodeLists,

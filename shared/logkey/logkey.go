@@ -5,9 +5,12 @@ package logkey
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -89,6 +92,31 @@ func format(keys []translog.Key) []byte {
 		text.WriteString(key.Secret() + "\n")
 	}
 	return text.Bytes()
+}
+
+// NewOrigin returns an origin for a new log of the registry at an address, such as
+// "https://registry.example": the address without its scheme, "/log/" and eight random
+// hexadecimal digits. So no two logs have one origin, whatever data they begin with.
+func NewOrigin(address string) string {
+	if _, after, found := strings.Cut(address, "://"); found {
+		address = after
+	}
+	digits := make([]byte, 4)
+	rand.Read(digits) // never fails
+	return strings.TrimSuffix(address, "/") + "/log/" + hex.EncodeToString(digits)
+}
+
+// ReadOrCreate returns the keys of a file. Without the file it makes one, with a key for
+// a new log of the registry at an address (NewOrigin).
+func ReadOrCreate(file, address string) ([]translog.Key, error) {
+	keys, err := Read(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return keys, err
+	}
+	if err := Create(file, NewOrigin(address)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return Read(file)
 }
 
 // Create makes a key for a log with an origin, and writes it into a new file, which

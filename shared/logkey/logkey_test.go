@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -274,4 +275,27 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("got %d keys, %v, want the same %d", len(again), err, len(keys))
 		}
 	})
+}
+
+// TestAMadeKeyNamesANewLog checks that a missing file gets a key with an origin of its
+// own, and that later readings keep it.
+func TestAMadeKeyNamesANewLog(t *testing.T) {
+	form := regexp.MustCompile(`^registry\.example/x/log/[0-9a-f]{8}$`)
+	names := map[string]bool{}
+	for range 3 {
+		file := filepath.Join(t.TempDir(), "log.key")
+		made, err := ReadOrCreate(file, "https://registry.example/x/")
+		if err != nil || len(made) != 1 {
+			t.Fatalf("got %d keys, %v; want one", len(made), err)
+		}
+		name := made[0].Public().Name()
+		if !form.MatchString(name) || names[name] {
+			t.Errorf("got the origin %q, want another one like registry.example/x/log/1a2b3c4d", name)
+		}
+		names[name] = true
+		again, err := ReadOrCreate(file, "https://other.example")
+		if err != nil || len(again) != 1 || again[0].Secret() != made[0].Secret() {
+			t.Errorf("got another key or %v, want the one in the file", err)
+		}
+	}
 }

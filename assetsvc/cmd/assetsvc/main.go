@@ -14,12 +14,15 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/logkey"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/translog"
 )
 
 // commands are the commands of the program.
 type commands struct {
 	Serve  settings `cmd:"" default:"withargs" help:"Run the service. This is the default command."`
+	LogKey logKey   `cmd:"" help:"Make a key of the public log unless the file exists, and print the public key."`
 	Reseal reseal   `cmd:"" help:"Seal all token records with the first secret. Stop the services of a file store first."`
 }
 
@@ -28,6 +31,13 @@ type reseal struct {
 	Store      string   `required:"" help:"Store of the assets, as for serve."`
 	AuthURL    []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 	SecretFile string   `required:"" help:"File of secrets, one a line; the first seals."`
+}
+
+// logKey is the settings of the command log-key.
+type logKey struct {
+	File    string `arg:"" help:"File of the secret key."`
+	BaseURL string `name:"base-url" default:"http://localhost" help:"Public address of the registry, with which the origin begins."`
+	Shared  bool   `help:"Let all users read the file; its directory must keep others out."`
 }
 
 // settings is the settings of the command serve: flags, environment and config file.
@@ -41,6 +51,9 @@ type settings struct {
 	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 
 	SecretFile string `required:"" help:"File of secrets, one a line, at least 32 bytes each; the first signs and seals."`
+
+	// Without the file the service makes no log.
+	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
 
 	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
@@ -77,10 +90,28 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if command == "reseal" {
+	switch command {
+	case "reseal":
 		return c.Reseal.run(ctx)
+	case "log-key <file>":
+		return c.LogKey.run()
+	default:
+		return c.Serve.run(ctx)
 	}
-	return c.Serve.run(ctx)
+}
+
+func (k logKey) run() error {
+	keys, err := logkey.ReadOrCreate(k.File, k.BaseURL)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		fmt.Println(key.Public())
+	}
+	if k.Shared {
+		return os.Chmod(k.File, 0o444)
+	}
+	return nil
 }
 
 func (r reseal) run(ctx context.Context) error {
@@ -112,11 +143,18 @@ func (s settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var logKeys []translog.Key
+	if s.LogKeyFile != "" {
+		if logKeys, err = logkey.Read(s.LogKeyFile); err != nil {
+			return err
+		}
+	}
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
 			AuthURLs:     s.AuthURL,
 			Secrets:      secrets,
+			LogKeys:      logKeys,
 			Zone:         zone,
 			AssetTypes:   s.AssetTypes,
 			CodeLists:    s.CodeLists,

@@ -267,6 +267,9 @@ const recordBatch = 100
 func (d *database) readRecord(
 	ctx context.Context, q registry.ChangesQuery, horizon int64,
 ) (page registry.ChangesPage, err error) {
+	if horizon <= q.After {
+		return registry.ChangesPage{Upto: horizon}, nil
+	}
 	// A batch that begins up to maxBatch positions earlier may reach beyond q.After.
 	within := bson.D{{Key: "$gt", Value: q.After - maxBatch}, {Key: "$lte", Value: horizon}}
 	how := options.Find().SetSort(bson.D{{Key: "at", Value: 1}}).SetBatchSize(recordBatch)

@@ -11,12 +11,16 @@ import (
 	"time"
 
 	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/translog"
 )
 
-func key(t testing.TB) translog.Key {
+func key(t testing.TB) translog.Key { return keyOf(t, "registry.example/log", 7) }
+
+// keyOf returns the key of a log whose seed is one byte, repeated.
+func keyOf(t testing.TB, origin string, seed byte) translog.Key {
 	t.Helper()
-	k, err := translog.NewKey(translog.ForLog, "registry.example/log", slices.Repeat([]byte{7}, 32))
+	k, err := translog.NewKey(translog.ForLog, origin, slices.Repeat([]byte{seed}, 32))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,11 +32,13 @@ func key(t testing.TB) translog.Key {
 func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
 	w := newWorld(seed)
 	w.leaveOut = leaveOut
-	o := publiclog.Options{Key: key(t), Every: 10 * time.Millisecond, Signed: 30 * time.Millisecond, Cosign: w.cosign}
+	o := publiclog.Options{
+		Keys: []translog.Key{key(t)}, Every: 10 * time.Millisecond, Signed: 30 * time.Millisecond, Cosign: w.cosign,
+	}
 	var running sync.WaitGroup
 	start := func() context.CancelFunc {
 		ctx, stop := context.WithCancel(t.Context())
-		running.Go(func() { publiclog.NewWriter(w, w, o).Run(ctx) })
+		running.Go(func() { publiclog.NewWriter(w, w, o).Run(ctx, func(bool, error) {}) })
 		return stop
 	}
 	stops := []context.CancelFunc{start(), start(), start(), start()}
@@ -157,7 +163,7 @@ func TestEachChangeIsProved(t *testing.T) {
 		if _, err := r.Checkpoint(t.Context()); !errors.Is(err, publiclog.ErrUnsigned) {
 			t.Errorf("an empty log: got %v, want ErrUnsigned", err)
 		}
-		writer := publiclog.NewWriter(w, w, publiclog.Options{Key: key(t)})
+		writer := publiclog.NewWriter(w, w, publiclog.Options{Keys: []translog.Key{key(t)}})
 		for position := int64(1); position <= 1500; position++ {
 			w.changes = append(w.changes, change(t, position))
 		}
@@ -170,9 +176,6 @@ func TestEachChangeIsProved(t *testing.T) {
 		}
 		if won, err := writer.Sign(t.Context()); err != nil || !won {
 			t.Fatalf("sign: got %v, %v; want true", won, err)
-		}
-		if err := writer.Check(t.Context()); err != nil {
-			t.Errorf("check: got %v, want nil", err)
 		}
 		policy, err := translog.LogPolicy(key(t).Public())
 		if err != nil {
@@ -195,6 +198,68 @@ func TestEachChangeIsProved(t *testing.T) {
 			if _, err := proof.Verify(policy, leaf); err != nil {
 				t.Errorf("position %d: got %v, want a proof that verifies", position, err)
 			}
+		}
+	})
+}
+
+// TestKeysOfTheLog checks which checkpoints a writer signs when its keys change.
+func TestKeysOfTheLog(t *testing.T) {
+	old, added := key(t), keyOf(t, "registry.example/log", 8)
+	other := keyOf(t, "registry.example/log/2", 9)
+	for _, c := range []struct {
+		name string
+		keys []translog.Key // after the first checkpoint
+		want []translog.Key // have signed the newest checkpoint
+	}{
+		{"the same key signs a tree once", []translog.Key{old}, []translog.Key{old}},
+		{"an added key signs beside the old one", []translog.Key{added, old}, []translog.Key{added, old}},
+		{"a key that is removed has signed the tree already", []translog.Key{added}, []translog.Key{added}},
+		{"another origin is another log", []translog.Key{other}, []translog.Key{other}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(1)
+			w.calm, w.changes, w.horizon = true, []registry.Revision{change(t, 1), change(t, 2)}, 2
+			synctest.Test(t, func(t *testing.T) {
+				for _, keys := range [][]translog.Key{{old}, c.keys, c.keys} {
+					writer := publiclog.NewWriter(w, w, publiclog.Options{Keys: keys})
+					if _, _, err := writer.Extend(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if won, err := writer.Sign(t.Context()); err != nil || !won {
+						t.Fatalf("sign: got %v, %v; want true", won, err)
+					}
+				}
+				for _, k := range c.want {
+					policy, err := translog.LogPolicy(k.Public())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if signed, err := policy.Open(w.head.Checkpoint); err != nil || signed.Size != 2 {
+						t.Errorf("got %d leaves under the key of %s, %v; want 2", signed.Size, k.Public(), err)
+					}
+				}
+				if c.keys[0].Secret() == old.Secret() && len(c.keys) == 1 && w.head.Version != 2 {
+					t.Errorf("got %d changes of the head, want 2", w.head.Version)
+				}
+			})
+		})
+	}
+}
+
+// TestALogIsNeverCutOff checks that a writer refuses a tree that is smaller than the
+// newest checkpoint.
+func TestALogIsNeverCutOff(t *testing.T) {
+	w := newWorld(1)
+	w.calm = true
+	checkpoint, err := translog.Sign(translog.Checkpoint{Origin: "registry.example/log", Size: 5}, key(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.head.Checkpoint = checkpoint
+	synctest.Test(t, func(t *testing.T) {
+		writer := publiclog.NewWriter(w, w, publiclog.Options{Keys: []translog.Key{key(t)}})
+		if won, err := writer.Sign(t.Context()); err == nil || won {
+			t.Errorf("got %v, %v; want an error", won, err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package publiclog
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +17,11 @@ const (
 	stepBytes   = 16 << 20 // bytes of them
 )
 
-// Options configure a Writer. Key is required; the zero values of the others work.
+// Options configure a Writer. Keys are required; the zero values of the others work.
 type Options struct {
-	Key    translog.Key  // signs checkpoints; its name is the log's origin
-	Every  time.Duration // between two looks at the record; 0: 200 ms
-	Signed time.Duration // between two checkpoints; 0: 1 s
-	Failed func(error)   // gets the errors of steps, which are repeated; nil: nobody
+	Keys   []translog.Key // sign checkpoints; their one name is the log's origin
+	Every  time.Duration  // between two looks at the record; 0: 200 ms
+	Signed time.Duration  // between two checkpoints; 0: 1 s
 	// Cosign returns the checkpoint with the cosignatures of witnesses. An error keeps
 	// the checkpoint from being published. Nil: the log has no witnesses.
 	Cosign func(ctx context.Context, checkpoint []byte) ([]byte, error)
@@ -36,9 +34,6 @@ func (o Options) withDefaults() Options {
 	if o.Signed == 0 {
 		o.Signed = time.Second
 	}
-	if o.Failed == nil {
-		o.Failed = func(error) {}
-	}
 	return o
 }
 
@@ -48,6 +43,7 @@ type Writer struct {
 	record Record
 	store  Store
 	o      Options
+	upto   int64 // the record has no change after the head and up to here
 }
 
 // NewWriter returns a writer of the log in store.
@@ -58,21 +54,25 @@ func NewWriter(record Record, store Store, o Options) *Writer {
 // yields is for how many looks a writer leaves the log to the process that was faster.
 const yields = 10
 
-// Run extends and signs the log until ctx is done. A Writer whose head was replaced by
-// another process rests for a while, so that one of them does most of the work.
-func (w *Writer) Run(ctx context.Context) {
+// Run extends and signs the log until ctx is done. It repeats what failed. A Writer
+// whose head was replaced by another process rests for a while, so that one of them does
+// most of the work. Report gets the outcome of each step: whether a checkpoint covers
+// the whole record, and the error of a step that failed.
+func (w *Writer) Run(ctx context.Context, report func(complete bool, err error)) {
 	var signed time.Time
 	for ctx.Err() == nil {
-		pause := w.o.Every
+		pause, complete := w.o.Every, false
 		more, won, err := w.Extend(ctx)
 		if err == nil && won && !more && time.Since(signed) >= w.o.Signed {
 			if won, err = w.Sign(ctx); err == nil && won {
-				signed = time.Now()
+				signed, complete = time.Now(), true
 			}
 		}
+		if ctx.Err() == nil {
+			report(complete, err)
+		}
 		switch {
-		case err != nil && ctx.Err() == nil:
-			w.o.Failed(err)
+		case err != nil:
 		case !won:
 			pause *= time.Duration(1 + rand.IntN(yields))
 		case more:
@@ -93,12 +93,13 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 		return false, false, fmt.Errorf("read the head of the log: %w", err)
 	}
 	page, err := w.record.Changes(ctx, registry.ChangesQuery{
-		After: head.Position, Limit: stepChanges, Bytes: stepBytes,
+		After: max(head.Position, w.upto), Limit: stepChanges, Bytes: stepBytes,
 	})
 	if err != nil {
 		return false, false, fmt.Errorf("read the record for the log: %w", err)
 	}
 	if len(page.Changes) == 0 {
+		w.upto = page.Upto
 		return false, true, nil
 	}
 	var leaves [][]byte
@@ -123,18 +124,21 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	return page.Upto > head.Position || len(page.Changes) == stepChanges, won, nil
 }
 
-// Sign signs the tree in the stored head, if the newest checkpoint is of an earlier one.
-// Won is false if another process changed the head at the same time.
+// Sign signs the tree in the stored head, if the newest checkpoint is not of it or is
+// not signed by all keys. Another origin is another log with the same leaves, so a
+// checkpoint of an earlier origin is replaced. Won is false if another process changed
+// the head at the same time.
 func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 	head, err := w.store.LogHead(ctx)
 	if err != nil {
 		return false, fmt.Errorf("read the head of the log: %w", err)
 	}
-	next := translog.Checkpoint{Origin: w.o.Key.Public().Name(), Size: head.Tree.Size(), Root: head.Tree.Root()}
-	if head.Checkpoint == nil && next.Size == 0 || head.signs(next) {
-		return true, nil
+	next := translog.Checkpoint{Origin: w.o.Keys[0].Public().Name(), Size: head.Tree.Size(), Root: head.Tree.Root()}
+	signed, err := w.signed(head, next)
+	if signed || err != nil {
+		return err == nil, err
 	}
-	checkpoint, err := translog.Sign(next, w.o.Key)
+	checkpoint, err := translog.Sign(next, w.o.Keys...)
 	if err != nil {
 		return false, fmt.Errorf("sign the log: %w", err)
 	}
@@ -150,31 +154,30 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 	return won, nil
 }
 
-// signs tells whether the newest checkpoint is the given one.
-func (h Head) signs(c translog.Checkpoint) bool {
-	return bytes.HasPrefix(h.Checkpoint, []byte(c.Text()+"\n"))
-}
+// errAhead is returned for a log whose newest checkpoint has more leaves than the log.
+var errAhead = errors.New("the newest checkpoint of the log has more leaves than the log")
 
-// errOrigin is returned for a log whose newest checkpoint another key has signed.
-var errOrigin = errors.New("the log has another origin than its key")
-
-// Check returns an error if the stored log cannot be continued under the key: its newest
-// checkpoint has another origin or was not signed by the key.
-func (w *Writer) Check(ctx context.Context) error {
-	head, err := w.store.LogHead(ctx)
-	if err != nil || head.Checkpoint == nil {
-		return err
+// signed tells whether the newest checkpoint is the next one, signed by all keys. It
+// returns errAhead for a checkpoint of this log that the tree does not reach.
+func (w *Writer) signed(head Head, next translog.Checkpoint) (bool, error) {
+	if head.Checkpoint == nil {
+		return next.Size == 0, nil
 	}
-	policy, err := translog.LogPolicy(w.o.Key.Public())
-	if err != nil {
-		return err
+	for _, key := range w.o.Keys {
+		policy, err := translog.LogPolicy(key.Public())
+		if err != nil {
+			return false, err
+		}
+		newest, err := policy.Open(head.Checkpoint)
+		if err != nil { // another origin, or not signed by this key
+			return false, nil
+		}
+		if newest.Size > next.Size {
+			return false, fmt.Errorf("%w: %d and %d", errAhead, newest.Size, next.Size)
+		}
+		if newest.Checkpoint != next {
+			return false, nil
+		}
 	}
-	signed, err := policy.Open(head.Checkpoint)
-	if err != nil {
-		return fmt.Errorf("%w: %w", errOrigin, err)
-	}
-	if signed.Size > head.Tree.Size() {
-		return fmt.Errorf("the newest checkpoint has %d leaves, but the log has %d", signed.Size, head.Tree.Size())
-	}
-	return nil
+	return true, nil
 }

@@ -68,6 +68,7 @@ var inVersion25 = []scenario{
 	{"one of fifty writes with the same ETag wins", testConditionalRace},
 	{"twenty concurrent repeats create one asset", testRepeatsAtOnce},
 	{"the record of an asset has its whole life in pages", testLongLife},
+	{"the public log has each change of a public asset", testPublicLog},
 }
 
 // Run runs every scenario against the registry at base ("http://host:port").

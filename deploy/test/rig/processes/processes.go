@@ -20,6 +20,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"asset-registry/shared/logkey"
 )
 
 const (
@@ -248,12 +250,18 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	stores.Assets = cmp.Or(stores.Assets, "file:"+filepath.Join(dir, "assets.db"))
 	stores.Tokens = cmp.Or(stores.Tokens, "file:"+filepath.Join(dir, "tokens.db"))
 	s := &Split{URL: "http://" + addr}
+	logKey := filepath.Join(dir, "log.key")
+	if _, err := logkey.ReadOrCreate(logKey, addr); err != nil {
+		return nil, err
+	}
 	for _, service := range []struct {
 		name, addr string
 		args       []string
 	}{
 		{"authsvc", auth, []string{"--store", stores.Tokens, "--sandbox"}},
-		{"assetsvc", assets, []string{"--store", stores.Assets, "--sandbox", "--auth-url", "http://" + auth}},
+		{"assetsvc", assets, []string{
+			"--store", stores.Assets, "--sandbox", "--auth-url", "http://" + auth, "--log-key-file", logKey,
+		}},
 		{"gateway", addr, []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}},
 	} {
 		all := slices.Concat([]string{"--addr", service.addr, "--secret-file", secret}, service.args, args)

@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/translog"
+)
+
+// Log is the public log (publiclog.Reader).
+type Log interface {
+	Checkpoint(ctx context.Context) ([]byte, error)
+	Part(ctx context.Context, tile translog.Tile) ([]byte, error)
+}
+
+// Values of Cache-Control for the log. Parts never change (docs/log.md, "Overview").
+const (
+	cacheParts      = "public, max-age=31536000, immutable"
+	cacheCheckpoint = "no-cache"
+)
+
+// RouteLog adds the routes of the public log to engine. The log is at /log and at the
+// prefix that its origin names (docs/log.md, "Origin and keys").
+func (a *API) RouteLog(engine *gin.Engine, signer *identity.Signer, log Log, origin string) {
+	_, name, _ := strings.Cut(origin, "/log/")
+	r := engine.Group("/log", httpserver.Identify(signer))
+	routeRead(r, "/*path", httpserver.Handle(func(c *gin.Context) error {
+		path := strings.TrimPrefix(c.Param("path"), "/")
+		if below, found := strings.CutPrefix(path, name+"/"); found {
+			path = below
+		}
+		return a.readLog(c, log, path)
+	}))
+}
+
+// readLog answers with the checkpoint or a part of the log.
+func (a *API) readLog(c *gin.Context, log Log, path string) error {
+	contentType, cache := "text/plain; charset=utf-8", cacheCheckpoint
+	read := log.Checkpoint
+	if path != "checkpoint" {
+		contentType, cache = "application/octet-stream", cacheParts
+		read = func(ctx context.Context) ([]byte, error) { return readPart(ctx, log, path) }
+	}
+	body, err := read(c.Request.Context())
+	switch {
+	case errors.Is(err, publiclog.ErrUnsigned):
+		return notInLog("The log has no checkpoint yet; ask again after the first change of a public asset.")
+	case errors.Is(err, publiclog.ErrNoPart):
+		return notInLog("The log does not have this part. If a partial part is gone, ask for the full one.")
+	case errors.Is(err, translog.ErrPath):
+		return notInLog("The log has the paths checkpoint, tile/LEVEL/NUMBER and tile/entries/NUMBER only.")
+	case err != nil:
+		return err
+	}
+	h := c.Writer.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", cache)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if c.Request.Method == http.MethodHead {
+		c.Status(http.StatusOK)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	return a.send(c, http.StatusOK, body)
+}
+
+// readPart returns the part of a path. It returns translog.ErrPath for another path.
+func readPart(ctx context.Context, log Log, path string) ([]byte, error) {
+	tile, err := translog.ParsePath(path)
+	if err != nil {
+		return nil, err
+	}
+	return log.Part(ctx, tile)
+}
+
+func notInLog(says string) error { return fault.New(fault.NotFound, fault.URL, "path", "%s", says) }
