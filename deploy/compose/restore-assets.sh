@@ -15,6 +15,22 @@ if [ ! -s "$from" ] || ! gzip --test "$from"; then
 	echo "$from is not an assets.gz of backup.sh; nothing was changed" >&2
 	exit 1
 fi
+# Restored assets may be older than what the public log has signed. Without its key the
+# log begins anew, and the next start makes another key. A restore that MongoDB refuses
+# (status 3) gives the key back.
+key=$SECRETS/assetsvc/log.key
+refused=3
+if [ -e "$key" ]; then
+	mv "$key" "$key.before"
+fi
+settle_key() {
+	if [ $? = $refused ] && [ -e "$key.before" ]; then
+		mv "$key.before" "$key"
+	fi
+	rm -f "$key.before"
+}
+trap settle_key EXIT
+
 # The password is the first line of the input, because other users can see command
 # lines. The database "restoring" marks a restore under way: without the mark, assets
 # in MongoDB are in use and must not be replaced.
@@ -44,7 +60,7 @@ fi
 	mongo "
 			if (!mark.begun.findOne() && registry.assets.findOne()) {
 				print(\"MongoDB has assets: restore into an empty one\");
-				quit(1);
+				quit(3);
 			}
 			mark.begun.insertOne({at: new Date()});"
 	trap failed EXIT

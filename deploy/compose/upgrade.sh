@@ -15,6 +15,8 @@ end() {
 	done
 }
 
+$COMPOSE run --rm --no-deps log-key >/dev/null # the asset services need the key
+
 # A service understands callers of the previous version, but not of a newer one. So
 # callers are replaced last.
 for service in authsvc assetsvc gateway; do

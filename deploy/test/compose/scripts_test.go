@@ -72,7 +72,7 @@ func (s *standIn) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	err := filepath.WalkDir(s.dir, func(path string, _ fs.DirEntry, err error) error {
 		for _, left := range []string{".unfinished", "backup.rdb", "dump.yaml", "restore.yaml", "restore.js",
-			"restoring", "replaced", "mark"} {
+			"restoring", "replaced", "mark", "log.key.before"} {
 			if strings.HasSuffix(path, left) {
 				t.Errorf("got the temporary file %s, want it removed", path)
 			}
@@ -154,6 +154,9 @@ func TestRestoreAssetsRestoresAllOrNothing(t *testing.T) {
 	s.must(t, "backup.sh", to)
 	file := filepath.Join(to, "assets.gz")
 	s.mustFail(t, "MongoDB has assets", "restore-assets.sh", file)
+	if got := s.read(t, "its secrets/assetsvc/log.key"); got != "log key" {
+		t.Errorf("got the log's key %q after a refused restore, want the old one", got)
+	}
 	if got := s.read(t, "mongo/registry"); got != "assets" {
 		t.Errorf("got %q in MongoDB, want the old assets", got)
 	}
@@ -181,6 +184,9 @@ func TestRestoreAssetsRestoresAllOrNothing(t *testing.T) {
 	if got := s.read(t, "mongo/registry"); got != "assets" {
 		t.Errorf("got %q after the repeat, want the assets", got)
 	}
+	if _, err := os.Stat(filepath.Join(s.secrets, "assetsvc/log.key")); !os.IsNotExist(err) {
+		t.Errorf("got the log's key beside restored assets, want none: %v", err)
+	}
 	s.checkNothingLeft(t)
 }
 
@@ -199,6 +205,9 @@ func TestRestoreSecretsNeverReplacesSecrets(t *testing.T) {
 	s.must(t, "restore-secrets.sh", file)
 	if got := s.read(t, "its secrets/shared/registry"); got != "registry" {
 		t.Errorf("got the secret %q, want registry", got)
+	}
+	if _, err := os.Stat(filepath.Join(s.secrets, "assetsvc/log.key")); !os.IsNotExist(err) {
+		t.Errorf("got the log's key from a backup, want none: %v", err)
 	}
 	if info, err := os.Stat(s.secrets); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("got the secrets %v, %v, want a directory of mode 0700", info, err)
