@@ -40,10 +40,11 @@ func (o Options) withDefaults() Options {
 // Writer extends the log by the changes of the record, and signs it. Any number of
 // processes may have one. It is not safe for concurrent use.
 type Writer struct {
-	record Record
-	store  Store
-	o      Options
-	upto   int64 // the record has no change after the head and up to here
+	record  Record
+	store   Store
+	o       Options
+	upto    int64 // the record has no change after the head and up to here
+	version int64 // of the head, as this writer last saw or stored it
 }
 
 // NewWriter returns a writer of the log in store.
@@ -54,9 +55,9 @@ func NewWriter(record Record, store Store, o Options) *Writer {
 // yields is for how many looks a writer leaves the log to the process that was faster.
 const yields = 10
 
-// Run extends and signs the log until ctx is done. It repeats what failed. A Writer
-// whose head was replaced by another process rests for a while, so that one of them does
-// most of the work. Report gets the outcome of each step: whether a checkpoint covers
+// Run extends and signs the log until ctx is done. It repeats what failed. A Writer that
+// sees a head of another process rests for a while, so that one process does most of the
+// work. Report gets the outcome of each step: whether a checkpoint covers
 // the whole record, and the error of a step that failed.
 func (w *Writer) Run(ctx context.Context, report func(complete bool, err error)) {
 	var signed time.Time
@@ -86,11 +87,16 @@ func (w *Writer) Run(ctx context.Context, report func(complete bool, err error))
 }
 
 // Extend adds some changes of the record to the log. More tells that the record has
-// further changes. Won is false if another process extended the log at the same time.
+// further changes. Won is false if another process changed the head at the same time, or
+// since this Writer last saw it: then Extend does nothing.
 func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	head, err := w.store.LogHead(ctx)
 	if err != nil {
 		return false, false, fmt.Errorf("read the head of the log: %w", err)
+	}
+	if head.Version != w.version {
+		w.version = head.Version
+		return false, false, nil
 	}
 	page, err := w.record.Changes(ctx, registry.ChangesQuery{
 		After: max(head.Position, w.upto), Limit: stepChanges, Bytes: stepBytes,
@@ -117,9 +123,11 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 		return false, false, fmt.Errorf("extend the log: %w", err)
 	}
 	head.Tree, head.Position = tree, page.Changes[len(page.Changes)-1].Position
-	won, err = w.store.ExtendLog(ctx, head, parts)
-	if err != nil {
+	if won, err = w.store.ExtendLog(ctx, head, parts); err != nil {
 		return false, false, fmt.Errorf("store the log: %w", err)
+	}
+	if won {
+		w.version++
 	}
 	return page.Upto > head.Position || len(page.Changes) == stepChanges, won, nil
 }
@@ -150,6 +158,9 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 	head.Checkpoint = checkpoint
 	if won, err = w.store.ExtendLog(ctx, head, nil); err != nil {
 		return false, fmt.Errorf("store the checkpoint of the log: %w", err)
+	}
+	if won {
+		w.version = head.Version + 1
 	}
 	return won, nil
 }
