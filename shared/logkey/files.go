@@ -17,7 +17,10 @@ func createFile(file string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	err = os.Link(written, file) // fails if the file exists
+	err = os.Link(written, file)
+	if errors.Is(err, fs.ErrExist) {
+		err = &fs.PathError{Op: "create", Path: file, Err: fs.ErrExist}
+	}
 	return errors.Join(err, os.Remove(written), syncDirectory(filepath.Dir(file)))
 }
 

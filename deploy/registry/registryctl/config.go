@@ -49,6 +49,7 @@ func (p *program) load(c commands) error {
 	if err != nil {
 		return err
 	}
+	p.urlGiven = file.URL != "" || c.Settings.URL != ""
 	p.settings = settings{URL: "http://127.0.0.1:8080", AdminURL: "http://127.0.0.1:8079"}
 	p.override(file)
 	p.override(c.Settings)

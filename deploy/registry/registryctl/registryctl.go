@@ -22,6 +22,7 @@ type program struct {
 	config string
 	output string
 	settings
+	urlGiven bool // URL is not the default
 }
 
 // The output formats.
@@ -44,7 +45,10 @@ type commands struct {
 	Audit      auditCommands    `cmd:"" help:"Read and check the audit log of brokers and keys."`
 	Brokers    brokerCommands   `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
 	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
+	Log        logCommands      `cmd:"" help:"Manage the keys of a public log."`
 	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
+	Prove      proveAsset       `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`
+	Verify     verifyLog        `cmd:"" help:"Verify a proof file, or the whole public log."`
 	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
 	Witness    runWitness       `cmd:"" help:"Run a witness of public logs: it cosigns checkpoints that continue those before."`
 	Completion completionScript `cmd:"" help:"Print a completion script for your shell."`

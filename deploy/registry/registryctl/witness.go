@@ -3,14 +3,11 @@ package registryctl
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
 
 	"asset-registry/deploy/registry/witness"
-	"asset-registry/shared/translog"
 )
 
 // runWitness runs a witness of public logs until it is told to end.
@@ -46,26 +43,4 @@ func (c runWitness) Run(ctx context.Context, p *program) error {
 	}
 	log.Info("listening", "addr", listener.Addr().String())
 	return errors.Join(w.Serve(ctx, listener), w.Close())
-}
-
-// readLogs returns the keys of the logs of a policy file.
-func readLogs(file string) ([]translog.PublicKey, error) {
-	r, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read the policy: %w", err)
-	}
-	defer func() { _ = r.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(r, translog.MaxPolicy+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the policy: %w", err)
-	}
-	policy, err := translog.ParsePolicy(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	var keys []translog.PublicKey
-	for _, log := range policy.Logs {
-		keys = append(keys, log.Key)
-	}
-	return keys, nil
 }

@@ -1,0 +1,314 @@
+package registryctl
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry/deploy/registry/client"
+	"asset-registry/shared/translog"
+)
+
+// registryReport is what the comparison of a log with its registry found.
+type registryReport struct {
+	Assets  int          `json:"assets"`       // that have a leaf
+	Matched int64        `json:"matched"`      // leaves whose content the registry has
+	Changed int          `json:"changedSince"` // assets with changes after the checkpoint, left to the next run
+	Erased  []erasedLeaf `json:"erased"`
+}
+
+// erasedLeaf is a leaf whose content the registry has erased.
+type erasedLeaf struct {
+	Index    int64  `json:"index"`
+	Asset    string `json:"asset"`
+	Revision int64  `json:"revision"`
+}
+
+// comparison compares the leaves of a log with its registry (docs/log.md,
+// "Verification", step 7).
+type comparison struct {
+	registry *client.Client
+	policy   *translog.Policy
+	source   *keepingSource
+	last     int64 // the position of the last leaf; earlier changes have leaves
+
+	mu      sync.Mutex
+	newest  map[assetKey]newestLeaf
+	matched int64
+	erased  []erasedLeaf
+}
+
+// assetKey is an asset's id.
+type assetKey [16]byte
+
+// keyOf returns the key of an id. ok is false if the id is not one of an asset.
+func keyOf(id string) (key assetKey, ok bool) {
+	if len(id) != hex.EncodedLen(len(key)) {
+		return key, false
+	}
+	_, err := hex.Decode(key[:], []byte(id))
+	return key, err == nil
+}
+
+// String returns the id.
+func (k assetKey) String() string { return hex.EncodeToString(k[:]) }
+
+// newestLeaf is the newest leaf of an asset.
+type newestLeaf struct {
+	index, position int64
+	withdrawn       bool
+	proven          bool     // content is that of the leaf
+	content         [32]byte // hash of the asset's canonical form
+	listed          bool     // the registry lists the asset at this position
+	changed         bool     // the asset has changed after the last leaf
+}
+
+// errStopped ends the reading of a log after another error.
+var errStopped = errors.New("stopped")
+
+// compareAssets verifies a log, and compares it with the registry.
+func compareAssets(ctx context.Context, p *program, v translog.Verifier, source *keepingSource) (
+	signed translog.Signed, report *registryReport, err error,
+) {
+	registry, err := client.New(client.Config{
+		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout,
+		Transport: newTransport(),
+		Retry:     client.Retry{Tries: 30, Total: 3 * time.Minute}, // a long run meets rate limits
+	})
+	if err != nil {
+		return signed, nil, err
+	}
+	c := &comparison{registry: registry, policy: v.Policy, source: source, newest: map[assetKey]newestLeaf{}}
+	if signed, err = c.compareLeaves(ctx, v); err != nil {
+		return signed, nil, err
+	}
+	if err := c.compareList(ctx); err != nil {
+		return signed, nil, err
+	}
+	if err := c.compareNewest(ctx); err != nil {
+		return signed, nil, err
+	}
+	return signed, c.report(), nil
+}
+
+func (c *comparison) report() *registryReport {
+	report := &registryReport{Assets: len(c.newest), Matched: c.matched, Erased: append([]erasedLeaf{}, c.erased...)}
+	slices.SortFunc(report.Erased, func(a, b erasedLeaf) int { return cmp.Compare(a.Index, b.Index) })
+	for _, n := range c.newest {
+		if n.changed {
+			report.Changed++
+		}
+	}
+	return report
+}
+
+// compareLeaves verifies the log, and asks for the proof of each leaf as it comes.
+func (c *comparison) compareLeaves(ctx context.Context, v translog.Verifier) (translog.Signed, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	group, workers := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	count := v.Leaf
+	v.Leaf = func(index int64, leaf translog.Leaf) error {
+		if err := count(index, leaf); err != nil {
+			return err
+		}
+		c.note(index, leaf)
+		if leaf.Kind != translog.Withdraw {
+			group.Go(func() error { return c.compareLeaf(workers, index, leaf) })
+		}
+		if workers.Err() != nil {
+			return errStopped
+		}
+		return nil
+	}
+	signed, err := v.Verify(ctx, c.source)
+	if err != nil {
+		cancel()
+	}
+	if waited := group.Wait(); err == nil || errors.Is(err, errStopped) {
+		err = waited
+	}
+	return signed, err
+}
+
+// note keeps a leaf as the newest one of its asset.
+func (c *comparison) note(index int64, leaf translog.Leaf) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key, _ := keyOf(leaf.Asset) // a leaf's asset is an id
+	c.newest[key] = newestLeaf{index: index, position: leaf.Position, withdrawn: leaf.Kind == translog.Withdraw}
+	c.last = leaf.Position
+}
+
+// compareLeaf compares a leaf with the registry's proof of it.
+func (c *comparison) compareLeaf(ctx context.Context, index int64, leaf translog.Leaf) error {
+	fail := func(err error) error {
+		return fmt.Errorf("leaf %d, revision %d of asset %s: %w", index, leaf.Revision, leaf.Asset, err)
+	}
+	got, err := c.registry.Proof(ctx, leaf.Asset, leaf.Revision)
+	if err != nil {
+		return fail(err)
+	}
+	proof, err := proofOf(got)
+	if err != nil {
+		return fail(fmt.Errorf("the registry's proof: %w", err))
+	}
+	proven, evidence, signed, err := proof.VerifyAsset(c.policy)
+	switch {
+	case err != nil:
+		return fail(fmt.Errorf("the registry's proof: %w", err))
+	case proof.Index != index || proven != leaf:
+		return fail(fmt.Errorf("%w: the registry proves another leaf, %d", translog.ErrTampered, proof.Index))
+	case signed.Size == c.source.parsed.Size && signed.Root != c.source.parsed.Root:
+		return fail(fmt.Errorf("%w: the registry's proof has another tree of the same size", translog.ErrConsistency))
+	}
+	return c.keep(index, leaf, evidence)
+}
+
+// keep keeps the content of a leaf, to compare it with the asset as it is now.
+func (c *comparison) keep(index int64, leaf translog.Leaf, evidence translog.Evidence) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if evidence.Salt == nil {
+		c.erased = append(c.erased, erasedLeaf{index, leaf.Asset, leaf.Revision})
+		return nil
+	}
+	c.matched++
+	key, _ := keyOf(leaf.Asset)
+	n := c.newest[key]
+	if n.index != index {
+		return nil
+	}
+	text, err := translog.Canonical(evidence.Asset)
+	n.proven, n.content = true, sha256.Sum256(text)
+	c.newest[key] = n
+	return err
+}
+
+// compareList compares the registry's list with the newest leaves. An asset with a
+// change after the last leaf is left out.
+func (c *comparison) compareList(ctx context.Context) error {
+	for page, err := range c.registry.Pages(ctx, client.Feed{Limit: 1000}) {
+		if err != nil {
+			return err
+		}
+		for _, asset := range page.Assets {
+			if err := c.compareEntry(asset.ID, asset.DateModified); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *comparison) compareEntry(id string, modified client.Timestamp) error {
+	at, err := modified.Time()
+	if err != nil {
+		return fmt.Errorf("asset %q is listed with dateModified %q", id, modified)
+	}
+	key, ok := keyOf(id)
+	n, known := c.newest[key]
+	switch {
+	case !ok:
+		return fmt.Errorf("the list has an asset with the id %q", id)
+	case at.UnixMicro() > c.last:
+		n.changed = true
+	case !known:
+		return fmt.Errorf("%w: asset %s is listed and has no leaf", translog.ErrTampered, id)
+	case n.withdrawn:
+		return fmt.Errorf("%w: asset %s is listed, and its newest leaf is a withdraw", translog.ErrTampered, id)
+	case at.UnixMicro() != n.position:
+		return fmt.Errorf("%w: asset %s is listed with a change at %s, and its newest leaf is one at %s",
+			translog.ErrTampered, id, timeOf(at.UnixMicro()), timeOf(n.position))
+	default:
+		n.listed = true
+	}
+	if known {
+		c.newest[key] = n
+	}
+	return nil
+}
+
+// compareNewest compares the newest leaf of each asset with the asset as it is now.
+func (c *comparison) compareNewest(ctx context.Context) error {
+	group, workers := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	var changed []assetKey
+	for key, n := range c.newest { // nothing changes the map until Wait returns
+		if workers.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			isChanged, err := c.compareNow(workers, key.String(), n)
+			if isChanged {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				changed = append(changed, key)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, key := range changed {
+		n := c.newest[key]
+		n.changed = true
+		c.newest[key] = n
+	}
+	return ctx.Err()
+}
+
+// compareNow compares an asset as it is now with its newest leaf. changed reports that
+// the asset has changed after the last leaf.
+func (c *comparison) compareNow(ctx context.Context, id string, n newestLeaf) (changed bool, err error) {
+	fail := func(reason string) error {
+		return fmt.Errorf("%w: asset %s %s its newest leaf, %d", translog.ErrTampered, id, reason, n.index)
+	}
+	text, err := c.registry.GetJSON(ctx, id)
+	if client.IsNotFound(err) {
+		return false, fail("is gone from the registry, which contradicts")
+	}
+	if err != nil {
+		return false, err
+	}
+	var asset struct {
+		Mode         client.Mode
+		DateModified client.Timestamp
+	}
+	if err := json.Unmarshal(text, &asset); err != nil {
+		return false, fmt.Errorf("asset %s is not an object: %w", id, err)
+	}
+	at, err := asset.DateModified.Time()
+	canonical, err2 := translog.Canonical(text)
+	if err := errors.Join(err, err2); err != nil {
+		return false, fmt.Errorf("asset %s: %w", id, err)
+	}
+	switch isTest := asset.Mode == client.TestMode; {
+	case at.UnixMicro() > c.last:
+		return true, nil
+	case at.UnixMicro() != n.position:
+		return false, fail("has another dateModified than")
+	case n.withdrawn && isTest:
+		return false, nil
+	case n.withdrawn:
+		return false, fail("is not in test mode, unlike after")
+	case isTest:
+		return false, fail("is in test mode, unlike after")
+	case !n.listed:
+		return false, fail("is not listed, which contradicts")
+	case n.proven && sha256.Sum256(canonical) != n.content:
+		return false, fail("has another content than")
+	}
+	return false, nil
+}

@@ -1,0 +1,259 @@
+package registryctl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/shared/translog"
+)
+
+const testOrigin = "registry.example/log"
+
+// logged is a change with its leaf.
+type logged struct {
+	leaf  translog.Leaf
+	salt  translog.Salt
+	asset []byte
+}
+
+// testRegistry is a registry with a public log over HTTP. A test may change what it
+// answers.
+type testRegistry struct {
+	*httptest.Server
+	key     translog.Key
+	changes []logged
+	tree    translog.Tree
+	parts   map[string][]byte
+	signed  []byte
+
+	mu      sync.Mutex
+	now     map[string][]byte // the assets as they are now
+	list    []string          // ids, in the order of the feed
+	answers map[string]string // by URL, in place of the usual ones
+}
+
+func newTestKey(t testing.TB, use translog.Use, name string, seed byte) translog.Key {
+	t.Helper()
+	key, err := translog.NewKey(use, name, bytes.Repeat([]byte{seed}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// newTestRegistry returns a registry with a log of 40 assets, which have 300 changes.
+// Asset 7 was withdrawn, and asset 8 withdrawn and published again.
+func newTestRegistry(t testing.TB, seed int) *testRegistry {
+	t.Helper()
+	r := &testRegistry{
+		key:   newTestKey(t, translog.ForLog, testOrigin, 1),
+		parts: map[string][]byte{}, now: map[string][]byte{}, answers: map[string]string{},
+	}
+	for i := range 300 {
+		kind := translog.Change
+		switch {
+		case i < 40:
+			kind = translog.Publish
+		case i%40 == 7 && i > 260, i == 208:
+			kind = translog.Withdraw
+		case i == 248:
+			kind = translog.Publish
+		}
+		title := fmt.Sprintf("change %d", i)
+		if i == 3 {
+			title = fmt.Sprintf("seed %d", seed) // logs of other seeds differ in one leaf
+		}
+		r.change(t, kind, i%40, title)
+	}
+	r.sign(t)
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func idOf(asset int) string { return fmt.Sprintf("%032x", asset) }
+
+// change appends a change to the log, unsigned.
+func (r *testRegistry) change(t testing.TB, kind translog.Kind, asset int, title string) {
+	t.Helper()
+	id, mode := idOf(asset), ""
+	at := int64(1790000000000000) + int64(len(r.changes))*1003
+	if kind == translog.Withdraw {
+		mode = `"mode":"test",`
+	}
+	c := logged{
+		leaf:  translog.Leaf{Position: at, Asset: id, Revision: int64(len(r.changes) + 2), Kind: kind},
+		asset: assetJSON(id, mode, title, at),
+	}
+	copy(c.salt[:], fmt.Sprintf("salt %d", len(r.changes)))
+	if kind != translog.Withdraw {
+		var err error
+		if c.leaf.Commitment, err = translog.Commit(c.salt, c.asset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.changes = append(r.changes, c)
+	r.set(id, c.asset, kind != translog.Withdraw)
+}
+
+// assetJSON returns an asset. Its numbers and its text have more than one form.
+func assetJSON(id, mode, title string, at int64) []byte {
+	return fmt.Appendf(nil, `{"title":%q,%s"id":%q,"items":[{"quantity":240.50}],"dateModified":%q}`, title, mode, id,
+		time.UnixMicro(at).UTC().Format("2006-01-02T15:04:05.000000-07:00"))
+}
+
+// set sets an asset as it is now, and whether the feed lists it, at its end.
+func (r *testRegistry) set(id string, asset []byte, listed bool) {
+	r.now[id] = asset
+	r.list = slices.DeleteFunc(r.list, func(other string) bool { return other == id })
+	if listed {
+		r.list = append(r.list, id)
+	}
+}
+
+// sign adds the changes to the tree, and signs a checkpoint.
+func (r *testRegistry) sign(t testing.TB, keys ...translog.Key) {
+	t.Helper()
+	var leaves [][]byte
+	for _, c := range r.changes[r.tree.Size():] {
+		leaves = append(leaves, c.leaf.Encode())
+	}
+	tree, full, err := r.tree.Append(leaves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tree = tree
+	for _, part := range append(full, tree.Edge()...) {
+		r.parts["/log/"+part.Tile.Path()] = bytes.Clone(part.Data)
+	}
+	if r.signed, err = translog.Sign(r.checkpoint(), append(keys, r.key)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *testRegistry) checkpoint() translog.Checkpoint {
+	return translog.Checkpoint{Origin: testOrigin, Size: r.tree.Size(), Root: r.tree.Root()}
+}
+
+// ReadPart implements translog.PartReader.
+func (r *testRegistry) ReadPart(_ context.Context, tile translog.Tile) ([]byte, error) {
+	if data, ok := r.parts["/log/"+tile.Path()]; ok {
+		return data, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// proof returns the registry's answer with the proof of a change.
+func (r *testRegistry) proof(index int64) string {
+	c := r.changes[index]
+	answer := r.bare(index)
+	if c.leaf.Kind != translog.Withdraw {
+		answer["salt"], answer["asset"] = c.salt.String(), json.RawMessage(c.asset)
+	}
+	return dataOf(answer)
+}
+
+// erased returns the proof of a change whose content is erased.
+func (r *testRegistry) erased(index int64) string { return dataOf(r.bare(index)) }
+
+// bare returns a proof without content.
+func (r *testRegistry) bare(index int64) map[string]any {
+	path, err := translog.Include(context.Background(), r.checkpoint(), index, r)
+	if err != nil {
+		panic(err)
+	}
+	leaf := json.RawMessage(r.changes[index].leaf.Encode())
+	return map[string]any{"index": index, "leaf": leaf, "path": path, "checkpoint": string(r.signed)}
+}
+
+func dataOf(data any) string {
+	text, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// ServeHTTP implements http.Handler.
+func (r *testRegistry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text, found := r.answers[request.URL.String()]
+	if !found {
+		text = r.answer(request)
+	}
+	if text == "" {
+		w.WriteHeader(http.StatusNotFound)
+		text = `{"status":"error","errors":[{"location":"url","name":"revision","description":"There is none."}]}`
+	}
+	_, _ = w.Write([]byte(text)) // the client may have left
+}
+
+// answer returns the usual answer, "" if there is none.
+func (r *testRegistry) answer(request *http.Request) string {
+	path := request.URL.Path
+	id := strings.TrimPrefix(path, "/api/2.5/assets/")
+	switch {
+	case path == "/log/checkpoint":
+		return string(r.signed)
+	case strings.HasPrefix(path, "/log/"):
+		return string(r.parts[path])
+	case path == "/api/2.5/assets":
+		return r.page(request.URL.Query().Get("offset"))
+	case strings.HasSuffix(path, "/proof"):
+		id = strings.TrimSuffix(id, "/proof")
+		revision, _ := strconv.ParseInt(request.URL.Query().Get("revision"), 10, 64) // 0 if there is none
+		for i := len(r.changes) - 1; i >= 0; i-- {
+			if l := r.changes[i].leaf; l.Asset == id && (revision == 0 || revision == l.Revision) {
+				return r.proof(int64(i))
+			}
+		}
+		return ""
+	case r.now[id] != nil:
+		return `{"data":` + string(r.now[id]) + `}`
+	default:
+		return ""
+	}
+}
+
+// page returns a page of 15 entries, which begins behind the place offset in the list.
+func (r *testRegistry) page(offset string) string {
+	first, _ := strconv.Atoi(offset) // 0 at the beginning
+	data := []map[string]any{}
+	for _, id := range r.list[first:min(first+15, len(r.list))] {
+		var asset map[string]any
+		if err := json.Unmarshal(r.now[id], &asset); err != nil {
+			panic(err)
+		}
+		data = append(data, map[string]any{"id": id, "dateModified": asset["dateModified"]})
+	}
+	next := map[string]string{"offset": strconv.Itoa(first + len(data))}
+	text, err := json.Marshal(map[string]any{"data": data, "next_page": next})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// file writes a file of its own directory.
+func file(t testing.TB, name string, data []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,131 @@
+package registryctl
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/deploy/registry/client"
+	"asset-registry/shared/translog"
+)
+
+type proveAsset struct {
+	assetID  `embed:""`
+	Revision int64 `help:"Number of the change, as revisions lists it. By default the newest public one."`
+}
+
+// Help says how the proof is used.
+func (proveAsset) Help() string {
+	return `Write the proof into a file: registryctl prove ID > ID.tlog-proof. It holds the asset as it was public
+after the change, and all that shows that the public log has this change. "registryctl verify FILE" checks it
+without a network.`
+}
+
+// Run prints the proof of a change of an asset as a proof file.
+func (c proveAsset) Run(ctx context.Context, p *program) error {
+	if c.Revision < 0 {
+		return fmt.Errorf("--revision must be a number from 1, got %d", c.Revision)
+	}
+	registry, err := p.public(false)
+	if err != nil {
+		return err
+	}
+	got, err := registry.Proof(ctx, c.ID, c.Revision)
+	if err != nil {
+		return err
+	}
+	leaf, err := translog.ParseLeaf(got.Leaf)
+	if err != nil {
+		return fmt.Errorf("the registry's proof: %w", err)
+	}
+	if leaf.Asset != c.ID || c.Revision != 0 && leaf.Revision != c.Revision {
+		return fmt.Errorf("the registry's proof is of another change: revision %d of %s", leaf.Revision, leaf.Asset)
+	}
+	proof, err := proofOf(got)
+	if err != nil {
+		return fmt.Errorf("the registry's proof: %w", err)
+	}
+	_, err = p.out.Write(proof.Encode())
+	return err
+}
+
+// proofOf returns the registry's answer in the form of a proof file.
+func proofOf(got client.Proof) (translog.Proof, error) {
+	evidence := translog.Evidence{Leaf: jsontext.Value(got.Leaf), Asset: jsontext.Value(got.Asset)}
+	if got.Salt != "" {
+		evidence.Salt = new(translog.Salt)
+		if err := evidence.Salt.UnmarshalText([]byte(got.Salt)); err != nil {
+			return translog.Proof{}, err
+		}
+	}
+	extra, err := evidence.Encode()
+	if err != nil {
+		return translog.Proof{}, err
+	}
+	proof := translog.Proof{Extra: extra, Index: got.Index, Checkpoint: []byte(got.Checkpoint)}
+	for _, text := range got.Path {
+		hash, err := tlog.ParseHash(text)
+		if err != nil {
+			return translog.Proof{}, err
+		}
+		proof.Path = append(proof.Path, hash)
+	}
+	return proof, nil
+}
+
+// The values of provenFacts.Content.
+const (
+	matches   = "matches the leaf"
+	erased    = "erased"
+	withdrawn = "none: the asset was withdrawn"
+)
+
+// provenFacts are what a proof proves.
+type provenFacts struct {
+	Origin   string   `json:"origin"`
+	Size     int64    `json:"size"`
+	Index    int64    `json:"index"`
+	Kind     string   `json:"kind"`
+	Asset    string   `json:"asset"`
+	Revision int64    `json:"revision"`
+	Time     string   `json:"time"`
+	Content  string   `json:"content"`
+	Cosigned []string `json:"cosigned"`
+}
+
+// verifyProof verifies a proof file and prints what it proves.
+func (p *program) verifyProof(file string, policy *translog.Policy) error {
+	text, err := readUpTo(file, translog.MaxProof)
+	if err != nil {
+		return fmt.Errorf("read the proof: %w", err)
+	}
+	proof, err := translog.ParseProof(text)
+	if err != nil {
+		return fmt.Errorf("%s is not valid: %w", file, err)
+	}
+	leaf, evidence, signed, err := proof.VerifyAsset(policy)
+	if err != nil {
+		return fmt.Errorf("%s is not valid: %w", file, err)
+	}
+	content := matches
+	if evidence.Salt == nil {
+		content = erased
+		if leaf.Kind == translog.Withdraw {
+			content = withdrawn
+		}
+	}
+	return p.report(provenFacts{
+		Origin: signed.Origin, Size: signed.Size, Index: proof.Index, Kind: string(leaf.Kind), Asset: leaf.Asset,
+		Revision: leaf.Revision, Time: timeOf(leaf.Position), Content: content, Cosigned: cosigners(signed),
+	})
+}
+
+// report prints an object as JSON or with one field a line.
+func (p *program) report(object any) error {
+	if p.output == asJSON {
+		return p.printJSON(object, "  ")
+	}
+	return p.show(object)
+}

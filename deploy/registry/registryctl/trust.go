@@ -1,0 +1,88 @@
+package registryctl
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"asset-registry/shared/translog"
+)
+
+// trust are the flags that say which checkpoints to trust.
+type trust struct {
+	PublicKey []string `sep:"none" placeholder:"KEY" help:"Public key of the log. May be repeated."`
+	Policy    string   `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the log's key and witnesses."`
+}
+
+// policy returns the policy that the flags name.
+func (t trust) policy() (*translog.Policy, error) {
+	switch {
+	case t.Policy != "" && len(t.PublicKey) > 0:
+		return nil, errors.New("--public-key and --policy exclude each other")
+	case t.Policy != "":
+		return readPolicy(t.Policy)
+	case len(t.PublicKey) == 0:
+		return nil, errors.New("name the log's public key with --public-key, or a policy file with --policy")
+	}
+	var keys []translog.PublicKey
+	for _, text := range t.PublicKey {
+		key, err := translog.ParsePublicKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("--public-key: %w", err)
+		}
+		keys = append(keys, key)
+	}
+	return translog.LogPolicy(keys...)
+}
+
+// readPolicy reads a policy file.
+func readPolicy(file string) (*translog.Policy, error) {
+	text, err := readUpTo(file, translog.MaxPolicy)
+	if err != nil {
+		return nil, fmt.Errorf("read the policy: %w", err)
+	}
+	policy, err := translog.ParsePolicy(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return policy, nil
+}
+
+// readLogs returns the keys of the logs of a policy file.
+func readLogs(file string) ([]translog.PublicKey, error) {
+	policy, err := readPolicy(file)
+	if err != nil {
+		return nil, err
+	}
+	var keys []translog.PublicKey
+	for _, log := range policy.Logs {
+		keys = append(keys, log.Key)
+	}
+	return keys, nil
+}
+
+// readUpTo reads a file of at most limit bytes.
+func readUpTo(file string, limit int64) ([]byte, error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err := errors.Join(err, r.Close()); err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes", file, limit)
+	}
+	return text, nil
+}
+
+// cosigners returns the names of the witnesses that cosigned a checkpoint.
+func cosigners(c translog.Signed) []string {
+	names := []string{}
+	for _, cosigner := range c.Cosigners {
+		names = append(names, cosigner.Name)
+	}
+	return names
+}

@@ -1,0 +1,229 @@
+package registryctl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"asset-registry/shared/logclient"
+	"asset-registry/shared/translog"
+)
+
+// parallel is the most requests of one verification at the same time.
+const parallel = 8
+
+type verifyLog struct {
+	File     string `arg:"" optional:"" help:"Proof file, as prove writes it. It is checked without a network."`
+	trust    `embed:""`
+	Log      string `placeholder:"URL" help:"Address of the log, by default URL/log of the registry's address."`
+	Remember string `placeholder:"FILE" help:"File that remembers the checkpoint. The next log must continue it."`
+	Assets   bool   `help:"Compare each leaf with the registry's assets, too."`
+}
+
+// Help returns the long help of the command.
+func (verifyLog) Help() string {
+	return `With FILE, the command checks one proof offline. Without it, it reads the whole public log: the
+signature, the witnesses, each leaf and each tile, and that the log continues the remembered checkpoint.
+
+--assets asks the registry for the proof of each leaf, and compares the newest ones with the assets and the
+list as they are now. Without --url, the registry is at the address of --log, without /log. An API key raises
+the rate limits. Memory then grows with the number of assets.
+
+If the log does not continue the remembered checkpoint, the new one is kept beside it, in a file that ends
+with .conflict. Both together prove the fault to everyone.`
+}
+
+// Run verifies a proof, or the whole log.
+func (v verifyLog) Run(ctx context.Context, p *program) error {
+	policy, err := v.policy()
+	if err != nil {
+		return err
+	}
+	if v.File == "" {
+		return v.whole(ctx, p, policy)
+	}
+	if v.Log != "" || v.Remember != "" || v.Assets {
+		return errors.New("--log, --remember and --assets are for a whole log: leave out FILE")
+	}
+	return p.verifyProof(v.File, policy)
+}
+
+// logReport is what the verification of a whole log found.
+type logReport struct {
+	Origin    string          `json:"origin"`
+	Size      int64           `json:"size"`
+	Root      string          `json:"root"`
+	Cosigned  []string        `json:"cosigned"`
+	Continues *int64          `json:"continues,omitempty"` // the size that was remembered
+	Registry  *registryReport `json:"registry,omitempty"`
+}
+
+// whole verifies the whole log (docs/log.md, "Verification").
+func (v verifyLog) whole(ctx context.Context, p *program, policy *translog.Policy) error {
+	if v.Log == "" {
+		v.Log = strings.TrimSuffix(p.URL, "/") + "/log"
+	} else if !p.urlGiven {
+		p.URL = registryOf(v.Log)
+	}
+	older, known, err := readRemembered(v.Remember)
+	if err != nil {
+		return err
+	}
+	source, err := newKeepingSource(v.Log)
+	if err != nil {
+		return err
+	}
+	progress := newProgress(source)
+	defer progress.end()
+	verifier := translog.Verifier{Policy: policy, Remembered: older, Ahead: parallel, Leaf: progress.leaf}
+	var signed translog.Signed
+	var compared *registryReport
+	if v.Assets {
+		signed, compared, err = compareAssets(ctx, p, verifier, source)
+	} else {
+		signed, err = verifier.Verify(ctx, source)
+	}
+	progress.end()
+	if ctx.Err() != nil {
+		return errors.New("interrupted before the whole log was verified")
+	}
+	if err != nil {
+		return v.keepConflict(source, err)
+	}
+	if v.Remember != "" {
+		if err := replaceFile(v.Remember, string(source.checkpoint)); err != nil {
+			return fmt.Errorf("remember the checkpoint: %w", err)
+		}
+	}
+	report := logReport{signed.Origin, signed.Size, signed.Root.String(), cosigners(signed), nil, compared}
+	if known {
+		report.Continues = &older.Size
+	}
+	return p.report(report)
+}
+
+// keepConflict keeps a checkpoint that does not continue the remembered one. It
+// returns err, with the name of the file.
+func (v verifyLog) keepConflict(source *keepingSource, err error) error {
+	if v.Remember == "" || !errors.Is(err, translog.ErrConsistency) {
+		return err
+	}
+	file := v.Remember + ".conflict"
+	if err2 := replaceFile(file, string(source.checkpoint)); err2 != nil {
+		return errors.Join(err, fmt.Errorf("keep the checkpoint: %w", err2))
+	}
+	return fmt.Errorf("%w; keep %s and %s as evidence", err, v.Remember, file)
+}
+
+// readRemembered returns the checkpoint in a file. known is false if there is none. Its
+// signatures were verified when it was remembered, perhaps with keys that are
+// retired now.
+func readRemembered(file string) (c translog.Checkpoint, known bool, err error) {
+	if file == "" {
+		return c, false, nil
+	}
+	signed, err := readUpTo(file, translog.MaxCheckpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("read the remembered checkpoint: %w", err)
+	}
+	text, _, found := bytes.Cut(signed, []byte("\n\n"))
+	if c, err = translog.ParseText(string(text) + "\n"); err != nil || !found {
+		return c, false, fmt.Errorf("%s holds no checkpoint: remove it to forget the log", file)
+	}
+	return c, true, nil
+}
+
+// registryOf returns the address of the registry that serves a log.
+func registryOf(log string) string {
+	log = strings.TrimSuffix(log, "/")
+	if at := strings.LastIndex(log+"/", "/log/"); at >= 0 {
+		return log[:at]
+	}
+	return log
+}
+
+// keepingSource keeps the checkpoint that it reads.
+type keepingSource struct {
+	*logclient.Source
+	checkpoint []byte
+	parsed     translog.Checkpoint // unverified
+}
+
+func newKeepingSource(prefix string) (*keepingSource, error) {
+	source, err := logclient.NewSource(prefix, newTransport())
+	if err != nil {
+		return nil, fmt.Errorf("--log: %w", err)
+	}
+	return &keepingSource{Source: source}, nil
+}
+
+// newTransport returns a transport that keeps the connections of parallel requests.
+func newTransport() *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 2 * parallel
+	return transport
+}
+
+// ReadCheckpoint returns the newest signed checkpoint. A log without one has no
+// leaves yet.
+func (s *keepingSource) ReadCheckpoint(ctx context.Context) ([]byte, error) {
+	signed, err := s.Source.ReadCheckpoint(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the log has no checkpoint: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, _, _ := bytes.Cut(signed, []byte("\n\n"))
+	s.checkpoint = signed
+	s.parsed, _ = translog.ParseText(string(text) + "\n") // the verifier reports the error
+	return signed, nil
+}
+
+// progress shows on a terminal how many leaves are verified.
+type progress struct {
+	source *keepingSource
+	file   *os.File // nil: no terminal
+	next   time.Time
+	shown  bool
+}
+
+// newProgress returns a progress line on standard error, if that is a terminal.
+func newProgress(source *keepingSource) *progress {
+	p := &progress{source: source}
+	if info, err := os.Stderr.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		p.file = os.Stderr
+	}
+	return p
+}
+
+// leaf counts a leaf. Its error is always nil.
+func (p *progress) leaf(index int64, _ translog.Leaf) error {
+	if now := time.Now(); p.file != nil && now.After(p.next) {
+		p.next, p.shown = now.Add(200*time.Millisecond), true
+		_, _ = fmt.Fprintf(p.file, "\r%d of %d leaves ", index+1, p.source.parsed.Size) // it is only shown
+	}
+	return nil
+}
+
+// end removes the line.
+func (p *progress) end() {
+	if p.shown {
+		_, _ = fmt.Fprint(p.file, "\r\x1b[K")
+		p.shown = false
+	}
+}
+
+// timeOf formats a position in UTC.
+func timeOf(position int64) string {
+	return time.UnixMicro(position).UTC().Format("2006-01-02 15:04:05.000000")
+}
