@@ -50,6 +50,9 @@ type Config struct {
 	// LogKeys sign the public log, the newest first. Their one name is the log's origin
 	// (docs/log.md, "Origin and keys"). Without keys the service makes no log.
 	LogKeys []translog.Key
+	// LogPolicy names the witnesses of the public log, with their addresses, and how many
+	// must cosign a checkpoint before it is published. Nil: there are none.
+	LogPolicy *translog.Policy
 
 	// For a store in MongoDB only:
 	StoreTimeout time.Duration // of one operation of the store; 0: 2 s
@@ -93,7 +96,7 @@ func (c Config) Validate() error {
 	if c.StoreTimeout < 0 || c.StoreLease < 0 {
 		faults = append(faults, errors.New("the store's time-out or lease is negative"))
 	}
-	if err := checkLogKeys(c.LogKeys); err != nil {
+	if err := checkLog(c.LogKeys, c.LogPolicy); err != nil {
 		faults = append(faults, err)
 	}
 	if c.Log == nil {
@@ -204,7 +207,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
 	api.Route(engine, signer)
 	if len(c.LogKeys) > 0 {
-		if s.log, err = startLog(s.store, c.LogKeys, c.Log, c.Telemetry.Meter()); err != nil {
+		if s.log, err = startLog(s.store, c); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 		api.RouteLog(engine, signer, publiclog.NewReader(s.store), c.LogKeys[0].Public().Name())

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/logclient"
 	"asset-registry/shared/translog"
 )
 
@@ -22,40 +25,63 @@ type store interface {
 	publiclog.Store
 }
 
-// errLogKeys is returned for keys that cannot sign one log.
-var errLogKeys = errors.New("the keys of the public log must be keys of logs with one name")
+// The faults of a configuration of the log.
+var (
+	errLogKeys   = errors.New("the keys of the public log must be keys of logs with one name")
+	errLogPolicy = errors.New("the policy of the public log must have the public key of the log's newest key")
+)
 
-// checkLogKeys returns errLogKeys unless all keys are of one log.
-func checkLogKeys(keys []translog.Key) error {
+// checkLog returns errLogKeys unless all keys are of one log, and errLogPolicy for a
+// policy that does not know the newest one.
+func checkLog(keys []translog.Key, policy *translog.Policy) error {
 	for _, key := range keys {
 		if k := key.Public(); k.Use() != translog.ForLog || k.Name() != keys[0].Public().Name() {
 			return errLogKeys
 		}
+	}
+	if policy == nil {
+		return nil
+	}
+	isNewest := func(l translog.PolicyLog) bool { return len(keys) > 0 && l.Key == keys[0].Public() }
+	if !slices.ContainsFunc(policy.Logs, isNewest) {
+		return errLogPolicy
 	}
 	return nil
 }
 
 // logWriter extends and signs the public log in the background.
 type logWriter struct {
-	stop     context.CancelFunc
-	done     chan struct{}
-	complete atomic.Int64 // time.Time.UnixNano, when a checkpoint last covered the whole record
-	silence  func() error
+	stop      context.CancelFunc
+	done      chan struct{}
+	complete  atomic.Int64 // time.Time.UnixNano, when a checkpoint last covered the whole record
+	silence   func() error
+	witnesses *logclient.Witnesses // nil: none
+	missing   *failurelog.Log      // of cosignatures
 }
 
 // startLog starts a writer of the public log.
-func startLog(store store, keys []translog.Key, log *slog.Logger, meter metric.Meter) (*logWriter, error) {
+func startLog(store store, c Config) (*logWriter, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &logWriter{stop: stop, done: make(chan struct{})}
 	w.complete.Store(time.Now().UnixNano())
-	if err := w.measure(meter, store); err != nil {
+	if err := w.measure(c.Telemetry.Meter(), store); err != nil {
 		stop()
 		return nil, err
 	}
-	failures := failurelog.New(log, "the public log cannot be extended or signed; it is tried again")
+	o := publiclog.Options{Keys: c.LogKeys}
+	if c.LogPolicy != nil {
+		var err error
+		if w.witnesses, err = logclient.NewWitnesses(c.LogPolicy, nil, cosignWithin); err != nil {
+			stop()
+			return nil, errors.Join(err, w.silence())
+		}
+		w.missing = failurelog.New(c.Log, "witnesses do not cosign the public log")
+		o.Cosign = w.cosign(publiclog.NewReader(store))
+	}
+	failures := failurelog.New(c.Log, "the public log cannot be extended or signed; it is tried again")
 	go func() {
 		defer close(w.done)
-		publiclog.NewWriter(store, store, publiclog.Options{Keys: keys}).Run(ctx, func(complete bool, err error) {
+		publiclog.NewWriter(store, store, o).Run(ctx, func(complete bool, err error) {
 			if complete {
 				w.complete.Store(time.Now().UnixNano())
 			}
@@ -65,6 +91,29 @@ func startLog(store store, keys []translog.Key, log *slog.Logger, meter metric.M
 		})
 	}()
 	return w, nil
+}
+
+// cosignWithin is the longest time for one request to a witness.
+const cosignWithin = 5 * time.Second
+
+// errWitnesses is returned for a checkpoint without the cosignatures that the policy
+// demands.
+var errWitnesses = errors.New("too few witnesses have cosigned the checkpoint")
+
+// cosign returns the publiclog.Options.Cosign that asks the witnesses.
+func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog.Checkpoint, []byte) ([]byte, error) {
+	return func(ctx context.Context, c translog.Checkpoint, signed []byte) ([]byte, error) {
+		got := w.witnesses.Cosign(ctx, signed, c.Size, func(ctx context.Context, older int64) ([]tlog.Hash, error) {
+			return log.Consistent(ctx, older, c)
+		})
+		for _, name := range slices.Sorted(maps.Keys(got.Faults)) {
+			w.missing.Failed(fmt.Errorf("%s: %w", name, got.Faults[name]))
+		}
+		if !got.Quorum {
+			return nil, errWitnesses
+		}
+		return got.Checkpoint, nil
+	}
 }
 
 // measure reports how far the log is behind, and its size.
@@ -96,5 +145,8 @@ func (w *logWriter) measure(meter metric.Meter, store store) error {
 func (w *logWriter) close() error {
 	w.stop()
 	<-w.done
+	if w.witnesses != nil {
+		w.witnesses.Close()
+	}
 	return w.silence()
 }

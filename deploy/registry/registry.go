@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
@@ -42,6 +44,7 @@ type Config struct {
 
 	// By default the file is log.key in the data directory, and the first start makes it.
 	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
+	LogPolicy  string `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the witnesses of the public log."`
 
 	// By default the id is made of the secret. A new id makes synchronisers start over.
 	ServerID string `name:"server-id" help:"Cookie SERVER_ID. Change it after you restored older data."`
@@ -106,11 +109,11 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
 		return err
 	}
-	logKeys, err := c.logKeys()
-	if err != nil {
+	p := process{secrets: secrets, log: logger, telemetry: t}
+	if err := c.readLog(&p); err != nil {
 		return err
 	}
-	handler, err := c.start(ctx, process{secrets, logKeys, logger, t}, admin, &opened)
+	handler, err := c.start(ctx, p, admin, &opened)
 	if err != nil {
 		return err
 	}
@@ -125,22 +128,26 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 type process struct {
 	secrets   keyring.Ring
 	logKeys   []translog.Key
+	logPolicy *translog.Policy
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
 }
 
-// logKeys returns the keys of the public log. It makes a key if the data directory has
-// none. Each key that is made has an origin of its own: after a restore of older data the
+// readLog reads the policy and the keys of the public log. It makes a key if the data
+// directory has none. Each key that is made has an origin of its own: after a restore of older data the
 // log would otherwise sign other trees than before.
-func (c Config) logKeys() ([]translog.Key, error) {
+func (c Config) readLog(p *process) (err error) {
+	if c.LogPolicy != "" {
+		if p.logPolicy, err = logclient.ReadPolicy(c.LogPolicy); err != nil {
+			return err
+		}
+	}
 	if c.LogKeyFile != "" {
-		return logkey.Read(c.LogKeyFile)
+		p.logKeys, err = logkey.Read(c.LogKeyFile)
+		return err
 	}
-	address := c.BaseURL
-	if address == "" {
-		address = c.Addr
-	}
-	return logkey.ReadOrCreate(filepath.Join(c.Data, logKeyFile), address)
+	p.logKeys, err = logkey.ReadOrCreate(filepath.Join(c.Data, logKeyFile), cmp.Or(c.BaseURL, c.Addr))
+	return err
 }
 
 // closers are the Close functions of what Run has opened, in the order of opening.
@@ -255,6 +262,7 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Auth:       auth,
 		Secrets:    p.secrets,
 		LogKeys:    p.logKeys,
+		LogPolicy:  p.logPolicy,
 		Zone:       zone,
 		AssetTypes: c.AssetTypes,
 		CodeLists:  c.CodeLists,

@@ -14,6 +14,7 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
@@ -36,7 +37,7 @@ type reseal struct {
 // logKey is the settings of the command log-key.
 type logKey struct {
 	File    string `arg:"" help:"File of the secret key."`
-	BaseURL string `name:"base-url" default:"http://localhost" help:"Public address of the registry, with which the origin begins."`
+	BaseURL string `name:"base-url" default:"http://localhost" help:"Public address of the registry; the origin has it."`
 	Shared  bool   `help:"Let all users read the file; its directory must keep others out."`
 }
 
@@ -54,6 +55,7 @@ type settings struct {
 
 	// Without the file the service makes no log.
 	LogKeyFile string `placeholder:"FILE" help:"Secret keys of the public log, one a line, the newest first."`
+	LogPolicy  string `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the witnesses of the public log."`
 
 	Zone       string   `default:"+00:00" help:"Constant offset of printed timestamps."`
 	AssetTypes []string `default:"bounce" help:"Accepted values of assetType."`
@@ -149,12 +151,19 @@ func (s settings) run(ctx context.Context) error {
 			return err
 		}
 	}
+	var logPolicy *translog.Policy
+	if s.LogPolicy != "" {
+		if logPolicy, err = logclient.ReadPolicy(s.LogPolicy); err != nil {
+			return err
+		}
+	}
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
 			AuthURLs:     s.AuthURL,
 			Secrets:      secrets,
 			LogKeys:      logKeys,
+			LogPolicy:    logPolicy,
 			Zone:         zone,
 			AssetTypes:   s.AssetTypes,
 			CodeLists:    s.CodeLists,

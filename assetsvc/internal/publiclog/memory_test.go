@@ -130,7 +130,7 @@ func (w *world) LogPart(ctx context.Context, tile translog.Tile) (data []byte, e
 }
 
 // cosign records a checkpoint that a writer has signed.
-func (w *world) cosign(_ context.Context, checkpoint []byte) ([]byte, error) {
+func (w *world) cosign(_ context.Context, _ translog.Checkpoint, checkpoint []byte) ([]byte, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.signed = append(w.signed, parse(checkpoint))

@@ -42,7 +42,7 @@ func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
 		return stop
 	}
 	stops := []context.CancelFunc{start(), start(), start(), start()}
-	for position := int64(1); position <= 600; {
+	for position := int64(1); position <= 1800; {
 		// A batch of changes becomes visible in any order, and then the horizon passes it.
 		w.mu.Lock()
 		last := position + w.random.Int64N(8)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"asset-registry/shared/translog"
 )
 
@@ -92,6 +94,12 @@ func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []b
 		return translog.Proof{}, nil, fmt.Errorf("prove leaf %d: %w", index, err)
 	}
 	return translog.Proof{Index: index, Path: path, Checkpoint: checkpoint}, leaf, nil
+}
+
+// Consistent returns the proof that a checkpoint of the log continues its first leaves
+// (translog.Consistent).
+func (r *Reader) Consistent(ctx context.Context, older int64, c translog.Checkpoint) ([]tlog.Hash, error) {
+	return translog.Consistent(ctx, older, c, parts{r})
 }
 
 // find returns the leaf with a position, among the first size leaves. Positions rise

@@ -22,9 +22,9 @@ type Options struct {
 	Keys   []translog.Key // sign checkpoints; their one name is the log's origin
 	Every  time.Duration  // between two looks at the record; 0: 200 ms
 	Signed time.Duration  // between two checkpoints; 0: 1 s
-	// Cosign returns the checkpoint with the cosignatures of witnesses. An error keeps
-	// the checkpoint from being published. Nil: the log has no witnesses.
-	Cosign func(ctx context.Context, checkpoint []byte) ([]byte, error)
+	// Cosign returns the signed checkpoint with the cosignatures of witnesses. An error
+	// keeps the checkpoint from being published. Nil: the log has no witnesses.
+	Cosign func(ctx context.Context, c translog.Checkpoint, signed []byte) ([]byte, error)
 }
 
 func (o Options) withDefaults() Options {
@@ -52,8 +52,14 @@ func NewWriter(record Record, store Store, o Options) *Writer {
 	return &Writer{record: record, store: store, o: o.withDefaults()}
 }
 
-// yields is for how many looks a writer leaves the log to the process that was faster.
-const yields = 10
+const (
+	// yields is for how many looks a writer leaves the log to the process that was faster.
+	yields = 10
+	// rest is how much longer than a step the pause after it is, up to longestPause. So a
+	// slow store has time for other work.
+	rest         = 4
+	longestPause = 10 * time.Second
+)
 
 // Run extends and signs the log until ctx is done. It repeats what failed. A Writer that
 // sees a head of another process rests for a while, so that one process does most of the
@@ -62,7 +68,7 @@ const yields = 10
 func (w *Writer) Run(ctx context.Context, report func(complete bool, err error)) {
 	var signed time.Time
 	for ctx.Err() == nil {
-		pause, complete := w.o.Every, false
+		began, complete := time.Now(), false
 		more, won, err := w.Extend(ctx)
 		if err == nil && won && !more && time.Since(signed) >= w.o.Signed {
 			if won, err = w.Sign(ctx); err == nil && won {
@@ -72,6 +78,7 @@ func (w *Writer) Run(ctx context.Context, report func(complete bool, err error))
 		if ctx.Err() == nil {
 			report(complete, err)
 		}
+		pause := max(w.o.Every, min(rest*time.Since(began), longestPause))
 		switch {
 		case err != nil:
 		case !won:
@@ -151,7 +158,7 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 		return false, fmt.Errorf("sign the log: %w", err)
 	}
 	if w.o.Cosign != nil {
-		if checkpoint, err = w.o.Cosign(ctx, checkpoint); err != nil {
+		if checkpoint, err = w.o.Cosign(ctx, next, checkpoint); err != nil {
 			return false, fmt.Errorf("ask the witnesses of the log: %w", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"asset-registry/shared/logclient"
 	"asset-registry/shared/translog"
 )
 
@@ -21,7 +22,7 @@ func (t trust) policy() (*translog.Policy, error) {
 	case t.Policy != "" && len(t.PublicKey) > 0:
 		return nil, errors.New("--public-key and --policy exclude each other")
 	case t.Policy != "":
-		return readPolicy(t.Policy)
+		return logclient.ReadPolicy(t.Policy)
 	case len(t.PublicKey) == 0:
 		return nil, errors.New("name the log's public key with --public-key, or a policy file with --policy")
 	}
@@ -36,22 +37,9 @@ func (t trust) policy() (*translog.Policy, error) {
 	return translog.LogPolicy(keys...)
 }
 
-// readPolicy reads a policy file.
-func readPolicy(file string) (*translog.Policy, error) {
-	text, err := readUpTo(file, translog.MaxPolicy)
-	if err != nil {
-		return nil, fmt.Errorf("read the policy: %w", err)
-	}
-	policy, err := translog.ParsePolicy(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return policy, nil
-}
-
 // readLogs returns the keys of the logs of a policy file.
 func readLogs(file string) ([]translog.PublicKey, error) {
-	policy, err := readPolicy(file)
+	policy, err := logclient.ReadPolicy(file)
 	if err != nil {
 		return nil, err
 	}
