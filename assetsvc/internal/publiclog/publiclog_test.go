@@ -184,7 +184,7 @@ func TestEachChangeIsProved(t *testing.T) {
 		for position := int64(0); position <= 1501; position += 7 {
 			proof, leaf, err := r.Prove(t.Context(), position)
 			if position%4 == 0 || position > 1500 {
-				if !errors.Is(err, publiclog.ErrNotLogged) {
+				if !errors.Is(err, registry.ErrNotLogged) {
 					t.Errorf("position %d: got %v, want ErrNotLogged", position, err)
 				}
 				continue

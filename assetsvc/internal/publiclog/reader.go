@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/translog"
 )
 
@@ -19,8 +20,9 @@ type Reader struct{ store Store }
 // NewReader returns a reader of the log in store.
 func NewReader(store Store) *Reader { return &Reader{store} }
 
-// ErrUnsigned is returned while the log has no checkpoint yet.
-var ErrUnsigned = errors.New("the log has no checkpoint yet")
+// ErrUnsigned is returned while the log has no checkpoint yet. Its cause is
+// registry.ErrNotLogged: no change is covered.
+var ErrUnsigned = fmt.Errorf("the log has no checkpoint yet: %w", registry.ErrNotLogged)
 
 // Checkpoint returns the newest signed checkpoint, or ErrUnsigned.
 func (r *Reader) Checkpoint(ctx context.Context) ([]byte, error) {
@@ -69,12 +71,7 @@ func (p parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error)
 	return data, err
 }
 
-// ErrNotLogged is returned for a change that the newest checkpoint does not cover.
-var ErrNotLogged = errors.New("the newest checkpoint does not cover this change")
-
-// Prove returns the proof that the log has the leaf of the change at a position, under
-// the newest checkpoint. The proof has no evidence yet. It returns ErrUnsigned and
-// ErrNotLogged.
+// Prove implements registry.Log. It returns ErrUnsigned and registry.ErrNotLogged.
 func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []byte, error) {
 	checkpoint, err := r.Checkpoint(ctx)
 	if err != nil {
@@ -129,7 +126,7 @@ func (r *Reader) find(ctx context.Context, size, position int64) (index int64, l
 			low = middle + 1
 		}
 	}
-	return 0, nil, ErrNotLogged
+	return 0, nil, registry.ErrNotLogged
 }
 
 // search returns the index of the entry with a position. Without one, side tells whether
@@ -147,7 +144,7 @@ func search(entries [][]byte, position int64) (at, side int, err error) {
 			if at == 0 {
 				return 0, -1, nil
 			}
-			return 0, 0, ErrNotLogged // between two leaves: the change is not public
+			return 0, 0, registry.ErrNotLogged // between two leaves: the change is not public
 		}
 	}
 	return 0, 1, nil

@@ -92,7 +92,9 @@ var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 // Pointer returns the JSON Pointer of a member or element of the value at path.
 func Pointer(path, name string) string { return path + "/" + escapes.Replace(name) }
 
-// Apply returns a value after a patch of Patch. The value itself stays as it is.
+// Apply returns a value after a patch of Patch. It changes the value itself and takes
+// values out of the patch, so the caller must use neither afterwards. An operation on a
+// list of any length allocates nothing.
 func Apply(to Value, patch List) (Value, error) {
 	for _, element := range patch {
 		o, _ := element.(Object)
@@ -119,18 +121,9 @@ func applyAt(to Value, steps []string, o Object) (_ Value, fits bool) {
 		return o.Lookup("value")
 	}
 	step, rest := unescapes.Replace(steps[0]), steps[1:]
-	op := o.Text("op")
 	switch to := to.(type) {
 	case Object:
-		old, there := to.Lookup(step)
-		if there == (len(rest) == 0 && op == "add") {
-			return nil, false
-		}
-		if len(rest) == 0 && op == "remove" {
-			return to.Without(step), true
-		}
-		value, fits := applyAt(old, rest, o)
-		return to.With(step, value), fits
+		return applyToObject(to, step, rest, o)
 	case List:
 		return applyToList(to, step, rest, o)
 	default:
@@ -138,21 +131,35 @@ func applyAt(to Value, steps []string, o Object) (_ Value, fits bool) {
 	}
 }
 
-func applyToList(to List, step string, rest []string, o Object) (_ Value, fits bool) {
-	i, err := strconv.Atoi(step)
-	adds := len(rest) == 0 && o.Text("op") == "add"
-	if err != nil || i < 0 || i > len(to) || i == len(to) && !adds {
+func applyToObject(to Object, step string, rest []string, o Object) (_ Value, fits bool) {
+	op := o.Text("op")
+	i := slices.IndexFunc(to, func(m Member) bool { return m.Name == step })
+	switch {
+	case i < 0 && len(rest) == 0 && op == "add":
+		value, there := o.Lookup("value")
+		return append(to, Member{step, value}), there
+	case i < 0 || len(rest) == 0 && op == "add":
 		return nil, false
-	}
-	to = slices.Clone(to)
-	if len(rest) == 0 && o.Text("op") == "remove" {
+	case len(rest) == 0 && op == "remove":
 		return slices.Delete(to, i, i+1), true
 	}
-	if adds {
+	to[i].Value, fits = applyAt(to[i].Value, rest, o)
+	return to, fits
+}
+
+func applyToList(to List, step string, rest []string, o Object) (_ Value, fits bool) {
+	op := o.Text("op")
+	i, err := strconv.Atoi(step)
+	adds := len(rest) == 0 && op == "add"
+	switch {
+	case err != nil || i < 0 || i > len(to) || i == len(to) && !adds:
+		return nil, false
+	case len(rest) == 0 && op == "remove":
+		return slices.Delete(to, i, i+1), true
+	case adds:
 		value, there := o.Lookup("value")
 		return slices.Insert(to, i, value), there
 	}
-	value, fits := applyAt(to[i], rest, o)
-	to[i] = value
+	to[i], fits = applyAt(to[i], rest, o)
 	return to, fits
 }

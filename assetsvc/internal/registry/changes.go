@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"sync"
 
@@ -22,15 +23,17 @@ const maxPatch = 32 << 10
 // A past revision follows from a whole asset in the record and the patches since. Whole
 // assets are kept at random, so that nobody can choose the changes that cost the most.
 const (
-	wholeEvery = 32   // at most one change of this many keeps a whole asset for its sake alone
-	wholeCost  = 4096 // bytes that these copies add to a change, on average
+	wholeEvery  = 32   // at most one change of this many keeps a whole asset for its sake alone
+	wholeCost   = 4096 // bytes that these copies add to a change, on average
+	wholeAlways = 1024 // a revision whose number is a multiple of this keeps a whole asset
 )
 
-// keepsWhole tells whether the record keeps the whole asset with a change, given the
-// bytes of both. So the copies have about as many bytes as the patches and wholeCost a
-// change, and the patches between two copies about as many as the asset.
-func keepsWhole(patch, whole int) bool {
-	if 2*patch >= whole {
+// keepsWhole tells whether the record keeps the whole asset with a revision, given the
+// bytes of the patch and of the asset. So the copies have about as many bytes as the
+// patches and wholeCost a change, and the patches between two copies about as many as the
+// asset.
+func keepsWhole(revision int64, patch, whole int) bool {
+	if 2*patch >= whole || revision%wholeAlways == 0 {
 		return true
 	}
 	chance := max(min(1.0/wholeEvery, wholeCost/float64(whole)), float64(patch)/float64(whole))
@@ -44,13 +47,6 @@ type Change struct {
 	By       Author
 	Patch    record.List // JSON Patch from the revision before, or from nothing; nil: too large to keep
 	Size     int         // bytes of the patch
-}
-
-// noted is a Change with what else the record has of it.
-type noted struct {
-	Change
-	extra extra  // what else the record has
-	text  []byte // the text of it; nil if it was not asked for
 }
 
 // Author is who made a change.
@@ -95,7 +91,7 @@ func (p *packer) describe(to *Record, by Author, was bool, before, after record.
 	}
 	to.Whole = nil
 	switch {
-	case before != nil && keepsWhole(len(patch), len(to.Body)), before == nil && len(patch) > maxPatch:
+	case before != nil && keepsWhole(to.Revision+1, len(patch), len(to.Body)), before == nil && len(patch) > maxPatch:
 		c.Extra = wholeAsset
 		to.Whole, err = p.pack(to.Body)
 	case len(patch) > maxPatch:
@@ -197,40 +193,59 @@ func (p *packer) deflate(text []byte) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-func inflate(kept []byte) ([]byte, error) {
+func inflate(kept []byte) ([]byte, error) { return inflateUpto(kept, AnySize) }
+
+// inflateUpto is inflate for a text of at most most bytes. For a longer one it returns
+// ErrLarge.
+func inflateUpto(kept []byte, most int) (text []byte, err error) {
 	switch {
 	case len(kept) > 0 && kept[0] == plain:
-		return kept, nil
+		text = kept
 	case len(kept) > 0 && kept[0] == compressed:
-		return io.ReadAll(flate.NewReader(bytes.NewReader(kept[1:])))
+		limit := min(int64(most), math.MaxInt64-1) + 1
+		text, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(kept[1:])), limit))
 	default:
-		return nil, errors.New("the record has an unknown encoding")
+		err = errors.New("the record has an unknown encoding")
 	}
+	if err == nil && len(text) > most {
+		return nil, ErrLarge
+	}
+	return text, err
 }
 
-// decode returns what the record has of a change. The first change of an imported asset
+// read returns what the record has of a change. The first change of an imported asset
 // may have no author and no patch.
-func (r Revision) decode() (n noted, err error) {
-	n.Revision, n.Position = r.Revision, r.Position
+func (r Revision) read() (c change, err error) {
 	if len(r.Change) == 0 {
-		return n, nil
+		return change{}, nil
 	}
 	text, err := inflate(r.Change)
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
 	if err != nil {
-		return noted{}, err
+		return change{}, fmt.Errorf("decode revision %d of asset %s: %w", r.Revision, r.ID, err)
 	}
-	var c change
-	if err := json.Unmarshal(text, &c); err != nil {
-		return noted{}, err
+	return c, nil
+}
+
+// decode returns the change as a caller reads it.
+func (r Revision) decode() (Change, error) {
+	c, err := r.read()
+	if err != nil {
+		return Change{}, err
 	}
-	n.By, n.Size, n.extra = c.By, c.Size, c.Extra
-	if len(r.Whole) > 0 {
-		if n.text, err = inflate(r.Whole); err != nil {
-			return noted{}, err
+	shown := Change{Revision: r.Revision, Position: r.Position, By: c.By, Size: c.Size}
+	if c.Patch != nil {
+		if shown.Patch, err = record.ParsePatch(c.Patch); err != nil {
+			return Change{}, damaged(r, err)
 		}
 	}
-	if c.Patch != nil {
-		n.Patch, err = record.ParsePatch(c.Patch)
-	}
-	return n, err
+	return shown, nil
+}
+
+// damaged returns the internal error of a change whose record cannot be decoded. The
+// cause may be a fault that is meant for clients.
+func damaged(r Revision, cause error) error {
+	return fmt.Errorf("decode revision %d of asset %s: %v", r.Revision, r.ID, cause)
 }

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"asset-registry/assetsvc/internal/asset"
@@ -41,35 +40,36 @@ func newLeaf(view *asset.View, was bool, r Record) (*leaf, error) {
 
 // commit returns a leaf that commits to an asset under a new salt.
 func commit(view *asset.View, kind translog.Kind, body []byte) (*leaf, error) {
-	if view.MayHide(body) {
-		members, err := view.AppendMembers(nil, body, func(string) bool { return true })
-		if err != nil || len(members) == 0 {
-			return nil, fmt.Errorf("show asset to the log: %w", err)
-		}
-		members[0] = '{' // the comma before the first member
-		body = append(members, '}')
+	body, err := public(view, body)
+	if err != nil {
+		return nil, err
 	}
 	l := &leaf{Kind: kind, Salt: translog.NewSalt()}
-	var err error
 	if l.Commitment, err = translog.Commit(l.Salt, body); err != nil {
 		return nil, fmt.Errorf("commit to asset: %w", err)
 	}
 	return l, nil
 }
 
+// public returns a stored asset as the public log shows it, without its dateModified.
+func public(view *asset.View, body []byte) ([]byte, error) {
+	if !view.MayHide(body) {
+		return body, nil
+	}
+	members, err := view.AppendMembers(nil, body, func(string) bool { return true })
+	if err != nil || len(members) == 0 {
+		return nil, fmt.Errorf("show asset to the log: %w", err)
+	}
+	members[0] = '{' // the comma before the first member
+	return append(members, '}'), nil
+}
+
 // Leaf returns the leaf of a change in the public log, and the salt of its commitment.
 // Public is false for a change that the log does not have.
 func (r Revision) Leaf() (l translog.Leaf, salt translog.Salt, public bool, err error) {
-	if len(r.Change) == 0 {
-		return l, salt, false, nil
-	}
-	text, err := inflate(r.Change)
+	c, err := r.read()
 	if err != nil {
-		return l, salt, false, fmt.Errorf("leaf of asset %s at %d: %w", r.ID, r.Position, err)
-	}
-	var c change
-	if err := json.Unmarshal(text, &c); err != nil {
-		return l, salt, false, fmt.Errorf("leaf of asset %s at %d: %w", r.ID, r.Position, err)
+		return l, salt, false, err
 	}
 	if c.Leaf == nil {
 		return l, salt, false, nil

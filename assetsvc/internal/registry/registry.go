@@ -48,6 +48,7 @@ type Registry struct {
 	births *turns  // of repeatable creations
 	packer *packer // describes changes
 	most   int     // most bytes of an asset to read
+	public Log     // nil: there is no public log
 	events *events // nil: no metrics
 }
 
@@ -174,7 +175,7 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 	stored, err := r.store.Get(ctx, id, r.most)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return Record{}, fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")
+		return Record{}, missing()
 	case errors.Is(err, ErrLarge):
 		return Record{}, err
 	case err != nil:
@@ -182,6 +183,9 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 	}
 	return stored, nil
 }
+
+// missing returns the fault of an asset that does not exist.
+func missing() error { return fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found") }
 
 // Change merges what a caller sent into an asset, or with in.Whole replaces it
 // (docs/contract.md, "Change" and "Replace"). Token is the owner token, "" for

@@ -3,7 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/shared/fault"
@@ -36,26 +36,28 @@ func (r *Registry) Revisions(
 		return nil, forbidden(reason)
 	}
 	log, err := r.log(ctx, id, LogQuery{Before: before, Limit: min(limit, MaxRevisions)})
-	changes := make([]Change, len(log))
-	for i, n := range log {
-		changes[i] = n.Change
-	}
-	return changes, err
-}
-
-// log returns decoded changes of an asset.
-func (r *Registry) log(ctx context.Context, id string, q LogQuery) ([]noted, error) {
-	log, err := r.store.Log(ctx, id, q)
 	if err != nil {
-		return nil, unavailable("read changes of asset "+id, err)
+		return nil, err
 	}
-	changes := make([]noted, len(log))
+	changes := make([]Change, len(log))
 	for i, revision := range log {
 		if changes[i], err = revision.decode(); err != nil {
-			return nil, fmt.Errorf("decode revision %d of asset %s: %w", revision.Revision, id, err)
+			return nil, err
 		}
 	}
 	return changes, nil
+}
+
+// log returns changes of an asset, or a fault of kind NotFound.
+func (r *Registry) log(ctx context.Context, id string, q LogQuery) ([]Revision, error) {
+	log, err := r.store.Log(ctx, id, q)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, missing()
+	case err != nil:
+		return nil, unavailable("read changes of asset "+id, err)
+	}
+	return log, nil
 }
 
 // Guard tells from the position of an asset whether the asset is still as the client

@@ -1,0 +1,298 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/translog"
+)
+
+// wholeLog is a public log of the whole record. Its proofs have a fixed path.
+type wholeLog struct {
+	registry.Store
+	upto  int64 // position that the checkpoint covers; 0: all
+	alter func(leaf []byte) []byte
+	fail  error
+}
+
+func (l *wholeLog) Prove(ctx context.Context, position int64) (translog.Proof, []byte, error) {
+	switch {
+	case l.fail != nil:
+		return translog.Proof{}, nil, l.fail
+	case l.upto > 0 && position > l.upto:
+		return translog.Proof{}, nil, registry.ErrNotLogged
+	}
+	page, err := l.Changes(ctx, registry.ChangesQuery{After: position - 1, Limit: 1, Bytes: 1})
+	if err != nil || len(page.Changes) == 0 {
+		return translog.Proof{}, nil, fmt.Errorf("no change at %d: %w", position, err)
+	}
+	leaf, _, _, err := page.Changes[0].Leaf()
+	text := leaf.Encode()
+	if l.alter != nil {
+		text = l.alter(text)
+	}
+	return translog.Proof{Index: 7, Path: []tlog.Hash{{1}}, Checkpoint: []byte("checkpoint")}, text, err
+}
+
+// reads counts the reads of an asset's history.
+type reads struct {
+	registry.Store
+	logs, most int // most: of changes in one read
+}
+
+func (s *reads) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {
+	s.logs, s.most = s.logs+1, max(s.most, q.Limit)
+	return s.Store.Log(ctx, id, q)
+}
+
+// prover is a registry with one asset, and a log of the whole record.
+type prover struct {
+	*registry.Registry
+	id    string
+	store *reads
+	log   *wholeLog
+}
+
+func newProver(t *testing.T) *prover {
+	t.Helper()
+	_, store, keys, id := open(t)
+	counted := &reads{Store: store}
+	log := &wholeLog{Store: store}
+	return &prover{registry.New(counted, keys, plainRules, time.Now).WithLog(log), id, counted, log}
+}
+
+// change changes the asset, and returns it.
+func (p *prover) change(t *testing.T, fields string) registry.Record {
+	t.Helper()
+	by := owner
+	if strings.Contains(fields, `"mode"`) {
+		by = admin
+	}
+	changed, err := p.Change(t.Context(), by, p.id, "token", registry.Input{Fields: parse(t, fields)})
+	if err != nil {
+		t.Fatalf("%s: %v", fields, err)
+	}
+	return changed
+}
+
+// TestEachPublicRevisionIsProved takes an asset through its life, and asks for a proof of
+// each revision.
+func TestEachPublicRevisionIsProved(t *testing.T) {
+	p := newProver(t)
+	var want []string // by revision, from 1
+	bodies := []string{""}
+	want = append(want, "404")
+	for _, step := range []struct{ fields, want string }{
+		{`{"title":"a"}`, "404"},
+		{`{"status":"pending"}`, "publish"},
+		{`{"title":"b","items":[{"quantity":240.50}]}`, "change"},
+		{`{"mode":"test"}`, "withdraw"},
+		{`{"title":"c"}`, "404"},
+		{`{"mode":null}`, "publish"},
+		{`{"title":"d"}`, "change"},
+	} {
+		want = append(want, step.want)
+		bodies = append(bodies, string(p.change(t, step.fields).Body))
+	}
+	for i, kind := range append(want, "404", "change") {
+		revision := int64(i + 1)
+		if i == len(want)+1 {
+			revision, i = 0, len(want)-1
+		}
+		proof, evidence, err := p.Prove(t.Context(), p.id, revision)
+		if kind == "404" {
+			if got := strings.Join(places(err), " "); got != "url/revision" || fault.KindOf(err) != fault.NotFound {
+				t.Errorf("revision %d: got %v, want a 404 at url/revision", revision, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("revision %d: got %v, want a proof", revision, err)
+			continue
+		}
+		want := translog.Proof{Index: 7, Path: []tlog.Hash{{1}}, Checkpoint: []byte("checkpoint")}
+		if diff := cmp.Diff(want, proof); diff != "" {
+			t.Errorf("revision %d: the proof differs (-want +got):\n%s", revision, diff)
+		}
+		checkEvidence(t, evidence, translog.Kind(kind), p.id, int64(i+1), bodies[i])
+	}
+}
+
+func checkEvidence(
+	t *testing.T, e translog.Evidence, kind translog.Kind, id string, revision int64, body string,
+) {
+	t.Helper()
+	leaf, err := translog.ParseLeaf(e.Leaf)
+	if err != nil || leaf.Kind != kind || leaf.Asset != id || leaf.Revision != revision {
+		t.Errorf("got leaf %s, %v; want a %s of revision %d", e.Leaf, err, kind, revision)
+	}
+	if kind == translog.Withdraw {
+		if e.Salt != nil || e.Asset != nil {
+			t.Errorf("a withdrawal: got salt %v and asset %s, want none", e.Salt, e.Asset)
+		}
+		return
+	}
+	if err := leaf.Match(e.Asset, *e.Salt); err != nil {
+		t.Errorf("revision %d: got %v, want an asset that matches", revision, err)
+	}
+	shown := parse(t, string(e.Asset))
+	if shown.Text("dateModified") == "" || !record.Equal(shown.Without("dateModified"), parse(t, body)) {
+		t.Errorf("revision %d: got %s, want %s and its dateModified", revision, e.Asset, body)
+	}
+}
+
+func TestAProofIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		set   func(p *prover)
+		kind  fault.Kind
+		place string
+	}{
+		{"without a log", func(p *prover) { p.Registry = p.WithLog(nil) }, fault.NotFound, "url/not_found"},
+		{"of a missing asset", func(p *prover) { p.id = strings.Repeat("0", 32) }, fault.NotFound, "url/asset_id"},
+		{"of a malformed id", func(p *prover) { p.id = "x" }, fault.NotFound, "url/asset_id"},
+		{"while no checkpoint covers the change", func(p *prover) { p.log.upto = 1 }, fault.Unavailable, "url/revision"},
+		{"while the log cannot be read", func(p *prover) { p.log.fail = errors.New("down") }, fault.Unavailable, "url/store"},
+		{"if the log has another leaf", func(p *prover) {
+			p.log.alter = func(leaf []byte) []byte { return slices.Concat(leaf, []byte(" ")) }
+		}, fault.Internal, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newProver(t)
+			p.change(t, `{"status":"pending"}`)
+			c.set(p)
+			for _, revision := range []int64{0, 2} {
+				_, evidence, err := p.Prove(t.Context(), p.id, revision)
+				if err == nil || fault.KindOf(err) != c.kind || strings.Join(places(err), " ") != c.place {
+					t.Errorf("revision %d: got %s, %v; want kind %d at %q", revision, evidence.Leaf, err, c.kind, c.place)
+				}
+			}
+		})
+	}
+}
+
+// damaging is a store whose record has another text in each whole asset.
+type damaging struct{ registry.Store }
+
+func (s damaging) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {
+	log, err := s.Store.Log(ctx, id, q)
+	for i := range log {
+		log[i].Change = []byte(strings.Replace(string(log[i].Change), `"value":"b"`, `"value":"B"`, 1))
+	}
+	return log, err
+}
+
+func TestAnAssetThatDoesNotMatchItsLeafIsNotProved(t *testing.T) {
+	p := newProver(t)
+	p.change(t, `{"status":"pending"}`)
+	p.change(t, `{"title":"b"}`)
+	for _, name := range []string{"2 as it was", "3 altered"} {
+		r := registry.New(damaging{p.store}, nil, plainRules, time.Now).WithLog(p.log)
+		_, _, err := r.Prove(t.Context(), p.id, int64(name[0]-'0'))
+		if altered := strings.HasSuffix(name, "altered"); altered != errors.Is(err, translog.ErrMismatch) ||
+			altered && fault.KindOf(err) != fault.Internal {
+			t.Errorf("revision %s: got %v, want ErrMismatch: %t", name, err, altered)
+		}
+	}
+}
+
+// TestAProofReadsABoundedPartOfALongHistory counts the reads for an asset with 2,500
+// revisions, of which the newest 1,200 are in test mode.
+func TestAProofReadsABoundedPartOfALongHistory(t *testing.T) {
+	p := newProver(t)
+	p.change(t, `{"status":"pending"}`)
+	for i := range 1300 {
+		p.change(t, fmt.Sprintf(`{"title":"%d"}`, i))
+	}
+	withdrawn := p.change(t, `{"mode":"test"}`).Revision
+	for _, c := range []struct {
+		name     string
+		changes  int // in test mode, before the request
+		revision int64
+		found    int64 // revision; 0: none
+		reads    int
+	}{
+		{"the first public revision", 0, 2, 2, 200},
+		{"a revision in the middle", 0, 700, 700, 200},
+		{"the newest public change", 0, 0, withdrawn, 1},
+		{"a draft", 0, 1, 0, 70},
+		{"a revision that is to come", 0, 5000, 0, 1},
+		{"the newest public change after 100 changes in test mode", 100, 0, withdrawn, 5},
+		{"the newest public change after 1,100 changes in test mode", 1000, 0, 0, 34},
+		{"a public revision after 1,100 changes in test mode", 0, withdrawn, withdrawn, 70},
+	} {
+		for i := range c.changes {
+			p.change(t, fmt.Sprintf(`{"description":"%d %d"}`, i, c.changes))
+		}
+		p.store.logs, p.store.most = 0, 0
+		_, evidence, err := p.Prove(t.Context(), p.id, c.revision)
+		if c.found == 0 && strings.Join(places(err), " ") != "url/revision" {
+			t.Errorf("%s: got %v, want a 404 at url/revision", c.name, err)
+		}
+		if leaf, parsed := translog.ParseLeaf(evidence.Leaf); c.found > 0 &&
+			(err != nil || parsed != nil || leaf.Revision != c.found) {
+			t.Errorf("%s: got %s, %v; want revision %d", c.name, evidence.Leaf, err, c.found)
+		}
+		if p.store.logs > c.reads || p.store.most > 32 {
+			t.Errorf("%s: got %d reads of up to %d changes, want at most %d of 32", c.name, p.store.logs, p.store.most, c.reads)
+		}
+	}
+}
+
+// TestAProofHoldsABoundedPartOfTheRecord asks for proofs within a limit of bytes.
+func TestAProofHoldsABoundedPartOfTheRecord(t *testing.T) {
+	p := newProver(t)
+	p.change(t, `{"status":"pending"}`)
+	p.change(t, fmt.Sprintf(`{"title_en":%q}`, strings.Repeat("x", 200_000)))
+	p.change(t, `{"title_en":"x"}`)
+	for _, c := range []struct {
+		revision int64
+		most     int
+		large    bool
+	}{{2, 64 << 10, false}, {3, 64 << 10, true}, {3, 512 << 10, false}, {4, 512 << 10, false}} {
+		_, _, err := p.Upto(c.most).Prove(t.Context(), p.id, c.revision)
+		if errors.Is(err, registry.ErrLarge) != c.large || !c.large && err != nil {
+			t.Errorf("revision %d within %d bytes: got %v, want ErrLarge: %t", c.revision, c.most, err, c.large)
+		}
+	}
+}
+
+// erasing is a store whose record has lost the content and the salt of one revision.
+type erasing struct {
+	registry.Store
+	revision int64
+}
+
+func (s erasing) Log(ctx context.Context, id string, q registry.LogQuery) ([]registry.Revision, error) {
+	log, err := s.Store.Log(ctx, id, q)
+	for i := range log {
+		if leaf, _, public, _ := log[i].Leaf(); public && log[i].Revision == s.revision {
+			log[i].Whole = nil
+			log[i].Change = fmt.Appendf(nil, `{"by":{},"size":1,"leaf":{"kind":%q,"commitment":%q}}`, leaf.Kind, leaf.Commitment)
+		}
+	}
+	return log, err
+}
+
+func TestAnErasedRevisionIsProvedWithoutItsAsset(t *testing.T) {
+	p := newProver(t)
+	p.change(t, `{"status":"pending"}`)
+	p.change(t, `{"title":"b"}`)
+	r := registry.New(erasing{p.store, 2}, nil, plainRules, time.Now).WithLog(p.log)
+	_, evidence, err := r.Prove(t.Context(), p.id, 2)
+	if leaf, parsed := translog.ParseLeaf(evidence.Leaf); err != nil || parsed != nil || leaf.Kind != translog.Publish ||
+		evidence.Salt != nil || evidence.Asset != nil {
+		t.Errorf("got %s, %v; want the leaf without a salt and an asset", evidence.Leaf, err)
+	}
+}
