@@ -186,6 +186,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	tokens := authapi.NewClient(auth, signer, "assetsvc")
 	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone, Codes: codes}
 	assets := registry.New(s.store, tokens, rules, c.Now)
+	if len(c.LogKeys) > 0 {
+		assets = assets.WithLog(publiclog.NewReader(s.store))
+	}
 	held := httpapi.NewMemory(c.Memory)
 	if err := assets.Measure(c.Telemetry.Meter()); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -117,6 +117,7 @@ func All() []Route {
 		{Method: http.MethodPost, Pattern: "/transfers", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/transfers/:transfer", Class: Read},
 		{Method: http.MethodGet, Pattern: "/assets/:id/revisions", Class: Read, Key: true},
+		{Method: http.MethodGet, Pattern: "/assets/:id/proof", Class: Read},
 	}
 	for _, p := range Parts() {
 		elements, element := "/assets/:id/"+p.Name, "/assets/:id/"+p.Name+"/:part"

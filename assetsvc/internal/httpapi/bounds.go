@@ -34,7 +34,10 @@ func NewMemory(limit int64) Memory {
 // sizes lists the asset sizes, in bytes, that a request tries in turn. The first
 // needs no reserved memory. The store reports an asset that is larger than the
 // tried size, and the request runs again with the next one.
-var sizes = []int{memory.Small, 512 << 10, registry.AnySize}
+var sizes = []int{memory.Small, medium, registry.AnySize}
+
+// medium is the size, in bytes, of an asset for which a request reserves little memory.
+const medium = 512 << 10
 
 // The number of bytes that a request works with, for each byte of an asset or
 // body.

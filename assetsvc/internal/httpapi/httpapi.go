@@ -20,6 +20,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/memory"
 )
 
 // API answers the requests of every version. Each request uses a copy.
@@ -28,6 +29,7 @@ type API struct {
 	zone     *time.Location
 	maxBody  int64
 	memory   Memory
+	proofs   *memory.Semaphore // turns of requests for proofs
 	pace     httpserver.Pace
 
 	// Fields of one request:
@@ -38,7 +40,8 @@ type API struct {
 // New returns an API over r. It prints times in zone, a constant offset, refuses
 // bodies of more than maxBody bytes, and holds at most the bytes of m.
 func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
-	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, pace: httpserver.DefaultPace, leave: func() {}}
+	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, proofs: newProofTurns(),
+		pace: httpserver.DefaultPace, leave: func() {}}
 }
 
 // handler answers a request of one version. An error becomes the answer.
@@ -53,6 +56,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		routeRead(r, "/assets", list)
 		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), (*API).read))
 		routeRead(r, "/assets/:id/revisions", a.bounded(v, trees, (*API).revisions))
+		routeRead(r, "/assets/:id/proof", httpserver.Handle(func(c *gin.Context) error { return a.proof(c, v) }))
 		r.POST("/assets", a.bounded(v, trees, (*API).create))
 		r.PATCH("/assets/:id", a.bounded(v, trees, (*API).change))
 		r.PUT("/assets/:id", a.bounded(v, trees, (*API).change))

@@ -23,8 +23,8 @@ type refusal struct {
 var refusals = []refusal{
 	{http.StatusBadRequest, "Invalid",
 		"The request is malformed, or fields are faulty. The answer names every faulty field.",
-		[]string{"body/*", "querystring/*", "header/If-Match", "header/If-None-Match", "header/Idempotency-Key",
-			"header/Transfer-Encoding", "header/request"}, nil},
+		[]string{"body/*", "querystring/*", "url/revision", "header/If-Match", "header/If-None-Match",
+			"header/Idempotency-Key", "header/Transfer-Encoding", "header/request"}, nil},
 	{http.StatusUnauthorized, "Unauthorized", "There is no valid API key.",
 		[]string{"header/Authorization"}, []string{"WWW-Authenticate"}},
 	{http.StatusForbidden, "Forbidden", "The key is valid and does not permit this, or the owner token is wrong.",
@@ -32,7 +32,7 @@ var refusals = []refusal{
 		nil},
 	{http.StatusNotFound, "NotFound", "The object, the path or the method does not exist, or the offset is unusable.",
 		[]string{"url/asset_id", "url/item_id", "url/decision_id", "url/document_id", "url/relatedProcess_id",
-			"url/transfer_id", "url/download", "url/not_found", "url/method_not_allowed", "querystring/offset"},
+			"url/transfer_id", "url/download", "url/revision", "url/not_found", "url/method_not_allowed", "querystring/offset"},
 		[]string{"Allow"}},
 	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset. Repeat the request.",
 		[]string{"body/data"}, nil},
@@ -327,6 +327,10 @@ func otherSchemas() object {
 		{"Revisions", closed("Changes of an asset.", object{
 			{"data", listOf(reference("schemas", "Revision"))}, {"next_page", reference("schemas", "Link")},
 		})},
+		{"Leaf", leafSchema()},
+		{"Proof", proofSchema()},
+		{"ProofAnswer", append(closed("A proof.", object{{"data", reference("schemas", "Proof")}}),
+			member{"examples", []object{{{"data", proofExample}}}})},
 		{"Quota", quota},
 		{"Caller", closed("The caller.", object{{"data", closed("The caller's key and its rate limits.", object{
 			{"broker", str("Broker that the key belongs to.")},
@@ -366,6 +370,57 @@ func revisionSchema() object {
 		})},
 		{"changesSize", integer("Bytes of a patch that was too large to keep.")},
 	}, "changes", "changesSize")
+}
+
+// proofExample is a proof whose values have the forms of real ones.
+var proofExample = object{
+	{"index", 1},
+	{"leaf", object{
+		{"asset", "0123456789abcdef0123456789abcdef"},
+		{"commitment", "37d5259d2645eaaa79ee5414ad76b4f666f96cba07c298ca25c91734db0c2535"},
+		{"kind", "change"}, {"position", 1790000000123456}, {"revision", 7}, {"v", 1},
+	}},
+	{"salt", "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"},
+	{"path", []string{"2VmCWoZ3MNkOiX7SbeWOxz1plfVBdnbdp2ielKkNJAM="}},
+	{"checkpoint", "registry.example/log\n2\nNmQuc8JUCrEh46a/lUWwokmCzYMOsT080Z3jzmwCHsE=\n\n— registry.example/log " +
+		"lSvF56F0OvXARNnZfoCVND5m1116x+bs93qIzTgj5NcwkC1GwCXLC7VzC+wYKLeFQI5EaPplF7Q03s1RTjZCE3WwBgM=\n"},
+	{"asset", object{
+		{"id", "0123456789abcdef0123456789abcdef"}, {"dateModified", "2026-09-21T16:13:20.123456+02:00"},
+	}},
+}
+
+// digits is the pattern of a number of hexadecimal digits.
+func digits(n int) member { return member{"pattern", "^[0-9a-f]{" + strconv.Itoa(n) + "}$"} }
+
+func leafSchema() object {
+	return closed("A leaf of the public log, in canonical form unless `opt_pretty` indents it.", object{
+		{"asset", str("Id of the asset.", digits(32))},
+		{"commitment", str("Hash of the salt and the asset. Absent in a withdraw.", digits(64))},
+		{"kind", str("The event that the change is to the public.", member{"enum", []string{"publish", "change", "withdraw", "import"}})},
+		{"position", integer("Time of the change in microseconds since the epoch: the dateModified.", member{"minimum", 1})},
+		{"revision", integer("Number of the change; 1 is the creation.", member{"minimum", 1})},
+		{"v", object{{"const", 1}, {"description", "Version of the form."}}},
+	}, "commitment")
+}
+
+func proofSchema() object {
+	return closed("A proof that the public log has a change of an asset. Anyone can verify it.", object{
+		{"index", integer("Index of the leaf in the log, from 0.", member{"minimum", 0})},
+		{"leaf", reference("schemas", "Leaf")},
+		{"salt", str("Salt of the commitment. Absent in a withdraw and after an erasure.", digits(64))},
+		{"path", object{
+			{"type", "array"}, {"maxItems", 63},
+			{"items", str("Hash in base64, from the leaf's sibling up to a child of the root.")},
+		}},
+		{"checkpoint", str("The newest checkpoint of the log: a signed note.")},
+		{"asset", object{
+			{"type", "object"},
+			{"description", "The asset as version 2.5 showed it to the public after the change. Absent when salt is. The " +
+				"commitment is of the text of its numbers: do not read them as floating-point numbers."},
+			{"required", []string{"id", "dateModified"}},
+			{"properties", object{{"id", str("Id of the asset.")}, {"dateModified", stamp("The position as a time.")}}},
+		}},
+	}, "salt", "asset")
 }
 
 func errorSchema() object {
@@ -437,6 +492,8 @@ func parameters() (all object) {
 		object{{"type", "string"}, {"pattern", "^([A-Za-z_$][A-Za-z0-9_$.]{0,99})?$"}})
 	add("query", "acc_token", "Owner token.", text)
 	add("query", "all", "Any value: every version.", text)
+	add("query", "revision", "Number of the revision. Without it: the newest public change of the asset.",
+		object{{"type", "integer"}, {"minimum", 1}})
 	add("query", "download", "Part of the address of a version: the answer is a 302 to it.", text)
 	add("header", "X-Access-Token", "Owner token.", text)
 	add("header", "If-Match", "Tag that the asset must have, or `*`.", text)

@@ -92,6 +92,13 @@ var operations = map[string]operation{
 		params: append([]string{"offset", "limit", "X-Access-Token", "acc_token"}, reading...), answer: "Revisions",
 		statuses: []int{http.StatusForbidden}, javascript: true,
 	},
+	"GET /assets/:id/proof": {
+		id: "proveAsset", tag: "assets", summary: "Prove a revision of an asset",
+		text: "Shows that the public log has a public change of the asset: the leaf, the path from it to the root of the " +
+			"newest checkpoint, and the asset as it was. Anyone can verify it with the public key of the log. 503 while the " +
+			"newest checkpoint does not cover the change, which takes about a second. A registry without a log answers 404.",
+		params: append([]string{"revision"}, reading...), answer: "ProofAnswer", javascript: true,
+	},
 	"POST /transfers": {
 		id: "createTransfer", tag: "owners", summary: "Make a transfer",
 		text: "The first step to take over an asset. Needs a key of role broker. A transfer that nobody uses ends after " +

@@ -19,6 +19,9 @@ const refurnish = 400
 
 var bin = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
 
+// uncovered is the status of a proof while the newest checkpoint does not cover the change.
+const uncovered = http.StatusServiceUnavailable
+
 // built is the directory of the programs, once a test needs them.
 var built string
 
@@ -99,7 +102,7 @@ func TestRequestsFromTheDocument(t *testing.T) {
 			rt.Fatalf("%s %s\n%v\nsent %.600s\ngot %d %.600s\nerror: %v", q.method, q.path, q.header, q.body, got.status, got.body,
 				err)
 		}
-		if got.status >= http.StatusInternalServerError {
+		if got.status >= http.StatusInternalServerError && !(o.OperationID == "proveAsset" && got.status == uncovered) {
 			rt.Fatalf("%s %s %v\nsent %.600s\ngot %d %.600s, want no 5xx", q.method, q.path, q.header, q.body, got.status,
 				got.body)
 		}

@@ -147,6 +147,7 @@ func parameter(t *rapid.T, param *openapi3.Parameter, p place) string {
 		"offset":          {"2026-11-22T00:32:46.881553+00:00", "2026", "x", "9999-12-31"},
 		"limit":           {"1", "1000", "1000000000", "0", "-1", "x"},
 		"opt_jsonp":       {"show", "a.b", "1x", "x;y"},
+		"revision":        {"1", "2", "3", "1000000", "0", "-1", "x"},
 		"SERVER_ID":       {"x"},
 		"Idempotency-Key": {"k1", "k2", strings.Repeat("k", 255), strings.Repeat("k", 256), "é"},
 	}

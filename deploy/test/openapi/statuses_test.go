@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,6 +43,9 @@ func provoke(t *testing.T, r *registry) {
 		if strings.HasSuffix(o.path, "related_processes/{part}") {
 			p.part = addProcess(t, r, p)
 		}
+		if o.OperationID == "proveAsset" {
+			awaitProof(t, r, p.pathOf(o))
+		}
 		for _, q := range append(refused(o, p), succeeding(t, r, o, p)...) {
 			if o.Responses.Status(q.status) == nil || unseen[fmt.Sprint(o.OperationID, " ", q.status)] != "" {
 				continue
@@ -53,6 +57,23 @@ func provoke(t *testing.T, r *registry) {
 		for _, f := range framing {
 			onWire(t, r, o.method, p.pathOf(o), f.text, f.status)
 		}
+	}
+}
+
+// awaitProof waits until the newest checkpoint covers the newest change of an asset.
+func awaitProof(t *testing.T, r *registry, path string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
+	defer cancel()
+	for {
+		got, err := r.send(ctx, request{method: http.MethodGet, path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.status != uncovered {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 

@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/memory"
+	"asset-registry/shared/translog"
+)
+
+// Turns of requests for proofs. A proof of a past revision works through a part of the
+// asset's history, so a few requests could keep all processors busy.
+const (
+	turnsEach  = 16            // turns for each processor; a proof takes one
+	turnsLarge = 2 * turnsEach // turns of a proof that needs more than medium
+)
+
+func newProofTurns() *memory.Semaphore {
+	return memory.NewSemaphore(int64(turnsEach * runtime.GOMAXPROCS(0)))
+}
+
+// proof answers with the proof that the public log has a revision of an asset
+// (docs/contract.md, "Proofs"). It waits for a turn, and reserves memory even for a small
+// asset, because the record may have large changes of it.
+func (a *API) proof(c *gin.Context, v version) error {
+	params, o, err := parseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	revision, err := parseRevision(params.Get("revision"))
+	if err != nil {
+		return err
+	}
+	prove := func(size int, turns int64) error {
+		end, err := a.proofs.Acquire(c.Request.Context(), turns)
+		if errors.Is(err, memory.ErrFull) {
+			return overloaded()
+		}
+		if err != nil {
+			return fmt.Errorf("wait for a turn to prove: %w", err)
+		}
+		defer end()
+		return a.within(c, v, size, trees, func(a *API, c *gin.Context, _ version) error {
+			proof, evidence, err := a.registry.Prove(c.Request.Context(), c.Param("id"), revision)
+			if err != nil {
+				return err
+			}
+			end() // sending may take long
+			return a.write(c, http.StatusOK, appendProof(nil, proof, evidence), o)
+		})
+	}
+	if err := prove(medium, 1); !errors.Is(err, registry.ErrLarge) {
+		return err
+	}
+	return prove(registry.AnySize, turnsLarge)
+}
+
+// parseRevision returns the number of a revision, 0 for none.
+func parseRevision(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if errors.Is(err, strconv.ErrRange) && n > 0 {
+		n, err = math.MaxInt64, nil // no asset has it
+	}
+	if err != nil || n < 1 || strings.HasPrefix(text, "+") {
+		return 0, fault.New(fault.Invalid, fault.URL, "revision", "The revision must be a whole number from 1.")
+	}
+	return n, nil
+}
+
+// appendProof appends the answer with a proof. The leaf and the asset keep their bytes,
+// which the log has hashes of.
+func appendProof(dst []byte, p translog.Proof, e translog.Evidence) []byte {
+	dst = append(dst, `{"data":{"index":`...)
+	dst = strconv.AppendInt(dst, p.Index, 10)
+	dst = append(append(dst, `,"leaf":`...), e.Leaf...)
+	if e.Salt != nil {
+		dst = record.AppendString(append(dst, `,"salt":`...), e.Salt.String())
+	}
+	dst = append(dst, `,"path":[`...)
+	for i, hash := range p.Path {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = record.AppendString(dst, hash.String())
+	}
+	dst = record.AppendString(append(dst, `],"checkpoint":`...), string(p.Checkpoint))
+	if e.Asset != nil {
+		dst = append(append(dst, `,"asset":`...), e.Asset...)
+	}
+	return append(dst, `}}`...)
+}

@@ -1,0 +1,244 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/memory"
+	"asset-registry/shared/translog"
+)
+
+// logged is a service with a public log that grows and is signed when a test says so.
+type logged struct {
+	service
+	writer *publiclog.Writer
+	policy *translog.Policy
+	turns  *memory.Semaphore
+}
+
+// zone is that of the service: the log must not depend on it.
+var zone = time.FixedZone("", 2*60*60)
+
+func newLogged(t *testing.T) logged {
+	t.Helper()
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := translog.NewKey(translog.ForLog, "registry.example/log", bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := translog.LogPolicy(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})
+	rules := asset.Rules{Types: []string{"bounce"}, Zone: zone}
+	assets := registry.New(store, tokens{}, rules, time.Now).WithLog(publiclog.NewReader(store))
+	api := New(assets, zone, 1<<20, NewMemory(1<<30))
+	api.Route(engine, signer)
+	writer := publiclog.NewWriter(store, store, publiclog.Options{Keys: []translog.Key{key}})
+	return logged{service{engine, signer}, writer, policy, api.proofs}
+}
+
+// sign extends and signs the log.
+func (s logged) sign(t *testing.T) {
+	t.Helper()
+	for more := true; more; {
+		var err error
+		if more, _, err = s.writer.Extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if won, err := s.writer.Sign(t.Context()); err != nil || !won {
+		t.Fatalf("sign: got %v, %v; want true", won, err)
+	}
+}
+
+// verify makes a proof file from an answer, as docs/log.md says, and verifies it.
+func (s logged) verify(t *testing.T, answer []byte) (leaf translog.Leaf, asset string) {
+	t.Helper()
+	var got struct {
+		Data struct {
+			Index       int64
+			Leaf, Asset json.RawMessage
+			Salt        *translog.Salt
+			Path        []string
+			Checkpoint  string
+		}
+	}
+	if err := json.Unmarshal(answer, &got); err != nil {
+		t.Fatal(err)
+	}
+	proof := translog.Proof{Index: got.Data.Index, Checkpoint: []byte(got.Data.Checkpoint)}
+	for _, text := range got.Data.Path {
+		hash, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(hash) != tlog.HashSize {
+			t.Fatalf("got %q in the path, %v; want a hash", text, err)
+		}
+		proof.Path = append(proof.Path, tlog.Hash(hash))
+	}
+	evidence := translog.Evidence{Leaf: []byte(got.Data.Leaf), Salt: got.Data.Salt, Asset: []byte(got.Data.Asset)}
+	var err error
+	if proof.Extra, err = evidence.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := translog.ParseProof(proof.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, _, _, err = file.VerifyAsset(s.policy)
+	if err != nil {
+		t.Errorf("got %v for %s, want a proof that verifies", err, answer)
+	}
+	return leaf, string(got.Data.Asset)
+}
+
+func TestAPublicRevisionHasAProofThatVerifies(t *testing.T) {
+	s := newLogged(t)
+	path := s.published(t)
+	s.do(t, exchange{"GET", path + "/proof", "", "", "", 503, `"location":"url","name":"revision"`})
+	s.sign(t)
+	first := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
+	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"items":[{"quantity":240.50}]}}`, 200, ""})
+	pending := s.do(t, exchange{"GET", path + "/proof", "", "", "", 503, "The newest checkpoint of the log does not cover"})
+	if got := pending.Header().Get("Retry-After"); got != "1" {
+		t.Errorf("got Retry-After %q, want 1", got)
+	}
+	s.sign(t)
+	second := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
+	s.do(t, exchange{"PATCH", path, identity.Administrator, "", `{"data":{"mode":"test"}}`, 200, ""})
+	s.sign(t)
+	for _, c := range []struct {
+		query    string
+		kind     translog.Kind
+		revision int64
+		shown    string
+	}{
+		{"?revision=2", translog.Publish, 2, first},
+		{"?revision=3", translog.Change, 3, second},
+		{"?revision=4", translog.Withdraw, 4, ""},
+		{"?revision=", translog.Withdraw, 4, ""},
+		{"", translog.Withdraw, 4, ""},
+	} {
+		for _, version := range []string{"2.4", "2.5"} {
+			at := strings.Replace(path, "2.5", version, 1) + "/proof" + c.query
+			answer := s.do(t, exchange{"GET", at, "", "", "", 200, `{"data":{"index":`})
+			leaf, shown := s.verify(t, answer.Body.Bytes())
+			if leaf.Kind != c.kind || leaf.Revision != c.revision {
+				t.Errorf("%s: got a %s of revision %d, want a %s of %d", at, leaf.Kind, leaf.Revision, c.kind, c.revision)
+			}
+			if c.shown != "" && !sameJSON(t, `{"data":`+shown+`}`, c.shown) {
+				t.Errorf("%s: got %s, want the asset as version 2.5 showed it: %s", at, shown, c.shown)
+			}
+			for header, want := range map[string]string{"Cache-Control": "no-cache", "ETag": "",
+				"Content-Type": "application/json"} {
+				if got := answer.Header().Get(header); got != want {
+					t.Errorf("%s: got %s %q, want %q", at, header, got, want)
+				}
+			}
+			head := s.do(t, exchange{"HEAD", at, "", "", "", 200, ""})
+			if got, want := head.Header().Get("Content-Length"), answer.Header().Get("Content-Length"); got != want {
+				t.Errorf("HEAD %s: got Content-Length %s, want %s", at, got, want)
+			}
+			if got := head.Body.Len(); got != 0 {
+				t.Errorf("HEAD %s: got a body of %d bytes, want none", at, got)
+			}
+		}
+	}
+	s.do(t, exchange{"GET", path + "/proof?opt_jsonp=f&opt_pretty=1", "", "", "", 200, "f({\n    \"data\": {\n"})
+}
+
+// sameJSON tells whether two texts are the same JSON value, numbers as they are written.
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	first, err1 := translog.Canonical([]byte(a))
+	second, err2 := translog.Canonical([]byte(b))
+	if err1 != nil || err2 != nil {
+		t.Fatalf("got %v and %v, want two JSON objects", err1, err2)
+	}
+	return bytes.Equal(first, second)
+}
+
+func TestAProofIsRefused(t *testing.T) {
+	s, without := newLogged(t), newService(t)
+	path := s.published(t)
+	draft := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", validAsset, 201, ""})
+	s.sign(t)
+	for _, c := range []struct {
+		at     string
+		status int
+		name   string
+	}{
+		{path + "/proof?revision=1", 404, "revision"}, // the draft
+		{path + "/proof?revision=3", 404, "revision"}, // to come
+		{path + "/proof?revision=9223372036854775807", 404, "revision"},
+		{path + "/proof?revision=99999999999999999999", 404, "revision"},
+		{path + "/proof?revision=0", 400, "revision"},
+		{path + "/proof?revision=-1", 400, "revision"},
+		{path + "/proof?revision=%2B1", 400, "revision"},
+		{path + "/proof?revision=1.0", 400, "revision"},
+		{path + "/proof?revision=x", 400, "revision"},
+		{strings.TrimPrefix(draft.Header().Get("Location"), "https://registry.example") + "/proof", 404, "revision"},
+		{"/api/2.5/assets/" + strings.Repeat("0", 32) + "/proof", 404, "asset_id"},
+		{"/api/2.5/assets/x/proof?revision=1", 404, "asset_id"},
+	} {
+		s.do(t, exchange{"GET", c.at, "", "", "", c.status, `{"location":"url","name":"` + c.name + `"`})
+	}
+	s.do(t, exchange{"POST", path + "/proof", identity.Broker, "", "{}", 404, "method_not_allowed"})
+	without.do(t, exchange{"GET", without.published(t) + "/proof", "", "", "", 404, `"name":"not_found"`})
+}
+
+// TestProofsTakeTurns holds all turns, and asks for proofs of a small and a large asset.
+func TestProofsTakeTurns(t *testing.T) {
+	s := newLogged(t)
+	small, large := s.published(t), "/api/2.5/assets/"+s.publish(t, 900_000)
+	s.sign(t)
+	end, err := s.turns.Acquire(t.Context(), s.turns.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiting sync.WaitGroup
+	for _, path := range []string{small, large} {
+		waiting.Go(func() {
+			r := s.do(t, exchange{"GET", path + "/proof", "", "", "", 503, "There are too many large requests now"})
+			if r.Header().Get("Retry-After") == "" {
+				t.Errorf("%s: got no Retry-After, want one", path)
+			}
+		})
+	}
+	waiting.Wait()
+	end()
+	for _, path := range []string{small, large} {
+		s.verify(t, s.do(t, exchange{"GET", path + "/proof", "", "", "", 200, ""}).Body.Bytes())
+	}
+	if got := s.turns.Used(); got != 0 {
+		t.Errorf("got %d turns in use at the end, want 0", got)
+	}
+}
