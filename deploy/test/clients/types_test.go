@@ -28,6 +28,8 @@ var schemas = map[string][]string{
 	"Period":              {"Period", "PeriodInput"},
 	"TransferData":        {"Transfer"},
 	"Revision":            {"Revision"},
+	"Leaf":                {"Leaf"},
+	"Proof":               {"Proof"},
 }
 
 // notTyped are fields that the registry accepts and ignores, or that only the answer for

@@ -238,6 +238,31 @@ class Revision(TypedDict, total=False):
     changesSize: int
 
 
+class Leaf(TypedDict, total=False):
+    """Leaf is an entry of the public log: one change of a public asset (docs/log.md, "Leaves")."""
+
+    asset: str
+    commitment: str
+    kind: Literal["publish", "change", "withdraw", "import"]
+    position: int
+    revision: int
+    v: int
+
+
+class Proof(TypedDict, total=False):
+    """Proof shows that the public log has a change (docs/log.md, "Proofs"). This module does not verify it.
+
+    A withdrawal and an erased revision have no `salt` and no `asset`.
+    """
+
+    index: int
+    leaf: Leaf
+    salt: str
+    path: list[str]
+    checkpoint: str
+    asset: Asset
+
+
 T = TypeVar("T")
 
 
@@ -685,6 +710,15 @@ class Client:
             if not body["data"]:
                 return
             offset = body["next_page"]["offset"]
+
+    def proof(self, asset_id: str, revision: int = 0) -> Proof:
+        """proof reads the proof of a revision, from 1; without one, that of the newest public change.
+
+        It waits while the log's newest checkpoint does not cover the change.
+        """
+        query = {"revision": str(revision)} if revision else {}
+        path = f"/assets/{_quote(asset_id)}/proof"
+        return cast(Proof, self._send("GET", path, query=query, repeatable=True)[1]["data"])
 
     # Owners.
 

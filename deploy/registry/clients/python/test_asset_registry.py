@@ -118,6 +118,14 @@ class Numbers(Case):
         self.assertEqual(repr(items[0]["location"]["longitude"]), "30")
         self.assertEqual(str(items[1]["quantity"]), "12345678901234567890123456789.0001")
 
+    def test_a_proof_is_awaited_and_keeps_its_digits(self) -> None:
+        text = b'{"data":{"index":1,"leaf":{"v":1},"path":["x"],"checkpoint":"c","asset":{"items":[{"quantity":240.50}]}}}'
+        server, client = self.serve(refusal(503, "url/revision", Retry_After="0"), reply(200, text), reply(200, text))
+        self.assertEqual(str(client.proof("a", 7)["asset"]["items"][0]["quantity"]), "240.50")
+        client.proof("a")
+        path = "GET /api/2.5/assets/a/proof"
+        self.assertEqual([seen[0] for seen in server.seen], [path + "?revision=7", path + "?revision=7", path])
+
     def test_numbers_of_a_request_keep_their_digits(self) -> None:
         server, client = self.serve(reply(200, {"data": {}}))
         client.items.change("a", "b", {"quantity": Decimal("0.1000")})

@@ -18,6 +18,11 @@ export type RelatedProcess = Schemas["RelatedProcess"];
 export type TransferData = Schemas["Transfer"];
 export type Revision = Schemas["Revision"];
 export type Caller = Schemas["Caller"]["data"];
+/**
+ * Proof shows that the public log has a change of an asset. This package does not verify it. A withdrawal and an erased
+ * revision have no `salt` and no `asset`.
+ */
+export type Proof = Omit<Schemas["Proof"], "asset"> & { asset?: Asset };
 /** Entry is an asset in a page: `id`, `dateModified` and the fields that were asked for. */
 export type Entry = Schemas["Entry"];
 
@@ -222,6 +227,15 @@ export class Client {
       yield* revisions;
       offset = body.next_page?.offset ?? "";
     }
+  }
+
+  /**
+   * proof reads the proof of a revision, from 1; without one, that of the newest public change. It waits while the log's
+   * newest checkpoint does not cover the change.
+   */
+  async proof(id: string, revision = 0, call: Call = {}): Promise<Proof> {
+    const query: Record<string, string> = revision === 0 ? {} : { revision: String(revision) };
+    return (await this.#send("GET", `/assets/${step(id)}/proof`, { ...call, query, repeatable: true }))[1].data as Proof;
   }
 
   /** makeTransfer makes a transfer, with which the caller can take an asset over. */

@@ -246,6 +246,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/assets/{id}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the asset. */
+                id: components["parameters"]["id"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Prove a revision of an asset
+         * @description Shows that the public log has a public change of the asset: the leaf, the path from it to the root of the newest checkpoint, and the asset as it was. Anyone can verify it with the public key of the log. 503 while the newest checkpoint does not cover the change, which takes about a second. A registry without a log answers 404.
+         */
+        get: operations["proveAsset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/assets/{id}/items": {
         parameters: {
             query?: never;
@@ -2425,6 +2448,77 @@ export interface components {
             data: components["schemas"]["Revision"][];
             next_page: components["schemas"]["Link"];
         };
+        /** @description A leaf of the public log, in canonical form unless `opt_pretty` indents it. */
+        Leaf: {
+            /** @description Id of the asset. */
+            asset: string;
+            /** @description Hash of the salt and the asset. Absent in a withdraw. */
+            commitment?: string;
+            /**
+             * @description The event that the change is to the public.
+             * @enum {string}
+             */
+            kind: "publish" | "change" | "withdraw" | "import";
+            /** @description Time of the change in microseconds since the epoch: the dateModified. */
+            position: number;
+            /** @description Number of the change; 1 is the creation. */
+            revision: number;
+            /**
+             * @description Version of the form.
+             * @constant
+             */
+            v: 1;
+        };
+        /** @description A proof that the public log has a change of an asset. Anyone can verify it. */
+        Proof: {
+            /** @description Index of the leaf in the log, from 0. */
+            index: number;
+            leaf: components["schemas"]["Leaf"];
+            /** @description Salt of the commitment. Absent in a withdraw and after an erasure. */
+            salt?: string;
+            path: string[];
+            /** @description The newest checkpoint of the log: a signed note. */
+            checkpoint: string;
+            /** @description The asset as version 2.5 showed it to the public after the change. Absent when salt is. The commitment is of the text of its numbers: do not read them as floating-point numbers. */
+            asset?: {
+                /** @description Id of the asset. */
+                id: string;
+                /**
+                 * Format: date-time
+                 * @description The position as a time.
+                 * @example 2026-11-22T00:32:46.881553+00:00
+                 */
+                dateModified: string;
+            };
+        };
+        /**
+         * @description A proof.
+         * @example {
+         *       "data": {
+         *         "index": 1,
+         *         "leaf": {
+         *           "asset": "0123456789abcdef0123456789abcdef",
+         *           "commitment": "37d5259d2645eaaa79ee5414ad76b4f666f96cba07c298ca25c91734db0c2535",
+         *           "kind": "change",
+         *           "position": 1790000000123456,
+         *           "revision": 7,
+         *           "v": 1
+         *         },
+         *         "salt": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+         *         "path": [
+         *           "2VmCWoZ3MNkOiX7SbeWOxz1plfVBdnbdp2ielKkNJAM="
+         *         ],
+         *         "checkpoint": "registry.example/log\n2\nNmQuc8JUCrEh46a/lUWwokmCzYMOsT080Z3jzmwCHsE=\n\n— registry.example/log lSvF56F0OvXARNnZfoCVND5m1116x+bs93qIzTgj5NcwkC1GwCXLC7VzC+wYKLeFQI5EaPplF7Q03s1RTjZCE3WwBgM=\n",
+         *         "asset": {
+         *           "id": "0123456789abcdef0123456789abcdef",
+         *           "dateModified": "2026-09-21T16:13:20.123456+02:00"
+         *         }
+         *       }
+         *     }
+         */
+        ProofAnswer: {
+            data: components["schemas"]["Proof"];
+        };
         /** @description One rate limit and what it leaves. */
         Quota: {
             /** @description Name of the policy. */
@@ -2820,6 +2914,8 @@ export interface components {
         acc_token: string;
         /** @description Any value: every version. */
         all: string;
+        /** @description Number of the revision. Without it: the newest public change of the asset. */
+        revision: number;
         /** @description Part of the address of a version: the answer is a 302 to it. */
         download: string;
         /** @description Owner token. */
@@ -3751,6 +3847,63 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    proveAsset: {
+        parameters: {
+            query?: {
+                /** @description Number of the revision. Without it: the newest public change of the asset. */
+                revision?: components["parameters"]["revision"];
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+                /** @description Name of a JavaScript function that the answer calls. */
+                opt_jsonp?: components["parameters"]["opt_jsonp"];
+            };
+            header?: {
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path: {
+                /** @description Id of the asset. */
+                id: components["parameters"]["id"];
+            };
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProofAnswer"];
+                    "application/javascript": string;
+                };
+            };
+            400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];

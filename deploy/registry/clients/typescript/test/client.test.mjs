@@ -177,3 +177,13 @@ test("revisions end at the empty page", async (t) => {
   assert.deepEqual(got, [2]);
   assert.deepEqual(seen.map((s) => s.headers["x-access-token"]), [token, token]);
 });
+
+test("a proof is awaited, and its numbers keep their digits", async (t) => {
+  const data = '{"data":{"index":1,"leaf":{"v":1},"path":["x"],"checkpoint":"c","asset":{"items":[{"quantity":240.50}]}}}';
+  const { client, seen } = await serve(t, [reply(503, {}, { "Retry-After": "0" }), reply(200, data), reply(200, data)]);
+  const proof = await client.proof("a", 7);
+  assert.equal(String(proof.asset.items[0].quantity), "240.50");
+  await client.proof("a");
+  const path = "GET /api/2.5/assets/a/proof";
+  assert.deepEqual(seen.map((s) => s.request), [`${path}?revision=7`, `${path}?revision=7`, path]);
+});
