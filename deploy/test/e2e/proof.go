@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"asset-registry/shared/translog"
+)
+
+// proof asks for the proof of a revision until a checkpoint covers it. It checks the path
+// and the asset, but not the signature: it does not know the key. It returns the leaf, and
+// the asset as text.
+func (a api) proof(t *testing.T, id, query string) (leaf translog.Leaf, asset string) {
+	t.Helper()
+	get := call{method: "GET", path: "/assets/" + id + "/proof" + query}
+	got := a.do(t, get)
+	for deadline := time.Now().Add(checkpointWithin); got.status == 503 && time.Now().Before(deadline); got = a.do(t, get) {
+		equal(t, "Retry-After", got.header.Get("Retry-After"), "1")
+		time.Sleep(200 * time.Millisecond)
+	}
+	got.must(t, 200)
+	equal(t, "Cache-Control", got.header.Get("Cache-Control"), "no-cache")
+	equal(t, "ETag", got.header.Get("ETag"), "")
+	var body struct {
+		Data struct {
+			Index       int64
+			Leaf, Asset json.RawMessage
+			Salt        *translog.Salt
+			Path        []string
+			Checkpoint  string
+		}
+	}
+	if err := json.Unmarshal([]byte(got.text), &body); err != nil {
+		t.Fatal(err)
+	}
+	p := body.Data
+	signed, _, _ := strings.Cut(p.Checkpoint, "\n\n")
+	checkpoint, err := translog.ParseText(signed + "\n")
+	if err != nil {
+		t.Fatalf("checkpoint: %v in %s", err, got.text)
+	}
+	var path []tlog.Hash
+	for _, text := range p.Path {
+		hash, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(hash) != tlog.HashSize {
+			t.Fatalf("got %q in the path, %v; want a hash", text, err)
+		}
+		path = append(path, tlog.Hash(hash))
+	}
+	if err := translog.CheckInclusion(checkpoint, p.Index, tlog.RecordHash(p.Leaf), path); err != nil {
+		t.Errorf("%s: %v in %s", query, err, got.text)
+	}
+	if leaf, err = translog.ParseLeaf(p.Leaf); err != nil {
+		t.Fatalf("%s: %v in %s", query, err, got.text)
+	}
+	equal(t, "the asset is there with its salt", p.Asset != nil, p.Salt != nil)
+	if p.Salt != nil {
+		if err := leaf.Match(p.Asset, *p.Salt); err != nil {
+			t.Errorf("%s: %v in %s", query, err, got.text)
+		}
+	}
+	return leaf, string(p.Asset)
+}
+
+// testProofs takes an asset through its life, and verifies the proof of each public
+// revision (docs/contract.md, "Proofs").
+func testProofs(t *testing.T, a api) {
+	c := a.publish(t, validAsset())
+	current := api{a.base, "2.5"} // the asset of a proof is that of version 2.5
+	published := current.read(t, c.id).must(t, 200)
+	a.patch(t, c, fields{"description": "ще раз", "items": []any{fields{"quantity": json.Number("240.50")}}}).must(t, 200)
+	changed := current.read(t, c.id).must(t, 200)
+	admin := call{method: "PATCH", path: "/assets/" + c.id, key: "administrator", body: data(fields{"mode": "test"})}
+	a.do(t, admin).must(t, 200)
+	a.patch(t, c, fields{"description": "у режимі тестування"}).must(t, 200)
+	for _, p := range []struct {
+		query    string
+		kind     translog.Kind
+		revision int64
+		shown    string
+	}{
+		{"", translog.Withdraw, 4, ""},
+		{"?revision=4", translog.Withdraw, 4, ""},
+		{"?revision=3", translog.Change, 3, changed.text},
+		{"?revision=2", translog.Publish, 2, published.text},
+	} {
+		leaf, asset := a.proof(t, c.id, p.query)
+		equal(t, "asset of the leaf", leaf.Asset, c.id)
+		equal(t, "kind of the leaf", leaf.Kind, p.kind)
+		equal(t, "revision of the leaf", leaf.Revision, p.revision)
+		if p.shown != "" {
+			equal(t, "the asset as it was", canonical(t, `{"data":`+asset+`}`), canonical(t, p.shown))
+		}
+	}
+	for _, refused := range []struct {
+		query  string
+		status int
+	}{{"?revision=1", 404}, {"?revision=5", 404}, {"?revision=6", 404}, {"?revision=0", 400}} {
+		got := a.do(t, call{method: "GET", path: "/assets/" + c.id + "/proof" + refused.query}).must(t, refused.status)
+		equal(t, "place of the refusal", at(got.json, "errors.0.location"), any("url"))
+		equal(t, "name of the refusal", at(got.json, "errors.0.name"), any("revision"))
+	}
+	draft := a.create(t, validAsset())
+	a.do(t, call{method: "GET", path: "/assets/" + draft.id + "/proof"}).must(t, 404)
+}
+
+// canonical returns the canonical form of a JSON object.
+func canonical(t *testing.T, text string) string {
+	t.Helper()
+	form, err := translog.Canonical([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(form)
+}
