@@ -45,6 +45,7 @@ type comparison struct {
 	newest  map[assetKey]newestLeaf
 	matched int64
 	erased  []erasedLeaf
+	changed int // assets with changes after the last leaf
 }
 
 // assetKey is an asset's id.
@@ -69,7 +70,6 @@ type newestLeaf struct {
 	proven          bool     // content is that of the leaf
 	content         [32]byte // hash of the asset's canonical form
 	listed          bool     // the registry lists the asset at this position
-	changed         bool     // the asset has changed after the last leaf
 }
 
 // errStopped ends the reading of a log after another error.
@@ -101,14 +101,9 @@ func compareAssets(ctx context.Context, p *program, v translog.Verifier, source 
 }
 
 func (c *comparison) report() *registryReport {
-	report := &registryReport{Assets: len(c.newest), Matched: c.matched, Erased: append([]erasedLeaf{}, c.erased...)}
-	slices.SortFunc(report.Erased, func(a, b erasedLeaf) int { return cmp.Compare(a.Index, b.Index) })
-	for _, n := range c.newest {
-		if n.changed {
-			report.Changed++
-		}
-	}
-	return report
+	erased := append([]erasedLeaf{}, c.erased...)
+	slices.SortFunc(erased, func(a, b erasedLeaf) int { return cmp.Compare(a.Index, b.Index) })
+	return &registryReport{Assets: len(c.newest), Matched: c.matched, Changed: c.changed, Erased: erased}
 }
 
 // compareLeaves verifies the log, and asks for the proof of each leaf as it comes.
@@ -195,15 +190,25 @@ func (c *comparison) keep(index int64, leaf translog.Leaf, evidence translog.Evi
 	return err
 }
 
-// compareList compares the registry's list with the newest leaves. An asset with a
-// change after the last leaf is left out.
+// compareList compares the registry's list with the newest leaves. It ends at the first
+// change after the last leaf: the list is in the order of dateModified.
 func (c *comparison) compareList(ctx context.Context) error {
+	before := int64(0)
 	for page, err := range c.registry.Pages(ctx, client.Feed{Limit: 1000}) {
 		if err != nil {
 			return err
 		}
 		for _, asset := range page.Assets {
-			if err := c.compareEntry(asset.ID, asset.DateModified); err != nil {
+			modified, err := asset.DateModified.Time()
+			at := modified.UnixMicro()
+			if err != nil || at <= before {
+				return fmt.Errorf("%w: asset %q is listed with dateModified %q after %s", translog.ErrTampered, asset.ID,
+					asset.DateModified, timeOf(before))
+			}
+			if before = at; at > c.last {
+				return nil
+			}
+			if err := c.compareEntry(asset.ID, at); err != nil {
 				return err
 			}
 		}
@@ -211,31 +216,23 @@ func (c *comparison) compareList(ctx context.Context) error {
 	return nil
 }
 
-func (c *comparison) compareEntry(id string, modified client.Timestamp) error {
-	at, err := modified.Time()
-	if err != nil {
-		return fmt.Errorf("asset %q is listed with dateModified %q", id, modified)
-	}
+// compareEntry compares an entry of the list, which is not newer than the last leaf.
+func (c *comparison) compareEntry(id string, at int64) error {
 	key, ok := keyOf(id)
 	n, known := c.newest[key]
 	switch {
 	case !ok:
 		return fmt.Errorf("the list has an asset with the id %q", id)
-	case at.UnixMicro() > c.last:
-		n.changed = true
 	case !known:
 		return fmt.Errorf("%w: asset %s is listed and has no leaf", translog.ErrTampered, id)
 	case n.withdrawn:
 		return fmt.Errorf("%w: asset %s is listed, and its newest leaf is a withdraw", translog.ErrTampered, id)
-	case at.UnixMicro() != n.position:
+	case at != n.position:
 		return fmt.Errorf("%w: asset %s is listed with a change at %s, and its newest leaf is one at %s",
-			translog.ErrTampered, id, timeOf(at.UnixMicro()), timeOf(n.position))
-	default:
-		n.listed = true
+			translog.ErrTampered, id, timeOf(at), timeOf(n.position))
 	}
-	if known {
-		c.newest[key] = n
-	}
+	n.listed = true
+	c.newest[key] = n
 	return nil
 }
 
@@ -243,28 +240,22 @@ func (c *comparison) compareEntry(id string, modified client.Timestamp) error {
 func (c *comparison) compareNewest(ctx context.Context) error {
 	group, workers := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	var changed []assetKey
-	for key, n := range c.newest { // nothing changes the map until Wait returns
+	for key, n := range c.newest {
 		if workers.Err() != nil {
 			break
 		}
 		group.Go(func() error {
-			isChanged, err := c.compareNow(workers, key.String(), n)
-			if isChanged {
+			changed, err := c.compareNow(workers, key.String(), n)
+			if changed {
 				c.mu.Lock()
 				defer c.mu.Unlock()
-				changed = append(changed, key)
+				c.changed++
 			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
-	}
-	for _, key := range changed {
-		n := c.newest[key]
-		n.changed = true
-		c.newest[key] = n
 	}
 	return ctx.Err()
 }

@@ -3,6 +3,7 @@ package registryctl
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +73,7 @@ func TestARegistryThatContradictsItsLogIsFound(t *testing.T) {
 			r.answers["/api/2.5/assets/"+idOf(4)] = `{"data":` + string(r.changes[244].asset) + `}`
 		}, "has another dateModified than its newest leaf, 284"},
 		{"an asset changed without a leaf", func(r *testRegistry) {
-			r.now[idOf(4)] = assetJSON(idOf(4), "", "new", r.changes[299].leaf.Position)
+			r.set(idOf(4), assetJSON(idOf(4), "", "new", r.changes[299].leaf.Position-1), true)
 		}, "is listed with a change at"},
 		{"an asset is gone", func(r *testRegistry) {
 			r.answers["/api/2.5/assets/"+idOf(4)] = ""
@@ -84,6 +85,12 @@ func TestARegistryThatContradictsItsLogIsFound(t *testing.T) {
 		{"an asset without a leaf is listed", func(r *testRegistry) {
 			r.set(idOf(99), assetJSON(idOf(99), "", "x", r.changes[100].leaf.Position+1), true)
 		}, "is listed and has no leaf"},
+		{"the list is out of order", func(r *testRegistry) {
+			r.list[3], r.list[4] = r.list[4], r.list[3]
+		}, "is listed with dateModified"},
+		{"the list has an asset twice", func(r *testRegistry) {
+			r.list = slices.Insert(r.list, 20, r.list[19])
+		}, "is listed with dateModified"},
 		{"a withdrawn asset is listed", func(r *testRegistry) {
 			r.set(idOf(7), r.now[idOf(7)], true)
 		}, "is a withdraw"},

@@ -115,13 +115,23 @@ func assetJSON(id, mode, title string, at int64) []byte {
 		time.UnixMicro(at).UTC().Format("2006-01-02T15:04:05.000000-07:00"))
 }
 
-// set sets an asset as it is now, and whether the feed lists it, at its end.
+// set sets an asset as it is now, and whether the feed lists it.
 func (r *testRegistry) set(id string, asset []byte, listed bool) {
 	r.now[id] = asset
 	r.list = slices.DeleteFunc(r.list, func(other string) bool { return other == id })
 	if listed {
 		r.list = append(r.list, id)
+		slices.SortFunc(r.list, func(a, b string) int { return strings.Compare(r.modified(a), r.modified(b)) })
 	}
+}
+
+// modified returns the dateModified of an asset as it is now.
+func (r *testRegistry) modified(id string) string {
+	var asset struct{ DateModified string }
+	if err := json.Unmarshal(r.now[id], &asset); err != nil {
+		panic(err)
+	}
+	return asset.DateModified
 }
 
 // sign adds the changes to the tree, and signs a checkpoint.
@@ -232,13 +242,9 @@ func (r *testRegistry) answer(request *http.Request) string {
 // page returns a page of 15 entries, which begins behind the place offset in the list.
 func (r *testRegistry) page(offset string) string {
 	first, _ := strconv.Atoi(offset) // 0 at the beginning
-	data := []map[string]any{}
+	data := []map[string]string{}
 	for _, id := range r.list[first:min(first+15, len(r.list))] {
-		var asset map[string]any
-		if err := json.Unmarshal(r.now[id], &asset); err != nil {
-			panic(err)
-		}
-		data = append(data, map[string]any{"id": id, "dateModified": asset["dateModified"]})
+		data = append(data, map[string]string{"id": id, "dateModified": r.modified(id)})
 	}
 	next := map[string]string{"offset": strconv.Itoa(first + len(data))}
 	text, err := json.Marshal(map[string]any{"data": data, "next_page": next})

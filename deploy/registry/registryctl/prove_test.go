@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"asset-registry/deploy/registry/client"
 	"asset-registry/shared/translog"
 )
 
@@ -126,6 +127,27 @@ func TestTamperedProofsAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+func FuzzProofOf(f *testing.F) {
+	r := newTestRegistry(f, 0)
+	for _, answer := range []string{r.proof(289), r.proof(287), r.erased(45), `{"data":{"path":["AA=="]}}`} {
+		f.Add([]byte(answer))
+	}
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		var got struct{ Data client.Proof }
+		if err := json.Unmarshal(answer, &got); err != nil {
+			return
+		}
+		proof, err := proofOf(got.Data)
+		if err != nil || proof.Index < 0 || proof.Index > translog.MaxSize || len(proof.Path) > 63 {
+			return
+		}
+		read, err := translog.ParseProof(proof.Encode())
+		if err != nil || !bytes.Equal(read.Encode(), proof.Encode()) {
+			t.Errorf("got %+v, %v, want the proof as it was written: %+v", read, err, proof)
+		}
+	})
 }
 
 func TestAProofOfAnotherChangeIsNotWritten(t *testing.T) {
