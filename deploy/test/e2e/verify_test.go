@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/logkey"
+)
+
+// verifying is a registry whose log registryctl verifies.
+type verifying struct {
+	api
+	data string // directory
+	keys []string
+}
+
+// TestThePublicLogIsVerified makes changes, and verifies the log, the registry and
+// proofs with registryctl, across a change of the log's key. A verifier that is written
+// from docs/log.md alone reads the log and the proofs, too.
+func TestThePublicLogIsVerified(t *testing.T) {
+	addr, dir := freeAddr(t), t.TempDir()
+	v := verifying{api: api{base: "http://" + addr, version: "2.5"}, data: filepath.Join(dir, "data")}
+	first := standalone(t, addr, v.data, &processes.Output{})
+	v.readKeys(t, 1)
+	withdrawn, changed := v.publish(t, validAsset()), v.publish(t, validAsset())
+	v.publish(t, validAsset().set("mode", "test"))
+	v.create(t, validAsset())
+	for i := range 40 {
+		v.patch(t, changed, fields{"description": fmt.Sprint("опис ", i)}).must(t, 200)
+	}
+	v.withdraw(t, withdrawn)
+	newest := v.patch(t, changed, fields{"title": "Назва \"<&>\" \u2028"}).must(t, 200)
+	v.await(t, newest)
+
+	remembered := filepath.Join(dir, "remembered")
+	got := v.verify(t, remembered)
+	equal(t, "size", at(got, "size"), float64(44))
+	equal(t, "registry", at(got, "registry"),
+		map[string]any{"assets": 2.0, "matched": 43.0, "changedSince": 0.0, "erased": []any{}})
+	v.prove(t, changed.id, "", "change", "matches the leaf")
+	v.prove(t, changed.id, "2", "publish", "matches the leaf")
+	v.prove(t, changed.id, "35", "change", "matches the leaf")
+	v.prove(t, withdrawn.id, "", "withdraw", "none: the asset was withdrawn")
+	python(t, "--key", v.keys[0], v.base+"/log")
+	v.refuses(t, "404", "prove", changed.id, "--revision", "1")
+	v.refuses(t, "no valid signature", "verify", "--public-key", otherKey(t, dir))
+
+	v.mustRun(t, "log", "key", "rotate", filepath.Join(v.data, "log.key"))
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	standalone(t, addr, v.data, &processes.Output{})
+	v.readKeys(t, 2)
+	v.await(t, v.patch(t, changed, fields{"title": "later"}).must(t, 200))
+	for range v.keys { // with each key alone
+		equal(t, "continues", at(v.verify(t, remembered), "continues") != nil, true)
+		v.keys = append(v.keys[1:], v.keys[0])
+	}
+}
+
+// readKeys reads the public keys of the log, the newest first.
+func (v *verifying) readKeys(t *testing.T, want int) {
+	t.Helper()
+	keys, err := logkey.Read(filepath.Join(v.data, "log.key"))
+	if err != nil || len(keys) != want {
+		t.Fatalf("got %d keys, %v, want %d", len(keys), err, want)
+	}
+	v.keys = nil
+	for _, key := range keys {
+		v.keys = append(v.keys, key.Public().String())
+	}
+}
+
+// withdraw puts a public asset into test mode.
+func (v *verifying) withdraw(t *testing.T, c created) {
+	t.Helper()
+	v.do(t, call{method: "PATCH", path: "/assets/" + c.id, key: "administrator", body: data(fields{"mode": "test"})}).
+		must(t, 200)
+}
+
+// await waits until the log has a change.
+func (v *verifying) await(t *testing.T, changed answer) {
+	t.Helper()
+	position := micros(t, changed.data()["dateModified"])
+	for deadline := time.Now().Add(checkpointWithin); ; time.Sleep(100 * time.Millisecond) {
+		leaves := v.leaves(t, v.checkpoint(t))
+		if n := len(leaves); n > 0 && leaves[n-1].Position >= position {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %d leaves after %s, want one of %d", len(leaves), checkpointWithin, position)
+		}
+	}
+}
+
+// run runs registryctl on the registry.
+func (v *verifying) run(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registryctl"), append([]string{"--url", v.base}, args...)...)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+v.data, "GORACE=atexit_sleep_ms=0")
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+func (v *verifying) mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	stdout, stderr, err := v.run(t, args...)
+	if err != nil {
+		t.Fatalf("registryctl %s: %v, %s", strings.Join(args, " "), err, stderr)
+	}
+	return stdout
+}
+
+// refuses runs a command that fails with a text.
+func (v *verifying) refuses(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if stdout, stderr, err := v.run(t, args...); err == nil || stdout != "" || !strings.Contains(stderr, want) {
+		t.Errorf("registryctl %s: got %q, %q, %v, want an error with %q", strings.Join(args, " "), stdout, stderr, err, want)
+	}
+}
+
+// verify verifies the whole log with its newest key, and compares it with the registry.
+func (v *verifying) verify(t *testing.T, remembered string) (report map[string]any) {
+	t.Helper()
+	printed := v.mustRun(t, "-o", "json", "verify", "--public-key", v.keys[0], "--remember", remembered, "--assets")
+	if err := json.Unmarshal([]byte(printed), &report); err != nil {
+		t.Fatalf("got %s, %v, want a report", printed, err)
+	}
+	return report
+}
+
+// prove makes a proof of a revision, the newest one if it is empty, and lets both
+// verifiers read it.
+func (v *verifying) prove(t *testing.T, id, revision, kind, content string) {
+	t.Helper()
+	args := []string{"prove", id}
+	if revision != "" {
+		args = append(args, "--revision", revision)
+	}
+	file := filepath.Join(t.TempDir(), "x.tlog-proof")
+	if err := os.WriteFile(file, []byte(v.mustRun(t, args...)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var facts map[string]any
+	printed := v.mustRun(t, "-o", "json", "verify", file, "--public-key", v.keys[0])
+	if err := json.Unmarshal([]byte(printed), &facts); err != nil {
+		t.Fatalf("got %s, %v, want facts", printed, err)
+	}
+	equal(t, "asset", facts["asset"], any(id))
+	equal(t, "kind", facts["kind"], any(kind))
+	equal(t, "content", facts["content"], any(content))
+	python(t, "--key", v.keys[0], "--proof", file)
+}
+
+// otherKey returns the public key of another log of the same name.
+func otherKey(t *testing.T, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, "other.key")
+	keys, err := logkey.Read(filepath.Join(dir, "data", "log.key"))
+	if err == nil {
+		err = logkey.Create(file, keys[0].Public().Name())
+	}
+	if err == nil {
+		keys, err = logkey.Read(file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys[0].Public().String()
+}
+
+// python runs the verifier of deploy/test/log, which must find no fault.
+func python(t *testing.T, args ...string) {
+	t.Helper()
+	for _, name := range []string{"python3", "openssl"} {
+		if _, err := exec.LookPath(name); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
+			t.Logf("verify.py is left out: %v", err)
+			return
+		}
+	}
+	printed, err := exec.CommandContext(t.Context(), "python3", append([]string{"../log/verify.py"}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Errorf("verify.py %s: %v, %s", strings.Join(args, " "), err, printed)
+	}
+}
