@@ -44,7 +44,7 @@ type Writer struct {
 	store   Store
 	o       Options
 	upto    int64 // the record has no change after the head and up to here
-	version int64 // of the head, as this writer last saw or stored it
+	version int64 // of the head, as this writer last saw or stored it; 0 at first
 }
 
 // NewWriter returns a writer of the log in store.
@@ -101,8 +101,9 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	if err != nil {
 		return false, false, fmt.Errorf("read the head of the log: %w", err)
 	}
-	if head.Version != w.version {
-		w.version = head.Version
+	known := w.version
+	w.version = head.Version
+	if known != 0 && known != head.Version {
 		return false, false, nil
 	}
 	page, err := w.record.Changes(ctx, registry.ChangesQuery{

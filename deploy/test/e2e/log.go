@@ -83,6 +83,20 @@ func (a api) leaves(t *testing.T, c translog.Checkpoint) (leaves []translog.Leaf
 	return leaves
 }
 
+// leavesUpTo waits until the newest checkpoint covers a position, and returns its leaves.
+func (a api) leavesUpTo(t *testing.T, position int64) []translog.Leaf {
+	t.Helper()
+	for deadline := time.Now().Add(checkpointWithin); ; time.Sleep(200 * time.Millisecond) {
+		leaves := a.leaves(t, a.checkpoint(t))
+		if n := len(leaves); n > 0 && leaves[n-1].Position >= position {
+			return leaves
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %d leaves after %s, want one of %d", len(leaves), checkpointWithin, position)
+		}
+	}
+}
+
 // testPublicLog checks that each change of a public asset, and nothing else, gets a leaf
 // of the public log (docs/log.md, "Leaves").
 func testPublicLog(t *testing.T, a api) {
@@ -91,16 +105,7 @@ func testPublicLog(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	c.answer = a.patch(t, c, fields{"description": "ще раз"}).must(t, 200)
 	position := micros(t, c.data()["dateModified"])
-	var leaves []translog.Leaf
-	for deadline := time.Now().Add(checkpointWithin); ; time.Sleep(200 * time.Millisecond) {
-		leaves = a.leaves(t, a.checkpoint(t))
-		if n := len(leaves); n > 0 && leaves[n-1].Position >= position {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %d leaves after %s, want one of %d", len(leaves), checkpointWithin, position)
-		}
-	}
+	leaves := a.leavesUpTo(t, position)
 	var got []string
 	for i, leaf := range leaves {
 		if i > 0 && leaf.Position <= leaves[i-1].Position {

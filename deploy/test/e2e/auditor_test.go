@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/shared/translog"
+)
+
+// auditor remembers every checkpoint that it has seen of a log.
+type auditor struct {
+	mu    sync.Mutex
+	roots map[int64]string // by size
+	forks []string         // two checkpoints of one size
+}
+
+// watch reads checkpoints until the registry stops answering.
+func (w *auditor) watch(a api) {
+	for ; ; time.Sleep(5 * time.Millisecond) {
+		resp, err := client.Get(a.base + "/log/checkpoint")
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close() // it was only read
+		if err != nil {
+			return
+		}
+		if resp.StatusCode != http.StatusOK {
+			continue
+		}
+		signed, _, _ := strings.Cut(string(body), "\n\n")
+		c, err := translog.ParseText(signed + "\n")
+		w.mu.Lock()
+		root, seen := w.roots[c.Size]
+		if err != nil || seen && root != c.Root.String() {
+			w.forks = append(w.forks, string(body))
+		}
+		w.roots[c.Size] = c.Root.String()
+		w.mu.Unlock()
+	}
+}
+
+// check checks that the log continues every checkpoint that was seen, and has a leaf for
+// each acknowledged change of a published asset.
+func (w *auditor) check(t *testing.T, a api, l *ledger) {
+	t.Helper()
+	var last int64 // position of the newest acknowledged change
+	for _, p := range l.assets {
+		if p.listed {
+			last = max(last, micros(t, p.modified))
+		}
+	}
+	leaves := a.leavesUpTo(t, last)
+	var tree translog.Tree
+	known := map[string]bool{}
+	for _, leaf := range leaves {
+		var err error
+		if tree, _, err = tree.Append([][]byte{leaf.Encode()}); err != nil {
+			t.Fatal(err)
+		}
+		if root, seen := w.roots[tree.Size()]; seen && root != tree.Root().String() {
+			t.Errorf("the checkpoint of %d leaves had the root %s, the log has %s", tree.Size(), root, tree.Root())
+		}
+		known[leaf.Asset+" "+time.UnixMicro(leaf.Position).UTC().String()] = true
+	}
+	for size := range w.roots {
+		if size > tree.Size() {
+			t.Errorf("got a log of %d leaves, want at least the %d of an earlier checkpoint", tree.Size(), size)
+		}
+	}
+	for _, fork := range w.forks {
+		t.Errorf("got two checkpoints of one size, or a malformed one:\n%s", fork)
+	}
+	for _, p := range l.assets {
+		for i, date := range p.dates {
+			at := time.UnixMicro(micros(t, date)).UTC().String()
+			if i > 0 && !known[p.id+" "+at] { // the first one created a draft
+				t.Errorf("asset %s: got no leaf of its change of %s, want one", p.id, date)
+			}
+		}
+	}
+	t.Logf("%d leaves, %d checkpoints were seen", tree.Size(), len(w.roots))
+	if len(w.roots) < 3 {
+		t.Errorf("got %d checkpoints, want at least 3", len(w.roots))
+	}
+}
