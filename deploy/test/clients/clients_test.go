@@ -38,6 +38,7 @@ func wanted() []step {
 		{"create", map[string]any{"status": "draft", "quantity": "240.5001", "latitude": "50.4501000", "id": "32945"}},
 		{"refuse", titles("body/assetCustodian", "body/description", "body/items.0.quantity", "body/title")},
 		{"publish", "pending"},
+		{"prove", map[string]any{"revision": 2.0, "kind": "publish", "quantity": "240.5001", "first": 404.0}},
 		{"change with a tag", map[string]any{"description": "two entrances", "stale": 412.0}},
 		{"parts", map[string]any{"documents": 2.0, "quantity": "7.25"}},
 		{"hand over", map[string]any{"owner": "broker3", "old token": 403.0, "new token": "three entrances"}},

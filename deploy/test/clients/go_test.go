@@ -167,6 +167,7 @@ func (g *goScenario) life() (id string, owner client.Secret) {
 	published, err := g.broker.Publish(ctx, asset.ID, w)
 	g.must(err)
 	g.report("publish", published.Status)
+	g.prove(asset.ID)
 	w.IfMatch = published.Tag
 	changed, err := g.broker.Patch(ctx, asset.ID, client.Fields{"description": "two entrances"}, w)
 	g.must(err)
@@ -187,6 +188,23 @@ func (g *goScenario) parts(asset, item string, token client.Secret) {
 	documents, err := g.reader.Documents(asset).List(ctx)
 	g.must(err)
 	g.report("parts", map[string]any{"documents": len(documents), "quantity": string(changed.Quantity)})
+}
+
+// prove reads the proof of a published asset, and asks for that of the draft.
+func (g *goScenario) prove(asset string) {
+	ctx := g.t.Context()
+	proof, err := g.reader.Proof(ctx, asset, 0)
+	g.must(err)
+	var leaf struct {
+		Revision int64
+		Kind     string
+	}
+	g.must(json.Unmarshal(proof.Leaf, &leaf))
+	var shown client.Asset
+	g.must(json.Unmarshal(proof.Asset, &shown))
+	_, err = g.reader.Proof(ctx, asset, 1)
+	g.report("prove", map[string]any{"revision": leaf.Revision, "kind": leaf.Kind,
+		"quantity": string(shown.Items[0].Quantity), "first": client.StatusOf(err)})
 }
 
 // handOver gives the asset to broker3 and returns its new owner token.

@@ -1,5 +1,5 @@
 // The scenario of package clients with the TypeScript client, for Node and for a page.
-import { Client, Decimal, Forbidden, InvalidRequest, OffsetGone, PreconditionFailed } from "asset-registry";
+import { Client, Decimal, Forbidden, InvalidRequest, NotFound, OffsetGone, PreconditionFailed } from "asset-registry";
 
 /**
  * run runs all steps. registry is the address of the registry, control that of the test. cookies tells whether the
@@ -65,6 +65,10 @@ async function life({ broker, broker3, reader, report }) {
   await report("refuse", errors.map((e) => `${e.location}/${e.name}`).sort());
   const published = await broker.change(id, { status: "pending" }, { token: made.token, ifMatch: made.etag });
   await report("publish", published.data.status);
+  const proof = await reader.proof(id);
+  const draft = await refused(NotFound, reader.proof(id, 1));
+  await report("prove", { revision: proof.leaf.revision, kind: proof.leaf.kind,
+    quantity: String(proof.asset.items[0].quantity), first: draft.status });
   const tagged = { token: made.token, ifMatch: published.etag };
   const changed = await broker.change(id, { description: "two entrances" }, tagged);
   const stale = await refused(PreconditionFailed, broker.change(id, { description: "none" }, tagged));

@@ -83,6 +83,12 @@ def life() -> tuple[str, str]:
         report("refuse", sorted(f"{e.location}/{e.name}" for e in refused.errors))
     published = broker.change(asset_id, {"status": "pending"}, token=made.token, if_match=made.etag)
     report("publish", published.data["status"])
+    proof = reader.proof(asset_id)
+    try:
+        reader.proof(asset_id, 1)
+    except asset_registry.NotFound as refused:
+        report("prove", {"revision": proof["leaf"]["revision"], "kind": proof["leaf"]["kind"],
+                         "quantity": str(proof["asset"]["items"][0]["quantity"]), "first": refused.status})
     changed = broker.change(asset_id, {"description": "two entrances"}, token=made.token, if_match=published.etag)
     try:
         broker.change(asset_id, {"description": "none"}, token=made.token, if_match=published.etag)
