@@ -35,6 +35,9 @@ func TestARegistryIsComparedWithItsLog(t *testing.T) {
 		{"a withdrawn asset was published since", func(r *testRegistry) {
 			r.set(idOf(7), assetJSON(idOf(7), "", "new", later), true)
 		}, registryReport{Changed: 1}},
+		{"a withdrawn asset changed in test mode", func(r *testRegistry) {
+			r.set(idOf(7), assetJSON(idOf(7), `"mode":"test",`, "new", r.changes[290].leaf.Position+1), false)
+		}, registryReport{}},
 		{"an asset is new", func(r *testRegistry) {
 			r.set(idOf(99), assetJSON(idOf(99), "", "new", later), true)
 		}, registryReport{}},
@@ -72,6 +75,9 @@ func TestARegistryThatContradictsItsLogIsFound(t *testing.T) {
 		{"the newest state is older", func(r *testRegistry) {
 			r.answers["/api/2.5/assets/"+idOf(4)] = `{"data":` + string(r.changes[244].asset) + `}`
 		}, "has another dateModified than its newest leaf, 284"},
+		{"a withdrawn asset is older", func(r *testRegistry) {
+			r.set(idOf(7), assetJSON(idOf(7), `"mode":"test",`, "old", r.changes[287].leaf.Position-1), false)
+		}, "has another dateModified than its newest leaf, 287"},
 		{"an asset changed without a leaf", func(r *testRegistry) {
 			r.set(idOf(4), assetJSON(idOf(4), "", "new", r.changes[299].leaf.Position-1), true)
 		}, "is listed with a change at"},

@@ -36,6 +36,7 @@ func TestThePublicLogIsVerified(t *testing.T) {
 		v.patch(t, changed, fields{"description": fmt.Sprint("опис ", i)}).must(t, 200)
 	}
 	v.withdraw(t, withdrawn)
+	v.patch(t, withdrawn, fields{"title": "without a leaf"}).must(t, 200)
 	newest := v.patch(t, changed, fields{"title": "Назва \"<&>\" \u2028"}).must(t, 200)
 	v.await(t, newest)
 
@@ -103,7 +104,8 @@ func (v *verifying) await(t *testing.T, changed answer) {
 // run runs registryctl on the registry.
 func (v *verifying) run(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registryctl"), append([]string{"--url", v.base}, args...)...)
+	args = append([]string{"--url", v.base}, args...)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "registryctl"), args...)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+v.data, "GORACE=atexit_sleep_ms=0")
@@ -190,7 +192,8 @@ func python(t *testing.T, args ...string) {
 			return
 		}
 	}
-	printed, err := exec.CommandContext(t.Context(), "python3", append([]string{"../log/verify.py"}, args...)...).CombinedOutput()
+	args = append([]string{"../log/verify.py"}, args...)
+	printed, err := exec.CommandContext(t.Context(), "python3", args...).CombinedOutput()
 	if err != nil {
 		t.Errorf("verify.py %s: %v, %s", strings.Join(args, " "), err, printed)
 	}
