@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/logkey"
@@ -89,16 +88,7 @@ func (v *verifying) withdraw(t *testing.T, c created) {
 // await waits until the log has a change.
 func (v *verifying) await(t *testing.T, changed answer) {
 	t.Helper()
-	position := micros(t, changed.data()["dateModified"])
-	for deadline := time.Now().Add(checkpointWithin); ; time.Sleep(100 * time.Millisecond) {
-		leaves := v.leaves(t, v.checkpoint(t))
-		if n := len(leaves); n > 0 && leaves[n-1].Position >= position {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("got %d leaves after %s, want one of %d", len(leaves), checkpointWithin, position)
-		}
-	}
+	v.leavesUpTo(t, micros(t, changed.data()["dateModified"]))
 }
 
 // run runs registryctl on the registry.
