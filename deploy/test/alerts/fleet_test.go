@@ -25,6 +25,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // which the collector sends
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/logkey"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
 )
@@ -139,8 +140,13 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 		f.metrics[name] = "http://" + metrics + "/metrics"
 		run(processes.Start, name, addr, append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret}, args...)...)
 	}
+	logKey := filepath.Join(dir, "log.key")
+	if _, err := logkey.ReadOrCreate(logKey, edge); err != nil {
+		t.Fatal(err)
+	}
 	service("authsvc", auth, "--store", tokens, "--sandbox", "--admin-addr", admin)
-	service("assetsvc", assets, "--store", f.mongo.URI(t, fmt.Sprintf("observed%d", time.Now().UnixNano())), "--auth-url", "http://"+auth)
+	service("assetsvc", assets, "--store", f.mongo.URI(t, fmt.Sprintf("observed%d", time.Now().UnixNano())), "--auth-url", "http://"+auth,
+		"--log-key-file", logKey)
 	service("gateway", edge, "--auth-url", "http://"+auth, "--assets-url", "http://"+assets, "--limits-redis", limits)
 	// A gateway that speaks TLS, and an asset service on a file.
 	cert, private := certify(t, dir)
