@@ -99,6 +99,10 @@ type Route struct {
 // owner (docs/contract.md, "Ownership").
 const Ownership = "ownership"
 
+// Revisions is the segment of the path of an asset's changes (docs/contract.md,
+// "Revisions").
+const Revisions = "revisions"
+
 // All returns the routes of one version. All versions have the same ones.
 // Each GET route answers HEAD too, and has a row for both methods.
 func All() []Route {
@@ -116,7 +120,8 @@ func All() []Route {
 		{Method: http.MethodPost, Pattern: "/assets/:id/" + Ownership, Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: "/transfers", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/transfers/:transfer", Class: Read},
-		{Method: http.MethodGet, Pattern: "/assets/:id/revisions", Class: Read, Key: true},
+		{Method: http.MethodGet, Pattern: "/assets/:id/" + Revisions, Class: Read, Key: true},
+		{Method: http.MethodDelete, Pattern: "/assets/:id/" + Revisions + "/:number", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/assets/:id/proof", Class: Read},
 	}
 	for _, p := range Parts() {

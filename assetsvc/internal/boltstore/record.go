@@ -171,3 +171,28 @@ func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 	})
 	return page, err
 }
+
+// Rewrite implements registry.Store.
+func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whole []byte) (done bool, err error) {
+	key, ok := registry.ParseID(old.ID)
+	if err := ctx.Err(); err != nil || !ok {
+		return false, err
+	}
+	err = s.file.Update(func(tx *bbolt.Tx) error {
+		changes, at := tx.Bucket(changeBucket), positionKey(old.Position)
+		value := changes.Get(at)
+		if value == nil {
+			return nil
+		}
+		r, err := decodeChange(at, value, false)
+		if err != nil {
+			return fmt.Errorf("change at %d: %w", old.Position, err)
+		}
+		if done = r.ID == old.ID && bytes.Equal(r.Change, old.Change); !done {
+			return nil
+		}
+		r.Change, r.Whole = change, whole
+		return changes.Put(at, encodeChange(key, r))
+	})
+	return done && err == nil, err
+}

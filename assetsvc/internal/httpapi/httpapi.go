@@ -56,6 +56,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		routeRead(r, "/assets", list)
 		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), (*API).read))
 		routeRead(r, "/assets/:id/revisions", a.bounded(v, trees, (*API).revisions))
+		r.DELETE("/assets/:id/revisions/:number", a.bounded(v, trees, (*API).erase))
 		routeRead(r, "/assets/:id/proof", httpserver.Handle(func(c *gin.Context) error { return a.proof(c, v) }))
 		r.POST("/assets", a.bounded(v, trees, (*API).create))
 		r.PATCH("/assets/:id", a.bounded(v, trees, (*API).change))

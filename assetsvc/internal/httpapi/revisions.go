@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -33,7 +34,7 @@ func (a *API) revisions(c *gin.Context, v version) error {
 	next := params.Get("offset")
 	for i, change := range changes {
 		next = printPosition(change.Position, a.zone)
-		list[i] = v.change(change, next)
+		list[i] = v.change(change, next, a.zone)
 	}
 	c.Header("Cache-Control", "no-store") // only some callers may read it
 	path := v.prefix() + "/assets/" + id + "/revisions"
@@ -44,20 +45,48 @@ func (a *API) revisions(c *gin.Context, v version) error {
 	}), o)
 }
 
+// erase erases the content of a revision, and answers with what is left
+// (docs/contract.md, "Revisions").
+func (a *API) erase(c *gin.Context, v version) error {
+	_, o, err := parseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	number, err := strconv.ParseInt(c.Param("number"), 10, 64)
+	if err != nil || c.Param("number") != strconv.FormatInt(number, 10) {
+		number = 0 // no asset has it
+	}
+	change, err := a.registry.Erase(c.Request.Context(), httpserver.Caller(c), c.Param("id"), number)
+	if err != nil {
+		return err
+	}
+	return a.writeData(c, http.StatusOK, v.change(change, printPosition(change.Position, a.zone), a.zone), o)
+}
+
 // change returns a change as this version shows it. Date is the time of the
 // change.
-func (v version) change(c registry.Change, date string) record.Object {
+func (v version) change(c registry.Change, date string, zone *time.Location) record.Object {
 	shown := record.Object{
 		{Name: "revision", Value: record.Number(strconv.FormatInt(c.Revision, 10))},
 		{Name: "date", Value: date},
-		{Name: "author", Value: record.Object{
-			{Name: "broker", Value: c.By.Broker},
-			{Name: "key", Value: c.By.KeyID},
-			{Name: "role", Value: string(c.By.Role)},
-		}},
+		{Name: "author", Value: showAuthor(c.By)},
+	}
+	if c.Erased != nil {
+		return append(shown, record.Member{Name: "erased", Value: record.Object{
+			{Name: "date", Value: printPosition(c.Erased.At, zone)},
+			{Name: "author", Value: showAuthor(c.Erased.By)},
+		}})
 	}
 	if c.Patch == nil { // it was too large to keep
 		return append(shown, record.Member{Name: "changesSize", Value: record.Number(strconv.Itoa(c.Size))})
 	}
 	return append(shown, record.Member{Name: "changes", Value: v.view.Patch(c.Patch)})
+}
+
+func showAuthor(a registry.Author) record.Object {
+	return record.Object{
+		{Name: "broker", Value: a.Broker},
+		{Name: "key", Value: a.KeyID},
+		{Name: "role", Value: string(a.Role)},
+	}
 }

@@ -308,3 +308,32 @@ func (c clock) records() []string {
 	}
 	return open
 }
+
+// Rewrite implements registry.Store.
+func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whole []byte) (done bool, err error) {
+	if _, ok := registry.ParseID(old.ID); !ok {
+		return false, nil
+	}
+	at, wholeAt := "c."+old.ID, "w."+old.ID
+	same := bson.D{
+		{Key: "ids", Value: old.ID},
+		{Key: at + ".p", Value: old.Position},
+		{Key: at + ".d", Value: old.Change},
+	}
+	update := set(bson.E{Key: at + ".d", Value: change}, bson.E{Key: wholeAt, Value: whole})
+	if len(whole) == 0 {
+		update = append(set(bson.E{Key: at + ".d", Value: change}),
+			bson.E{Key: "$unset", Value: bson.D{{Key: wholeAt, Value: ""}}})
+	}
+	err = s.db.do(ctx, func(ctx context.Context) error {
+		result, err := s.db.changes.UpdateOne(ctx, same, update)
+		if err == nil {
+			done = result.MatchedCount == 1
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("rewrite a change: %w", err)
+	}
+	return done, nil
+}

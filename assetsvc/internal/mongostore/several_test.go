@@ -53,6 +53,10 @@ func (s several) Changes(ctx context.Context, q registry.ChangesQuery) (registry
 	return s.any().Changes(ctx, q)
 }
 
+func (s several) Rewrite(ctx context.Context, old registry.Revision, change, whole []byte) (bool, error) {
+	return s.any().Rewrite(ctx, old, change, whole)
+}
+
 func (s several) Ready(ctx context.Context) error { return s.any().Ready(ctx) }
 func (s several) Close() error                    { return nil }
 

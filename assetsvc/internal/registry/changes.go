@@ -47,6 +47,7 @@ type Change struct {
 	By       Author
 	Patch    record.List // JSON Patch from the revision before, or from nothing; nil: too large to keep
 	Size     int         // bytes of the patch
+	Erased   *Erasure    // nil: the content is kept
 }
 
 // Author is who made a change.
@@ -72,6 +73,8 @@ type change struct {
 	Size  int             `json:"size"`
 	Extra extra           `json:"extra,omitempty"`
 	Leaf  *leaf           `json:"leaf,omitempty"` // of the public log
+
+	Erased *Erasure `json:"erased,omitempty"` // then Patch and Extra are empty, and the leaf has no salt
 }
 
 // describe sets the Change and the Whole of a record that a caller is about to store.
@@ -235,7 +238,7 @@ func (r Revision) decode() (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	shown := Change{Revision: r.Revision, Position: r.Position, By: c.By, Size: c.Size}
+	shown := Change{Revision: r.Revision, Position: r.Position, By: c.By, Size: c.Size, Erased: c.Erased}
 	if c.Patch != nil {
 		if shown.Patch, err = record.ParsePatch(c.Patch); err != nil {
 			return Change{}, damaged(r, err)

@@ -149,7 +149,7 @@ var (
 //   - R1, one record: each change that was made is in the record once, at its
 //     position. A change that was not made is not in it.
 //   - R2, final: once Changes has returned a page, the record up to the page's Upto
-//     never changes.
+//     never changes, except for the content of what Rewrite rewrites.
 //
 // A write that returned nil is durable: it survives the end of the process and
 // the loss of power.
@@ -173,6 +173,10 @@ type Store interface {
 	// Changes returns changes of all assets, in the order of their positions. A page
 	// has a change if there is one after q.After.
 	Changes(ctx context.Context, q ChangesQuery) (ChangesPage, error)
+	// Rewrite replaces the Change and the Whole of a change that Log or Changes has
+	// returned, if its Change is still old.Change. It reports whether it did. After an
+	// error it may have done so or not.
+	Rewrite(ctx context.Context, old Revision, change, whole []byte) (done bool, err error)
 	// Page returns up to q.Limit listed assets, in the order of their positions.
 	// A page with bodies may end before q.Limit, but has an entry if there is one.
 	Page(ctx context.Context, q Query) ([]Entry, error)

@@ -101,6 +101,10 @@ func (s *naive) Changes(context.Context, registry.ChangesQuery) (registry.Change
 	return registry.ChangesPage{}, nil
 }
 
+func (s *naive) Rewrite(context.Context, registry.Revision, []byte, []byte) (bool, error) {
+	return false, nil
+}
+
 func (s *naive) Ready(context.Context) error { return nil }
 func (s *naive) Close() error                { return nil }
 

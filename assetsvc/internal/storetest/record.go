@@ -157,7 +157,49 @@ func testRecord(t *testing.T, open Opener) {
 	}
 	s = open(t, "a", at(start))
 	check(s)
+	testRewrite(t, s, all, lives[ids[1]])
+	check(s)
 	testRecordRace(t, s)
+}
+
+// testRewrite rewrites changes of the record, in all and in the life of one asset too.
+func testRewrite(t *testing.T, s registry.Store, all, life []registry.Revision) {
+	t.Helper()
+	for _, c := range []struct {
+		name          string
+		at            int // in the life
+		change, whole []byte
+	}{
+		{"a change loses its whole asset", 17, []byte("erased"), nil},
+		{"a change gets a whole asset", 18, []byte("another"), []byte("whole")},
+		{"a change without content", 13, []byte("erased"), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			old := life[c.at]
+			stale := old
+			stale.Change = []byte("never made")
+			other := old
+			other.ID = NewID()
+			for _, wrong := range []registry.Revision{stale, other, {ID: "x", Position: old.Position, Change: old.Change}} {
+				if done, err := s.Rewrite(t.Context(), wrong, []byte("wrong"), nil); done || err != nil {
+					t.Errorf("rewrite of %s at %d, %.20q: got %v, %v; want false", wrong.ID, wrong.Position, wrong.Change, done, err)
+				}
+			}
+			if done, err := s.Rewrite(t.Context(), old, c.change, c.whole); !done || err != nil {
+				t.Fatalf("got %v, %v; want true", done, err)
+			}
+			if done, err := s.Rewrite(t.Context(), old, []byte("again"), nil); done || err != nil {
+				t.Errorf("again: got %v, %v; want false", done, err)
+			}
+			old.Change, old.Whole = c.change, c.whole
+			life[c.at] = old
+			for i := range all {
+				if all[i].Position == old.Position {
+					all[i] = old
+				}
+			}
+		})
+	}
 }
 
 // testRecordRace lets several goroutines change one asset at once. The record must

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/http"
 	"net/url"
+	"strconv"
 )
 
 // Revision is a change of an asset (docs/contract.md, "Revisions").
@@ -14,6 +16,13 @@ type Revision struct {
 	Author      Author      `json:"author"`
 	Changes     []Operation `json:"changes,omitempty"`     // from the revision before; empty if they were too large
 	ChangesSize int64       `json:"changesSize,omitempty"` // bytes of changes that were too large to keep
+	Erased      *Erasure    `json:"erased,omitempty"`      // nil: the content is kept
+}
+
+// Erasure tells who erased the content of a revision, and when.
+type Erasure struct {
+	Date   Timestamp `json:"date"`
+	Author Author    `json:"author"`
 }
 
 // Author is the caller that made a revision.
@@ -64,4 +73,17 @@ func (c *Client) revisions(ctx context.Context, asset string, token Secret, quer
 	r := read(path("assets", asset, "revisions"), query)
 	r.token = token
 	return call[[]Revision](ctx, c, r)
+}
+
+// EraseRevision destroys the content of a past revision of an asset, for good. It needs
+// an administrator's key. The newest revision cannot be erased. To erase a revision again
+// has no effect.
+func (c *Client) EraseRevision(ctx context.Context, asset string, revision int64) (Revision, error) {
+	if err := checkIDs(asset); err != nil {
+		return Revision{}, err
+	}
+	r := write(http.MethodDelete, path("assets", asset, "revisions", strconv.FormatInt(revision, 10)), nil, Write{})
+	r.repeatable = true
+	body, err := call[Revision](ctx, c, r)
+	return body.Data, err
 }

@@ -324,6 +324,7 @@ func otherSchemas() object {
 			{"data", reference("schemas", "Transfer")},
 		})},
 		{"Revision", revisionSchema()},
+		{"RevisionAnswer", closed("One change of an asset.", object{{"data", reference("schemas", "Revision")}})},
 		{"Revisions", closed("Changes of an asset.", object{
 			{"data", listOf(reference("schemas", "Revision"))}, {"next_page", reference("schemas", "Link")},
 		})},
@@ -356,9 +357,7 @@ func revisionSchema() object {
 	return closed("One change of an asset.", object{
 		{"revision", integer("Number of the change; 1 is the creation.", member{"minimum", 1})},
 		{"date", stamp("The dateModified that the change made.")},
-		{"author", closed("The caller.", object{
-			{"broker", str("Broker of the key.")}, {"key", str("Id of the key.")}, {"role", str("Role of the caller.")},
-		})},
+		{"author", authorSchema()},
 		{"changes", listOf(object{
 			{"type", "object"}, {"description", "One operation of a JSON Patch (RFC 6902)."},
 			{"required", []string{"op", "path"}},
@@ -369,7 +368,16 @@ func revisionSchema() object {
 			}},
 		})},
 		{"changesSize", integer("Bytes of a patch that was too large to keep.")},
-	}, "changes", "changesSize")
+		{"erased", closed("The content was erased.", object{
+			{"date", stamp("When it was erased.")}, {"author", authorSchema()},
+		})},
+	}, "changes", "changesSize", "erased")
+}
+
+func authorSchema() object {
+	return closed("The caller.", object{
+		{"broker", str("Broker of the key.")}, {"key", str("Id of the key.")}, {"role", str("Role of the caller.")},
+	})
 }
 
 // proofExample is a proof whose values have the forms of real ones.
@@ -478,6 +486,7 @@ func parameters() (all object) {
 	path("id", "Id of the asset.")
 	path("part", "Id of the part.")
 	path("transfer", "Id of the transfer.")
+	path("number", "Number of the revision.")
 	add("query", "offset", "Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time.",
 		object{{"type", "string"}, {"examples", []string{timeExample}}})
 	add("query", "limit", "Entries of a page. More than 1000 counts as 1000.",

@@ -92,6 +92,13 @@ var operations = map[string]operation{
 		params: append([]string{"offset", "limit", "X-Access-Token", "acc_token"}, reading...), answer: "Revisions",
 		statuses: []int{http.StatusForbidden}, javascript: true,
 	},
+	"DELETE /assets/:id/revisions/:number": {
+		id: "eraseRevision", tag: "assets", summary: "Erase a revision of an asset",
+		text: "Destroys the content of a past revision, such as personal data, and the salt of its leaf in the public log. " +
+			"The leaf, the date and the author stay. Only the administrator may do it, and not to the newest revision. It " +
+			"cannot be undone.",
+		params: []string{"opt_pretty"}, answer: "RevisionAnswer", statuses: []int{http.StatusForbidden},
+	},
 	"GET /assets/:id/proof": {
 		id: "proveAsset", tag: "assets", summary: "Prove a revision of an asset",
 		text: "Shows that the public log has a public change of the asset: the leaf, the path from it to the root of the " +

@@ -47,6 +47,7 @@ type commands struct {
 	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
 	Log        logCommands      `cmd:"" help:"Manage the keys of a public log."`
 	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
+	Erase      eraseRevisions   `cmd:"" help:"Erase the content of past revisions of an asset, for good."`
 	Prove      proveAsset       `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`
 	Verify     verifyLog        `cmd:"" help:"Verify a proof file, or the whole public log."`
 	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`

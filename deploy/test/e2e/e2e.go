@@ -68,6 +68,7 @@ var inVersion25 = []scenario{
 	{"one of fifty writes with the same ETag wins", testConditionalRace},
 	{"twenty concurrent repeats create one asset", testRepeatsAtOnce},
 	{"the record of an asset has its whole life in pages", testLongLife},
+	{"an administrator erases a past revision", testErasure},
 	{"the public log has each change of a public asset", testPublicLog},
 	{"each public revision of an asset has a proof", testProofs},
 }

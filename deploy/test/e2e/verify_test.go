@@ -52,6 +52,14 @@ func TestThePublicLogIsVerified(t *testing.T) {
 	v.refuses(t, "404", "prove", changed.id, "--revision", "1")
 	v.refuses(t, "no valid signature", "verify", "--public-key", otherKey(t, dir))
 
+	v.refuses(t, "revision", "--key", "administrator", "erase", changed.id, "--revision", "43")
+	v.mustRun(t, "--key", "administrator", "erase", changed.id, "--revision", "20", "--through", "22")
+	got = v.verify(t, remembered)
+	equal(t, "matched leaves after an erasure", at(got, "registry.matched"), any(40.0))
+	equal(t, "first erased leaf", at(got, "registry.erased.0.revision"), any(20.0))
+	v.prove(t, changed.id, "21", "change", "erased")
+	v.prove(t, changed.id, "23", "change", "matches the leaf")
+
 	v.mustRun(t, "log", "key", "rotate", filepath.Join(v.data, "log.key"))
 	if err := first.Stop(); err != nil {
 		t.Fatal(err)

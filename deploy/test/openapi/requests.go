@@ -125,6 +125,7 @@ func suitable(o operation, places []place) []place {
 // fill puts ids into a path: mostly those of p, else some that do not exist.
 func fill(t *rapid.T, path string, p place) string {
 	ids := map[string]string{"{id}": p.id, "{part}": p.part, "{transfer}": p.transfer}
+	path = strings.ReplaceAll(path, "{number}", rapid.SampledFrom([]string{"1", "2", "99", "0", "x"}).Draw(t, "number"))
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		value := ids[name]
 		if rapid.IntRange(0, 9).Draw(t, "unknown id") == 0 || value == "" {

@@ -113,7 +113,7 @@ func published(o operation, places []place) place {
 }
 
 func (p place) pathOf(o operation) string {
-	return "/api/" + o.version + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer).Replace(o.path)
+	return "/api/" + o.version + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer, "{number}", "1").Replace(o.path)
 }
 
 // requestTo returns a request of an operation that the owner of p sends.
@@ -175,6 +175,9 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 	}
 	if o.RequestBody != nil {
 		q.body = exampleOf(t, o)
+	}
+	if o.OperationID == "eraseRevision" {
+		q.header["Authorization"] = basic("administrator")
 	}
 	if o.OperationID == "takeOver" {
 		q.header["Authorization"] = basic("broker3")

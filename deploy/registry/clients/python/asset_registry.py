@@ -229,13 +229,14 @@ class TransferData(TypedDict, total=False):
 
 
 class Revision(TypedDict, total=False):
-    """Revision is one change of an asset. `changes` is a JSON Patch (RFC 6902)."""
+    """Revision is one change of an asset. `changes` is a JSON Patch (RFC 6902). `erased` tells who erased it."""
 
     revision: int
     date: str
     author: dict[str, str]
     changes: list[dict[str, Any]]
     changesSize: int
+    erased: dict[str, Any]
 
 
 class Leaf(TypedDict, total=False):

@@ -246,6 +246,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/assets/{id}/revisions/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the asset. */
+                id: components["parameters"]["id"];
+                /** @description Number of the revision. */
+                number: components["parameters"]["number"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Erase a revision of an asset
+         * @description Destroys the content of a past revision, such as personal data, and the salt of its leaf in the public log. The leaf, the date and the author stay. Only the administrator may do it, and not to the newest revision. It cannot be undone.
+         */
+        delete: operations["eraseRevision"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/assets/{id}/proof": {
         parameters: {
             query?: never;
@@ -2442,6 +2467,28 @@ export interface components {
             }[];
             /** @description Bytes of a patch that was too large to keep. */
             changesSize?: number;
+            /** @description The content was erased. */
+            erased?: {
+                /**
+                 * Format: date-time
+                 * @description When it was erased.
+                 * @example 2026-11-22T00:32:46.881553+00:00
+                 */
+                date: string;
+                /** @description The caller. */
+                author: {
+                    /** @description Broker of the key. */
+                    broker: string;
+                    /** @description Id of the key. */
+                    key: string;
+                    /** @description Role of the caller. */
+                    role: string;
+                };
+            };
+        };
+        /** @description One change of an asset. */
+        RevisionAnswer: {
+            data: components["schemas"]["Revision"];
         };
         /** @description Changes of an asset. */
         Revisions: {
@@ -2894,6 +2941,8 @@ export interface components {
         part: string;
         /** @description Id of the transfer. */
         transfer: string;
+        /** @description Number of the revision. */
+        number: string;
         /** @description Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time. */
         offset: string;
         /** @description Entries of a page. More than 1000 counts as 1000. */
@@ -3848,6 +3897,63 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    eraseRevision: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+            };
+            header?: {
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path: {
+                /** @description Id of the asset. */
+                id: components["parameters"]["id"];
+                /** @description Number of the revision. */
+                number: components["parameters"]["number"];
+            };
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevisionAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
             417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];

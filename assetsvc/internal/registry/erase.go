@@ -1,0 +1,152 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/translog"
+)
+
+// Erasure tells who erased the content of a revision, and when.
+type Erasure struct {
+	By Author `json:"by"`
+	At int64  `json:"at"` // µs since the Unix epoch
+}
+
+// eraseTries is how often Erase begins anew because the record was changed meanwhile.
+const eraseTries = 4
+
+// Erase destroys the content of a past revision of an asset: its patch, its whole asset
+// and the salt of its leaf (docs/contract.md, "Revisions"). The leaf, the position and the
+// author stay. The next revision keeps a whole asset instead of depending on this one.
+// Only the administrator may erase. To erase a revision again has no effect.
+//
+// Erase returns the change as Revisions shows it. It returns a fault of kind NotFound if
+// there is no such revision, and one of kind Invalid for the newest: that is the asset
+// itself. If Erase fails, the revision is erased or not, and all others are as they were.
+func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, revision int64) (Change, error) {
+	author := Author{by.Broker, by.KeyID, asset.Administrator}
+	if by.Role != identity.Administrator {
+		if _, err := r.Read(ctx, id); err != nil {
+			return Change{}, err
+		}
+		return Change{}, forbidden("only the administrator erases revisions")
+	}
+	for range eraseTries {
+		change, there, err := r.revision(ctx, id, revision)
+		if err != nil {
+			return Change{}, err
+		}
+		if !there {
+			return Change{}, noRevision("the asset has no revision %d.", revision)
+		}
+		done, err := r.erase(ctx, author, &change)
+		if err != nil {
+			return Change{}, err
+		}
+		if done {
+			return change.decode()
+		}
+	}
+	return Change{}, unavailable(fmt.Sprintf("erase revision %d of asset %s", revision, id), errRewritten)
+}
+
+// errRewritten is the cause of an erasure that others have overtaken too often.
+var errRewritten = errors.New("the record was changed meanwhile")
+
+// erase erases a change, and replaces it by what is left. Done is false if the record was
+// changed meanwhile.
+func (r *Registry) erase(ctx context.Context, author Author, of *Revision) (done bool, err error) {
+	c, err := of.read()
+	if err != nil || c.Erased != nil {
+		return err == nil, err
+	}
+	next, err := r.following(ctx, *of)
+	if err != nil {
+		return false, err
+	}
+	if done, err := r.stand(ctx, next); err != nil || !done {
+		return false, err
+	}
+	left := change{By: c.By, Size: c.Size, Leaf: c.Leaf, Erased: &Erasure{By: author, At: r.now().UnixMicro()}}
+	if left.Leaf != nil {
+		left.Leaf.Salt = translog.Salt{}
+	}
+	return r.rewrite(ctx, of, left, nil)
+}
+
+// following returns the change that was made from the given one, or a fault if that is the
+// newest of its asset.
+func (r *Registry) following(ctx context.Context, change Revision) (Revision, error) {
+	newest, err := r.log(ctx, change.ID, LogQuery{Limit: 1})
+	if err != nil {
+		return Revision{}, err
+	}
+	if len(newest) == 0 || newest[0].Position <= change.Position {
+		const text = "Revision %d is the newest: it is the asset as it is now. Change the asset first, then erase the revision."
+		return Revision{}, fault.New(fault.Invalid, fault.URL, "revision", text, change.Revision)
+	}
+	low, high := change.Position, newest[0] // the change is after low, and is not after high
+	for high.Before != change.Position && high.Position-low > 1 {
+		middle := low + (high.Position-low)/2
+		found, err := r.log(ctx, change.ID, LogQuery{Before: middle + 1, Limit: 1})
+		switch {
+		case err != nil:
+			return Revision{}, err
+		case len(found) == 0 || found[0].Position <= change.Position:
+			low = middle
+		default:
+			high = found[0]
+		}
+	}
+	if high.Before != change.Position {
+		return Revision{}, fmt.Errorf("asset %s has no change that was made from %d", change.ID, change.Position)
+	}
+	return high, nil
+}
+
+// stand gives a change a whole asset, so that it does not depend on the change before. A
+// change that was erased needs none. Done is false if the record was changed meanwhile.
+func (r *Registry) stand(ctx context.Context, of Revision) (done bool, err error) {
+	c, err := of.read()
+	if err != nil || c.Extra == wholeAsset || c.Erased != nil {
+		return err == nil, err
+	}
+	past, err := r.Past(ctx, of.ID, of.Position)
+	switch {
+	case errors.Is(err, ErrNoCopy):
+		return false, fmt.Errorf("make asset %s of %d again: %w", of.ID, of.Position, err)
+	case err != nil:
+		return false, err
+	}
+	whole, err := r.packer.pack(record.Append(nil, past))
+	if err != nil {
+		return false, err
+	}
+	c.Extra = wholeAsset
+	return r.rewrite(ctx, &of, c, whole)
+}
+
+// rewrite replaces what the record has of a change. Done is false if the record was changed
+// meanwhile.
+func (r *Registry) rewrite(ctx context.Context, of *Revision, c change, whole []byte) (done bool, err error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return false, fmt.Errorf("encode change: %w", err)
+	}
+	kept, err := r.packer.pack(text)
+	if err != nil {
+		return false, err
+	}
+	if done, err = r.store.Rewrite(ctx, *of, kept, whole); err != nil {
+		return false, unavailable(fmt.Sprintf("erase a revision of asset %s", of.ID), err)
+	}
+	of.Change, of.Whole = kept, whole
+	return done, nil
+}

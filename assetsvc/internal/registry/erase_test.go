@@ -1,0 +1,121 @@
+package registry_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/translog"
+)
+
+// TestErasedRevisions erases revisions of an asset in several orders. The content and the
+// salt are gone, the leaf stays, and every other revision can be proved as before.
+func TestErasedRevisions(t *testing.T) {
+	for _, order := range [][]int64{{3}, {3, 4, 5}, {5, 4, 3}, {4, 3, 4}, {1}, {1, 2, 3, 4, 5, 6}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			p := newProver(t)
+			p.change(t, `{"status":"pending"}`)
+			leaves := map[int64]string{}
+			for i := 3; i <= 7; i++ {
+				p.change(t, fmt.Sprintf(`{"title":"secret %d"}`, i))
+			}
+			for revision := int64(2); revision <= 7; revision++ {
+				leaves[revision] = p.proved(t, revision).leaf
+			}
+			erased := map[int64]bool{}
+			for _, revision := range order {
+				change, err := p.Erase(t.Context(), admin, p.id, revision)
+				if err != nil || change.Erased == nil || change.Revision != revision || change.Patch != nil {
+					t.Fatalf("erase revision %d: got %+v, %v; want it erased", revision, change, err)
+				}
+				erased[revision] = true
+			}
+			for revision := int64(2); revision <= 7; revision++ {
+				got := p.proved(t, revision)
+				if got.leaf != leaves[revision] || got.erased != erased[revision] {
+					t.Errorf("revision %d: got the leaf %s, erased: %t; want %s, %t", revision, got.leaf, got.erased,
+						leaves[revision], erased[revision])
+				}
+			}
+			p.checkErased(t, erased)
+		})
+	}
+}
+
+// provedRevision is what the proof of a revision shows.
+type provedRevision struct {
+	leaf   string
+	erased bool
+}
+
+func (p *prover) proved(t *testing.T, revision int64) provedRevision {
+	t.Helper()
+	_, evidence, err := p.Prove(t.Context(), p.id, revision)
+	if err != nil {
+		t.Fatalf("prove revision %d: %v", revision, err)
+	}
+	if evidence.Salt != nil {
+		leaf, err := translog.ParseLeaf(evidence.Leaf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := leaf.Match(evidence.Asset, *evidence.Salt); err != nil {
+			t.Errorf("revision %d: %v", revision, err)
+		}
+	}
+	return provedRevision{string(evidence.Leaf), evidence.Salt == nil}
+}
+
+// checkErased checks that the record has nothing of the erased revisions, except that a
+// whole asset of another revision may have the same values.
+func (p *prover) checkErased(t *testing.T, erased map[int64]bool) {
+	t.Helper()
+	log, err := p.store.Log(t.Context(), p.id, registry.LogQuery{Limit: 100, Whole: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range log {
+		isErased := erased[r.Revision]
+		if isErased && (len(r.Whole) > 0 || bytes.Contains(r.Change, []byte("secret"))) {
+			t.Errorf("revision %d: got %q, %d bytes of an asset; want nothing of its content", r.Revision, r.Change, len(r.Whole))
+		}
+		if _, salt, public, err := r.Leaf(); err != nil || public && (salt == translog.Salt{}) != isErased {
+			t.Errorf("revision %d: got the salt %s, %v; want it gone: %t", r.Revision, salt, err, isErased)
+		}
+	}
+}
+
+func TestAnErasureIsRefused(t *testing.T) {
+	p := newProver(t)
+	p.change(t, `{"status":"pending"}`)
+	for _, c := range []struct {
+		name     string
+		by       identity.Identity
+		id       string
+		revision int64
+		kind     fault.Kind
+		place    string
+	}{
+		{"by the owner", owner, p.id, 1, fault.Forbidden, "url/permission"},
+		{"by nobody", identity.Identity{}, p.id, 1, fault.Forbidden, "url/permission"},
+		{"of the newest revision", admin, p.id, 2, fault.Invalid, "url/revision"},
+		{"of a later revision", admin, p.id, 3, fault.NotFound, "url/revision"},
+		{"of no revision", admin, p.id, 0, fault.NotFound, "url/revision"},
+		{"of a missing asset", admin, strings.Repeat("0", 32), 1, fault.NotFound, "url/asset_id"},
+		{"of a missing asset by the owner", owner, strings.Repeat("0", 32), 1, fault.NotFound, "url/asset_id"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := p.Erase(t.Context(), c.by, c.id, c.revision)
+			if got := strings.Join(places(err), " "); got != c.place || fault.KindOf(err) != c.kind {
+				t.Errorf("got %v, want a fault of kind %v at %s", err, c.kind, c.place)
+			}
+		})
+	}
+	if got := p.proved(t, 2); got.erased {
+		t.Error("got the newest revision erased, want it as it was")
+	}
+}
