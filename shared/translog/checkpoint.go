@@ -113,14 +113,13 @@ func cutNote(signed []byte) (text string, signatures []string, err error) {
 	return string(signed[:split+1]), signatures, nil
 }
 
-// Origin returns the origin of a signed checkpoint, unverified.
-func Origin(checkpoint []byte) (string, error) {
-	text, _, err := cutNote(checkpoint)
+// Unverified returns the checkpoint of a signed one, without a look at the signatures.
+func Unverified(signed []byte) (Checkpoint, error) {
+	text, _, err := cutNote(signed)
 	if err != nil {
-		return "", err
+		return Checkpoint{}, err
 	}
-	c, err := ParseText(text)
-	return c.Origin, err
+	return ParseText(text)
 }
 
 // open verifies a signed checkpoint with keys. It returns the checkpoint and the

@@ -46,8 +46,8 @@ func TestCheckpointsAreSignedAsSpecified(t *testing.T) {
 	if read, err := ParseText(goldenText); err != nil || read != c {
 		t.Errorf("got %+v, %v, want %+v", read, err, c)
 	}
-	if read, err := Origin(got); err != nil || read != origin {
-		t.Errorf("got the origin %q, %v, want %q", read, err, origin)
+	if read, err := Unverified(got); err != nil || read.Origin != origin {
+		t.Errorf("got the origin %q, %v, want %q", read.Origin, err, origin)
 	}
 }
 

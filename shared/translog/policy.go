@@ -219,13 +219,13 @@ type Cosigner struct {
 // only the quorum is missing, Open returns the checkpoint and an error with the
 // cause ErrQuorum. Other errors have the cause ErrCheckpoint or ErrSignature.
 func (p *Policy) Open(checkpoint []byte) (Signed, error) {
-	origin, err := Origin(checkpoint)
+	claimed, err := Unverified(checkpoint)
 	if err != nil {
 		return Signed{}, err
 	}
 	var keys []PublicKey
 	for _, log := range p.Logs {
-		if log.Key.name == origin {
+		if log.Key.name == claimed.Origin {
 			keys = append(keys, log.Key)
 		}
 	}

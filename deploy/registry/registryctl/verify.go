@@ -1,7 +1,6 @@
 package registryctl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -135,8 +134,7 @@ func readRemembered(file string) (c translog.Checkpoint, known bool, err error) 
 	if err != nil {
 		return c, false, fmt.Errorf("read the remembered checkpoint: %w", err)
 	}
-	text, _, found := bytes.Cut(signed, []byte("\n\n"))
-	if c, err = translog.ParseText(string(text) + "\n"); err != nil || !found {
+	if c, err = translog.Unverified(signed); err != nil {
 		return c, false, fmt.Errorf("%s holds no checkpoint: remove it to forget the log", file)
 	}
 	return c, true, nil
@@ -183,9 +181,8 @@ func (s *keepingSource) ReadCheckpoint(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, _, _ := bytes.Cut(signed, []byte("\n\n"))
 	s.checkpoint = signed
-	s.parsed, _ = translog.ParseText(string(text) + "\n") // the verifier reports the error
+	s.parsed, _ = translog.Unverified(signed) // the verifier reports the error
 	return signed, nil
 }
 

@@ -101,10 +101,11 @@ func (e *StaleError) Error() string {
 // the cause translog.ErrConsistency. Nothing is cosigned or remembered with an
 // error.
 func (w *Witness) Cosign(s translog.Submission) ([]byte, error) {
-	origin, err := translog.Origin(s.Checkpoint)
+	claimed, err := translog.Unverified(s.Checkpoint)
 	if err != nil {
 		return nil, err
 	}
+	origin := claimed.Origin
 	k, ok := w.logs[origin]
 	if !ok {
 		return nil, fmt.Errorf("%w: %.100q", ErrUnknownLog, origin)
