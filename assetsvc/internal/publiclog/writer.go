@@ -63,8 +63,8 @@ const (
 
 // Run extends and signs the log until ctx is done. It repeats what failed. A Writer that
 // sees a head of another process rests for a while, so that one process does most of the
-// work. Report gets the outcome of each step: whether a checkpoint covers
-// the whole record, and the error of a step that failed.
+// work. Report gets the outcome of each step: whether a checkpoint covers the whole
+// record, and the error of a step that failed.
 func (w *Writer) Run(ctx context.Context, report func(complete bool, err error)) {
 	var signed time.Time
 	for ctx.Err() == nil {

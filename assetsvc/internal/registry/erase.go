@@ -89,7 +89,8 @@ func (r *Registry) following(ctx context.Context, change Revision) (Revision, er
 		return Revision{}, err
 	}
 	if len(newest) == 0 || newest[0].Position <= change.Position {
-		const text = "Revision %d is the newest: it is the asset as it is now. Change the asset first, then erase the revision."
+		const text = "Revision %d is the newest: it is the asset as it is now. " +
+			"Change the asset first, then erase the revision."
 		return Revision{}, fault.New(fault.Invalid, fault.URL, "revision", text, change.Revision)
 	}
 	low, high := change.Position, newest[0] // the change is after low, and is not after high

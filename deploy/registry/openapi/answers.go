@@ -404,7 +404,8 @@ func leafSchema() object {
 	return closed("A leaf of the public log, in canonical form unless `opt_pretty` indents it.", object{
 		{"asset", str("Id of the asset.", digits(32))},
 		{"commitment", str("Hash of the salt and the asset. Absent in a withdraw.", digits(64))},
-		{"kind", str("The event that the change is to the public.", member{"enum", []string{"publish", "change", "withdraw", "import"}})},
+		{"kind", str("The event that the change is to the public.",
+			member{"enum", []string{"publish", "change", "withdraw", "import"}})},
 		{"position", integer("Time of the change in microseconds since the epoch: the dateModified.", member{"minimum", 1})},
 		{"revision", integer("Number of the change; 1 is the creation.", member{"minimum", 1})},
 		{"v", object{{"const", 1}, {"description", "Version of the form."}}},

@@ -51,7 +51,7 @@ type commands struct {
 	Prove      proveAsset       `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`
 	Verify     verifyLog        `cmd:"" help:"Verify a proof file, or the whole public log."`
 	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
-	Witness    runWitness       `cmd:"" help:"Run a witness of public logs: it cosigns checkpoints that continue those before."`
+	Witness    runWitness       `cmd:"" help:"Run a witness, which cosigns checkpoints that continue those before."`
 	Completion completionScript `cmd:"" help:"Print a completion script for your shell."`
 	Help       help             `cmd:"" passthrough:"" help:"Print the help of a command."`
 	Complete   complete         `cmd:"" passthrough:"" hidden:"" name:"__complete"`

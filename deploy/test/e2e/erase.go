@@ -13,7 +13,8 @@ func testErasure(t *testing.T, a api) {
 	a.patch(t, c, fields{"description": "таємниця"}).must(t, 200)
 	c.answer = a.patch(t, c, fields{"description": "відкрито"}).must(t, 200)
 	erase := func(revision any, key string) answer {
-		return a.do(t, call{method: "DELETE", path: fmt.Sprint("/assets/", c.id, "/revisions/", revision), key: key, token: c.token})
+		path := fmt.Sprint("/assets/", c.id, "/revisions/", revision)
+		return a.do(t, call{method: "DELETE", path: path, key: key, token: c.token})
 	}
 	erase(3, "").fails(t, 401, "header/Authorization")
 	erase(3, "broker").fails(t, 403, "url/permission")

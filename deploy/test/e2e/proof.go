@@ -18,7 +18,8 @@ func (a api) proof(t *testing.T, id, query string) (leaf translog.Leaf, asset st
 	t.Helper()
 	get := call{method: "GET", path: "/assets/" + id + "/proof" + query}
 	got := a.do(t, get)
-	for deadline := time.Now().Add(checkpointWithin); got.status == 503 && time.Now().Before(deadline); got = a.do(t, get) {
+	deadline := time.Now().Add(checkpointWithin)
+	for ; got.status == 503 && time.Now().Before(deadline); got = a.do(t, get) {
 		equal(t, "Retry-After", got.header.Get("Retry-After"), "1")
 		time.Sleep(200 * time.Millisecond)
 	}
@@ -71,7 +72,8 @@ func testProofs(t *testing.T, a api) {
 	c := a.publish(t, validAsset())
 	current := api{a.base, "2.5"} // the asset of a proof is that of version 2.5
 	published := current.read(t, c.id).must(t, 200)
-	a.patch(t, c, fields{"description": "ще раз", "items": []any{fields{"quantity": json.Number("240.50")}}}).must(t, 200)
+	exact := []any{fields{"quantity": json.Number("240.50")}}
+	a.patch(t, c, fields{"description": "ще раз", "items": exact}).must(t, 200)
 	changed := current.read(t, c.id).must(t, 200)
 	admin := call{method: "PATCH", path: "/assets/" + c.id, key: "administrator", body: data(fields{"mode": "test"})}
 	a.do(t, admin).must(t, 200)
