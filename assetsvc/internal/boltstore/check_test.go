@@ -153,3 +153,21 @@ func TestRecordsOfEarlierVersionsAreRead(t *testing.T) {
 		t.Errorf("a body that is not JSON: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 }
+
+func TestALargeBodyIsNotReadForItsSize(t *testing.T) {
+	stored := registry.Record{ID: storetest.NewID(), Position: 7, Revision: 2, Origin: "origin", Body: []byte(`{"a":1}`)}
+	value := encode(stored)
+	value[len(value)-1] ^= 1 // found only if the body is read to its end
+	for _, c := range []struct {
+		name string
+		most int
+		want error
+	}{
+		{"more than the limit", len(stored.Body) - 1, registry.ErrLarge},
+		{"as much as the limit", len(stored.Body), boltfile.ErrDamaged},
+	} {
+		if _, err := decode(stored.ID, value, c.most); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, err, c.want)
+		}
+	}
+}

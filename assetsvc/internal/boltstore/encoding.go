@@ -111,30 +111,32 @@ func decodeHeader(value []byte) (header, error) {
 }
 
 // decode returns a copy of a stored asset, because value is valid only within
-// its transaction. For a body of more than most bytes it copies nothing and
-// returns registry.ErrLarge.
+// its transaction. For a body of more than most bytes it returns
+// registry.ErrLarge. Then it reads only the beginning of value: bbolt maps the
+// file into memory, and a page that is not in memory stops the thread.
 func decode(id string, value []byte, most int) (registry.Record, error) {
 	h, err := decodeHeader(value)
 	if err != nil {
 		return registry.Record{}, err
 	}
-	if value, err = withoutSum(id, value, h); err != nil {
+	sealedEnd := headerSize + h.sealed
+	originStart, originEnd, err := originRange(value, h)
+	if err != nil {
 		return registry.Record{}, err
 	}
-	sealed, body := value[headerSize:headerSize+h.sealed], value[headerSize+h.sealed:]
-	var origin []byte
-	if h.origin {
-		if len(body) < lengthSize || len(body)-lengthSize < int(binary.BigEndian.Uint16(body)) {
-			return registry.Record{}, errCorrupt
-		}
-		end := lengthSize + int(binary.BigEndian.Uint16(body))
-		origin, body = body[lengthSize:end], body[end:]
+	bodyEnd := len(value)
+	if h.sum {
+		bodyEnd -= sumSize
 	}
-	if !h.sum && !json.Valid(body) {
+	switch {
+	case bodyEnd < originEnd || bodyEnd > maxValue:
 		return registry.Record{}, errCorrupt
-	}
-	if len(body) > most {
+	case bodyEnd-originEnd > most:
 		return registry.Record{}, registry.ErrLarge
+	}
+	body := value[originEnd:bodyEnd]
+	if h.sum && binary.BigEndian.Uint32(value[bodyEnd:]) != checksum(id, value[:bodyEnd]) || !h.sum && !json.Valid(body) {
+		return registry.Record{}, errCorrupt
 	}
 	return registry.Record{
 		ID:       id,
@@ -143,26 +145,24 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		Listed:   h.listed,
 		Test:     h.test,
 		State:    h.state,
-		Sealed:   string(sealed),
-		Origin:   string(origin),
+		Sealed:   string(value[headerSize:sealedEnd]),
+		Origin:   string(value[originStart:originEnd]),
 		Body:     bytes.Clone(body),
 	}, nil
 }
 
-// withoutSum verifies the checksum and returns value without it. A value of an
-// earlier version has none and is returned as it is.
-func withoutSum(id string, value []byte, h header) ([]byte, error) {
-	if !h.sum {
-		return value, nil
+// originRange returns where the origin lies in value. The body follows it.
+func originRange(value []byte, h header) (start, end int, err error) {
+	start = headerSize + h.sealed
+	if !h.origin {
+		return start, start, nil
 	}
-	end := len(value) - sumSize
-	if end < headerSize+h.sealed || end > maxValue {
-		return nil, errCorrupt
+	if len(value) < start+lengthSize {
+		return 0, 0, errCorrupt
 	}
-	if binary.BigEndian.Uint32(value[end:]) != checksum(id, value[:end]) {
-		return nil, errCorrupt
-	}
-	return value[:end], nil
+	length := int(binary.BigEndian.Uint16(value[start:]))
+	start += lengthSize
+	return start, start + length, nil
 }
 
 // positionKey encodes a number so that keys sort as the numbers do.

@@ -315,11 +315,21 @@ func (w *Witness) read(ctx context.Context, r *Registry, auth string) {
 		return
 	}
 	defer resp.Body.Close()
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-		w.note(0, fmt.Sprint(resp.StatusCode, " ", err))
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		w.note(0, fmt.Sprint(resp.StatusCode, " ", err, " ", errorText(text)))
 		return
 	}
 	w.note(time.Since(began), "")
+}
+
+// errorText returns the description in an error answer, or "".
+func errorText(answer []byte) string {
+	var body struct{ Errors []struct{ Description any } }
+	if json.Unmarshal(answer, &body) != nil || len(body.Errors) == 0 {
+		return ""
+	}
+	return fmt.Sprint(body.Errors[0].Description)
 }
 
 func (w *Witness) note(took time.Duration, failed string) {
