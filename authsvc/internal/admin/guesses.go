@@ -1,9 +1,13 @@
 package admin
 
 import (
+	"context"
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/clientaddr"
@@ -21,27 +25,34 @@ var noKey = authapi.Hash("")
 
 // guesses bounds the wrong keys that an address may send to the admin API. Nobody
 // can guess a key; the bound keeps the load of attempts away from the store. Each
-// auth service counts on its own.
+// auth service counts on its own. The library counts; its store in memory never
+// forgets a network, so after maxGuessers windows a new store takes its place.
 type guesses struct {
-	mu   sync.Mutex
-	from map[netip.Addr]guessed // by clientaddr.Network
+	mu      sync.Mutex
+	limiter *limiter.Limiter // by clientaddr.Network; nil: nothing is counted yet
+	windows int              // that the limiter's store has begun, so at least its networks
 }
 
-type guessed struct {
-	since time.Time
-	wrong int
+// current returns the limiter. It has no cleaner, whose goroutine nobody can stop.
+func (g *guesses) current() *limiter.Limiter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.limiter == nil || g.windows >= maxGuessers {
+		store := memory.NewStoreWithOptions(limiter.StoreOptions{})
+		g.limiter, g.windows = limiter.New(store, limiter.Rate{Period: guessWindow, Limit: maxGuesses}), 0
+	}
+	return g.limiter
 }
 
 // check returns a fault of kind TooMany for an address that sent maxGuesses wrong
 // keys in its current window.
-func (g *guesses) check(from netip.Addr, now time.Time) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	was := g.from[clientaddr.Network(from)]
-	left := guessWindow - now.Sub(was.since)
-	if was.wrong < maxGuesses || left <= 0 {
-		return nil
+func (g *guesses) check(ctx context.Context, from netip.Addr) error {
+	counted, err := g.current().Peek(ctx, clientaddr.Network(from).String())
+	if err != nil || counted.Remaining > 0 {
+		return err
 	}
+	// Reset is rounded down to a second. Nobody shall wait too short.
+	left := min(time.Until(time.Unix(counted.Reset+1, 0)), guessWindow)
 	seconds := (left + time.Second - 1) / time.Second
 	refused := fault.New(fault.TooMany, fault.Header, "Authorization",
 		"Too many wrong keys came from your address; wait %d s.", seconds)
@@ -49,16 +60,16 @@ func (g *guesses) check(from netip.Addr, now time.Time) error {
 	return refused
 }
 
-func (g *guesses) count(from netip.Addr, now time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.from == nil || len(g.from) >= maxGuessers {
-		g.from = map[netip.Addr]guessed{}
+// count counts a wrong key.
+func (g *guesses) count(ctx context.Context, from netip.Addr) error {
+	counted, err := g.current().Increment(ctx, clientaddr.Network(from).String(), 1)
+	if err != nil {
+		return err
 	}
-	was := g.from[clientaddr.Network(from)]
-	if now.Sub(was.since) >= guessWindow {
-		was = guessed{since: now}
+	if counted.Remaining == maxGuesses-1 {
+		g.mu.Lock()
+		g.windows++
+		g.mu.Unlock()
 	}
-	was.wrong++
-	g.from[clientaddr.Network(from)] = was
+	return nil
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -40,12 +41,12 @@ func NewAuthenticator(
 // and of kind Forbidden for a key that may not be used from the address. An address
 // that sent too many wrong keys gets faults of kind TooMany for a while.
 func (a *Authenticator) Operator(ctx context.Context, hash string, from netip.Addr) (Actor, error) {
-	if err := a.guesses.check(from, a.now()); err != nil {
+	if err := a.guesses.check(ctx, from); err != nil {
 		return Actor{}, err
 	}
 	by, err := a.SignedIn(ctx, hash, from)
 	if fault.KindOf(err) == fault.Unauthorized && hash != noKey {
-		a.guesses.count(from, a.now())
+		err = errors.Join(err, a.guesses.count(ctx, from))
 	}
 	return by, err
 }
