@@ -36,11 +36,12 @@ import (
 const maxBatch = 1024
 
 // format names the contents of the file and their encoding.
-const format = "asset-registry assets 3"
+const format = "asset-registry assets 4"
 
 // olderFormats can be read. In the first, assets had no checksums. In the second, the
-// file kept the newest changes of each asset, and no record of all changes.
-var olderFormats = []string{"asset-registry assets 1", "asset-registry assets 2"}
+// file kept the newest changes of each asset, and no record of all changes. In the
+// third, one checksum covered a change and its Whole.
+var olderFormats = []string{"asset-registry assets 1", "asset-registry assets 2", "asset-registry assets 3"}
 
 var (
 	stateBucket   = []byte("state")

@@ -162,7 +162,7 @@ func (c *checker) entries(name []byte, found int, of string) error {
 // and that the asset is not older.
 func (c *checker) change(key, value []byte) error {
 	c.changes++
-	r, err := decodeChange(key, value, false)
+	r, err := decodeChange(key, value, true)
 	if err != nil {
 		return c.fault("the change at %x cannot be read", key)
 	}

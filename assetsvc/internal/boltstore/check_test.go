@@ -91,6 +91,18 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 			value[3] ^= 1
 			return tx.Bucket(changeBucket).Put(key, value)
 		}, "cannot be read"},
+		{"a bit of a change's whole asset is flipped", func(tx *bbolt.Tx, _ []byte) error {
+			key, value := tx.Bucket(changeBucket).Cursor().First()
+			r, err := decodeChange(key, value, true)
+			if err != nil {
+				return err
+			}
+			id, _ := registry.ParseID(r.ID)
+			r.Whole = []byte("whole")
+			value = encodeChange(id, r)
+			value[len(value)-1] ^= 1
+			return tx.Bucket(changeBucket).Put(key, value)
+		}, "cannot be read"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, path, id, number := twoAssets(t)

@@ -17,52 +17,67 @@ import (
 //
 //   - the flags (1 byte), the asset's id (16), the revision (8), the position that
 //     the change was made from (8) and the length of the Change (4);
-//   - the Change and the Whole;
-//   - a checksum (4 bytes) of all the above and the change's own position.
+//   - the Change;
+//   - a checksum (4 bytes) of all the above and the change's own position;
+//   - the Whole, if there is one, and a checksum (4 bytes) of it and the position.
 //
-// Its key is its position.
+// So a change is read without its Whole, which may be as large as an asset. Without
+// changeParts, the Whole follows the Change, and one checksum covers all. Its key is
+// its position.
 const changeHeader = 1 + idSize + 8 + 8 + 4
 
 // Bits of the flags of a change.
 const (
 	changeListed = 1 << iota
 	changeTest
+	changeParts // the Whole has a checksum of its own
 )
 
 func encodeChange(id []byte, r registry.Revision) []byte {
-	var flags byte
+	flags := byte(changeParts)
 	if r.Listed {
 		flags |= changeListed
 	}
 	if r.Test {
 		flags |= changeTest
 	}
-	value := make([]byte, 0, changeHeader+len(r.Change)+len(r.Whole)+sumSize)
+	value := make([]byte, 0, changeHeader+len(r.Change)+sumSize+len(r.Whole)+sumSize)
 	value = append(append(value, flags), id...)
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Revision))
 	value = binary.BigEndian.AppendUint64(value, uint64(r.Before))
 	value = binary.BigEndian.AppendUint32(value, uint32(len(r.Change)))
-	value = append(append(value, r.Change...), r.Whole...)
-	return binary.BigEndian.AppendUint32(value, changeSum(r.Position, value))
+	value = append(value, r.Change...)
+	value = binary.BigEndian.AppendUint32(value, changeSum(r.Position, value))
+	if len(r.Whole) == 0 {
+		return value
+	}
+	value = append(value, r.Whole...)
+	return binary.BigEndian.AppendUint32(value, changeSum(r.Position, r.Whole))
 }
 
 func changeSum(position int64, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(value, castagnoli), castagnoli, positionKey(position))
 }
 
-// decodeChange returns a copy of a stored change. Its Whole is left out unless
-// asked for.
+// hasSum reports whether the checksum of the bytes before end is at end.
+func hasSum(position int64, value []byte, end int) bool {
+	return end >= 0 && end+sumSize <= len(value) &&
+		binary.BigEndian.Uint32(value[end:]) == changeSum(position, value[:end])
+}
+
+// decodeChange returns a copy of a stored change. Its Whole is left out unless asked
+// for; then it is not read, except in a change without changeParts.
 func decodeChange(key, value []byte, whole bool) (registry.Revision, error) {
-	end := len(value) - sumSize
-	if len(key) != positionSize || end < changeHeader {
+	if len(key) != positionSize || len(value) < changeHeader {
 		return registry.Revision{}, errCorrupt
 	}
-	position := positionOf(key)
-	if binary.BigEndian.Uint32(value[end:]) != changeSum(position, value[:end]) {
-		return registry.Revision{}, errCorrupt
+	position, inParts := positionOf(key), value[0]&changeParts != 0
+	end := changeHeader + int(binary.BigEndian.Uint32(value[changeHeader-4:]))
+	sum := end
+	if !inParts {
+		sum = len(value) - sumSize
 	}
-	length := int(binary.BigEndian.Uint32(value[changeHeader-4:]))
-	if changeHeader+length > end {
+	if end > sum || !hasSum(position, value, sum) {
 		return registry.Revision{}, errCorrupt
 	}
 	r := registry.Revision{
@@ -72,10 +87,17 @@ func decodeChange(key, value []byte, whole bool) (registry.Revision, error) {
 		Before:   positionOf(value[1+idSize+8:]),
 		Listed:   value[0]&changeListed != 0,
 		Test:     value[0]&changeTest != 0,
-		Change:   bytes.Clone(value[changeHeader : changeHeader+length]),
+		Change:   bytes.Clone(value[changeHeader:end]),
 	}
-	if whole && changeHeader+length < end {
-		r.Whole = bytes.Clone(value[changeHeader+length : end])
+	switch rest := value[sum+sumSize:]; {
+	case !whole:
+	case !inParts && end < sum:
+		r.Whole = bytes.Clone(value[end:sum])
+	case inParts && len(rest) > 0:
+		if !hasSum(position, rest, len(rest)-sumSize) {
+			return registry.Revision{}, errCorrupt
+		}
+		r.Whole = bytes.Clone(rest[:len(rest)-sumSize])
 	}
 	return r, nil
 }
