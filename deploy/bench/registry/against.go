@@ -10,37 +10,67 @@ import (
 	"asset-registry/deploy/bench/load"
 )
 
-// writes compares creations and changes with those of another version of the registry.
-func (b *bench) writes(ctx context.Context, bin string) error {
+// kind is a load that both versions get. load returns it for a registry.
+type kind struct {
+	name    string
+	clients []int
+	load    func(registry string, clients int) (load.Load, error)
+}
+
+// compare compares readings, creations and changes with those of another version of
+// the registry.
+func (b *bench) compare(ctx context.Context, bin string) error {
 	other, stop, err := b.startRegistry(ctx, bin, "other")
 	if err != nil {
 		return fmt.Errorf("the other version: %w", err)
 	}
 	defer stop()
-	fmt.Printf("durable writes             this/s  other/s   ratio   this p50, p99       other p50, p99\n")
-	for _, kind := range []struct {
-		name string
-		load func(registry string, clients int) (load.Load, error)
-	}{{"creations", creations}, {"changes", changes}} {
-		for _, clients := range []int{1, 16, 64} {
-			ours, err := kind.load(b.registry, clients)
+	fmt.Printf("clients                    this/s  other/s   ratio   this p50, p99       other p50, p99\n")
+	writers := []int{1, 16, 64}
+	for _, k := range []kind{
+		{"reads", []int{b.clients}, reads},
+		{"pages", []int{b.clients}, pages},
+		{"creations", writers, creations},
+		{"changes", writers, changes},
+	} {
+		for _, clients := range k.clients {
+			ours, err := k.load(b.registry, clients)
 			if err != nil {
 				return err
 			}
-			theirs, err := kind.load(other, clients)
+			theirs, err := k.load(other, clients)
 			if err != nil {
 				return fmt.Errorf("the other version: %w", err)
 			}
 			x, y, ratio, err := pair(ctx, b.timed(ours), b.timed(theirs), b.rounds)
 			if err != nil {
-				return fmt.Errorf("%s with %d clients: %w", kind.name, clients, err)
+				return fmt.Errorf("%s with %d clients: %w", k.name, clients, err)
 			}
-			fmt.Printf("%-22s %10.0f %8.0f %7.2f   %v, %v   %v, %v\n", fmt.Sprintf("%s, %d clients", kind.name, clients),
+			fmt.Printf("%-22s %10.0f %8.0f %7.2f   %v, %v   %v, %v\n", fmt.Sprintf("%s, %d clients", k.name, clients),
 				x.PerSecond, y.PerSecond, ratio, x.P50.Round(time.Microsecond), x.P99.Round(time.Microsecond),
 				y.P50.Round(time.Microsecond), y.P99.Round(time.Microsecond))
 		}
 	}
 	return nil
+}
+
+// reads returns a load of readings of one asset.
+func reads(registry string, clients int) (load.Load, error) {
+	assets, err := fill(registry, 1)
+	if err != nil {
+		return load.Load{}, fmt.Errorf("fill the registry: %w", err)
+	}
+	request := getRequest("/api/2.5/assets/" + assets[0].id)
+	return load.Load{Addr: registry, Request: request, Status: http.StatusOK, Clients: clients}, nil
+}
+
+// pages returns a load of readings of a page of 100 entries.
+func pages(registry string, clients int) (load.Load, error) {
+	if _, err := fill(registry, 150); err != nil {
+		return load.Load{}, fmt.Errorf("fill the registry: %w", err)
+	}
+	request := getRequest("/api/2.5/assets?limit=100")
+	return load.Load{Addr: registry, Request: request, Status: http.StatusOK, Clients: clients}, nil
 }
 
 // creations returns a load of creations.

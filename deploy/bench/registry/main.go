@@ -4,8 +4,8 @@
 //     from its own process;
 //   - durable creations with bare bbolt batches of the same bytes on the same disk.
 //
-// With -against it compares creations and changes with another version of the registry
-// instead.
+// With -against it compares readings, creations and changes with another version of the
+// registry instead.
 //
 // Both sides run in turn, several times. The command prints medians and the median
 // ratio. It judges nothing.
@@ -50,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	during := flags.Duration("during", 2*time.Second, "length of one measurement")
 	rounds := flags.Int("rounds", 5, "number of measurements of each side")
 	clients := flags.Int("clients", 64, "number of connections that read")
-	against := flags.String("against", "", "directory of the programs of another version; compare only writes, with it")
+	against := flags.String("against", "", "directory of the programs of another version; compare with it instead")
 	bare := flags.String("bare", "",
 		"serve the files of this folder and print the address (the benchmark starts itself with this flag)")
 	if err := flags.Parse(args); err != nil {
@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string) error {
 	defer stop()
 	fmt.Printf("%d CPUs, %s, %d rounds of %v a side\n\n", runtime.NumCPU(), runtime.Version(), b.rounds, b.during)
 	if *against != "" {
-		return b.writes(ctx, *against)
+		return b.compare(ctx, *against)
 	}
 	if err := b.reads(ctx); err != nil {
 		return err
