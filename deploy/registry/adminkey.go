@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"asset-registry/authsvc"
+	"asset-registry/shared/durable"
 )
 
 // adminKeyMaker creates a key for the admin API and returns its secret. name goes
@@ -75,7 +76,7 @@ func adminKeyOfStopped(ctx context.Context, dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return key, syncDirectory(dir)
+	return key, durable.SyncDirectory(dir)
 }
 
 // warningsOnly returns the log of a command: warnings and errors on the standard

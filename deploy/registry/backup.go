@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"asset-registry/shared/boltfile"
+	"asset-registry/shared/durable"
 )
 
 // kept lists the files of a backup, in their order. Assets come before tokens, so
@@ -27,26 +28,18 @@ type snapshot func(to func(size int64) (io.Writer, error)) error
 // Backup writes a backup of a data directory into a new file, completely or not at
 // all. The registry may run or not. Only the file's owner can read it, because it
 // holds the secret.
-func Backup(ctx context.Context, dir, file string) (err error) {
+func Backup(ctx context.Context, dir, file string) error {
 	if _, err := os.Stat(file); err == nil {
 		return fmt.Errorf("%s is there already: name another file", file)
 	}
-	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+unfinished) // its mode is 0600
+	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+durable.Unfinished) // its mode is 0600
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(w.Name()))
-		}
-	}()
 	if err := errors.Join(takeBackup(ctx, dir, w), w.Sync(), w.Close()); err != nil {
-		return err
+		return errors.Join(err, os.Remove(w.Name()))
 	}
-	if err := os.Link(w.Name(), file); err != nil { // fails if the file exists by now
-		return err
-	}
-	return errors.Join(os.Remove(w.Name()), syncDirectory(filepath.Dir(file)))
+	return durable.Link(w.Name(), file) // fails if the file exists by now
 }
 
 // takeBackup asks the running registry for a backup. If none runs, it reads the

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"asset-registry/shared/durable"
 	"asset-registry/shared/keyring"
 )
 
@@ -34,7 +35,6 @@ const (
 
 	format        = "asset-registry data 1"
 	secretBytes   = 32
-	unfinished    = ".new" // follows the name of a file that is being written
 	directoryMode = 0o700
 )
 
@@ -53,7 +53,7 @@ func openData(dir string) (keyring.Ring, error) {
 	found, err := os.ReadFile(filepath.Join(dir, formatFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		isForeign := func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), formatFile+unfinished) }
+		isForeign := func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), formatFile+durable.Unfinished) }
 		if i := slices.IndexFunc(entries, isForeign); i >= 0 {
 			return nil, fmt.Errorf("data directory %s is not the registry's, it holds %s and no %s: name an empty or a new one",
 				dir, entries[i].Name(), formatFile)
@@ -153,11 +153,11 @@ func finishFirstStart(dir string) error {
 		return nil
 	}
 	if err == nil || errors.Is(err, fs.ErrExist) {
-		if err = syncDirectory(dir); err == nil {
+		if err = durable.SyncDirectory(dir); err == nil {
 			err = os.Remove(first)
 		}
 	}
-	if err := errors.Join(err, syncDirectory(dir)); err != nil {
+	if err := errors.Join(err, durable.SyncDirectory(dir)); err != nil {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
 	return nil
@@ -197,49 +197,24 @@ func makeDirectory(dir string) error {
 	case err != nil:
 		return err
 	}
-	return syncDirectory(parent)
+	return durable.SyncDirectory(parent)
 }
 
 // writeFile writes a line into a new file, completely or not at all, and syncs it. If
 // the file exists, it stays as it is: of several processes that start together, all
 // use the secret of the first.
 func writeFile(dir, name, line string) error {
-	return writeNew(dir, name, line, func(written, path string) error {
-		err := os.Link(written, path)
-		if errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-		return errors.Join(err, os.Remove(written))
-	})
-}
-
-// replaceFile is writeFile for a file that may exist and is replaced.
-func replaceFile(dir, name, text string) error { return writeNew(dir, name, text, os.Rename) }
-
-// writeNew writes text and a newline into a temporary file and syncs it. place then
-// moves the file to its path.
-func writeNew(dir, name, text string, place func(written, path string) error) error {
-	file, err := os.CreateTemp(dir, name+unfinished) // its mode is 0600
-	if err != nil {
-		return fmt.Errorf("write into data directory: %w", err)
-	}
-	_, err = file.WriteString(text + "\n")
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		err = errors.Join(err, os.Remove(file.Name()))
-	} else {
-		err = place(file.Name(), filepath.Join(dir, name))
-	}
-	if err := errors.Join(err, syncDirectory(dir)); err != nil {
+	err := durable.Create(filepath.Join(dir, name), []byte(line+"\n"))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("write into data directory: %w", err)
 	}
 	return nil
 }
 
-// syncDirectory syncs the directory's list of files to disk.
-func syncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
+// replaceFile replaces the lines of a file, completely or not at all, and syncs it.
+func replaceFile(dir, name, text string) error {
+	if err := durable.Replace(filepath.Join(dir, name), []byte(text+"\n")); err != nil {
+		return fmt.Errorf("write into data directory: %w", err)
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return nil
 }

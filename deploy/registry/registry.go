@@ -21,6 +21,7 @@ import (
 	"asset-registry/authsvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
+	"asset-registry/shared/durable"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/logclient"
@@ -201,7 +202,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		return nil, err
 	}
 	*opened = append(*opened, assets.Close)
-	if err := syncDirectory(c.Data); err != nil { // the stores may just have created their files
+	if err := durable.SyncDirectory(c.Data); err != nil { // the stores may just have created their files
 		return nil, fmt.Errorf("open data directory: %w", err)
 	}
 	if err := finishFirstStart(c.Data); err != nil {

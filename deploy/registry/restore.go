@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"asset-registry/shared/durable"
 )
 
 // Restore creates a data directory from a backup, completely or not at all. The
@@ -25,7 +27,7 @@ func Restore(file, dir string) (err error) {
 	if err := makeDirectory(filepath.Dir(dir)); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
 	}
-	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+unfinished) // its mode is 0700
+	temporary, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+durable.Unfinished) // its mode is 0700
 	if err != nil {
 		return err
 	}
@@ -42,13 +44,13 @@ func Restore(file, dir string) (err error) {
 			return fmt.Errorf("read %s: %s: %w", file, name, err)
 		}
 	}
-	if err := syncDirectory(temporary); err != nil {
+	if err := durable.SyncDirectory(temporary); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, dir); err != nil { // replaces an empty directory
 		return err
 	}
-	return syncDirectory(filepath.Dir(dir))
+	return durable.SyncDirectory(filepath.Dir(dir))
 }
 
 // extract writes the files of a backup into dir. It refuses an archive that lacks a

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -24,6 +23,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"asset-registry/shared/durable"
 )
 
 const (
@@ -37,9 +38,6 @@ var (
 	metaBucket = []byte("meta")
 	formatKey  = []byte("format")
 )
-
-// unfinished is part of the name of a file that is being created.
-const unfinished = ".new"
 
 // Errors of a file. A caller that cannot decode a value may return an error that
 // wraps ErrDamaged from a transaction. The file then takes no more writes.
@@ -103,7 +101,7 @@ func Open(path string, o Options) (*File, error) {
 // So a crash never leaves a file that a later Open refuses. If another process
 // creates the file at the same time, the first one stays.
 func create(path string, o Options) error {
-	temporary := path + unfinished + strconv.Itoa(os.Getpid())
+	temporary := path + durable.Unfinished + strconv.Itoa(os.Getpid())
 	// An earlier process with the same id may have left one.
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -115,17 +113,10 @@ func create(path string, o Options) error {
 	if err := errors.Join(db.Update(o.fill), db.Close()); err != nil {
 		return errors.Join(err, os.Remove(temporary))
 	}
-	if err := os.Link(temporary, path); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := durable.Link(temporary, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := os.Remove(temporary); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return nil
 }
 
 // open opens a file that exists.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/durable"
 )
 
 // mustOpen opens a file and closes it at the end of the test.
@@ -66,7 +68,7 @@ func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	// An earlier process with the same process id crashed and left half a file.
-	if err := os.WriteFile(path+unfinished+strconv.Itoa(os.Getpid()), []byte("half a file"), 0o600); err != nil {
+	if err := os.WriteFile(path+durable.Unfinished+strconv.Itoa(os.Getpid()), []byte("half a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	mustOpen(t, path, "format 1")

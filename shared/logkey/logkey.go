@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 
+	"asset-registry/shared/durable"
 	"asset-registry/shared/translog"
 )
 
@@ -131,7 +132,7 @@ func Create(file, origin string) error {
 	}
 	key, err := translog.GenerateKey(translog.ForLog, origin)
 	if err == nil {
-		err = createFile(file, format([]translog.Key{key}))
+		err = durable.Create(file, format([]translog.Key{key}))
 	}
 	if err != nil {
 		return fmt.Errorf("make the log's key: %w", err)
@@ -167,7 +168,7 @@ func Retire(file string) error {
 }
 
 func replace(file string, keys []translog.Key) error {
-	if err := replaceFile(file, format(keys)); err != nil {
+	if err := durable.Replace(file, format(keys)); err != nil {
 		return fmt.Errorf("write the log's keys: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/durable"
 )
 
 const auditPage = "1000" // entries in a page, the most that the admin API sends
@@ -165,22 +166,8 @@ func rememberHead(file string, head adminapi.Head) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
-	if err := replaceFile(file, head.String()+"\n"); err != nil {
+	if err := durable.WriteFile(file, []byte(head.String()+"\n")); err != nil {
 		return fmt.Errorf("remember the head: %w", err)
 	}
 	return nil
-}
-
-// replaceFile replaces a file's content, completely or not at all. Only the user may
-// access the file.
-func replaceFile(file, text string) error {
-	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new")
-	if err != nil {
-		return err
-	}
-	_, err = w.WriteString(text)
-	if err := errors.Join(err, w.Sync(), w.Close()); err != nil {
-		return errors.Join(err, os.Remove(w.Name()))
-	}
-	return os.Rename(w.Name(), file)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/registry/client"
+	"asset-registry/shared/durable"
 )
 
 type listRevisions struct {
@@ -191,7 +192,7 @@ func (f followAssets) keep(position client.Position) error {
 	}
 	text, err := json.Marshal(position)
 	if err == nil {
-		err = replaceFile(f.State, string(text)+"\n")
+		err = durable.WriteFile(f.State, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("keep the position: %w", err)

@@ -6,9 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"asset-registry/shared/durable"
 	"asset-registry/shared/translog"
 )
 
@@ -51,17 +51,8 @@ func makeKey(file, name string) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(file)
-	w, err := os.CreateTemp(dir, filepath.Base(file)+unfinished) // of mode 0600
-	if err != nil {
+	if err := durable.Create(file, []byte(key.Secret()+"\n")); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	_, err = w.WriteString(key.Secret() + "\n")
-	if err = errors.Join(err, w.Sync(), w.Close()); err == nil {
-		err = os.Link(w.Name(), file)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		err = nil
-	}
-	return errors.Join(err, os.Remove(w.Name()), syncDirectory(dir))
+	return nil
 }

@@ -12,15 +12,15 @@ import (
 	"strings"
 	"syscall"
 
+	"asset-registry/shared/durable"
 	"asset-registry/shared/translog"
 )
 
 // The files of a witness's memory. Each log has a file: a checksum, and the last
 // checkpoint that was cosigned.
 const (
-	lockFile   = "lock"
-	suffix     = ".checkpoint"
-	unfinished = ".new" // within the name of a file that is being written
+	lockFile = "lock"
+	suffix   = ".checkpoint"
 
 	directoryMode = 0o700
 )
@@ -52,7 +52,7 @@ func openDirectory(path string) (*directory, error) {
 
 // clean removes what a killed process left.
 func (d *directory) clean() error {
-	left, err := filepath.Glob(filepath.Join(d.path, "*"+unfinished+"*"))
+	left, err := filepath.Glob(filepath.Join(d.path, "*"+durable.Unfinished+"*"))
 	for _, file := range left {
 		err = errors.Join(err, os.Remove(file))
 	}
@@ -93,28 +93,7 @@ func (d *directory) load(origin string) (translog.Checkpoint, error) {
 // save stores a signed checkpoint as the last one. When it returns, the checkpoint
 // outlives a crash of the machine. With an error, either one may be stored.
 func (d *directory) save(origin string, signed []byte) error {
-	file := d.file(origin)
-	w, err := os.CreateTemp(d.path, filepath.Base(file)+unfinished)
-	if err != nil {
-		return err
-	}
-	_, err = w.WriteString(checksum(string(signed)) + "\n" + string(signed))
-	if err = errors.Join(err, w.Sync(), w.Close()); err == nil {
-		err = os.Rename(w.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(w.Name()))
-	}
-	return syncDirectory(d.path)
-}
-
-// syncDirectory makes the names in a directory durable.
-func syncDirectory(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return durable.WriteFile(d.file(origin), []byte(checksum(string(signed))+"\n"+string(signed)))
 }
 
 func checksum(text string) string {

@@ -1,0 +1,126 @@
+// Package durable writes files completely or not at all. When a function returns
+// without an error, the file outlives a crash of the machine.
+//
+// A function first writes a temporary file in the same directory. A process that is
+// killed may leave it; nothing reads it, and it never stops a later write.
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Unfinished follows the name of a file in the name of its temporary file.
+const Unfinished = ".new"
+
+// Create writes a new file of mode 0600. If the file exists, it stays as it is, and
+// the error has the cause fs.ErrExist. If several processes create the file at the
+// same time, one succeeds.
+func Create(file string, data []byte) error {
+	written, err := writeBeside(file, data, nil)
+	if err != nil {
+		return err
+	}
+	return Link(written, file)
+}
+
+// WriteFile writes a file of mode 0600. It replaces an existing one.
+func WriteFile(file string, data []byte) error {
+	written, err := writeBeside(file, data, nil)
+	if err != nil {
+		return err
+	}
+	return Rename(written, file)
+}
+
+// Replace replaces the content of an existing file, which keeps its mode and its
+// owner. A symbolic link stays one. Without the file, the error has the cause
+// fs.ErrNotExist.
+func Replace(file string, data []byte) error {
+	file, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
+	like, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	written, err := writeBeside(file, data, like)
+	if err != nil {
+		return err
+	}
+	return Rename(written, file)
+}
+
+// Link gives a synced file in the same directory its final name, unless a file has
+// it. Then that file is durable, and the error has the cause fs.ErrExist. Link removes
+// the first name.
+func Link(written, file string) error {
+	err := os.Link(written, file)
+	exists := errors.Is(err, fs.ErrExist)
+	if exists {
+		err = nil
+	}
+	err = errors.Join(err, os.Remove(written), SyncDirectory(filepath.Dir(file)))
+	if err == nil && exists {
+		return &fs.PathError{Op: "create", Path: file, Err: fs.ErrExist}
+	}
+	return err
+}
+
+// Rename gives a synced file in the same directory its final name, and replaces the
+// file that has it. After an error, written does not exist.
+func Rename(written, file string) error {
+	if err := os.Rename(written, file); err != nil {
+		return errors.Join(err, os.Remove(written))
+	}
+	return SyncDirectory(filepath.Dir(file))
+}
+
+// SyncDirectory makes the names in a directory durable.
+func SyncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Resemble gives a new file the mode and the owner of another. Without it, a service
+// could not read a file that root replaced.
+func Resemble(w *os.File, like fs.FileInfo) error {
+	mine, err := w.Stat()
+	if err != nil {
+		return err
+	}
+	has, okHas := mine.Sys().(*syscall.Stat_t)
+	want, okWant := like.Sys().(*syscall.Stat_t)
+	if okHas && okWant && (has.Uid != want.Uid || has.Gid != want.Gid) {
+		if err := w.Chown(int(want.Uid), int(want.Gid)); err != nil {
+			return err
+		}
+	}
+	return w.Chmod(like.Mode().Perm())
+}
+
+// writeBeside writes data into a new file in the same directory, syncs it, and
+// returns its name. The new file resembles like; if like is nil, its mode is 0600.
+func writeBeside(file string, data []byte, like fs.FileInfo) (string, error) {
+	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+Unfinished) // of mode 0600
+	if err != nil {
+		return "", err
+	}
+	if like != nil {
+		err = Resemble(w, like)
+	}
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err := errors.Join(err, w.Sync(), w.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(w.Name()))
+	}
+	return w.Name(), nil
+}

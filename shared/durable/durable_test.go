@@ -1,0 +1,170 @@
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tree returns the files of a directory, by name, with their content.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, entry := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[entry.Name()] = string(text)
+	}
+	return all
+}
+
+func write(t *testing.T, file, text string, mode fs.FileMode) {
+	t.Helper()
+	if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chmod(file, mode)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stat(t *testing.T, file string) fs.FileInfo {
+	t.Helper()
+	info, err := os.Lstat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+var writers = []struct {
+	name    string
+	write   func(file string, data []byte) error
+	fresh   error       // on a file that does not exist
+	present error       // on one that exists
+	mode    fs.FileMode // of a file that had 0640
+}{
+	{"Create", Create, nil, fs.ErrExist, 0o640},
+	{"WriteFile", WriteFile, nil, nil, 0o600},
+	{"Replace", Replace, fs.ErrNotExist, nil, 0o640},
+}
+
+// TestWriters runs each function with and without a file, beside what a killed process
+// has left.
+func TestWriters(t *testing.T) {
+	for _, c := range writers {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			file, left := filepath.Join(dir, "f"), "f"+Unfinished+"123"
+			write(t, filepath.Join(dir, left), "half", 0o600)
+			want := map[string]string{left: "half"}
+			if err := c.write(file, []byte("new")); !errors.Is(err, c.fresh) {
+				t.Errorf("without the file: got %v, want %v", err, c.fresh)
+			} else if err == nil {
+				want["f"] = "new"
+				if mode := stat(t, file).Mode(); mode != 0o600 {
+					t.Errorf("a new file: got mode %v, want %v", mode, fs.FileMode(0o600))
+				}
+			}
+			if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+				t.Errorf("without the file (-want +got):\n%s", diff)
+			}
+			write(t, file, "old", 0o640)
+			want["f"] = "old"
+			if err := c.write(file, []byte("new")); !errors.Is(err, c.present) {
+				t.Errorf("with the file: got %v, want %v", err, c.present)
+			} else if err == nil {
+				want["f"] = "new"
+			}
+			if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+				t.Errorf("with the file (-want +got):\n%s", diff)
+			}
+			if mode := stat(t, file).Mode(); mode != c.mode {
+				t.Errorf("with the file: got mode %v, want %v", mode, c.mode)
+			}
+		})
+	}
+}
+
+func TestADirectoryInTheWayIsLeft(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f")
+	if err := os.Mkdir(file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range writers {
+		if err := c.write(file, []byte("new")); err == nil {
+			t.Errorf("%s: got no error, want one", c.name)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || !entries[0].IsDir() {
+			t.Errorf("%s: got %v, %v, want the directory only", c.name, entries, err)
+		}
+	}
+}
+
+func TestOneOfSeveralCreatesSucceeds(t *testing.T) {
+	dir := t.TempDir()
+	errs := make([]error, 8)
+	var group sync.WaitGroup
+	for i := range errs {
+		group.Go(func() { errs[i] = Create(filepath.Join(dir, "f"), []byte(strings.Repeat("x", i))) })
+	}
+	group.Wait()
+	made := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && made < 0:
+			made = i
+		case !errors.Is(err, fs.ErrExist):
+			t.Errorf("got %v, want %v", err, fs.ErrExist)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{"f": strings.Repeat("x", made)}, tree(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReplacedLinkStaysOne(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "target")
+	write(t, target, "old", 0o600)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(link, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.Readlink(link); err != nil || got != target {
+		t.Errorf("got a link to %q, %v, want one to %s", got, err, target)
+	}
+	if diff := cmp.Diff(map[string]string{"target": "new"}, tree(t, filepath.Dir(target))); diff != "" {
+		t.Errorf("target (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReplacedFileKeepsItsOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may give files away")
+	}
+	file := filepath.Join(t.TempDir(), "f")
+	write(t, file, "old", 0o600)
+	if err := os.Chown(file, 1234, 2345); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(file, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got := stat(t, file).Sys().(*syscall.Stat_t); got.Uid != 1234 || got.Gid != 2345 {
+		t.Errorf("got the owner %d:%d, want 1234:2345", got.Uid, got.Gid)
+	}
+}
