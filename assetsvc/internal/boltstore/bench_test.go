@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,8 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/translog"
 )
 
 // BenchmarkPage reads pages of 100 entries from random offsets. It reports the time
@@ -147,4 +153,65 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkPublicLog integrates the changes of published assets of 3 KB into the
+// public log, and signs it.
+func BenchmarkPublicLog(b *testing.B) {
+	const changes = 20_000
+	key, err := translog.NewKey(translog.ForLog, "registry.example/log", make([]byte, 32))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := Open(filepath.Join(b.TempDir(), "assets.db"), Options{Now: time.Now})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	body := fmt.Appendf(nil, `{"status":"pending","title":"%s"}`, strings.Repeat("x", 3000))
+	var clients errgroup.Group
+	clients.SetLimit(256)
+	for range changes {
+		clients.Go(func() error {
+			r := registry.Record{ID: storetest.NewID(), Listed: true, Body: body}
+			var err error
+			if r.Change, r.Whole, err = registry.Describe(r, nil); err != nil {
+				return err
+			}
+			_, err = s.Create(b.Context(), r)
+			return err
+		})
+	}
+	if err := clients.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		err := s.file.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(tx.Bucket(stateBucket).Delete(headKey), tx.DeleteBucket(tileBucket),
+				create(tx, tileBucket))
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		w := publiclog.NewWriter(s, s, publiclog.Options{Keys: []translog.Key{key}})
+		b.StartTimer()
+		for more := true; more; {
+			if more, _, err = w.Extend(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := w.Sign(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if head, err := s.LogHead(b.Context()); err != nil || head.Tree.Size() != changes {
+		b.Fatalf("got %d leaves, %v; want %d", head.Tree.Size(), err, changes)
+	}
+	b.ReportMetric(changes*float64(b.N)/b.Elapsed().Seconds(), "changes/s")
+}
+
+func create(tx *bbolt.Tx, bucket []byte) error {
+	_, err := tx.CreateBucket(bucket)
+	return err
 }

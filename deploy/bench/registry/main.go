@@ -4,6 +4,9 @@
 //     from its own process;
 //   - durable creations with bare bbolt batches of the same bytes on the same disk.
 //
+// It also measures the time from a change to the checkpoint of the public log that
+// covers it.
+//
 // With -against it compares readings, creations and changes with another version of the
 // registry instead.
 //
@@ -77,7 +80,10 @@ func run(ctx context.Context, args []string) error {
 	if err := b.reads(ctx); err != nil {
 		return err
 	}
-	return b.creates(ctx)
+	if err := b.creates(ctx); err != nil {
+		return err
+	}
+	return b.log(ctx)
 }
 
 // reads compares one asset and one page of 100 entries with the bare handler.
