@@ -17,6 +17,11 @@ end() {
 
 $COMPOSE run --rm --no-deps log-key >/dev/null # the asset services need the key
 
+if $COMPOSE config --services | grep -x witness-policy >/dev/null; then
+	$COMPOSE run --rm --no-deps witness-policy >/dev/null # for the keys that the log has now
+	$COMPOSE up --detach --no-deps --no-build --force-recreate --wait witness-1 witness-2
+fi
+
 # A service understands callers of the previous version, but not of a newer one. So
 # callers are replaced last.
 for service in authsvc assetsvc gateway; do

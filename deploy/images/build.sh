@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the services' images, asset-registry/NAME:VERSION, from scratch. The same
-# commit gives the same programs and layers, on any machine and at any time. The files
-# of an image are in bin/images/NAME, with a list of its modules (CycloneDX). With the
-# argument "programs", the script stops before it needs Docker.
+# Builds the images of the services and of registryctl, asset-registry/NAME:VERSION, from
+# scratch. The same commit gives the same programs and layers, on any machine and at any
+# time. The files of an image are in bin/images/NAME, with a list of its modules
+# (CycloneDX). With the argument "programs", the script stops before it needs Docker.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -16,11 +16,12 @@ MAX=40000000 # bytes of an image
 
 mkdir -p "$TARGET"
 go build -o "$TARGET/sbom" ./deploy/images/sbom
-for service in gateway assetsvc authsvc; do
+declare -A package=([registryctl]=./deploy/registry/cmd/registryctl)
+for service in gateway assetsvc authsvc registryctl; do
 	root=$TARGET/$service
 	rm -rf "$root"
 	mkdir -p "$root/etc/ssl/certs"
-	CGO_ENABLED=0 go build -trimpath -buildvcs=true -tags nomsgpack -ldflags "-s -w -buildid=" -o "$root/service" "./$service/cmd/$service"
+	CGO_ENABLED=0 go build -trimpath -buildvcs=true -tags nomsgpack -ldflags "-s -w -buildid=" -o "$root/service" "${package[$service]:-./$service/cmd/$service}"
 	"$TARGET/sbom" "$root/service" >"$root/sbom.cdx.json"
 	cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 	size=$(find "$root" -type f -printf '%s\n' | awk '{ all += $1 } END { print all }')

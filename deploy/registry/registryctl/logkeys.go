@@ -7,7 +7,8 @@ import (
 )
 
 type logCommands struct {
-	Key logKeyCommands `cmd:"" help:"Manage the secret keys of a public log, which are in a file."`
+	Key    logKeyCommands `cmd:"" help:"Manage the secret keys of a public log, which are in a file."`
+	Policy newLogPolicy   `cmd:"" help:"Make a policy file with witnesses of one's own, and their keys."`
 }
 
 type logKeyCommands struct {

@@ -45,7 +45,8 @@ type commands struct {
 	Audit      auditCommands    `cmd:"" help:"Read and check the audit log of brokers and keys."`
 	Brokers    brokerCommands   `cmd:"" help:"Manage brokers. A broker owns assets and has any number of API keys."`
 	Keys       keyCommands      `cmd:"" help:"Manage API keys."`
-	Log        logCommands      `cmd:"" help:"Manage the keys of a public log."`
+	Health     showHealth       `cmd:"" help:"Fail unless a witness or a service is ready. For health checks."`
+	Log        logCommands      `cmd:"" help:"Manage the keys and the witnesses of a public log."`
 	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
 	Erase      eraseRevisions   `cmd:"" help:"Erase the content of past revisions of an asset, for good."`
 	Prove      proveAsset       `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`

@@ -18,12 +18,14 @@ import (
 // end-to-end scenarios on it.
 func TestScenariosOnCompose(t *testing.T) {
 	// The stand-in for MongoDB scans all assets for each operation.
-	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s")
+	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s",
+		"COMPOSE_PROFILES=witness", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
 	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })
 	t.Run("a gateway cannot reach the admin API", func(t *testing.T) { testAdminApart(t, s) })
 	t.Run("pull asks no image registry for our images",
 		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc") })
 	t.Run("an operator creates keys", func(t *testing.T) { testKeys(t, s) })
+	t.Run("the witnesses cosign the public log", func(t *testing.T) { testWitnesses(t, s) })
 	t.Run("scenarios", func(t *testing.T) { e2e.Run(t, s.public) })
 }
 
@@ -227,7 +229,7 @@ func testContained(t *testing.T, s *stack) {
 // checkRights checks the user, the limits and the networks of one container.
 func checkRights(t *testing.T, c inspected) {
 	t.Helper()
-	mayBeRoot := c.service() == "secrets" || c.service() == "log-key"
+	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "witness-policy"}, c.service())
 	if c.Config.User == "" || strings.HasPrefix(c.Config.User, "0") && !mayBeRoot {
 		t.Errorf("%s: got the user %q, want one that is not root", c.Name, c.Config.User)
 	}

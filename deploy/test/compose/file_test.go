@@ -14,6 +14,7 @@ import (
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
+		Profiles    []string
 		PullPolicy  string `yaml:"pull_policy"`
 		Build       any
 		Networks    []string
@@ -52,8 +53,8 @@ func TestComposeNeverPullsOurImages(t *testing.T) {
 			t.Errorf("%s: got the image %q, want one that begins with %q", name, s.Image, want)
 		}
 	}
-	if built != 3 {
-		t.Errorf("got %d services with a build, want 3", built)
+	if built != 4 {
+		t.Errorf("got %d services with a build, want 4", built)
 	}
 }
 
@@ -63,14 +64,30 @@ func TestTheAdminAPIHasANetworkWithoutGateways(t *testing.T) {
 	if got, want := f.Services["authsvc"].Environment["AUTHSVC_ADMIN_ADDR"], subnet+":8083"; got != want {
 		t.Errorf("got the admin API at %v, want it at %s", got, want)
 	}
-	var on []string
+	if got, want := f.on("admin-edge"), []string{"admin", "authsvc"}; !slices.Equal(got, want) {
+		t.Errorf("got %q on the network of the admin API, want %q", got, want)
+	}
+}
+
+// on returns the services on a network, sorted by name.
+func (f composeFile) on(network string) (names []string) {
 	for name, s := range f.Services {
-		if slices.Contains(s.Networks, "admin-edge") {
-			on = append(on, name)
+		if slices.Contains(s.Networks, network) {
+			names = append(names, name)
 		}
 	}
-	slices.Sort(on)
-	if want := []string{"admin", "authsvc"}; !slices.Equal(on, want) {
-		t.Errorf("got %q on the network of the admin API, want %q", on, want)
+	slices.Sort(names)
+	return names
+}
+
+func TestOnlyAssetServicesReachTheWitnesses(t *testing.T) {
+	f := readFile(t)
+	if got, want := f.on("witnesses"), []string{"assetsvc", "witness-1", "witness-2"}; !slices.Equal(got, want) {
+		t.Errorf("got %q on the network of the witnesses, want %q", got, want)
+	}
+	for _, name := range []string{"witness-policy", "witness-1", "witness-2"} {
+		if got, want := f.Services[name].Profiles, []string{"witness"}; !slices.Equal(got, want) {
+			t.Errorf("%s: got the profiles %q, want %q", name, got, want)
+		}
 	}
 }

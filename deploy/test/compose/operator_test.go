@@ -1,12 +1,16 @@
 package compose
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"asset-registry/shared/logclient"
 )
 
 // testKeys creates an operator, a broker and a key, as a new operator does.
@@ -29,6 +33,38 @@ func testKeys(t *testing.T, s *stack) {
 		netip.MustParsePrefix(balancers).Contains(from) {
 		t.Errorf("got the address %v in the audit log, want the client's", last["from"])
 	}
+}
+
+// testWitnesses publishes an asset and waits for a checkpoint of it. The policy, which
+// an operator gives to readers, demands the cosignatures of both witnesses.
+func testWitnesses(t *testing.T, s *stack) {
+	policy, err := logclient.ReadPolicy(filepath.Join(s.secrets, "assetsvc/witness.policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(policy.Witnesses) != 2 {
+		t.Fatalf("got %d witnesses in the policy, want 2", len(policy.Witnesses))
+	}
+	source, err := logclient.NewSource(s.public+"/log", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.publish(t)
+	ask(t, "PATCH", a.url, "broker", a.token, `{"data":{"status":"pending"}}`, 200)
+	await(t, "a checkpoint of a published asset", func() bool {
+		text, err := source.ReadCheckpoint(t.Context())
+		if errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := policy.Open(text)
+		if err != nil || len(signed.Cosigners) != 2 {
+			t.Fatalf("got %q, %v of the witnesses, want the cosignatures of both:\n%s", signed.Cosigners, err, text)
+		}
+		return signed.Size > 0
+	})
 }
 
 // testRestore deletes Redis's data and restores them from a backup. Owners can write

@@ -30,6 +30,7 @@ type stack struct {
 	compose       []string // command
 	project       string
 	public, admin string // URLs
+	secrets       string // directory
 	env           []string
 
 	mu      sync.Mutex
@@ -45,9 +46,10 @@ func start(t *testing.T, settings ...string) *stack {
 	if len(compose) == 0 {
 		t.Skip("COMPOSE is not set; run make test-compose")
 	}
-	s := &stack{project: fmt.Sprint("registry-test-", os.Getpid()), env: append(os.Environ(), settings...)}
+	s := &stack{project: fmt.Sprint("registry-test-", os.Getpid()), secrets: t.TempDir(),
+		env: append(os.Environ(), settings...)}
 	env := filepath.Join(t.TempDir(), "env") // the operator's .env
-	if err := os.WriteFile(env, []byte("SECRETS="+t.TempDir()+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(env, []byte("SECRETS="+s.secrets+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.compose = append(compose, "--project-name", s.project, "--env-file", env, "--file", "docker-compose.yml",

@@ -1,0 +1,125 @@
+package registryctl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"asset-registry/deploy/registry/witness"
+	"asset-registry/shared/logkey"
+	"asset-registry/shared/translog"
+)
+
+// newLogPolicy makes the policy files of a log and of witnesses on the same machine.
+type newLogPolicy struct {
+	File    string   `arg:"" help:"Policy file of the log. An existing one is replaced."`
+	LogKey  string   `required:"" placeholder:"FILE" help:"Key file of the log, as assetsvc reads it."`
+	Witness []string `required:"" placeholder:"DIR=ADDRESS" help:"Directory and address of a witness. May be repeated."`
+	Owner   int      `default:"-1" help:"User id that gets the directories of the witnesses. By default they stay."`
+}
+
+// Help describes the files.
+func (newLogPolicy) Help() string {
+	return `Each directory gets a key, unless it has one, and a policy for "registryctl witness": the files "key"
+and "policy". The witness has the name of its directory. FILE demands the cosignature of each witness.
+
+Run the command again after a change of the log's keys, and restart its witnesses and the log.`
+}
+
+// place is a witness of newLogPolicy.
+type place struct {
+	dir, address string
+	key          translog.PublicKey
+}
+
+// The files in the directory of a witness, and the name of the group of all.
+const (
+	witnessKeyFile = "key"
+	witnessPolicy  = "policy"
+	witnessGroup   = "witnesses"
+)
+
+// Run makes the keys and writes the policies, that of the log last.
+func (c newLogPolicy) Run(p *program) error {
+	keys, err := logkey.Read(c.LogKey)
+	if err != nil {
+		return err
+	}
+	var logs strings.Builder
+	for _, key := range keys {
+		fmt.Fprintf(&logs, "log %s\n", key.Public())
+	}
+	var places []place
+	for _, text := range c.Witness {
+		w, err := c.prepare(text, logs.String()+"quorum none\n")
+		if err != nil {
+			return err
+		}
+		places = append(places, w)
+	}
+	text := []byte(logs.String() + witnessLines(places))
+	if _, err := translog.ParsePolicy(text); err != nil {
+		return err
+	}
+	if err := replace(c.File, text); err != nil {
+		return err
+	}
+	_, err = p.out.Write(text)
+	return err
+}
+
+// prepare makes the key and the policy of a witness.
+func (c newLogPolicy) prepare(text, policy string) (place, error) {
+	dir, address, found := strings.Cut(text, "=")
+	if !found || dir == "" || address == "" {
+		return place{}, fmt.Errorf("--witness must be DIR=ADDRESS, got %q", text)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return place{}, err
+	}
+	key, err := witness.ReadKey(filepath.Join(dir, witnessKeyFile), filepath.Base(dir))
+	if err != nil {
+		return place{}, err
+	}
+	if err := replace(filepath.Join(dir, witnessPolicy), []byte(policy)); err != nil {
+		return place{}, err
+	}
+	if c.Owner >= 0 {
+		for _, file := range []string{dir, filepath.Join(dir, witnessKeyFile), filepath.Join(dir, witnessPolicy)} {
+			if err := os.Chown(file, c.Owner, c.Owner); err != nil {
+				return place{}, err
+			}
+		}
+	}
+	return place{dir, address, key.Public()}, nil
+}
+
+// witnessLines returns the lines about the witnesses in the policy of the log.
+func witnessLines(places []place) string {
+	var text strings.Builder
+	names := make([]string, len(places))
+	for i, w := range places {
+		names[i] = w.key.Name()
+		fmt.Fprintf(&text, "witness %s %s %s\n", names[i], w.key, w.address)
+	}
+	fmt.Fprintf(&text, "group %s all %s\nquorum %s\n", witnessGroup, strings.Join(names, " "), witnessGroup)
+	return text.String()
+}
+
+// replace writes a file that all users may read, completely or not at all.
+func replace(file string, data []byte) error {
+	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	if err = errors.Join(err, w.Chmod(0o644), w.Sync(), w.Close()); err == nil {
+		err = os.Rename(w.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(w.Name()))
+	}
+	return nil
+}
