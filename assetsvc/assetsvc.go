@@ -57,6 +57,7 @@ type Config struct {
 	// For a store in MongoDB only:
 	StoreTimeout time.Duration // of one operation of the store; 0: 2 s
 	StoreLease   time.Duration // a batch that stays open longer is fenced; 0: 3 s
+	FreshReads   bool          // reads see all acknowledged changes, also during an election of a primary
 }
 
 const (
@@ -116,7 +117,7 @@ func (c Config) openStore(ctx context.Context) (store, error) {
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{
 			Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
-			Import: registry.Describe,
+			Import: registry.Describe, FreshReads: c.FreshReads,
 		})
 	}
 	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -98,13 +97,7 @@ var body = bytes.Repeat([]byte("x"), 3000)
 
 func openWith(tb testing.TB, uri string, o Options) *Store {
 	tb.Helper()
-	o.Now, o.Log, o.Timeout = time.Now, slog.New(slog.NewTextHandler(tb.Output(), nil)), rigTimeout
-	s, err := Open(tb.Context(), uri, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { s.Close() })
-	return s
+	return openAt(tb, uri, time.Now, o)
 }
 
 // BenchmarkCreate measures creations by 1, 16 and 64 concurrent clients. It reports

@@ -26,6 +26,7 @@ type database struct {
 	days    *mongo.Collection
 	timeout time.Duration                  // of one operation
 	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
+	barrier *barrier                       // of fresh reads; nil: reads need none
 }
 
 const (

@@ -17,20 +17,24 @@ import (
 
 // metrics are the metrics of the feed and the store.
 type metrics struct {
-	batch  metric.Int64Histogram // changes in a batch
-	open   metric.Int64Gauge     // open batches of all asset services
-	lag    metric.Float64Gauge   // s from the horizon to the newest position
-	fences metric.Int64Counter   // stalled batches that this process has fenced
-	lead   metric.Float64Gauge   // s that this machine's clock is ahead of the store's
+	batch  metric.Int64Histogram   // changes in a batch
+	open   metric.Int64Gauge       // open batches of all asset services
+	lag    metric.Float64Gauge     // s from the horizon to the newest position
+	fences metric.Int64Counter     // stalled batches that this process has fenced
+	lead   metric.Float64Gauge     // s that this machine's clock is ahead of the store's
+	waits  metric.Float64Histogram // s that a barrier of fresh reads takes
 
 	operations  *telemetry.Operations
 	connections *connections
 	silence     func() error // ends the metrics of the connections
 }
 
+// barrierBuckets are in seconds. A barrier waits for a majority of the replica set.
+var barrierBuckets = []float64{0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 2}
+
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{connections: newConnections()}
-	var errs [6]error
+	var errs [7]error
 	m.batch, errs[0] = meter.Int64Histogram("registry.feed.batch.size", metric.WithUnit("{change}"),
 		metric.WithDescription("Changes written together."),
 		metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
@@ -42,7 +46,10 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 		metric.WithDescription("Stalled batches that this process has fenced."))
 	m.lead, errs[4] = meter.Float64Gauge("registry.store.clock.lead", metric.WithUnit("s"),
 		metric.WithDescription("How far this machine's clock is ahead of the store's."))
-	m.operations, errs[5] = telemetry.NewOperations(meter, semconv.DBSystemNameMongoDB)
+	m.waits, errs[5] = meter.Float64Histogram("registry.store.barrier.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time of a barrier, for which fresh reads wait."),
+		metric.WithExplicitBucketBoundaries(barrierBuckets...))
+	m.operations, errs[6] = telemetry.NewOperations(meter, semconv.DBSystemNameMongoDB)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
@@ -56,6 +63,16 @@ func (m *metrics) recordClock(ctx context.Context, now feed.Clock, fenced int) {
 	m.open.Record(ctx, int64(len(now.Open)))
 	m.lag.Record(ctx, (time.Duration(now.Last-now.Horizon()) * time.Microsecond).Seconds())
 	m.fences.Add(ctx, int64(fenced))
+}
+
+// timed returns a send that records how long each barrier takes.
+func (m *metrics) timed(send func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		begun := time.Now()
+		err := send(ctx)
+		m.waits.Record(ctx, time.Since(begun).Seconds())
+		return err
+	}
 }
 
 // monitors returns the client options that report the driver's commands and

@@ -7,7 +7,9 @@
 // Durability: a majority of the replica set acknowledges each write, with its
 // journal. Reads use the majority read concern, in sessions that are causally
 // consistent with everything this process has seen. So an acknowledged write
-// survives a change of the primary and the crash of a member.
+// survives a change of the primary and the crash of a member. With
+// Options.FreshReads the reads show the acknowledged writes of all processes at any
+// moment of that change, too (barrier.go).
 //
 // The package uses no transactions, pipeline updates or expressions. Any server
 // works that speaks MongoDB's protocol and updates a document atomically.
@@ -76,6 +78,14 @@ type Options struct {
 	Meter   metric.Meter          // gets the metrics of the feed and the store; nil: no metrics
 	Monitor *event.CommandMonitor // hears of each command to the database; nil: nobody does
 	Import  registry.Import       // describes the assets of a database without a record; nil: as they are
+
+	// FreshReads makes Get, Page and Log show every change that any process has
+	// acknowledged before, even while MongoDB elects a primary. Each waits for a barrier,
+	// which the reads that wait at the same time share. Without it, a primary that was
+	// voted out and does not know it yet may answer reads for seconds from the state that
+	// it has. A read fails if the barrier does; a server that is no member of a replica
+	// set refuses it.
+	FreshReads bool
 }
 
 func (o Options) withDefaults() Options {
@@ -151,6 +161,10 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		return nil, errors.Join(err, s.release())
 	}
 	s.closers = append(s.closers, s.db.disconnect)
+	if o.FreshReads {
+		s.db.barrier = newBarrier(s.metrics.timed(s.db.sendBarrier))
+		s.closers = append(s.closers, s.db.barrier.close)
+	}
 	s.numbers = newNumbers(s.db.takeNumbers)
 	s.census = newCensus(s.db, s.time.own)
 	silence, err := s.census.measure(o.Meter)
@@ -227,8 +241,11 @@ func (s *Store) keepPreparing(ctx context.Context, o Options) {
 	}
 }
 
-// Ready returns nil if the database answers and is prepared.
+// Ready returns nil if the database answers, also to a barrier, and is prepared.
 func (s *Store) Ready(ctx context.Context) error {
+	if err := s.db.fresh(ctx); err != nil {
+		return err
+	}
 	return s.db.do(ctx, func(ctx context.Context) error {
 		_, err := s.db.readClock(ctx, horizonFields)
 		return err

@@ -37,12 +37,17 @@ func open(t *testing.T, server *mongotest.Server, name string, now func() time.T
 	t.Helper()
 	database := "t" + notInNames.ReplaceAllString(t.Name(), "")
 	database = database[max(0, len(database)-40):] + name
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	s, err := Open(t.Context(), server.URI(t, database), Options{Now: now, Log: log, Timeout: rigTimeout})
+	return openAt(t, server.URI(t, database), now, Options{})
+}
+
+func openAt(tb testing.TB, uri string, now func() time.Time, o Options) *Store {
+	tb.Helper()
+	o.Now, o.Log, o.Timeout = now, slog.New(slog.NewTextHandler(tb.Output(), nil)), rigTimeout
+	s, err := Open(tb.Context(), uri, o)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	tb.Cleanup(func() { s.Close() })
 	return s
 }
 

@@ -22,6 +22,9 @@ const boundedReads = 2
 // Get returns an asset. It returns registry.ErrNotFound if there is none, and
 // registry.ErrLarge if its body has more than most bytes or an unknown size.
 func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, error) {
+	if err := s.db.fresh(ctx); err != nil {
+		return registry.Record{}, fmt.Errorf("get asset: %w", err)
+	}
 	if most == registry.AnySize {
 		found, err := s.find(ctx, id, withoutHistory)
 		return found.record(), err
@@ -97,6 +100,9 @@ var horizonFields = only("last", "open")
 // Page returns listed assets up to the horizon. It reads the horizon first,
 // because every change up to it is already stored (package feed).
 func (s *Store) Page(ctx context.Context, q registry.Query) ([]registry.Entry, error) {
+	if err := s.db.fresh(ctx); err != nil {
+		return nil, fmt.Errorf("read page: %w", err)
+	}
 	var found []document
 	err := s.db.do(ctx, func(ctx context.Context) error {
 		now, err := s.db.readClock(ctx, horizonFields)

@@ -190,6 +190,9 @@ func (s *Store) Log(ctx context.Context, id string, q registry.LogQuery) (log []
 	if _, ok := registry.ParseID(id); !ok {
 		return nil, registry.ErrNotFound
 	}
+	if err := s.db.fresh(ctx); err != nil {
+		return nil, fmt.Errorf("read the changes of an asset: %w", err)
+	}
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		now, err := s.db.readClock(ctx, horizonFields)
 		if err != nil {

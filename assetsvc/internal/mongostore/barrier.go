@@ -1,0 +1,173 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.opentelemetry.io/otel/trace"
+
+	"asset-registry/shared/telemetry"
+)
+
+// barrier sends barriers, one at a time, each for all reads that wait for it. A read
+// gets the first barrier that is sent after the read has arrived: the answer of an
+// earlier one may be older than a change that the reader knows of.
+type barrier struct {
+	send func(context.Context) error
+
+	mu      sync.Mutex
+	running *round // was sent and is not answered; nil: none
+	next    *round // of the reads that arrived since; nil: none waits
+	closed  bool
+	sending sync.WaitGroup
+}
+
+// round is one barrier and the reads that wait for it.
+type round struct {
+	ctx    context.Context // ends when no read waits any more
+	cancel context.CancelFunc
+	reads  int
+	done   chan struct{} // closed once err is the result
+	err    error
+}
+
+func newBarrier(send func(context.Context) error) *barrier { return &barrier{send: send} }
+
+// wait waits for a barrier that is sent after the call. It returns the barrier's error,
+// or ctx's if that ends first, or errClosed.
+func (b *barrier) wait(ctx context.Context) error {
+	r, err := b.join()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		b.leave(r)
+		return ctx.Err()
+	}
+}
+
+// join adds a read to the next barrier, which is sent at once if none is running.
+func (b *barrier) join() (*round, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, errClosed
+	}
+	if b.next == nil {
+		b.next = &round{done: make(chan struct{})}
+		b.next.ctx, b.next.cancel = context.WithCancel(context.Background())
+	}
+	r := b.next
+	r.reads++
+	if b.running == nil {
+		b.turn()
+		b.sending.Go(b.work)
+	}
+	return r, nil
+}
+
+// leave takes a read from its barrier. A barrier without reads is cancelled or not sent.
+func (b *barrier) leave(r *round) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.reads--; r.reads > 0 {
+		return
+	}
+	r.cancel()
+	if b.next == r {
+		b.next = nil
+	}
+}
+
+// work sends barriers until no read waits.
+func (b *barrier) work() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.running != nil {
+		r := b.running
+		b.mu.Unlock()
+		r.err = b.send(r.ctx)
+		r.cancel()
+		close(r.done)
+		b.mu.Lock()
+		b.turn()
+	}
+}
+
+// turn makes the next barrier the running one. The caller holds mu.
+func (b *barrier) turn() { b.running, b.next = b.next, nil }
+
+// close refuses later reads, cancels the barriers and waits for their end.
+func (b *barrier) close() error {
+	b.mu.Lock()
+	b.closed = true
+	for _, r := range []*round{b.running, b.next} {
+		if r != nil {
+			r.cancel()
+		}
+	}
+	b.mu.Unlock()
+	b.sending.Wait()
+	return nil
+}
+
+// errNoTime is returned for a server whose answers have no operation time. A read
+// cannot be placed after a barrier then.
+var errNoTime = errors.New("fresh reads need a replica set of MongoDB; this server tells no operation time")
+
+// linearizable is a read concern that only a primary with a majority answers. It first
+// has a majority acknowledge an entry of the oplog.
+var linearizable = options.Collection().SetReadConcern(readconcern.Linearizable())
+
+// sendBarrier reads the clock from a primary that a majority follows. Later reads of
+// this process read after the operation time of the answer, which a deposed primary
+// never reaches. The session is not causally consistent: MongoDB refuses a linearizable
+// read after a time.
+func (d *database) sendBarrier(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	session, err := d.client.StartSession(options.Session().SetCausalConsistency(false))
+	if err != nil {
+		return fmt.Errorf("start session: %w", err)
+	}
+	defer session.EndSession(context.WithoutCancel(ctx))
+	clocks := d.clocks.Clone(linearizable)
+	err = clocks.FindOne(mongo.NewSessionContext(ctx, session), withID(clockID),
+		options.FindOne().SetProjection(only("last"))).Err()
+	switch {
+	case errors.Is(err, mongo.ErrNoDocuments):
+		return errNoClock
+	case err != nil:
+		return fmt.Errorf("send barrier: %w", err)
+	case session.OperationTime() == nil:
+		return errNoTime
+	}
+	d.advance(session.OperationTime())
+	return nil
+}
+
+// fresh makes the reads that follow it show every change that was acknowledged before
+// the call, by any process, even while MongoDB elects a primary. It waits for a barrier,
+// at most as long as one operation may take. Without Options.FreshReads it does nothing.
+func (d *database) fresh(ctx context.Context) error {
+	if d.barrier == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	ctx, span := telemetry.Child(ctx, trace.SpanKindInternal, "barrier")
+	err := d.barrier.wait(ctx)
+	telemetry.End(span, err)
+	if err != nil {
+		return fmt.Errorf("wait for a barrier: %w", err)
+	}
+	return nil
+}

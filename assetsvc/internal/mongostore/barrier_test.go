@@ -1,0 +1,252 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// sender is a database whose barriers are answered when the test says so.
+type sender struct {
+	sent    atomic.Int64
+	ended   atomic.Int64 // barriers that were answered or cancelled
+	answers chan error   // one for each barrier
+}
+
+func newSender() *sender { return &sender{answers: make(chan error)} }
+
+func (s *sender) send(ctx context.Context) error {
+	s.sent.Add(1)
+	defer s.ended.Add(1)
+	select {
+	case err := <-s.answers:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// read starts a read, waits until it waits, and returns where its result arrives.
+func read(ctx context.Context, b *barrier) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- b.wait(ctx) }()
+	synctest.Wait()
+	return result
+}
+
+// result returns the result of a read, and whether it has one.
+func result(r <-chan error) (error, bool) {
+	synctest.Wait()
+	select {
+	case err := <-r:
+		return err, true
+	default:
+		return nil, false
+	}
+}
+
+func TestReadsThatWaitShareABarrier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSender()
+		b := newBarrier(s.send)
+		first := read(t.Context(), b)
+		var later []<-chan error
+		for range 5 {
+			later = append(later, read(t.Context(), b))
+		}
+		if got := s.sent.Load(); got != 1 {
+			t.Errorf("barriers while the first runs: got %d, want 1", got)
+		}
+		s.answers <- nil
+		if err, done := result(first); err != nil || !done {
+			t.Errorf("the first read: got %v, done %v; want nil, true", err, done)
+		}
+		for i, r := range later {
+			if _, done := result(r); done {
+				t.Errorf("read %d arrived while the first barrier ran: got its answer, want the next", i)
+			}
+		}
+		last := read(t.Context(), b)
+		s.answers <- nil
+		for i, r := range later {
+			if err, done := result(r); err != nil || !done {
+				t.Errorf("read %d after the second barrier: got %v, done %v; want nil, true", i, err, done)
+			}
+		}
+		s.answers <- nil
+		if err, done := result(last); err != nil || !done {
+			t.Errorf("the last read: got %v, done %v; want nil, true", err, done)
+		}
+		if got := s.sent.Load(); got != 3 {
+			t.Errorf("barriers of 7 reads: got %d, want 3", got)
+		}
+	})
+}
+
+func TestAnErrorReachesTheReadsOfItsBarrier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, broken := newSender(), errors.New("broken")
+		b := newBarrier(s.send)
+		first := read(t.Context(), b)
+		second, third := read(t.Context(), b), read(t.Context(), b)
+		s.answers <- nil
+		s.answers <- broken
+		for _, c := range []struct {
+			name string
+			read <-chan error
+			want error
+		}{{"first", first, nil}, {"second", second, broken}, {"third", third, broken}} {
+			if err, done := result(c.read); !errors.Is(err, c.want) || !done {
+				t.Errorf("the %s read: got %v, done %v; want %v, true", c.name, err, done, c.want)
+			}
+		}
+		fourth := read(t.Context(), b)
+		s.answers <- nil
+		if err, done := result(fourth); err != nil || !done {
+			t.Errorf("a read after the error: got %v, done %v; want nil, true", err, done)
+		}
+	})
+}
+
+// TestACancelledReadLeavesItsBarrier cancels reads of the running and of the next
+// barrier. The bubble of synctest fails if a goroutine is left.
+func TestACancelledReadLeavesItsBarrier(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		cancelled, kept int // reads of the running barrier (at most one) and of the next
+		running         bool
+		sent            int64 // barriers
+	}{
+		{"all of the next barrier", 2, 0, false, 1},
+		{"some of the next barrier", 2, 1, false, 2},
+		{"the only one of the running barrier", 0, 0, true, 1},
+		{"the running barrier's, while others wait", 0, 2, true, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSender()
+				b := newBarrier(s.send)
+				ctx, cancel := context.WithCancel(t.Context())
+				var stay, leave []<-chan error
+				if c.running {
+					leave = append(leave, read(ctx, b))
+				} else {
+					stay = append(stay, read(t.Context(), b))
+				}
+				for range c.cancelled {
+					leave = append(leave, read(ctx, b))
+				}
+				for range c.kept {
+					stay = append(stay, read(t.Context(), b))
+				}
+				cancel()
+				for i, r := range leave {
+					if err, done := result(r); !errors.Is(err, context.Canceled) || !done {
+						t.Errorf("cancelled read %d: got %v, done %v; want context.Canceled, true", i, err, done)
+					}
+				}
+				if ended := s.ended.Load() == 1; ended != c.running {
+					t.Errorf("the running barrier has ended: got %v, want %v", ended, c.running)
+				}
+				for range c.sent {
+					synctest.Wait()
+					select {
+					case s.answers <- nil:
+					default:
+					}
+				}
+				for i, r := range stay {
+					if err, done := result(r); err != nil || !done {
+						t.Errorf("other read %d: got %v, done %v; want nil, true", i, err, done)
+					}
+				}
+				if got := s.sent.Load(); got != c.sent {
+					t.Errorf("barriers: got %d, want %d", got, c.sent)
+				}
+			})
+		})
+	}
+}
+
+func TestTheOtherReadsOfABarrierSurviveACancelledOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSender()
+		b := newBarrier(s.send)
+		first := read(t.Context(), b)
+		ctx, cancel := context.WithCancel(t.Context())
+		leaves, stays := read(ctx, b), read(t.Context(), b)
+		s.answers <- nil // the barrier of the two runs now
+		synctest.Wait()
+		cancel()
+		if err, done := result(leaves); !errors.Is(err, context.Canceled) || !done {
+			t.Errorf("the cancelled read: got %v, done %v; want context.Canceled, true", err, done)
+		}
+		if err, done := result(stays); done {
+			t.Errorf("the other read: got %v before the answer, want it to wait", err)
+		}
+		s.answers <- nil
+		for name, r := range map[string]<-chan error{"first": first, "other": stays} {
+			if err, done := result(r); err != nil || !done {
+				t.Errorf("the %s read: got %v, done %v; want nil, true", name, err, done)
+			}
+		}
+	})
+}
+
+func TestAClosedBarrierRefusesReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSender()
+		b := newBarrier(s.send)
+		running, next := read(t.Context(), b), read(t.Context(), b)
+		if err := b.close(); err != nil {
+			t.Errorf("close: got %v, want nil", err)
+		}
+		for name, r := range map[string]<-chan error{"running": running, "next": next} {
+			if err, done := result(r); !errors.Is(err, context.Canceled) || !done {
+				t.Errorf("the read of the %s barrier: got %v, done %v; want context.Canceled, true", name, err, done)
+			}
+		}
+		if err := b.wait(t.Context()); !errors.Is(err, errClosed) {
+			t.Errorf("a read of a closed barrier: got %v, want errClosed", err)
+		}
+	})
+}
+
+// TestABarrierStartsAfterItsReads lets many reads arrive at once, again and again. Each
+// must get a barrier that was sent after it had arrived.
+func TestABarrierStartsAfterItsReads(t *testing.T) {
+	var began, ended atomic.Int64 // numbers of the newest barrier that was sent, and answered
+	b := newBarrier(func(context.Context) error {
+		number := began.Add(1)
+		ended.Store(number)
+		return nil
+	})
+	reads := make(chan error)
+	const readers, each = 32, 500
+	for range readers {
+		go func() {
+			for range each {
+				before := began.Load()
+				if err := b.wait(t.Context()); err != nil {
+					reads <- err
+				} else if after := ended.Load(); after <= before {
+					reads <- fmt.Errorf("a read that saw barrier %d start: got the answer of %d", before, after)
+				} else {
+					reads <- nil
+				}
+			}
+		}()
+	}
+	for range readers * each {
+		if err := <-reads; err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d reads shared %d barriers", readers*each, began.Load())
+	if err := b.close(); err != nil {
+		t.Error(err)
+	}
+}

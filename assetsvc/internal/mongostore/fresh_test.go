@@ -1,0 +1,218 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/mongotest"
+)
+
+// TestConformanceWithFreshReads runs the suite of the stores with a barrier before each
+// read.
+func TestConformanceWithFreshReads(t *testing.T) {
+	server := mongotest.Start(t)
+	var mu sync.Mutex
+	addresses := map[string]string{} // of the databases, which a test may open again
+	storetest.Run(t, func(t *testing.T, name string, now func() time.Time) registry.Store {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		uri, there := addresses[t.Name()+name]
+		if !there {
+			uri = server.URI(t, fmt.Sprintf("fresh%d", len(addresses)))
+			if !server.Real {
+				_, uri = newNode(t, server, fmt.Sprintf("fresh%d", len(addresses)))
+			}
+			addresses[t.Name()+name] = uri
+		}
+		return openAt(t, uri, now, Options{FreshReads: true})
+	})
+}
+
+// readers are the reads that promise to show all acknowledged changes. Each returns the
+// position that it shows of an asset.
+var readers = []struct {
+	name string
+	read func(ctx context.Context, s *Store, id string) (int64, error)
+}{
+	{"Get", func(ctx context.Context, s *Store, id string) (int64, error) {
+		r, err := s.Get(ctx, id, registry.AnySize)
+		return r.Position, err
+	}},
+	{"Get with a limit", func(ctx context.Context, s *Store, id string) (int64, error) {
+		r, err := s.Get(ctx, id, registry.MaxAsset)
+		return r.Position, err
+	}},
+	{"Page", func(ctx context.Context, s *Store, _ string) (int64, error) {
+		page, err := s.Page(ctx, registry.Query{Limit: 1, Descending: true})
+		if err != nil || len(page) == 0 {
+			return 0, err
+		}
+		return page[0].Position, nil
+	}},
+	{"Log", func(ctx context.Context, s *Store, id string) (int64, error) {
+		log, err := s.Log(ctx, id, registry.LogQuery{Limit: 1})
+		if err != nil || len(log) == 0 {
+			return 0, err
+		}
+		return log[0].Position, nil
+	}},
+}
+
+// TestAReadFollowsABarrierOnTheWire looks at the commands that arrive at the server.
+func TestAReadFollowsABarrierOnTheWire(t *testing.T) {
+	n, uri := newNode(t, mongotest.Start(t), "wire")
+	s := openWith(t, uri, Options{FreshReads: true, Lease: time.Hour}) // the watcher reads nothing meanwhile
+	r := mustCreate(t, s)
+	for _, c := range readers {
+		n.arrived()
+		if got, err := c.read(t.Context(), s, r.ID); err != nil || got != r.Position {
+			t.Errorf("%s: got position %d, %v; want %d", c.name, got, err, r.Position)
+		}
+		barriers, reads := 0, 0
+		var answered uint32 // time of the barrier's answer
+		for _, a := range n.arrived() {
+			_, limited := a.raw.Lookup("maxTimeMS").AsInt64OK()
+			switch {
+			case a.level == "linearizable":
+				barriers, answered = barriers+1, a.time
+				if of := a.body[0]; of.Key != "find" || of.Value != "clock" || a.after != 0 || !limited {
+					t.Errorf("%s: got the barrier %v, want find of the clock with maxTimeMS, after no time", c.name, a.raw)
+				}
+			case a.body[0].Value == "census" || strings.Contains(a.asks, "$group"): // of the background work
+			case barriers == 0 || a.level != "majority" || a.after < answered:
+				t.Errorf("%s: got the read %v, want a majority read after time %d", c.name, a.raw, answered)
+			default:
+				reads++
+			}
+		}
+		if barriers != 1 || reads == 0 {
+			t.Errorf("%s: got %d barriers and then %d reads, want 1 and some", c.name, barriers, reads)
+		}
+	}
+}
+
+// TestADeposedPrimaryAnswersNoFreshRead changes an asset at the new primary and then
+// reads it from the old one. Without fresh reads, the read goes back in time.
+func TestADeposedPrimaryAnswersNoFreshRead(t *testing.T) {
+	server := mongotest.Start(t)
+	for _, c := range []struct {
+		name         string
+		fresh, found bool
+		stale        bool // the read shows the asset from before the change
+	}{
+		{"reads without barriers go back in time", false, false, true},
+		{"a deposed primary does not answer a barrier", true, false, false},
+		{"nor a read after a barrier of the new primary", true, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			database := fmt.Sprintf("deposed%v%v", c.fresh, c.found)
+			n, uri := newNode(t, server, database)
+			s := openWith(t, uri, Options{FreshReads: c.fresh})
+			other := openWith(t, server.URI(t, database), Options{})
+			r := mustCreate(t, s)
+			for _, look := range readers {
+				if got, err := look.read(t.Context(), s, r.ID); err != nil || got != r.Position {
+					t.Fatalf("%s before: got position %d, %v; want %d", look.name, got, err, r.Position)
+				}
+			}
+			n.depose(c.found)
+			changed, err := other.Replace(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, look := range readers {
+				got, err := look.read(t.Context(), s, r.ID)
+				switch {
+				case c.stale && (err != nil || got != r.Position):
+					t.Errorf("%s: got position %d, %v; want the old %d", look.name, got, err, r.Position)
+				case !c.stale && (err == nil || errors.Is(err, registry.ErrNotFound)):
+					t.Errorf("%s: got position %d, %v; want an error of the store", look.name, got, err)
+				}
+			}
+			if err := s.Ready(t.Context()); (err == nil) != c.stale {
+				t.Errorf("Ready: got %v, want an error: %v", err, !c.stale)
+			}
+			n.reelect()
+			for _, look := range readers {
+				if got, err := look.read(t.Context(), s, r.ID); err != nil || got != changed {
+					t.Errorf("%s after: got position %d, %v; want %d", look.name, got, err, changed)
+				}
+			}
+		})
+	}
+}
+
+// TestAServerWithoutTimesRefusesFreshReads reads from a server that is no member of a
+// replica set. Reads must fail, because nothing tells which state they show.
+func TestAServerWithoutTimesRefusesFreshReads(t *testing.T) {
+	n, uri := newNode(t, mongotest.Start(t), "timeless")
+	s := openWith(t, uri, Options{FreshReads: true})
+	r := mustCreate(t, s)
+	n.mu.Lock()
+	n.timeless = true
+	n.mu.Unlock()
+	for _, look := range readers {
+		if got, err := look.read(t.Context(), s, r.ID); !errors.Is(err, errNoTime) {
+			t.Errorf("%s: got position %d, %v; want errNoTime", look.name, got, err)
+		}
+	}
+	if err := s.Ready(t.Context()); !errors.Is(err, errNoTime) {
+		t.Errorf("Ready: got %v, want errNoTime", err)
+	}
+}
+
+// TestReadsWithoutBarriersSendNone counts barriers of a store without fresh reads.
+func TestReadsWithoutBarriersSendNone(t *testing.T) {
+	n, uri := newNode(t, mongotest.Start(t), "none")
+	s := openWith(t, uri, Options{})
+	r := mustCreate(t, s)
+	for _, look := range readers {
+		if _, err := look.read(t.Context(), s, r.ID); err != nil {
+			t.Errorf("%s: got %v, want nil", look.name, err)
+		}
+	}
+	if arrived := n.arrived(); barriersOf(arrived) != 0 || len(arrived) == 0 {
+		t.Errorf("got %d barriers among %d reads, want none among some", barriersOf(arrived), len(arrived))
+	}
+}
+
+func barriersOf(arrived []arrival) (barriers int) {
+	for _, a := range arrived {
+		if a.level == "linearizable" {
+			barriers++
+		}
+	}
+	return barriers
+}
+
+// BenchmarkGet measures reads by 1, 16 and 64 concurrent clients, with and without
+// barriers in turn. It reports the barriers for each read.
+func BenchmarkGet(b *testing.B) {
+	server := mongotest.Start(b)
+	for _, clients := range []int{1, 16, 64} {
+		for _, fresh := range []bool{false, true} {
+			b.Run(fmt.Sprintf("clients=%d/fresh=%v", clients, fresh), func(b *testing.B) {
+				n, uri := newNode(b, server, fmt.Sprintf("get%d%v%d", clients, fresh, b.N))
+				s := openWith(b, uri, Options{FreshReads: fresh})
+				r := mustCreate(b, s)
+				n.arrived()
+				b.ResetTimer()
+				share(b, clients, func() {
+					if _, err := s.Get(b.Context(), r.ID, registry.AnySize); err != nil {
+						b.Error(err)
+					}
+				})
+				b.StopTimer()
+				b.ReportMetric(float64(barriersOf(n.arrived()))/float64(b.N), "barriers/read")
+			})
+		}
+	}
+}
