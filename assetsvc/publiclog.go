@@ -57,6 +57,7 @@ type logWriter struct {
 	silence   func() error
 	witnesses *logclient.Witnesses // nil: none
 	missing   *failurelog.Log      // of cosignatures
+	asked     *asked               // nil: no witnesses
 }
 
 // startLog starts a writer of the public log.
@@ -73,6 +74,11 @@ func startLog(store store, c Config) (*logWriter, error) {
 		var err error
 		if w.witnesses, err = logclient.NewWitnesses(c.LogPolicy, nil, cosignWithin); err != nil {
 			stop()
+			return nil, errors.Join(err, w.silence())
+		}
+		if w.asked, err = newAsked(c.Telemetry.Meter(), c.LogPolicy); err != nil {
+			stop()
+			w.witnesses.Close()
 			return nil, errors.Join(err, w.silence())
 		}
 		w.missing = failurelog.New(c.Log, "witnesses do not cosign the public log")
@@ -106,6 +112,7 @@ func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog
 		got := w.witnesses.Cosign(ctx, signed, c.Size, func(ctx context.Context, older int64) ([]tlog.Hash, error) {
 			return log.Consistent(ctx, older, c)
 		})
+		w.asked.note(ctx, got.Faults)
 		for _, name := range slices.Sorted(maps.Keys(got.Faults)) {
 			w.missing.Failed(fmt.Errorf("%s: %w", name, got.Faults[name]))
 		}

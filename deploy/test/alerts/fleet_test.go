@@ -28,6 +28,7 @@ import (
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/mongotest"
 	"asset-registry/shared/redistest"
+	"asset-registry/shared/translog"
 )
 
 // fleet is one process of each service on real stores, and a collector with
@@ -141,12 +142,18 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 		run(processes.Start, name, addr, append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret}, args...)...)
 	}
 	logKey := filepath.Join(dir, "log.key")
-	if _, err := logkey.ReadOrCreate(logKey, edge); err != nil {
+	keys, err := logkey.ReadOrCreate(logKey, edge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := filepath.Join(dir, "policy")
+	if err := os.WriteFile(policy, fmt.Appendf(nil, "log %s\nwitness w %s http://%s\nquorum none\n",
+		keys[0].Public(), silent(t), address(t)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	service("authsvc", auth, "--store", tokens, "--sandbox", "--admin-addr", admin)
 	service("assetsvc", assets, "--store", f.mongo.URI(t, fmt.Sprintf("observed%d", time.Now().UnixNano())), "--auth-url", "http://"+auth,
-		"--log-key-file", logKey)
+		"--log-key-file", logKey, "--log-policy", policy)
 	service("gateway", edge, "--auth-url", "http://"+auth, "--assets-url", "http://"+assets, "--limits-redis", limits)
 	// A gateway that speaks TLS, and an asset service on a file.
 	cert, private := certify(t, dir)
@@ -164,6 +171,16 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	}
 	f.adminKey = strings.TrimSpace(string(key))
 	return f
+}
+
+// silent returns the public key of a witness that nobody runs.
+func silent(t *testing.T) translog.PublicKey {
+	t.Helper()
+	key, err := translog.GenerateKey(translog.ForWitness, "witness.example/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key.Public()
 }
 
 // certify makes a certificate and its key, in files.
