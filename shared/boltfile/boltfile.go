@@ -120,18 +120,35 @@ func create(path string, o Options) error {
 }
 
 // open opens a file that exists.
-func open(path string, o Options) (_ *File, err error) {
+func open(path string, o Options) (*File, error) {
+	f, err := openToWrite(path, quick, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	err = rewriteMeta(f.own)
+	if err == nil {
+		err = f.prepare(o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openToWrite verifies a file and opens it. It does not change the file, and fails if
+// another process has it open.
+func openToWrite(path string, depth verifyDepth, log *slog.Logger) (_ *File, err error) {
 	own, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	f := newFile(own, o.Log)
+	f := newFile(own, log)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	verified := func() error { return errors.Join(verify(own, quick)...) }
+	verified := func() error { return errors.Join(verify(own, depth)...) }
 	if err := withLock(own, syscall.LOCK_EX, verified); err != nil {
 		return nil, err
 	}
@@ -149,10 +166,13 @@ func open(path string, o Options) (_ *File, err error) {
 		}
 		return nil, err
 	}
-	if err := rewriteMeta(own); err != nil {
+	if err := sameFile(own, path); err != nil {
 		return nil, err
 	}
-	return f, f.prepare(o)
+	if err := removeCopy(path); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 func newFile(own *os.File, log *slog.Logger) *File {

@@ -79,5 +79,8 @@ func openToRead(path string, depth verifyDepth) (*File, []error) {
 		}
 		return nil, []error{errors.Join(err, f.Close())}
 	}
+	if err := sameFile(own, path); err != nil {
+		return nil, []error{errors.Join(err, f.Close())}
+	}
 	return f, nil
 }

@@ -1,8 +1,10 @@
 package boltfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,11 +15,6 @@ import (
 
 	"asset-registry/shared/disktest"
 )
-
-// put stores size bytes under a key.
-func put(f *File, key string, size int) error {
-	return f.Batch(func(tx *bbolt.Tx) error { return tx.Bucket(bigBucket).Put([]byte(key), make([]byte, size)) })
-}
 
 func TestAFullDiskIsToldAndLeft(t *testing.T) {
 	dir := disktest.New(t, 16)
@@ -109,5 +106,29 @@ func TestAFullDiskIsNoReasonNotToOpen(t *testing.T) {
 	defer f.Close()
 	if err := f.Ready(t.Context()); err == nil {
 		t.Error("ready: got no error on a full disk, want one")
+	}
+}
+
+func TestACompactionOnAFullDiskLeavesTheFile(t *testing.T) {
+	dir := disktest.New(t, 16)
+	path := filepath.Join(dir, "file")
+	text, err := os.ReadFile(bloated(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	free := disktest.Fill(t, dir)
+	if _, _, err := Compact(path); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("got %v, want %q in it", err, "no space left")
+	}
+	free()
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("got another file or %v, want the same", err)
+	}
+	onlyFile(t, path)
+	if _, _, err := Compact(path); err != nil || holds(t, path, erasedValue) {
+		t.Errorf("with space: got %v, want no error and no erased value", err)
 	}
 }

@@ -27,6 +27,7 @@ type commands struct {
 	Backup  backup  `cmd:"" help:"Write all data into a file. The registry may run or not."`
 	Restore restore `cmd:"" help:"Create a data directory from a backup."`
 	Check   check   `cmd:"" help:"Look for damage in the data of a stopped registry. The exit code is 1 if there is any."`
+	Compact compact `cmd:"" help:"Rewrite the data of a stopped registry without free pages: they keep erased values."`
 	Rotate  rotate  `cmd:"" name:"rotate-secret" help:"Give a stopped registry a new secret beside the old one."`
 	Migrate migrate `cmd:"" help:"Copy the data of a stopped registry to MongoDB and Redis."`
 }
@@ -47,6 +48,10 @@ type restore struct {
 }
 
 type check struct {
+	Data string `default:"./data" help:"Data directory."`
+}
+
+type compact struct {
 	Data string `default:"./data" help:"Data directory."`
 }
 
@@ -86,6 +91,8 @@ func run(ctx context.Context, args []string) error {
 		return registry.Restore(c.Restore.From, c.Restore.Data)
 	case "check":
 		return registry.Check(c.Check.Data, os.Stdout)
+	case "compact":
+		return registry.Compact(c.Compact.Data, os.Stdout)
 	case "rotate-secret":
 		return c.Rotate.run(ctx)
 	case "migrate":

@@ -1,0 +1,67 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// TestACompactedDataDirectoryHasNothingErased searches assets.db for a value that was
+// erased, before and after `registry compact`.
+func TestACompactedDataDirectoryHasNothingErased(t *testing.T) {
+	const secret = "таємний телефон +380441234567"
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	a := api{"http://" + addr, "2.5"}
+	registry := standalone(t, addr, dir, &processes.Output{})
+	changed := make([]created, 30) // many, because a store soon uses free pages again
+	for i := range changed {
+		c := a.publish(t, validAsset())
+		a.patch(t, c, fields{"description": fmt.Sprint(i, strings.Repeat(" "+secret, 500))}).must(t, 200)
+		c.answer = a.patch(t, c, fields{"description": "відкрито"}).must(t, 200)
+		changed[i] = c
+	}
+	for _, c := range changed {
+		path := fmt.Sprint("/assets/", c.id, "/revisions/3")
+		a.do(t, call{method: "DELETE", path: path, key: "administrator", token: c.token}).must(t, 200)
+	}
+	c := changed[0]
+	want := fmt.Sprint(a.record(t, c.id, "broker", c.token))
+	mustRefuse(t, "stop the registry", "compact", "--data", dir)
+	if err := registry.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	holds := func() bool {
+		data, err := os.ReadFile(filepath.Join(dir, "assets.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(data, []byte(secret))
+	}
+	if !holds() {
+		t.Fatal("before: got no erased value in assets.db, want one")
+	}
+	said := mustRun(t, "compact", "--data", dir)
+	if holds() {
+		t.Error("after: got an erased value in assets.db, want none")
+	}
+	for _, name := range []string{"assets.db", "tokens.db"} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != 0o600 || !strings.Contains(said, fmt.Sprintf("%d after\n", info.Size())) {
+			t.Errorf("%s: got mode %v, %d bytes and the report %q, want mode 0600 and the size in it",
+				name, info.Mode(), info.Size(), said)
+		}
+	}
+	mustRun(t, "check", "--data", dir)
+	mustRefuse(t, "no data directory", "compact", "--data", t.TempDir())
+	standalone(t, addr, dir, &processes.Output{})
+	equal(t, "record after the compaction", fmt.Sprint(a.record(t, c.id, "broker", c.token)), want)
+	a.patch(t, c, fields{"title": "нова назва"}).must(t, 200)
+}

@@ -1,0 +1,128 @@
+package boltfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/durable"
+)
+
+const (
+	copySuffix = ".compact" // follows the name of a file in the name of its copy
+	copyBatch  = 16 << 20   // bytes of keys and values in a transaction of the copy
+)
+
+// Compact rewrites a file that no process has open, and leaves out its free pages:
+// they keep the bytes of removed values until they are used again. It returns the
+// size of the file in bytes before and after.
+//
+// The file keeps its mode and its owner. It is replaced completely or not at all; if
+// the process is killed, the next Open removes the copy. Compact needs room for the
+// copy. It fails as Open does, and then the file stays as it is.
+func Compact(path string) (before, after int64, err error) {
+	return compact(path, func(compactStep) error { return nil })
+}
+
+// compactStep names a moment within compact.
+type compactStep string
+
+// The moments in their order. After renamed, the copy has taken the file's place.
+const (
+	opened  compactStep = "opened"
+	copied  compactStep = "copied"
+	synced  compactStep = "synced"
+	renamed compactStep = "renamed"
+)
+
+// compact is Compact. It calls at after each step, and fails if at does.
+func compact(path string, at func(compactStep) error) (before, after int64, err error) {
+	path, err = filepath.EvalSymlinks(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	f, err := openToWrite(path, full, nil)
+	if err != nil {
+		return 0, 0, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := at(opened); err != nil {
+		return 0, 0, err
+	}
+	like, err := f.own.Stat()
+	if err != nil {
+		return 0, 0, err
+	}
+	written := path + copySuffix
+	after, err = f.writeCopy(written, like, at)
+	if err != nil {
+		return 0, 0, errors.Join(fmt.Errorf("compact %s: %w", path, err), removeCopy(path))
+	}
+	if err := durable.Rename(written, path); err != nil {
+		return 0, 0, fmt.Errorf("compact %s: %w", path, err)
+	}
+	return like.Size(), after, at(renamed)
+}
+
+// writeCopy writes a copy without free pages into a new file, syncs it, and verifies
+// it. It returns its size. The new file has the mode and the owner of like.
+func (f *File) writeCopy(written string, like fs.FileInfo, at func(compactStep) error) (size int64, err error) {
+	// The copy is synced once, at its end. Without NoGrowSync it would have room to grow.
+	options := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true}
+	to, err := bbolt.Open(written, fileMode, options)
+	if err != nil {
+		return 0, err
+	}
+	err = guard(func() error { return bbolt.Compact(to, f.db, copyBatch) })
+	if err == nil {
+		err = to.View(func(tx *bbolt.Tx) error {
+			size = tx.Size()
+			return nil
+		})
+	}
+	if err == nil {
+		err = at(copied)
+	}
+	if err := errors.Join(err, to.Close()); err != nil {
+		return 0, err
+	}
+	w, err := os.OpenFile(written, os.O_RDWR, 0)
+	if err != nil {
+		return 0, err
+	}
+	err = errors.Join(w.Truncate(size), durable.Resemble(w, like), w.Sync())
+	if err == nil {
+		err = errors.Join(verify(w, full)...)
+	}
+	if err == nil {
+		err = at(synced)
+	}
+	return size, errors.Join(err, w.Close())
+}
+
+// removeCopy removes the copy that an interrupted Compact has left. The caller holds
+// the file's lock.
+func removeCopy(path string) error {
+	if err := os.Remove(path + copySuffix); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// sameFile returns ErrInUse if Compact has replaced the file at path since file was
+// opened. The caller holds the file's lock, so it cannot happen later.
+func sameFile(file *os.File, path string) error {
+	now, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	mine, err := file.Stat()
+	if err == nil && !os.SameFile(mine, now) {
+		err = ErrInUse
+	}
+	return err
+}
