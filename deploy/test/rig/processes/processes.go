@@ -202,16 +202,6 @@ func (o *Output) String() string {
 	return o.text.String()
 }
 
-// FreeAddr returns an address of 127.0.0.1 with a free port.
-func FreeAddr() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
-}
-
 // Standalone starts the registry as one process on dir, with the sandbox keys and
 // without rate limits. bin is the folder of the programs.
 func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args ...string) (*Process, error) {

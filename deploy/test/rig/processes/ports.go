@@ -1,0 +1,76 @@
+package processes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// The ports of FreeAddr. Systems choose the ports of other connections and listeners
+// above them, so none of those takes a port before its program listens.
+const (
+	firstPort = 15_000
+	ports     = 15_000
+	tries     = 1000
+)
+
+// reserved holds the locks of this process's ports. A port stays locked until the
+// process ends, so that another test process does not choose it.
+var reserved struct {
+	sync.Mutex
+	locks map[int]*os.File
+}
+
+// FreeAddr returns an address of 127.0.0.1 with a free port. Until this process ends,
+// FreeAddr returns the port to no caller of the same user again.
+func FreeAddr() (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprint("asset-registry-ports-", os.Getuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	for range tries {
+		port := firstPort + rand.IntN(ports)
+		if ok, err := reserve(dir, port); err != nil {
+			return "", fmt.Errorf("find a free port: %w", err)
+		} else if !ok {
+			continue
+		}
+		addr := fmt.Sprint("127.0.0.1:", port)
+		if listener, err := net.Listen("tcp", addr); err == nil {
+			return addr, listener.Close()
+		}
+	}
+	return "", fmt.Errorf("find a free port: none of %d is free", tries)
+}
+
+// reserve locks a port. It returns false if the port is locked.
+func reserve(dir string, port int) (bool, error) {
+	reserved.Lock()
+	defer reserved.Unlock()
+	if reserved.locks[port] != nil {
+		return false, nil
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, fmt.Sprint(port)), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return false, err
+	}
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil {
+		_ = lock.Close() // nothing was written
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = nil
+		}
+		return false, err
+	}
+	if reserved.locks == nil {
+		reserved.locks = map[int]*os.File{}
+	}
+	reserved.locks[port] = lock
+	return true, nil
+}

@@ -1,0 +1,79 @@
+package processes
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// TestFreeAddrsDiffer asks for addresses in several processes, which hold them until all
+// have theirs.
+func TestFreeAddrsDiffer(t *testing.T) {
+	const each, child = 100, "FREE_ADDR_TEST_CHILD"
+	if os.Getenv(child) != "" {
+		for range each {
+			addr, err := FreeAddr()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Println("addr", addr)
+		}
+		if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err == nil {
+			t.Fatal("got a line, want the end of the input")
+		}
+		return
+	}
+	seen := map[string]bool{}
+	for range 4 {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), child+"=1")
+		input, err1 := cmd.StdinPipe()
+		output, err2 := cmd.StdoutPipe()
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := input.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		}()
+		lines := bufio.NewScanner(output)
+		for n := 0; n < each; {
+			var addr string
+			if !lines.Scan() {
+				t.Fatalf("got %d addresses, want %d", n, each)
+			}
+			if _, err := fmt.Sscanf(lines.Text(), "addr %s", &addr); err != nil {
+				continue
+			}
+			n++
+			if seen[addr] {
+				t.Errorf("got %s twice, want it once", addr)
+			}
+			seen[addr] = true
+		}
+	}
+}
+
+func TestAFreeAddrIsFree(t *testing.T) {
+	for range 20 {
+		addr, err := FreeAddr()
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.Listen("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+	}
+}
