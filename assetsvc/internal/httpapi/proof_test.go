@@ -2,16 +2,12 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/mod/sumdb/tlog"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
@@ -22,6 +18,7 @@ import (
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/translog"
+	"asset-registry/shared/translog/prooftest"
 )
 
 // logged is a service with a public log that grows and is signed when a test says so.
@@ -84,30 +81,9 @@ func (s logged) sign(t *testing.T) {
 // verify makes a proof file from an answer, as docs/log.md says, and verifies it.
 func (s logged) verify(t *testing.T, answer []byte) (leaf translog.Leaf, asset string) {
 	t.Helper()
-	var got struct {
-		Data struct {
-			Index       int64
-			Leaf, Asset json.RawMessage
-			Salt        *translog.Salt
-			Path        []string
-			Checkpoint  string
-		}
-	}
-	if err := json.Unmarshal(answer, &got); err != nil {
-		t.Fatal(err)
-	}
-	proof := translog.Proof{Index: got.Data.Index, Checkpoint: []byte(got.Data.Checkpoint)}
-	for _, text := range got.Data.Path {
-		hash, err := base64.StdEncoding.DecodeString(text)
-		if err != nil || len(hash) != tlog.HashSize {
-			t.Fatalf("got %q in the path, %v; want a hash", text, err)
-		}
-		proof.Path = append(proof.Path, tlog.Hash(hash))
-	}
-	evidence := translog.Evidence{Leaf: []byte(got.Data.Leaf), Salt: got.Data.Salt, Asset: []byte(got.Data.Asset)}
-	var err error
-	if proof.Extra, err = evidence.Encode(); err != nil {
-		t.Fatal(err)
+	proof, evidence, err := prooftest.Decode(answer)
+	if err != nil {
+		t.Fatalf("%v in %s", err, answer)
 	}
 	file, err := translog.ParseProof(proof.Encode())
 	if err != nil {
@@ -117,7 +93,7 @@ func (s logged) verify(t *testing.T, answer []byte) (leaf translog.Leaf, asset s
 	if err != nil {
 		t.Errorf("got %v for %s, want a proof that verifies", err, answer)
 	}
-	return leaf, string(got.Data.Asset)
+	return leaf, string(evidence.Asset)
 }
 
 func TestAPublicRevisionHasAProofThatVerifies(t *testing.T) {

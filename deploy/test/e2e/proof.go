@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"asset-registry/shared/translog"
+	"asset-registry/shared/translog/prooftest"
 )
 
 // proof asks for the proof of a revision until a checkpoint covers it. It checks the path
@@ -26,44 +26,27 @@ func (a api) proof(t *testing.T, id, query string) (leaf translog.Leaf, asset st
 	got.must(t, 200)
 	equal(t, "Cache-Control", got.header.Get("Cache-Control"), "no-cache")
 	equal(t, "ETag", got.header.Get("ETag"), "")
-	var body struct {
-		Data struct {
-			Index       int64
-			Leaf, Asset json.RawMessage
-			Salt        *translog.Salt
-			Path        []string
-			Checkpoint  string
-		}
+	p, evidence, err := prooftest.Decode([]byte(got.text))
+	if err != nil {
+		t.Fatalf("%v in %s", err, got.text)
 	}
-	if err := json.Unmarshal([]byte(got.text), &body); err != nil {
-		t.Fatal(err)
-	}
-	p := body.Data
-	checkpoint, err := translog.Unverified([]byte(p.Checkpoint))
+	checkpoint, err := translog.Unverified(p.Checkpoint)
 	if err != nil {
 		t.Fatalf("checkpoint: %v in %s", err, got.text)
 	}
-	var path []tlog.Hash
-	for _, text := range p.Path {
-		hash, err := base64.StdEncoding.DecodeString(text)
-		if err != nil || len(hash) != tlog.HashSize {
-			t.Fatalf("got %q in the path, %v; want a hash", text, err)
-		}
-		path = append(path, tlog.Hash(hash))
-	}
-	if err := translog.CheckInclusion(checkpoint, p.Index, tlog.RecordHash(p.Leaf), path); err != nil {
+	if err := translog.CheckInclusion(checkpoint, p.Index, tlog.RecordHash(evidence.Leaf), p.Path); err != nil {
 		t.Errorf("%s: %v in %s", query, err, got.text)
 	}
-	if leaf, err = translog.ParseLeaf(p.Leaf); err != nil {
+	if leaf, err = translog.ParseLeaf(evidence.Leaf); err != nil {
 		t.Fatalf("%s: %v in %s", query, err, got.text)
 	}
-	equal(t, "the asset is there with its salt", p.Asset != nil, p.Salt != nil)
-	if p.Salt != nil {
-		if err := leaf.Match(p.Asset, *p.Salt); err != nil {
+	equal(t, "the asset is there with its salt", evidence.Asset != nil, evidence.Salt != nil)
+	if evidence.Salt != nil {
+		if err := leaf.Match(evidence.Asset, *evidence.Salt); err != nil {
 			t.Errorf("%s: %v in %s", query, err, got.text)
 		}
 	}
-	return leaf, string(p.Asset)
+	return leaf, string(evidence.Asset)
 }
 
 // testProofs takes an asset through its life, and verifies the proof of each public
