@@ -84,10 +84,15 @@ func ParseProof(file []byte) (Proof, error) {
 	return p, nil
 }
 
+// Opener verifies signed checkpoints as Policy.Open does.
+type Opener interface {
+	Open(checkpoint []byte) (Signed, error)
+}
+
 // Verify verifies that the checkpoint is one that the policy accepts, and that its
 // tree holds the entry at the index. Its errors have the causes of Policy.Open, or
 // ErrIncluded.
-func (p Proof) Verify(policy *Policy, entry []byte) (Signed, error) {
+func (p Proof) Verify(policy Opener, entry []byte) (Signed, error) {
 	signed, err := policy.Open(p.Checkpoint)
 	if err != nil {
 		return Signed{}, err
@@ -113,7 +118,7 @@ func (e Evidence) Encode() ([]byte, error) { return json.Marshal(e) }
 // VerifyAsset verifies a proof of the registry: what Verify does, and that the leaf
 // commits to the asset, if Evidence has it. Its errors have the causes of Verify,
 // ErrProof, ErrLeaf, or those of Leaf.Match.
-func (p Proof) VerifyAsset(policy *Policy) (Leaf, Evidence, Signed, error) {
+func (p Proof) VerifyAsset(policy Opener) (Leaf, Evidence, Signed, error) {
 	var e Evidence
 	if err := json.Unmarshal(p.Extra, &e, json.RejectUnknownMembers(true)); err != nil {
 		return Leaf{}, e, Signed{}, fmt.Errorf("%w: the extra data: %w", ErrProof, err)

@@ -1,0 +1,70 @@
+package registryctl
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"asset-registry/deploy/registry/client"
+	"asset-registry/shared/translog"
+)
+
+// counter counts the checkpoints that it opens. It refuses "bad".
+type counter struct{ opened int }
+
+func (c *counter) Open(checkpoint []byte) (translog.Signed, error) {
+	c.opened++
+	if string(checkpoint) == "bad" {
+		return translog.Signed{}, translog.ErrSignature
+	}
+	return translog.Signed{Checkpoint: translog.Checkpoint{Origin: string(checkpoint)}}, nil
+}
+
+func TestACheckpointIsOpenedOnce(t *testing.T) {
+	var c counter
+	l := lastOpened{policy: &c}
+	text := make([]byte, 1)
+	for _, step := range []struct {
+		text   string
+		opened int // so far
+	}{{"a", 1}, {"a", 1}, {"b", 2}, {"b", 2}, {"bad", 3}, {"bad", 4}, {"b", 4}, {"", 5}, {"", 5}, {"a", 6}} {
+		text = append(text[:0], step.text...) // callers may reuse their memory
+		signed, err := l.Open(text)
+		if want := step.text == "bad"; errors.Is(err, translog.ErrSignature) != want || err != nil && !want {
+			t.Errorf("%q: got %v, want an error: %t", step.text, err, want)
+		} else if !want && signed.Origin != step.text {
+			t.Errorf("%q: got the checkpoint %q", step.text, signed.Origin)
+		}
+		if c.opened != step.opened {
+			t.Errorf("%q: got %d opened, want %d", step.text, c.opened, step.opened)
+		}
+	}
+}
+
+func BenchmarkVerifyAsset(b *testing.B) {
+	r := newTestRegistry(b, 0)
+	policy, err := translog.LogPolicy(r.key.Public())
+	if err != nil {
+		b.Fatal(err)
+	}
+	var answer struct{ Data client.Proof }
+	if err := json.Unmarshal([]byte(r.proof(289)), &answer); err != nil {
+		b.Fatal(err)
+	}
+	proof, err := proofOf(answer.Data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		policy translog.Opener
+	}{{"policy", policy}, {"lastOpened", &lastOpened{policy: policy}}} {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, _, _, err := proof.VerifyAsset(c.policy); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
