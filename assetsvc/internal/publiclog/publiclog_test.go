@@ -183,9 +183,9 @@ func TestEachChangeIsProved(t *testing.T) {
 		}
 		for position := int64(0); position <= 1501; position += 7 {
 			proof, leaf, err := r.Prove(t.Context(), position)
-			if position%4 == 0 || position > 1500 {
-				if !errors.Is(err, registry.ErrNotLogged) {
-					t.Errorf("position %d: got %v, want ErrNotLogged", position, err)
+			if position%4 == 0 { // not public
+				if !errors.Is(err, registry.ErrNoLeaf) {
+					t.Errorf("position %d: got %v, want %v", position, err, registry.ErrNoLeaf)
 				}
 				continue
 			}
@@ -197,6 +197,11 @@ func TestEachChangeIsProved(t *testing.T) {
 			}
 			if _, err := proof.Verify(policy, leaf); err != nil {
 				t.Errorf("position %d: got %v, want a proof that verifies", position, err)
+			}
+		}
+		for _, position := range []int64{1500, 1501, 5000} { // 1500 has no leaf, and none comes after it
+			if _, _, err := r.Prove(t.Context(), position); !errors.Is(err, registry.ErrNotLogged) {
+				t.Errorf("position %d: got %v, want %v", position, err, registry.ErrNotLogged)
 			}
 		}
 	})

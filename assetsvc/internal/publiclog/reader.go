@@ -70,7 +70,8 @@ func (p parts) ReadPart(ctx context.Context, tile translog.Tile) ([]byte, error)
 	return data, err
 }
 
-// Prove implements registry.Log. It returns ErrUnsigned and registry.ErrNotLogged.
+// Prove implements registry.Log. It returns ErrUnsigned, registry.ErrNotLogged and
+// registry.ErrNoLeaf.
 func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []byte, error) {
 	checkpoint, err := r.Checkpoint(ctx)
 	if err != nil {
@@ -98,9 +99,11 @@ func (r *Reader) Consistent(ctx context.Context, older int64, c translog.Checkpo
 }
 
 // find returns the leaf with a position, among the first size leaves. Positions rise
-// from leaf to leaf, so it halves the number of bundles with each read.
+// from leaf to leaf, so it halves the number of bundles with each read. Without the leaf
+// it returns registry.ErrNoLeaf if a later position has one, else registry.ErrNotLogged.
 func (r *Reader) find(ctx context.Context, size, position int64) (index int64, leaf []byte, err error) {
 	low, high := int64(0), (size+translog.TileWidth-1)/translog.TileWidth // bundles
+	missing := registry.ErrNotLogged
 	for low < high {
 		middle := (low + high) / 2
 		first := middle * translog.TileWidth
@@ -119,12 +122,12 @@ func (r *Reader) find(ctx context.Context, size, position int64) (index int64, l
 		case side == 0:
 			return first + int64(at), entries[at], nil
 		case side < 0:
-			high = middle
+			high, missing = middle, registry.ErrNoLeaf
 		default:
 			low = middle + 1
 		}
 	}
-	return 0, nil, registry.ErrNotLogged
+	return 0, nil, missing
 }
 
 // search returns the index of the entry with a position. Without one, side tells whether
@@ -142,7 +145,7 @@ func search(entries [][]byte, position int64) (at, side int, err error) {
 			if at == 0 {
 				return 0, -1, nil
 			}
-			return 0, 0, registry.ErrNotLogged // between two leaves: the change is not public
+			return 0, 0, registry.ErrNoLeaf // between two leaves
 		}
 	}
 	return 0, 1, nil

@@ -17,13 +17,17 @@ import (
 type Log interface {
 	// Prove returns the proof that the log has the leaf of the change at a position, and
 	// that leaf. The proof is for the newest checkpoint, and has no evidence. Prove
-	// returns ErrNotLogged.
+	// returns ErrNotLogged and ErrNoLeaf.
 	Prove(ctx context.Context, position int64) (proof translog.Proof, leaf []byte, err error)
 }
 
 // ErrNotLogged is returned for a change that the newest checkpoint of the log does not
 // cover.
 var ErrNotLogged = errors.New("the newest checkpoint does not cover this change")
+
+// ErrNoLeaf is returned for a change that the log has passed without a leaf. If the change
+// is public, the log is damaged.
+var ErrNoLeaf = errors.New("the log has later changes, but no leaf of this one")
 
 // WithLog returns a registry on the same store whose Prove reads the public log. A nil log
 // means that there is none.
@@ -42,7 +46,7 @@ const maxLookBack = 1024
 //
 // Prove returns a fault of kind NotFound if there is no such asset, public revision or log,
 // one of kind Unavailable if the newest checkpoint does not cover the change yet, and
-// ErrLarge (Upto).
+// ErrLarge (Upto). An internal error means that the log or the record is damaged.
 func (r *Registry) Prove(ctx context.Context, id string, revision int64) (translog.Proof, translog.Evidence, error) {
 	if r.public == nil {
 		return refuseProof(fault.New(fault.NotFound, fault.URL, "not_found", "Not Found: this registry keeps no public log."))
@@ -59,6 +63,8 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 	switch {
 	case errors.Is(err, ErrNotLogged):
 		return refuseProof(notYet())
+	case errors.Is(err, ErrNoLeaf): // to wait does not help
+		return refuseProof(fmt.Errorf("prove revision %d of asset %s: %w", change.Revision, id, err))
 	case err != nil:
 		return refuseProof(unavailable(fmt.Sprintf("prove revision %d of asset %s", change.Revision, id), err))
 	case !bytes.Equal(logged, leaf.Encode()):
