@@ -38,6 +38,12 @@ type service struct {
 
 func start(t *testing.T, store string) *service {
 	t.Helper()
+	return startWith(t, assetsvc.Config{Store: store})
+}
+
+// startWith starts an asset service with the store and the switches of c.
+func startWith(t *testing.T, c assetsvc.Config) *service {
+	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	auth, err := authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"),
 		Secrets: secrets, Log: log})
@@ -45,10 +51,9 @@ func start(t *testing.T, store string) *service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { auth.Close() })
-	assets, err := assetsvc.New(t.Context(), assetsvc.Config{
-		Store: store, StoreTimeout: storeTimeout, StoreLease: lease, Timeout: timeout,
-		Auth: httpserver.InProcess(auth.Handler()), Secrets: secrets, Log: slog.New(slog.DiscardHandler),
-	})
+	c.StoreTimeout, c.StoreLease, c.Timeout = storeTimeout, lease, timeout
+	c.Auth, c.Secrets, c.Log = httpserver.InProcess(auth.Handler()), secrets, slog.New(slog.DiscardHandler)
+	assets, err := assetsvc.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
