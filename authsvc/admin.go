@@ -46,12 +46,12 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 // serveAdmin serves the admin API and its console until stop, if there is a
 // listener for them.
 func (c Config) serveAdmin(
-	ctx context.Context, a administration, ready func(context.Context) error,
+	ctx context.Context, a administration, assets console.Assets, ready func(context.Context) error,
 ) (stop func() error, err error) {
 	if c.Admin == nil {
 		return func() error { return nil }, nil
 	}
-	pages, err := console.New(c.Secrets, a, a.operators, c.Log, c.Now)
+	pages, err := console.New(c.Secrets, a, a.operators, assets, c.Log, c.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/assetclient"
+	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/httpapi"
 	"asset-registry/authsvc/internal/redisstore"
 	"asset-registry/authsvc/internal/token"
@@ -24,6 +26,7 @@ import (
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/redisurl"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/upstream"
 )
 
 // Config is the configuration of the service. Store, Secrets and Log are required;
@@ -41,8 +44,11 @@ type Config struct {
 
 	TransferLifetime time.Duration // how long the service keeps an unclaimed transfer; 0: 90 days
 
-	AdminProxies    clientaddr.Proxies // proxies before the admin API whose X-Forwarded-For counts; nil: none
-	AdminDrainDelay time.Duration      // how long the admin API serves, not ready, after the context of New is done
+	AdminProxies clientaddr.Proxies // proxies before the admin API whose X-Forwarded-For counts; nil: none
+	AssetsURLs   []string           // addresses of the asset services, for the console's log page; nil: no such page
+	Assets       http.RoundTripper  // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
+
+	AdminDrainDelay time.Duration // how long the admin API serves, not ready, after the context of New is done
 }
 
 const (
@@ -70,6 +76,11 @@ func (c Config) Validate() error {
 	}
 	if c.TransferLifetime < 0 {
 		faults = append(faults, errors.New("the lifetime of a transfer is negative"))
+	}
+	if len(c.AssetsURLs) > 0 {
+		if err := upstream.Check(c.AssetsURLs); err != nil {
+			faults = append(faults, fmt.Errorf("the asset services: %w", err))
+		}
 	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
@@ -124,6 +135,7 @@ type Server struct {
 	admin     administration
 	stopAdmin func() error
 	stopSweep func()
+	assets    *upstream.Pool // nil: none, or Config.Assets is used
 }
 
 // New opens the store, reads the keys file and returns a running service. The
@@ -164,12 +176,42 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	tokens := token.NewService(store, sealer, c.TransferLifetime)
 	keys := httpapi.Keys{Verifier: verifier, Watch: apikey.NewWatch(store), Meter: apikey.NewMeter(store)}
 	httpapi.New(keys, tokens, c.Now).Route(engine, signer)
-	stopAdmin, err := c.serveAdmin(ctx, admin, store.Ready)
+	s := &Server{store: store, handler: engine, admin: admin}
+	assets, err := s.readAssets(c, signer)
+	if err == nil {
+		s.stopAdmin, err = c.serveAdmin(ctx, admin, assets, store.Ready)
+	}
 	if err != nil {
+		s.closeAssets()
 		return nil, errors.Join(err, store.Close())
 	}
-	stopSweep := sweep(ctx, tokens, c.Log, c.Now)
-	return &Server{store: store, handler: engine, admin: admin, stopAdmin: stopAdmin, stopSweep: stopSweep}, nil
+	s.stopSweep = sweep(ctx, tokens, c.Log, c.Now)
+	return s, nil
+}
+
+// readAssets returns the console's access to the asset services; nil if it has none.
+func (s *Server) readAssets(c Config, signer *identity.Signer) (console.Assets, error) {
+	transport := c.Assets
+	switch {
+	case c.Admin == nil || transport == nil && len(c.AssetsURLs) == 0:
+		return nil, nil
+	case transport == nil:
+		var err error
+		s.assets, err = upstream.New(upstream.Config{
+			Name: "assetsvc", URLs: c.AssetsURLs, Log: c.Log, Meter: c.Telemetry.Meter(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		transport = s.assets
+	}
+	return assetclient.New(transport, signer), nil
+}
+
+func (s *Server) closeAssets() {
+	if s.assets != nil {
+		s.assets.Close()
+	}
 }
 
 // Handler returns the handler of the internal API.
@@ -178,6 +220,7 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // Close stops the admin API, waits for writes in progress and closes the store.
 func (s *Server) Close() error {
 	err := s.stopAdmin()
+	s.closeAssets()
 	s.stopSweep()
 	return errors.Join(err, s.store.Close())
 }

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"asset-registry/assetsvc"
@@ -191,6 +192,8 @@ func closeListeners(public, admin net.Listener) {
 func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (http.Handler, error) {
 	authConfig := c.auth(p)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminDrainDelay = admin, c.TrustedProxies, c.DrainDelay
+	forConsole := &later{}
+	authConfig.Assets = httpserver.InProcess(forConsole)
 	auth, err := authsvc.New(ctx, authConfig)
 	if err != nil {
 		return nil, err
@@ -202,6 +205,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		return nil, err
 	}
 	*opened = append(*opened, assets.Close)
+	forConsole.set(assets.Handler())
 	if err := durable.SyncDirectory(c.Data); err != nil { // the stores may just have created their files
 		return nil, fmt.Errorf("open data directory: %w", err)
 	}
@@ -220,6 +224,19 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	}
 	*opened = append(*opened, stopControl)
 	return edge.Handler(), nil
+}
+
+// later is a handler that is known only later. Until then it answers 503.
+type later struct{ handler atomic.Pointer[http.Handler] }
+
+func (l *later) set(h http.Handler) { l.handler.Store(&h) }
+
+func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h := l.handler.Load(); h != nil {
+		(*h).ServeHTTP(w, r)
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
 // validate reports everything that is wrong with the configuration. A made-up

@@ -60,6 +60,9 @@ type settings struct {
 
 	TransferLifetime time.Duration `default:"2160h" help:"How long the service keeps a new transfer that nobody claims."`
 
+	// The console shows the public log and the history of assets from there.
+	AssetsURL []string `name:"assets-url" help:"Addresses of the asset services, for the console; by default it has no log."`
+
 	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
 }
 
@@ -164,6 +167,7 @@ func (s settings) newService(
 		Log:              log,
 		Telemetry:        t,
 		AdminProxies:     s.AdminTrustedProxies,
+		AssetsURLs:       s.AssetsURL,
 		AdminDrainDelay:  s.DrainDelay,
 	})
 	if err != nil && admin != nil {

@@ -74,6 +74,7 @@ const root = "/console/"
 type Console struct {
 	service Service
 	users   Authenticator
+	assets  Assets // nil: no pages about the public log and assets
 	seal    *sealer
 	views   views
 	log     *slog.Logger
@@ -81,9 +82,10 @@ type Console struct {
 }
 
 // New returns a console. It seals sessions with a key derived from the first of the
-// registry's secrets, and accepts sessions sealed with any of them.
+// registry's secrets, and accepts sessions sealed with any of them. Without assets it has
+// no pages about them.
 func New(
-	secrets keyring.Ring, service Service, users Authenticator, log *slog.Logger, now func() time.Time,
+	secrets keyring.Ring, service Service, users Authenticator, assets Assets, log *slog.Logger, now func() time.Time,
 ) (*Console, error) {
 	seal, err := newSealer(secrets)
 	if err != nil {
@@ -93,7 +95,7 @@ func New(
 	if err != nil {
 		return nil, err
 	}
-	return &Console{service, users, seal, views, log, now}, nil
+	return &Console{service, users, assets, seal, views, log, now}, nil
 }
 
 // Route adds the console to engine.
@@ -134,6 +136,10 @@ func (c *Console) Handler() http.Handler {
 
 	mux.Handle("GET /console/audit", c.reading(c.listAudit))
 	mux.Handle("GET /console/audit/check", c.reading(c.checkAudit))
+	if c.assets != nil {
+		mux.Handle("GET /console/log", c.reading(c.showLog))
+		mux.Handle("GET /console/asset", c.reading(c.showHistory))
+	}
 	mux.Handle(root, c.page(noPage))
 
 	// Browsers send Sec-Fetch-Site or Origin, which show that a page of another origin

@@ -446,7 +446,7 @@ func TestAFailureIsAPageThatTellsNothing(t *testing.T) {
 	d := newDesk(t)
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
 	log, clock := slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now }
-	c, err := console.New(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, broken{d.service}, d.operators, log, clock)
+	c, err := console.New(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, broken{d.service}, d.operators, nil, log, clock)
 	if err != nil {
 		t.Fatal(err)
 	}

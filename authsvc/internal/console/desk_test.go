@@ -29,8 +29,11 @@ type desk struct {
 	verifier  *apikey.Verifier
 	operators *admin.Authenticator
 	consoles  []*httptest.Server // share the store, like several auth services
+	assets    records
 	now       time.Time
 	log       bytes.Buffer
+	logger    *slog.Logger
+	secrets   keyring.Ring
 }
 
 // administration implements console.Service.
@@ -56,13 +59,14 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return d.now }
 	log := slog.New(slog.NewJSONHandler(&d.log, nil))
+	d.logger, d.secrets = log, secrets
 	d.service = administration{
 		admin.NewService(store, sealer, log, clock), audit.NewChecker(store, admin.Records(store), sealer, clock),
 	}
 	d.verifier = apikey.NewVerifier(nil, store, clock)
 	d.operators = admin.NewAuthenticator(d.verifier, store, log, clock)
 	for range 2 {
-		c, err := console.New(secrets, d.service, d.operators, log, clock)
+		c, err := console.New(secrets, d.service, d.operators, &d.assets, log, clock)
 		if err != nil {
 			t.Fatal(err)
 		}

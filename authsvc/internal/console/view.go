@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -22,6 +23,7 @@ type view struct {
 	By      admin.Actor
 	Notice  string
 	Body    any
+	HasLog  bool // the console has the page of the public log; show sets it
 }
 
 // MayChange reports whether the user may change anything.
@@ -87,6 +89,7 @@ func parseViews() (views, error) {
 		"brokerPath":  brokerPath,
 		"keyPath":     keyPath,
 		"subjectPath": subjectPath,
+		"shorten":     func(value json.RawMessage) string { return shorten(value) },
 	}
 	base, err := template.New("").Funcs(functions).ParseFS(files, "templates/base.html", "templates/parts.html")
 	if err != nil {
@@ -114,6 +117,7 @@ func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
 // show writes a page, completely or not at all.
 func (c *Console) show(w http.ResponseWriter, status int, name string, v view) error {
+	v.HasLog = c.assets != nil
 	var text bytes.Buffer
 	if err := c.views[name].ExecuteTemplate(&text, "page", v); err != nil {
 		return fmt.Errorf("make page %s: %w", name, err)

@@ -12,23 +12,26 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/assetsvc"
 	"asset-registry/authsvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/translog"
 )
 
 var secrets = keyring.Ring{bytes.Repeat([]byte("console!"), 4)}
 
-// registry is an auth service with its console, and a gateway.
+// registry is a whole registry with the console and a public log.
 type registry struct {
 	auth    *authsvc.Server
 	console string // "http://127.0.0.1:PORT/console"
 	port    string
 	api     string
 	client  *authapi.Client
+	assets  http.Handler
 }
 
 func startRegistry(t *testing.T) *registry {
@@ -43,7 +46,10 @@ func startRegistry(t *testing.T) *registry {
 		t.Fatal(err)
 	}
 	r.auth, err = authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"),
-		Secrets: secrets, Admin: listener, Log: log})
+		Secrets: secrets, Sandbox: true, Admin: listener, Log: log,
+		Assets: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			r.assets.ServeHTTP(w, req) // a test opens no page earlier
+		}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +58,20 @@ func startRegistry(t *testing.T) *registry {
 			t.Error(err)
 		}
 	})
-	edge, err := gateway.New(t.Context(), gateway.Config{Auth: httpserver.InProcess(r.auth.Handler()),
-		Assets: http.NotFoundHandler(), Secrets: secrets, Log: log})
+	toAuth := httpserver.InProcess(r.auth.Handler())
+	logKey, err := translog.GenerateKey(translog.ForLog, "registry.example/log/1a2b3c4d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	assets, err := assetsvc.New(t.Context(), assetsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "assets.db"),
+		Auth: toAuth, Secrets: secrets, LogKeys: []translog.Key{logKey}, Zone: time.UTC, AssetTypes: []string{"bounce"},
+		Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, assets.Close)
+	r.assets = assets.Handler()
+	edge, err := gateway.New(t.Context(), gateway.Config{Auth: toAuth, Assets: r.assets, Secrets: secrets, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,12 +42,13 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 	r := startRegistry(t)
 	b := open(t, r.console)
 	b.signIn(r.operator(t))
-	key := b.stock(r)
+	key, id := b.stock(r), r.publish(t)
 	pages := []struct{ name, path string }{
 		{"keys", "/keys"}, {"key", key}, {"key-year", key + "?days=365"}, {"key-form", "/new-key"},
 		{"key-edit", key + "/edit"}, {"rotate", key + "/rotate"}, {"revoke", key + "/revoke"},
 		{"brokers", "/brokers"}, {"broker", "/broker?name=acme"}, {"broker-form", "/edit-broker?name=acme"},
 		{"audit", "/audit"}, {"check", "/audit/check"}, {"empty", "/keys?q=nothing"}, {"missing", "/none"},
+		{"log", "/log"}, {"asset", "/asset?id=" + id},
 	}
 	background := map[bool]string{}
 	for _, screen := range []struct {

@@ -1,0 +1,184 @@
+// Package assetclient reads the public log and the history of assets from the asset
+// services, for the console.
+package assetclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/translog"
+)
+
+// The limits of a call and of a page of revisions. A patch has at most 32 KiB.
+const (
+	callTimeout = 4 * time.Second
+	maxHistory  = 2 << 20 // bytes
+	perPage     = 20
+)
+
+// Client calls the asset services. Its methods may be called concurrently. Their
+// faults are those of the asset services, and Unavailable if none answers.
+type Client struct {
+	http   *http.Client
+	signer *identity.Signer
+}
+
+// New returns a client that signs its requests.
+func New(transport http.RoundTripper, signer *identity.Signer) *Client {
+	return &Client{&http.Client{Transport: transport}, signer}
+}
+
+// Log is the state of the public log. Its signatures were not verified.
+type Log struct {
+	translog.Checkpoint
+	Newest  time.Time         // time of the newest change in it; zero if it is empty
+	Signers []translog.Signer // in the order of the checkpoint
+}
+
+// Log reads the newest checkpoint and the newest leaf. Without a checkpoint it returns
+// a fault of kind NotFound.
+func (c *Client) Log(ctx context.Context) (Log, error) {
+	signed, err := c.get(ctx, identity.Identity{}, "/log/checkpoint", translog.MaxCheckpoint)
+	if err != nil {
+		return Log{}, err
+	}
+	var l Log
+	if l.Checkpoint, err = translog.Unverified(signed); err != nil {
+		return Log{}, err
+	}
+	if l.Signers, err = translog.Signers(signed); err != nil || l.Size == 0 {
+		return l, err
+	}
+	l.Newest, err = c.newest(ctx, l.Size)
+	return l, err
+}
+
+// newest returns the time of the last leaf of a tree.
+func (c *Client) newest(ctx context.Context, size int64) (time.Time, error) {
+	tile := translog.BundleOf(size-1, size)
+	bundle, err := c.get(ctx, identity.Identity{}, "/log/"+tile.Path(), translog.MaxBundle)
+	if err != nil {
+		return time.Time{}, err
+	}
+	entries, err := translog.ParseBundle(bundle, tile.Width)
+	if err != nil {
+		return time.Time{}, err
+	}
+	leaf, err := translog.ParseLeaf(entries[len(entries)-1])
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.UnixMicro(leaf.Position).UTC(), nil
+}
+
+// History is a page of an asset's changes, the newest first.
+type History struct {
+	Changes []Change
+	Older   string // offset of the page before; "": this page ends with the creation
+}
+
+// Change is a revision of an asset (docs/contract.md, "Revisions").
+type Change struct {
+	Revision    int64
+	Date        time.Time
+	Author      Author
+	Changes     []Operation
+	ChangesSize int64 // bytes of a patch that was too large to keep; 0: Changes has it
+	Erased      *Erasure
+}
+
+// Author made a change.
+type Author struct{ Broker, Key, Role string }
+
+// Operation is a step of a JSON Patch.
+type Operation struct {
+	Op, Path, From string
+	Value          json.RawMessage
+}
+
+// Erasure tells when a change lost its content, and by whom.
+type Erasure struct {
+	Date   time.Time
+	Author Author
+}
+
+// History returns changes of an asset. Offset is Older of the page before, or "". The
+// asset services see an administrator with the id of the user's key.
+func (c *Client) History(ctx context.Context, keyID, id, offset string) (History, error) {
+	query := url.Values{"limit": {strconv.Itoa(perPage)}}
+	if offset != "" {
+		query.Set("offset", offset)
+	}
+	by := identity.Identity{Broker: "console", KeyID: keyID, Role: identity.Administrator}
+	path := "/api/2.5/assets/" + url.PathEscape(id) + "/revisions?" + query.Encode()
+	text, err := c.get(ctx, by, path, maxHistory)
+	if err != nil {
+		return History{}, err
+	}
+	var page struct {
+		Data []Change
+		Next struct{ Offset string } `json:"next_page"`
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		return History{}, fmt.Errorf("read the history of an asset: %w", err)
+	}
+	h := History{Changes: page.Data}
+	if n := len(page.Data); n > 0 && page.Data[n-1].Revision > 1 {
+		h.Older = page.Next.Offset
+	}
+	return h, nil
+}
+
+// get returns the body of an answer of at most limit bytes.
+func (c *Client) get(ctx context.Context, by identity.Identity, path string, limit int64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://assetsvc"+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("address asset service: %w", err)
+	}
+	signed, err := c.signer.Sign(by)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set(identity.Header, signed)
+	r.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(ctx))
+	httpserver.SetTimeout(ctx, r.Header)
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer answer.Body.Close()
+	if err := faulthttp.Read(answer); err != nil {
+		if _, ok := errors.AsType[*fault.Error](err); !ok {
+			return nil, unavailable(err)
+		}
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if int64(len(body)) > limit {
+		return nil, fmt.Errorf("the asset service's answer to %s has more than %d bytes", r.URL.Path, limit)
+	}
+	return body, nil
+}
+
+// unavailable returns the fault for asset services without a usable answer. The
+// cause is for the log.
+func unavailable(cause error) error {
+	f := fault.New(fault.Unavailable, fault.URL, "assets", "The asset services do not answer. Try again.")
+	return fmt.Errorf("%w: %w", f, cause)
+}

@@ -1,0 +1,84 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/assetclient"
+	"asset-registry/shared/fault"
+)
+
+// Assets reads the public log and the history of assets (assetclient.Client).
+type Assets interface {
+	Log(ctx context.Context) (assetclient.Log, error)
+	History(ctx context.Context, keyID, id, offset string) (assetclient.History, error)
+}
+
+// logPage is the body of the page of the public log.
+type logPage struct {
+	Log   assetclient.Log
+	Empty bool // there is no checkpoint
+}
+
+// showLog shows the newest checkpoint and its signatures.
+func (c *Console) showLog(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	state, err := c.assets.Log(r.Context())
+	empty := fault.KindOf(err) == fault.NotFound
+	if err != nil && !empty {
+		return err
+	}
+	v := view{Title: "Public log", Section: "log", By: by, Body: logPage{state, empty}}
+	return c.show(w, http.StatusOK, "log", v)
+}
+
+// historyPage is the body of the page of an asset's history.
+type historyPage struct {
+	ID      string
+	History assetclient.History
+	Older   string // path; "": there is no older page
+}
+
+var assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// showHistory shows the changes of an asset to an operator. Auditors may not see
+// them: drafts are not public.
+func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	if by.Role != apikey.Operator {
+		return fault.New(fault.Forbidden, fault.Header, "Authorization", "Only operators may read the history of assets.")
+	}
+	id := strings.TrimSpace(r.URL.Query().Get("id"))
+	if !assetID.MatchString(id) {
+		return fault.New(fault.Invalid, fault.Query, "id", "Send the id of an asset: 32 hexadecimal digits in lower case.")
+	}
+	keyID, _, _ := strings.Cut(by.Name, " ")
+	history, err := c.assets.History(r.Context(), keyID, id, r.URL.Query().Get("offset"))
+	if err != nil {
+		return err
+	}
+	p := historyPage{ID: id, History: history}
+	if history.Older != "" {
+		p.Older = "/console/asset?" + url.Values{"id": {id}, "offset": {history.Older}}.Encode()
+	}
+	return c.show(w, http.StatusOK, "asset", view{Title: "History of an asset", Section: "log", By: by, Body: p})
+}
+
+// longestValue is the most bytes of a value that a page shows.
+const longestValue = 400
+
+// shorten cuts a JSON value for a page.
+func shorten(value []byte) string {
+	if len(value) <= longestValue {
+		return string(value)
+	}
+	cut := longestValue
+	for !utf8.RuneStart(value[cut]) {
+		cut--
+	}
+	return string(value[:cut]) + "…"
+}
