@@ -61,7 +61,7 @@ type settings struct {
 	TransferLifetime time.Duration `default:"2160h" help:"How long the service keeps a new transfer that nobody claims."`
 
 	// The console shows the public log and the history of assets from there.
-	AssetsURL []string `name:"assets-url" help:"Addresses of the asset services, for the console; by default it has no log."`
+	AssetsURL []string `name:"assets-url" help:"Addresses of the asset services. Without any, the console has no log."`
 
 	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
 }

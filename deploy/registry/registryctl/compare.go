@@ -115,7 +115,9 @@ func compareAssets(ctx context.Context, p *program, v translog.Verifier, source 
 	if err != nil {
 		return signed, nil, err
 	}
-	c := &comparison{registry: registry, policy: &lastOpened{policy: v.Policy}, source: source, newest: map[assetKey]newestLeaf{}}
+	c := &comparison{
+		registry: registry, policy: &lastOpened{policy: v.Policy}, source: source, newest: map[assetKey]newestLeaf{},
+	}
 	if signed, err = c.compareLeaves(ctx, v); err != nil {
 		return signed, nil, err
 	}

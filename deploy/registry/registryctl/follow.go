@@ -67,7 +67,7 @@ func changed(r client.Revision) string {
 }
 
 type followAssets struct {
-	State    string        `placeholder:"FILE" help:"File that keeps the position. A later run with it goes on from there."`
+	State    string        `placeholder:"FILE" help:"File that keeps the position. A later run goes on from there."`
 	Fields   []string      `default:"status,title,owner,assetID" help:"Fields of each entry with -o json. '*' is all."`
 	Mode     string        `complete:"test,_all_" help:"${mode}"`
 	Pause    time.Duration `default:"5m" help:"Time between requests when there is nothing new."`
