@@ -1,0 +1,236 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// replicas simulates a replica set during elections, as deploy/test/model/failover.pml
+// does. A change is a number, and the changes are acknowledged in their order. A deposed
+// primary does not know it for a while, and answers from the state that it has.
+type replicas struct {
+	mu       sync.Mutex
+	random   *rand.Rand
+	leaveOut leftOut
+	written  int64 // newest change that a majority has
+	primary  int   // the node that a majority follows
+	nodes    [3]struct {
+		leads bool  // it is the primary, or thinks so
+		has   int64 // newest change in its majority reads
+	}
+	known  int64 // newest change that any client was told of
+	reads  int   // that were answered
+	failed []string
+}
+
+// leftOut is a part of fresh reads that a simulation leaves out. The zero value leaves
+// nothing out.
+type leftOut int
+
+const (
+	_           leftOut = iota
+	theBarrier          // reads wait for no barrier
+	linearizing         // a deposed primary answers the barrier
+	theNext             // a read joins a barrier that was sent before
+	theTime             // a read does not wait for the time of its barrier
+)
+
+// asker is the part of a service that reads. It has seen the changes up to seen.
+type asker struct {
+	*replicas
+	wait func(context.Context) error
+	seen int64 // under mu
+}
+
+var errNoAnswer = errors.New("the node does not answer in time")
+
+// pause lets other goroutines run for up to d.
+func (r *replicas) pause(d time.Duration) {
+	r.mu.Lock()
+	wait := 1 + r.random.Int64N(int64(d))
+	r.mu.Unlock()
+	time.Sleep(time.Duration(wait))
+}
+
+// leader returns a node that thinks that it is the primary.
+func (r *replicas) leader() int {
+	for {
+		if n := r.random.IntN(len(r.nodes)); r.nodes[n].leads {
+			return n
+		}
+	}
+}
+
+// send sends a barrier to a leader. Only the true primary answers.
+func (a *asker) send(context.Context) error {
+	a.mu.Lock()
+	node := a.leader()
+	a.mu.Unlock()
+	a.pause(5 * time.Millisecond)
+	a.mu.Lock()
+	answers, has := node == a.primary || a.leaveOut == linearizing, a.nodes[node].has
+	if answers && a.leaveOut != theTime {
+		a.seen = max(a.seen, has)
+	}
+	a.mu.Unlock()
+	a.pause(5 * time.Millisecond)
+	if !answers {
+		return errNoAnswer
+	}
+	return nil
+}
+
+// read reads the newest change. It fails if the client knew of a later one before.
+func (a *asker) read(ctx context.Context) error {
+	a.mu.Lock()
+	least := a.known
+	a.mu.Unlock()
+	if a.leaveOut != theBarrier {
+		if err := a.wait(ctx); err != nil {
+			return err
+		}
+	}
+	a.mu.Lock()
+	after, node := a.seen, a.leader()
+	a.mu.Unlock()
+	for range 10 {
+		a.pause(2 * time.Millisecond)
+		a.mu.Lock()
+		has := a.nodes[node].has
+		if has >= after {
+			if has < least {
+				a.failed = append(a.failed, fmt.Sprintf("F4: node %d showed change %d after a client knew of %d", node, has, least))
+			}
+			a.known, a.seen, a.reads = max(a.known, has), max(a.seen, has), a.reads+1
+			a.mu.Unlock()
+			return nil
+		}
+		a.mu.Unlock()
+	}
+	return errNoAnswer
+}
+
+// live changes data and elects primaries until ctx is done.
+func (r *replicas) live(ctx context.Context) {
+	for ctx.Err() == nil {
+		r.pause(4 * time.Millisecond)
+		r.mu.Lock()
+		switch n := r.random.IntN(100); {
+		case n < 60: // the primary acknowledges a change
+			r.written++
+			r.nodes[r.primary].has, r.known = r.written, r.written
+		case n < 90: // a node learns more, unless it still thinks that it leads
+			if f := r.random.IntN(len(r.nodes)); !r.nodes[f].leads {
+				r.nodes[f].has = r.written
+			}
+		case n < 95: // another node is elected
+			r.primary = r.random.IntN(len(r.nodes))
+			r.nodes[r.primary].leads, r.nodes[r.primary].has = true, r.written
+		default: // a deposed primary learns that it was deposed
+			if f := r.random.IntN(len(r.nodes)); f != r.primary {
+				r.nodes[f].leads = false
+			}
+		}
+		r.mu.Unlock()
+	}
+}
+
+// hasty is a barrier that reads join while it runs.
+type hasty struct {
+	send    func(context.Context) error
+	mu      sync.Mutex
+	running *round
+}
+
+func (h *hasty) wait(ctx context.Context) error {
+	h.mu.Lock()
+	r, mine := h.running, h.running == nil
+	if mine {
+		r = &round{done: make(chan struct{})}
+		h.running = r
+	}
+	h.mu.Unlock()
+	if mine {
+		r.err = h.send(ctx)
+		h.mu.Lock()
+		h.running = nil
+		h.mu.Unlock()
+		close(r.done)
+	}
+	<-r.done
+	return r.err
+}
+
+// simulated is the number of simulations.
+const simulated = 100
+
+// simulateReads has two services with eight readers each read during elections.
+func simulateReads(t *testing.T, seed uint64, leaveOut leftOut) *replicas {
+	r := &replicas{random: rand.New(rand.NewPCG(seed, 1)), leaveOut: leaveOut}
+	r.nodes[0].leads = true
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { r.live(ctx) })
+	for range 2 {
+		a := &asker{replicas: r}
+		b := newBarrier(a.send)
+		a.wait = b.wait
+		if leaveOut == theNext {
+			a.wait = (&hasty{send: a.send}).wait
+		}
+		defer b.close()
+		for range 8 {
+			running.Go(func() {
+				for ctx.Err() == nil {
+					_ = a.read(ctx) // during an election reads fail
+					a.pause(3 * time.Millisecond)
+				}
+			})
+		}
+	}
+	time.Sleep(3 * time.Second)
+	stop()
+	running.Wait()
+	return r
+}
+
+func TestReadsNeverGoBackInTimeDuringElections(t *testing.T) {
+	for seed := range uint64(simulated) {
+		synctest.Test(t, func(t *testing.T) {
+			r := simulateReads(t, seed, 0)
+			if len(r.failed) > 0 {
+				t.Errorf("seed %d: got %d violations, want none; the first: %s", seed, len(r.failed), r.failed[0])
+			}
+			if r.reads < 1000 {
+				t.Errorf("seed %d: got %d answered reads, want 1000 at least", seed, r.reads)
+			}
+		})
+	}
+}
+
+// TestTheSimulatedElectionsNeedEachPart leaves out one part of fresh reads at a time.
+func TestTheSimulatedElectionsNeedEachPart(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		leaveOut leftOut
+	}{
+		{"the barrier", theBarrier},
+		{"read concern linearizable", linearizing},
+		{"a new barrier for later reads", theNext},
+		{"the time of the barrier", theTime},
+	} {
+		violations := 0
+		for seed := uint64(0); seed < simulated && violations == 0; seed++ {
+			synctest.Test(t, func(t *testing.T) { violations += len(simulateReads(t, seed, c.leaveOut).failed) })
+		}
+		if violations == 0 {
+			t.Errorf("without %s: got no violation in %d simulations, want one", c.name, simulated)
+		}
+	}
+}
