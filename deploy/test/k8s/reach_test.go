@@ -66,7 +66,7 @@ func ways(policies []*networkingv1.NetworkPolicy, all []party) []string {
 func wanted(gateways ...string) []string {
 	all := map[string][]string{
 		"gateway:http":         gateways,
-		"assetsvc:http":        {"gateway"},
+		"assetsvc:http":        {"gateway", "authsvc"},
 		"authsvc:http":         {"gateway", "assetsvc"},
 		"authsvc:admin":        {"admin"},
 		"gateway:metrics":      {"monitoring"},
