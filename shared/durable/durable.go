@@ -20,16 +20,16 @@ const Unfinished = ".new"
 // the error has the cause fs.ErrExist. If several processes create the file at the
 // same time, one succeeds.
 func Create(file string, data []byte) error {
-	written, err := writeBeside(file, data, nil)
+	written, err := writeBeside(file, data, private)
 	if err != nil {
 		return err
 	}
 	return Link(written, file)
 }
 
-// WriteFile writes a file of mode 0600. It replaces an existing one.
-func WriteFile(file string, data []byte) error {
-	written, err := writeBeside(file, data, nil)
+// WriteFile writes a file. It replaces an existing one.
+func WriteFile(file string, data []byte, mode fs.FileMode) error {
+	written, err := writeBeside(file, data, func(w *os.File) error { return w.Chmod(mode) })
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func Replace(file string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	written, err := writeBeside(file, data, like)
+	written, err := writeBeside(file, data, func(w *os.File) error { return Resemble(w, like) })
 	if err != nil {
 		return err
 	}
@@ -106,17 +106,17 @@ func Resemble(w *os.File, like fs.FileInfo) error {
 	return w.Chmod(like.Mode().Perm())
 }
 
-// writeBeside writes data into a new file in the same directory, syncs it, and
-// returns its name. The new file resembles like; if like is nil, its mode is 0600.
-func writeBeside(file string, data []byte, like fs.FileInfo) (string, error) {
+// private leaves a new file at its mode 0600.
+func private(*os.File) error { return nil }
+
+// writeBeside writes data into a new file of mode 0600 in the same directory, syncs it,
+// and returns its name. It calls adapt before it writes.
+func writeBeside(file string, data []byte, adapt func(*os.File) error) (string, error) {
 	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+Unfinished) // of mode 0600
 	if err != nil {
 		return "", err
 	}
-	if like != nil {
-		err = Resemble(w, like)
-	}
-	if err == nil {
+	if err = adapt(w); err == nil {
 		_, err = w.Write(data)
 	}
 	if err := errors.Join(err, w.Sync(), w.Close()); err != nil {

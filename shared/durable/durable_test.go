@@ -52,11 +52,17 @@ var writers = []struct {
 	write   func(file string, data []byte) error
 	fresh   error       // on a file that does not exist
 	present error       // on one that exists
+	made    fs.FileMode // of a new file
 	mode    fs.FileMode // of a file that had 0640
 }{
-	{"Create", Create, nil, fs.ErrExist, 0o640},
-	{"WriteFile", WriteFile, nil, nil, 0o600},
-	{"Replace", Replace, fs.ErrNotExist, nil, 0o640},
+	{"Create", Create, nil, fs.ErrExist, 0o600, 0o640},
+	{"WriteFile", writeWith(0o600), nil, nil, 0o600, 0o600},
+	{"WriteFile for all users", writeWith(0o644), nil, nil, 0o644, 0o644},
+	{"Replace", Replace, fs.ErrNotExist, nil, 0, 0o640},
+}
+
+func writeWith(mode fs.FileMode) func(string, []byte) error {
+	return func(file string, data []byte) error { return WriteFile(file, data, mode) }
 }
 
 // TestWriters runs each function with and without a file, beside what a killed process
@@ -72,8 +78,8 @@ func TestWriters(t *testing.T) {
 				t.Errorf("without the file: got %v, want %v", err, c.fresh)
 			} else if err == nil {
 				want["f"] = "new"
-				if mode := stat(t, file).Mode(); mode != 0o600 {
-					t.Errorf("a new file: got mode %v, want %v", mode, fs.FileMode(0o600))
+				if mode := stat(t, file).Mode(); mode != c.made {
+					t.Errorf("a new file: got mode %v, want %v", mode, c.made)
 				}
 			}
 			if diff := cmp.Diff(want, tree(t, dir)); diff != "" {

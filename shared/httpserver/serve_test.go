@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"asset-registry/shared/probe"
 )
 
 // serveFor serves until the test ends. It returns the address, and a function that
@@ -140,14 +142,14 @@ func TestHealthIsReadiness(t *testing.T) {
 	empty := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	addr, end := serveFor(t, empty, ServeOptions{DrainDelay: 500 * time.Millisecond}, defaultTimeouts)
 	url := "http://" + addr + "/readyz"
-	if err := Health(t.Context(), url); err != nil {
+	if err := probe.Ready(t.Context(), url); err != nil {
 		t.Errorf("a running server: got %v, want nil", err)
 	}
 	end()
-	for Health(t.Context(), url) == nil {
+	for probe.Ready(t.Context(), url) == nil {
 		time.Sleep(time.Millisecond)
 	}
-	if Health(t.Context(), "http://127.0.0.1:1/readyz") == nil {
+	if probe.Ready(t.Context(), "http://127.0.0.1:1/readyz") == nil {
 		t.Error("no server: got nil, want an error")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
+	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
 )
@@ -86,7 +87,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
-		return httpserver.Health(ctx, args[1])
+		return probe.Ready(ctx, args[1])
 	}
 	c := commands{Serve: settings{Process: httpserver.Process{Name: "assetsvc"}}}
 	const help = "The asset service of the asset registry. " +

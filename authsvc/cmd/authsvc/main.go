@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
 )
 
@@ -88,7 +89,7 @@ const description = `The auth service of the asset registry.
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
-		return httpserver.Health(ctx, args[1])
+		return probe.Ready(ctx, args[1])
 	}
 	c := commands{Serve: settings{Process: httpserver.Process{Name: "authsvc"}}}
 	command, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)

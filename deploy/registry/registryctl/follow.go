@@ -192,7 +192,7 @@ func (f followAssets) keep(position client.Position) error {
 	}
 	text, err := json.Marshal(position)
 	if err == nil {
-		err = durable.WriteFile(f.State, append(text, '\n'))
+		err = durable.WriteFile(f.State, append(text, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("keep the position: %w", err)

@@ -1,13 +1,13 @@
 package registryctl
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"asset-registry/deploy/registry/witness"
+	"asset-registry/shared/durable"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/translog"
 )
@@ -39,6 +39,8 @@ const (
 	witnessKeyFile = "key"
 	witnessPolicy  = "policy"
 	witnessGroup   = "witnesses"
+
+	publicMode = 0o644 // of policies
 )
 
 // Run makes the keys and writes the policies, that of the log last.
@@ -63,7 +65,7 @@ func (c newLogPolicy) Run(p *program) error {
 	if _, err := translog.ParsePolicy(text); err != nil {
 		return err
 	}
-	if err := replace(c.File, text); err != nil {
+	if err := durable.WriteFile(c.File, text, publicMode); err != nil {
 		return err
 	}
 	_, err = p.out.Write(text)
@@ -83,7 +85,7 @@ func (c newLogPolicy) prepare(text, policy string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	if err := replace(filepath.Join(dir, witnessPolicy), []byte(policy)); err != nil {
+	if err := durable.WriteFile(filepath.Join(dir, witnessPolicy), []byte(policy), publicMode); err != nil {
 		return place{}, err
 	}
 	if c.Owner >= 0 {
@@ -106,20 +108,4 @@ func witnessLines(places []place) string {
 	}
 	fmt.Fprintf(&text, "group %s all %s\nquorum %s\n", witnessGroup, strings.Join(names, " "), witnessGroup)
 	return text.String()
-}
-
-// replace writes a file that all users may read, completely or not at all.
-func replace(file string, data []byte) error {
-	w, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".new")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(data)
-	if err = errors.Join(err, w.Chmod(0o644), w.Sync(), w.Close()); err == nil {
-		err = os.Rename(w.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(w.Name()))
-	}
-	return nil
 }

@@ -93,7 +93,7 @@ func (d *directory) load(origin string) (translog.Checkpoint, error) {
 // save stores a signed checkpoint as the last one. When it returns, the checkpoint
 // outlives a crash of the machine. With an error, either one may be stored.
 func (d *directory) save(origin string, signed []byte) error {
-	return durable.WriteFile(d.file(origin), []byte(checksum(string(signed))+"\n"+string(signed)))
+	return durable.WriteFile(d.file(origin), []byte(checksum(string(signed))+"\n"+string(signed)), 0o600)
 }
 
 func checksum(text string) string {

@@ -18,6 +18,7 @@ import (
 	"asset-registry/shared/config"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
+	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
 )
 
@@ -84,7 +85,7 @@ func main() {
 // run runs the command with its arguments until ctx is done.
 func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
-		return httpserver.Health(ctx, args[1])
+		return probe.Ready(ctx, args[1])
 	}
 	if len(args) >= 2 && args[0] == "check" {
 		return check(args[1], args[2:])
