@@ -112,8 +112,8 @@ func decodeHeader(value []byte) (header, error) {
 
 // decode returns a copy of a stored asset, because value is valid only within
 // its transaction. For a body of more than most bytes it returns
-// registry.ErrLarge. Then it reads only the beginning of value: bbolt maps the
-// file into memory, and a page that is not in memory stops the thread.
+// registry.ErrLarge, and reads only the beginning of value: bbolt maps the file
+// into memory, and a page that is missing there stops the thread.
 func decode(id string, value []byte, most int) (registry.Record, error) {
 	h, err := decodeHeader(value)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
 )
 
@@ -36,7 +37,7 @@ type Client struct {
 
 // New returns a client that signs its requests.
 func New(transport http.RoundTripper, signer *identity.Signer) *Client {
-	return &Client{&http.Client{Transport: transport}, signer}
+	return &Client{&http.Client{Transport: telemetry.Transport(transport)}, signer}
 }
 
 // Log is the state of the public log. Its signatures were not verified.

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Of the measurement of the public log.
+// Settings of the measurement of the public log.
 const (
 	sampled    = 16                    // assets whose changes are followed
 	background = 16                    // clients that change other assets
