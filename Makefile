@@ -18,6 +18,13 @@ FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
 DATA        ?= ./data
 
+# Everything is compiled in two ways only: without cgo, and with the race detector, which
+# needs cgo (RACE). So the stages share the build cache. `check` vets all packages; the
+# tests need not vet them again.
+export CGO_ENABLED := 0
+export GOFLAGS     := $(filter-out -trimpath -vet=off,$(GOFLAGS)) -trimpath -vet=off
+RACE               := CGO_ENABLED=1 go test -race
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
 	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-compose \
@@ -30,7 +37,7 @@ setup: ## install what building and testing need
 	@deploy/test/setup.sh
 
 build: ## build the programs into ./bin
-	go build -trimpath -o bin/ ./deploy/registry/cmd/registry ./deploy/registry/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./authsvc/cmd/authsvc
+	go build -o bin/ ./deploy/registry/cmd/registry ./deploy/registry/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./authsvc/cmd/authsvc
 
 run: build ## run the whole registry as one process, with sandbox keys
 	bin/registry serve --sandbox --data $(DATA) --admin-addr 127.0.0.1:8079
@@ -61,7 +68,7 @@ check-apart: ## the same for the modules that only tests need
 	@for m in $(TOOLS); do echo "module $$m"; (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
 
 unit: ## unit and conformance tests with the race detector
-	go test -race $$(go list $(PACKAGES) | grep -vE '$(SLOW)')
+	$(RACE) $$(go list $(PACKAGES) | grep -vE '$(SLOW)')
 
 e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e
@@ -81,11 +88,11 @@ test-docs: build ## the documents: settings, examples, links, paths and citation
 	go test -count=1 ./deploy/test/docs -bin $(CURDIR)/bin
 
 test-traces: ## traces, metrics and logs of all services; the scripts of compose
-	go test -race -count=1 ./deploy/test/traces ./deploy/test/compose
+	$(RACE) -count=1 ./deploy/test/traces ./deploy/test/compose
 
 test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI names
 	@deploy/test/tool.sh devmongo
-	go test -race -count=1 -timeout 20m ./assetsvc/internal/mongostore
+	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore
 
 test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	go test -count=1 -timeout 30m -skip '$(SCENARIOS)' ./deploy/test/e2e
@@ -104,7 +111,7 @@ test-k8s: ## the manifests for Kubernetes: with the API server's code and with t
 
 test-faults: ## faults between the services and their stores
 	@deploy/test/tool.sh devmongo
-	cd deploy/test/faults && GOWORK=off go test -race -count=1 -timeout 10m .
+	cd deploy/test/faults && GOWORK=off $(RACE) -count=1 -timeout 10m .
 
 test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -101,12 +100,28 @@ func (s *Server) Kill(tb testing.TB) {
 // because the rig has hundreds of dependencies.
 func Build(tb testing.TB) string {
 	tb.Helper()
-	_, self, _, _ := runtime.Caller(0)
-	cmd := exec.Command(filepath.Join(filepath.Dir(self), "..", "..", "deploy", "test", "tool.sh"), "devmongo")
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tool := filepath.Join("deploy", "test", "tool.sh")
+	for !exists(filepath.Join(dir, tool)) { // until the root of the project
+		up := filepath.Dir(dir)
+		if up == dir {
+			tb.Fatalf("no %s above the working directory", tool)
+		}
+		dir = up
+	}
+	cmd := exec.Command(filepath.Join(dir, tool), "devmongo")
 	cmd.Stderr = os.Stderr
 	path, err := cmd.Output()
 	if err != nil {
 		tb.Fatalf("build MongoDB rig: %v", err)
 	}
 	return strings.TrimSpace(string(path))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

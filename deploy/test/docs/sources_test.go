@@ -55,26 +55,57 @@ func TestEveryDependencyIsJustified(t *testing.T) {
 		}
 	}
 	for _, file := range modules(t) {
-		listed, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", file).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var module struct {
-			Require []struct {
-				Path     string
-				Indirect bool
-			}
-		}
-		if err := json.Unmarshal(listed, &module); err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range module.Require {
+		for _, r := range requirements(t, file) {
 			justified := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(r.Path, name) })
 			if !r.Indirect && !justified && !strings.HasPrefix(r.Path, "asset-registry/") {
 				t.Errorf("%s: got the requirement %s, want a row for it in docs/architecture.md", file, r.Path)
 			}
 		}
 	}
+}
+
+// TestModulesAgreeOnVersions checks that the modules with packages of ours require one
+// version of each dependency, so that one compilation serves all. The others only build
+// a program of somebody else.
+func TestModulesAgreeOnVersions(t *testing.T) {
+	type required struct{ version, file string }
+	first := map[string]required{}
+	for _, file := range modules(t) {
+		requires := requirements(t, file)
+		ours := slices.ContainsFunc(requires, func(r requirement) bool { return strings.HasPrefix(r.Path, "asset-registry/") })
+		if !ours && !strings.HasSuffix(file, "/shared/go.mod") {
+			continue
+		}
+		for _, r := range requires {
+			if f, known := first[r.Path]; !known {
+				first[r.Path] = required{r.Version, file}
+			} else if f.version != r.Version {
+				t.Errorf("%s: got %s %s, want %s as in %s", file, r.Path, r.Version, f.version, f.file)
+			}
+		}
+	}
+	if len(first) < 50 {
+		t.Errorf("got %d dependencies, want more", len(first))
+	}
+}
+
+// requirement is a module that a go.mod file requires.
+type requirement struct {
+	Path, Version string
+	Indirect      bool
+}
+
+func requirements(t *testing.T, file string) []requirement {
+	t.Helper()
+	listed, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var module struct{ Require []requirement }
+	if err := json.Unmarshal(listed, &module); err != nil {
+		t.Fatal(err)
+	}
+	return module.Require
 }
 
 // modules returns the go.mod files of the repository.
