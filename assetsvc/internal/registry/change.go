@@ -22,18 +22,28 @@ func (r *Registry) change(
 	if by.IsAnonymous() {
 		return Record{}, forbidden("an API key is needed")
 	}
-	var as standing
+	var (
+		as      standing
+		current asset.Asset // decoded once, since that is the costliest part of a change
+		decoded int64       // the revision of current
+	)
 	return r.save(ctx, id, step{
-		ask: func(stored Record) error {
-			current, err := decode(stored)
-			if err != nil {
+		ask: func(stored Record) (err error) {
+			if current, err = decode(stored); err != nil {
 				return err
 			}
+			decoded = stored.Revision
 			as, err = r.standing(ctx, by, current, token, stored.Sealed)
 			return err
 		},
-		decide: func(stored Record) (Record, error) {
-			changed, err := r.decide(by, as, token, stored, decide)
+		decide: func(stored Record) (changed Record, err error) {
+			if stored.Revision != decoded {
+				if current, err = decode(stored); err != nil {
+					return Record{}, err
+				}
+				decoded = stored.Revision
+			}
+			changed, err = r.decide(by, as, token, stored, current, decide)
 			return changed, guard.check(stored, err)
 		},
 	})
@@ -123,14 +133,11 @@ func contended() error {
 	return fault.New(fault.Conflict, fault.Body, "data", text)
 }
 
-// decide returns the record to save, or one without a body if nothing differs.
+// decide returns the record to save instead of stored, whose asset is before, or one
+// without a body if nothing differs.
 func (r *Registry) decide(
-	by identity.Identity, as standing, token string, stored Record, decide decision,
+	by identity.Identity, as standing, token string, stored Record, before asset.Asset, decide decision,
 ) (Record, error) {
-	before, err := decode(stored)
-	if err != nil {
-		return Record{}, err
-	}
 	current := before.OwnedBy(as.owner)
 	next, err := decide(current, asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)})
 	err = withinTest(by, err, before, next)
