@@ -13,9 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/httpapi"
+	"asset-registry/assetsvc/internal/live"
 	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
@@ -156,6 +159,7 @@ type Server struct {
 	log     *logWriter     // nil: no public log
 	auth    *upstream.Pool // nil: Config.Auth is used
 	handler http.Handler
+	live    *live.Watcher
 	silence func() error // ends the metrics of the memory
 }
 
@@ -205,11 +209,14 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Log:       c.Log,
 		LogLevel:  slog.LevelDebug,
 		Timeout:   c.Timeout,
+		TimeoutOf: timeoutOf,
 		Ready:     assets.Ready,
 		Telemetry: c.Telemetry,
 	})
 	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
 	api.Route(engine, signer)
+	s.live = live.New(assets, httpapi.PrintOffset(c.Zone), c.Memory/16, c.Log)
+	api.RouteFeed(engine, signer, s.live)
 	if len(c.LogKeys) > 0 {
 		if s.log, err = startLog(s.store, c); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -227,6 +234,15 @@ func (c Config) newAuthPool() (*upstream.Pool, error) {
 	})
 }
 
+// timeoutOf returns the time limit of a request by its route; 0 stands for
+// Config.Timeout.
+func timeoutOf(c *gin.Context) time.Duration {
+	if httpapi.IsLive(c) {
+		return httpserver.Unlimited
+	}
+	return 0
+}
+
 // Handler returns the handler of the service's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
@@ -236,6 +252,9 @@ func (s *Server) Close() error {
 		defer s.auth.Close()
 	}
 	var err error
+	if s.live != nil {
+		s.live.Close()
+	}
 	if s.log != nil {
 		err = s.log.close()
 	}

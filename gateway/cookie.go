@@ -52,7 +52,7 @@ func (s *Server) checkCookie(c *gin.Context) error {
 	case !isRead(c.Request):
 		return fault.New(fault.Precondition, fault.URL, "precondition",
 			"The server of your cookie is gone; repeat the request with the new one.")
-	case c.Query("offset") != "":
+	case c.Query("offset") != "" || c.GetHeader(lastEventID) != "":
 		return fault.New(fault.NotFound, fault.Query, "offset",
 			"Offset expired/invalid: it belongs to other data, as your cookie SERVER_ID does. "+
 				"Start over without an offset, with the new cookie.")

@@ -23,6 +23,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ import (
 	"asset-registry/gateway/internal/edge"
 	"asset-registry/gateway/internal/limits"
 	"asset-registry/gateway/internal/proxy"
+	"asset-registry/gateway/internal/stream"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -61,6 +63,7 @@ type Server struct {
 	health  health
 	bodies  *memory.Budget // memory of request bodies
 	docs    *docspage.Site
+	feeds   feeds
 	handler http.Handler
 
 	unregister []func() error     // end the metrics
@@ -102,6 +105,9 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 		return err
 	}
 	if s.auth, err = s.authService(signer); err != nil {
+		return err
+	}
+	if err = s.openFeeds(); err != nil {
 		return err
 	}
 	s.keys, s.usage = apikey.Cached(s.auth, c.KeyTTL, c.Now), apikey.NewUsage(s.auth, c.Log, c.Now)
@@ -190,7 +196,11 @@ func (s *Server) timeoutOf(c *gin.Context) time.Duration {
 	case !isRead(c.Request):
 		return 0
 	case isList(c):
-		return s.config.Settings.ListTimeout
+		format, wait, _ := asked(c.Request)
+		if format != stream.None {
+			return httpserver.Unlimited
+		}
+		return cmp.Or(s.config.Settings.ListTimeout, s.config.Timeout) + wait
 	default:
 		return s.config.Settings.ReadTimeout
 	}
@@ -215,6 +225,9 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Close() error {
 	s.stop()
 	s.running.Wait()
+	if s.feeds.hubs != nil {
+		s.feeds.hubs.Close()
+	}
 	for _, pool := range s.pools {
 		pool.Close()
 	}

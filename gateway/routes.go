@@ -54,6 +54,10 @@ func (s *Server) pipeline(v routes.Version, r routes.Route) []gin.HandlerFunc {
 			s.identify(s.config.Timeout / writeKeyShare), s.lockout(r.Class), s.limit(r.Class), s.bound(r.Class),
 			s.require(v, s.needKey), s.forward(v),
 		}
+	case r.Class == routes.List:
+		return []gin.HandlerFunc{
+			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.live(v), s.bound(r.Class), s.forward(v),
+		}
 	default:
 		return []gin.HandlerFunc{
 			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.bound(r.Class), s.forward(v),

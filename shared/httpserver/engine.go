@@ -26,7 +26,7 @@ type Options struct {
 	Timeout  time.Duration // the most that a request may take
 
 	// TimeoutOf returns the timeout of a request's route. It is optional; if it
-	// returns 0, Timeout applies.
+	// returns 0, Timeout applies; for Unlimited there is no deadline.
 	TimeoutOf func(*gin.Context) time.Duration
 
 	// Ready returns nil when the service can do its work. /readyz shows the

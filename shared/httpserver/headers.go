@@ -39,7 +39,13 @@ func deadline(o Options) gin.HandlerFunc {
 			left = cmp.Or(o.TimeoutOf(c), left)
 		}
 		if ms, err := strconv.Atoi(c.GetHeader(TimeoutHeader)); err == nil {
-			left = min(left, time.Duration(ms)*time.Millisecond-answerMargin)
+			most := time.Duration(ms)*time.Millisecond - answerMargin
+			if left == Unlimited || most < left {
+				left = most
+			}
+		}
+		if left == Unlimited {
+			return
 		}
 		ctx, cancel := context.WithTimeout(c.Request.Context(), left)
 		defer cancel()

@@ -2,8 +2,11 @@ package httpserver
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"net/http"
+	"sync"
 )
 
 // InProcess returns a transport that calls handler directly, for services that
@@ -59,3 +62,82 @@ func (a *answer) Write(p []byte) (int, error) {
 	a.written = true
 	return a.body.Write(p)
 }
+
+// InProcessStream returns a transport that calls handler directly and passes the answer
+// on as it comes. The handler runs until it returns, or until the answer's body is
+// closed: then its context ends and its writes fail.
+func InProcessStream(handler http.Handler) http.RoundTripper { return inProcessStream{handler} }
+
+type inProcessStream struct{ handler http.Handler }
+
+func (t inProcessStream) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(req.Context())
+	served := req.Clone(ctx)
+	served.RequestURI, served.Body = req.URL.RequestURI(), http.NoBody
+	body, pipe := io.Pipe()
+	w := &streamWriter{header: http.Header{}, pipe: pipe, begun: make(chan struct{})}
+	go func() {
+		defer cancel()
+		var failed error
+		defer func() {
+			if p := recover(); p != nil { // as net/http does for http.ErrAbortHandler
+				failed = io.ErrUnexpectedEOF
+			}
+			w.WriteHeader(http.StatusOK)
+			pipe.CloseWithError(failed)
+		}()
+		t.handler.ServeHTTP(w, served)
+	}()
+	select {
+	case <-w.begun:
+	case <-ctx.Done():
+		_ = body.Close() // the handler's writes fail from here on
+		return nil, ctx.Err()
+	}
+	return &http.Response{
+		Status: http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: streamBody{body, cancel}, ContentLength: -1, Request: req,
+	}, nil
+}
+
+// streamBody ends the handler when it is closed.
+type streamBody struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+func (b streamBody) Close() error {
+	b.cancel()
+	return b.PipeReader.Close()
+}
+
+// streamWriter is an http.ResponseWriter that passes the answer on.
+type streamWriter struct {
+	header http.Header
+	pipe   *io.PipeWriter
+	once   sync.Once
+	begun  chan struct{} // closed once status and sent are set
+	status int
+	sent   http.Header
+}
+
+func (w *streamWriter) Header() http.Header { return w.header }
+
+func (w *streamWriter) WriteHeader(status int) {
+	w.once.Do(func() {
+		w.status, w.sent = status, w.header.Clone()
+		close(w.begun)
+	})
+}
+
+func (w *streamWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	n, err := w.pipe.Write(p)
+	if errors.Is(err, io.ErrClosedPipe) {
+		err = context.Canceled
+	}
+	return n, err
+}
+
+// Flush implements http.Flusher. Each Write passes its bytes on at once.
+func (w *streamWriter) Flush() { w.WriteHeader(http.StatusOK) }

@@ -55,11 +55,13 @@ func observe(o Options) gin.HandlerFunc {
 		span := beginSpan(c, o, tracer)
 		defer func() { // also when a panic ends the request
 			s := series{method: method(c), route: route(c), tenant: c.GetString(tenantKey), status: c.Writer.Status()}
-			attributes, ok := known.Load(s)
-			if !ok {
-				attributes, _ = known.LoadOrStore(s, s.attributes(o.Name))
+			if !c.GetBool(longKey) {
+				attributes, ok := known.Load(s)
+				if !ok {
+					attributes, _ = known.LoadOrStore(s, s.attributes(o.Name))
+				}
+				duration.Record(c.Request.Context(), time.Since(begun).Seconds(), attributes.(metric.MeasurementOption))
 			}
-			duration.Record(c.Request.Context(), time.Since(begun).Seconds(), attributes.(metric.MeasurementOption))
 			if span != nil {
 				span.SetName(s.method + " " + s.route)
 				span.SetAttributes(semconv.HTTPRoute(s.route), semconv.HTTPResponseStatusCode(s.status))

@@ -50,7 +50,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 func serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, o ServeOptions, t timeouts,
 ) error {
-	draining := &drainHandler{next: handler}
+	draining, ending := &drainHandler{next: handler}, make(chan struct{})
 	server := &http.Server{
 		Handler:           lingering(draining),
 		TLSConfig:         o.TLS.Clone(), // net/http changes it; nil stays nil
@@ -59,7 +59,10 @@ func serve(
 		WriteTimeout:      t.write,
 		IdleTimeout:       t.idle,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.Background(), drainingKey{}, ending)
+		},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	listener = socketListener{listener}
 	if o.TLS != nil {
@@ -83,6 +86,7 @@ func serve(
 		case <-time.After(o.DrainDelay):
 		}
 	}
+	close(ending)
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {

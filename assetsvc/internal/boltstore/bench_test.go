@@ -35,10 +35,10 @@ func BenchmarkPage(b *testing.B) {
 			defer s.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				entries, err := s.Page(b.Context(),
+				page, err := s.Page(b.Context(),
 					registry.Query{Offset: positions[rand.IntN(len(positions)-100)], Limit: 100})
-				if err != nil || len(entries) != 100 {
-					b.Fatalf("got %d entries, %v; want 100", len(entries), err)
+				if err != nil || len(page.Entries) != 100 {
+					b.Fatalf("got %d entries, %v; want 100", len(page.Entries), err)
 				}
 			}
 			each := float64(b.Elapsed()) / float64(b.N)

@@ -13,20 +13,28 @@ import (
 )
 
 // Page returns up to q.Limit listed assets in the order that q asks for.
-func (s *Store) Page(ctx context.Context, q registry.Query) (entries []registry.Entry, err error) {
+func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return page, err
 	}
 	err = s.file.View(func(tx *bbolt.Tx) error {
+		if last := tx.Bucket(stateBucket).Get(lastKey); last != nil {
+			page.Upto = positionOf(last)
+		}
 		next := feedOf(tx, q)
 		assets := tx.Bucket(assetBucket)
 		size, most := 0, registry.AnySize // the first body always fits
-		for position, id := next(); position != nil && len(entries) < q.Limit; position, id = next() {
-			e := registry.Entry{ID: hex.EncodeToString(id), Position: positionOf(position)}
+		for at := next(); at.position != nil; at = next() {
+			if len(page.Entries) == q.Limit {
+				page.Upto = page.Entries[q.Limit-1].Position
+				return nil
+			}
+			e := registry.Entry{ID: hex.EncodeToString(at.id), Position: positionOf(at.position), Test: at.test}
 			if q.Bodies > 0 {
-				r, err := decode(e.ID, assets.Get(id), most)
-				if errors.Is(err, registry.ErrLarge) {
-					return nil // the page is full
+				r, err := decode(e.ID, assets.Get(at.id), most)
+				if errors.Is(err, registry.ErrLarge) { // the page is full
+					page.Upto = page.Entries[len(page.Entries)-1].Position
+					return nil
 				}
 				if err != nil {
 					return fmt.Errorf("asset %s of the feed: %w", e.ID, err)
@@ -35,31 +43,44 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (entries []registry.
 				size += len(r.Body)
 				most = q.Bodies - size
 			}
-			entries = append(entries, e)
+			page.Entries = append(page.Entries, e)
 		}
 		return nil
 	})
-	return entries, err
+	if err != nil {
+		return registry.FeedPage{}, err
+	}
+	return page, nil
 }
 
-// iterator returns the next position and id of a feed. At the end both are nil.
-type iterator func() (position, id []byte)
+// place is where an asset stands in a feed. Its position is nil at the end.
+type place struct {
+	position, id []byte
+	test         bool // in the feed of test assets
+}
 
-// feedOf iterates over the entries that q asks for, in its order.
+// iterator returns the next place of a feed.
+type iterator func() place
+
+// feedOf iterates over the places that q asks for, in its order.
 func feedOf(tx *bbolt.Tx, q registry.Query) iterator {
 	switch q.Mode {
 	case registry.Test:
-		return seek(tx.Bucket(testBucket), q)
+		return seek(tx, true, q)
 	case registry.All:
-		return merge(seek(tx.Bucket(realBucket), q), seek(tx.Bucket(testBucket), q), q.Descending)
+		return merge(seek(tx, false, q), seek(tx, true, q), q.Descending)
 	default:
-		return seek(tx.Bucket(realBucket), q)
+		return seek(tx, false, q)
 	}
 }
 
 // seek iterates over one feed, starting at q.Offset.
-func seek(feed *bbolt.Bucket, q registry.Query) iterator {
-	cursor := feed.Cursor()
+func seek(tx *bbolt.Tx, test bool, q registry.Query) iterator {
+	bucket := realBucket
+	if test {
+		bucket = testBucket
+	}
+	cursor := tx.Bucket(bucket).Cursor()
 	var position, id []byte
 	offset := positionKey(q.Offset)
 	switch {
@@ -81,28 +102,26 @@ func seek(feed *bbolt.Bucket, q registry.Query) iterator {
 	if q.Descending {
 		next = cursor.Prev
 	}
-	return func() (p, i []byte) {
-		p, i = position, id
-		if p != nil {
+	return func() place {
+		at := place{position, id, test}
+		if position != nil {
 			position, id = next()
 		}
-		return p, i
+		return at
 	}
 }
 
 // merge iterates over two feeds as one, in the order of their positions.
 func merge(a, b iterator, descending bool) iterator {
-	positionA, idA := a()
-	positionB, idB := b()
-	return func() (position, id []byte) {
-		isA := positionB == nil || positionA != nil && bytes.Compare(positionA, positionB) < 0 != descending
+	fromA, fromB := a(), b()
+	return func() (at place) {
+		isA := fromB.position == nil ||
+			fromA.position != nil && bytes.Compare(fromA.position, fromB.position) < 0 != descending
 		if isA {
-			position, id = positionA, idA
-			positionA, idA = a()
+			at, fromA = fromA, a()
 		} else {
-			position, id = positionB, idB
-			positionB, idB = b()
+			at, fromB = fromB, b()
 		}
-		return position, id
+		return at
 	}
 }

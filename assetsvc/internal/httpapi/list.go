@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -31,30 +32,19 @@ func (a *API) list(c *gin.Context, v version) error {
 	if err != nil {
 		return err
 	}
-	q, err := parseListing(params)
-	if err != nil {
-		return err
-	}
 	names := strings.Split(params.Get("opt_fields"), ",")
-	if slices.ContainsFunc(names, needsBody) {
-		q.Bodies = maxPage
-		inside, leave, err := a.enter(c.Request.Context(), int64(maxPage*v.factor()))
-		if err != nil {
-			return err
-		}
-		defer leave()
-		a = inside
-	}
-	entries, err := a.registry.List(c.Request.Context(), q)
+	a, q, page, leave, err := a.readList(c.Request.Context(), v, params, names)
 	if err != nil {
 		return err
 	}
+	defer leave()
+	entries, wanted := page.Entries, wantedOf(names)
 	body := append(make([]byte, 0, 128*(len(entries)+4)), `{"data":[`...)
 	for i, e := range entries {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		if body, err = v.listed(body, e, names, a.zone); err != nil {
+		if body, err = v.listed(body, e, wanted, a.zone); err != nil {
 			return fmt.Errorf("list asset %s: %w", e.ID, err)
 		}
 	}
@@ -70,9 +60,40 @@ func (a *API) list(c *gin.Context, v version) error {
 	return a.write(c, http.StatusOK, append(body, '}'), o)
 }
 
+// readList reads the page of the feed that the parameters ask for. A page with assets
+// takes memory until leave is called, or until inside has sent the answer.
+func (a *API) readList(ctx context.Context, v version, params url.Values, names []string) (
+	inside *API, q registry.Query, page registry.FeedPage, leave func(), err error,
+) {
+	inside, leave = a, func() {}
+	if q, err = parseListing(params); err != nil {
+		return inside, q, page, leave, err
+	}
+	if slices.ContainsFunc(names, needsBody) {
+		q.Bodies = maxPage
+		if inside, leave, err = a.enter(ctx, int64(maxPage*v.factor())); err != nil {
+			return inside, q, page, leave, err
+		}
+	}
+	if page, err = a.registry.List(ctx, q); err != nil {
+		leave()
+	}
+	return inside, q, page, leave, err
+}
+
 // needsBody tells whether the value of a field comes from the body of an asset.
 // The feed alone has the others.
 func needsBody(name string) bool { return name != "" && name != "id" && name != "dateModified" }
+
+// wantedOf returns which fields a listing shows beside id and dateModified.
+func wantedOf(names []string) func(name string) bool {
+	all, wanted := false, make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+		all = all || name == "*"
+	}
+	return func(name string) bool { return name != "id" && (all || wanted[name]) }
+}
 
 // parseListing returns the query of a listing. It ignores unknown parameters. With
 // an error, the query has the parameters before the faulty one.
@@ -138,7 +159,7 @@ type links struct {
 }
 
 // kept lists the parameters that links take over from the request.
-var kept = []string{"feed", "limit", "mode", "opt_fields"}
+var kept = []string{"feed", "limit", "mode", "opt_fields", "wait"}
 
 // next returns the link to the page that follows in the same direction.
 func (l links) next(offset string) record.Object { return l.to(offset) }

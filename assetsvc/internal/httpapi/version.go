@@ -60,17 +60,16 @@ func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]
 }
 
 // listed appends an asset as a listing shows it: its id, its dateModified, and
-// the fields that the client named, all for "*" (docs/contract.md, "Pages"). It
-// ignores unknown names.
-func (v version) listed(dst []byte, e registry.Entry, names []string, zone *time.Location) ([]byte, error) {
+// the wanted fields (docs/contract.md, "Pages").
+func (v version) listed(
+	dst []byte, e registry.Entry, wanted func(name string) bool, zone *time.Location,
+) ([]byte, error) {
 	dst = append(dst, `{"id":"`...)
 	dst = append(dst, e.ID...)
 	dst = append(dst, `","dateModified":"`...)
 	dst = asset.AppendTime(dst, time.UnixMicro(e.Position), zone)
 	dst = append(dst, '"')
 	if e.Body != nil {
-		all := slices.Contains(names, "*")
-		wanted := func(name string) bool { return name != "id" && (all || slices.Contains(names, name)) }
 		var err error
 		if dst, err = v.view.AppendMembers(dst, e.Body, wanted); err != nil {
 			return nil, err

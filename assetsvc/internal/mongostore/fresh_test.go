@@ -52,10 +52,10 @@ var readers = []struct {
 	}},
 	{"Page", func(ctx context.Context, s *Store, _ string) (int64, error) {
 		page, err := s.Page(ctx, registry.Query{Limit: 1, Descending: true})
-		if err != nil || len(page) == 0 {
+		if err != nil || len(page.Entries) == 0 {
 			return 0, err
 		}
-		return page[0].Position, nil
+		return page.Entries[0].Position, nil
 	}},
 	{"Log", func(ctx context.Context, s *Store, id string) (int64, error) {
 		log, err := s.Log(ctx, id, registry.LogQuery{Limit: 1})

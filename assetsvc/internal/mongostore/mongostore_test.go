@@ -84,8 +84,8 @@ func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 		t.Errorf("an asset of unknown size: got %v, want ErrLarge", err)
 	}
 	bodies := registry.Query{Limit: 100, Bodies: registry.MaxAsset}
-	if page, err := s.Page(t.Context(), bodies); err != nil || len(page) != 1 {
-		t.Errorf("a page of assets of unknown size: got %d entries, %v; want 1", len(page), err)
+	if page, err := s.Page(t.Context(), bodies); err != nil || len(page.Entries) != 1 {
+		t.Errorf("a page of assets of unknown size: got %d entries, %v; want 1", len(page.Entries), err)
 	}
 	s.tidy(t.Context())
 	for _, want := range there {
@@ -94,8 +94,8 @@ func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 			t.Errorf("after the upgrade: got error %v; the asset differs (-want +got):\n%s", err, diff)
 		}
 	}
-	if page, err := s.Page(t.Context(), bodies); err != nil || len(page) != len(there) {
-		t.Errorf("a page after the upgrade: got %d entries, %v; want %d", len(page), err, len(there))
+	if page, err := s.Page(t.Context(), bodies); err != nil || len(page.Entries) != len(there) {
+		t.Errorf("a page after the upgrade: got %d entries, %v; want %d", len(page.Entries), err, len(there))
 	}
 }
 

@@ -99,32 +99,36 @@ var horizonFields = only("last", "open")
 
 // Page returns listed assets up to the horizon. It reads the horizon first,
 // because every change up to it is already stored (package feed).
-func (s *Store) Page(ctx context.Context, q registry.Query) ([]registry.Entry, error) {
+func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
 	if err := s.db.fresh(ctx); err != nil {
-		return nil, fmt.Errorf("read page: %w", err)
+		return page, fmt.Errorf("read page: %w", err)
 	}
 	var found []document
-	err := s.db.do(ctx, func(ctx context.Context) error {
+	err = s.db.do(ctx, func(ctx context.Context) error {
 		now, err := s.db.readClock(ctx, horizonFields)
 		if err != nil {
 			return err
 		}
-		filter := pageFilter(q, now.batches().Horizon())
-		found, err = s.db.page(ctx, filter, pageOptions(q, "position", "size"))
+		page.Upto = now.batches().Horizon()
+		filter := pageFilter(q, page.Upto)
+		found, err = s.db.page(ctx, filter, pageOptions(q, "position", "size", "test"))
+		if len(found) == q.Limit {
+			page.Upto = found[q.Limit-1].Position
+		}
 		if err != nil || q.Bodies == 0 {
 			return err
 		}
-		found, err = s.db.bodies(ctx, filter, q, found)
+		found, page.Upto, err = s.db.bodies(ctx, filter, q, found, page.Upto)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read page: %w", err)
+		return registry.FeedPage{}, fmt.Errorf("read page: %w", err)
 	}
-	entries := make([]registry.Entry, len(found))
+	page.Entries = make([]registry.Entry, len(found))
 	for i, d := range found {
-		entries[i] = registry.Entry{ID: d.ID, Position: d.Position, Body: d.Body}
+		page.Entries[i] = registry.Entry{ID: d.ID, Position: d.Position, Test: d.Test, Body: d.Body}
 	}
-	return entries, nil
+	return page, nil
 }
 
 func (d *database) page(
@@ -140,24 +144,30 @@ func (d *database) page(
 
 // bodies reads the entries again, with bodies, as far as these fit on the page.
 // An asset that has changed meanwhile has moved on in the feed, so it drops out
-// of this page.
+// of this page. Upto is how far the entries are complete; bodies returns how far its
+// result is.
 func (d *database) bodies(
-	ctx context.Context, filter bson.D, q registry.Query, entries []document,
-) ([]document, error) {
+	ctx context.Context, filter bson.D, q registry.Query, entries []document, upto int64,
+) ([]document, int64, error) {
 	for len(entries) > 0 {
 		fit := fitting(entries, q.Bodies)
-		until := bson.D{{Key: "$lte", Value: entries[fit-1].Position}}
+		last := entries[fit-1].Position
+		until := bson.D{{Key: "$lte", Value: last}}
 		if q.Descending {
-			until = bson.D{{Key: "$gte", Value: entries[fit-1].Position}}
+			until = bson.D{{Key: "$gte", Value: last}}
 		}
 		within := bson.D{{Key: "$and", Value: bson.A{filter, bson.D{{Key: "position", Value: until}}}}}
-		found, err := d.page(ctx, within, pageOptions(q, "position", "body"))
-		if err != nil || len(found) > 0 {
-			return found, err
+		found, err := d.page(ctx, within, pageOptions(q, "position", "test", "body"))
+		entries = entries[fit:]
+		if err != nil || len(found) > 0 && len(entries) == 0 {
+			return found, upto, err
 		}
-		entries = entries[fit:] // all before have changed
+		if len(found) > 0 {
+			return found, last, nil
+		}
+		// All entries that fit have changed.
 	}
-	return nil, nil
+	return nil, upto, nil
 }
 
 // fitting returns how many of the first entries have bodies of at most most

@@ -37,7 +37,7 @@ func (s several) Get(ctx context.Context, id string, most int) (registry.Record,
 	return s.any().Get(ctx, id, most)
 }
 
-func (s several) Page(ctx context.Context, q registry.Query) ([]registry.Entry, error) {
+func (s several) Page(ctx context.Context, q registry.Query) (registry.FeedPage, error) {
 	return s.any().Page(ctx, q)
 }
 
@@ -116,10 +116,11 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	}
 	after := mustCreate(t, s)
 	for end := time.Now().Add(rigTimeout); ; time.Sleep(lease / 10) {
-		entries, err := s.Page(t.Context(), registry.Query{Limit: 10})
+		page, err := s.Page(t.Context(), registry.Query{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
+		entries := page.Entries
 		if len(entries) == 2 && entries[1].ID == after.ID {
 			break
 		}

@@ -215,12 +215,12 @@ func decode(stored Record) (asset.Asset, error) {
 }
 
 // List returns one page of the feed.
-func (r *Registry) List(ctx context.Context, q Query) ([]Entry, error) {
-	entries, err := r.store.Page(ctx, q)
+func (r *Registry) List(ctx context.Context, q Query) (FeedPage, error) {
+	page, err := r.store.Page(ctx, q)
 	if err != nil {
-		return nil, unavailable("list assets", err)
+		return FeedPage{}, unavailable("list assets", err)
 	}
-	return entries, nil
+	return page, nil
 }
 
 // Ready returns nil if assets can be read and written.

@@ -111,7 +111,17 @@ type Query struct {
 type Entry struct {
 	ID       string
 	Position int64
+	Test     bool   // as Record.Test
 	Body     []byte // as Record.Body, at this position; nil if Query.Bodies is 0
+}
+
+// FeedPage is a part of the feed.
+type FeedPage struct {
+	Entries []Entry
+	// Upto is the position up to which an ascending page is complete: later reads find
+	// no other entry after the query's offset and up to here. It is 0 in an empty
+	// store, and of no meaning on a descending page.
+	Upto int64
 }
 
 // Errors of a Store. Any other error means that the store could not answer. After
@@ -134,7 +144,7 @@ var (
 // (docs/architecture.md, "Invariants"):
 //
 //   - F1, no loss: once Page has returned a page, nothing with a position up to
-//     the last one on it becomes visible that was not visible to that page.
+//     the page's Upto becomes visible that was not visible to that page.
 //   - F2, latest only: a listed asset is in the feed once, at its newest position.
 //   - F3, unique and monotonic: no two changes share a position. A change that
 //     begins after another was acknowledged has a higher position, whatever the
@@ -179,7 +189,7 @@ type Store interface {
 	Rewrite(ctx context.Context, old Revision, change, whole []byte) (done bool, err error)
 	// Page returns up to q.Limit listed assets, in the order of their positions.
 	// A page with bodies may end before q.Limit, but has an entry if there is one.
-	Page(ctx context.Context, q Query) ([]Entry, error)
+	Page(ctx context.Context, q Query) (FeedPage, error)
 	// NextNumber returns a number for an asset created on a day ("2026-11-20").
 	// Numbers count from 1 for each day. After an acknowledged Create, the numbers
 	// returned before it are never returned again. Numbers may be skipped.

@@ -158,12 +158,13 @@ const patiencePause = 10 * time.Millisecond
 // unless the asset has changed again.
 func (c *checker) checkPrompt(ctx context.Context, a registry.Record, position int64) {
 	for begun := time.Now(); ; time.Sleep(patiencePause) {
-		entries, err := c.store.Page(ctx, registry.Query{Offset: position - 1, Limit: 1, Mode: registry.All})
+		page, err := c.store.Page(ctx, registry.Query{Offset: position - 1, Limit: 1, Mode: registry.All})
 		if err != nil {
 			c.violation("page: %v", err)
 			return
 		}
 		c.count(0, 1)
+		entries := page.Entries
 		if len(entries) == 1 && entries[0].Position == position && entries[0].ID == a.ID {
 			return
 		}
@@ -227,18 +228,19 @@ func (f *follower) follow(ctx context.Context) {
 	var offset int64
 	if f.backs {
 		newest := f.page(ctx, registry.Query{Limit: 1 + f.random.IntN(20), Descending: true})
-		if len(newest) > 0 {
-			offset = newest[0].Position
-			f.oldest = newest[len(newest)-1].Position - 1
+		if len(newest.Entries) > 0 {
+			offset = newest.Entries[0].Position
+			f.oldest = newest.Entries[len(newest.Entries)-1].Position - 1
 		}
 	}
 	for {
 		last := f.finished.Load()
-		entries := f.page(ctx, registry.Query{Offset: offset, Limit: 1 + f.random.IntN(30)})
-		if len(entries) > 0 {
-			offset = entries[len(entries)-1].Position
+		page := f.page(ctx, registry.Query{Offset: offset, Limit: 1 + f.random.IntN(30)})
+		if page.Upto > offset {
+			offset = page.Upto
 			f.lookBack(ctx, offset)
-		} else if last {
+		}
+		if len(page.Entries) == 0 && last {
 			break
 		}
 	}
@@ -247,7 +249,7 @@ func (f *follower) follow(ctx context.Context) {
 		return
 	}
 	for before := f.oldest + 1; ; { // the older entries
-		entries := f.page(ctx, registry.Query{Offset: before, Limit: 50, Descending: true})
+		entries := f.page(ctx, registry.Query{Offset: before, Limit: 50, Descending: true}).Entries
 		if len(entries) == 0 {
 			break
 		}
@@ -258,14 +260,18 @@ func (f *follower) follow(ctx context.Context) {
 }
 
 // page reads a page, records its entries, and checks its order, F2 and F4.
-func (f *follower) page(ctx context.Context, q registry.Query) []registry.Entry {
+func (f *follower) page(ctx context.Context, q registry.Query) registry.FeedPage {
 	q.Mode = f.mode
-	entries, err := f.store.Page(ctx, q)
+	page, err := f.store.Page(ctx, q)
 	if err != nil {
 		f.violation("page: %v", err)
-		return nil
+		return registry.FeedPage{}
 	}
+	entries := page.Entries
 	f.count(1, 2*len(entries))
+	if len(entries) > 0 && !q.Descending && page.Upto < entries[len(entries)-1].Position {
+		f.violation("F1: a page is complete up to %d only, but goes up to %d", page.Upto, entries[len(entries)-1].Position)
+	}
 	before, ids := q.Offset, map[string]bool{}
 	for _, e := range entries {
 		switch {
@@ -283,28 +289,29 @@ func (f *follower) page(ctx context.Context, q registry.Query) []registry.Entry 
 			f.violation("F4: the feed had %s at %d, but Get then returned %d, %v", e.ID, e.Position, now.Position, err)
 		}
 	}
-	return entries
+	return page
 }
 
 // lookBack checks F1 for a random range before offset: the follower has seen every
 // entry there.
 func (f *follower) lookBack(ctx context.Context, offset int64) {
 	from := max(f.oldest, offset-f.random.Int64N(5000))
-	entries, err := f.store.Page(ctx, registry.Query{Offset: from, Limit: 1000, Mode: f.mode})
+	page, err := f.store.Page(ctx, registry.Query{Offset: from, Limit: 1000, Mode: f.mode})
 	if err != nil {
 		f.violation("page: %v", err)
 	}
-	f.checkSeen(entries, offset)
+	f.checkSeen(page.Entries, offset)
 }
 
 // checkAll checks F1 and F2 for all entries up to offset.
 func (f *follower) checkAll(ctx context.Context, offset int64) {
 	ids := map[string]bool{}
 	for from := f.oldest; ; {
-		entries, err := f.store.Page(ctx, registry.Query{Offset: from, Limit: 1000, Mode: f.mode})
+		page, err := f.store.Page(ctx, registry.Query{Offset: from, Limit: 1000, Mode: f.mode})
 		if err != nil {
 			f.violation("page: %v", err)
 		}
+		entries := page.Entries
 		if len(entries) == 0 {
 			break
 		}

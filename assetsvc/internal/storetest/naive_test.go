@@ -63,7 +63,7 @@ func (s *naive) Get(_ context.Context, id string, _ int) (registry.Record, error
 	return r, nil
 }
 
-func (s *naive) Page(_ context.Context, q registry.Query) ([]registry.Entry, error) {
+func (s *naive) Page(_ context.Context, q registry.Query) (registry.FeedPage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var entries []registry.Entry
@@ -74,7 +74,7 @@ func (s *naive) Page(_ context.Context, q registry.Query) ([]registry.Entry, err
 			after = r.Position < q.Offset || q.Offset == 0
 		}
 		if r.Listed && wanted && after {
-			entries = append(entries, registry.Entry{ID: r.ID, Position: r.Position})
+			entries = append(entries, registry.Entry{ID: r.ID, Position: r.Position, Test: r.Test})
 		}
 	}
 	slices.SortFunc(entries, func(a, b registry.Entry) int {
@@ -83,7 +83,18 @@ func (s *naive) Page(_ context.Context, q registry.Query) ([]registry.Entry, err
 		}
 		return int(a.Position - b.Position)
 	})
-	return entries[:min(len(entries), q.Limit)], nil
+	if len(entries) > q.Limit {
+		return registry.FeedPage{Entries: entries[:q.Limit], Upto: entries[q.Limit-1].Position}, nil
+	}
+	return registry.FeedPage{Entries: entries, Upto: s.last()}, nil
+}
+
+// last returns the newest position.
+func (s *naive) last() (last int64) {
+	for _, r := range s.assets {
+		last = max(last, r.Position)
+	}
+	return last
 }
 
 func (s *naive) NextNumber(context.Context, string) (int, error) {

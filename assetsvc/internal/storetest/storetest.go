@@ -93,11 +93,11 @@ func mustReplace(t *testing.T, s registry.Store, r registry.Record) registry.Rec
 
 func mustPage(t *testing.T, s registry.Store, q registry.Query) []registry.Entry {
 	t.Helper()
-	entries, err := s.Page(t.Context(), q)
+	page, err := s.Page(t.Context(), q)
 	if err != nil {
 		t.Fatalf("page: %v", err)
 	}
-	return entries
+	return page.Entries
 }
 
 func checkStored(t *testing.T, s registry.Store, want registry.Record) {
@@ -116,7 +116,7 @@ func checkEntries(t *testing.T, got []registry.Entry, want ...registry.Record) {
 	t.Helper()
 	entries := make([]registry.Entry, len(want))
 	for i, r := range want {
-		entries[i] = registry.Entry{ID: r.ID, Position: r.Position}
+		entries[i] = registry.Entry{ID: r.ID, Position: r.Position, Test: r.Test}
 	}
 	positions := cmp.Options{cmpopts.EquateEmpty(), cmpopts.IgnoreFields(registry.Entry{}, "Body")}
 	if diff := cmp.Diff(entries, got, positions); diff != "" {

@@ -6,6 +6,7 @@ package edge
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/klauspost/compress/gzhttp"
 
@@ -38,6 +39,14 @@ type handler struct {
 	cors       cors
 }
 
+// isLong reports whether a request may wait for the feed to change (docs/contract.md,
+// "Streams"). Its answer is not compressed: it would occupy an encoder all the time.
+func isLong(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return strings.Contains(accept, "event-stream") || strings.Contains(accept, "ndjson") ||
+		r.Header.Get("Prefer") != "" || strings.Contains(r.URL.RawQuery, "wait=")
+}
+
 // New returns a handler in front of next.
 func New(next http.Handler, c Config) (http.Handler, error) {
 	compress, err := gzhttp.NewWrapper(
@@ -68,7 +77,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The answer to a write holds a secret next to fields of the client. If it
 	// were compressed, its size would tell something about the secret.
 	read := r.Method == http.MethodGet || r.Method == http.MethodHead
-	if read && r.Header.Get("Accept-Encoding") != "" && h.encoders.Hold(encoderSize) {
+	if read && r.Header.Get("Accept-Encoding") != "" && !isLong(r) && h.encoders.Hold(encoderSize) {
 		defer h.encoders.Release(encoderSize)
 		if sent != "" {
 			w = &notModified{w, sent}

@@ -29,6 +29,7 @@ const (
 type Upstream struct {
 	forward   func(http.ResponseWriter, *http.Request) error
 	transport http.RoundTripper
+	streams   http.RoundTripper // passes answers on as they come
 	signer    *identity.Signer
 }
 
@@ -38,13 +39,20 @@ func Local(handler http.Handler, signer *identity.Signer) *Upstream {
 		handler.ServeHTTP(w, r)
 		return nil
 	}
-	return &Upstream{forward: forward, transport: telemetry.Transport(httpserver.InProcess(handler)), signer: signer}
+	return &Upstream{
+		forward:   forward,
+		transport: telemetry.Transport(httpserver.InProcess(handler)),
+		streams:   httpserver.InProcessStream(handler),
+		signer:    signer,
+	}
 }
 
 // Remote returns an asset service that a transport calls.
 func Remote(transport http.RoundTripper, signer *identity.Signer) *Upstream {
-	transport = telemetry.Transport(transport)
-	return &Upstream{forward: remote{transport, httpserver.DefaultPace}.forward, transport: transport, signer: signer}
+	traced := telemetry.Transport(transport)
+	return &Upstream{
+		forward: remote{traced, httpserver.DefaultPace}.forward, transport: traced, streams: transport, signer: signer,
+	}
 }
 
 // Request is what the gateway knows about a request.
@@ -70,7 +78,7 @@ func (u *Upstream) Forward(w http.ResponseWriter, r *http.Request, about Request
 // Get sends a GET as an anonymous caller. It returns the fault that the asset
 // service answers with: one of kind NotFound if the path does not exist.
 func (u *Upstream) Get(ctx context.Context, path string) error {
-	resp, err := u.send(ctx, http.MethodGet, path)
+	resp, err := u.send(ctx, u.transport, http.MethodGet, &url.URL{Path: path})
 	if err != nil {
 		return err
 	}
@@ -83,7 +91,7 @@ func (u *Upstream) Get(ctx context.Context, path string) error {
 // transferred, and then GET if the path is missing, because an answer to HEAD has
 // no body to read the fault from.
 func (u *Upstream) Missing(ctx context.Context, path string) error {
-	resp, err := u.send(ctx, http.MethodHead, path)
+	resp, err := u.send(ctx, u.transport, http.MethodHead, &url.URL{Path: path})
 	if err != nil {
 		return err
 	}
@@ -93,16 +101,18 @@ func (u *Upstream) Missing(ctx context.Context, path string) error {
 	return u.Get(ctx, path)
 }
 
-func (u *Upstream) send(ctx context.Context, method, path string) (*http.Response, error) {
-	to := url.URL{Scheme: "http", Host: "assetsvc", Path: path}
+func (u *Upstream) send(
+	ctx context.Context, transport http.RoundTripper, method string, to *url.URL,
+) (*http.Response, error) {
+	to.Scheme, to.Host = "http", "assetsvc"
 	r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("address asset service: %w", err)
 	}
-	if err := u.prepare(r, Request{Path: path}); err != nil {
+	if err := u.prepare(r, Request{Path: to.Path}); err != nil {
 		return nil, err
 	}
-	resp, err := u.transport.RoundTrip(r)
+	resp, err := transport.RoundTrip(r)
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -1,0 +1,183 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc/internal/live"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/follow"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+)
+
+const (
+	liveBeat   = 3 * time.Second  // the most time between two messages
+	liveWithin = 10 * time.Second // a gateway must take what is sent
+	liveBatch  = 256 << 10        // bytes of entries that are sent before the next deadline
+)
+
+// RouteFeed adds the routes by which gateways follow the feed. Their answers are
+// messages of package follow.
+func (a *API) RouteFeed(engine *gin.Engine, signer *identity.Signer, w *live.Watcher) {
+	for _, v := range versions() {
+		r := engine.Group(FeedPrefix+string(v.name), httpserver.Identify(signer), caching)
+		r.GET("/page", httpserver.Handle(func(c *gin.Context) error { return a.feedPage(c, v) }))
+		r.GET("/live", httpserver.Handle(func(c *gin.Context) error { return a.feedLive(c, v, w) }))
+	}
+}
+
+// FeedPrefix is the start of the paths of RouteFeed. A version follows.
+const FeedPrefix = "/feed/"
+
+// IsLive reports whether a request follows the feed until its client leaves.
+func IsLive(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/live") }
+
+// PrintOffset returns a position as an offset in a zone.
+func PrintOffset(zone *time.Location) func(position int64) string {
+	return func(position int64) string { return printPosition(position, zone) }
+}
+
+// feedPage answers with a page of the feed: a bookmark at the offset of the request, the
+// entries, and a bookmark up to which they are complete.
+func (a *API) feedPage(c *gin.Context, v version) error {
+	params, _, err := parseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	names := strings.Split(params.Get("opt_fields"), ",")
+	inside, q, page, leave, err := a.readList(c.Request.Context(), v, params, names)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	body := follow.AppendBookmark(nil, q.Offset, printPosition(q.Offset, a.zone))
+	var data []byte
+	for _, e := range page.Entries {
+		if data, err = v.listed(data[:0], e, wantedOf(names), a.zone); err != nil {
+			return fmt.Errorf("list asset %s: %w", e.ID, err)
+		}
+		body = follow.AppendEntry(body, e.Position, printPosition(e.Position, a.zone), data)
+	}
+	body = follow.AppendBookmark(body, page.Upto, printPosition(page.Upto, a.zone))
+	c.Header("Content-Type", follow.ContentType)
+	return inside.send(c, http.StatusOK, body)
+}
+
+// feedLive sends the feed from now on.
+func (a *API) feedLive(c *gin.Context, v version, w *live.Watcher) error {
+	params, _, err := parseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	q, err := parseListing(params)
+	if err != nil {
+		return err
+	}
+	selection := live.Selection{Version: string(v.name), Mode: q.Mode, Fields: params.Get("opt_fields")}
+	wanted := wantedOf(strings.Split(selection.Fields, ","))
+	ring, leave, err := w.Join(selection, func(dst []byte, e registry.Entry) ([]byte, error) {
+		return v.listed(dst, e, wanted, a.zone)
+	})
+	if errors.Is(err, live.ErrTooMany) {
+		const says = "The feed is followed in too many selections of fields now; ask for all fields or for none."
+		return fault.New(fault.Unavailable, fault.Query, "opt_fields", says)
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
+	httpserver.Long(c)
+	c.Header("Content-Type", follow.ContentType)
+	c.Header("Cache-Control", "no-store")
+	s := &liveStream{w: c.Writer, control: http.NewResponseController(c.Writer), ring: ring, print: PrintOffset(a.zone)}
+	_ = s.control.SetReadDeadline(time.Time{}) // only a connection has deadlines
+	if err := s.run(c.Request.Context()); err != nil && c.Request.Context().Err() == nil {
+		_ = c.Error(fmt.Errorf("send the live feed: %w", err)) // for the log
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// liveStream sends a ring to one gateway.
+type liveStream struct {
+	w       io.Writer
+	control *http.ResponseController
+	ring    *follow.Ring
+	print   func(int64) string
+	at      int64 // all up to here was sent
+}
+
+// run sends messages until ctx ends or the server drains. The first one is a bookmark.
+func (s *liveStream) run(ctx context.Context) error {
+	draining := httpserver.Draining(ctx)
+	for begun := false; ; {
+		view := s.ring.Read(s.at, liveBatch)
+		upto, started := view.Upto, view.Covered || view.From > 0
+		var err error
+		switch {
+		case !started:
+		case !begun:
+			begun, s.at = true, upto
+			err = s.send(follow.AppendBookmark(nil, upto, s.print(upto)))
+		case !view.Covered:
+			s.at = view.From
+			err = s.send(follow.AppendGap(nil, view.From, s.print(view.From)))
+			view.Changed = closed
+		case len(view.Entries) > 0:
+			s.at = upto
+			err = s.sendEntries(view)
+			view.Changed = closed
+		case upto > s.at:
+			s.at = upto
+			err = s.send(follow.AppendBookmark(nil, upto, s.print(upto)))
+		}
+		view.Release()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-view.Changed:
+		case <-time.After(liveBeat):
+			if begun {
+				err = s.send(follow.AppendBookmark(nil, s.at, s.print(s.at)))
+			}
+		case <-draining:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// closed is a channel on which nobody waits.
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+func (s *liveStream) sendEntries(view follow.View) error {
+	_ = s.control.SetWriteDeadline(time.Now().Add(liveWithin))
+	for _, e := range view.Entries {
+		if _, err := s.w.Write(e.Data); err != nil {
+			return err
+		}
+	}
+	return s.control.Flush()
+}
+
+func (s *liveStream) send(line []byte) error {
+	_ = s.control.SetWriteDeadline(time.Now().Add(liveWithin))
+	if _, err := s.w.Write(line); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}

@@ -1,0 +1,219 @@
+// Package live watches the feed for those who follow it (docs/architecture.md, "Live
+// feed"). However many follow, a change is read from the store once, and encoded once
+// for each selection of the feed. While nobody follows, nothing is read.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/failurelog"
+	"asset-registry/shared/follow"
+)
+
+const (
+	pauseLeast = 10 * time.Millisecond  // between two reads, while assets change
+	pauseMost  = 100 * time.Millisecond // after a while without changes
+	readWithin = 5 * time.Second        // a read of the feed must answer
+	readLimit  = 1000                   // entries of a read
+	readBytes  = 1 << 20                // bytes of assets of a read
+	selections = 96                     // most selections that are followed at once
+	leastRing  = 4 * follow.MaxData     // bytes of a ring
+)
+
+// ErrTooMany is returned if too many selections are followed.
+var ErrTooMany = errors.New("too many selections of the feed are followed")
+
+// Feed is what a Watcher reads (registry.Registry).
+type Feed interface {
+	List(ctx context.Context, q registry.Query) (registry.FeedPage, error)
+}
+
+// Selection says what a follower sees of the feed.
+type Selection struct {
+	Version string
+	Mode    registry.Mode
+	Fields  string // as the parameter opt_fields; "": none
+}
+
+// Encode appends an entry as a selection shows it, as JSON in one line.
+type Encode func(dst []byte, e registry.Entry) ([]byte, error)
+
+// Watcher watches the feed. It is safe for concurrent use.
+type Watcher struct {
+	feed      Feed
+	print     func(position int64) string // returns a position as an offset
+	ringBytes int
+	failures  *failurelog.Log
+	ctx       context.Context
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+
+	mu       sync.Mutex
+	followed map[Selection]*followed
+	watching bool // watch runs
+}
+
+// followed is a selection that somebody follows.
+type followed struct {
+	Selection
+	ring      *follow.Ring
+	encode    Encode
+	followers int // guarded by Watcher.mu
+}
+
+// New returns a Watcher that prints offsets with print and holds at most memory bytes,
+// or a few MiB if that is less.
+func New(feed Feed, print func(position int64) string, memory int64, log *slog.Logger) *Watcher {
+	w := &Watcher{
+		feed: feed, print: print, ringBytes: max(int(memory/selections), leastRing),
+		failures: failurelog.New(log, "the feed cannot be watched"), followed: map[Selection]*followed{},
+	}
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	return w
+}
+
+// Close ends the watching. Rings that somebody still has do not change any more.
+func (w *Watcher) Close() {
+	w.mu.Lock() // no watch starts after this
+	w.stop()
+	w.mu.Unlock()
+	w.running.Wait()
+}
+
+// Join returns a ring of a selection's messages. It starts soon, at the newest position
+// of the feed. The caller must call leave once.
+func (w *Watcher) Join(s Selection, encode Encode) (ring *follow.Ring, leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.followed[s]
+	if f == nil {
+		if len(w.followed) == selections {
+			return nil, nil, ErrTooMany
+		}
+		f = &followed{Selection: s, ring: follow.NewRing(w.ringBytes), encode: encode}
+		w.followed[s] = f
+	}
+	f.followers++
+	if !w.watching && w.ctx.Err() == nil {
+		w.watching = true
+		w.running.Go(w.watch)
+	}
+	return f.ring, sync.OnceFunc(func() { w.leave(f) }), nil
+}
+
+func (w *Watcher) leave(f *followed) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.followers--; f.followers == 0 {
+		delete(w.followed, f.Selection)
+	}
+}
+
+// current returns the selections that are followed now. If there are none, watch ends.
+func (w *Watcher) current() []*followed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watching = len(w.followed) > 0
+	return slices.Collect(maps.Values(w.followed))
+}
+
+// watch reads the feed as long as somebody follows it.
+func (w *Watcher) watch() {
+	upto, pause := int64(-1), pauseLeast
+	for {
+		all := w.current()
+		if len(all) == 0 {
+			return
+		}
+		now, err := w.step(all, upto)
+		if err != nil && w.ctx.Err() == nil {
+			w.failures.Failed(err)
+		}
+		switch {
+		case err != nil:
+			pause = min(2*pause, 10*pauseMost)
+		case now > upto:
+			pause = pauseLeast
+		default:
+			pause = min(pause+pause/8+1, pauseMost)
+		}
+		upto = max(upto, now)
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// step reads what is after a position, passes it on, and returns the position up to
+// which it has read. A negative position stands for the end of the feed.
+func (w *Watcher) step(all []*followed, after int64) (upto int64, err error) {
+	ctx, cancel := context.WithTimeout(w.ctx, readWithin)
+	defer cancel()
+	q := registry.Query{Offset: after, Limit: readLimit, Mode: registry.All}
+	if after < 0 {
+		q.Offset = math.MaxInt64 - 1
+	}
+	if slices.ContainsFunc(all, func(f *followed) bool { return f.Fields != "" }) {
+		q.Bodies = readBytes
+	}
+	page, err := w.feed.List(ctx, q)
+	if err != nil {
+		return after, err
+	}
+	if after < 0 {
+		after = page.Upto
+	}
+	var faults []error
+	for _, f := range all {
+		if _, started := f.ring.Upto(); !started {
+			f.ring.Restart(after, w.print(after))
+		}
+		faults = append(faults, w.pass(f, page))
+	}
+	return page.Upto, errors.Join(faults...)
+}
+
+// pass adds a page to the ring of a selection. An entry that is too large, or cannot be
+// encoded, is left out; followers ask for it.
+func (w *Watcher) pass(f *followed, page registry.FeedPage) (fault error) {
+	var entries []*follow.Entry
+	flush := func() {
+		if len(entries) > 0 {
+			last := entries[len(entries)-1].Position
+			f.ring.Append(entries, last, w.print(last))
+			entries = nil
+		}
+	}
+	for _, e := range page.Entries {
+		if f.Mode != registry.All && e.Test != (f.Mode == registry.Test) {
+			continue
+		}
+		if f.Fields == "" {
+			e.Body = nil
+		}
+		data, err := f.encode(nil, e)
+		if err != nil {
+			fault = fmt.Errorf("encode asset %s: %w", e.ID, err)
+		}
+		if err != nil || len(data) > follow.MaxData {
+			flush()
+			f.ring.Skip(e.Position, w.print(e.Position))
+			continue
+		}
+		line := follow.AppendEntry(make([]byte, 0, len(data)+64), e.Position, w.print(e.Position), data)
+		entries = append(entries, &follow.Entry{Position: e.Position, Data: line})
+	}
+	f.ring.Append(entries, page.Upto, w.print(page.Upto))
+	return fault
+}

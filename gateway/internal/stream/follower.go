@@ -1,0 +1,316 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"time"
+
+	"asset-registry/shared/follow"
+	"asset-registry/shared/httpserver"
+)
+
+const (
+	heartbeat  = 15 * time.Second // the most time without a message
+	takeWithin = 10 * time.Second // a client must take what is sent
+	batchBytes = 64 << 10         // bytes of entries that are sent before the next deadline
+	retryFirst = time.Second      // a client waits so long before it begins again
+	retryDrain = 4 * time.Second  // the most that it waits longer if the server ends
+	pageAgain  = time.Second      // a follower that the ring does not cover asks for a page again
+)
+
+// ErrSlow is returned by Run for a client that does not read what is sent.
+var ErrSlow = errors.New("the client is too slow")
+
+// ErrCut is returned by Run if the stream ended inside a message. The connection must
+// be broken off.
+var ErrCut = errors.New("the stream was cut off")
+
+// Follower is one client that follows the feed. Its hub must be joined before Run.
+type Follower struct {
+	Source    Source
+	Hub       *Hub
+	Format    Format
+	Offset    string          // where the client begins, as it wrote it
+	HeadOnly  bool            // the client asks for the header of the answer only
+	Draining  <-chan struct{} // closed when the server ends; nil: never
+	Enter     func() bool     // admits a request for a page, which then calls Leave
+	Leave     func()
+	Heartbeat time.Duration // 0: 15 s
+
+	w       http.ResponseWriter
+	control *http.ResponseController
+	at      int64  // all up to here was sent
+	mark    string // at as an offset, if no entry at that position was sent
+}
+
+// errCrowded is returned if Enter does not admit a page.
+var errCrowded = errors.New("too many requests are under way")
+
+// Run sends the feed to w until ctx ends, the server drains, or the client is too slow.
+// An error before the first byte is one for the client: a fault of the asset service.
+func (f *Follower) Run(ctx context.Context, w http.ResponseWriter) error {
+	f.w, f.control = w, http.NewResponseController(w)
+	page, err := f.open(ctx, f.Offset)
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", string(f.Format))
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no") // nginx would hold messages back
+	w.WriteHeader(http.StatusOK)
+	if f.HeadOnly {
+		page.close()
+		return nil
+	}
+	// Only a connection has deadlines; a test's recorder fails here.
+	_ = f.control.SetReadDeadline(time.Time{})
+	if err := f.send(f.Format.retry(retryFirst)); err != nil {
+		page.close()
+		return err
+	}
+	_, err = f.copyPage(page)
+	if err != nil {
+		return err
+	}
+	return f.follow(ctx)
+}
+
+// follow sends what comes after the first page.
+func (f *Follower) follow(ctx context.Context) error {
+	beat := time.NewTimer(f.interval())
+	defer beat.Stop()
+	for {
+		view := f.Hub.ring.Read(f.at, batchBytes)
+		if len(view.Entries) > 0 {
+			err := f.sendEntries(view)
+			view.Release()
+			if err != nil {
+				return err
+			}
+			beat.Reset(f.interval())
+			continue
+		}
+		var again <-chan time.Time
+		if view.Covered {
+			f.pass(view.Upto, view.Offset)
+		} else {
+			moved, err := f.readPage(ctx)
+			if err != nil {
+				return err
+			}
+			if moved {
+				continue
+			}
+			again = time.After(pageAgain/2 + rand.N(pageAgain))
+		}
+		select {
+		case <-view.Changed:
+		case <-again:
+		case <-beat.C:
+			if err := f.beat(); err != nil {
+				return err
+			}
+			beat.Reset(f.interval())
+		case <-f.Draining:
+			return f.send(f.Format.retry(retryFirst + rand.N(retryDrain)))
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// interval returns the most time without a message.
+func (f *Follower) interval() time.Duration { return cmp.Or(f.Heartbeat, heartbeat) }
+
+// pass moves on without an entry.
+func (f *Follower) pass(upto int64, offset string) {
+	if upto > f.at && offset != "" {
+		f.at, f.mark = upto, offset
+	}
+}
+
+// sendEntries sends what a ring has.
+func (f *Follower) sendEntries(view follow.View) error {
+	_ = f.control.SetWriteDeadline(time.Now().Add(takeWithin))
+	for _, e := range view.Entries {
+		if _, err := f.w.Write(f.Format.entry(e.Data)); err != nil {
+			return f.cut(err)
+		}
+		f.at, f.mark = e.Position, ""
+	}
+	return f.flush()
+}
+
+// beat sends a bookmark if the follower has moved on without an entry, else a
+// heartbeat.
+func (f *Follower) beat() error {
+	if f.mark == "" {
+		return f.send(f.Format.heartbeat())
+	}
+	text := f.Format.bookmark(f.mark)
+	f.mark = ""
+	return f.send(text)
+}
+
+func (f *Follower) send(text string) error {
+	_ = f.control.SetWriteDeadline(time.Now().Add(takeWithin))
+	if _, err := io.WriteString(f.w, text); err != nil {
+		return f.cut(err)
+	}
+	return f.flush()
+}
+
+func (f *Follower) flush() error {
+	if err := f.control.Flush(); err != nil {
+		return f.cut(err)
+	}
+	return nil
+}
+
+// cut returns the error of a stream that a failed write has ended.
+func (f *Follower) cut(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrSlow, err)
+	}
+	return fmt.Errorf("%w: %w", ErrCut, err)
+}
+
+// page is an open page and what frees it.
+type page struct {
+	io.ReadCloser
+	leave func()
+}
+
+func (p page) close() {
+	_ = p.Close() // it was read to its end, or the follower has its error
+	p.leave()
+}
+
+// open asks for a page after an offset.
+func (f *Follower) open(ctx context.Context, offset string) (page, error) {
+	if !f.Enter() {
+		return page{}, errCrowded
+	}
+	body, err := f.Source.Page(ctx, f.Hub.selection, offset, pageLimit)
+	if err != nil {
+		f.Leave()
+		return page{}, err
+	}
+	return page{body, f.Leave}, nil
+}
+
+// readPage sends the next page. It reports whether the follower moved on. A page that
+// cannot be had is asked for again later.
+func (f *Follower) readPage(ctx context.Context) (moved bool, err error) {
+	p, err := f.open(ctx, offsetOf(f.at))
+	if err != nil {
+		return false, nil
+	}
+	return f.copyPage(p)
+}
+
+// copyPage sends a page and closes it.
+func (f *Follower) copyPage(p page) (moved bool, err error) {
+	defer p.close()
+	before := f.at
+	to := httpserver.NewSender(f.w, httpserver.DefaultPace)
+	messages := follow.NewReader(p)
+	for {
+		m, err := messages.Next()
+		if err != nil { // the end, or a page that broke off between two messages
+			return f.at > before, f.flush()
+		}
+		if m.Kind != follow.EntryKind {
+			f.pass(m.Position, m.Offset)
+			continue
+		}
+		if err := f.copyEntry(to, messages, m); err != nil {
+			return false, f.cut(err)
+		}
+		f.at, f.mark = m.Position, ""
+	}
+}
+
+// copyEntry sends an entry of any size.
+func (f *Follower) copyEntry(to io.Writer, messages *follow.Reader, m follow.Message) error {
+	if _, err := io.WriteString(to, f.Format.entryHead(m.Offset)); err != nil {
+		return err
+	}
+	if err := messages.CopyData(to); err != nil {
+		return err
+	}
+	_, err := io.WriteString(to, f.Format.entryEnd())
+	return err
+}
+
+// IsCrowded reports whether Run has refused a client because too many requests are
+// under way.
+func IsCrowded(err error) bool { return errors.Is(err, errCrowded) }
+
+// Wait returns when the feed has an entry after the client's offset, or when ctx ends.
+// It returns at once if the asset service refuses the offset or cannot answer.
+func (f *Follower) Wait(ctx context.Context) {
+	for begun := false; ctx.Err() == nil; begun = true {
+		view := f.Hub.ring.Read(f.at, 1)
+		view.Release()
+		var again <-chan time.Time
+		switch {
+		case len(view.Entries) > 0 && begun:
+			return
+		case view.Covered && begun:
+			f.pass(view.Upto, view.Offset)
+		default:
+			before := f.at
+			if f.hasMore(ctx, begun) {
+				return
+			}
+			if f.at > before {
+				continue
+			}
+			again = time.After(pageAgain/2 + rand.N(pageAgain))
+		}
+		select {
+		case <-view.Changed:
+		case <-again:
+		case <-f.Draining:
+			return
+		case <-ctx.Done():
+		}
+	}
+}
+
+// hasMore reports whether there is an entry after the client's position, or whether the
+// asset service does not say. Begun is false if only the client's offset is known.
+func (f *Follower) hasMore(ctx context.Context, begun bool) bool {
+	if !f.Enter() {
+		return true
+	}
+	defer f.Leave()
+	offset := f.Offset
+	if begun {
+		offset = offsetOf(f.at)
+	}
+	body, err := f.Source.Page(ctx, f.Hub.selection, offset, 1)
+	if err != nil {
+		return true
+	}
+	defer body.Close()
+	messages := follow.NewReader(body)
+	for {
+		m, err := messages.Next()
+		switch {
+		case err == io.EOF:
+			return false
+		case err != nil || m.Kind == follow.EntryKind:
+			return true
+		}
+		f.pass(m.Position, m.Offset)
+	}
+}

@@ -1,0 +1,285 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/gateway/internal/stream"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+// Limits of streams (docs/contract.md, "Streams").
+const (
+	maxWait        = 60 * time.Second
+	clientStreams  = 32       // open at once, of one client
+	clientChosen   = 8        // of these, with named fields
+	maxSelections  = 32       // selections with named fields that one gateway follows
+	streamBytes    = 24 << 10 // memory of one open stream
+	streamShare    = 8        // 1/8 of the memory is for open streams, and 1/8 for entries
+	leastStreams   = 512
+	answerAfterAll = 30 * time.Second // to take the page that a long poll has waited for
+)
+
+// feeds is how a gateway sends the feed as it grows.
+type feeds struct {
+	hubs    *stream.Hubs
+	clients *concurrency.Shares // open streams and long polls
+	chosen  *concurrency.Shares // of these, streams with named fields
+	slow    metric.Int64Counter // streams of clients that did not read
+	refused metric.Int64Counter
+}
+
+// openFeeds makes what streams need.
+func (s *Server) openFeeds() (err error) {
+	c := s.config
+	most := max(int(c.Memory/streamShare/streamBytes), leastStreams)
+	s.feeds.clients = concurrency.NewShares(clientStreams, most)
+	s.feeds.chosen = concurrency.NewShares(clientChosen, most)
+	meter := c.Telemetry.Meter()
+	lag, err := meter.Float64Histogram("registry.gateway.feed.lag", metric.WithUnit("s"),
+		metric.WithDescription("Age of a change when it reaches this gateway, while somebody follows the feed."),
+		metric.WithExplicitBucketBoundaries(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
+	if err != nil {
+		return err
+	}
+	s.feeds.hubs = stream.NewHubs(s.assets, stream.Options{
+		Memory: c.Memory / streamShare, Chosen: maxSelections, Log: c.Log,
+		Lag: func(age time.Duration) { lag.Record(context.Background(), age.Seconds()) },
+	})
+	s.feeds.slow, err = meter.Int64Counter("registry.gateway.streams.slow", metric.WithUnit("{stream}"),
+		metric.WithDescription("Streams that ended because the client did not read what was sent."))
+	if err != nil {
+		return err
+	}
+	s.feeds.refused, err = meter.Int64Counter("registry.gateway.streams.refused", metric.WithUnit("{stream}"),
+		metric.WithDescription("Streams and long polls that a limit refused."))
+	if err != nil {
+		return err
+	}
+	// Without a zero first, a rate misses the first event.
+	s.feeds.slow.Add(context.Background(), 0)
+	s.feeds.refused.Add(context.Background(), 0)
+	open, err := meter.Int64ObservableGauge("registry.gateway.streams", metric.WithUnit("{stream}"),
+		metric.WithDescription("Open streams and long polls."))
+	if err != nil {
+		return err
+	}
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveInt64(open, int64(s.feeds.clients.Held()))
+		return nil
+	}, open)
+	if err != nil {
+		return err
+	}
+	s.unregister = append(s.unregister, registration.Unregister)
+	return nil
+}
+
+// asked returns what a request for a page asks for instead: a stream in a format, or to
+// wait if the page would be empty. A malformed query asks for a page, whose answer says
+// so.
+func asked(r *http.Request) (format stream.Format, wait time.Duration, query url.Values) {
+	format = stream.FormatOf(r.Header.Get("Accept"))
+	prefer := r.Header.Get("Prefer")
+	if format == stream.None && prefer == "" && !strings.Contains(r.URL.RawQuery, "wait=") {
+		return stream.None, 0, nil
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil || !isText(query) {
+		return stream.None, 0, nil
+	}
+	if format == stream.None && query.Get("descending") == "" {
+		wait = waitOf(query.Get("wait"), prefer)
+	}
+	return format, wait, query
+}
+
+func isText(query url.Values) bool {
+	for name, values := range query {
+		if !utf8.ValidString(name) || !utf8.ValidString(values[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// waitOf returns how long a client wants to wait, by the parameter wait or else by the
+// header Prefer (RFC 7240, 4.3).
+func waitOf(parameter, prefer string) time.Duration {
+	for item := range strings.FieldsFuncSeq(prefer, func(r rune) bool { return r == ',' || r == ';' }) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(item), "="); strings.EqualFold(name, "wait") && parameter == "" {
+			parameter = strings.Trim(value, `"`)
+		}
+	}
+	seconds, err := strconv.ParseUint(parameter, 10, 63)
+	if errors.Is(err, strconv.ErrRange) {
+		return maxWait
+	}
+	return time.Duration(min(seconds, uint64(maxWait/time.Second))) * time.Second
+}
+
+// selectionOf returns the selection of the feed that parameters ask for. Equal
+// selections have equal values.
+func selectionOf(version string, query url.Values) stream.Selection {
+	selection := stream.Selection{Version: version}
+	if mode := query.Get("mode"); mode == "test" || mode == "_all_" {
+		selection.Mode = mode
+	}
+	names := strings.Split(query.Get("opt_fields"), ",")
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" || name == "id" || name == "dateModified" })
+	slices.Sort(names)
+	selection.Fields = strings.Join(slices.Compact(names), ",")
+	if slices.Contains(names, "*") {
+		selection.Fields = "*"
+	}
+	if selection.Fields == "" {
+		selection.Version = routes.Current // id and dateModified are the same in each version
+	}
+	return selection
+}
+
+// live answers a request for the feed that asks for a stream, and lets one that waits
+// for a change wait. The request must have passed identify.
+func (s *Server) live(v routes.Version) gin.HandlerFunc {
+	return httpserver.Handle(func(c *gin.Context) error {
+		c.Writer.Header().Add("Vary", "Accept")
+		format, wait, query := asked(c.Request)
+		if format == stream.None && wait == 0 {
+			return nil
+		}
+		client := streamClient(c)
+		if refusal := s.admitStream(s.feeds.clients.Enter(client)); refusal != nil {
+			return refusal
+		}
+		defer s.feeds.clients.Leave(client)
+		if format == stream.None {
+			s.wait(c, query, wait)
+			return nil
+		}
+		c.Abort()
+		return s.stream(c, v, format, query)
+	})
+}
+
+// streamClient names a client for the limits of streams: its key, or its address, of
+// which IPv6 has the /64.
+func streamClient(c *gin.Context) string {
+	of := client(c)
+	if key := of.Identity.KeyID; key != "" {
+		return key
+	}
+	if of.Addr.Is6() && !of.Addr.Is4In6() {
+		if prefix, err := of.Addr.Prefix(64); err == nil {
+			return prefix.String()
+		}
+	}
+	return cmp.Or(of.Addr, netip.IPv4Unspecified()).String()
+}
+
+// admitStream returns the fault of a stream that was refused, nil for one that was not.
+func (s *Server) admitStream(refusal concurrency.Refusal) error {
+	if refusal == concurrency.Admitted {
+		return nil
+	}
+	s.feeds.refused.Add(context.Background(), 1)
+	if refusal == concurrency.ShareUsed {
+		f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
+			"You have %d streams and long polls open; close one first.", clientStreams)
+		f.RetryAfter = time.Second
+		return f
+	}
+	return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many streams now; read pages, or try again.")
+}
+
+// wait returns when the page that the request asks for has an entry, or after the time
+// that the client wants to wait.
+func (s *Server) wait(c *gin.Context, query url.Values, most time.Duration) {
+	hub, leave, err := s.feeds.hubs.Join(stream.Selection{Version: routes.Current, Mode: selectionOf("", query).Mode})
+	if err != nil {
+		return // the page is answered at once
+	}
+	defer leave()
+	httpserver.Long(c)
+	control := http.NewResponseController(c.Writer)
+	end := time.Now().Add(most)
+	_ = control.SetReadDeadline(time.Time{}) // only a connection has deadlines
+	_ = control.SetWriteDeadline(end.Add(answerAfterAll))
+	ctx, cancel := context.WithDeadline(c.Request.Context(), end)
+	defer cancel()
+	f := s.follower(c, hub, query)
+	f.Wait(ctx)
+}
+
+// follower returns a follower for the client of a request.
+func (s *Server) follower(c *gin.Context, hub *stream.Hub, query url.Values) *stream.Follower {
+	return &stream.Follower{
+		Source:   s.assets,
+		Hub:      hub,
+		Offset:   query.Get("offset"),
+		HeadOnly: c.Request.Method == http.MethodHead,
+		Draining: httpserver.Draining(c.Request.Context()),
+		Enter:    func() bool { return s.current.Enter(concurrency.AnonymousRead) },
+		Leave:    s.current.Leave,
+	}
+}
+
+// stream sends the feed in a format until the client leaves.
+func (s *Server) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values) error {
+	selection := selectionOf(v.Target, query)
+	if selection.IsChosen() {
+		client := streamClient(c)
+		if s.feeds.chosen.Enter(client) != concurrency.Admitted {
+			return s.tooManySelections()
+		}
+		defer s.feeds.chosen.Leave(client)
+	}
+	hub, leave, err := s.feeds.hubs.Join(selection)
+	if err != nil {
+		return s.tooManySelections()
+	}
+	defer leave()
+	f := s.follower(c, hub, query)
+	f.Format, f.Offset = format, cmp.Or(c.GetHeader(lastEventID), f.Offset)
+	err = f.Run(c.Request.Context(), c.Writer)
+	if !c.Writer.Written() {
+		if stream.IsCrowded(err) {
+			s.refuseOverrun(c)
+			return nil
+		}
+		return err
+	}
+	httpserver.Long(c)
+	if err == nil || c.Request.Context().Err() != nil {
+		return nil
+	}
+	if errors.Is(err, stream.ErrSlow) {
+		s.feeds.slow.Add(c.Request.Context(), 1)
+	}
+	_ = c.Error(err)            // for the log; gin returns its argument
+	panic(http.ErrAbortHandler) // ends the connection, so that no client takes the rest for whole
+}
+
+// lastEventID is the header in which an event stream's client says where it goes on.
+const lastEventID = "Last-Event-ID"
+
+// tooManySelections returns the fault for a list of fields that cannot be followed.
+func (s *Server) tooManySelections() error {
+	s.feeds.refused.Add(context.Background(), 1)
+	return fault.New(fault.Unavailable, fault.Query, "opt_fields",
+		"The feed is followed with too many different lists of fields now. Ask for all fields (*) or for none.")
+}

@@ -1,0 +1,198 @@
+// Package follow has what a service needs to pass on the feed as it grows
+// (docs/architecture.md, "Live feed"): a Ring holds the newest entries for any number
+// of followers, and a Reader reads the messages that one service sends another.
+//
+// A follower's whole state is its position. It asks a Ring for what comes after that
+// position. If the Ring no longer has it, the follower reads pages until it has caught
+// up.
+package follow
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// ContentType is the media type of messages between services. A message is one line:
+//
+//	POSITION OFFSET JSON     an entry
+//	POSITION OFFSET          a bookmark
+//	POSITION OFFSET !        a gap
+//
+// POSITION is a decimal number of microseconds. OFFSET is the same position as a
+// timestamp, without blanks.
+const ContentType = "application/x-registry-feed"
+
+// MaxData is the most bytes of an entry that a live stream carries. For a larger one
+// there is a gap.
+const MaxData = 64 << 10
+
+// Kind says what a Message means.
+type Kind int
+
+// The kinds of messages.
+const (
+	// EntryKind is an asset at its position. All before it was sent.
+	EntryKind Kind = iota
+	// BookmarkKind means that all up to its position was sent.
+	BookmarkKind
+	// GapKind means that entries up to its position were left out. They are on pages.
+	GapKind
+)
+
+// Message is one line without the JSON of an entry.
+type Message struct {
+	Kind     Kind
+	Position int64
+	Offset   string // Position as a timestamp
+}
+
+// AppendEntry appends an entry with its JSON, which must have no line break.
+func AppendEntry(dst []byte, position int64, offset string, data []byte) []byte {
+	dst = appendHead(dst, position, offset)
+	return append(append(append(dst, ' '), data...), '\n')
+}
+
+// AppendBookmark appends a bookmark.
+func AppendBookmark(dst []byte, position int64, offset string) []byte {
+	return append(appendHead(dst, position, offset), '\n')
+}
+
+// AppendGap appends a gap.
+func AppendGap(dst []byte, position int64, offset string) []byte {
+	return append(appendHead(dst, position, offset), " !\n"...)
+}
+
+func appendHead(dst []byte, position int64, offset string) []byte {
+	dst = strconv.AppendInt(dst, position, 10)
+	return append(append(dst, ' '), offset...)
+}
+
+// Reader reads messages. It holds at most a few KiB, however long a line is.
+type Reader struct {
+	r    *bufio.Reader
+	rest bool // the JSON of the current entry is not read yet
+}
+
+// bufferSize holds the head of any message.
+const bufferSize = 4 << 10
+
+// NewReader returns a Reader of the messages in r.
+func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, bufferSize)} }
+
+// errMalformed is returned for a line that is no message.
+var errMalformed = errors.New("a message of the feed is malformed")
+
+// Next returns the next message. It skips what is left of the one before. At the end
+// of the stream it returns io.EOF, and inside a message io.ErrUnexpectedEOF.
+func (r *Reader) Next() (Message, error) {
+	if r.rest {
+		if err := r.CopyData(io.Discard); err != nil {
+			return Message{}, err
+		}
+	}
+	number, end, err := r.word()
+	if err == io.ErrUnexpectedEOF && number == "" {
+		return Message{}, io.EOF
+	}
+	if err != nil {
+		return Message{}, err
+	}
+	m := Message{Kind: BookmarkKind}
+	if m.Position, err = strconv.ParseInt(number, 10, 64); err != nil || end == '\n' {
+		return Message{}, fmt.Errorf("%w: it begins with %q", errMalformed, number)
+	}
+	if m.Offset, end, err = r.word(); err != nil {
+		return Message{}, err
+	}
+	if end == '\n' {
+		return m, nil
+	}
+	first, err := r.r.ReadByte()
+	switch {
+	case err != nil:
+		return Message{}, unexpected(err)
+	case first == '!':
+		if end, err := r.r.ReadByte(); err != nil || end != '\n' {
+			return Message{}, errMalformed
+		}
+		m.Kind = GapKind
+	case first == '{':
+		m.Kind, r.rest = EntryKind, true
+		err = r.r.UnreadByte()
+	default:
+		return Message{}, errMalformed
+	}
+	return m, err
+}
+
+// word returns the text before the next blank or line break, and which of both it was.
+func (r *Reader) word() (text string, end byte, err error) {
+	const most = 64 // bytes of a word
+	for {
+		b, err := r.r.ReadByte()
+		switch {
+		case err != nil:
+			return text, 0, unexpected(err)
+		case b == ' ' || b == '\n':
+			return text, b, nil
+		case len(text) == most:
+			return "", 0, errMalformed
+		}
+		text += string(b)
+	}
+}
+
+// Data returns the JSON of the current entry. If it has more than most bytes, Data
+// skips it and returns nil.
+func (r *Reader) Data(most int) ([]byte, error) {
+	to := limited{most: most}
+	err := r.CopyData(&to)
+	if err != nil || to.large {
+		return nil, err
+	}
+	return to.Bytes(), nil
+}
+
+// limited keeps what is written to it, up to a number of bytes.
+type limited struct {
+	bytes.Buffer
+	most  int
+	large bool // more was written
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.large = l.large || l.Len()+len(p) > l.most; l.large {
+		l.Buffer = bytes.Buffer{}
+		return len(p), nil
+	}
+	return l.Buffer.Write(p)
+}
+
+// CopyData writes the JSON of the current entry to w, in parts.
+func (r *Reader) CopyData(w io.Writer) error {
+	for r.rest {
+		part, err := r.r.ReadSlice('\n')
+		switch {
+		case err == nil:
+			part, r.rest = part[:len(part)-1], false
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return unexpected(err)
+		}
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unexpected returns the error for a stream that ends inside a message.
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,202 @@
+package follow
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Entry is an entry of the feed as followers get it. Its fields must not change.
+type Entry struct {
+	Position int64
+	Data     []byte
+	held     atomic.Int32 // views that hold it
+}
+
+// entrySize is about how many bytes an Entry takes beside its Data.
+const entrySize = 64
+
+func (e *Entry) size() int { return len(e.Data) + entrySize }
+
+// Ring holds the newest entries of one selection of the feed. It is complete from one
+// position to another: Read returns everything between them. It is safe for concurrent
+// use.
+//
+// A Ring never has more than its bytes in memory, also if slow followers still hold
+// entries that it has dropped. Rather than that, it drops more.
+type Ring struct {
+	most int
+
+	mu      sync.Mutex
+	entries []*Entry // in the order of their positions
+	dropped []*Entry // no longer in entries, but held by views
+	bytes   int      // of entries and dropped
+	started bool
+	from    int64         // the ring is complete after here
+	upto    int64         // and up to here
+	offset  string        // upto as a timestamp, "" if it is the last entry's
+	changed chan struct{} // closed at the next change
+}
+
+// NewRing returns a Ring of most bytes. It is empty and covers nothing until Restart.
+func NewRing(most int) *Ring { return &Ring{most: most, changed: make(chan struct{})} }
+
+// View is what a Ring has after a position. The caller must call Release once it has
+// done with the entries.
+type View struct {
+	Covered bool     // the ring is complete after the position
+	Entries []*Entry // in order; empty if not Covered
+	Upto    int64    // all up to here is in Entries, or before the position
+	Offset  string   // Upto as a timestamp; "" if that is the last entry's
+	From    int64    // the ring is complete after here; 0: it has not started
+	Changed <-chan struct{}
+}
+
+// Release lets the ring free the entries.
+func (v View) Release() {
+	for _, e := range v.Entries {
+		e.held.Add(-1)
+	}
+}
+
+// Read returns the entries after a position: about most bytes of them, and at least
+// one if there is any.
+func (r *Ring) Read(after int64, most int) View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := View{Upto: r.upto, Offset: r.offset, From: r.from, Changed: r.changed}
+	if !r.started || after < r.from {
+		return v
+	}
+	v.Covered = true
+	if after >= r.upto {
+		return v
+	}
+	for i := r.search(after); i < len(r.entries); i++ {
+		e := r.entries[i]
+		if len(v.Entries) > 0 && most < e.size() {
+			v.Upto, v.Offset = v.Entries[len(v.Entries)-1].Position, ""
+			return v
+		}
+		most -= e.size()
+		e.held.Add(1)
+		v.Entries = append(v.Entries, e)
+	}
+	return v
+}
+
+// search returns the index of the first entry after a position.
+func (r *Ring) search(after int64) int {
+	low, high := 0, len(r.entries)
+	for low < high {
+		if middle := (low + high) / 2; r.entries[middle].Position > after {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low
+}
+
+// Upto returns the position up to which the ring is complete, and whether it has
+// started.
+func (r *Ring) Upto() (upto int64, started bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.upto, r.started
+}
+
+// Restart empties the ring. It is complete from the position on.
+func (r *Ring) Restart(position int64, offset string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restart(position, offset)
+	r.wake()
+}
+
+func (r *Ring) restart(position int64, offset string) {
+	for len(r.entries) > 0 {
+		r.drop()
+	}
+	r.started, r.from, r.upto, r.offset = true, position, position, offset
+}
+
+// Append adds entries and the position up to which they complete the ring. It ignores
+// what the ring has already. Entries must be in order, and the first must follow what
+// the ring has without a gap.
+func (r *Ring) Append(entries []*Entry, upto int64, offset string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.upto
+	for _, e := range entries {
+		if e.Position > r.upto {
+			r.add(e)
+		}
+	}
+	if upto > r.upto {
+		r.upto, r.offset = upto, offset
+	} else if upto == r.upto {
+		r.offset = offset
+	}
+	if r.upto != before {
+		r.wake()
+	}
+}
+
+// Skip goes on after an entry that the ring leaves out because of its size: followers
+// read it from a page.
+func (r *Ring) Skip(position int64, offset string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if position > r.upto {
+		r.restart(position, offset)
+		r.wake()
+	}
+}
+
+// add makes room for an entry and adds it.
+func (r *Ring) add(e *Entry) {
+	if r.bytes+e.size() > r.most {
+		r.forget()
+	}
+	for r.bytes+e.size() > r.most && len(r.entries) > 0 {
+		r.drop()
+	}
+	if r.bytes+e.size() > r.most { // slow followers hold all the rest
+		r.restart(e.Position, "")
+		return
+	}
+	r.entries = append(r.entries, e)
+	r.bytes += e.size()
+	r.upto, r.offset = e.Position, ""
+}
+
+// drop removes the oldest entry.
+func (r *Ring) drop() {
+	e := r.entries[0]
+	r.entries[0], r.entries = nil, r.entries[1:]
+	r.from = e.Position
+	if e.held.Load() > 0 {
+		r.dropped = append(r.dropped, e)
+		return
+	}
+	r.bytes -= e.size()
+}
+
+// forget frees the dropped entries that no view holds any more.
+func (r *Ring) forget() {
+	kept := r.dropped[:0]
+	for _, e := range r.dropped {
+		if e.held.Load() > 0 {
+			kept = append(kept, e)
+			continue
+		}
+		r.bytes -= e.size()
+	}
+	clear(r.dropped[len(kept):])
+	r.dropped = kept
+}
+
+func (r *Ring) wake() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
