@@ -116,7 +116,10 @@ func (r *Reader) Next() (Message, error) {
 	case err != nil:
 		return Message{}, unexpected(err)
 	case first == '!':
-		if end, err := r.r.ReadByte(); err != nil || end != '\n' {
+		if end, err = r.r.ReadByte(); err != nil {
+			return Message{}, unexpected(err)
+		}
+		if end != '\n' {
 			return Message{}, errMalformed
 		}
 		m.Kind = GapKind

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/registry"
@@ -46,6 +48,13 @@ func newService(t *testing.T) service {
 
 func newServiceWith(t *testing.T, m Memory) service {
 	t.Helper()
+	s, _, _ := newServiceParts(t, m)
+	return s
+}
+
+// newServiceParts returns a service, its API, and the engine to add routes to.
+func newServiceParts(t *testing.T, m Memory) (service, *API, *gin.Engine) {
+	t.Helper()
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +71,9 @@ func newServiceWith(t *testing.T, m Memory) service {
 	engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute,
 		Ready: store.Ready})
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
-	New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20, m).Route(engine, signer)
-	return service{engine, signer}
+	api := New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20, m)
+	api.Route(engine, signer)
+	return service{engine, signer}, api, engine
 }
 
 // exchange is a request and the expected answer.

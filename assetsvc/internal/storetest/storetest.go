@@ -45,6 +45,7 @@ func Run(t *testing.T, open Opener) {
 		{"a mode selects real assets, test assets or all in order", testModes},
 		{"a body belongs to the position of its entry", testBodies},
 		{"a page ends before its bodies are too large", testLargeBodies},
+		{"a change is read and encoded once, however many follow", testLive},
 		{"Get refuses a body above the limit", testLarge},
 		{"numbers count the assets of a day", testNumbers},
 		{"acknowledged writes survive a restart", testReopen},

@@ -1,0 +1,179 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc/internal/live"
+	"asset-registry/shared/follow"
+	"asset-registry/shared/identity"
+)
+
+// newFeed returns a service whose feed can be followed, with its address.
+func newFeed(t *testing.T) (service, string) {
+	t.Helper()
+	s, api, engine := newServiceParts(t, NewMemory(1<<30))
+	w := live.New(api.registry, PrintOffset(api.zone), 1<<20, slog.New(slog.DiscardHandler))
+	t.Cleanup(w.Close)
+	api.RouteFeed(engine, s.signer, w)
+	server := httptest.NewServer(s.handler)
+	t.Cleanup(server.Close)
+	return s, server.URL
+}
+
+// messages reads messages until one is at or after a position. It leaves out positions
+// and offsets, which differ in each run.
+func messages(t *testing.T, r *follow.Reader, until int64) (texts []string, last int64) {
+	t.Helper()
+	for {
+		m, err := r.Next()
+		if err != nil {
+			t.Fatalf("after %q: %v", texts, err)
+		}
+		switch m.Kind {
+		case follow.EntryKind:
+			data, err := r.Data(1 << 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, _ := strings.Cut(string(data), `+00:00"`)
+			texts = append(texts, "entry "+rest)
+		case follow.GapKind:
+			texts = append(texts, "gap")
+		case follow.BookmarkKind:
+			texts = append(texts, "bookmark")
+		}
+		if m.Position >= until {
+			return texts, m.Position
+		}
+	}
+}
+
+// get asks for a path of the feed as the gateway does.
+func (s service) get(ctx context.Context, t *testing.T, address string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := s.signer.Sign(identity.Identity{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(identity.Header, signed)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// positionAt returns the position of an asset, from its tag.
+func (s service) positionAt(t *testing.T, at string) int64 {
+	t.Helper()
+	tag := s.do(t, exchange{"GET", at, "", "", "", 200, ""}).Header().Get("ETag")
+	number, _, _ := strings.Cut(strings.Trim(tag, `"`), "-")
+	position, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		t.Fatalf("got tag %s, want a position first", tag)
+	}
+	return position
+}
+
+func TestAPageOfTheFeedSaysHowFarItIsComplete(t *testing.T) {
+	s, address := newFeed(t)
+	s.published(t)
+	last := s.positionAt(t, s.published(t))
+	for _, c := range []struct {
+		name, query string
+		want        []string
+	}{
+		{"all", "", []string{"bookmark", "entry }", "entry }", "bookmark"}},
+		{"a limit", "?limit=1", []string{"bookmark", "entry }", "bookmark"}},
+		{"after the end", "?offset=2099-01-01", []string{"bookmark", "bookmark"}},
+		{"a field", "?limit=1&opt_fields=status", []string{"bookmark", `entry ,"status":"pending"}`, "bookmark"}},
+		{"no test assets", "?mode=test", []string{"bookmark", "bookmark"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			resp := s.get(t.Context(), t, address+"/feed/2.5/page"+c.query)
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				t.Fatalf("got status %d, %v; want 200", resp.StatusCode, err)
+			}
+			r := follow.NewReader(strings.NewReader(string(body)))
+			var got []string
+			var upto int64
+			for range c.want {
+				texts, position := messages(t, r, 0)
+				got, upto = append(got, texts...), position
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("the messages differ (-want +got):\n%s", diff)
+			}
+			if isPart := strings.Contains(c.query, "limit=1"); upto != last && !isPart || upto >= last && isPart {
+				t.Errorf("got a page up to %d; the feed ends at %d", upto, last)
+			}
+			if _, err := r.Next(); err != io.EOF {
+				t.Errorf("after the last message: got %v, want the end", err)
+			}
+		})
+	}
+	for _, c := range []struct {
+		query  string
+		status int
+	}{{"?offset=yesterday", 404}, {"?limit=0", 400}, {"?%zz", 400}} {
+		if got := s.get(t.Context(), t, address+"/feed/2.5/page"+c.query).StatusCode; got != c.status {
+			t.Errorf("%s: got status %d, want %d", c.query, got, c.status)
+		}
+	}
+}
+
+func TestALiveFeedSendsChangesAsTheyCome(t *testing.T) {
+	s, address := newFeed(t)
+	before := s.positionAt(t, s.published(t))
+	ctx, leave := context.WithCancel(t.Context())
+	resp := s.get(ctx, t, address+"/feed/2.5/live?opt_fields=status")
+	if got := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || got != follow.ContentType {
+		t.Fatalf("got status %d and %s, want 200 and %s", resp.StatusCode, got, follow.ContentType)
+	}
+	r := follow.NewReader(resp.Body)
+	first, upto := messages(t, r, before)
+	if diff := cmp.Diff([]string{"bookmark"}, first); diff != "" || upto != before {
+		t.Errorf("got a beginning at %d, want %d; the messages differ (-want +got):\n%s", upto, before, diff)
+	}
+	after := s.positionAt(t, s.published(t))
+	var entries []string
+	texts, _ := messages(t, r, after)
+	for _, text := range texts { // drafts move the feed on, too
+		if text != "bookmark" {
+			entries = append(entries, text)
+		}
+	}
+	if diff := cmp.Diff([]string{`entry ,"status":"pending"}`}, entries); diff != "" {
+		t.Errorf("the messages differ (-want +got):\n%s", diff)
+	}
+	leave()
+}
+
+func TestALiveFeedNeedsAServicesSignature(t *testing.T) {
+	_, address := newFeed(t)
+	for _, path := range []string{"/feed/2.5/live", "/feed/2.5/page"} {
+		resp, err := http.Get(address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: got status %d, want 401", path, resp.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"asset-registry/gateway/internal/stream"
+)
+
+func TestAsked(t *testing.T) {
+	cases := []struct {
+		name, query, accept, prefer string
+		format                      stream.Format
+		wait                        time.Duration
+	}{
+		{"a page", "limit=5", "application/json", "", stream.None, 0},
+		{"a page that waits", "offset=x&wait=30", "", "", stream.None, 30 * time.Second},
+		{"by a header", "", "", "respond-async, wait=7", stream.None, 7 * time.Second},
+		{"by a header in quotes", "", "", `Wait="7"`, stream.None, 7 * time.Second},
+		{"the parameter wins", "wait=5", "", "wait=7", stream.None, 5 * time.Second},
+		{"at most a minute", "wait=61", "", "", stream.None, time.Minute},
+		{"a very large number", "wait=99999999999999999999", "", "", stream.None, time.Minute},
+		{"no time", "wait=0", "", "", stream.None, 0},
+		{"a negative number", "wait=-5", "", "", stream.None, 0},
+		{"a word", "wait=long", "", "", stream.None, 0},
+		{"the newest first", "wait=30&descending=1", "", "", stream.None, 0},
+		{"events", "mode=test", "text/event-stream", "", stream.Events, 0},
+		{"lines", "wait=5", "application/x-ndjson", "", stream.Lines, 0},
+		{"a malformed query", "wait=5&%zz", "text/event-stream", "", stream.None, 0},
+		{"a query that is no text", "wait=5&mode=%ff", "text/event-stream", "", stream.None, 0},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/api/2.5/assets?"+c.query, nil)
+			r.Header.Set("Accept", c.accept)
+			r.Header.Set("Prefer", c.prefer)
+			if format, wait, _ := asked(r); format != c.format || wait != c.wait {
+				t.Errorf("got format %q and a wait of %v, want %q and %v", format, wait, c.format, c.wait)
+			}
+		})
+	}
+}
+
+func FuzzWaitOf(f *testing.F) {
+	f.Add("30", "wait=5")
+	f.Add("", "respond-async; wait=\"7\"")
+	f.Fuzz(func(t *testing.T, parameter, prefer string) {
+		if got := waitOf(parameter, prefer); got < 0 || got > maxWait {
+			t.Errorf("%q, %q: got %v, want 0 to %v", parameter, prefer, got, maxWait)
+		}
+	})
+}
+
+func TestSelectionOf(t *testing.T) {
+	cases := []struct {
+		name, version, query string
+		want                 stream.Selection
+	}{
+		{"no parameters", "2.4", "", stream.Selection{Version: "2.5"}},
+		{"fields that each entry has", "2.4", "opt_fields=id,dateModified,,", stream.Selection{Version: "2.5"}},
+		{"test mode", "2.5", "mode=test", stream.Selection{Version: "2.5", Mode: "test"}},
+		{"all modes", "2.5", "mode=_all_", stream.Selection{Version: "2.5", Mode: "_all_"}},
+		{"an unknown mode", "2.5", "mode=x", stream.Selection{Version: "2.5"}},
+		{"fields in any order", "2.4", "opt_fields=title,status,title", stream.Selection{Version: "2.4", Fields: "status,title"}},
+		{"all fields", "2.4", "opt_fields=title,*", stream.Selection{Version: "2.4", Fields: "*"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			query, err := url.ParseQuery(c.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := selectionOf(c.version, query); got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
