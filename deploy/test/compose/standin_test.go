@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 // standIn replaces Docker Compose in tests of the operator's scripts. It runs the
@@ -88,7 +88,7 @@ esac
 // newStandIn starts Redis, and creates secrets and the file of MongoDB.
 func newStandIn(t *testing.T) *standIn {
 	t.Helper()
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

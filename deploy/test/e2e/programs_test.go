@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/porttest"
 )
 
 // bin is the folder of the built programs. TestMain creates it, and build fills it.
@@ -45,7 +46,7 @@ func build(t *testing.T) {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

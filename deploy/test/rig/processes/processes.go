@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"asset-registry/shared/logkey"
+	"asset-registry/shared/porttest"
 )
 
 const (
@@ -229,11 +230,11 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	if err := makeSecret(secret); err != nil {
 		return nil, err
 	}
-	auth, err := FreeAddr()
+	auth, err := porttest.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
-	assets, err := FreeAddr()
+	assets, err := porttest.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
