@@ -27,8 +27,9 @@ DIR=%[1]q SECRETS=%[2]q PORT=%[3]q
 export DIR PORT PATH="$DIR/bin:$PATH"
 echo "$*" | head -1 >>"$DIR/calls"
 start() {
-	redis-server --daemonize yes --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
-		--save "" --appendonly yes --appendfsync always >/dev/null
+	# A daemon would outlive a test run that is interrupted.
+	redis-server --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
+		--save "" --appendonly yes --appendfsync always >/dev/null 2>&1 </dev/null &
 	until REDISCLI_AUTH=secret redis-cli ping 2>/dev/null | grep -q PONG; do sleep 0.1; done
 }
 case $1 in
