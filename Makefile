@@ -16,6 +16,15 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 SCENARIOS   := ^(TestStandalone|TestSplit|TestARestartKeepsAllData|TestGoClient)$$
 FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
+
+# The lanes of test-all. FIRST runs alone and leaves little to compile or to install. Then
+# WAITING, which mostly waits, and WORKING, which needs the processors, run beside each
+# other. Two stages of one lane may share a port or a file of bin; stages of two lanes may
+# not. Only WORKING rewrites the programs in bin.
+FIRST       := packages test
+WAITING     := test-crash test-compose
+WORKING     := tools vuln test-attack test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
+	test-docs test-log test-browser test-openapi check-apart model-quick fuzz
 DATA        ?= ./data
 
 # Everything is compiled in two ways only: without cgo, and with the race detector, which
@@ -26,7 +35,7 @@ export GOFLAGS     := $(filter-out -trimpath -vet=off,$(GOFLAGS)) -trimpath -vet
 RACE               := CGO_ENABLED=1 go test -race
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
+.PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
 	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-gateway soak images clean
 
@@ -35,6 +44,12 @@ help: ## list the targets
 
 setup: ## install what building and testing need
 	@deploy/test/setup.sh
+
+packages: ## install what the stages of test-all need beyond that, save a Docker engine
+	@deploy/test/setup.sh chromium haproxy busybox mypy node npm openssl python3
+
+tools: ## build the programs that only tests need, once
+	@for tool in devmongo composectl collector promtool kubeapi; do deploy/test/tool.sh $$tool || exit 1; done
 
 build: ## build the programs into ./bin
 	go build -o bin/ ./deploy/registry/cmd/registry ./deploy/registry/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./authsvc/cmd/authsvc
@@ -55,7 +70,7 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 test: setup build check unit e2e attack openapi-short fuzz-short ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
 
 test-all: ## everything, in stages that say their name, time and result
-	@deploy/test/stages.sh test vuln check-apart test-docs test-traces test-clients model-quick test-stores test-k8s test-alerts test-log test-browser test-faults test-feed test-attack test-openapi fuzz test-crash test-compose
+	@exec deploy/test/stages.sh "$(FIRST)" "$(WAITING)" "$(WORKING)"
 
 check: ## format, vet, staticcheck, and each module on its own
 	@test -z "$$(gofmt -l $(MODULES))" || { gofmt -d $(MODULES); exit 1; }
@@ -95,7 +110,7 @@ test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI 
 	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore
 
 test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
-	go test -count=1 -timeout 30m -skip '$(SCENARIOS)' ./deploy/test/e2e
+	go test -count=1 -timeout 30m -parallel 4 -skip '$(SCENARIOS)' ./deploy/test/e2e
 
 test-attack: ## hostile clients against the services as processes
 	go test -count=1 -timeout 10m -skip '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack

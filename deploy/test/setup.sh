@@ -27,6 +27,8 @@ if ! command -v apt-get >/dev/null; then
 	echo "these are missing, please install them:$missing" >&2
 	exit 1
 fi
+exec 9>"${TMPDIR:-/tmp}/asset-registry-setup-$(id -u)" # two stages may get here at the same time
+flock 9
 sudo=
 [ "$(id -u)" = 0 ] || sudo=sudo
 $sudo apt-get update -qq

@@ -26,8 +26,10 @@ key=$( (go version && echo "$package $flags" && cat go.mod go.sum && find . -nam
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/asset-registry-tools
 program=$cache/$1-$key
 mkdir -p "$cache"
+exec 9>"$program.lock" # tests run at the same time, and one of them builds
+flock 9
 if [ ! -x "$program" ]; then
-	# Tests run at the same time: each builds under a name of its own, and the rename is atomic.
+	# A build may be killed. So it has another name, and the rename is atomic.
 	# shellcheck disable=SC2086
 	[ "$package" != . ] || go vet . >&2
 	go build -ldflags "-s -w" $flags -o "$program.$$" "$package" >&2

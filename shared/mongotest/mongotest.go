@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry/shared/porttest"
 )
 
 // startTimeout limits the wait for the rig's first connection.
@@ -36,12 +38,11 @@ func Start(tb testing.TB) *Server {
 	if uri := os.Getenv("MONGODB_URI"); uri != "" {
 		return &Server{Real: true, uri: uri}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{Addr: listener.Addr().String(), binary: Build(tb), dir: tb.TempDir()}
-	listener.Close()
+	s := &Server{Addr: addr, binary: Build(tb), dir: tb.TempDir()}
 	s.uri = "mongodb://" + s.Addr
 	s.Restart(tb)
 	tb.Cleanup(func() { s.Kill(tb) })

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"asset-registry/shared/porttest"
 )
 
 // Server is a Redis server that a test can kill and start again with its data.
@@ -43,14 +45,11 @@ func Start(t testing.TB, args ...string) *Server {
 // free returns an unused address on this machine.
 func free(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String()
+	return addr
 }
 
 // URL returns the server's address in the form of a store setting.

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 const (
@@ -42,7 +42,7 @@ func (s *stage) start(ctx context.Context) error {
 		return err
 	}
 	s.collector = collector
-	if s.redis, err = processes.FreeAddr(); err != nil {
+	if s.redis, err = porttest.FreeAddr(); err != nil {
 		return err
 	}
 	_, port, err := net.SplitHostPort(s.redis)
@@ -134,7 +134,7 @@ func serveUpstream(ctx context.Context) error {
 }
 
 func (s *stage) startUpstream(ctx context.Context) (err error) {
-	if s.upstream, err = processes.FreeAddr(); err != nil {
+	if s.upstream, err = porttest.FreeAddr(); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -173,7 +173,7 @@ func (s *stage) startOurs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	auth, err := processes.FreeAddr()
+	auth, err := porttest.FreeAddr()
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (s *stage) startOurs(ctx context.Context) error {
 			"redis://" + s.redis}},
 		{"our gateway, key only", nil, []string{"--no-limits"}},
 	} {
-		addr, err := processes.FreeAddr()
+		addr, err := porttest.FreeAddr()
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (s *stage) startOurs(ctx context.Context) error {
 }
 
 func (s *stage) startTraefik(ctx context.Context) error {
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ global: {checkNewVersion: false, sendAnonymousUsage: false}
 }
 
 func (s *stage) startCaddy(ctx context.Context) error {
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ http://%s {
 }
 
 func (s *stage) startNginx(ctx context.Context) error {
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,12 @@ import (
 	"strconv"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 // startRegistry starts a registry without rate limits on a new folder.
 func (b *bench) startRegistry(ctx context.Context, bin, folder string) (addr string, stop func(), err error) {
-	if addr, err = processes.FreeAddr(); err != nil {
+	if addr, err = porttest.FreeAddr(); err != nil {
 		return "", nil, err
 	}
 	dir, silent := filepath.Join(b.dir, folder), &processes.Output{Also: io.Discard}

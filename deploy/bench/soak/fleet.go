@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/deploy/test/rig/clients"
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 // fleet holds the processes of the registry under load.
@@ -58,8 +59,8 @@ func (f *fleet) start(ctx context.Context) error {
 	add := func(name string, count int, args ...string) (urls string, err error) {
 		var all []string
 		for n := range count {
-			addr, err1 := processes.FreeAddr()
-			metrics, err2 := processes.FreeAddr()
+			addr, err1 := porttest.FreeAddr()
+			metrics, err2 := porttest.FreeAddr()
 			if err := errors.Join(err1, err2); err != nil {
 				return "", err
 			}
@@ -94,7 +95,7 @@ func (f *fleet) start(ctx context.Context) error {
 
 // addRedis starts Redis with an append-only file and returns its address.
 func (f *fleet) addRedis(ctx context.Context) (addr string, err error) {
-	if addr, err = processes.FreeAddr(); err != nil {
+	if addr, err = porttest.FreeAddr(); err != nil {
 		return "", err
 	}
 	_, port, _ := strings.Cut(addr, ":")

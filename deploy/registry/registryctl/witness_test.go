@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,18 +15,15 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"asset-registry/shared/logclient"
+	"asset-registry/shared/porttest"
 	"asset-registry/shared/translog"
 )
 
 // freeAddress returns an address on which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := porttest.FreeAddr()
 	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return address

@@ -27,6 +27,7 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/logkey"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/porttest"
 	"asset-registry/shared/redistest"
 	"asset-registry/shared/translog"
 )
@@ -72,7 +73,7 @@ func buildCollector(t *testing.T, dir string) {
 // address returns an address of this machine that nobody listens at.
 func address(t *testing.T) string {
 	t.Helper()
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

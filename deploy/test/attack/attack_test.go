@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 // hardLimit is the memory limit of a service in docker-compose.yml, in bytes.
@@ -73,7 +74,7 @@ func tail(text string) string { return text[max(0, len(text)-3000):] }
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

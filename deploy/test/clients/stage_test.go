@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 var bin = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
@@ -76,7 +77,7 @@ type step struct {
 // newStage starts a registry with an empty directory of data.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 // root is the path from this package to the root of the repository.
@@ -56,7 +56,7 @@ func start(t *testing.T, settings ...string) *stack {
 		"--file", "deploy/test/compose/standin.yml")
 	var addrs [2]string
 	for i := range addrs {
-		addr, err := processes.FreeAddr()
+		addr, err := porttest.FreeAddr()
 		if err != nil {
 			t.Fatal(err)
 		}

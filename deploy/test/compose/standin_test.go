@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 // standIn replaces Docker Compose in tests of the operator's scripts. It runs the
@@ -27,8 +27,9 @@ DIR=%[1]q SECRETS=%[2]q PORT=%[3]q
 export DIR PORT PATH="$DIR/bin:$PATH"
 echo "$*" | head -1 >>"$DIR/calls"
 start() {
-	redis-server --daemonize yes --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
-		--save "" --appendonly yes --appendfsync always >/dev/null
+	# A daemon would outlive a test run that is interrupted.
+	redis-server --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
+		--save "" --appendonly yes --appendfsync always >/dev/null 2>&1 </dev/null &
 	until REDISCLI_AUTH=secret redis-cli ping 2>/dev/null | grep -q PONG; do sleep 0.1; done
 }
 case $1 in
@@ -88,7 +89,7 @@ esac
 // newStandIn starts Redis, and creates secrets and the file of MongoDB.
 func newStandIn(t *testing.T) *standIn {
 	t.Helper()
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 // shellTimeout bounds one run of examples.
@@ -47,7 +48,7 @@ func newPlace(t *testing.T) place {
 	t.Helper()
 	p := place{dir: t.TempDir()}
 	for _, addr := range []*string{&p.addr, &p.admin} {
-		free, err := processes.FreeAddr()
+		free, err := porttest.FreeAddr()
 		if err != nil {
 			t.Fatal(err)
 		}

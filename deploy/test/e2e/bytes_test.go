@@ -59,6 +59,7 @@ func startLimited(t *testing.T) api {
 // refuses, waits for Retry-After, and writes again. Other brokers and reads work all
 // the time (docs/contract.md, "Rate limits").
 func TestABrokerCannotFillTheDisk(t *testing.T) {
+	t.Parallel()
 	a := startLimited(t)
 	large := validAsset()
 	large["description"] = strings.Repeat("x", 200_000)

@@ -14,6 +14,7 @@ import (
 // TestACompactedDataDirectoryHasNothingErased searches assets.db for a value that was
 // erased, before and after `registry compact`.
 func TestACompactedDataDirectoryHasNothingErased(t *testing.T) {
+	t.Parallel()
 	const secret = "таємний телефон +380441234567"
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}

@@ -22,6 +22,7 @@ import (
 // an Idempotency-Key. A repeat gets the first answer again. If there was none, the
 // repeats create one asset.
 func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
+	t.Parallel()
 	const kills, clients = 6, 12
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
@@ -76,8 +77,8 @@ func TestARepeatAfterACrashCreatesNoSecondAsset(t *testing.T) {
 // TestTwoAssetServicesAgreeOnConditionalWrites sends the same creations and the same
 // conditional changes through two gateways, each with an asset service of its own.
 func TestTwoAssetServicesAgreeOnConditionalWrites(t *testing.T) {
+	t.Parallel()
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	allowSlowStore(t, mongo)
 	stores := newStores(t, mongo, redis)
 	dir := filepath.Join(t.TempDir(), "data") // it has the secret that both share
 	var apis []api

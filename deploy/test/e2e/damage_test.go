@@ -120,6 +120,7 @@ func TestServeRefusesLostOrMixedData(t *testing.T) {
 		}, "the secret is another"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			damaged := copyOf(t, dir, c.file, c.change)
 			isRefused(t, damaged, c.says)
 			if code, says := check(t, damaged); code != 1 || !strings.Contains(says, c.file+": ") {
@@ -181,6 +182,7 @@ func TestDamagedDataNeverCrashes(t *testing.T) {
 			}
 			for _, damage := range damages {
 				t.Run(fmt.Sprintf("%s, page %d of kind %d, %s", name, at/page, kind, damage.name), func(t *testing.T) {
+					t.Parallel()
 					serveDamaged(t, copyOf(t, dir, name,
 						func(b []byte) []byte { damage.do(b[at : at+page]); return b }), ids)
 				})

@@ -49,6 +49,7 @@ func recovers(t *testing.T, a api) {
 // TestAFullDiskRefusesWritesUntilThereIsRoom fills the disk twice, and crashes once.
 // Every acknowledged asset must survive.
 func TestAFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
 	dir := disktest.New(t, 24)
 	addr, output := freeAddr(t), &processes.Output{}
 	a := api{"http://" + addr, "2.5"}
@@ -99,6 +100,7 @@ func TestAFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 
 // TestAFullDiskUnderTokensStopsOwnersOnly puts tokens.db alone on a full disk.
 func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
+	t.Parallel()
 	small, dir := disktest.New(t, 24), filepath.Join(t.TempDir(), "data")
 	addr := freeAddr(t)
 	a := api{"http://" + addr, "2.5"}

@@ -42,6 +42,7 @@ func TestSplit(t *testing.T) {
 }
 
 func TestSplitOnRedis(t *testing.T) {
+	t.Parallel()
 	redis := redistest.Start(t)
 	base := split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{Tokens: redis.URL()}, &processes.Output{}).URL
 	Run(t, base)
@@ -61,15 +62,21 @@ func TestSplitOnRedis(t *testing.T) {
 }
 
 // newStores returns stores on the two servers, with a MongoDB database that no
-// other test uses.
+// other test uses. Services have patience with the stand-in for MongoDB, which scans
+// all assets for each operation.
 func newStores(t *testing.T, mongo *mongotest.Server, redis *redistest.Server) processes.Stores {
 	t.Helper()
-	return processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
+	stores := processes.Stores{Assets: mongo.URI(t, fmt.Sprintf("e2e%016x", rand.Uint64())), Tokens: redis.URL()}
+	if !mongo.Real {
+		stores.Env = []string{"ASSETSVC_STORE_TIMEOUT=50s", "ASSETSVC_TIMEOUT=50s", "GATEWAY_TIMEOUT=55s",
+			"GATEWAY_READ_TIMEOUT=55s", "GATEWAY_LIST_TIMEOUT=55s"}
+	}
+	return stores
 }
 
 func TestSplitOnMongoAndRedis(t *testing.T) {
+	t.Parallel()
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	allowSlowStore(t, mongo)
 	stores := newStores(t, mongo, redis)
 	base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
 	Run(t, base)

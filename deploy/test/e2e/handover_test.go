@@ -13,6 +13,7 @@ import (
 // TestKillDuringHandover kills the registry while an asset changes its owner. The
 // same request after the restart completes the change from any point.
 func TestKillDuringHandover(t *testing.T) {
+	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
 	done := 0

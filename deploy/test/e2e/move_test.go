@@ -20,6 +20,7 @@ import (
 // TestABackupHasAllEarlierWrites takes a backup of a busy registry and one of a
 // stopped registry, restores both, and looks for every acknowledged write.
 func TestABackupHasAllEarlierWrites(t *testing.T) {
+	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	a := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
@@ -120,13 +121,13 @@ func TestRestoreRefusesAFileThatIsNoBackup(t *testing.T) {
 // TestMigrateKeepsAllThatClientsSee kills a migration to MongoDB and Redis several
 // times, lets the next one finish, and compares every asset and the feed.
 func TestMigrateKeepsAllThatClientsSee(t *testing.T) {
+	t.Parallel()
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	old := api{"http://" + addr, "2.5"}
 	registry := standalone(t, addr, dir, &processes.Output{})
 	all := append(createVaried(t, old, 80), old.liveLong(t))
 	records := old.records(t, all)
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	allowSlowStore(t, mongo)
 	stores := newStores(t, mongo, redis)
 	migrate := []string{"migrate", "--from", "file:" + dir, "--to", stores.Assets, "--redis", stores.Tokens}
 	mustRefuse(t, "in use", migrate...)
@@ -211,6 +212,7 @@ func checkMigrated(t *testing.T, a api, all []created, newest string) {
 }
 
 func TestMigrateRefusesBadStores(t *testing.T) {
+	t.Parallel()
 	redis, mongo := redistest.Start(t).URL(), mongotest.Start(t).URI(t, fmt.Sprintf("refuse%08x", rand.Uint32()))
 	empty := t.TempDir()
 	mustRefuse(t, "no data directory", "migrate", "--from", "file:"+empty, "--to", mongo, "--redis", redis)

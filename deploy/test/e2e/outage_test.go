@@ -29,6 +29,7 @@ func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 		}
 	}
 	health(200)
+	before := len(output.String()) // on a busy machine a slow start has warnings of its own
 	redis.Kill(t)
 	for range refused {
 		a.patch(t, c, fields{"description": "ні"}).fails(t, 503, "url/authorization")
@@ -38,7 +39,7 @@ func TestAnOutageIsLoggedOnceAndNotPerRequest(t *testing.T) {
 	redis.Restart(t)
 	soon(t, "owners can write again", 10*time.Second,
 		func() bool { return a.patch(t, c, fields{"description": "так"}).status == 200 })
-	log := await(t, output, `"ready again"`)
+	log := await(t, output, `"ready again"`)[before:]
 	for _, unwanted := range []string{
 		`"level":"ERROR"`, `"path":"/readyz"`, `"path":"/livez"`, `"path":"/health"`, `"path":"/api/2.5/health"`,
 	} {

@@ -7,11 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
-	"asset-registry/shared/mongotest"
+	"asset-registry/shared/porttest"
 )
 
 // bin is the folder of the built programs. TestMain creates it, and build fills it.
@@ -22,6 +23,11 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	// The race detector lets each program wait for a second before it ends.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "registry-bin")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -32,20 +38,20 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// buildOnce builds the programs on its first call.
+var buildOnce = sync.OnceValue(func() error { return processes.Build(context.Background(), bin) })
+
 // build builds the programs on its first call.
 func build(t *testing.T) {
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(bin, "registry")); err == nil {
-		return
-	}
-	if err := processes.Build(t.Context(), bin); err != nil {
+	if err := buildOnce(); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,19 +109,6 @@ func checkRaces(t *testing.T, output *processes.Output) {
 	t.Helper()
 	if _, race, found := strings.Cut(output.String(), "WARNING: DATA RACE"); found {
 		t.Errorf("got a data race, want none: %s", race)
-	}
-}
-
-// allowSlowStore gives the services that start after it long timeouts, unless
-// MongoDB is real. The stand-in scans all assets for each operation.
-func allowSlowStore(t *testing.T, mongo *mongotest.Server) {
-	t.Helper()
-	if !mongo.Real {
-		t.Setenv("ASSETSVC_STORE_TIMEOUT", "50s")
-		t.Setenv("ASSETSVC_TIMEOUT", "50s")
-		t.Setenv("GATEWAY_TIMEOUT", "55s")
-		t.Setenv("GATEWAY_READ_TIMEOUT", "55s")
-		t.Setenv("GATEWAY_LIST_TIMEOUT", "55s")
 	}
 }
 

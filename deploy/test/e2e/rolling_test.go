@@ -33,6 +33,7 @@ type member struct {
 type fleet struct {
 	members  []*member
 	gateways []string // URLs
+	stores   processes.Stores
 	output   processes.Output
 }
 
@@ -44,7 +45,7 @@ func startFleet(t *testing.T, stores processes.Stores, args ...string) *fleet {
 	if err := os.WriteFile(secret, bytes.Repeat([]byte("s"), 32), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{}
+	f := &fleet{stores: stores}
 	add := func(name string, own ...string) (urls string) {
 		var all []string
 		for range 2 {
@@ -65,7 +66,8 @@ func startFleet(t *testing.T, stores processes.Stores, args ...string) *fleet {
 // start starts a process, for the first time or again.
 func (f *fleet) start(t *testing.T, m *member) {
 	t.Helper()
-	p, err := processes.Start(t.Context(), m.addr, &f.output, filepath.Join(bin, m.name), m.args...)
+	p, err := processes.Start(t.Context(), m.addr, &f.output, "env",
+		f.stores.Command(filepath.Join(bin, m.name), m.args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,6 @@ func (f *fleet) start(t *testing.T, m *member) {
 // request that it has sent.
 func TestARollingRestartLosesNoRequest(t *testing.T) {
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	allowSlowStore(t, mongo)
 	f := startFleet(t, newStores(t, mongo, redis), "--drain-delay", "3s")
 	balancer, err := upstream.New(upstream.Config{Name: "gateway", URLs: f.gateways, Log: slog.New(slog.DiscardHandler),
 		Meter: new(telemetry.Telemetry).Meter()})

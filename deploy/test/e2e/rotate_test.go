@@ -84,8 +84,8 @@ func (d *drill) holds(t *testing.T, when string) {
 
 // TestTheSecretIsRotatedByRollingRestarts follows the steps of docs/operations.md.
 func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
+	t.Parallel()
 	redis, mongo := redistest.Start(t), mongotest.Start(t)
-	allowSlowStore(t, mongo)
 	stores := newStores(t, mongo, redis)
 	f := startFleet(t, stores)
 	args := f.members[0].args
@@ -116,9 +116,9 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	keep(fresh, string(old))
 	d.roll(t, f, "the new one comes first")
 	for _, want := range []string{"Sealed anew", "Sealed anew with the first secret: 0"} { // the second run finds no old seals
-		assets := reseal(t, "assetsvc", "--store", stores.Assets, "--secret-file", file, "--auth-url",
+		assets := reseal(t, stores, "assetsvc", "--store", stores.Assets, "--secret-file", file, "--auth-url",
 			"http://"+f.members[0].addr)
-		entries := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file)
+		entries := reseal(t, stores, "authsvc", "--store", stores.Tokens, "--secret-file", file)
 		if !strings.Contains(assets, want) || !strings.Contains(entries, "The audit log is in order. ") {
 			t.Errorf("got %s and %s, want %q", assets, entries, want)
 		}
@@ -126,7 +126,7 @@ func TestTheSecretIsRotatedByRollingRestarts(t *testing.T) {
 	keep(fresh)
 	d.repeatable = nil // the old secret sealed it; the steps wait a day for such repeats to expire
 	d.roll(t, f, "the old one is gone")
-	if got := reseal(t, "authsvc", "--store", stores.Tokens, "--secret-file", file); !strings.Contains(got,
+	if got := reseal(t, stores, "authsvc", "--store", stores.Tokens, "--secret-file", file); !strings.Contains(got,
 		"in order. 0 entries") {
 		t.Errorf("without the old secret: got %s, want the log in order", got)
 	}
@@ -163,10 +163,11 @@ func (a api) readiness(t *testing.T) (said map[string]any) {
 	return said
 }
 
-// reseal runs the command reseal of a service and returns its output.
-func reseal(t *testing.T, program string, args ...string) string {
+// reseal runs the command reseal of a service on stores and returns its output.
+func reseal(t *testing.T, stores processes.Stores, program string, args ...string) string {
 	t.Helper()
-	text, err := exec.Command(filepath.Join(bin, program), append([]string{"reseal"}, args...)...).CombinedOutput()
+	text, err := exec.Command("env", stores.Command(filepath.Join(bin, program),
+		append([]string{"reseal"}, args...)...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s reseal: %v: %s", program, err, text)
 	}
@@ -175,6 +176,7 @@ func reseal(t *testing.T, program string, args ...string) string {
 
 // TestTheSecretOfADataDirectoryIsRotated follows the steps for one process.
 func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	adminKey(t, "registry", "--data", dir)
 	addr := freeAddr(t)
@@ -211,7 +213,7 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	registry = run()
 	d.holds(t, "finished")
 	stop()
-	if got := reseal(t, "authsvc", "--store", "file:"+filepath.Join(dir, "tokens.db"), "--secret-file",
+	if got := reseal(t, processes.Stores{}, "authsvc", "--store", "file:"+filepath.Join(dir, "tokens.db"), "--secret-file",
 		filepath.Join(dir, "secret")); !strings.Contains(got, "in order. 0 entries") {
 		t.Errorf("got %s, want the log in order", got)
 	}

@@ -12,6 +12,7 @@ import (
 // TestNoSecretIsLoggedOrStored sends right and wrong secrets in every place that
 // a request can carry them, to services that log at debug level.
 func TestNoSecretIsLoggedOrStored(t *testing.T) {
+	t.Parallel()
 	for _, try := range []struct {
 		name  string
 		start func(t *testing.T, dir string, output *processes.Output) string

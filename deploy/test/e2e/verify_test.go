@@ -24,6 +24,7 @@ type verifying struct {
 // proofs with registryctl, across a change of the log's key. A verifier that is written
 // from docs/log.md alone reads the log and the proofs, too.
 func TestThePublicLogIsVerified(t *testing.T) {
+	t.Parallel()
 	addr, dir := freeAddr(t), t.TempDir()
 	v := verifying{api: api{base: "http://" + addr, version: "2.5"}, data: filepath.Join(dir, "data")}
 	first := standalone(t, addr, v.data, &processes.Output{})

@@ -22,6 +22,7 @@ import (
 // TestWitnesses has a registry whose policy demands both of two witnesses. It publishes
 // no checkpoint that one of them did not cosign, and goes on when the witness is back.
 func TestWitnesses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	keys, err := logkey.ReadOrCreate(filepath.Join(dir, "log.key"), "registry.example")
 	if err != nil {

@@ -3,7 +3,6 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/porttest"
 )
 
 // wire is a proxy between the service and the store.
@@ -40,12 +40,11 @@ func newWire(t *testing.T, server *mongotest.Server) *wire {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return addr
 }
 
 // open starts the proxy.

@@ -17,6 +17,7 @@ import (
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/mongotest"
+	"asset-registry/shared/porttest"
 )
 
 var (
@@ -212,7 +213,7 @@ func (f *fleet) breakServices(ctx context.Context, done *chaos) error {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -24,6 +23,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"asset-registry/shared/porttest"
 	"asset-registry/shared/redistest"
 )
 
@@ -188,12 +188,11 @@ func (p *pod) end(t *testing.T) {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return addr
 }
 
 // TestTheRegistryRunsAsTheManifestsSay: the programs, with nothing but the

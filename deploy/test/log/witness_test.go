@@ -3,7 +3,6 @@ package log
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/shared/porttest"
 	"asset-registry/shared/translog"
 )
 
@@ -37,12 +37,8 @@ func registryctl(t *testing.T) string {
 // that names it.
 func runWitness(t *testing.T, program, name, policy string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := porttest.FreeAddr()
 	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()

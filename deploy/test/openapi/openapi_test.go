@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
 )
 
 // refurnish is how many requests are about the same objects: some of them end.
@@ -57,7 +58,7 @@ func TestMain(m *testing.M) {
 func serve(t *testing.T, args ...string) *registry {
 	t.Helper()
 	dir := build(t)
-	addr, err := processes.FreeAddr()
+	addr, err := porttest.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}

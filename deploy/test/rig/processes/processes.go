@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"asset-registry/shared/logkey"
+	"asset-registry/shared/porttest"
 )
 
 const (
@@ -216,7 +217,15 @@ type Split struct {
 }
 
 // Stores are the URLs of the services' stores. An empty one means a file.
-type Stores struct{ Assets, Tokens string }
+type Stores struct {
+	Assets, Tokens string
+	Env            []string // what the services need for these stores, such as "ASSETSVC_TIMEOUT=50s"
+}
+
+// Command returns the arguments of env(1) that run a program with Env in its environment.
+func (s Stores) Command(binary string, args ...string) []string {
+	return slices.Concat(s.Env, []string{binary}, args)
+}
 
 // StartSplit starts the three services on dir, with the sandbox keys and without rate
 // limits. The gateway serves at addr. Each service gets args too.
@@ -229,11 +238,11 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	if err := makeSecret(secret); err != nil {
 		return nil, err
 	}
-	auth, err := FreeAddr()
+	auth, err := porttest.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
-	assets, err := FreeAddr()
+	assets, err := porttest.FreeAddr()
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +264,7 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 		{"gateway", addr, []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}},
 	} {
 		all := slices.Concat([]string{"--addr", service.addr, "--secret-file", secret}, service.args, args)
-		p, err := Start(ctx, service.addr, output, filepath.Join(bin, service.name), all...)
+		p, err := Start(ctx, service.addr, output, "env", stores.Command(filepath.Join(bin, service.name), all...)...)
 		if err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}

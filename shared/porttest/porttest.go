@@ -1,4 +1,6 @@
-package processes
+// Package porttest gives a test, a benchmark or a program for developers a free port, also
+// beside other processes that ask for one.
+package porttest
 
 import (
 	"errors"
