@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -160,6 +161,8 @@ type Server struct {
 	auth    *upstream.Pool // nil: Config.Auth is used
 	handler http.Handler
 	live    *live.Watcher
+	ending  chan struct{} // closed by Drain
+	drain   func()
 	silence func() error // ends the metrics of the memory
 }
 
@@ -177,7 +180,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{silence: func() error { return nil }}
+	s := &Server{silence: func() error { return nil }, ending: make(chan struct{})}
+	s.drain = sync.OnceFunc(func() { close(s.ending) })
 	if s.store, err = c.openStore(ctx); err != nil {
 		return nil, err
 	}
@@ -216,7 +220,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
 	api.Route(engine, signer)
 	s.live = live.New(assets, httpapi.PrintOffset(c.Zone), c.Memory/16, c.Log)
-	api.RouteFeed(engine, signer, s.live)
+	api.RouteFeed(engine, signer, s.live, s.ending)
 	if len(c.LogKeys) > 0 {
 		if s.log, err = startLog(s.store, c); err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -245,6 +249,9 @@ func timeoutOf(c *gin.Context) time.Duration {
 
 // Handler returns the handler of the service's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
+
+// Drain ends the live feeds.
+func (s *Server) Drain() { s.drain() }
 
 // Close waits for the writes under way and closes the store and the connections.
 func (s *Server) Close() error {

@@ -45,12 +45,13 @@ type Config struct {
 type Limits = limits.Settings
 
 // Settings are further settings of a gateway. The tags make them flags of a
-// command. The zero value has the default MaxConcurrent, no time limits beside
+// command. The zero value has the default MaxConcurrent and ClientStreams, no time limits beside
 // Config.Timeout, no CORS origins and no old versions.
 type Settings struct {
 	MaxConcurrent int               `default:"4000" help:"${max_concurrent}"`
 	ReadTimeout   time.Duration     `default:"5s" help:"Longest time for reading one asset, or a part of it."`
 	ListTimeout   time.Duration     `default:"10s" help:"Longest time for a page of the feed."`
+	ClientStreams int               `default:"32" help:"${client_streams}"`
 	CORSOrigins   []string          `name:"cors-origins" default:"*" help:"${cors_origins}"`
 	Deprecated    map[string]string `placeholder:"VERSION=DATE" help:"${deprecated}"`
 	Sunset        map[string]string `placeholder:"VERSION=DATE" help:"${sunset}"`
@@ -61,6 +62,8 @@ func (Settings) HelpTexts() map[string]string {
 	return map[string]string{
 		"max_concurrent": "The most requests at once. Anonymous reads are refused from 70 % of it on, " +
 			"reads with an API key from 85 %.",
+		"client_streams": "The most streams and long polls of the feed that one API key has open at once, " +
+			"or one address without a key.",
 		"cors_origins": "Origins whose web pages may use the API, with commas between them; * for all.",
 		"deprecated": "Versions of the API that are deprecated since a date, such as 2.4=2027-01-31. " +
 			"Their answers say so in the header Deprecation (RFC 9745).",
@@ -72,6 +75,7 @@ func (Settings) HelpTexts() map[string]string {
 const (
 	defaultMaxBody       = 1 << 20
 	defaultMaxConcurrent = 4000
+	defaultClientStreams = 32
 	defaultTimeout       = 10 * time.Second
 	defaultKeyTTL        = 5 * time.Second
 )
@@ -134,8 +138,8 @@ func checkURL(name, text string) error {
 
 func (s Settings) validate() error {
 	var faults []error
-	if s.MaxConcurrent < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
-		faults = append(faults, errors.New("the limit of concurrent requests and the timeouts must not be negative"))
+	if s.MaxConcurrent < 0 || s.ClientStreams < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
+		faults = append(faults, errors.New("the limits of requests and streams and the timeouts must not be negative"))
 	}
 	for _, dates := range []map[string]string{s.Deprecated, s.Sunset} {
 		for name, date := range dates {
@@ -154,6 +158,7 @@ func (c Config) withDefaults() Config {
 	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.KeyTTL = cmp.Or(c.KeyTTL, defaultKeyTTL)
+	c.Settings.ClientStreams = cmp.Or(c.Settings.ClientStreams, defaultClientStreams)
 	c.Settings.MaxConcurrent = cmp.Or(c.Settings.MaxConcurrent, defaultMaxConcurrent)
 	if c.Memory == 0 {
 		c.Memory = memory.Limit()

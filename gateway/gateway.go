@@ -66,7 +66,9 @@ type Server struct {
 	feeds   feeds
 	handler http.Handler
 
-	unregister []func() error     // end the metrics
+	unregister []func() error // end the metrics
+	ending     chan struct{}  // closed by Drain
+	drain      func()
 	stop       context.CancelFunc // ends the background goroutines
 	running    sync.WaitGroup
 }
@@ -86,8 +88,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		bodies:  memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)),
 		current: concurrency.New(c.Settings.MaxConcurrent),
 		health:  health{current: concurrency.New(maxHealth)},
+		ending:  make(chan struct{}),
 		stop:    func() {},
 	}
+	s.drain = sync.OnceFunc(func() { close(s.ending) })
 	if err := s.open(signer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -220,9 +224,13 @@ func (s *Server) warnings(context.Context) (warnings []string) {
 // Handler returns the handler of public requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close ends the background goroutines and closes all connections. The caller
-// must not serve requests any more.
+// Drain ends the streams and the long polls.
+func (s *Server) Drain() { s.drain() }
+
+// Close ends the streams and the background goroutines and closes all connections. The
+// caller must not serve requests any more.
 func (s *Server) Close() error {
+	s.drain()
 	s.stop()
 	s.running.Wait()
 	if s.feeds.hubs != nil {

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +29,7 @@ import (
 // Limits of streams (docs/contract.md, "Streams").
 const (
 	maxWait        = 60 * time.Second
-	clientStreams  = 32       // open at once, of one client
-	clientChosen   = 8        // of these, with named fields
+	clientChosen   = 8        // streams with named fields of one client, open at once
 	maxSelections  = 32       // selections with named fields that one gateway follows
 	streamBytes    = 24 << 10 // memory of one open stream
 	streamShare    = 8        // 1/8 of the memory is for open streams, and 1/8 for entries
@@ -48,7 +50,7 @@ type feeds struct {
 func (s *Server) openFeeds() (err error) {
 	c := s.config
 	most := max(int(c.Memory/streamShare/streamBytes), leastStreams)
-	s.feeds.clients = concurrency.NewShares(clientStreams, most)
+	s.feeds.clients = concurrency.NewShares(c.Settings.ClientStreams, most)
 	s.feeds.chosen = concurrency.NewShares(clientChosen, most)
 	meter := c.Telemetry.Meter()
 	lag, err := meter.Float64Histogram("registry.gateway.feed.lag", metric.WithUnit("s"),
@@ -122,7 +124,8 @@ func isText(query url.Values) bool {
 // header Prefer (RFC 7240, 4.3).
 func waitOf(parameter, prefer string) time.Duration {
 	for item := range strings.FieldsFuncSeq(prefer, func(r rune) bool { return r == ',' || r == ';' }) {
-		if name, value, _ := strings.Cut(strings.TrimSpace(item), "="); strings.EqualFold(name, "wait") && parameter == "" {
+		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
+		if strings.EqualFold(name, "wait") && parameter == "" {
 			parameter = strings.Trim(value, `"`)
 		}
 	}
@@ -166,13 +169,14 @@ func (s *Server) live(v routes.Version) gin.HandlerFunc {
 		if refusal := s.admitStream(s.feeds.clients.Enter(client)); refusal != nil {
 			return refusal
 		}
-		defer s.feeds.clients.Leave(client)
+		held := held{func() { s.feeds.clients.Leave(client) }}
+		defer func() { held.release() }()
 		if format == stream.None {
 			s.wait(c, query, wait)
 			return nil
 		}
 		c.Abort()
-		return s.stream(c, v, format, query)
+		return s.stream(c, v, format, query, &held)
 	})
 }
 
@@ -199,7 +203,7 @@ func (s *Server) admitStream(refusal concurrency.Refusal) error {
 	s.feeds.refused.Add(context.Background(), 1)
 	if refusal == concurrency.ShareUsed {
 		f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
-			"You have %d streams and long polls open; close one first.", clientStreams)
+			"You have %d streams and long polls open; close one first.", s.config.Settings.ClientStreams)
 		f.RetryAfter = time.Second
 		return f
 	}
@@ -231,32 +235,34 @@ func (s *Server) follower(c *gin.Context, hub *stream.Hub, query url.Values) *st
 		Source:   s.assets,
 		Hub:      hub,
 		Offset:   query.Get("offset"),
-		HeadOnly: c.Request.Method == http.MethodHead,
-		Draining: httpserver.Draining(c.Request.Context()),
+		Draining: s.ending,
 		Enter:    func() bool { return s.current.Enter(concurrency.AnonymousRead) },
 		Leave:    s.current.Leave,
 	}
 }
 
-// stream sends the feed in a format until the client leaves.
-func (s *Server) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values) error {
+// stream sends the feed in a format until the client leaves. It takes what is held, if
+// the stream goes on after it has returned.
+func (s *Server) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {
 		client := streamClient(c)
 		if s.feeds.chosen.Enter(client) != concurrency.Admitted {
 			return s.tooManySelections()
 		}
-		defer s.feeds.chosen.Leave(client)
+		held.add(func() { s.feeds.chosen.Leave(client) })
 	}
 	hub, leave, err := s.feeds.hubs.Join(selection)
 	if err != nil {
 		return s.tooManySelections()
 	}
-	defer leave()
+	held.add(leave)
 	f := s.follower(c, hub, query)
 	f.Format, f.Offset = format, cmp.Or(c.GetHeader(lastEventID), f.Offset)
-	err = f.Run(c.Request.Context(), c.Writer)
-	if !c.Writer.Written() {
+	// The stream outlasts its handler.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(c.Request.Context()))
+	held.add(cancel)
+	if err := f.Open(ctx, c.Writer.Header()); err != nil {
 		if stream.IsCrowded(err) {
 			s.refuseOverrun(c)
 			return nil
@@ -264,14 +270,86 @@ func (s *Server) stream(c *gin.Context, v routes.Version, format stream.Format, 
 		return err
 	}
 	httpserver.Long(c)
+	if c.Request.Method == http.MethodHead {
+		f.Close()
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	detached, err := httpserver.Detach(c.Request, c.Writer, cancel)
+	if errors.Is(err, httpserver.ErrAttached) {
+		return s.runAttached(c, f)
+	}
+	if err != nil {
+		f.Close()
+		return nil // the client has left
+	}
+	kept := held.take()
+	s.running.Go(func() {
+		defer kept.release()
+		s.runDetached(ctx, f, detached)
+	})
+	return nil
+}
+
+// runAttached runs a follower inside the handler of its request.
+func (s *Server) runAttached(c *gin.Context, f *stream.Follower) error {
+	c.Status(http.StatusOK)
+	err := f.Run(c.Request.Context(), c.Writer)
 	if err == nil || c.Request.Context().Err() != nil {
 		return nil
 	}
-	if errors.Is(err, stream.ErrSlow) {
-		s.feeds.slow.Add(c.Request.Context(), 1)
-	}
+	s.countSlow(err)
 	_ = c.Error(err)            // for the log; gin returns its argument
 	panic(http.ErrAbortHandler) // ends the connection, so that no client takes the rest for whole
+}
+
+// runDetached runs a follower after the handler of its request has returned.
+func (s *Server) runDetached(ctx context.Context, f *stream.Follower, d *httpserver.Detached) {
+	begun := time.Now()
+	err := runSafely(ctx, f, d)
+	left := ctx.Err() != nil
+	d.Close(err == nil && !left)
+	if left {
+		err = nil
+	}
+	s.countSlow(err)
+	s.config.Log.LogAttrs(ctx, slog.LevelDebug, "stream ended", slog.String("request_id", httpserver.RequestID(ctx)),
+		slog.Float64("s", time.Since(begun).Seconds()), slog.Any("error", err))
+}
+
+// runSafely runs a follower. A defect ends this stream and no other.
+func runSafely(ctx context.Context, f *stream.Follower, d *httpserver.Detached) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f.Run(ctx, d)
+}
+
+func (s *Server) countSlow(err error) {
+	if errors.Is(err, stream.ErrSlow) {
+		s.feeds.slow.Add(context.Background(), 1)
+	}
+}
+
+// held are functions that free what a request holds.
+type held []func()
+
+func (h *held) add(free func()) { *h = append(*h, free) }
+
+// take returns the functions and leaves none.
+func (h *held) take() held {
+	taken := *h
+	*h = nil
+	return taken
+}
+
+// release calls the functions in reverse order.
+func (h *held) release() {
+	for _, free := range slices.Backward(*h) {
+		free()
+	}
 }
 
 // lastEventID is the header in which an event stream's client says where it goes on.

@@ -64,7 +64,8 @@ func TestSelectionOf(t *testing.T) {
 		{"test mode", "2.5", "mode=test", stream.Selection{Version: "2.5", Mode: "test"}},
 		{"all modes", "2.5", "mode=_all_", stream.Selection{Version: "2.5", Mode: "_all_"}},
 		{"an unknown mode", "2.5", "mode=x", stream.Selection{Version: "2.5"}},
-		{"fields in any order", "2.4", "opt_fields=title,status,title", stream.Selection{Version: "2.4", Fields: "status,title"}},
+		{"fields in any order", "2.4", "opt_fields=title,status,title",
+			stream.Selection{Version: "2.4", Fields: "status,title"}},
 		{"all fields", "2.4", "opt_fields=title,*", stream.Selection{Version: "2.4", Fields: "*"}},
 	}
 	for _, c := range cases {

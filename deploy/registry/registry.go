@@ -115,14 +115,15 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := c.readLog(&p); err != nil {
 		return err
 	}
-	handler, err := c.start(ctx, p, admin, &opened)
+	service, err := c.start(ctx, p, admin, &opened)
 	if err != nil {
 		return err
 	}
 	ready(public.Addr().String())
-	return httpserver.Serve(ctx, public, handler, logger, httpserver.ServeOptions{
+	return httpserver.Serve(ctx, public, service.Handler(), logger, httpserver.ServeOptions{
 		DrainDelay: c.DrainDelay,
 		TLS:        certificate,
+		Drain:      service.Drain,
 	})
 }
 
@@ -188,8 +189,8 @@ func closeListeners(public, admin net.Listener) {
 }
 
 // start starts the three services and the control socket on an open data directory,
-// and returns the gateway's handler. It appends to opened, also if it fails.
-func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (http.Handler, error) {
+// and returns the gateway. It appends to opened, also if it fails.
+func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
 	authConfig := c.auth(p)
 	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminDrainDelay = admin, c.TrustedProxies, c.DrainDelay
 	forConsole := &later{}
@@ -223,7 +224,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		return nil, err
 	}
 	*opened = append(*opened, stopControl)
-	return edge.Handler(), nil
+	return edge, nil
 }
 
 // later is a handler that is known only later. Until then it answers 503.

@@ -19,6 +19,10 @@ type Service interface {
 	Close() error
 }
 
+// Drainer is a Service with requests that last until Drain is called. Drain may be
+// called again.
+type Drainer interface{ Drain() }
+
 // Process configures the process of one service. Its tags make flags.
 type Process struct {
 	Name        string        `kong:"-"`
@@ -64,7 +68,9 @@ func Run(
 		defer current.onHangup(func() (Service, error) { return start(log, t) }, log)()
 	}
 	log.Info("listening", "addr", listener.Addr().String())
-	return Serve(ctx, listener, current, log, ServeOptions{DrainDelay: p.DrainDelay, TLS: config})
+	return Serve(ctx, listener, current, log, ServeOptions{
+		DrainDelay: p.DrainDelay, TLS: config, Drain: current.drain,
+	})
 }
 
 // Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,

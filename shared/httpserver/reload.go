@@ -44,8 +44,22 @@ func (r *reloadable) replace(s Service) error {
 	old := r.current
 	r.current = next
 	r.mu.Unlock()
+	old.drain()
 	old.requests.Wait()
 	return old.service.Close()
+}
+
+// drain ends the requests that last.
+func (g *generation) drain() {
+	if d, lasts := g.service.(Drainer); lasts {
+		d.Drain()
+	}
+}
+
+func (r *reloadable) drain() {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	r.current.drain()
 }
 
 func (r *reloadable) close() error { return r.current.service.Close() }

@@ -38,6 +38,9 @@ type ServeOptions struct {
 	// connection, so that clients and load balancers turn to other servers.
 	DrainDelay time.Duration
 	TLS        *tls.Config // nil for plain HTTP
+	// Drain is called when the server takes no more requests. It ends those that would
+	// otherwise last. nil: there are none.
+	Drain func()
 }
 
 // Serve answers requests on listener until ctx is done and the drain delay is
@@ -50,7 +53,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 func serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, o ServeOptions, t timeouts,
 ) error {
-	draining, ending := &drainHandler{next: handler}, make(chan struct{})
+	draining := &drainHandler{next: handler}
 	server := &http.Server{
 		Handler:           lingering(draining),
 		TLSConfig:         o.TLS.Clone(), // net/http changes it; nil stays nil
@@ -59,10 +62,7 @@ func serve(
 		WriteTimeout:      t.write,
 		IdleTimeout:       t.idle,
 		MaxHeaderBytes:    maxHeaderBytes,
-		BaseContext: func(net.Listener) context.Context {
-			return context.WithValue(context.Background(), drainingKey{}, ending)
-		},
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	listener = socketListener{listener}
 	if o.TLS != nil {
@@ -86,7 +86,9 @@ func serve(
 		case <-time.After(o.DrainDelay):
 		}
 	}
-	close(ending)
+	if o.Drain != nil {
+		o.Drain()
+	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {

@@ -26,12 +26,12 @@ const (
 )
 
 // RouteFeed adds the routes by which gateways follow the feed. Their answers are
-// messages of package follow.
-func (a *API) RouteFeed(engine *gin.Engine, signer *identity.Signer, w *live.Watcher) {
+// messages of package follow. Live feeds end when ending is closed.
+func (a *API) RouteFeed(engine *gin.Engine, signer *identity.Signer, w *live.Watcher, ending <-chan struct{}) {
 	for _, v := range versions() {
 		r := engine.Group(FeedPrefix+string(v.name), httpserver.Identify(signer), caching)
 		r.GET("/page", httpserver.Handle(func(c *gin.Context) error { return a.feedPage(c, v) }))
-		r.GET("/live", httpserver.Handle(func(c *gin.Context) error { return a.feedLive(c, v, w) }))
+		r.GET("/live", httpserver.Handle(func(c *gin.Context) error { return a.feedLive(c, v, w, ending) }))
 	}
 }
 
@@ -73,7 +73,7 @@ func (a *API) feedPage(c *gin.Context, v version) error {
 }
 
 // feedLive sends the feed from now on.
-func (a *API) feedLive(c *gin.Context, v version, w *live.Watcher) error {
+func (a *API) feedLive(c *gin.Context, v version, w *live.Watcher, ending <-chan struct{}) error {
 	params, _, err := parseQuery(c.Request.URL.RawQuery)
 	if err != nil {
 		return err
@@ -98,7 +98,8 @@ func (a *API) feedLive(c *gin.Context, v version, w *live.Watcher) error {
 	httpserver.Long(c)
 	c.Header("Content-Type", follow.ContentType)
 	c.Header("Cache-Control", "no-store")
-	s := &liveStream{w: c.Writer, control: http.NewResponseController(c.Writer), ring: ring, print: PrintOffset(a.zone)}
+	s := &liveStream{w: c.Writer, control: http.NewResponseController(c.Writer), ring: ring, ending: ending,
+		print: PrintOffset(a.zone)}
 	_ = s.control.SetReadDeadline(time.Time{}) // only a connection has deadlines
 	if err := s.run(c.Request.Context()); err != nil && c.Request.Context().Err() == nil {
 		_ = c.Error(fmt.Errorf("send the live feed: %w", err)) // for the log
@@ -112,13 +113,13 @@ type liveStream struct {
 	w       io.Writer
 	control *http.ResponseController
 	ring    *follow.Ring
+	ending  <-chan struct{} // closed when the service ends
 	print   func(int64) string
 	at      int64 // all up to here was sent
 }
 
 // run sends messages until ctx ends or the server drains. The first one is a bookmark.
 func (s *liveStream) run(ctx context.Context) error {
-	draining := httpserver.Draining(ctx)
 	for begun := false; ; {
 		view := s.ring.Read(s.at, liveBatch)
 		upto, started := view.Upto, view.Covered || view.From > 0
@@ -150,7 +151,7 @@ func (s *liveStream) run(ctx context.Context) error {
 			if begun {
 				err = s.send(follow.AppendBookmark(nil, s.at, s.print(s.at)))
 			}
-		case <-draining:
+		case <-s.ending:
 			return nil
 		case <-ctx.Done():
 			return nil

@@ -23,7 +23,7 @@ func newFeed(t *testing.T) (service, string) {
 	s, api, engine := newServiceParts(t, NewMemory(1<<30))
 	w := live.New(api.registry, PrintOffset(api.zone), 1<<20, slog.New(slog.DiscardHandler))
 	t.Cleanup(w.Close)
-	api.RouteFeed(engine, s.signer, w)
+	api.RouteFeed(engine, s.signer, w, nil)
 	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
 	return s, server.URL

@@ -37,12 +37,12 @@ type Follower struct {
 	Hub       *Hub
 	Format    Format
 	Offset    string          // where the client begins, as it wrote it
-	HeadOnly  bool            // the client asks for the header of the answer only
 	Draining  <-chan struct{} // closed when the server ends; nil: never
 	Enter     func() bool     // admits a request for a page, which then calls Leave
 	Leave     func()
 	Heartbeat time.Duration // 0: 15 s
 
+	first   page
 	w       http.ResponseWriter
 	control *http.ResponseController
 	at      int64  // all up to here was sent
@@ -52,31 +52,33 @@ type Follower struct {
 // errCrowded is returned if Enter does not admit a page.
 var errCrowded = errors.New("too many requests are under way")
 
-// Run sends the feed to w until ctx ends, the server drains, or the client is too slow.
-// An error before the first byte is one for the client: a fault of the asset service.
-func (f *Follower) Run(ctx context.Context, w http.ResponseWriter) error {
-	f.w, f.control = w, http.NewResponseController(w)
-	page, err := f.open(ctx, f.Offset)
-	if err != nil {
+// Open asks for the first page and sets the header of the answer. An error is one for
+// the client: a fault of the asset service. After nil, the caller must call Run or Close.
+func (f *Follower) Open(ctx context.Context, header http.Header) (err error) {
+	if f.first, err = f.open(ctx, f.Offset); err != nil {
 		return err
 	}
-	header := w.Header()
 	header.Set("Content-Type", string(f.Format))
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // nginx would hold messages back
-	w.WriteHeader(http.StatusOK)
-	if f.HeadOnly {
-		page.close()
-		return nil
-	}
+	return nil
+}
+
+// Close gives up what Open has opened.
+func (f *Follower) Close() { f.first.close() }
+
+// Run sends the feed to w until ctx ends, the server drains, or the client is too slow.
+func (f *Follower) Run(ctx context.Context, w http.ResponseWriter) error {
+	f.w, f.control = w, http.NewResponseController(w)
 	// Only a connection has deadlines; a test's recorder fails here.
 	_ = f.control.SetReadDeadline(time.Time{})
 	if err := f.send(f.Format.retry(retryFirst)); err != nil {
-		page.close()
+		f.Close()
 		return err
 	}
-	_, err = f.copyPage(page)
-	if err != nil {
+	first := f.first
+	f.first = page{} // not kept in memory
+	if _, err := f.copyPage(first); err != nil {
 		return err
 	}
 	return f.follow(ctx)

@@ -292,7 +292,7 @@ func (c *client) fault(format string, args ...any) {
 // run is how a client's connection is served.
 type run func(ctx context.Context, f *Follower, c *client) error
 
-func follower(ctx context.Context, f *Follower, c *client) error { return f.Run(ctx, c) }
+func follower(ctx context.Context, f *Follower, c *client) error { return openAndRun(ctx, f, c) }
 
 // startsLive is a follower that takes from the ring before its pages have caught up.
 func startsLive(ctx context.Context, f *Follower, c *client) error {
@@ -406,7 +406,8 @@ func TestSimulation(t *testing.T) {
 		var deliveries int
 		synctest.Test(t, func(t *testing.T) { faults, deliveries = simulate(t, seed, "", follower) })
 		if len(faults) > 0 {
-			t.Errorf("seed %d: got %d faults of %d deliveries, want none; the first: %s", seed, len(faults), deliveries, faults[0])
+			t.Errorf("seed %d: got %d faults of %d deliveries, want none; the first: %s",
+				seed, len(faults), deliveries, faults[0])
 		}
 		if deliveries < 10_000 {
 			t.Errorf("seed %d: got %d deliveries, want at least 10,000", seed, deliveries)

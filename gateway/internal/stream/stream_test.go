@@ -137,6 +137,14 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.ResponseRecorder.Write(p)
 }
 
+// openAndRun is what a gateway does with a follower.
+func openAndRun(ctx context.Context, f *Follower, w http.ResponseWriter) error {
+	if err := f.Open(ctx, w.Header()); err != nil {
+		return err
+	}
+	return f.Run(ctx, w)
+}
+
 func newRecorder() *recorder { return &recorder{ResponseRecorder: httptest.NewRecorder()} }
 
 func TestAStreamFromItsStartToTheEndOfTheServer(t *testing.T) {
@@ -144,7 +152,7 @@ func TestAStreamFromItsStartToTheEndOfTheServer(t *testing.T) {
 		f, w, draining := followerOf(t, source, hubs), newRecorder(), make(chan struct{})
 		f.Draining = draining
 		ended := make(chan error, 1)
-		go func() { ended <- f.Run(t.Context(), w) }()
+		go func() { ended <- openAndRun(t.Context(), f, w) }()
 		live := <-source.live
 		live.Write(follow.AppendBookmark(nil, 20, offsetText(20)))
 		live.Write(follow.AppendEntry(nil, 30, offsetText(30), []byte(`{"id":"b"}`)))
@@ -172,11 +180,11 @@ func TestAFaultBeforeTheStreamIsReturned(t *testing.T) {
 	inBubble(t, func(t *testing.T, source *fixed, hubs *Hubs) {
 		source.err = errors.New("it is refused")
 		f, w := followerOf(t, source, hubs), newRecorder()
-		if err := f.Run(t.Context(), w); !errors.Is(err, source.err) || w.Body.Len() > 0 {
+		if err := f.Open(t.Context(), w.Header()); !errors.Is(err, source.err) || w.Body.Len() > 0 {
 			t.Errorf("got %v and %q, want the error and no body", err, w.Body)
 		}
 		f.Enter = func() bool { return false }
-		if err := f.Run(t.Context(), w); !IsCrowded(err) {
+		if err := f.Open(t.Context(), w.Header()); !IsCrowded(err) {
 			t.Errorf("got %v, want that there are too many requests", err)
 		}
 	})
@@ -186,7 +194,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	inBubble(t, func(t *testing.T, source *fixed, hubs *Hubs) {
 		f, w := followerOf(t, source, hubs), newRecorder()
 		ended := make(chan error, 1)
-		go func() { ended <- f.Run(t.Context(), w) }()
+		go func() { ended <- openAndRun(t.Context(), f, w) }()
 		live := <-source.live
 		live.Write(follow.AppendBookmark(nil, 20, offsetText(20)))
 		synctest.Wait()
@@ -194,16 +202,6 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 		live.Write(follow.AppendEntry(nil, 30, offsetText(30), []byte(`{"id":"b"}`)))
 		if err := <-ended; !errors.Is(err, ErrSlow) {
 			t.Errorf("got %v, want ErrSlow", err)
-		}
-	})
-}
-
-func TestHeadAnswersTheHeaderOnly(t *testing.T) {
-	inBubble(t, func(t *testing.T, source *fixed, hubs *Hubs) {
-		f, w := followerOf(t, source, hubs), newRecorder()
-		f.HeadOnly = true
-		if err := f.Run(t.Context(), w); err != nil || w.Body.Len() > 0 || w.Code != http.StatusOK {
-			t.Errorf("got %v, status %d, %d bytes; want no error, 200, 0", err, w.Code, w.Body.Len())
 		}
 	})
 }
