@@ -26,7 +26,7 @@ type message struct {
 // messages reads a stream of server-sent events.
 type messages struct {
 	in    *bufio.Reader
-	heard bool // a line has come that is no retry
+	heard bool // more than a retry has come
 }
 
 func newMessages(in io.Reader) *messages { return &messages{in: bufio.NewReaderSize(in, 64<<10)} }
@@ -45,7 +45,7 @@ func (m *messages) next() (message, error) {
 		}
 		size += len(line)
 		found.add(line)
-		m.heard = m.heard || found.retry == 0
+		m.heard = m.heard || found.retry == 0 || found.data != nil
 	}
 }
 

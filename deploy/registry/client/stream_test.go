@@ -130,6 +130,7 @@ func TestAStreamGoesOnWhereItEnded(t *testing.T) {
 		{"it ends inside a message", sends(entry("1"), entry("2"), entry("3")[:20]), []string{"", "2"}},
 		{"a bookmark moves it on", sends(entry("1"), entry("2"), bookmark("25")), []string{"", "25"}},
 		{"its lines end in CRLF", cuts(strings.ReplaceAll(entry("1")+entry("2"), "\n", "\r\n")), []string{"", "2"}},
+		{"the retry is part of an entry", sends("retry: 1\n" + entry("1") + "retry: 1\n" + entry("2")), []string{"", "2"}},
 		{"an unknown event", cuts(entry("1"), "event: x\nid: 9\ndata: 1\n\n", entry("2")), []string{"", "2"}},
 		{"a busy registry", refuses(503, busyBody), []string{"", ""}},
 		{"a limit", refuses(429, busyBody), []string{"", ""}},
