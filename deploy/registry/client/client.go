@@ -35,6 +35,7 @@ type Client struct {
 	http      *http.Client
 	timeout   time.Duration
 	retry     Retry
+	silence   time.Duration // longest time without a byte of a stream
 }
 
 // New returns a client. It makes no request. It refuses an address that is not
@@ -60,6 +61,7 @@ func New(c Config) (*Client, error) {
 		userAgent: cmp.Or(c.UserAgent, "asset-registry-go"),
 		timeout:   cmp.Or(c.Timeout, 30*time.Second),
 		retry:     c.Retry.orDefault(),
+		silence:   silence,
 		http: &http.Client{
 			Transport: c.Transport,
 			// A redirect would carry the owner token to another host.

@@ -35,6 +35,10 @@
 // A write with IfMatch whose first try was done gets 412 at the repeat. Its error
 // has Uncertain set.
 //
+// Follow with Feed.Live opens a stream again for as long as its loop goes on. It waits
+// as the registry's retry and Retry-After say, else with growing pauses. After
+// Retry.Tries failures in a row it yields the error (docs/contract.md, "Streams").
+//
 // # Errors
 //
 // An answer with an error status is an *Error. No error holds a key or a token.

@@ -22,6 +22,9 @@ type Feed struct {
 	Limit      int      // most entries of a page; 0: 100
 	Mode       Mode     // empty: real assets
 	Fields     []string // fields of each entry beside id and dateModified; "*": all
+	// Live makes Follow receive changes as they happen (docs/contract.md, "Streams").
+	// Descending has no effect then.
+	Live bool
 }
 
 // Position is a place in the feed. A program stores it as JSON and goes on from
@@ -33,7 +36,8 @@ type Position struct {
 	ServerID string `json:"serverID,omitempty"`
 }
 
-// Page is a page of the feed. An empty page is the end, for now.
+// Page is a page of the feed. An empty page is the end, for now. With Feed.Live it
+// moves the position only.
 type Page struct {
 	Assets []Asset   // with the fields that Feed.Fields names
 	Next   Position  // the next page
@@ -48,23 +52,30 @@ var ErrStartOver = errors.New("the registry does not know this position in the f
 // Page reads the page at feed.Position. The error wraps ErrStartOver if the registry
 // does not know the position.
 func (c *Client) Page(ctx context.Context, feed Feed) (Page, error) {
-	r := read(assetsPath, feed.query())
-	r.serverID = feed.Position.ServerID
+	r := feed.request()
 	body, err := call[[]Asset](ctx, c, r)
 	if err != nil {
 		return Page{}, startOver(err)
 	}
-	server := feed.Position.ServerID
-	for _, cookie := range (&http.Response{Header: body.header}).Cookies() {
-		if cookie.Name == serverCookie {
-			server = cookie.Value
-		}
-	}
+	return newPage(body, serverOf(r, body.header)), nil
+}
+
+func newPage(body envelope[[]Asset], server string) Page {
 	page := Page{Assets: body.Data, Next: Position{body.Next.Offset, server}}
 	if body.Prev != nil {
 		page.Prev = &Position{body.Prev.Offset, server}
 	}
-	return page, nil
+	return page
+}
+
+// serverOf returns the cookie of the data that answered a request.
+func serverOf(r request, header http.Header) string {
+	for _, cookie := range (&http.Response{Header: header}).Cookies() {
+		if cookie.Name == serverCookie {
+			return cookie.Value
+		}
+	}
+	return r.serverID
 }
 
 // startOver adds ErrStartOver to the refusal of an offset.
@@ -75,6 +86,13 @@ func startOver(err error) error {
 		}
 	}
 	return err
+}
+
+// request returns the request for the page at f.Position.
+func (f Feed) request() request {
+	r := read(assetsPath, f.query())
+	r.serverID = f.Position.ServerID
+	return r
 }
 
 func (f Feed) query() url.Values {
@@ -122,9 +140,19 @@ const defaultPause = 5 * time.Minute
 // beginning of the feed, after any other error with the same page, after a pause. A
 // second ErrStartOver before an empty page is followed by a pause, too. Once ctx is
 // done, its error is the last element.
+//
+// With feed.Live, changes arrive as they happen, in pages of at most feed.Limit. A
+// page without assets moves the position. Follow begins a new stream when one ends,
+// breaks off or is silent for 30 s. After Retry.Tries failures in a row it yields the
+// error, and goes on if the loop does. From a registry without streams, Follow reads
+// pages as above.
 func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) iter.Seq2[Page, error] {
 	if pause <= 0 {
 		pause = defaultPause
+	}
+	if feed.Live {
+		feed.Descending = false
+		return func(yield func(Page, error) bool) { (&follower{c: c, feed: feed, pause: pause, yield: yield}).run(ctx) }
 	}
 	return func(yield func(Page, error) bool) {
 		for again := false; ; { // again: the feed starts over, and no empty page has come since

@@ -93,7 +93,10 @@ func endOf(err error) end {
 		}
 		return final
 	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || errors.Is(err, errTooLarge) {
+	if errors.Is(err, errTooLarge) || errors.Is(err, errLongMessage) || errors.Is(err, errForeign) {
+		return final
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return final
 	}
 	if broken, ok := errors.AsType[*net.OpError](err); ok && broken.Op == "dial" {

@@ -23,6 +23,7 @@ type request struct {
 	ifMatch     Tag
 	idempotency string
 	serverID    string
+	accept      string
 	repeatable  bool // a second try does no harm after a first one with an unknown end
 	once        bool // the first answer counts
 }
@@ -69,11 +70,16 @@ type link struct {
 
 // call sends a request, with retries, and decodes the answer.
 func call[T any](ctx context.Context, c *Client, r request) (envelope[T], error) {
-	var body envelope[T]
 	got, err := c.send(ctx, r)
 	if err != nil {
-		return body, err
+		return envelope[T]{}, err
 	}
+	return open[T](r, got)
+}
+
+// open decodes the body of an answer.
+func open[T any](r request, got answer) (envelope[T], error) {
+	var body envelope[T]
 	body.header = got.header
 	if err := json.Unmarshal(got.text, &body); err != nil {
 		return body, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
@@ -131,6 +137,11 @@ func (c *Client) try(ctx context.Context, r request, body []byte) (answer, error
 		return answer{}, err
 	}
 	defer resp.Body.Close()
+	return readAnswer(r, resp)
+}
+
+// readAnswer reads an answer to its end. An answer with an error status is an *Error.
+func readAnswer(r request, resp *http.Response) (answer, error) {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
@@ -163,7 +174,7 @@ func (c *Client) request(ctx context.Context, r request, body []byte) (*http.Req
 	}
 	for name, value := range map[string]string{
 		"X-Access-Token": string(r.token), "If-Match": string(r.ifMatch), "Idempotency-Key": r.idempotency,
-		"User-Agent": c.userAgent,
+		"User-Agent": c.userAgent, "Accept": r.accept,
 	} {
 		if value != "" {
 			req.Header.Set(name, value)

@@ -1,6 +1,7 @@
 package registryctl
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -208,5 +209,45 @@ func TestFollowKeepsItsPosition(t *testing.T) {
 	}
 	if text, err := os.ReadFile(state); err != nil || string(text) != "{\"offset\":\"1\"}\n" {
 		t.Errorf("got position %s, %v, want 1", text, err)
+	}
+}
+
+// TestFollowPrintsChangesAsTheyCome breaks a stream after a bookmark, and interrupts the
+// command during the next one.
+func TestFollowPrintsChangesAsTheyCome(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.Header.Get("Accept")+" "+r.URL.RawQuery)
+		if len(requests) == 2 {
+			interrupt()
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "retry: 1\n\nid: 1\ndata: {\"id\":\"a\",\"dateModified\":\"1\"}\n\n")
+		io.WriteString(w, "id: 2\ndata: {\"id\":\"b\",\"dateModified\":\"2\"}\n\n")
+		io.WriteString(w, "event: bookmark\nid: 7\ndata: {\"offset\":\"7\"}\n\n")
+	}))
+	var out, errOut strings.Builder
+	args := []string{"assets", "follow", "--url", server.URL, "-o", "json", "--offset", "0", "--fields", "*", "--mode", "test"}
+	err := Run(ctx, args, strings.NewReader(""), &out, &errOut)
+	server.Close()
+	want := "{\"id\":\"a\",\"dateModified\":\"1\"}\n{\"id\":\"b\",\"dateModified\":\"2\"}\n"
+	if err != nil || out.String() != want || errOut.String() != "Go on with --offset '7'\n" {
+		t.Errorf("got %q, %q, %v, want %q and the offset 7", out.String(), errOut.String(), err, want)
+	}
+	wanted := []string{
+		"text/event-stream limit=1000&mode=test&offset=0&opt_fields=%2A",
+		"text/event-stream limit=1000&mode=test&offset=7&opt_fields=%2A",
+	}
+	if diff := cmp.Diff(wanted, requests); diff != "" {
+		t.Errorf("the requests differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestFollowStartsAtOnePlace(t *testing.T) {
+	if _, err := run(t, "assets", "follow", "--offset", "1", "--state", "file"); err == nil {
+		t.Error("got no error, want one about --state and --offset")
 	}
 }

@@ -67,20 +67,24 @@ func changed(r client.Revision) string {
 }
 
 type followAssets struct {
-	State    string        `placeholder:"FILE" help:"File that keeps the position. A later run goes on from there."`
+	State    string        `placeholder:"FILE" xor:"start" help:"File that keeps the position. A later run goes on there."`
+	Offset   string        `xor:"start" help:"Place in the feed to start after, as a run prints at its end."`
 	Fields   []string      `default:"status,title,owner,assetID" help:"Fields of each entry with -o json. '*' is all."`
 	Mode     string        `complete:"test,_all_" help:"${mode}"`
-	Pause    time.Duration `default:"5m" help:"Time between requests when there is nothing new."`
+	Pause    time.Duration `default:"5m" help:"Time between requests, if the registry has no streams."`
 	UpToDate bool          `help:"End when there is nothing new."`
 }
 
 // Help says what the command prints.
 func (followAssets) Help() string {
-	return `A line has the time of the change, the id, the status, the owner and the title, with tabs between them. With
--o json, a line is an object with the fields of --fields. An asset comes again with each change.
+	return `Changes come as they happen. A line has the time of the change, the id, the status, the owner and the title, with
+tabs between them. With -o json, a line is an object with the fields of --fields. An asset comes again with each
+change.
 
 FILE is written after the lines of a page are printed. So a run that is interrupted prints some lines again, and
-loses none. If the registry's data is other data than before, for instance after a restore, the line "# start over"
+loses none. It prints on the standard error the offset to go on from.
+
+If the registry's data is other data than before, for instance after a restore, the line "# start over"
 (JSON: {"startOver":true}) comes, and everything comes again. Drop your copy then.`
 }
 
@@ -90,17 +94,19 @@ func (f followAssets) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	position, err := readPosition(f.State)
+	position, err := f.start()
 	if err != nil {
 		return err
 	}
-	feed := client.Feed{Position: position, Limit: 1000, Mode: client.Mode(f.Mode), Fields: f.Fields}
+	feed := client.Feed{
+		Position: position, Limit: 1000, Mode: client.Mode(f.Mode), Fields: f.Fields, Live: !f.UpToDate,
+	}
 	if p.output != asJSON {
 		feed.Fields = listed
 	}
 	for page, err := range c.Follow(ctx, feed, f.Pause) {
 		if ctx.Err() != nil {
-			return nil
+			return p.goOn(position)
 		}
 		if err != nil && !errors.Is(err, client.ErrStartOver) {
 			if f.UpToDate || !passes(err) {
@@ -114,8 +120,26 @@ func (f followAssets) Run(ctx context.Context, p *program) error {
 		if upToDate, err := f.use(p, page, err != nil); err != nil || upToDate && f.UpToDate {
 			return err
 		}
+		position = page.Next
 	}
 	return nil
+}
+
+// start returns the position to start at.
+func (f followAssets) start() (client.Position, error) {
+	if f.Offset != "" {
+		return client.Position{Offset: client.Timestamp(f.Offset)}, nil
+	}
+	return readPosition(f.State)
+}
+
+// goOn tells where another run goes on.
+func (p *program) goOn(position client.Position) error {
+	if position.Offset == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.errOut, "Go on with --offset '%s'\n", plain(string(position.Offset)))
+	return err
 }
 
 // use prints a page, or the news that the feed starts over, then keeps the position.

@@ -76,7 +76,7 @@ func startWitness(t *testing.T, arguments ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- Run(ctx, arguments, strings.NewReader(""), io.Discard) }()
+	go func() { ended <- Run(ctx, arguments, strings.NewReader(""), io.Discard, io.Discard) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -19,6 +19,7 @@ import (
 type program struct {
 	in     io.Reader
 	out    io.Writer
+	errOut io.Writer
 	config string
 	output string
 	settings
@@ -66,10 +67,10 @@ Flags override the environment, and the environment overrides the file. The defa
 registryctl/config.yaml in your configuration directory. Only you may have access to it.
 Keep keys in the file: every user of the machine can see flags in the process list.`
 
-// Run parses args, which exclude the program's name, and runs the command. Without
-// a command, or with the name of a group only, it prints help. --help prints help
-// and exits the process with 0.
-func Run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+// Run parses args, which exclude the program's name, and runs the command. errOut is
+// for what a command says beside its output. Without a command, or with the name of a
+// group only, it prints help. --help prints help and exits the process with 0.
+func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) error {
 	var c commands
 	parser, err := newParser(&c, out)
 	if err != nil {
@@ -82,7 +83,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if err := missingValue(parsed, args); err != nil {
 		return err
 	}
-	p := &program{in: in, out: out}
+	p := &program{in: in, out: out, errOut: errOut}
 	if err := p.load(c); err != nil {
 		return err
 	}

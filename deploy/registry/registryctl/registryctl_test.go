@@ -112,7 +112,7 @@ func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	var out strings.Builder
-	err := Run(context.Background(), args, strings.NewReader(""), &out)
+	err := Run(context.Background(), args, strings.NewReader(""), &out, io.Discard)
 	return out.String(), err
 }
 

@@ -177,7 +177,7 @@ func TestAnInterruptEndsTheVerification(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		args = append([]string{"--url", r.URL, "verify", "--public-key", r.key.Public().String()}, args...)
-		err := Run(ctx, args, strings.NewReader(""), io.Discard)
+		err := Run(ctx, args, strings.NewReader(""), io.Discard, io.Discard)
 		if err == nil || !strings.HasPrefix(err.Error(), "interrupted") {
 			t.Errorf("got %v, want an interruption", err)
 		}

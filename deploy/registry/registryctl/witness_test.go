@@ -52,7 +52,7 @@ func TestWitnessCosignsForALogAndEnds(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		arguments := append(witnessArguments(dir, address, policy), "--name", "witness.example/w")
-		ended <- Run(ctx, arguments, strings.NewReader(""), &out)
+		ended <- Run(ctx, arguments, strings.NewReader(""), &out, io.Discard)
 	}()
 	waitFor(t, "http://"+address+"/readyz")
 	secret, err := os.ReadFile(filepath.Join(dir, "key"))
@@ -120,7 +120,7 @@ func TestWitnessRefusesToStart(t *testing.T) {
 		{dir, "read the policy"},
 	} {
 		arguments := append(witnessArguments(dir, freeAddress(t), c.policy), "--name", "w")
-		err := Run(t.Context(), arguments, strings.NewReader(""), io.Discard)
+		err := Run(t.Context(), arguments, strings.NewReader(""), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}

@@ -37,18 +37,32 @@ func TestTypeScriptClientPassesTheScenarioInChromium(t *testing.T) {
 	need(t, "node", "npm", "chromium")
 	_, installed := compiled(t)
 	s := newStage(t)
-	finished := make(chan string, 1)
+	mux := s.site(page, "scenario.mjs")
+	mux.Handle("GET /client/", http.StripPrefix("/client/",
+		http.FileServer(http.Dir(filepath.Join(installed, "dist")))))
+	finish(t, mux)
+	s.check(wanted())
+}
+
+// site serves a page, which gets the addresses of the registry and of the test, and its
+// script.
+func (s *stage) site(page, script string) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintf(w, page, s.api.URL, s.control.URL)
 	})
-	mux.HandleFunc("GET /scenario.mjs", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /"+script, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		http.ServeFile(w, r, "scenario.mjs")
+		http.ServeFile(w, r, script)
 	})
-	mux.Handle("GET /client/", http.StripPrefix("/client/",
-		http.FileServer(http.Dir(filepath.Join(installed, "dist")))))
+	return mux
+}
+
+// finish opens a site in Chromium, and waits until its page has ended.
+func finish(t *testing.T, mux *http.ServeMux) {
+	t.Helper()
+	finished := make(chan string, 1)
 	mux.HandleFunc("POST /finish", func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 		finished <- fmt.Sprint(string(text), err)
@@ -59,12 +73,11 @@ func TestTypeScriptClientPassesTheScenarioInChromium(t *testing.T) {
 	select {
 	case got := <-finished:
 		if got != "<nil>" {
-			t.Fatalf("got %s, want the end of the scenario; Chromium says: %s", got, said.String())
+			t.Fatalf("got %s, want the end of the page; Chromium says: %s", got, said.String())
 		}
 	case <-time.After(timeout):
 		t.Fatalf("got no end within %v, want one; Chromium says: %s", timeout, said.String())
 	}
-	s.check(wanted())
 }
 
 // browse opens a page in Chromium until the test ends, and returns what Chromium says.

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -26,7 +27,9 @@ type sent struct {
 	method, path string
 	idempotency  string // the Idempotency-Key
 	at           time.Time
-	refused      int // status of the injected refusal; 0 if none
+	refused      int    // status of the injected refusal; 0 if none
+	stream       bool   // it asks for an event stream
+	from         string // the offset that the stream begins after; "" for none
 }
 
 // proxy passes requests on to a registry. It fails those for which faults were
@@ -105,7 +108,9 @@ func (p *proxy) miss(r *http.Request) {
 func (p *proxy) record(r *http.Request) *fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := sent{method: r.Method, path: r.URL.Path, idempotency: r.Header.Get("Idempotency-Key"), at: time.Now()}
+	s := sent{method: r.Method, path: r.URL.Path, idempotency: r.Header.Get("Idempotency-Key"), at: time.Now(),
+		stream: r.Header.Get("Accept") == "text/event-stream",
+		from:   cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("offset"))}
 	var f *fault
 	if len(p.faults) > 0 {
 		f, p.faults = &p.faults[0], p.faults[1:]

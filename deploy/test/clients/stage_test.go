@@ -66,6 +66,7 @@ type stage struct {
 	mu       sync.Mutex
 	registry *processes.Process
 	steps    []step
+	told     chan step // gets each step
 }
 
 // step is a report of a scenario.
@@ -81,7 +82,8 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, addr: addr, dir: filepath.Join(t.TempDir(), "data"), proxy: newProxy(addr)}
+	s := &stage{t: t, addr: addr, dir: filepath.Join(t.TempDir(), "data"), proxy: newProxy(addr),
+		told: make(chan step, 100)}
 	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -153,17 +155,23 @@ func (s *stage) cookie(w http.ResponseWriter, r *http.Request) {
 	s.proxy.giveCookie(c.Value)
 }
 
-// restart handles POST /restart: it kills the registry. It starts it again once a
-// follower has failed to get a page.
+// restart handles POST /restart: it kills the registry, and starts it again.
 func (s *stage) restart(w http.ResponseWriter, _ *http.Request) {
+	if err := s.kill(); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// kill kills the registry. It starts it again once a follower has failed to get a page or
+// a stream.
+func (s *stage) kill() error {
+	missed := s.proxy.nextMissedPage()
 	s.mu.Lock()
 	err := s.registry.Kill()
 	s.mu.Unlock()
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
+		return err
 	}
-	missed := s.proxy.nextMissedPage()
 	s.restarts.Go(func() {
 		select {
 		case <-missed:
@@ -174,6 +182,7 @@ func (s *stage) restart(w http.ResponseWriter, _ *http.Request) {
 			s.t.Error(err)
 		}
 	})
+	return nil
 }
 
 // report handles POST /step: it records a step.
@@ -186,6 +195,10 @@ func (s *stage) report(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.steps = append(s.steps, reported)
+	select {
+	case s.told <- reported:
+	default: // nobody waits for so many
+	}
 }
 
 // reported returns the steps so far.

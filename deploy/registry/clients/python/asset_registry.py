@@ -8,6 +8,7 @@ in `repr`. See docs/contract.md for the behaviour of the registry.
 from __future__ import annotations
 
 import base64
+import contextlib
 import email.utils
 import http.client
 import io
@@ -23,7 +24,7 @@ import time
 import urllib.parse
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar, cast
@@ -441,14 +442,29 @@ def _encode(value: Any) -> str:
 # The connection. Every wait for the network ends at a deadline, a time of time.monotonic.
 
 _IDLE = 60.0  # seconds for which an unused connection is kept; the registry closes one after 120
+_SILENCE = 30.0  # seconds without a byte after which a stream is given up (docs/contract.md, "Streams")
+_LOOK = 0.1  # seconds between two looks at `stop` while a stream is silent
 
 
 class _Wire:
-    """_Wire is a socket that raises TimeoutError once its deadline has passed."""
+    """_Wire is a socket that raises TimeoutError once its deadline has passed.
+
+    With `stop`, the wire is that of a stream: each read has a deadline of its own, and `stop` is the end.
+    """
 
     def __init__(self, sock: socket.socket, deadline: float) -> None:
         self.sock = sock
         self.deadline = deadline
+        self.stop: threading.Event | None = None
+
+    def await_bytes(self, stop: threading.Event) -> bool:
+        """await_bytes waits until there is something to read. It returns False if `stop` is set before."""
+        self.deadline = time.monotonic() + _SILENCE
+        while not stop.is_set():
+            pending = isinstance(self.sock, ssl.SSLSocket) and self.sock.pending() > 0
+            if pending or select.select([self.sock], [], [], min(_LOOK, _left(self.deadline)))[0]:
+                return True
+        return False
 
     def arm(self) -> socket.socket:
         self.sock.settimeout(_left(self.deadline))
@@ -475,6 +491,8 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        if self.wire.stop is not None and not self.wire.await_bytes(self.wire.stop):
+            return 0
         self.wire.arm()
         return self.raw.readinto(buffer)
 
@@ -600,6 +618,62 @@ def _inflate(text: bytes, most: int) -> bytes:
     return plain
 
 
+# Streams (docs/contract.md, "Streams").
+
+_MOST_MESSAGE = 8 << 20  # bytes of one message
+
+
+class _Message(NamedTuple):
+    """_Message is a message of an event stream. A heartbeat is empty."""
+
+    event: str
+    id: str
+    data: str
+    retry: float | None  # seconds
+
+
+def _messages(read: Callable[[], bytes]) -> Iterator[_Message]:
+    """_messages reads an event stream. It leaves out a message without its end. It raises ValueError."""
+    fields: dict[str, list[str]] = {}
+    size = 0
+    for line in _lines(read):
+        size += len(line)
+        if size > _MOST_MESSAGE:
+            raise ValueError(f"a message has more than {_MOST_MESSAGE} bytes")
+        if line:
+            name, _, value = line.decode().partition(":")
+            fields.setdefault(name, []).append(value.removeprefix(" "))
+            continue
+        event, offset, retry = (fields.get(name, [""])[-1] for name in ("event", "id", "retry"))
+        yield _Message(event, offset, "\n".join(fields.get("data", [])),
+                       int(retry) / 1000 if re.fullmatch(r"[0-9]{1,9}", retry) else None)
+        fields, size = {}, 0
+
+
+def _lines(read: Callable[[], bytes]) -> Iterator[bytes]:
+    """_lines reads lines, without their ends. It leaves out a line without its end. It raises ValueError."""
+    rest = bytearray()
+    while chunk := read():
+        begin, searched = 0, len(rest)
+        rest += chunk
+        while (end := rest.find(b"\n", max(begin, searched))) >= 0:
+            yield bytes(rest[begin:end]).removesuffix(b"\r")
+            begin = end + 1
+        del rest[:begin]
+        if len(rest) > _MOST_MESSAGE:
+            raise ValueError(f"a message has more than {_MOST_MESSAGE} bytes")
+
+
+def _entry(message: _Message) -> Page:
+    """_entry returns a message as a page, which has no entry for a bookmark. It raises ValueError."""
+    if not message.data or message.event not in ("", "bookmark"):
+        return Page([], "", "")
+    entry = _decode(message.data.encode())
+    if not message.id or not isinstance(entry, dict):
+        raise ValueError("a message has no offset or no object")
+    return Page([cast(Asset, entry)] if not message.event else [], message.id, "")
+
+
 _BACKOFF = 0.25  # seconds before the second attempt, if there is no Retry-After; then twice as long each time
 _BACKOFF_MOST = 30.0
 _ATTEMPT = 20.0  # seconds for one attempt; the registry itself answers within 10
@@ -611,6 +685,28 @@ def _pause(error: RegistryError, attempt: int) -> float:
     if after is not None:
         return after + random.uniform(0, after / 4 + _BACKOFF)
     return random.uniform(0.5, 1) * min(_BACKOFF * 2.0 ** min(attempt - 1, 20), _BACKOFF_MOST)
+
+
+@contextlib.contextmanager
+def _told(request: _Request) -> Iterator[None]:
+    """_told raises failures of the connection as TransportError, and those of the text as BadAnswer."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise DeadlineExceeded(f"{request}: no whole answer in time") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise TransportError(f"{request}: {type(error).__name__}: no whole answer") from error
+    except ValueError as error:
+        raise BadAnswer(f"{request}: the body cannot be read: {error}") from error
+
+
+def _with_cookie(headers: dict[str, str], server_id: str) -> dict[str, str]:
+    return headers | ({"Cookie": f"SERVER_ID={server_id}"} if server_id else {})
+
+
+def _page(body: dict[str, Any]) -> Page:
+    """_page returns the page of an answer."""
+    return Page(body["data"], body["next_page"]["offset"], body.get("prev_page", {}).get("offset", ""))
 
 
 def _secret(name: str, value: str) -> str:
@@ -758,43 +854,103 @@ class Client:
 
     def follow(self, position: str = "", *, limit: int = 100, mode: str = "", fields: Sequence[str] = (),
                interval: float = 300.0, stop: threading.Event | None = None,
-               on_start_over: Callable[[], None] | None = None) -> Iterator[Change]:
+               on_start_over: Callable[[], None] | None = None, live: bool = False,
+               on_position: Callable[[str], None] | None = None) -> Iterator[Change]:
         """follow yields every change after a position, and goes on until `stop` is set.
 
-        At an empty page it waits for `interval` seconds. While the registry is away it tries again, for as long as
-        that takes; on_retry hears of it. If the registry does not know the position any more, the copy has to start
-        over: follow calls on_start_over, which clears the copy, and begins at the beginning. Without on_start_over it
-        raises OffsetGone. Each change carries the position to save.
+        With `live`, changes come as they happen, by a stream. follow begins a new one when it ends, breaks off or is
+        silent for 30 s. Without `live`, and from a registry without streams, follow reads pages. At an empty page it
+        waits for `interval` seconds.
+
+        While the registry is away it tries again, for as long as that takes; on_retry hears of it. If the registry
+        does not know the position any more, the copy has to start over: follow calls on_start_over, which clears the
+        copy, and begins at the beginning. Without on_start_over it raises OffsetGone. Each change carries the position
+        to save. on_position hears of a position that has moved on without a change.
         """
         stop = stop or threading.Event()
         offset, _, server_id = position.partition(";")
         query, server, failures = _listing(limit, mode, fields), _ServerID(server_id or self._server.value), 0
+        read = self._stream if live else self._poll
         while not stop.is_set():
             try:
-                page = self._page(query, offset, server)
+                with contextlib.closing(read(query, offset, server, interval, stop)) as pages:
+                    for page in pages:
+                        failures = 0
+                        for entry in page.entries:
+                            yield Change(entry, f"{entry['dateModified']};{server.value}")
+                        if not page.entries and page.next not in ("", offset) and on_position is not None:
+                            on_position(f"{page.next};{server.value}")
+                        offset = page.next or offset
             except OffsetGone:
                 if on_start_over is None or not offset:
                     raise
                 on_start_over()
                 offset = ""
-                continue
             except (TransportError, TooManyRequests, Unavailable) as error:
                 failures += 1
-                wait = _pause(error, failures + self._attempts)
+                wait = _pause(error, failures if live else failures + self._attempts)
                 self._tell(error, wait)
                 stop.wait(wait)
-                continue
-            failures = 0
-            for entry in page.entries:
-                yield Change(entry, f"{entry['dateModified']};{server.value}")
-            offset = page.next or offset
-            if not page.entries:
-                stop.wait(interval * random.uniform(1, 1.1))
 
     def _page(self, query: dict[str, str], offset: str, server: _ServerID) -> Page:
         query = query | ({"offset": offset} if offset else {})
-        _, body = self._send("GET", "/assets", query=query, repeatable=True, server=server)
-        return Page(body["data"], body["next_page"]["offset"], body.get("prev_page", {}).get("offset", ""))
+        return _page(self._send("GET", "/assets", query=query, repeatable=True, server=server)[1])
+
+    def _poll(self, query: dict[str, str], offset: str, server: _ServerID, interval: float,
+              stop: threading.Event) -> Generator[Page, None, None]:
+        """_poll yields one page. It waits after an empty one."""
+        page = self._page(query, offset, server)
+        yield page
+        if not page.entries:
+            stop.wait(interval * random.uniform(1, 1.1))
+
+    def _stream(self, query: dict[str, str], offset: str, server: _ServerID, interval: float,
+                stop: threading.Event) -> Generator[Page, None, None]:
+        """_stream yields each message of one stream as a page, and waits after it. It raises what _exchange raises.
+
+        A registry without streams answers a page, which _stream yields as _poll does.
+        """
+        headers = self._headers | {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+        path = self._target("/assets", query | ({"offset": offset} if offset else {}))
+        request = _Request("GET", path, headers, None, True)
+        connection: _Connection | None = None
+        heard, retry = False, _BACKOFF
+        try:
+            with _told(request):
+                connection = _Connection(self._address, self._tls, time.monotonic() + _ATTEMPT)
+                connection.request("GET", request.path, None, _with_cookie(headers, server.value))
+                response = connection.getresponse()
+                server.update(response.headers)
+                if response.status != 200 or response.headers.get_content_type() != "text/event-stream":
+                    yield from self._instead(request, self._read(request, response), interval, stop)
+                    return
+                connection.wire.stop = stop
+                for message in _messages(lambda: response.read1(1 << 16)):
+                    retry = retry if message.retry is None else message.retry
+                    heard = heard or message.retry is None or message.data != ""
+                    if heard:
+                        yield _entry(message)
+                if not heard:
+                    raise TransportError(f"{request}: the stream ended before its first message")
+        except TransportError as error:
+            if not heard and not stop.is_set():
+                raise
+            if not stop.is_set():
+                self._tell(error, retry)
+        finally:
+            if connection is not None:
+                connection.close()
+        stop.wait(retry * random.uniform(1, 1.1))
+
+    def _instead(self, request: _Request, reply: _Reply, interval: float,
+                 stop: threading.Event) -> Generator[Page, None, None]:
+        """_instead yields the page that came instead of a stream, and raises ApiError for a refusal."""
+        if reply.status != 200:
+            raise _api_error(request, reply)
+        page = _page(reply.json(request))
+        yield page
+        if not page.entries:
+            stop.wait(interval * random.uniform(1, 1.1))
 
     # Requests.
 
@@ -822,10 +978,12 @@ class Client:
             all_headers["Content-Type"] = "application/json"
         if token:
             all_headers["X-Access-Token"] = _secret("token", token)
-        target = self._root + path + ("?" + urllib.parse.urlencode(query) if query else "")
-        request = _Request(method, target, all_headers, body, repeatable)
+        request = _Request(method, self._target(path, query), all_headers, body, repeatable)
         reply = self._retry(request, server or self._server)
         return reply, {} if reply.status == 304 else reply.json(request)
+
+    def _target(self, path: str, query: Mapping[str, str] | None) -> str:
+        return self._root + path + ("?" + urllib.parse.urlencode(query) if query else "")
 
     def _retry(self, request: _Request, server: _ServerID) -> _Reply:
         """_retry sends a request until it is answered without a reason to repeat it, or the bounds are reached."""
@@ -861,33 +1019,32 @@ class Client:
 
     def _exchange(self, request: _Request, server_id: str, deadline: float) -> _Reply:
         """_exchange sends a request once. It raises TransportError or BadAnswer."""
-        headers = request.headers | ({"Cookie": f"SERVER_ID={server_id}"} if server_id else {})
         connection: _Connection | None = None
         try:
-            connection = self._connect(deadline)
-            connection.request(request.method, request.path, request.body, headers)
-            response = connection.getresponse()
-            text = response.read(self._max_answer + 1)
-            if response.length and len(text) <= self._max_answer:
-                raise http.client.IncompleteRead(b"")
-            if response.headers.get("Content-Encoding") == "gzip" and len(text) <= self._max_answer:
-                text = _inflate(text, self._max_answer)
-            if len(text) > self._max_answer:
-                raise BadAnswer(f"{request}: the answer has more than {self._max_answer} bytes")
-            reply = _Reply(response.status, response.headers, text)
-            if not response.will_close:
-                self._keep(connection)
-                connection = None
-            return reply
-        except TimeoutError as error:
-            raise DeadlineExceeded(f"{request}: no whole answer in time") from error
-        except (OSError, http.client.HTTPException) as error:
-            raise TransportError(f"{request}: {type(error).__name__}: no whole answer") from error
-        except ValueError as error:
-            raise BadAnswer(f"{request}: the body cannot be read: {error}") from error
+            with _told(request):
+                connection = self._connect(deadline)
+                headers = _with_cookie(request.headers, server_id)
+                connection.request(request.method, request.path, request.body, headers)
+                response = connection.getresponse()
+                reply = self._read(request, response)
+                if not response.will_close:
+                    self._keep(connection)
+                    connection = None
+                return reply
         finally:
             if connection is not None:
                 connection.close()
+
+    def _read(self, request: _Request, response: http.client.HTTPResponse) -> _Reply:
+        """_read reads an answer to its end."""
+        text = response.read(self._max_answer + 1)
+        if response.length and len(text) <= self._max_answer:
+            raise http.client.IncompleteRead(b"")
+        if response.headers.get("Content-Encoding") == "gzip" and len(text) <= self._max_answer:
+            text = _inflate(text, self._max_answer)
+        if len(text) > self._max_answer:
+            raise BadAnswer(f"{request}: the answer has more than {self._max_answer} bytes")
+        return _Reply(response.status, response.headers, text)
 
     def _connect(self, deadline: float) -> _Connection:
         while True:

@@ -383,5 +383,124 @@ class Feed(Case):
         self.assertNotIsInstance(caught.exception, OffsetGone)
 
 
+def stream(*parts: str, cut: bool = False, held: threading.Event | None = None) -> Reply:
+    """stream returns an event stream. It breaks off after its parts with `cut`, and stays open until `held` is set."""
+
+    def send(handler: Handler) -> None:
+        handler.send_response(200)
+        for name, value in {"Content-Type": "text/event-stream", "Set-Cookie": "SERVER_ID=s; Path=/",
+                            "Transfer-Encoding": "chunked"}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        for part in ("retry: 1\n\n", *parts):
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(part.encode()), part.encode()))
+        if held is not None:
+            held.wait(60)
+        if not cut:
+            handler.wfile.write(b"0\r\n\r\n")
+        handler.close_connection = True
+
+    return send
+
+
+def change(offset: str) -> str:
+    """change is a message with an entry."""
+    return f'id: {offset}\ndata: {{"id":"{offset}",\ndata: "dateModified":"{offset}"}}\n\n'
+
+
+def bookmark(offset: str) -> str:
+    """bookmark is a message that moves the offset."""
+    return f'event: bookmark\nid: {offset}\ndata: {{"offset":"{offset}"}}\n\n'
+
+
+def offsets(server: Server) -> list[str]:
+    """offsets are those of the requests."""
+    return [path.partition("offset=")[2] for path, _, _ in server.seen]
+
+
+class Streams(Case):
+    """Streams are followed without a loss."""
+
+    def test_a_stream_goes_on_where_it_ended(self) -> None:
+        both = change("1") + change("2")
+        for name, first, second in (
+            ("it ends", stream(change("1"), ":\n\n", change("2")), "2"),
+            ("it breaks off", stream(both, cut=True), "2"),
+            ("it breaks off inside a message", stream(both + change("3")[:20], cut=True), "2"),
+            ("it ends inside a message", stream(both, change("3")[:20]), "2"),
+            ("its parts are no messages", stream(*both), "2"),
+            ("a bookmark moves it on", stream(both, bookmark("25")), "25"),
+            ("its lines end in CRLF", stream(both.replace("\n", "\r\n")), "2"),
+            ("the retry is part of an entry", stream("retry: 1\n" + both), "2"),
+            ("an unknown event", stream(change("1"), "event: x\nid: 9\ndata: 1\n\n", change("2")), "2"),
+        ):
+            server, client = self.serve(first, stream(change("30")))
+            changes = client.follow(live=True)
+            with self.subTest(name):
+                self.assertEqual([next(changes).position for _ in range(3)], ["1;s", "2;s", "30;s"])
+                self.assertEqual(offsets(server), ["", second])
+                self.assertEqual(server.seen[1][1]["Accept"], "text/event-stream")
+                self.assertEqual(server.seen[1][1]["Cookie"], "SERVER_ID=s")
+
+    def test_a_stream_is_begun_in_spite_of_trouble(self) -> None:
+        told: list[asset_registry.RegistryError] = []
+        server, client = self.serve(hang_up, refusal(503, "url/server", Retry_After="0"), stream(),
+                                    refusal(429, "header/X-RateLimit-Limit", Retry_After="0"), stream(change("2")),
+                                    on_retry=lambda error, wait: told.append(error))
+        self.assertEqual(next(client.follow("1", live=True)).data["id"], "2")
+        self.assertEqual(offsets(server), ["1"] * 5)
+        self.assertEqual([type(error).__name__ for error in told],
+                         ["TransportError", "Unavailable", "TransportError", "TooManyRequests"])
+
+    def test_a_bookmark_is_told(self) -> None:
+        _, client = self.serve(stream(change("1"), bookmark("1"), bookmark("7"), change("8")))
+        told: list[str] = []
+        changes = client.follow(live=True, on_position=told.append)
+        self.assertEqual([next(changes).position for _ in range(2)], ["1;s", "8;s"])
+        self.assertEqual(told, ["7;s"])
+
+    def test_a_silent_stream_is_begun_again(self) -> None:
+        held = threading.Event()
+        self.addCleanup(held.set)
+        _, client = self.serve(stream(change("1"), held=held), stream(change("2")))
+        silence, asset_registry._SILENCE = asset_registry._SILENCE, 0.2
+        self.addCleanup(setattr, asset_registry, "_SILENCE", silence)
+        changes = client.follow(live=True)
+        self.assertEqual([next(changes).data["id"] for _ in range(2)], ["1", "2"])
+
+    def test_a_follower_ends_while_its_stream_is_silent(self) -> None:
+        held, stop = threading.Event(), threading.Event()
+        self.addCleanup(held.set)
+        server, client = self.serve(stream(change("1"), held=held))
+        seen = []
+        for found in client.follow(live=True, stop=stop):
+            seen.append(found.data["id"])
+            threading.Timer(0.01, stop.set).start()
+        self.assertEqual((seen, len(server.seen)), (["1"], 1))
+
+    def test_a_stream_starts_over(self) -> None:
+        server, client = self.serve(refusal(404, "querystring/offset"), stream(change("1")),
+                                    refusal(404, "querystring/offset"))
+        told: list[None] = []
+        changes = client.follow("9;old", live=True, on_start_over=lambda: told.append(None))
+        self.assertEqual((next(changes).data["id"], len(told), offsets(server)), ("1", 1, ["9", ""]))
+        with self.assertRaises(OffsetGone):
+            next(client.follow("9", live=True))
+
+    def test_a_registry_without_streams_is_followed_by_pages(self) -> None:
+        server, client = self.serve(reply(200, page("1")), reply(200, page(offset="1")), stream(change("2")))
+        changes = client.follow(live=True, interval=0)
+        self.assertEqual([next(changes).data["id"] for _ in range(2)], ["1", "2"])
+        self.assertEqual(offsets(server), ["", "1", "1"])
+
+    def test_other_streams_are_refused(self) -> None:
+        long = "x" * asset_registry._MOST_MESSAGE
+        for text in ("id: 1\ndata: x\n\n", "id: 1\ndata: 1\n\n", "data: {}\n\n", "data: " + long,
+                     f"data: {long[::4]}\n" * 5):
+            _, client = self.serve(stream(text))
+            with self.subTest(text[:20]), self.assertRaises(BadAnswer):
+                next(client.follow(live=True))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -15,7 +15,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := registryctl.Run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
+	if err := registryctl.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "registryctl:", err)
 		os.Exit(1)
 	}

@@ -1,7 +1,8 @@
 import { BadAnswer, OffsetGone, TooManyRequests, TransportError, Unavailable } from "./errors.js";
 import { encode } from "./json.js";
 import type { components } from "./schema.js";
-import { type Bounds, type Reply, type Request, ServerID, Transport, pause, sleep, title } from "./transport.js";
+import type { Message } from "./stream.js";
+import { type Bounds, type Reply, type Request, ServerID, Transport, json, pause, sleep, title } from "./transport.js";
 
 type Schemas = components["schemas"];
 
@@ -67,6 +68,13 @@ export interface Follow extends Listing {
   position?: string;
   /** interval is the pause at the end of the feed, in milliseconds; five minutes by default. */
   interval?: number;
+  /**
+   * live receives changes as they happen, by a stream. From a registry without streams, follow reads pages. The default
+   * is false.
+   */
+  live?: boolean;
+  /** onPosition hears of a position that has moved on without a change. */
+  onPosition?: (position: string) => void | Promise<void>;
   /** onStartOver clears the copy, because the registry does not know the position any more. */
   onStartOver?: () => void | Promise<void>;
 }
@@ -277,20 +285,31 @@ export class Client {
   }
 
   /**
-   * follow yields every change after a position, until the signal is aborted. At an empty page it waits. While the
-   * registry is away it tries again, for as long as that takes; onRetry hears of it. If the registry does not know the
-   * position any more, follow calls onStartOver and begins at the beginning; without onStartOver it throws OffsetGone.
-   * Each change carries the position to save.
+   * follow yields every change after a position, until the signal is aborted. At an empty page it waits. With `live` it
+   * begins a new stream when one ends, breaks off or is silent for 30 s. While the registry is away it tries again, for
+   * as long as that takes; onRetry hears of it. If the registry does not know the position any more, follow calls
+   * onStartOver and begins at the beginning; without onStartOver it throws OffsetGone. Each change carries the position
+   * to save.
    */
   async *follow(options: Follow = {}): AsyncGenerator<Change> {
-    const { position = "", interval = 300_000, signal } = options;
+    const { position = "", live = false, signal } = options;
     let [offset = "", serverID = ""] = position.split(";");
     const server = new ServerID(serverID === "" ? this.#server.value : serverID);
     try {
       for (let failures = 0; ;) {
-        let page: Page;
         try {
-          page = await this.#page(options, offset, server);
+          const pages = live ? this.#stream(options, offset, server) : this.#poll(options, offset, server);
+          for await (const page of pages) {
+            failures = 0;
+            for (const data of page.entries) {
+              yield { data, position: `${data.dateModified};${server.value}` };
+              if (signal?.aborted) return;
+            }
+            if (page.entries.length === 0 && page.next !== "" && page.next !== offset) {
+              await options.onPosition?.(`${page.next};${server.value}`);
+            }
+            offset = page.next === "" ? offset : page.next;
+          }
         } catch (error) {
           if (error instanceof OffsetGone && options.onStartOver && offset !== "") {
             await options.onStartOver();
@@ -298,32 +317,61 @@ export class Client {
             continue;
           }
           if (!passing(error)) throw error;
-          const wait = pause(error, ++failures + this.#transport.attempts);
+          failures++;
+          const wait = pause(error, live ? failures : failures + this.#transport.attempts);
           this.#transport.onRetry(error, wait);
           await sleep(wait, signal);
-          continue;
         }
-        failures = 0;
-        for (const data of page.entries) {
-          yield { data, position: `${data.dateModified};${server.value}` };
-          if (signal?.aborted) return;
-        }
-        offset = page.next === "" ? offset : page.next;
-        if (page.entries.length === 0) await sleep(interval * (1 + Math.random() / 10), signal);
       }
     } catch (error) {
       if (!signal?.aborted) throw error;
     }
   }
 
-  async #page(listing: Listing, offset: string, server: ServerID, more: Record<string, string> = {}): Promise<Page> {
-    const query = { limit: String(listing.limit ?? 100), ...more,
-      ...(listing.mode === undefined ? {} : { mode: listing.mode }),
-      ...(listing.fields?.length ? { opt_fields: listing.fields.join(",") } : {}),
-      ...(offset === "" ? {} : { offset }) };
-    const [, body] = await this.#send("GET", "/assets", { signal: listing.signal, query, repeatable: true, server });
-    return { entries: body.data as Entry[], next: body.next_page?.offset ?? "",
-      previous: body.prev_page?.offset ?? "" };
+  /** #poll yields one page. It waits after an empty one. */
+  async *#poll(options: Follow, offset: string, server: ServerID): AsyncGenerator<Page> {
+    const page = await this.#page(options, offset, server);
+    yield page;
+    await rest(page, options);
+  }
+
+  /**
+   * #stream yields each message of one stream as a page, and waits after it. A registry without streams answers a page,
+   * which #stream yields as #poll does.
+   */
+  async *#stream(options: Follow, offset: string, server: ServerID): AsyncGenerator<Page> {
+    const headers = { ...this.#headers, Accept: "text/event-stream" };
+    const request: Request = { method: "GET", url: this.#url("/assets", listing(options, offset)), headers,
+      repeatable: true, server, signal: options.signal };
+    let heard = false;
+    let retry = pause(new TransportError(""), 1);
+    try {
+      for await (const message of this.#transport.stream(request)) {
+        if ("status" in message) {
+          const page = pageOf(checked(request, message));
+          yield page;
+          await rest(page, options);
+          return;
+        }
+        retry = message.retry ?? retry;
+        heard ||= message.retry === undefined || message.data !== "";
+        if (heard) yield entry(request, message);
+      }
+      if (!heard) throw new TransportError(`${title(request)}: the stream ended before its first message`);
+    } catch (error) {
+      if (!heard || !passing(error)) throw error;
+      this.#transport.onRetry(error, retry);
+    }
+    await sleep(retry * (1 + Math.random() / 10), options.signal);
+  }
+
+  async #page(options: Listing, offset: string, server: ServerID, more: Record<string, string> = {}): Promise<Page> {
+    const query = { ...listing(options, offset), ...more };
+    return pageOf((await this.#send("GET", "/assets", { signal: options.signal, query, repeatable: true, server }))[1]);
+  }
+
+  #url(path: string, query?: Record<string, string>): string {
+    return this.#root + path + (query === undefined ? "" : `?${new URLSearchParams(query).toString()}`);
   }
 
   async #write<T>(method: string, path: string, options: Options): Promise<Answer<T>> {
@@ -334,10 +382,9 @@ export class Client {
   /** #send sends a request, with retries. It returns the answer and its object, which has no data after a 304. */
   async #send(method: string, path: string, options: Options): Promise<[Reply, Body]> {
     const headers = { ...this.#headers, ...options.headers };
-    const query = options.query === undefined ? "" : `?${new URLSearchParams(options.query).toString()}`;
     // With a tag, the registry does a write only once.
     const repeatable = options.repeatable || Boolean(options.ifMatch);
-    const request: Request = { method, url: this.#root + path + query, headers, repeatable,
+    const request: Request = { method, url: this.#url(path, options.query), headers, repeatable,
       server: options.server ?? this.#server, signal: options.signal };
     if (options.data !== undefined) {
       headers["Content-Type"] = "application/json";
@@ -346,12 +393,45 @@ export class Client {
     if (options.token !== undefined && options.token !== "") headers["X-Access-Token"] = secret("token", options.token);
     if (options.ifMatch !== undefined && options.ifMatch !== "") headers["If-Match"] = options.ifMatch;
     const reply = await this.#transport.send(request);
-    const body = reply.status === 304 ? { data: undefined } : reply.body;
-    if (typeof body !== "object" || body === null || !("data" in body)) {
-      throw new BadAnswer(`${title(request)}: ${reply.status} with a body that is no object with data`);
-    }
-    return [reply, body];
+    return [reply, checked(request, reply)];
   }
+}
+
+/** checked returns the object of an answer, which has no data after a 304. */
+function checked(request: Request, reply: Reply): Body {
+  const body = reply.status === 304 ? { data: undefined } : reply.body;
+  if (typeof body !== "object" || body === null || !("data" in body)) {
+    throw new BadAnswer(`${title(request)}: ${reply.status} with a body that is no object with data`);
+  }
+  return body;
+}
+
+/** listing returns the query of a page. */
+function listing(options: Listing, offset: string): Record<string, string> {
+  return { limit: String(options.limit ?? 100),
+    ...(options.mode === undefined ? {} : { mode: options.mode }),
+    ...(options.fields?.length ? { opt_fields: options.fields.join(",") } : {}),
+    ...(offset === "" ? {} : { offset }) };
+}
+
+function pageOf(body: Body): Page {
+  return { entries: body.data as Entry[], next: body.next_page?.offset ?? "", previous: body.prev_page?.offset ?? "" };
+}
+
+/** entry returns a message of a stream as a page, which has no entry for a bookmark. */
+function entry(request: Request, message: Message): Page {
+  if (message.data === "" || !["", "bookmark"].includes(message.event)) return { entries: [], next: "", previous: "" };
+  const data = json(message.data);
+  if (message.id === "" || typeof data !== "object" || data === null) {
+    throw new BadAnswer(`${title(request)}: a message of the stream has no offset or no object`);
+  }
+  return { entries: message.event === "" ? [data as Entry] : [], next: message.id, previous: "" };
+}
+
+/** rest waits after an empty page. */
+async function rest(page: Page, options: Follow): Promise<void> {
+  if (page.entries.length > 0) return;
+  await sleep((options.interval ?? 300_000) * (1 + Math.random() / 10), options.signal);
 }
 
 /** passing reports whether an error may pass by itself. */

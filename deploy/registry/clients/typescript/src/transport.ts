@@ -1,6 +1,7 @@
 import { ApiError, BadAnswer, DeadlineExceeded, PreconditionFailed, RegistryError, TooManyRequests, TransportError,
   Unavailable, apiError } from "./errors.js";
 import { parse } from "./json.js";
+import { type Message, joined, messages } from "./stream.js";
 
 /** Bounds limit each call. Times are in milliseconds. */
 export interface Bounds {
@@ -52,6 +53,7 @@ export interface Reply {
 const backoff = 250; // before the second attempt, if there is no Retry-After; then twice as long each time
 const longestBackoff = 30_000;
 const longestAttempt = 20_000; // the registry itself answers within 10 s
+const silence = 30_000; // without a byte, after which a stream is given up (docs/contract.md, "Streams")
 
 /** pause returns the time to wait after a failed attempt: Retry-After and up to a quarter more, or a backoff. */
 export function pause(error: RegistryError, attempt: number): number {
@@ -82,8 +84,10 @@ export class Transport {
   readonly attempts: number;
   readonly maxAnswer: number;
   readonly onRetry: (error: RegistryError, wait: number) => void;
+  readonly silence: number;
 
-  constructor(bounds: Bounds) {
+  constructor(bounds: Bounds & { silence?: number }) {
+    this.silence = bounds.silence ?? silence;
     this.timeout = bounds.timeout ?? 60_000;
     this.attempts = bounds.attempts ?? 6;
     this.maxAnswer = bounds.maxAnswer ?? 16 << 20;
@@ -125,26 +129,54 @@ export class Transport {
   }
 
   async #exchange(request: Request, within: number): Promise<Reply> {
+    return during(request, within, async (end) => this.#reply(await this.#fetch(request, end), request, end));
+  }
+
+  /**
+   * stream sends a request for a stream once. It yields the messages of the stream, or the answer that came instead. It
+   * ends when the stream does, and throws a TransportError if it breaks off or is silent.
+   */
+  async *stream(request: Request): AsyncGenerator<Message | Reply> {
     const end = new AbortController();
-    const stop = (): void => end.abort();
-    const timer = setTimeout(stop, within);
-    request.signal?.addEventListener("abort", stop, { once: true });
-    try {
-      request.signal?.throwIfAborted();
-      const cookie = request.server.value === "" ? {} : { Cookie: `SERVER_ID=${request.server.value}` };
-      const response = await fetch(request.url, { method: request.method, headers: { ...request.headers, ...cookie },
-        body: request.body ?? null, redirect: "manual", cache: "no-store", signal: end.signal });
-      const text = await this.#read(response, title(request), end);
-      return { status: response.status, headers: response.headers, body: json(text) };
-    } catch (error) {
-      if (error instanceof RegistryError) throw error;
-      request.signal?.throwIfAborted();
-      if (end.signal.aborted) throw new DeadlineExceeded(`${title(request)}: no whole answer in time`);
-      throw new TransportError(`${title(request)}: no whole answer`, { cause: error });
-    } finally {
-      clearTimeout(timer);
-      request.signal?.removeEventListener("abort", stop);
+    const first = await during(request, longestAttempt, async (attempt) => {
+      attempt.signal.addEventListener("abort", () => end.abort(), { once: true });
+      const response = await this.#fetch(request, end);
+      request.server.update(response.headers);
+      const kind = response.headers.get("Content-Type") ?? "";
+      if (response.status === 200 && /^text\/event-stream\b/.test(kind)) return response;
+      return this.#reply(response, request, end);
+    });
+    if (!(first instanceof Response)) {
+      if (first.status !== 200) throw apiError(title(request), first.status, first.headers, first.body);
+      yield first;
+      return;
     }
+    const reader = first.body?.getReader();
+    try {
+      const read = (): Promise<Uint8Array | undefined> =>
+        during(request, this.silence, async (attempt) => {
+          attempt.signal.addEventListener("abort", () => end.abort(), { once: true });
+          return (await reader?.read())?.value;
+        });
+      yield* messages(read);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new BadAnswer(`${title(request)}: ${error.message}`);
+    } finally {
+      end.abort();
+    }
+  }
+
+  async #fetch(request: Request, end: AbortController): Promise<Response> {
+    const cookie = request.server.value === "" ? {} : { Cookie: `SERVER_ID=${request.server.value}` };
+    return fetch(request.url, { method: request.method, headers: { ...request.headers, ...cookie },
+      body: request.body ?? null, redirect: "manual", cache: "no-store", signal: end.signal });
+  }
+
+  /** #reply reads an answer to its end. */
+  async #reply(response: Response, request: Request, end: AbortController): Promise<Reply> {
+    const text = await this.#read(response, title(request), end);
+    return { status: response.status, headers: response.headers, body: decoded(text) };
   }
 
   /** #read reads a body, as long as it is within the bounds. */
@@ -160,13 +192,30 @@ export class Transport {
       }
       chunks.push(part.value);
     }
-    const all = new Uint8Array(size);
-    let at = 0;
-    for (const chunk of chunks) {
-      all.set(chunk, at);
-      at += chunk.length;
-    }
-    return all;
+    return joined(chunks);
+  }
+}
+
+/**
+ * during does a part of a request within a time. It aborts `end` when the time is over or the caller's signal is
+ * aborted. It throws a RegistryError, or the reason of the caller's signal.
+ */
+async function during<T>(request: Request, within: number, part: (end: AbortController) => Promise<T>): Promise<T> {
+  const end = new AbortController();
+  const stop = (): void => end.abort();
+  const timer = setTimeout(stop, within);
+  request.signal?.addEventListener("abort", stop, { once: true });
+  try {
+    request.signal?.throwIfAborted();
+    return await part(end);
+  } catch (error) {
+    if (error instanceof RegistryError) throw error;
+    request.signal?.throwIfAborted();
+    if (end.signal.aborted) throw new DeadlineExceeded(`${title(request)}: no whole answer in time`);
+    throw new TransportError(`${title(request)}: no whole answer`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    request.signal?.removeEventListener("abort", stop);
   }
 }
 
@@ -176,9 +225,18 @@ export function title(request: Request): string {
   return `${request.method} ${url.pathname}${url.search}`;
 }
 
-function json(bytes: Uint8Array): unknown {
+function decoded(bytes: Uint8Array): unknown {
   try {
-    return parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return json(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/** json reads JSON. It returns undefined for another text. */
+export function json(text: string): unknown {
+  try {
+    return parse(text);
   } catch {
     return undefined;
   }

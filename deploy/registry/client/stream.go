@@ -1,0 +1,201 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+const (
+	eventStream  = "text/event-stream"
+	silence      = 30 * time.Second // longest time without a byte (docs/contract.md, "Streams")
+	defaultLimit = 100
+)
+
+var (
+	errSilent  = errors.New("the stream is silent")
+	errEnded   = errors.New("the stream ended before its first message")
+	errForeign = errors.New("the stream is not the registry's")
+)
+
+// follower follows a feed by streams. Its loop yields pages.
+type follower struct {
+	c        *Client
+	feed     Feed // its Position is where the next stream begins
+	pause    time.Duration
+	yield    func(Page, error) bool
+	retry    time.Duration // the registry's retry; 0: none
+	failures int           // streams in a row without a message
+	stopped  bool          // yield has returned false
+}
+
+// run follows the feed until ctx is done or the loop ends.
+func (f *follower) run(ctx context.Context) {
+	for {
+		wait, err := f.try(ctx)
+		if err != nil && ctx.Err() == nil {
+			wait = f.failed(err)
+		}
+		if f.stopped {
+			return
+		}
+		if ctx.Err() != nil || !sleep(ctx, jitter(wait)) {
+			f.yield(Page{}, ctx.Err())
+			return
+		}
+	}
+}
+
+// failed counts a failure and returns how long to wait. It yields the error if
+// another try gets the same answer, and after Retry.Tries failures.
+func (f *follower) failed(err error) time.Duration {
+	f.failures++
+	over := errors.Is(err, ErrStartOver)
+	if over {
+		f.feed.Position = Position{}
+	}
+	if endOf(err) == final || f.failures%f.c.retry.Tries == 0 {
+		f.stopped = !f.yield(Page{}, err)
+	}
+	if over && f.failures == 1 {
+		return 0
+	}
+	wait := max(f.retry, min(firstPause<<min(f.failures-1, 10), longestPause))
+	if refusal, ok := errors.AsType[*Error](err); ok {
+		wait = max(wait, refusal.RetryAfter)
+	}
+	return wait
+}
+
+// try opens a stream and reads it to its end. It returns how long to wait before the
+// next one.
+func (f *follower) try(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(f.c.silence, func() { cancel(errSilent) })
+	defer timer.Stop()
+	r := f.feed.request()
+	r.accept = eventStream
+	req, err := f.c.request(ctx, r, nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := f.c.http.Do(req)
+	if err != nil {
+		return 0, cmp.Or(silent(ctx), err)
+	}
+	defer resp.Body.Close()
+	resp.Body = heard{resp.Body, func() { timer.Reset(f.c.silence) }}
+	wait, err := f.read(r, resp)
+	if err != nil {
+		return 0, cmp.Or(silent(ctx), err)
+	}
+	return wait, nil
+}
+
+// silent returns errSilent if it has ended ctx.
+func silent(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return fmt.Errorf("%w for %v", errSilent, silence)
+	}
+	return nil
+}
+
+// heard tells of each read that returned bytes.
+type heard struct {
+	io.ReadCloser
+	tell func()
+}
+
+// Read implements io.Reader.
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.ReadCloser.Read(p)
+	if n > 0 {
+		h.tell()
+	}
+	return n, err
+}
+
+// read yields the messages of a stream. A registry without streams answers a page,
+// which read yields.
+func (f *follower) read(r request, resp *http.Response) (time.Duration, error) {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err == nil && kind == eventStream && resp.StatusCode == http.StatusOK {
+		return f.stream(newMessages(resp.Body), serverOf(r, resp.Header))
+	}
+	got, err := readAnswer(r, resp)
+	if err != nil {
+		return 0, startOver(err)
+	}
+	body, err := open[[]Asset](r, got)
+	if err != nil {
+		return 0, err
+	}
+	page := newPage(body, serverOf(r, body.header))
+	f.hand(page)
+	if len(page.Assets) == 0 {
+		return f.pause, nil
+	}
+	return 0, nil
+}
+
+// stream yields the messages of a stream. Messages that have arrived together make
+// one page.
+func (f *follower) stream(in *messages, server string) (time.Duration, error) {
+	limit := cmp.Or(f.feed.Limit, defaultLimit)
+	page := Page{Next: f.feed.Position}
+	for !f.stopped {
+		m, err := in.next()
+		if in.heard {
+			f.failures = 0
+		}
+		f.retry = cmp.Or(m.retry, f.retry)
+		switch {
+		case errors.Is(err, io.EOF) && in.heard:
+			return max(f.retry, firstPause), nil
+		case errors.Is(err, io.EOF):
+			return 0, errEnded
+		case err != nil:
+			return 0, fmt.Errorf("the stream broke off: %w", err)
+		}
+		if err := page.add(m, server); err != nil {
+			return 0, err
+		}
+		if page.Next != f.feed.Position && (len(page.Assets) >= limit || !in.waiting()) {
+			f.hand(page)
+			page = Page{Next: page.Next}
+		}
+	}
+	return 0, nil
+}
+
+// add adds a message to a page. It ignores events that this client does not know.
+func (p *Page) add(m message, server string) error {
+	if m.data == nil || m.event != "" && m.event != "bookmark" {
+		return nil
+	}
+	if m.id == "" {
+		return fmt.Errorf("%w: a message has no offset", errForeign)
+	}
+	if m.event == "" {
+		var entry Asset
+		if err := json.Unmarshal(m.data, &entry); err != nil {
+			return fmt.Errorf("%w: %w", errForeign, err)
+		}
+		p.Assets = append(p.Assets, entry)
+	}
+	p.Next = Position{Timestamp(m.id), server}
+	return nil
+}
+
+// hand yields a page. The next stream begins after it.
+func (f *follower) hand(page Page) {
+	f.failures, f.feed.Position = 0, page.Next
+	f.stopped = !f.yield(page, nil)
+}
