@@ -36,7 +36,7 @@ func (s span) ids() (from, to string) {
 const (
 	pageAssets = 256
 	pageBytes  = 1 << 20
-	spanBytes  = 8 << 20 // of the lines of a segment with several assets
+	spanBytes  = 4 << 20 // of the lines of a segment with several assets
 )
 
 // line is an asset of the walk.
