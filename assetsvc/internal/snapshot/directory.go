@@ -197,8 +197,8 @@ func removeOthers(dir string, named map[string]bool) error {
 	return errors.Join(faults...)
 }
 
-// disk returns the bytes of all files in the directory.
-func (k *Keeper) disk() (bytes int64, err error) {
+// Disk returns the bytes of all files in the directory.
+func (k *Keeper) Disk() (bytes int64, err error) {
 	for _, dir := range []string{k.manifests(), k.segments()} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
