@@ -15,26 +15,29 @@ const (
 	looks     = 20 // in an interval
 )
 
-// Run makes a snapshot whenever the newest is older than the interval, until ctx is done.
-// It calls failed with each failure. Without an interval it waits only.
+// Run removes what a killed process has left and snapshots of other data. Then it makes
+// a snapshot whenever the newest is older than the interval, until ctx is done. It
+// calls failed with each failure.
 func (k *Keeper) Run(ctx context.Context, failed func(error)) {
-	if k.o.Interval <= 0 {
-		<-ctx.Done()
-		return
-	}
 	failures := failurelog.New(k.o.Log, "no snapshot can be made; it is tried again")
-	if err := k.discard(ctx); err != nil && ctx.Err() == nil {
-		failures.Failed(err)
-	}
 	tick := time.NewTicker(min(max(k.o.Interval/looks, leastLook), mostLook))
 	defer tick.Stop()
+	next := k.discard
 	for {
-		switch err := k.makeDue(ctx); {
+		switch err := next(ctx); {
 		case ctx.Err() != nil:
 			return
-		case err != nil && !errors.Is(err, ErrBusy):
+		case errors.Is(err, ErrBusy): // another process works
+		case err != nil:
 			failures.Failed(err)
 			failed(err)
+		case k.o.Interval <= 0:
+			<-ctx.Done()
+			return
+		default:
+			if next = k.makeDue; k.isDue() {
+				continue
+			}
 		}
 		select {
 		case <-tick.C:
@@ -45,12 +48,9 @@ func (k *Keeper) Run(ctx context.Context, failed func(error)) {
 }
 
 // discard removes what a killed process has left, and snapshots of data that were
-// replaced. It does nothing while another process makes a snapshot.
+// replaced. It returns ErrBusy while another process makes a snapshot.
 func (k *Keeper) discard(ctx context.Context) error {
 	unlock, err := k.lock()
-	if errors.Is(err, ErrBusy) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -62,10 +62,16 @@ func (k *Keeper) discard(ctx context.Context) error {
 	return k.tidy(func(old Manifest) bool { return old.Position <= horizon })
 }
 
-// makeDue makes a snapshot if the newest is older than the interval.
-func (k *Keeper) makeDue(ctx context.Context) error {
+// isDue tells whether the newest snapshot is older than the interval. A wrong clock may
+// have made it in the future.
+func (k *Keeper) isDue() bool {
 	newest, err := k.Newest()
-	if err == nil && k.o.Now().Sub(newest.Time()).Abs() < k.o.Interval { // a wrong clock may have made it in the future
+	return err != nil || k.o.Now().Sub(newest.Time()).Abs() >= k.o.Interval
+}
+
+// makeDue makes a snapshot if one is due.
+func (k *Keeper) makeDue(ctx context.Context) error {
+	if !k.isDue() {
 		return nil
 	}
 	m, err := k.Make(ctx)

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -378,7 +379,10 @@ func TestOneMakerAtATime(t *testing.T) {
 		if _, err := second.Make(ctx); !errors.Is(err, ErrBusy) {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
-		return second.discard(ctx) // leaves the unfinished files alone
+		if err := second.discard(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("discard: got %v, want ErrBusy", err)
+		}
+		return ctx.Err()
 	}
 	m := mustMake(t, first)
 	got, err := second.Newest()
@@ -453,6 +457,59 @@ func TestTheCheckCatchesALatePosition(t *testing.T) {
 	if len(violations) == 0 || !strings.HasPrefix(violations[0], "S1: ") {
 		t.Errorf("got %d violations, want some of S1", len(violations))
 	}
+}
+
+// TestRunMakesSnapshotsThatAreDue runs keepers with a clock of the test.
+func TestRunMakesSnapshotsThatAreDue(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		interval time.Duration
+		before   bool          // a snapshot is there
+		age      time.Duration // of that snapshot
+		due      bool
+	}{
+		{"none is there", time.Hour, false, 0, true},
+		{"a new one is there", time.Hour, true, 59 * time.Minute, false},
+		{"an old one is there", time.Hour, true, 61 * time.Minute, true},
+		{"one of a wrong clock is there", time.Hour, true, -61 * time.Minute, true},
+		{"on demand only", 0, false, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, dir := openStore(t), t.TempDir()
+			k := keeper(t, s, dir)
+			k.o.Interval = c.interval
+			var first Manifest
+			if c.before {
+				first = mustMake(t, k)
+			}
+			k.o.Now = func() time.Time { return first.Time().Add(c.age) }
+			if !c.before {
+				k.o.Now = time.Now
+			}
+			leftover := filepath.Join(dir, "segments", "x.new1")
+			if err := os.WriteFile(leftover, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { k.Run(ctx, func(err error) { t.Errorf("got the failure %v, want none", err) }) })
+			for gone := false; !gone || c.due && !k.made(first.Begun); {
+				_, err := os.Stat(leftover)
+				gone = errors.Is(err, fs.ErrNotExist)
+			}
+			stop()
+			running.Wait()
+			if k.made(first.Begun) != c.due {
+				t.Errorf("got a snapshot: %t, want %t", !c.due, c.due)
+			}
+		})
+	}
+}
+
+// made tells whether a snapshot after one that was begun at a time is there.
+func (k *Keeper) made(after int64) bool {
+	newest, err := k.Newest()
+	return err == nil && newest.Begun > after
 }
 
 func TestMakingTakesLittleMemory(t *testing.T) {
