@@ -58,6 +58,9 @@ type Config struct {
 	// must cosign a checkpoint before it is published. Nil: there are none.
 	LogPolicy *translog.Policy
 
+	// Snapshot configures copies of all listed assets. The zero value makes none.
+	Snapshot Snapshot
+
 	// For a store in MongoDB only:
 	StoreTimeout time.Duration // of one operation of the store; 0: 2 s
 	StoreLease   time.Duration // a batch that stays open longer is fenced; 0: 3 s
@@ -102,6 +105,9 @@ func (c Config) Validate() error {
 		faults = append(faults, errors.New("the store's time-out or lease is negative"))
 	}
 	if err := checkLog(c.LogKeys, c.LogPolicy); err != nil {
+		faults = append(faults, err)
+	}
+	if err := c.Snapshot.validate(); err != nil {
 		faults = append(faults, err)
 	}
 	if c.Log == nil {
@@ -163,6 +169,9 @@ type Server struct {
 	live    *live.Watcher
 	ending  chan struct{} // closed by Drain
 	drain   func()
+
+	snapshots *snapshots // nil: none are kept
+
 	silence func() error // ends the metrics of the memory
 }
 
@@ -218,6 +227,12 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Telemetry: c.Telemetry,
 	})
 	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
+	if c.Snapshot.Dir != "" {
+		if s.snapshots, err = startSnapshots(s.store, c); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		api.ServeSnapshots(s.snapshots.keeper)
+	}
 	api.Route(engine, signer)
 	s.live = live.New(assets, httpapi.PrintOffset(c.Zone), c.Memory/16, c.Log)
 	api.RouteFeed(engine, signer, s.live, s.ending)
@@ -264,6 +279,9 @@ func (s *Server) Close() error {
 	}
 	if s.log != nil {
 		err = s.log.close()
+	}
+	if s.snapshots != nil {
+		err = errors.Join(err, s.snapshots.close())
 	}
 	return errors.Join(err, s.silence(), s.store.Close())
 }

@@ -14,15 +14,17 @@ import (
 
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/snapshot"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/translog"
 )
 
-// store keeps the assets and the public log.
+// store keeps the assets and the public log, and lets snapshots be made.
 type store interface {
 	registry.Store
 	publiclog.Store
+	snapshot.Store
 }
 
 // The faults of a configuration of the log.

@@ -16,6 +16,7 @@ end() {
 }
 
 $COMPOSE run --rm --no-deps log-key >/dev/null # the asset services need the key
+$COMPOSE run --rm --no-deps snapshots >/dev/null # they own its volume
 
 if $COMPOSE config --services | grep -x witness-policy >/dev/null; then
 	$COMPOSE run --rm --no-deps witness-policy >/dev/null # for the keys that the log has now

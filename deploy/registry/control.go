@@ -24,6 +24,7 @@ const controlFile = "control.sock"
 const (
 	backupPath   = "/backup"
 	adminKeyPath = "/admin-key"
+	snapshotPath = "/snapshot"
 )
 
 // controlSocket holds what the socket serves.
@@ -31,6 +32,7 @@ type controlSocket struct {
 	dir       string
 	snapshots map[string]snapshot // by file name
 	adminKey  adminKeyMaker
+	copyAll   snapshotMaker
 }
 
 // serveControl serves the socket in the background until stop. If the socket cannot
@@ -59,6 +61,7 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 		log.Info("a backup was taken")
 	})
 	mux.HandleFunc("POST "+adminKeyPath, answerAdminKey(c.adminKey))
+	mux.HandleFunc("POST "+snapshotPath, answerSnapshot(c.copyAll, log))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
 	go func() { served <- httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{}) }()

@@ -30,6 +30,10 @@ const (
 	// data may be older than what the keys have signed.
 	logKeyFile = "log.key"
 
+	// snapshotDirectory has copies of all listed assets for synchronisers. A backup does
+	// not have it: the registry makes new ones.
+	snapshotDirectory = "snapshots"
+
 	// serverIDFile pins the default SERVER_ID once the secret has been rotated.
 	serverIDFile = "server-id"
 

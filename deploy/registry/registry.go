@@ -65,6 +65,10 @@ type Config struct {
 	// A change applies to transfers that are created from then on.
 	TransferLifetime time.Duration `default:"2160h" help:"How long an unused transfer is kept."`
 
+	// Snapshots are kept in the data directory.
+	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
+	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
+
 	// Requests together may hold a part of these bytes. 0 takes the least of the three.
 	Memory int64 `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
 
@@ -219,7 +223,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	}
 	*opened = append(*opened, edge.Close)
 	snapshots := map[string]snapshot{assetsFile: assets.Snapshot, tokensFile: auth.Snapshot}
-	stopControl, err := serveControl(ctx, controlSocket{c.Data, snapshots, auth.AdminKey}, p.log)
+	stopControl, err := serveControl(ctx, controlSocket{c.Data, snapshots, auth.AdminKey, assets.MakeSnapshot}, p.log)
 	if err != nil {
 		return nil, err
 	}
@@ -291,6 +295,9 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Timeout:    c.Timeout,
 		Log:        p.log.With("service", "assetsvc"),
 		Telemetry:  p.telemetry,
+		Snapshot: assetsvc.Snapshot{
+			Dir: filepath.Join(c.Data, snapshotDirectory), Interval: c.SnapshotInterval, Keep: c.SnapshotKeep,
+		},
 	}
 }
 

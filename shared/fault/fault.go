@@ -28,6 +28,7 @@ const (
 	Precondition                 // a condition of the request does not hold
 	TooLarge                     // the body is over the limit
 	UnsupportedMedia             // the Content-Type is not accepted
+	Unsatisfiable                // the object does not have the asked range of bytes
 	TooMany                      // a rate limit is reached
 	Unavailable                  // a dependency is down; the same request may work later
 )

@@ -28,6 +28,7 @@ var statuses = map[fault.Kind]int{
 	fault.Precondition:     http.StatusPreconditionFailed,
 	fault.TooLarge:         http.StatusRequestEntityTooLarge,
 	fault.UnsupportedMedia: http.StatusUnsupportedMediaType,
+	fault.Unsatisfiable:    http.StatusRequestedRangeNotSatisfiable,
 	fault.TooMany:          http.StatusTooManyRequests,
 	fault.Unavailable:      http.StatusServiceUnavailable,
 }

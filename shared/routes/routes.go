@@ -118,6 +118,8 @@ func All() []Route {
 		{Method: http.MethodPatch, Pattern: "/assets/:id", Class: Write, Key: true},
 		{Method: http.MethodPut, Pattern: "/assets/:id", Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: "/assets/:id/" + Ownership, Class: Write, Key: true},
+		{Method: http.MethodGet, Pattern: "/snapshot", Class: Read},
+		{Method: http.MethodGet, Pattern: "/snapshot/segments/:file", Class: Read},
 		{Method: http.MethodPost, Pattern: "/transfers", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/transfers/:transfer", Class: Read},
 		{Method: http.MethodGet, Pattern: "/assets/:id/" + Revisions, Class: Read, Key: true},

@@ -25,6 +25,7 @@ import (
 type commands struct {
 	Serve  settings `cmd:"" default:"withargs" help:"Run the service. This is the default command."`
 	LogKey logKey   `cmd:"" help:"Make a key of the public log unless the file exists, and print the public key."`
+	Make   makeNow  `cmd:"" name:"snapshot" help:"Make a snapshot at once, beside the services that run on the same MongoDB."`
 	Reseal reseal   `cmd:"" help:"Seal all token records with the first secret. Stop the services of a file store first."`
 }
 
@@ -33,6 +34,14 @@ type reseal struct {
 	Store      string   `required:"" help:"Store of the assets, as for serve."`
 	AuthURL    []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 	SecretFile string   `required:"" help:"File of secrets, one a line; the first seals."`
+}
+
+// makeNow is the settings of the command snapshot.
+type makeNow struct {
+	Store        string `required:"" help:"Store of the assets, as for serve."`
+	SnapshotDir  string `required:"" placeholder:"DIR" help:"Directory of the snapshots, as for serve."`
+	SnapshotKeep int    `default:"2" help:"Snapshots that are kept."`
+	Zone         string `default:"+00:00" help:"Constant offset of printed timestamps, as for serve."`
 }
 
 // logKey is the settings of the command log-key.
@@ -69,6 +78,11 @@ type settings struct {
 	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
 	Memory  int64         `help:"Bytes that the process may use; 0: the least of GOMEMLIMIT, control group and machine."`
 
+	// All services with one store name the same directory, which they share.
+	SnapshotDir      string        `placeholder:"DIR" help:"Directory of snapshots; by default none are kept."`
+	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
+	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
+
 	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`
 	StoreLease   time.Duration `default:"3s" help:"With MongoDB, a batch that stays open longer is fenced."`
 
@@ -99,6 +113,8 @@ func run(ctx context.Context, args []string) error {
 	switch command {
 	case "reseal":
 		return c.Reseal.run(ctx)
+	case "snapshot":
+		return c.Make.run(ctx)
 	case "log-key <file>":
 		return c.LogKey.run()
 	default:
@@ -118,6 +134,21 @@ func (k logKey) run() error {
 		return os.Chmod(k.File, 0o444)
 	}
 	return nil
+}
+
+func (m makeNow) run(ctx context.Context) error {
+	zone, err := config.Zone(m.Zone)
+	if err != nil {
+		return err
+	}
+	made, err := assetsvc.MakeSnapshot(ctx, assetsvc.Config{
+		Store: m.Store, Zone: zone, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
+		Snapshot: assetsvc.Snapshot{Dir: m.SnapshotDir, Keep: m.SnapshotKeep},
+	})
+	if err == nil {
+		fmt.Println(made)
+	}
+	return err
 }
 
 func (r reseal) run(ctx context.Context) error {
@@ -180,6 +211,9 @@ func (s settings) run(ctx context.Context) error {
 			StoreTimeout: s.StoreTimeout,
 			StoreLease:   s.StoreLease,
 			FreshReads:   s.FreshReads,
+			Snapshot: assetsvc.Snapshot{
+				Dir: s.SnapshotDir, Interval: s.SnapshotInterval, Keep: s.SnapshotKeep,
+			},
 		})
 	}
 	return httpserver.Run(ctx, s.Addr, s.Process, open)

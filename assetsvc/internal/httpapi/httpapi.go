@@ -32,6 +32,8 @@ type API struct {
 	proofs   *memory.Semaphore // turns of requests for proofs
 	pace     httpserver.Pace
 
+	snapshots *snapshots
+
 	// Fields of one request:
 	leave    func() // frees the memory that the request works with
 	reserved bool   // the memory for the answer is already reserved
@@ -41,7 +43,7 @@ type API struct {
 // bodies of more than maxBody bytes, and holds at most the bytes of m.
 func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *API {
 	return &API{registry: r, zone: zone, maxBody: maxBody, memory: m, proofs: newProofTurns(),
-		pace: httpserver.DefaultPace, leave: func() {}}
+		pace: httpserver.DefaultPace, snapshots: newSnapshots(), leave: func() {}}
 }
 
 // handler answers a request of one version. An error becomes the answer.
@@ -54,6 +56,7 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 		r := engine.Group(v.prefix(), httpserver.Identify(signer), caching)
 		list := httpserver.Handle(func(c *gin.Context) error { return a.list(c, v) })
 		routeRead(r, "/assets", list)
+		a.routeSnapshot(r, v)
 		routeRead(r, "/assets/:id", a.bounded(v, v.factor(), (*API).read))
 		routeRead(r, "/assets/:id/revisions", a.bounded(v, trees, (*API).revisions))
 		r.DELETE("/assets/:id/revisions/:number", a.bounded(v, trees, (*API).erase))

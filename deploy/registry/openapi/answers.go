@@ -32,7 +32,7 @@ var refusals = []refusal{
 		nil},
 	{http.StatusNotFound, "NotFound", "The object, the path or the method does not exist, or the offset is unusable.",
 		[]string{"url/asset_id", "url/item_id", "url/decision_id", "url/document_id", "url/relatedProcess_id",
-			"url/transfer_id", "url/download", "url/revision", "url/not_found", "url/method_not_allowed", "querystring/offset"},
+			"url/transfer_id", "url/download", "url/revision", "url/snapshot", "url/segment", "url/not_found", "url/method_not_allowed", "querystring/offset"},
 		[]string{"Allow"}},
 	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset. Repeat the request.",
 		[]string{"body/data"}, nil},
@@ -44,6 +44,9 @@ var refusals = []refusal{
 	{http.StatusUnsupportedMediaType, "UnsupportedMediaType",
 		"The body is not `application/json`, or it is compressed.",
 		[]string{"header/Content-Type", "header/Content-Encoding"}, []string{"Accept-Encoding"}},
+	{http.StatusRequestedRangeNotSatisfiable, "RangeNotSatisfiable",
+		"The file lacks the range of bytes, or the request names several ranges.", []string{"header/Range"},
+		[]string{"Content-Range"}},
 	{http.StatusExpectationFailed, "ExpectationFailed", "The request has an `Expect` other than `100-continue`.",
 		[]string{"header/Expect"}, nil},
 	{http.StatusTooManyRequests, "TooManyRequests", "A rate limit is reached. Wait for `Retry-After`.",
@@ -120,6 +123,9 @@ func (o operation) responses(r routes.Route) object {
 	if o.location {
 		names = append(names, "Location")
 	}
+	if o.media != "" {
+		names = append(names, "Accept-Ranges")
+	}
 	if r.Class != "" {
 		names = append(names, counted...)
 	}
@@ -136,6 +142,12 @@ func (o operation) responses(r routes.Route) object {
 		all = all.with("304", object{
 			{"description", "Nothing has changed since the asset had this tag."},
 			{"headers", headerReferences(names)},
+		})
+	}
+	if o.media != "" {
+		all = all.with("206", object{
+			{"description", "The part that `Range` names."},
+			{"headers", headerReferences(append(slices.Clone(names), "Content-Range"))}, {"content", o.content()},
 		})
 	}
 	for _, status := range o.statusesOf(r) {
@@ -156,6 +168,9 @@ func refusalOf(status int) refusal {
 
 // content returns the media types of an operation's answer.
 func (o operation) content() object {
+	if o.media != "" {
+		return object{{o.media, object{{"schema", object{{"type", "string"}, {"format", "binary"}}}}}}
+	}
 	if o.answer == "" {
 		return object{{"application/yaml", object{{"schema", object{{"type", "string"}}}}}}
 	}
@@ -332,6 +347,8 @@ func otherSchemas() object {
 		{"Proof", proofSchema()},
 		{"ProofAnswer", append(closed("A proof.", object{{"data", reference("schemas", "Proof")}}),
 			member{"examples", []object{{{"data", proofExample}}}})},
+		{"Segment", segmentSchema()},
+		{"SnapshotAnswer", closed("A snapshot.", object{{"data", snapshotSchema()}})},
 		{"Quota", quota},
 		{"Caller", closed("The caller.", object{{"data", closed("The caller's key and its rate limits.", object{
 			{"broker", str("Broker that the key belongs to.")},
@@ -351,6 +368,30 @@ func otherSchemas() object {
 		{"OpenAPI", object{{"type", "object"}, {"description", "An OpenAPI document."}}},
 		{"Error", errorSchema()},
 	}
+}
+
+func snapshotSchema() object {
+	return closed("All listed assets at a position of the feed, or later.", object{
+		{"position", stamp("Offset of the feed from which to follow it.")},
+		{"date", stamp("Time at which the snapshot was begun.")},
+		{"assets", integer("Number of assets.")},
+		{"bytes", integer("Bytes of all files.")},
+		{"uncompressedBytes", integer("Bytes of all lines.")},
+		{"checkpoint", str("The newest checkpoint of the public log when the snapshot was begun, as text.")},
+		{"segments", listOf(reference("schemas", "Segment"))},
+	}, "checkpoint")
+}
+
+func segmentSchema() object {
+	return closed("A file of a snapshot. The ranges of all files cover all ids, in order.", object{
+		{"from", str("Lowest id of the range.", digits(32))},
+		{"to", str("Highest id of the range.", digits(32))},
+		{"assets", integer("Number of assets.")},
+		{"bytes", integer("Bytes of the file.")},
+		{"uncompressedBytes", integer("Bytes of the lines.")},
+		{"sha256", str("Hash of the file.", digits(64))},
+		{"path", str("Path of the file.")},
+	})
 }
 
 func revisionSchema() object {
@@ -462,6 +503,8 @@ func headers() object {
 		{"Allow", header("The methods of the path, where the method is not among them.", text)},
 		{"WWW-Authenticate", header("How to send the API key.", text)},
 		{"Accept-Encoding", header("The accepted encodings of bodies.", text)},
+		{"Accept-Ranges", header("`bytes`.", text)},
+		{"Content-Range", header("The part that the answer has, and the bytes of the whole file.", text)},
 		{"Retry-After", header("Seconds to wait before the same request may work.", number)},
 		{"RateLimit-Policy", header("Every limit that counts the request (draft-ietf-httpapi-ratelimit-headers-10).", text)},
 		{"RateLimit", header("The rest that these limits leave.", text)},
@@ -488,6 +531,7 @@ func parameters() (all object) {
 	path("part", "Id of the part.")
 	path("transfer", "Id of the transfer.")
 	path("number", "Number of the revision.")
+	path("file", "Name of the file: its SHA-256 and `.ndjson.zst`.")
 	add("query", "offset", "Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time.",
 		object{{"type", "string"}, {"examples", []string{timeExample}}})
 	add("query", "limit", "Entries of a page. More than 1000 counts as 1000.",
@@ -506,6 +550,8 @@ func parameters() (all object) {
 		object{{"type", "integer"}, {"minimum", 1}})
 	add("query", "download", "Part of the address of a version: the answer is a 302 to it.", text)
 	add("header", "X-Access-Token", "Owner token.", text)
+	add("header", "Range", "One range of bytes, such as `bytes=0-1048575`.", text)
+	add("header", "If-Range", "Tag that the file must have for `Range` to count.", text)
 	add("header", "If-Match", "Tag that the asset must have, or `*`.", text)
 	add("header", "If-None-Match", "Tag of an answer that the client has.", text)
 	add("header", "Idempotency-Key", "Makes the creation safe to repeat for 24 hours.",

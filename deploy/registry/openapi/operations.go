@@ -18,6 +18,7 @@ type operation struct {
 	params     []string // names in components/parameters
 	body       string   // name of the schema of data in the request; "": the request has no body
 	answer     string   // name of the schema of the whole answer
+	media      string   // media type of an answer that is not JSON and is read in parts; "": JSON or YAML
 	status     int      // of success; 0: 200
 	location   bool     // a creation names the new object in Location
 	tagged     bool     // the answer has an ETag
@@ -105,6 +106,21 @@ var operations = map[string]operation{
 			"newest checkpoint, and the asset as it was. Anyone can verify it with the public key of the log. 503 while the " +
 			"newest checkpoint does not cover the change, which takes about a second. A registry without a log answers 404.",
 		params: append([]string{"revision"}, reading...), answer: "ProofAnswer", javascript: true,
+	},
+	"GET /snapshot": {
+		id: "readSnapshot", tag: "feed", summary: "Get the newest snapshot",
+		text: "A list of files with all listed assets as they were at a position of the feed, or later. Read the files, then " +
+			"follow the feed from `position`: nothing is missed. 404 while there is none. Version 2.4 has none.",
+		params: append([]string{"If-None-Match", "If-Match"}, reading...), answer: "SnapshotAnswer", tagged: true,
+		statuses: []int{http.StatusNotFound}, javascript: true,
+	},
+	"GET /snapshot/segments/:file": {
+		id: "readSegment", tag: "feed", summary: "Get a file of a snapshot",
+		text: "Assets of a range of ids in the order of ids, one a line, each as a page with `opt_fields=*` shows it. The lines " +
+			"are compressed with zstd. The name has the SHA-256 of the file, which never changes. After a 404 read the " +
+			"snapshot again.",
+		params: []string{"Range", "If-Range", "If-None-Match", "If-Match"}, media: "application/zstd", tagged: true,
+		statuses: []int{http.StatusRequestedRangeNotSatisfiable},
 	},
 	"POST /transfers": {
 		id: "createTransfer", tag: "owners", summary: "Make a transfer",

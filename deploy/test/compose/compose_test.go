@@ -229,7 +229,7 @@ func testContained(t *testing.T, s *stack) {
 // checkRights checks the user, the limits and the networks of one container.
 func checkRights(t *testing.T, c inspected) {
 	t.Helper()
-	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "witness-policy"}, c.service())
+	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "snapshots", "witness-policy"}, c.service())
 	if c.Config.User == "" || strings.HasPrefix(c.Config.User, "0") && !mayBeRoot {
 		t.Errorf("%s: got the user %q, want one that is not root", c.Name, c.Config.User)
 	}

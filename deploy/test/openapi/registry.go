@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"time"
 
 	"asset-registry/deploy/test/rig/clients"
@@ -143,7 +144,36 @@ func (r *registry) furnish(ctx context.Context) ([]place, error) {
 		}
 		places = append(append(places, p), withParts...)
 	}
+	file, err := r.segment(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range places {
+		places[i].file = file
+	}
 	return places, nil
+}
+
+// segment returns the name of a file of the newest snapshot. The registry makes one when
+// it starts.
+func (r *registry) segment(ctx context.Context) (string, error) {
+	for {
+		got, err := r.send(ctx, request{method: http.MethodGet, path: "/api/2.5/snapshot"})
+		if err != nil {
+			return "", err
+		}
+		if got.status == http.StatusNotFound {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		var manifest struct {
+			Data struct{ Segments []struct{ Path string } }
+		}
+		if err := json.Unmarshal(got.body, &manifest); err != nil {
+			return "", err
+		}
+		return path.Base(manifest.Data.Segments[0].Path), nil
+	}
 }
 
 // lot is the body that adds a related process.

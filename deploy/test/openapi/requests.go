@@ -59,6 +59,7 @@ type place struct {
 	transferToken      string // of the asset
 	pending            bool   // the asset is in the state pending
 	tag                string
+	file               string // segment of the newest snapshot
 }
 
 // keys are the API keys that requests use; "" is none.
@@ -124,7 +125,7 @@ func suitable(o operation, places []place) []place {
 
 // fill puts ids into a path: mostly those of p, else some that do not exist.
 func fill(t *rapid.T, path string, p place) string {
-	ids := map[string]string{"{id}": p.id, "{part}": p.part, "{transfer}": p.transfer}
+	ids := map[string]string{"{id}": p.id, "{part}": p.part, "{transfer}": p.transfer, "{file}": p.file}
 	path = strings.ReplaceAll(path, "{number}", rapid.SampledFrom([]string{"1", "2", "99", "0", "x"}).Draw(t, "number"))
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		value := ids[name]
@@ -150,6 +151,8 @@ func parameter(t *rapid.T, param *openapi3.Parameter, p place) string {
 		"opt_jsonp":       {"show", "a.b", "1x", "x;y"},
 		"revision":        {"1", "2", "3", "1000000", "0", "-1", "x"},
 		"SERVER_ID":       {"x"},
+		"Range":           {"bytes=0-3", "bytes=-4", "bytes=4-", "bytes=99999999-", "bytes=0-1,3-4", "x"},
+		"If-Range":        {p.tag, "x"},
 		"Idempotency-Key": {"k1", "k2", strings.Repeat("k", 255), strings.Repeat("k", 256), "é"},
 	}
 	if values := known[param.Name]; values != nil {

@@ -84,7 +84,7 @@ func exhaust(t *testing.T, r *registry) {
 		if o.Responses.Value("429") == nil {
 			continue
 		}
-		q := request{method: o.method, path: place{id: strings.Repeat("0", 32), part: "x", transfer: "x"}.pathOf(o)}
+		q := request{method: o.method, path: place{id: strings.Repeat("0", 32), part: "x", transfer: "x", file: "x"}.pathOf(o)}
 		q.header = map[string]string{"Authorization": basic("nobody")}
 		for range 3 {
 			if _, err := r.send(t.Context(), q); err != nil {
@@ -113,7 +113,8 @@ func published(o operation, places []place) place {
 }
 
 func (p place) pathOf(o operation) string {
-	return "/api/" + o.version + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer, "{number}", "1").Replace(o.path)
+	return "/api/" + o.version + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer, "{number}", "1",
+		"{file}", p.file).Replace(o.path)
 }
 
 // requestTo returns a request of an operation that the owner of p sends.
@@ -139,7 +140,7 @@ func refused(o operation, p place) (all []expected) {
 	}
 	add(401, func(q *request) { q.header["Authorization"] = basic("nobody") })
 	add(404, func(q *request) {
-		q.path = place{id: strings.Repeat("0", 32), part: p.part, transfer: "x"}.pathOf(o)
+		q.path = place{id: strings.Repeat("0", 32), part: p.part, transfer: "x", file: "x"}.pathOf(o)
 		if !strings.Contains(o.path, "{") {
 			q.path += "?offset=x"
 		}
@@ -188,6 +189,15 @@ func succeeding(t *testing.T, r *registry, o operation, p place) (all []expected
 		unchanged := q
 		unchanged.header = map[string]string{"If-None-Match": "*"}
 		all = append(all, expected{unchanged, http.StatusNotModified})
+	}
+	for asked, status := range map[string]int{
+		"bytes=0-3": http.StatusPartialContent, "bytes=0-1,3-4": http.StatusRequestedRangeNotSatisfiable,
+	} {
+		if o.Responses.Status(status) != nil {
+			part := q
+			part.header = map[string]string{"Range": asked}
+			all = append(all, expected{part, status})
+		}
 	}
 	if o.Responses.Status(http.StatusFound) != nil {
 		q.path += "?download=prozorro"

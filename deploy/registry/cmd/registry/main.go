@@ -24,6 +24,8 @@ type commands struct {
 
 	AdminKey adminKey `cmd:"" help:"Create a key for the admin API. The registry may run or not."`
 
+	Snapshot snapshot `cmd:"" help:"Make the running registry copy all listed assets for synchronisers, at once."`
+
 	Backup  backup  `cmd:"" help:"Write all data into a file. The registry may run or not."`
 	Restore restore `cmd:"" help:"Create a data directory from a backup."`
 	Check   check   `cmd:"" help:"Look for damage in the data of a stopped registry. The exit code is 1 if there is any."`
@@ -35,6 +37,10 @@ type commands struct {
 type adminKey struct {
 	Data string `default:"./data" help:"Data directory."`
 	Name string `required:"" help:"Owner of the key, for the audit log."`
+}
+
+type snapshot struct {
+	Data string `default:"./data" help:"Data directory."`
 }
 
 type backup struct {
@@ -84,6 +90,13 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 		fmt.Println(key)
+		return nil
+	case "snapshot":
+		made, err := registry.MakeSnapshot(ctx, c.Snapshot.Data)
+		if err != nil {
+			return err
+		}
+		fmt.Println(made)
 		return nil
 	case "backup":
 		return registry.Backup(ctx, c.Backup.Data, c.Backup.To)

@@ -26,7 +26,7 @@ import (
 )
 
 func init() {
-	for _, media := range []string{"application/javascript", "application/yaml"} {
+	for _, media := range []string{"application/javascript", "application/yaml", "application/zstd"} {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.PlainBodyDecoder)
 	}
 }

@@ -180,6 +180,49 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/snapshot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the newest snapshot
+         * @description A list of files with all listed assets as they were at a position of the feed, or later. Read the files, then follow the feed from `position`: nothing is missed. 404 while there is none. Version 2.4 has none.
+         */
+        get: operations["readSnapshot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/snapshot/segments/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the file: its SHA-256 and `.ndjson.zst`. */
+                file: components["parameters"]["file"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Get a file of a snapshot
+         * @description Assets of a range of ids in the order of ids, one a line, each as a page with `opt_fields=*` shows it. The lines are compressed with zstd. The name has the SHA-256 of the file, which never changes. After a 404 read the snapshot again.
+         */
+        get: operations["readSegment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transfers": {
         parameters: {
             query?: never;
@@ -2566,6 +2609,50 @@ export interface components {
         ProofAnswer: {
             data: components["schemas"]["Proof"];
         };
+        /** @description A file of a snapshot. The ranges of all files cover all ids, in order. */
+        Segment: {
+            /** @description Lowest id of the range. */
+            from: string;
+            /** @description Highest id of the range. */
+            to: string;
+            /** @description Number of assets. */
+            assets: number;
+            /** @description Bytes of the file. */
+            bytes: number;
+            /** @description Bytes of the lines. */
+            uncompressedBytes: number;
+            /** @description Hash of the file. */
+            sha256: string;
+            /** @description Path of the file. */
+            path: string;
+        };
+        /** @description A snapshot. */
+        SnapshotAnswer: {
+            /** @description All listed assets at a position of the feed, or later. */
+            data: {
+                /**
+                 * Format: date-time
+                 * @description Offset of the feed from which to follow it.
+                 * @example 2026-11-22T00:32:46.881553+00:00
+                 */
+                position: string;
+                /**
+                 * Format: date-time
+                 * @description Time at which the snapshot was begun.
+                 * @example 2026-11-22T00:32:46.881553+00:00
+                 */
+                date: string;
+                /** @description Number of assets. */
+                assets: number;
+                /** @description Bytes of all files. */
+                bytes: number;
+                /** @description Bytes of all lines. */
+                uncompressedBytes: number;
+                /** @description The newest checkpoint of the public log when the snapshot was begun, as text. */
+                checkpoint?: string;
+                segments: components["schemas"]["Segment"][];
+            };
+        };
         /** @description One rate limit and what it leaves. */
         Quota: {
             /** @description Name of the policy. */
@@ -2798,6 +2885,26 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description The file lacks the range of bytes, or the request names several ranges. */
+        RangeNotSatisfiable: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                "Set-Cookie": components["headers"]["Set-Cookie"];
+                Deprecation: components["headers"]["Deprecation"];
+                Sunset: components["headers"]["Sunset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "Content-Range": components["headers"]["Content-Range"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description The request has an `Expect` other than `100-continue`. */
         ExpectationFailed: {
             headers: {
@@ -2943,6 +3050,8 @@ export interface components {
         transfer: string;
         /** @description Number of the revision. */
         number: string;
+        /** @description Name of the file: its SHA-256 and `.ndjson.zst`. */
+        file: string;
         /** @description Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time. */
         offset: string;
         /** @description Entries of a page. More than 1000 counts as 1000. */
@@ -2969,6 +3078,10 @@ export interface components {
         download: string;
         /** @description Owner token. */
         "X-Access-Token": string;
+        /** @description One range of bytes, such as `bytes=0-1048575`. */
+        Range: string;
+        /** @description Tag that the file must have for `Range` to count. */
+        "If-Range": string;
         /** @description Tag that the asset must have, or `*`. */
         "If-Match": string;
         /** @description Tag of an answer that the client has. */
@@ -3004,6 +3117,10 @@ export interface components {
         "WWW-Authenticate": string;
         /** @description The accepted encodings of bodies. */
         "Accept-Encoding": string;
+        /** @description `bytes`. */
+        "Accept-Ranges": string;
+        /** @description The part that the answer has, and the bytes of the whole file. */
+        "Content-Range": string;
         /** @description Seconds to wait before the same request may work. */
         "Retry-After": number;
         /** @description Every limit that counts the request (draft-ietf-httpapi-ratelimit-headers-10). */
@@ -3712,6 +3829,187 @@ export interface operations {
             412: components["responses"]["PreconditionFailed"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    readSnapshot: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+                /** @description Name of a JavaScript function that the answer calls. */
+                opt_jsonp?: components["parameters"]["opt_jsonp"];
+            };
+            header?: {
+                /** @description Tag of an answer that the client has. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                /** @description Tag that the asset must have, or `*`. */
+                "If-Match"?: components["parameters"]["If-Match"];
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path?: never;
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SnapshotAnswer"];
+                    "application/javascript": string;
+                };
+            };
+            /** @description Nothing has changed since the asset had this tag. */
+            304: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    readSegment: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description One range of bytes, such as `bytes=0-1048575`. */
+                Range?: components["parameters"]["Range"];
+                /** @description Tag that the file must have for `Range` to count. */
+                "If-Range"?: components["parameters"]["If-Range"];
+                /** @description Tag of an answer that the client has. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                /** @description Tag that the asset must have, or `*`. */
+                "If-Match"?: components["parameters"]["If-Match"];
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path: {
+                /** @description Name of the file: its SHA-256 and `.ndjson.zst`. */
+                file: components["parameters"]["file"];
+            };
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "Accept-Ranges": components["headers"]["Accept-Ranges"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zstd": string;
+                };
+            };
+            /** @description The part that `Range` names. */
+            206: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "Accept-Ranges": components["headers"]["Accept-Ranges"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "Content-Range": components["headers"]["Content-Range"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zstd": string;
+                };
+            };
+            /** @description Nothing has changed since the asset had this tag. */
+            304: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "Accept-Ranges": components["headers"]["Accept-Ranges"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            416: components["responses"]["RangeNotSatisfiable"];
             417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];

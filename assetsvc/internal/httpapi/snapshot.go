@@ -1,0 +1,219 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+// Snapshots are the snapshots of a directory (snapshot.Keeper).
+type Snapshots interface {
+	Newest() (snapshot.Manifest, error)
+	Segment(sha256 string) (*os.File, error)
+}
+
+// snapshots answers requests for snapshots.
+type snapshots struct {
+	kept    Snapshots // nil: none are kept
+	readers chan struct{}
+
+	mu    sync.Mutex
+	begun int64  // of the snapshot that text shows
+	text  []byte // of the manifest, as an answer
+}
+
+const (
+	maxSegmentReaders = 512      // segments that are sent at once
+	segmentBuffer     = 32 << 10 // bytes
+	segmentEnd        = ".ndjson.zst"
+)
+
+func newSnapshots() *snapshots { return &snapshots{readers: make(chan struct{}, maxSegmentReaders)} }
+
+// ServeSnapshots makes the API answer with the snapshots of kept. Without it, the API
+// answers that there are none. It must be called before Route.
+func (a *API) ServeSnapshots(kept Snapshots) { a.snapshots.kept = kept }
+
+// SnapshotLine returns the snapshot.Options.Show of the current version, which prints
+// times in zone.
+func SnapshotLine(zone *time.Location) func(dst []byte, e registry.Entry) ([]byte, error) {
+	name := asset.Version(routes.Current)
+	v := version{name: name, view: asset.NewView(name)}
+	all := []string{"*"}
+	return func(dst []byte, e registry.Entry) ([]byte, error) { return v.listed(dst, e, all, zone) }
+}
+
+func (a *API) routeSnapshot(r gin.IRoutes, v version) {
+	routeRead(r, "/snapshot", httpserver.Handle(func(c *gin.Context) error { return a.manifest(c, v) }))
+	routeRead(r, "/snapshot/segments/:file", httpserver.Handle(func(c *gin.Context) error { return a.segment(c, v) }))
+}
+
+// check returns a fault if a version has no snapshots.
+func (s *snapshots) check(v version) error {
+	switch {
+	case v.name != routes.Current:
+		const says = "Version %s has no snapshots; ask for that of version %s."
+		return noSnapshot(says, v.name, routes.Current)
+	case s.kept == nil:
+		return noSnapshot("This registry keeps no snapshots; follow the feed from its beginning.")
+	}
+	return nil
+}
+
+func noSnapshot(format string, args ...any) error {
+	return fault.New(fault.NotFound, fault.URL, "snapshot", format, args...)
+}
+
+// manifest answers with the newest manifest (docs/contract.md, "Snapshot").
+func (a *API) manifest(c *gin.Context, v version) error {
+	if err := a.snapshots.check(v); err != nil {
+		return err
+	}
+	_, o, err := parseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	m, err := a.snapshots.kept.Newest()
+	if errors.Is(err, snapshot.ErrNone) {
+		return noSnapshot("There is no snapshot yet; ask again later, or follow the feed from its beginning.")
+	}
+	if err != nil {
+		return err
+	}
+	if done, err := unchanged(c, tag(m.Begun, v, o)); done || err != nil {
+		return err
+	}
+	text := a.snapshots.show(m, v, a.zone)
+	if o.pretty || o.callback != "" {
+		inside, leave, err := a.enter(c.Request.Context(), int64(len(text)*copies))
+		if err != nil {
+			return err
+		}
+		defer leave()
+		a = inside
+	}
+	return a.write(c, http.StatusOK, text, o)
+}
+
+// show returns the answer with a manifest, and keeps it for the next request.
+func (s *snapshots) show(m snapshot.Manifest, v version, zone *time.Location) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun != m.Begun {
+		s.begun, s.text = m.Begun, showManifest(m, v, zone)
+	}
+	return s.text
+}
+
+func showManifest(m snapshot.Manifest, v version, zone *time.Location) []byte {
+	segments := make(record.List, len(m.Segments))
+	for i, s := range m.Segments {
+		segments[i] = record.Object{
+			{Name: "from", Value: s.From},
+			{Name: "to", Value: s.To},
+			{Name: "assets", Value: numberOf(s.Assets)},
+			{Name: "bytes", Value: numberOf(s.Bytes)},
+			{Name: "uncompressedBytes", Value: numberOf(s.Plain)},
+			{Name: "sha256", Value: s.SHA256},
+			{Name: "path", Value: v.prefix() + "/snapshot/segments/" + s.SHA256 + segmentEnd},
+		}
+	}
+	data := record.Object{
+		{Name: "position", Value: printPosition(m.Position, zone)},
+		{Name: "date", Value: asset.FormatTime(m.Time(), zone)},
+		{Name: "assets", Value: numberOf(m.Assets)},
+		{Name: "bytes", Value: numberOf(m.Bytes)},
+		{Name: "uncompressedBytes", Value: numberOf(m.Plain)},
+	}
+	if m.Checkpoint != "" {
+		data = append(data, record.Member{Name: "checkpoint", Value: m.Checkpoint})
+	}
+	data = append(data, record.Member{Name: "segments", Value: segments})
+	return record.Append(nil, record.Object{{Name: "data", Value: data}})
+}
+
+// numberOf returns a whole number as a JSON number.
+func numberOf[T int | int64](n T) record.Number {
+	return record.Number(strconv.FormatInt(int64(n), 10))
+}
+
+// segment answers with a file, or a part of it.
+func (a *API) segment(c *gin.Context, v version) error {
+	if err := a.snapshots.check(v); err != nil {
+		return err
+	}
+	hash, _ := strings.CutSuffix(c.Param("file"), segmentEnd)
+	select {
+	case a.snapshots.readers <- struct{}{}:
+		defer func() { <-a.snapshots.readers }()
+	default:
+		return overloaded()
+	}
+	file, err := a.snapshots.kept.Segment(hash)
+	if errors.Is(err, snapshot.ErrNone) || !strings.HasSuffix(c.Param("file"), segmentEnd) {
+		return fault.New(fault.NotFound, fault.URL, "segment", "There is no such segment any more; read the manifest again.")
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return a.sendFile(c, file, `"`+hash+`"`)
+}
+
+// sendFile sends a file that never changes, or the part that Range names (RFC 9110, 14).
+func (a *API) sendFile(c *gin.Context, file *os.File, tag string) error {
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("send segment: %w", err)
+	}
+	c.Header("Cache-Control", cacheParts)
+	if done, err := unchanged(c, tag); done || err != nil {
+		return err
+	}
+	part, err := rangeOf(c.Request, tag, info.Size())
+	if err != nil {
+		c.Writer.Header().Del("ETag")
+		c.Header("Content-Range", fmt.Sprintf("bytes */%d", info.Size()))
+		return err
+	}
+	h := c.Writer.Header()
+	h.Set("Content-Type", "application/zstd")
+	h.Set("Accept-Ranges", "bytes")
+	h.Set("Content-Length", strconv.FormatInt(part.length, 10))
+	c.Status(http.StatusOK)
+	if part.length < info.Size() {
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.first, part.first+part.length-1, info.Size()))
+		c.Status(http.StatusPartialContent)
+	}
+	if c.Request.Method == http.MethodHead {
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	return a.sendPart(c, io.NewSectionReader(file, part.first, part.length))
+}
+
+// sendPart sends a part of a file at the pace of the client.
+func (a *API) sendPart(c *gin.Context, part *io.SectionReader) error {
+	sender := httpserver.NewSender(c.Writer, a.pace)
+	if _, err := io.CopyBuffer(sender, part, make([]byte, segmentBuffer)); err != nil {
+		_ = c.Error(fmt.Errorf("send segment: %w", err)) // only the log shows it
+		panic(http.ErrAbortHandler)                      // cut the connection: the answer is not complete
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/snapshot"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
+)
+
+// withSnapshots is a service with a keeper of snapshots.
+type withSnapshots struct {
+	service
+	store *boltstore.Store
+	api   *API
+	keep  *snapshot.Keeper
+}
+
+func newWithSnapshots(t *testing.T) withSnapshots {
+	t.Helper()
+	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	log := slog.New(slog.DiscardHandler)
+	keep, err := snapshot.New(store, snapshot.Options{Dir: t.TempDir(), Show: SnapshotLine(time.UTC), Now: time.Now, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := identity.NewSigner(keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := httpserver.NewEngine(httpserver.Options{Log: log, Timeout: time.Minute})
+	api := New(registry.New(store, tokens{}, asset.Rules{Zone: time.UTC}, time.Now), time.UTC, 1<<20, NewMemory(1<<30))
+	api.ServeSnapshots(keep)
+	api.Route(engine, signer)
+	return withSnapshots{service{engine, signer}, store, api, keep}
+}
+
+// list stores a listed asset.
+func (s withSnapshots) list(t *testing.T, id string, body string) {
+	t.Helper()
+	if _, err := s.store.Create(t.Context(), registry.Record{ID: id, Listed: true, Body: []byte(body)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s withSnapshots) make(t *testing.T) snapshot.Manifest {
+	t.Helper()
+	m, err := s.keep.Make(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+const (
+	lowID  = "00000000000000000000000000000001"
+	highID = "f0000000000000000000000000000001"
+)
+
+func TestASnapshotIsAnnouncedAndRead(t *testing.T) {
+	s := newWithSnapshots(t)
+	s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 404, "There is no snapshot yet"})
+	s.list(t, highID, `{"id":"`+highID+`","rectificationPeriod":{},"title":"b"}`)
+	s.list(t, lowID, `{"id":"`+lowID+`","mode":"test","quantity":1.50}`)
+	made := s.make(t)
+	got := s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 200, ""})
+	var manifest struct {
+		Data struct {
+			Position, Date    string
+			Assets, Bytes     int
+			UncompressedBytes int
+			Checkpoint        string
+			Segments          []struct{ From, To, SHA256, Path string }
+		}
+	}
+	if err := json.Unmarshal(got.Body.Bytes(), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	d := manifest.Data
+	if d.Position != printPosition(made.Position, time.UTC) || d.Assets != 2 || len(d.Segments) != 1 {
+		t.Errorf("got %+v, want position %d, 2 assets and 1 segment", d, made.Position)
+	}
+	tag := got.Header().Get("ETag")
+	if got.Header().Get("Cache-Control") != "no-cache" || tag == "" {
+		t.Errorf("got headers %v, want no-cache and a tag", got.Header())
+	}
+	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", "/api/2.5/snapshot", "", "", "", 304, ""})
+	s.do(t, exchange{"HEAD", "/api/2.5/snapshot", "", "", "", 200, ""})
+	s.do(t, exchange{"GET", "/api/2.5/snapshot?opt_pretty=1", "", "", "", 200, "\n    \"data\""})
+	s.do(t, exchange{"GET", "/api/2.4/snapshot", "", "", "", 404, "ask for that of version 2.5"})
+
+	file := s.do(t, exchange{"GET", d.Segments[0].Path, "", "", "", 200, ""})
+	decoder, err := zstd.NewReader(file.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	text, err := io.ReadAll(decoder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := s.do(t, exchange{"GET", "/api/2.5/assets?opt_fields=*&mode=_all_", "", "", "", 200, ""})
+	var listed struct{ Data []json.RawMessage }
+	if err := json.Unmarshal(page.Body.Bytes(), &listed); err != nil {
+		t.Fatal(err)
+	}
+	want := string(listed.Data[1]) + "\n" + string(listed.Data[0]) + "\n" // the feed has the newest last
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("the lines differ from a page (-page +segment):\n%s", diff)
+	}
+}
+
+func TestWithoutADirectoryThereAreNoSnapshots(t *testing.T) {
+	s := newService(t)
+	s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 404, "keeps no snapshots"})
+	s.do(t, exchange{"GET", "/api/2.5/snapshot/segments/" + strings.Repeat("0", 64) + ".ndjson.zst", "", "", "", 404,
+		"keeps no snapshots"})
+}
+
+func TestASegmentIsReadInParts(t *testing.T) {
+	s := newWithSnapshots(t)
+	s.list(t, lowID, `{"id":"`+lowID+`","title":"Нежитлове приміщення"}`)
+	segment := s.make(t).Segments[0]
+	path := "/api/2.5/snapshot/segments/" + segment.SHA256 + ".ndjson.zst"
+	whole := s.do(t, exchange{"GET", path, "", "", "", 200, ""}).Body.String()
+	size, n := strconv.Itoa(len(whole)), len(whole)
+	tag := `"` + segment.SHA256 + `"`
+	for _, c := range []struct {
+		name, method, asked, condition string
+		status                         int
+		contentRange, body             string
+	}{
+		{"no range", "GET", "", "", 200, "", whole},
+		{"the first bytes", "GET", "bytes=0-9", "", 206, "bytes 0-9/" + size, whole[:10]},
+		{"a rest", "GET", "bytes=10-", "", 206, "bytes 10-" + strconv.Itoa(n-1) + "/" + size, whole[10:]},
+		{"the last bytes", "GET", "bytes=-5", "", 206, "", whole[n-5:]},
+		{"more last bytes than there are", "GET", "bytes=-99999999999999999999", "", 200, "", whole},
+		{"an end beyond the file", "GET", "bytes=3-99999999999999999999", "", 206, "", whole[3:]},
+		{"all of it", "GET", "bytes=0-", "", 200, "", whole},
+		{"behind the end", "GET", "bytes=" + size + "-", "", 416, "bytes */" + size, "header"},
+		{"far behind the end", "GET", "bytes=99999999999999999999-", "", 416, "bytes */" + size, "header"},
+		{"no last bytes", "GET", "bytes=-0", "", 416, "bytes */" + size, "header"},
+		{"several ranges", "GET", "bytes=0-1,4-5", "", 416, "bytes */" + size, "one range"},
+		{"very many ranges", "GET", "bytes=" + strings.Repeat("0-,", 5000) + "0-", "", 416, "bytes */" + size, "one range"},
+		{"a range that ends before it begins", "GET", "bytes=5-3", "", 200, "", whole},
+		{"no numbers", "GET", "bytes=a-b", "", 200, "", whole},
+		{"a sign", "GET", "bytes=+1-2", "", 200, "", whole},
+		{"another unit", "GET", "lines=0-1", "", 200, "", whole},
+		{"If-Range with the tag", "GET", "bytes=0-9", tag, 206, "", whole[:10]},
+		{"If-Range with another tag", "GET", "bytes=0-9", `"x"`, 200, "", whole},
+		{"HEAD", "HEAD", "bytes=0-9", "", 200, "", ""},
+	} {
+		h := http.Header{"Range": {c.asked}}
+		if c.condition != "" {
+			h.Set("If-Range", c.condition)
+		}
+		got := s.doWith(t, h, exchange{c.method, path, "", "", "", c.status, ""})
+		if body := got.Body.String(); c.status < 400 && body != c.body || !strings.Contains(body, c.body) {
+			t.Errorf("%s: got %d bytes %.80q, want %d bytes %.80q", c.name, len(body), body, len(c.body), c.body)
+		}
+		if r := got.Header().Get("Content-Range"); c.contentRange != "" && r != c.contentRange {
+			t.Errorf("%s: got Content-Range %q, want %q", c.name, r, c.contentRange)
+		}
+		want := []string{tag, "public, max-age=31536000, immutable"}
+		if c.status >= 400 {
+			want = []string{"", "no-store"}
+		}
+		if diff := cmp.Diff(want, []string{got.Header().Get("ETag"), got.Header().Get("Cache-Control")}); diff != "" {
+			t.Errorf("%s: ETag and Cache-Control differ (-want +got):\n%s", c.name, diff)
+		}
+	}
+	s.doWith(t, http.Header{"If-None-Match": {tag}}, exchange{"GET", path, "", "", "", 304, ""})
+	for _, name := range []string{strings.Repeat("0", 64) + ".ndjson.zst", segment.SHA256, "x.ndjson.zst", ".ndjson.zst",
+		"..%2f..%2flock.ndjson.zst", segment.SHA256 + ".ndjson.zst.new"} {
+		s.do(t, exchange{"GET", "/api/2.5/snapshot/segments/" + name, "", "", "", 404, ""})
+	}
+	s.do(t, exchange{"GET", strings.Replace(path, "2.5", "2.4", 1), "", "", "", 404, "ask for that of version 2.5"})
+}
+
+// TestManySlowReadersAreBounded opens more segments than are sent at once, and reads
+// none of them.
+func TestManySlowReadersAreBounded(t *testing.T) {
+	s := newWithSnapshots(t)
+	s.api.snapshots.readers = make(chan struct{}, 20)
+	s.api.pace = httpserver.Pace{Bytes: 64 << 10, Within: time.Second, All: 3 * time.Second}
+	s.list(t, lowID, `{"title":"`+randomText(3<<20)+`"}`)
+	path := "/api/2.5/snapshot/segments/" + s.make(t).Segments[0].SHA256 + ".ndjson.zst"
+	signed, err := s.signer.Sign(identity.Identity{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- httpserver.Serve(ctx, listener, s.handler, slog.New(slog.DiscardHandler), httpserver.ServeOptions{})
+	}()
+	ask := func() (net.Conn, string) {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return nil, ""
+		}
+		if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: x\r\n"+identity.Header+": "+signed+"\r\n\r\n")
+		status := make([]byte, len("HTTP/1.1 200"))
+		_, _ = io.ReadFull(conn, status)
+		return conn, string(status)
+	}
+	var mu sync.Mutex
+	var conns []net.Conn
+	count := map[string]int{}
+	var wg sync.WaitGroup
+	for range 60 {
+		wg.Go(func() {
+			conn, status := ask()
+			mu.Lock()
+			defer mu.Unlock()
+			conns = append(conns, conn)
+			count[status]++
+		})
+	}
+	wg.Wait()
+	if diff := cmp.Diff(map[string]int{"HTTP/1.1 200": 20, "HTTP/1.1 503": 40}, count); diff != "" {
+		t.Errorf("the answers to 60 slow readers differ (-want +got):\n%s", diff)
+	}
+	for range 20 { // each reader is cut off, and gives its place to others
+		s.api.snapshots.readers <- struct{}{}
+	}
+	for _, conn := range conns {
+		conn.Close()
+	}
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// randomText returns letters that cannot be compressed to much less.
+func randomText(size int) string {
+	random := rand.NewChaCha8([32]byte{})
+	text := make([]byte, size/2)
+	_, _ = random.Read(text) // never fails
+	return hex.EncodeToString(text)
+}
+
+// brokenSnapshots cannot be read.
+type brokenSnapshots struct{}
+
+func (brokenSnapshots) Newest() (m snapshot.Manifest, err error) {
+	return m, errors.New("input/output error")
+}
+func (brokenSnapshots) Segment(string) (*os.File, error) {
+	return nil, errors.New("input/output error")
+}
+
+func TestABrokenDirectoryIsAnInternalError(t *testing.T) {
+	s := newWithSnapshots(t)
+	s.api.ServeSnapshots(brokenSnapshots{})
+	s.do(t, exchange{"GET", "/api/2.5/snapshot", "", "", "", 500, ""})
+	s.do(t, exchange{"GET", "/api/2.5/snapshot/segments/" + strings.Repeat("0", 64) + ".ndjson.zst", "", "", "", 500, ""})
+}

@@ -1,0 +1,89 @@
+package mongostore
+
+import (
+	"context"
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// Horizon returns the position up to which every change is stored: no change at or below
+// it is stored later. It is 0 in an empty store.
+func (s *Store) Horizon(ctx context.Context) (position int64, err error) {
+	if err := s.db.fresh(ctx); err != nil {
+		return 0, fmt.Errorf("read horizon: %w", err)
+	}
+	err = s.db.do(ctx, func(ctx context.Context) error {
+		now, err := s.db.readClock(ctx, horizonFields)
+		position = now.batches().Horizon()
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read horizon: %w", err)
+	}
+	return position, nil
+}
+
+// Range returns listed assets in the order of their ids. It first reads the sizes of
+// the next q.Limit documents, then the bodies that fit. Both are ranges of the index
+// by id, so drafts and voids cost no more than q.Limit looks.
+func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry.RangePage, err error) {
+	err = s.db.do(ctx, func(ctx context.Context) error {
+		onwards := bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: q.From}}}}
+		looked, err := s.db.byID(ctx, onwards, q.Limit, "listed", "size")
+		if err != nil || len(looked) == 0 {
+			return err
+		}
+		fit := fittingListed(looked, q.Bytes)
+		last := looked[fit-1].ID
+		if fit < len(looked) || len(looked) == q.Limit {
+			page.Next = registry.NextID(last)
+		}
+		within := bson.D{
+			{Key: "_id", Value: bson.D{{Key: "$gte", Value: q.From}, {Key: "$lte", Value: last}}},
+			{Key: "listed", Value: true},
+		}
+		// Assets that were created meanwhile may fill the page before its last id.
+		found, err := s.db.byID(ctx, within, q.Limit, "position", "body")
+		for _, d := range found {
+			page.Entries = append(page.Entries, registry.Entry{ID: d.ID, Position: d.Position, Body: d.Body})
+		}
+		if err == nil && len(found) == q.Limit {
+			page.Next = registry.NextID(found[len(found)-1].ID)
+		}
+		return err
+	})
+	if err != nil {
+		return registry.RangePage{}, fmt.Errorf("read assets by id: %w", err)
+	}
+	return page, nil
+}
+
+// byID returns some fields of up to limit documents, in the order of their ids.
+func (d *database) byID(ctx context.Context, filter bson.D, limit int, names ...string) ([]document, error) {
+	return d.page(ctx, filter, options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).
+		SetBatchSize(int32(limit)).SetProjection(only(names...)))
+}
+
+// fittingListed returns how many of the first documents have listed bodies of at most
+// most bytes together, and at least 1 of them. An unknown size counts as
+// registry.MaxAsset.
+func fittingListed(looked []document, most int) int {
+	sum := 0
+	for i, d := range looked {
+		if !d.Listed {
+			continue
+		}
+		size := registry.MaxAsset
+		if d.Size != nil {
+			size = int(*d.Size)
+		}
+		if sum += size; sum > most && sum > size {
+			return i
+		}
+	}
+	return len(looked)
+}

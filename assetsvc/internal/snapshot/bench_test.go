@@ -1,0 +1,128 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+// benchmarkAssets is the number of assets of 3 KB in the benchmarks.
+const benchmarkAssets = 100_000
+
+// filled returns a store with assets, and their ids.
+func filled(b *testing.B) (*boltstore.Store, []string) {
+	b.Helper()
+	s := openStore(b)
+	ids := make([]string, benchmarkAssets)
+	var g errgroup.Group
+	g.SetLimit(1000)
+	for i := range ids {
+		ids[i] = storetest.NewID()
+		g.Go(func() error {
+			text := body(3000)
+			for j := 6; j < 3000; j += 2 { // so that it cannot be compressed to nothing
+				text[j] = "0123456789abcdef"[(i*j*7+j*j*i)%16]
+			}
+			_, err := s.Create(b.Context(), registry.Record{ID: ids[i], Listed: true, Body: text})
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	return s, ids
+}
+
+// BenchmarkMake makes snapshots of 100,000 assets, and reports the most memory beyond
+// that of before.
+func BenchmarkMake(b *testing.B) {
+	s, _ := filled(b)
+	for _, c := range []struct {
+		name string
+		rest func(context.Context, time.Duration) error
+	}{{"without-rest", func(context.Context, time.Duration) error { return nil }}, {"with-rest", rest}} {
+		b.Run(c.name, func(b *testing.B) {
+			k := keeper(b, s, b.TempDir())
+			before, most := heap(), uint64(0)
+			k.pause = func(ctx context.Context, worked time.Duration) error {
+				most = max(most, heap())
+				return c.rest(ctx, worked)
+			}
+			for b.Loop() {
+				m := mustMake(b, k)
+				b.SetBytes(m.Plain)
+				b.ReportMetric(float64(len(m.Segments)), "segments")
+			}
+			b.ReportMetric(float64(most-min(before, most))/(1<<20), "MiB")
+		})
+	}
+}
+
+// BenchmarkWritesDuringMaking changes assets with 16 writers, without and with a maker
+// that never stops.
+func BenchmarkWritesDuringMaking(b *testing.B) {
+	s, ids := filled(b)
+	for _, making := range []bool{false, true, false, true} {
+		name := "alone"
+		if making {
+			name = "during"
+		}
+		b.Run(name, func(b *testing.B) {
+			ctx, stop := context.WithCancel(b.Context())
+			var maker sync.WaitGroup
+			if making {
+				k := keeper(b, s, b.TempDir())
+				k.pause = rest
+				maker.Go(func() {
+					for ctx.Err() == nil {
+						_, _ = k.Make(ctx) // the last one is interrupted
+					}
+				})
+			}
+			times := write(b, s, ids)
+			stop()
+			maker.Wait()
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)*99/100])/float64(time.Millisecond), "p99-ms")
+		})
+	}
+}
+
+// write changes b.N assets with 16 writers, and returns the times that the changes took.
+func write(b *testing.B, s *boltstore.Store, ids []string) (times []time.Duration) {
+	const writers = 16
+	var mu sync.Mutex
+	var g errgroup.Group
+	b.ResetTimer()
+	for w := range writers {
+		g.Go(func() error {
+			for i := w; i < b.N; i += writers {
+				begun := time.Now()
+				r, err := s.Get(b.Context(), ids[i*7919%len(ids)], registry.AnySize)
+				if err == nil {
+					_, err = s.Replace(b.Context(), r)
+				}
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				times = append(times, time.Since(begun))
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	return times
+}

@@ -1,0 +1,214 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"asset-registry/shared/durable"
+)
+
+const (
+	manifestEnd = ".json"
+	segmentEnd  = ".ndjson.zst"
+	fileMode    = 0o600
+	hashDigits  = 64
+)
+
+// Newest returns the newest snapshot of the directory, whichever process has made it. It
+// returns ErrNone if there is none.
+func (k *Keeper) Newest() (m Manifest, err error) {
+	for range newestLooks {
+		if m, err = k.lookForNewest(); !errors.Is(err, fs.ErrNotExist) {
+			return m, err
+		}
+	}
+	return m, err
+}
+
+// newestLooks is how often Newest looks for a manifest that another process removes
+// meanwhile.
+const newestLooks = 3
+
+func (k *Keeper) lookForNewest() (Manifest, error) {
+	begun, err := k.list()
+	if err != nil {
+		return Manifest{}, err
+	}
+	if len(begun) == 0 {
+		return Manifest{}, ErrNone
+	}
+	last := begun[len(begun)-1]
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.newest.Begun != last {
+		m, err := k.read(last)
+		if err != nil {
+			return Manifest{}, err
+		}
+		k.newest = m
+	}
+	return k.newest, nil
+}
+
+// Segment opens the segment with a hash. It returns ErrNone if there is none. The file
+// stays readable when its snapshot is removed.
+func (k *Keeper) Segment(sha256 string) (*os.File, error) {
+	if !isHash(sha256) {
+		return nil, ErrNone
+	}
+	f, err := os.Open(k.segment(sha256))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	}
+	return f, err
+}
+
+// isHash tells whether a text has the form of a hash. So it names no other file.
+func isHash(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == hashDigits && strings.ToLower(text) == text
+}
+
+func (k *Keeper) segment(sha256 string) string { return filepath.Join(k.segments(), sha256+segmentEnd) }
+
+// manifest returns the file of the manifest that was begun at a time. Names sort as
+// the times do.
+func (k *Keeper) manifest(begun int64) string {
+	return filepath.Join(k.manifests(), fmt.Sprintf("%020d", begun)+manifestEnd)
+}
+
+// list returns the times at which the snapshots in the directory were begun, in order.
+func (k *Keeper) list() ([]int64, error) {
+	files, err := os.ReadDir(k.manifests())
+	if err != nil {
+		return nil, fmt.Errorf("list the snapshots: %w", err)
+	}
+	var begun []int64
+	for _, f := range files {
+		name, is := strings.CutSuffix(f.Name(), manifestEnd)
+		if at, err := strconv.ParseInt(name, 10, 64); is && err == nil {
+			begun = append(begun, at)
+		}
+	}
+	slices.Sort(begun)
+	return begun, nil
+}
+
+// errDamaged is returned for a manifest whose file has other contents than were written.
+var errDamaged = errors.New("the manifest of a snapshot is damaged")
+
+// read reads a manifest. Its errors have the causes errDamaged and fs.ErrNotExist.
+func (k *Keeper) read(begun int64) (m Manifest, err error) {
+	text, err := os.ReadFile(k.manifest(begun))
+	if err != nil {
+		return m, fmt.Errorf("read the manifest of a snapshot: %w", err)
+	}
+	if json.Unmarshal(text, &m) != nil || m.Begun != begun {
+		return Manifest{}, errDamaged
+	}
+	return m, nil
+}
+
+// lock locks the directory for one maker. It returns ErrBusy if another has the lock.
+// The lock ends with unlock or with the process.
+func (k *Keeper) lock() (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(k.o.Dir, "lock"), os.O_CREATE|os.O_RDWR, fileMode)
+	if err != nil {
+		return nil, fmt.Errorf("lock the snapshot directory: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil {
+		err = cmp.Or(busy(err), fmt.Errorf("lock the snapshot directory: %w", err))
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // closing an unchanged file frees the lock and loses nothing
+}
+
+// busy returns ErrBusy if err says that another process has a lock, else nil.
+func busy(err error) error {
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrBusy
+	}
+	return nil
+}
+
+// put writes a segment unless it is there with the same bytes: a file that was damaged
+// is written again.
+func (k *Keeper) put(sha256 string, data []byte) error {
+	file := k.segment(sha256)
+	if there, err := os.ReadFile(file); err == nil && bytes.Equal(there, data) {
+		return nil
+	}
+	return durable.WriteFile(file, data, fileMode)
+}
+
+// tidy removes all but the newest snapshots that belong, then the files that no
+// snapshot names. The caller has the lock.
+func (k *Keeper) tidy(belongs func(Manifest) bool) error {
+	begun, err := k.list()
+	if err != nil {
+		return err
+	}
+	named := map[string]bool{}
+	kept := 0
+	for _, at := range slices.Backward(begun) {
+		m, err := k.read(at)
+		if err != nil && !errors.Is(err, errDamaged) {
+			return err // perhaps it can be read later
+		}
+		if err != nil || kept == k.o.Keep || !belongs(m) {
+			if err := os.Remove(k.manifest(at)); err != nil {
+				return fmt.Errorf("remove a snapshot: %w", err)
+			}
+			continue
+		}
+		kept++
+		named[filepath.Base(k.manifest(at))] = true
+		for _, s := range m.Segments {
+			named[filepath.Base(k.segment(s.SHA256))] = true
+		}
+	}
+	return errors.Join(removeOthers(k.manifests(), named), removeOthers(k.segments(), named))
+}
+
+// removeOthers removes the files of a directory that are not named.
+func removeOthers(dir string, named map[string]bool) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("tidy the snapshot directory: %w", err)
+	}
+	var faults []error
+	for _, f := range files {
+		if !named[f.Name()] {
+			faults = append(faults, os.Remove(filepath.Join(dir, f.Name())))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// Disk returns the bytes of all files in the directory.
+func (k *Keeper) Disk() (bytes int64, err error) {
+	for _, dir := range []string{k.manifests(), k.segments()} {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			return 0, fmt.Errorf("measure the snapshot directory: %w", err)
+		}
+		for _, f := range files {
+			if info, err := f.Info(); err == nil { // an error: it was removed meanwhile
+				bytes += info.Size()
+			}
+		}
+	}
+	return bytes, nil
+}

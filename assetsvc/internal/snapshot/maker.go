@@ -1,0 +1,107 @@
+package snapshot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"asset-registry/shared/durable"
+)
+
+// Make makes a snapshot and returns its manifest. It returns ErrBusy if another process
+// or call makes one. After an error the snapshots are those of before.
+func (k *Keeper) Make(ctx context.Context) (Manifest, error) {
+	unlock, err := k.lock()
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer unlock()
+	m, err := k.make(ctx)
+	if err != nil {
+		return Manifest{}, errors.Join(fmt.Errorf("make a snapshot: %w", err), k.tidy(everyOne))
+	}
+	return m, nil
+}
+
+// everyOne is for a tidy that removes no snapshot of other data.
+func everyOne(Manifest) bool { return true }
+
+// make makes a snapshot. The caller has the lock.
+func (k *Keeper) make(ctx context.Context) (m Manifest, err error) {
+	// The position must be read before the first asset (docs/snapshot.md, S1).
+	if m.Position, err = k.store.Horizon(ctx); err != nil {
+		return m, err
+	}
+	if err := k.tidy(func(old Manifest) bool { return old.Position <= m.Position }); err != nil {
+		return m, err
+	}
+	if m.Begun, err = k.begin(); err != nil {
+		return m, err
+	}
+	if k.o.Checkpoint != nil {
+		if m.Checkpoint, err = k.o.Checkpoint(ctx); err != nil {
+			return m, fmt.Errorf("read the checkpoint: %w", err)
+		}
+	}
+	if err := k.write(ctx, &m); err != nil {
+		return m, err
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return m, err
+	}
+	if err := durable.WriteFile(k.manifest(m.Begun), text, fileMode); err != nil {
+		return m, err
+	}
+	return m, k.tidy(everyOne)
+}
+
+// begin returns the time as the name of a new snapshot, above those of all others.
+func (k *Keeper) begin() (int64, error) {
+	begun := k.o.Now().UnixMicro()
+	there, err := k.list()
+	if err == nil && len(there) > 0 {
+		begun = max(begun, there[len(there)-1]+1)
+	}
+	return begun, err
+}
+
+// newEncoder returns an encoder that makes the same bytes of the same text at any time.
+func newEncoder() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),
+		zstd.WithZeroFrames(true))
+}
+
+// write writes the segments of m.
+func (k *Keeper) write(ctx context.Context, m *Manifest) error {
+	encoder, err := newEncoder()
+	if err != nil {
+		return err
+	}
+	defer encoder.Close()
+	var file []byte
+	return newWalker(k).cut(ctx, span{}, func(s span, text []byte, assets int) error {
+		begun := time.Now()
+		file = encoder.EncodeAll(text, file[:0])
+		sum := sha256.Sum256(file)
+		from, to := s.ids()
+		segment := Segment{
+			From: from, To: to, SHA256: hex.EncodeToString(sum[:]),
+			Bytes: int64(len(file)), Plain: int64(len(text)), Assets: assets,
+		}
+		if err := k.put(segment.SHA256, file); err != nil {
+			return err
+		}
+		m.Segments = append(m.Segments, segment)
+		m.Assets += assets
+		m.Bytes += segment.Bytes
+		m.Plain += segment.Plain
+		return k.pause(ctx, time.Since(begun))
+	})
+}

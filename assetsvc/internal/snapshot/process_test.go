@@ -1,0 +1,122 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+// heap returns the bytes of the heap's objects, also of those that nobody uses any more.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// makerVariable names the directory in which this test's binary makes snapshots until it
+// is killed.
+const makerVariable = "SNAPSHOT_TEST_DIRECTORY"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(makerVariable); dir != "" {
+		if err := makeForEver(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// makeForEver changes assets and makes snapshots.
+func makeForEver(dir string) error {
+	ctx := context.Background()
+	s, err := boltstore.Open(filepath.Join(dir, "assets.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		return err
+	}
+	k, err := New(s, Options{Dir: dir, Show: show, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	k.pause = func(context.Context, time.Duration) error { return nil }
+	for {
+		r := registry.Record{ID: storetest.NewID(), Listed: true, Body: body(rand.IntN(3_000_000))}
+		if _, err := s.Create(ctx, r); err != nil {
+			return err
+		}
+		if _, err := k.Make(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
+	dir := t.TempDir()
+	made := 0
+	for range 12 {
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), makerVariable+"="+dir)
+		c.Stderr = os.Stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(200+rand.IntN(400)) * time.Millisecond)
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait() // it was killed
+		s, err := boltstore.Open(filepath.Join(dir, "assets.db"), boltstore.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := keeper(t, s, dir)
+		if m, err := k.Newest(); err == nil {
+			made++
+			lines(t, k, m)
+		}
+		m := mustMake(t, k)
+		begun, err := k.list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := []Manifest{m}
+		if len(begun) > 1 {
+			before, err := k.read(begun[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, before)
+			lines(t, k, before)
+		}
+		lines(t, k, m)
+		for _, name := range []string{"manifests", "segments"} {
+			var want []string
+			for _, file := range wantFiles(kept...) {
+				if filepath.Dir(file) == name {
+					want = append(want, filepath.Base(file))
+				}
+			}
+			if diff := cmp.Diff(want, names(t, filepath.Join(dir, name))); diff != "" {
+				t.Errorf("the files in %s differ (-want +got):\n%s", name, diff)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made == 0 {
+		t.Error("got no snapshot by a killed process, want some")
+	}
+}

@@ -1,0 +1,86 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"asset-registry/shared/failurelog"
+)
+
+// Bounds of the time between two looks whether a snapshot is due.
+const (
+	leastLook = time.Second
+	mostLook  = time.Minute
+	looks     = 20 // in an interval
+)
+
+// Run removes what a killed process has left and snapshots of other data. Then it makes
+// a snapshot whenever the newest is older than the interval, until ctx is done. It
+// calls failed with each failure.
+func (k *Keeper) Run(ctx context.Context, failed func(error)) {
+	failures := failurelog.New(k.o.Log, "no snapshot can be made; it is tried again")
+	tick := time.NewTicker(min(max(k.o.Interval/looks, leastLook), mostLook))
+	defer tick.Stop()
+	next := k.discard
+	for {
+		switch err := next(ctx); {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, ErrBusy): // another process works
+		case err != nil:
+			failures.Failed(err)
+			failed(err)
+		case k.o.Interval <= 0:
+			<-ctx.Done()
+			return
+		default:
+			if next = k.makeDue; k.isDue() {
+				continue
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// discard removes what a killed process has left, and snapshots of data that were
+// replaced. It returns ErrBusy while another process makes a snapshot.
+func (k *Keeper) discard(ctx context.Context) error {
+	unlock, err := k.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	horizon, err := k.store.Horizon(ctx)
+	if err != nil {
+		return err
+	}
+	return k.tidy(func(old Manifest) bool { return old.Position <= horizon })
+}
+
+// isDue tells whether the newest snapshot is older than the interval. A wrong clock may
+// have made it in the future.
+func (k *Keeper) isDue() bool {
+	newest, err := k.Newest()
+	return err != nil || k.o.Now().Sub(newest.Time()).Abs() >= k.o.Interval
+}
+
+// makeDue makes a snapshot if one is due.
+func (k *Keeper) makeDue(ctx context.Context) error {
+	if !k.isDue() {
+		return nil
+	}
+	m, err := k.Make(ctx)
+	if err == nil {
+		k.o.Log.Info("a snapshot was made", "assets", m.Assets, "segments", len(m.Segments), "bytes", m.Bytes,
+			"seconds", k.o.Now().Sub(m.Time()).Seconds())
+	}
+	return err
+}
+
+// Time returns when the snapshot was begun.
+func (m Manifest) Time() time.Time { return time.UnixMicro(m.Begun) }

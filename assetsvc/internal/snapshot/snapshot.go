@@ -1,0 +1,109 @@
+// Package snapshot makes and keeps copies of all listed assets, in files that never
+// change (docs/snapshot.md).
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// Manifest lists the parts of a snapshot.
+type Manifest struct {
+	Position   int64     `json:"position"` // of the feed; whoever has the snapshot follows from here
+	Begun      int64     `json:"begun"`    // µs since the Unix epoch; rises from one snapshot to the next
+	Assets     int       `json:"assets"`
+	Bytes      int64     `json:"bytes"`      // of all segments
+	Plain      int64     `json:"plain"`      // bytes of all lines
+	Checkpoint string    `json:"checkpoint"` // of the public log; "": none
+	Segments   []Segment `json:"segments"`   // in the order of their ranges, which cover all ids
+}
+
+// Segment is one file with the assets of a range of ids.
+type Segment struct {
+	From   string `json:"from"`   // lowest id of the range
+	To     string `json:"to"`     // highest id of the range
+	SHA256 string `json:"sha256"` // of the file, in hexadecimal digits; its name
+	Bytes  int64  `json:"bytes"`  // of the file
+	Plain  int64  `json:"plain"`  // bytes of the lines
+	Assets int    `json:"assets"`
+}
+
+// Store is what a snapshot is made from (storetest.RangeStore).
+type Store interface {
+	Horizon(ctx context.Context) (int64, error)
+	Range(ctx context.Context, q registry.RangeQuery) (registry.RangePage, error)
+}
+
+// Options configure a Keeper. Dir, Show, Now and Log are required.
+type Options struct {
+	Dir      string
+	Keep     int           // manifests; 0: 2
+	Interval time.Duration // between snapshots that are made unasked; 0: none are
+
+	// Show appends an asset as a line shows it, without a line break.
+	Show func(dst []byte, e registry.Entry) ([]byte, error)
+	// Checkpoint returns the newest checkpoint of the public log, "" if there is none. Nil:
+	// there is no log.
+	Checkpoint func(ctx context.Context) (string, error)
+	Now        func() time.Time
+	Log        *slog.Logger
+}
+
+const defaultKeep = 2
+
+// Errors of a Keeper.
+var (
+	ErrNone = errors.New("there is no snapshot")
+	ErrBusy = errors.New("a snapshot is being made already")
+)
+
+// Keeper makes, keeps and reads the snapshots in a directory. Other processes may use
+// the same directory. It is safe for concurrent use.
+type Keeper struct {
+	store Store
+	o     Options
+	pause func(ctx context.Context, worked time.Duration) error
+
+	mu     sync.Mutex
+	newest Manifest // what Newest returned last; Begun is 0 if nothing yet
+}
+
+// New returns a keeper, and creates its directory unless it exists.
+func New(store Store, o Options) (*Keeper, error) {
+	if o.Keep == 0 {
+		o.Keep = defaultKeep
+	}
+	k := &Keeper{store: store, o: o, pause: rest}
+	for _, dir := range []string{k.manifests(), k.segments()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("create the snapshot directory: %w", err)
+		}
+	}
+	return k, nil
+}
+
+func (k *Keeper) manifests() string { return filepath.Join(k.o.Dir, "manifests") }
+func (k *Keeper) segments() string  { return filepath.Join(k.o.Dir, "segments") }
+
+// restFactor is how many times as long as it worked a maker sleeps.
+const restFactor = 1
+
+// rest sleeps after work, so that making leaves processor and disk to others.
+func rest(ctx context.Context, worked time.Duration) error {
+	t := time.NewTimer(restFactor * worked)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

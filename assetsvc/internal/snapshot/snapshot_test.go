@@ -1,0 +1,536 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+func openStore(tb testing.TB) *boltstore.Store {
+	tb.Helper()
+	s, err := boltstore.Open(filepath.Join(tb.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	return s
+}
+
+// show shows an asset as its id and its position.
+func show(dst []byte, e registry.Entry) ([]byte, error) {
+	return fmt.Appendf(dst, `{"id":%q,"position":%d,"body":%s}`, e.ID, e.Position, e.Body), nil
+}
+
+// keeper returns a keeper in dir that never sleeps.
+func keeper(tb testing.TB, store Store, dir string) *Keeper {
+	tb.Helper()
+	k, err := New(store, Options{Dir: dir, Show: show, Now: time.Now, Log: slog.New(slog.NewTextHandler(tb.Output(), nil))})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	k.pause = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	return k
+}
+
+func create(tb testing.TB, s *boltstore.Store, r registry.Record) registry.Record {
+	tb.Helper()
+	position, err := s.Create(tb.Context(), r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Position, r.Revision = position, 1
+	return r
+}
+
+func body(size int) []byte { return []byte(`{"x":"` + strings.Repeat("x", size) + `"}`) }
+
+func mustMake(tb testing.TB, k *Keeper) Manifest {
+	tb.Helper()
+	m, err := k.Make(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// lines returns the lines of a snapshot. It checks the files against the manifest.
+func lines(tb testing.TB, k *Keeper, m Manifest) (all []string) {
+	tb.Helper()
+	decoder, err := zstd.NewReader(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer decoder.Close()
+	from := strings.Repeat("0", 32)
+	for i, s := range m.Segments {
+		f, err := k.Segment(s.SHA256)
+		if err != nil {
+			tb.Fatalf("segment %d: %v", i, err)
+		}
+		data, err := io.ReadAll(f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			tb.Fatal(err)
+		}
+		plain, err := decoder.DecodeAll(data, nil)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		text := strings.SplitAfter(string(plain), "\n")
+		text = text[:len(text)-1] // after the last line break is nothing
+		got := Segment{From: from, To: s.To, SHA256: hex.EncodeToString(sum[:]), Bytes: int64(len(data)),
+			Plain: int64(len(plain)), Assets: len(text)}
+		if diff := cmp.Diff(got, s); diff != "" {
+			tb.Errorf("segment %d: the manifest differs from the file (-file +manifest):\n%s", i, diff)
+		}
+		for _, l := range text {
+			if id := l[len(`{"id":"`):][:32]; id < s.From || id > s.To {
+				tb.Errorf("segment %d: got asset %s, want ids from %s to %s", i, id, s.From, s.To)
+			}
+		}
+		all = append(all, text...)
+		from = registry.NextID(s.To)
+	}
+	if from != "" {
+		tb.Errorf("got segments up to %q, want all ids", from)
+	}
+	if !slices.IsSorted(all) || m.Assets != len(all) {
+		tb.Errorf("got %d lines, sorted: %t; want %d, sorted", len(all), slices.IsSorted(all), m.Assets)
+	}
+	return all
+}
+
+func TestASnapshotHasAllListedAssetsInTheOrderOfIDs(t *testing.T) {
+	s := openStore(t)
+	k := keeper(t, s, t.TempDir())
+	if _, err := k.Newest(); !errors.Is(err, ErrNone) {
+		t.Errorf("without a snapshot: got %v, want ErrNone", err)
+	}
+	if got := lines(t, k, mustMake(t, k)); len(got) != 0 {
+		t.Errorf("an empty store: got %v, want no lines", got)
+	}
+	var want []string
+	var last int64
+	for i := range 700 {
+		r := create(t, s, registry.Record{ID: storetest.NewID(), Listed: i%3 > 0, Test: i%5 == 0, Body: body(i)})
+		last = r.Position
+		if r.Listed {
+			line, _ := show(nil, registry.Entry{ID: r.ID, Position: r.Position, Body: r.Body})
+			want = append(want, string(line)+"\n")
+		}
+	}
+	slices.Sort(want)
+	m := mustMake(t, k)
+	if diff := cmp.Diff(want, lines(t, k, m)); diff != "" {
+		t.Errorf("the lines differ (-want +got):\n%s", diff)
+	}
+	newest, err := k.Newest()
+	if diff := cmp.Diff(m, newest); err != nil || diff != "" {
+		t.Errorf("the newest snapshot: got %v; it differs (-want +got):\n%s", err, diff)
+	}
+	if m.Position != last {
+		t.Errorf("got position %d, want %d", m.Position, last)
+	}
+}
+
+// segmentsOf returns the ranges of a walk with small segments.
+func segmentsOf(t *testing.T, s Store, most int) (got []string, sizes []int) {
+	t.Helper()
+	w := &walker{store: s, show: show, most: most, pause: func(context.Context, time.Duration) error { return nil }}
+	err := w.cut(t.Context(), span{}, func(s span, text []byte, assets int) error {
+		from, to := s.ids()
+		got = append(got, from+"-"+to)
+		sizes = append(sizes, assets)
+		if assets != bytes.Count(text, []byte("\n")) || len(text) > most && assets > 1 {
+			t.Errorf("%s: got %d assets and %d bytes, want as many lines and at most %d bytes", from, assets, len(text), most)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got, sizes
+}
+
+func TestRangesAreCutWhereAssetsHaveTooManyBytes(t *testing.T) {
+	s := openStore(t)
+	for _, id := range []string{"00", "01", "40", "41", "42", "f0"} {
+		create(t, s, registry.Record{ID: id + strings.Repeat("0", 30), Listed: true, Body: body(900)})
+	}
+	zeros, fs := strings.Repeat("0", 31), strings.Repeat("f", 31)
+	for _, c := range []struct {
+		name  string
+		most  int
+		want  []string
+		sizes []int
+	}{
+		{"everything fits", 10_000, []string{"0" + zeros + "-f" + fs}, []int{6}},
+		{"half of it fits", 5_000, []string{"0" + zeros + "-7" + fs, "8" + zeros + "-f" + fs}, []int{5, 1}},
+		{"three fit", 3_000, []string{"0" + zeros + "-3" + fs, "4" + zeros + "-7" + fs, "8" + zeros + "-f" + fs}, []int{2, 3, 1}},
+	} {
+		got, sizes := segmentsOf(t, s, c.most)
+		if diff := cmp.Diff(c.want, got) + cmp.Diff(c.sizes, sizes); diff != "" {
+			t.Errorf("%s: the ranges differ (-want +got):\n%s", c.name, diff)
+		}
+	}
+	if _, sizes := segmentsOf(t, s, 1); slices.Max(sizes) != 1 {
+		t.Errorf("nothing fits: got ranges with %v assets, want at most 1 each", sizes)
+	}
+}
+
+func TestGrowthOnlyCutsRanges(t *testing.T) {
+	s := openStore(t)
+	var before []string
+	for range 8 {
+		for range 100 {
+			create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(rand.IntN(100))})
+		}
+		now, _ := segmentsOf(t, s, 5_000)
+		for _, r := range before {
+			from, to, _ := strings.Cut(r, "-")
+			inside := slices.ContainsFunc(now, func(n string) bool { return strings.HasPrefix(n, from) }) &&
+				slices.ContainsFunc(now, func(n string) bool { return strings.HasSuffix(n, to) })
+			if !inside {
+				t.Errorf("got no ranges that begin and end with %s, want the same one or its parts", r)
+			}
+		}
+		before = now
+	}
+	if len(before) < 8 {
+		t.Errorf("got %d ranges, want at least 8", len(before))
+	}
+}
+
+func hashes(m Manifest) (all []string) {
+	for _, s := range m.Segments {
+		all = append(all, s.SHA256)
+	}
+	return all
+}
+
+func TestUnchangedRangesKeepTheirFiles(t *testing.T) {
+	s := openStore(t)
+	var one registry.Record
+	for i := range 64 {
+		r := registry.Record{ID: fmt.Sprintf("%02x", i*4) + storetest.NewID()[2:], Listed: true, Body: body(400_000)}
+		for j := range r.Body[6:400_000] {
+			r.Body[6+j] = "0123456789abcdef"[rand.IntN(16)]
+		}
+		one = create(t, s, r)
+	}
+	dir := t.TempDir()
+	k := keeper(t, s, dir)
+	first := mustMake(t, k)
+	second := mustMake(t, keeper(t, s, t.TempDir()))
+	if diff := cmp.Diff(hashes(first), hashes(second)); diff != "" {
+		t.Errorf("the segments in another directory differ (-first +second):\n%s", diff)
+	}
+	if _, err := s.Replace(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	third := mustMake(t, k)
+	changed := 0
+	for i, h := range hashes(third) {
+		if h != first.Segments[i].SHA256 {
+			changed++
+		}
+	}
+	if len(first.Segments) < 4 || len(third.Segments) != len(first.Segments) || changed != 1 {
+		t.Errorf("got %d and %d segments, %d of them changed; want as many, at least 4, and 1 changed",
+			len(first.Segments), len(third.Segments), changed)
+	}
+	if third.Begun <= first.Begun || third.Position <= first.Position {
+		t.Errorf("got %d at %d after %d at %d, want both to rise", third.Begun, third.Position, first.Begun, first.Position)
+	}
+}
+
+// names returns the files below a directory, without the lock.
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && d.Name() != "lock" {
+			all = append(all, strings.TrimPrefix(path, dir+"/"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// wantFiles returns the files of snapshots.
+func wantFiles(snapshots ...Manifest) (all []string) {
+	for _, m := range snapshots {
+		all = append(all, fmt.Sprintf("manifests/%020d.json", m.Begun))
+		for _, h := range hashes(m) {
+			all = append(all, "segments/"+h+".ndjson.zst")
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func TestTheNewestSnapshotsAreKept(t *testing.T) {
+	s, dir := openStore(t), t.TempDir()
+	k := keeper(t, s, dir)
+	var all []Manifest
+	for range 5 {
+		create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
+		all = append(all, mustMake(t, k))
+		if diff := cmp.Diff(wantFiles(all[max(0, len(all)-2):]...), names(t, dir)); diff != "" {
+			t.Errorf("after %d snapshots the files differ (-want +got):\n%s", len(all), diff)
+		}
+	}
+}
+
+func TestLeftoversAreRemovedAndDamageIsRepaired(t *testing.T) {
+	s, dir := openStore(t), t.TempDir()
+	create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
+	first := mustMake(t, keeper(t, s, dir))
+	segment := filepath.Join(dir, "segments", first.Segments[0].SHA256+".ndjson.zst")
+	for _, name := range []string{
+		"manifests/00000000000000000001.json.new123", "manifests/99999999999999999999.json",
+		"segments/" + strings.Repeat("a", 64) + ".ndjson.zst", "segments/x.new7", segment[len(dir)+1:],
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := keeper(t, s, dir)
+	second := mustMake(t, k)
+	lines(t, k, second)
+	if diff := cmp.Diff(wantFiles(first, second), names(t, dir)); diff != "" {
+		t.Errorf("the files differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestASnapshotOfOtherDataIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	newer := openStore(t)
+	create(t, newer, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
+	mustMake(t, keeper(t, newer, dir))
+	k := keeper(t, openStore(t), dir) // an older backup of the data
+	if err := k.discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Newest(); !errors.Is(err, ErrNone) || len(names(t, dir)) != 0 {
+		t.Errorf("got %v and the files %v, want ErrNone and none", err, names(t, dir))
+	}
+}
+
+// failing is a store whose reads fail after a number of pages.
+type failing struct {
+	Store
+	pages int
+}
+
+func (f *failing) Range(ctx context.Context, q registry.RangeQuery) (registry.RangePage, error) {
+	if f.pages--; f.pages < 0 {
+		return registry.RangePage{}, errors.New("the store is away")
+	}
+	return f.Store.Range(ctx, q)
+}
+
+func TestAFailureKeepsTheOldSnapshot(t *testing.T) {
+	s, dir := openStore(t), t.TempDir()
+	for range 600 {
+		create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(30_000)})
+	}
+	first := mustMake(t, keeper(t, s, dir))
+	for pages := range 18 { // a whole walk takes 19
+		k := keeper(t, &failing{s, pages}, dir)
+		if _, err := k.Make(t.Context()); err == nil {
+			t.Fatalf("after %d pages: got no error, want one", pages)
+		}
+		if diff := cmp.Diff(wantFiles(first), names(t, dir)); diff != "" {
+			t.Errorf("after %d pages the files differ (-want +got):\n%s", pages, diff)
+		}
+	}
+	lines(t, keeper(t, s, dir), first)
+}
+
+func TestOneMakerAtATime(t *testing.T) {
+	s, dir := openStore(t), t.TempDir()
+	first, second := keeper(t, s, dir), keeper(t, s, dir)
+	create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
+	first.pause = func(ctx context.Context, _ time.Duration) error {
+		if _, err := second.Make(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+		if err := second.discard(ctx); !errors.Is(err, ErrBusy) {
+			t.Errorf("discard: got %v, want ErrBusy", err)
+		}
+		return ctx.Err()
+	}
+	m := mustMake(t, first)
+	got, err := second.Newest()
+	if diff := cmp.Diff(m, got); err != nil || diff != "" {
+		t.Errorf("another keeper's newest snapshot: got %v; it differs (-want +got):\n%s", err, diff)
+	}
+	lines(t, second, got)
+}
+
+func TestASegmentIsNamedByItsHashOnly(t *testing.T) {
+	k := keeper(t, openStore(t), t.TempDir())
+	m := mustMake(t, k)
+	good := m.Segments[0].SHA256
+	for _, name := range []string{"", "..", "../manifests", strings.ToUpper(good), good[1:], good + "0", strings.Repeat("/", 64),
+		strings.Repeat("0", 64)} {
+		if f, err := k.Segment(name); !errors.Is(err, ErrNone) {
+			t.Errorf("%q: got %v, %v; want ErrNone", name, f, err)
+		}
+	}
+}
+
+// TestNothingIsMissed takes snapshots while assets are written (storetest.CheckSnapshot).
+func TestNothingIsMissed(t *testing.T) {
+	s := openStore(t)
+	k := keeper(t, s, t.TempDir())
+	load := storetest.Load{Seed: uint64(time.Now().UnixNano()), Writers: 8, Changes: 200, Assets: 2000}
+	for _, v := range storetest.CheckSnapshot(t, s, load, 15, copier(t, k)) {
+		t.Error(v)
+	}
+}
+
+// copier returns a function that makes a snapshot and reads it.
+func copier(t *testing.T, k *Keeper) func(context.Context) (storetest.Copy, error) {
+	return func(ctx context.Context) (storetest.Copy, error) {
+		m, err := k.Make(ctx)
+		if err != nil {
+			return storetest.Copy{}, err
+		}
+		c := storetest.Copy{Position: m.Position, Assets: map[string]int64{}}
+		for _, l := range lines(t, k, m) {
+			var id string
+			var position int64
+			if _, err := fmt.Sscanf(l, `{"id":%q,"position":%d,`, &id, &position); err != nil {
+				return c, err
+			}
+			c.Assets[id] = position
+		}
+		return c, nil
+	}
+}
+
+// lateStore tells the horizon as it is after the assets were read.
+type lateStore struct{ Store }
+
+func (lateStore) Horizon(context.Context) (int64, error) { return 0, nil }
+
+// TestTheCheckCatchesALatePosition makes snapshots with positions that are read after
+// the assets.
+func TestTheCheckCatchesALatePosition(t *testing.T) {
+	s := openStore(t)
+	snapshot := copier(t, keeper(t, lateStore{s}, t.TempDir()))
+	late := func(ctx context.Context) (storetest.Copy, error) {
+		c, err := snapshot(ctx)
+		if err != nil {
+			return c, err
+		}
+		c.Position, err = s.Horizon(ctx)
+		return c, err
+	}
+	load := storetest.Load{Seed: uint64(time.Now().UnixNano()), Writers: 8, Changes: 200, Assets: 2000}
+	violations := storetest.CheckSnapshot(t, s, load, 15, late)
+	if len(violations) == 0 || !strings.HasPrefix(violations[0], "S1: ") {
+		t.Errorf("got %d violations, want some of S1", len(violations))
+	}
+}
+
+// TestRunMakesSnapshotsThatAreDue runs keepers with a clock of the test.
+func TestRunMakesSnapshotsThatAreDue(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		interval time.Duration
+		before   bool          // a snapshot is there
+		age      time.Duration // of that snapshot
+		due      bool
+	}{
+		{"none is there", time.Hour, false, 0, true},
+		{"a new one is there", time.Hour, true, 59 * time.Minute, false},
+		{"an old one is there", time.Hour, true, 61 * time.Minute, true},
+		{"one of a wrong clock is there", time.Hour, true, -61 * time.Minute, true},
+		{"on demand only", 0, false, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, dir := openStore(t), t.TempDir()
+			k := keeper(t, s, dir)
+			k.o.Interval = c.interval
+			var first Manifest
+			if c.before {
+				first = mustMake(t, k)
+			}
+			k.o.Now = func() time.Time { return first.Time().Add(c.age) }
+			if !c.before {
+				k.o.Now = time.Now
+			}
+			leftover := filepath.Join(dir, "segments", "x.new1")
+			if err := os.WriteFile(leftover, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { k.Run(ctx, func(err error) { t.Errorf("got the failure %v, want none", err) }) })
+			for gone := false; !gone || c.due && !k.made(first.Begun); {
+				_, err := os.Stat(leftover)
+				gone = errors.Is(err, fs.ErrNotExist)
+			}
+			stop()
+			running.Wait()
+			if k.made(first.Begun) != c.due {
+				t.Errorf("got a snapshot: %t, want %t", !c.due, c.due)
+			}
+		})
+	}
+}
+
+// made tells whether a snapshot after one that was begun at a time is there.
+func (k *Keeper) made(after int64) bool {
+	newest, err := k.Newest()
+	return err == nil && newest.Begun > after
+}
+
+func TestMakingTakesLittleMemory(t *testing.T) {
+	s := openStore(t)
+	for i := range 300 {
+		size := 300_000
+		if i%50 == 0 {
+			size = registry.MaxAsset - 100
+		}
+		create(t, s, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(size)})
+	}
+	k := keeper(t, s, t.TempDir())
+	before := heap()
+	var most uint64
+	k.pause = func(ctx context.Context, _ time.Duration) error {
+		most = max(most, heap())
+		return ctx.Err()
+	}
+	m := mustMake(t, k)
+	const limit = 64 << 20
+	if used := int64(most) - int64(before); used > limit || m.Plain < 100<<20 {
+		t.Errorf("got %d MiB of memory for %d MiB of assets, want at most 64 MiB for more than 100", used>>20, m.Plain>>20)
+	}
+}

@@ -1,0 +1,165 @@
+package assetsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/assetsvc/internal/httpapi"
+	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/assetsvc/internal/snapshot"
+)
+
+// Snapshot is what Config.Snapshot configures: copies of all listed assets in files
+// (docs/snapshot.md).
+type Snapshot struct {
+	Dir      string        // of the files; services with one store share it; "": none are kept
+	Interval time.Duration // between snapshots; 0: they are made on demand only
+	Keep     int           // snapshots that are kept; 0: 2
+}
+
+// Made describes a snapshot.
+type Made struct {
+	Assets   int
+	Segments int
+	Bytes    int64 // of all segments
+}
+
+// String returns a sentence.
+func (m Made) String() string {
+	return fmt.Sprintf("The snapshot has %d assets in %d segments of %d bytes together.", m.Assets, m.Segments, m.Bytes)
+}
+
+var errNoDirectory = errors.New("no directory of snapshots is set")
+
+func (s Snapshot) validate() error {
+	if s.Interval < 0 || s.Keep < 0 {
+		return errors.New("the interval or the number of kept snapshots is negative")
+	}
+	return nil
+}
+
+// newKeeper returns the keeper of the snapshots of a store.
+func newKeeper(store store, c Config) (*snapshot.Keeper, error) {
+	return snapshot.New(store, snapshot.Options{
+		Dir:      c.Snapshot.Dir,
+		Interval: c.Snapshot.Interval,
+		Keep:     c.Snapshot.Keep,
+		Show:     httpapi.SnapshotLine(c.Zone),
+		Now:      c.Now,
+		Log:      c.Log,
+		Checkpoint: func(ctx context.Context) (string, error) {
+			checkpoint, err := publiclog.NewReader(store).Checkpoint(ctx)
+			if errors.Is(err, publiclog.ErrUnsigned) {
+				return "", nil
+			}
+			return string(checkpoint), err
+		},
+	})
+}
+
+// snapshots makes snapshots in the background.
+type snapshots struct {
+	keeper  *snapshot.Keeper
+	stop    context.CancelFunc
+	done    chan struct{}
+	silence func() error // ends the metrics
+}
+
+// startSnapshots starts to make snapshots.
+func startSnapshots(store store, c Config) (*snapshots, error) {
+	keeper, err := newKeeper(store, c)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshots{keeper: keeper, done: make(chan struct{})}
+	failures, err := s.measure(c.Telemetry.Meter(), c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go func() {
+		defer close(s.done)
+		keeper.Run(ctx, func(error) { failures.Add(ctx, 1) })
+	}()
+	return s, nil
+}
+
+// measure reports the age of the newest snapshot and the bytes of all. It returns the
+// counter of failures.
+func (s *snapshots) measure(meter metric.Meter, c Config) (metric.Int64Counter, error) {
+	begun := c.Now()
+	failures, err1 := meter.Int64Counter("registry.snapshot.failures", metric.WithUnit("{failure}"),
+		metric.WithDescription("Snapshots that this process could not make."))
+	age, err2 := meter.Float64ObservableGauge("registry.snapshot.age", metric.WithUnit("s"),
+		metric.WithDescription("Time since the newest snapshot was begun; without one, since this process began."))
+	interval, err3 := meter.Float64ObservableGauge("registry.snapshot.interval", metric.WithUnit("s"),
+		metric.WithDescription("Time between two snapshots; 0: they are made on demand only."))
+	disk, err4 := meter.Int64ObservableGauge("registry.snapshot.disk", metric.WithUnit("By"),
+		metric.WithDescription("Bytes of all snapshots in the directory; the same at every asset service."))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, fmt.Errorf("create metrics: %w", err)
+	}
+	failures.Add(context.Background(), 0) // without a zero first, a rate misses the first event
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		since := begun
+		if newest, err := s.keeper.Newest(); err == nil {
+			since = newest.Time()
+		}
+		o.ObserveFloat64(age, c.Now().Sub(since).Seconds())
+		o.ObserveFloat64(interval, c.Snapshot.Interval.Seconds())
+		if bytes, err := s.keeper.Disk(); err == nil { // an error: making a snapshot reports it
+			o.ObserveInt64(disk, bytes)
+		}
+		return nil
+	}, age, interval, disk)
+	if err != nil {
+		return nil, fmt.Errorf("create metrics: %w", err)
+	}
+	s.silence = registration.Unregister
+	return failures, nil
+}
+
+// close stops the maker and waits for its end.
+func (s *snapshots) close() error {
+	s.stop()
+	<-s.done
+	return s.silence()
+}
+
+// MakeSnapshot makes a snapshot at once.
+func (s *Server) MakeSnapshot(ctx context.Context) (Made, error) {
+	if s.snapshots == nil {
+		return Made{}, errNoDirectory
+	}
+	return makeSnapshot(ctx, s.snapshots.keeper)
+}
+
+func makeSnapshot(ctx context.Context, keeper *snapshot.Keeper) (Made, error) {
+	m, err := keeper.Make(ctx)
+	return Made{Assets: m.Assets, Segments: len(m.Segments), Bytes: m.Bytes}, err
+}
+
+// MakeSnapshot makes a snapshot of a store in a directory, beside the services that
+// run. Of the configuration it takes Store, StoreTimeout, Snapshot, Zone and Log. A
+// store in a file must not be in use.
+func MakeSnapshot(ctx context.Context, c Config) (made Made, err error) {
+	if c.Snapshot.Dir == "" {
+		return Made{}, errNoDirectory
+	}
+	c = c.withDefaults()
+	store, err := c.openStore(ctx)
+	if err != nil {
+		return Made{}, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	keeper, err := newKeeper(store, c)
+	if err != nil {
+		return Made{}, err
+	}
+	return makeSnapshot(ctx, keeper)
+}

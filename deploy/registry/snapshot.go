@@ -1,0 +1,61 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"asset-registry/assetsvc"
+)
+
+// snapshotMaker makes a snapshot of all listed assets (assetsvc.Server.MakeSnapshot).
+type snapshotMaker func(context.Context) (assetsvc.Made, error)
+
+const maxSnapshotAnswer = 4 << 10 // bytes
+
+// answerSnapshot makes a snapshot for each request, however long it takes.
+func answerSnapshot(makeOne snapshotMaker, log *slog.Logger) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+			log.Warn("remove the snapshot's deadline", "error", err)
+		}
+		made, err := makeOne(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprint(w, made)
+	}
+}
+
+// MakeSnapshot makes the registry that runs on a data directory make a snapshot, and
+// returns a sentence about it.
+func MakeSnapshot(ctx context.Context, dir string) (string, error) {
+	client := controlClient(dir)
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://registry"+snapshotPath, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := client.Do(req)
+	if isStopped(err) {
+		return "", errors.New("no registry runs on the data directory, and only a running one makes snapshots")
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask the registry for a snapshot: %w", err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxSnapshotAnswer))
+	if err != nil {
+		return "", fmt.Errorf("ask the registry for a snapshot: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("the registry makes no snapshot: %s", strings.TrimSpace(string(text)))
+	}
+	return string(text), nil
+}
