@@ -56,7 +56,7 @@ func SnapshotLine(zone *time.Location) func(dst []byte, e registry.Entry) ([]byt
 	name := asset.Version(routes.Current)
 	v := version{name: name, view: asset.NewView(name)}
 	all := []string{"*"}
-	return func(dst []byte, e registry.Entry) ([]byte, error) { return v.listed(dst, e, all, zone) }
+	return func(dst []byte, e registry.Entry) ([]byte, error) { return v.listed(dst, e, wantedOf(all), zone) }
 }
 
 func (a *API) routeSnapshot(r gin.IRoutes, v version) {
