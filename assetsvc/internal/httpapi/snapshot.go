@@ -158,7 +158,10 @@ func (a *API) segment(c *gin.Context, v version) error {
 	if err := a.snapshots.check(v); err != nil {
 		return err
 	}
-	hash, _ := strings.CutSuffix(c.Param("file"), segmentEnd)
+	hash, named := strings.CutSuffix(c.Param("file"), segmentEnd)
+	if !named {
+		return noSegment()
+	}
 	select {
 	case a.snapshots.readers <- struct{}{}:
 		defer func() { <-a.snapshots.readers }()
@@ -166,14 +169,18 @@ func (a *API) segment(c *gin.Context, v version) error {
 		return overloaded()
 	}
 	file, err := a.snapshots.kept.Segment(hash)
-	if errors.Is(err, snapshot.ErrNone) || !strings.HasSuffix(c.Param("file"), segmentEnd) {
-		return fault.New(fault.NotFound, fault.URL, "segment", "There is no such segment any more; read the manifest again.")
+	if errors.Is(err, snapshot.ErrNone) {
+		return noSegment()
 	}
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	return a.sendFile(c, file, `"`+hash+`"`)
+}
+
+func noSegment() error {
+	return fault.New(fault.NotFound, fault.URL, "segment", "There is no such segment any more; read the manifest again.")
 }
 
 // sendFile sends a file that never changes, or the part that Range names (RFC 9110, 14).
