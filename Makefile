@@ -37,7 +37,7 @@ RACE               := CGO_ENABLED=1 go test -race
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
 	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-compose \
-	test-mongo feed-long model model-quick fuzz vuln bench bench-gateway soak images clean
+	test-mongo feed-long model model-quick fuzz vuln bench bench-live bench-gateway soak images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -181,6 +181,9 @@ model-quick: setup ## the same in a smaller model
 bench: build ## measure the registry beside the limits of what it does
 	go run ./deploy/bench/registry -bin bin
 	go test -run '^$$' -bench . -benchtime 2s ./assetsvc/... ./gateway/... ./shared/...
+
+bench-live: build ## how changes reach 100, 1,000 and 10,000 followers, beside a naive handler
+	go run ./deploy/bench/live -bin bin
 
 bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are built or installed
 	@deploy/test/setup.sh nginx
