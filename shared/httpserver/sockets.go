@@ -7,13 +7,14 @@ import (
 )
 
 // socketListener keeps the kernel's memory for connections small: it limits
-// unsent bytes, and drops them when a client is cut off.
+// unsent bytes, and drops them when a client is cut off. It ends connections whose peer
+// has vanished.
 type socketListener struct{ net.Listener }
 
 func (l socketListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		limitUnsent(tcp)
+		tune(tcp)
 		return socket{tcp}, nil
 	}
 	return conn, err

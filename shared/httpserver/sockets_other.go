@@ -4,4 +4,4 @@ package httpserver
 
 import "net"
 
-func limitUnsent(*net.TCPConn) {}
+func tune(*net.TCPConn) {}

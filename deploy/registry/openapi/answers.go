@@ -49,7 +49,8 @@ var refusals = []refusal{
 		[]string{"Content-Range"}},
 	{http.StatusExpectationFailed, "ExpectationFailed", "The request has an `Expect` other than `100-continue`.",
 		[]string{"header/Expect"}, nil},
-	{http.StatusTooManyRequests, "TooManyRequests", "A rate limit is reached. Wait for `Retry-After`.",
+	{http.StatusTooManyRequests, "TooManyRequests",
+		"A rate limit is reached, or the client has 32 streams and long polls open. Wait for `Retry-After`.",
 		[]string{"header/X-RateLimit-Limit", "header/Authorization"}, []string{"Retry-After"}},
 	{http.StatusRequestHeaderFieldsTooLarge, "HeadersTooLarge", "The request line and the headers are too long.",
 		[]string{"header/request"}, nil},
@@ -58,8 +59,8 @@ var refusals = []refusal{
 		[]string{"header/Transfer-Encoding"}, nil},
 	{http.StatusServiceUnavailable, "Unavailable",
 		"Something that the request needs is down or full. Wait for `Retry-After`, then repeat the request. A write was " +
-			"either done or not.",
-		[]string{"url/*"}, []string{"Retry-After"}},
+			"either done or not. `querystring/opt_fields`: too many different lists of fields are followed in streams.",
+		[]string{"url/*", "querystring/opt_fields"}, []string{"Retry-After"}},
 	{http.StatusHTTPVersionNotSupported, "VersionNotSupported", "The request has another version of HTTP.",
 		[]string{"header/request"}, nil},
 }
@@ -129,6 +130,9 @@ func (o operation) responses(r routes.Route) object {
 	if r.Class != "" {
 		names = append(names, counted...)
 	}
+	if o.streamed {
+		names = append(names, "X-Accel-Buffering")
+	}
 	all := object{{strconv.Itoa(status), object{
 		{"description", successText[status]}, {"headers", headerReferences(names)}, {"content", o.content()},
 	}}}
@@ -180,7 +184,24 @@ func (o operation) content() object {
 			{"type", "string"}, {"description", "The JSON answer as the argument of the function that opt_jsonp names."},
 		}}})
 	}
+	if o.streamed {
+		media = append(media, streams...)
+	}
 	return media
+}
+
+// streams are the media types of streams. Their messages have schemas: x-events has that
+// of an event's data by the event's name, contentSchema that of a line.
+var streams = object{
+	{"text/event-stream", object{
+		{"schema", str("Server-sent events. `id` is the offset of an entry or a bookmark, `data` its JSON. An entry has no " +
+			"`event`, a bookmark has `event: bookmark`. Comments are heartbeats.")},
+		{"x-events", object{{"message", reference("schemas", "Entry")}, {"bookmark", reference("schemas", "Bookmark")}}},
+	}},
+	{"application/x-ndjson", object{
+		{"schema", str("Lines of JSON, each a `StreamLine`. Empty lines are heartbeats.",
+			member{"contentMediaType", "application/x-ndjson"}, member{"contentSchema", reference("schemas", "StreamLine")})},
+	}},
 }
 
 func headerReferences(names []string) (all object) {
@@ -267,12 +288,28 @@ func answerSchemas(version string) object {
 			{"prev_page", reference("schemas", "Link")},
 		}, "prev_page")},
 	}
+	all = append(all, streamSchemas()...)
 	for _, p := range parts {
 		all = all.with(p.schema+"Answer", data("One "+p.one+".", reference("schemas", p.schema)))
 		all = all.with(p.schema+"List", data("The "+p.many()+" of an asset.", listOf(reference("schemas", p.schema))))
 	}
 	return append(append(all, documentVersions(), member{"Removed", data("Nothing.", object{{"type", "null"}})}),
 		otherSchemas()...)
+}
+
+// streamSchemas returns the schemas of a stream's messages.
+func streamSchemas() object {
+	return object{
+		{"Bookmark", closed("Everything up to an offset was sent.", object{
+			{"offset", str("Where the client goes on after a break.", member{"examples", []string{timeExample}})},
+		})},
+		{"StreamLine", object{
+			{"description", "A line of a stream: an entry of the feed, or a bookmark."},
+			{"anyOf", []object{reference("schemas", "Entry"), closed("A line that moves the offset on without an entry.", object{
+				{"bookmark", reference("schemas", "Bookmark")},
+			})}},
+		}},
+	}
 }
 
 // fieldsOf returns the names of the fields that answers of a version show.
@@ -510,6 +547,7 @@ func headers() object {
 		{"RateLimit", header("The rest that these limits leave.", text)},
 		{"X-RateLimit-Limit", header("The limit of requests that ends first, or the one that refuses.", number)},
 		{"X-RateLimit-Remaining", header("The rest that it leaves.", number)},
+		{"X-Accel-Buffering", header("`no` for a stream: a proxy must not hold messages back.", text)},
 		{"X-RateLimit-Reset", header("When it leaves more, in seconds since the epoch.", number)},
 	}
 }
@@ -541,6 +579,8 @@ func parameters() (all object) {
 	add("query", "opt_fields", "Names of fields to show, separated by commas; `*` for all.",
 		object{{"type", "string"}, {"examples", []string{"status,title"}}})
 	add("query", "feed", "Ignored. Links repeat it.", text)
+	add("query", "wait", "Seconds to wait for a change if the page would be empty. More than 60 counts as 60, anything "+
+		"but a number as none.", object{{"type", []string{"integer", "string"}}, {"examples", []int{30}}})
 	add("query", "opt_pretty", "Any value: the answer is indented.", text)
 	add("query", "opt_jsonp", "Name of a JavaScript function that the answer calls.",
 		object{{"type", "string"}, {"pattern", "^([A-Za-z_$][A-Za-z0-9_$.]{0,99})?$"}})
@@ -556,6 +596,10 @@ func parameters() (all object) {
 	add("header", "If-None-Match", "Tag of an answer that the client has.", text)
 	add("header", "Idempotency-Key", "Makes the creation safe to repeat for 24 hours.",
 		object{{"type", "string"}, {"maxLength", 255}})
+	add("header", "Prefer", "`wait=30` means what the parameter `wait` means, which wins.",
+		object{{"type", "string"}, {"examples", []string{"wait=30"}}})
+	add("header", "Last-Event-ID", "Offset of the last event that the client of a stream has handled. It wins over `offset`.",
+		object{{"type", "string"}, {"examples", []string{timeExample}}})
 	add("header", "X-Request-ID", "Name of the request in the logs of the registry.", text)
 	add("cookie", "SERVER_ID", "The cookie that the registry has set.", text)
 	return all

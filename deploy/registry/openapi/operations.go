@@ -24,6 +24,7 @@ type operation struct {
 	tagged     bool     // the answer has an ETag
 	statuses   []int    // further statuses, besides those of the class
 	javascript bool     // opt_jsonp is possible
+	streamed   bool     // the answer can be a stream (docs/contract.md, "Streams")
 }
 
 // operationOf returns the description of a route.
@@ -48,9 +49,12 @@ var operations = map[string]operation{
 		id: "listAssets", tag: "feed", summary: "Get a page of the feed",
 		text: "All assets except drafts, in the order of their last change. Follow `next_page`; an empty page means that " +
 			"you are up to date. Once a page was handed out, nothing ever appears at or before its end that was not there. " +
-			"A page with `opt_fields` may be shorter than `limit`: only an empty page is the end.",
-		params: append([]string{"offset", "limit", "descending", "mode", "opt_fields", "feed"}, reading...),
-		answer: "Page", javascript: true,
+			"A page with `opt_fields` may be shorter than `limit`: only an empty page is the end. With `wait`, an empty page " +
+			"waits for a change. With `Accept: text/event-stream` or `application/x-ndjson` the answer is a stream: " +
+			"everything after the offset, then each change as it happens.",
+		params: append([]string{"offset", "limit", "descending", "mode", "opt_fields", "feed", "wait", "Prefer",
+			"Last-Event-ID"}, reading...),
+		answer: "Page", javascript: true, streamed: true,
 	},
 	"POST /assets": {
 		id: "createAsset", tag: "assets", summary: "Create an asset",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,9 @@ import (
 
 // requestTimeout bounds one request.
 const requestTimeout = 30 * time.Second
+
+// streamFor is how long a stream is read.
+const streamFor = 100 * time.Millisecond
 
 // maxAnswer is the most bytes of an answer that are read.
 const maxAnswer = 16 << 20
@@ -50,8 +54,10 @@ type answer struct {
 }
 
 // send sends a request. The error says what of the exchange is outside of the
-// document.
+// document. Of a stream, send reads what comes within streamFor.
 func (r *registry) send(ctx context.Context, q request) (answer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	asked, err := http.NewRequestWithContext(ctx, q.method, r.base+q.path, bytes.NewReader(q.body))
 	if err != nil {
 		return answer{}, err
@@ -64,8 +70,12 @@ func (r *registry) send(ctx context.Context, q request) (answer, error) {
 		return answer{}, err
 	}
 	defer resp.Body.Close()
+	isStream := described.IsStream(resp.Header.Get("Content-Type"))
+	if isStream {
+		defer time.AfterFunc(streamFor, cancel).Stop()
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
+	if err != nil && !(isStream && errors.Is(err, context.Canceled)) {
 		return answer{}, err
 	}
 	got := answer{resp.StatusCode, resp.Header, body}

@@ -88,6 +88,9 @@ func requestOf(t *rapid.T, o operation, places []place) request {
 	if len(query) > 0 {
 		r.path += "?" + query.Encode()
 	}
+	if accept := rapid.SampledFrom(append([]string{""}, mediaOf(o)...)).Draw(t, "accept"); accept != "" {
+		r.header["Accept"] = accept
+	}
 	if key := rapid.SampledFrom(append([]string{p.key, p.key, p.key}, keys...)).Draw(t, "key"); key != "" {
 		r.header["Authorization"] = basic(key)
 	}
@@ -101,6 +104,14 @@ func requestOf(t *rapid.T, o operation, places []place) request {
 		}).Draw(t, "content type")
 	}
 	return r
+}
+
+// mediaOf returns the media types of an operation's successful answers, sorted.
+func mediaOf(o operation) []string {
+	if ok := o.Responses.Value("200"); ok != nil {
+		return slices.Sorted(maps.Keys(ok.Value.Content))
+	}
+	return nil
 }
 
 // methodOf returns the method of the operation, or now and then HEAD for GET.
@@ -153,6 +164,9 @@ func parameter(t *rapid.T, param *openapi3.Parameter, p place) string {
 		"SERVER_ID":       {"x"},
 		"Range":           {"bytes=0-3", "bytes=-4", "bytes=4-", "bytes=99999999-", "bytes=0-1,3-4", "x"},
 		"If-Range":        {p.tag, "x"},
+		"wait":            {"1", "0", "-1", "x"},
+		"Prefer":          {"wait=1", `respond-async, wait="0"`, "wait", "x"},
+		"Last-Event-ID":   {"2026-11-22T00:32:46.881553+00:00", "x", "9999-12-31"},
 		"Idempotency-Key": {"k1", "k2", strings.Repeat("k", 255), strings.Repeat("k", 256), "é"},
 	}
 	if values := known[param.Name]; values != nil {

@@ -39,6 +39,7 @@ func provoke(t *testing.T, r *registry) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		receiveStreams(t, r, o)
 		p := published(o, places)
 		if strings.HasSuffix(o.path, "related_processes/{part}") {
 			p.part = addProcess(t, r, p)
@@ -56,6 +57,21 @@ func provoke(t *testing.T, r *registry) {
 		}
 		for _, f := range framing {
 			onWire(t, r, o.method, p.pathOf(o), f.text, f.status)
+		}
+	}
+}
+
+// receiveStreams asks for each stream that an operation can answer with.
+func receiveStreams(t *testing.T, r *registry, o operation) {
+	t.Helper()
+	for _, media := range mediaOf(o) {
+		if !described.IsStream(media) {
+			continue
+		}
+		q := request{method: o.method, path: place{}.pathOf(o), header: map[string]string{"Accept": media}}
+		got, err := r.send(t.Context(), q)
+		if is := got.header.Get("Content-Type"); err != nil || is != media || len(got.body) == 0 {
+			t.Errorf("%s with Accept: %s: got %q, %v, body %.300q, want a stream", q.path, media, is, err, got.body)
 		}
 	}
 }

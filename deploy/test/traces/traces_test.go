@@ -264,16 +264,13 @@ func TestAnUnsampledRequestHasNoSpan(t *testing.T) {
 	}
 }
 
-func TestMetricsHaveRouteVersionAndTenant(t *testing.T) {
-	r := start(t, 0)
-	r.send(t, "POST", "/api/2.4/assets", "", asset)
-	r.send(t, "GET", "/api/2.5/assets/none", "", "")
-	r.send(t, "GET", "/nowhere/"+strings.Repeat("x", 100), "", "")
+// measured returns the requests in the gateway's http.server.request.duration, sorted.
+func (r *registry) measured(t *testing.T) (series []string) {
+	t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := r.metrics.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
-	var series []string
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			histogram, ok := m.Data.(metricdata.Histogram[float64])
@@ -299,6 +296,15 @@ func TestMetricsHaveRouteVersionAndTenant(t *testing.T) {
 		}
 	}
 	slices.Sort(series)
+	return series
+}
+
+func TestMetricsHaveRouteVersionAndTenant(t *testing.T) {
+	r := start(t, 0)
+	r.send(t, "POST", "/api/2.4/assets", "", asset)
+	r.send(t, "GET", "/api/2.5/assets/none", "", "")
+	r.send(t, "GET", "/nowhere/"+strings.Repeat("x", 100), "", "")
+	series := r.measured(t)
 	want := []string{
 		"1 GET /api/2.5/assets/:id 404 2.5 broker",
 		"1 GET unknown 404 - anonymous",
@@ -306,6 +312,58 @@ func TestMetricsHaveRouteVersionAndTenant(t *testing.T) {
 	}
 	if !slices.Equal(series, want) {
 		t.Errorf("got  %q\nwant %q", series, want)
+	}
+}
+
+// lines returns the gateway's log lines of requests in a trace.
+func (r *registry) lines(trace string) (lines []string) {
+	for line := range strings.Lines(r.log.String()) {
+		if strings.Contains(line, trace) && strings.Contains(line, `"service":"gateway"`) &&
+			strings.Contains(line, `"method":"GET"`) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func TestAStreamHasItsSpanAndLogLineAndNoDuration(t *testing.T) {
+	r := start(t, 1)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/api/2.5/assets", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make([]byte, len("retry: "))
+	if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "retry: " {
+		t.Fatalf("got %q, %v, want a stream that begins with retry", first, err)
+	}
+	trace := resp.Header.Get("X-Trace-ID")
+	if err := resp.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "server GET /api/2.5/assets\n  server GET /feed/2.5/page\n    client find clock\n"
+	var tree string
+	var lines []string
+	for range 500 { // the stream ends after the client has left
+		tree, lines = r.tree(t, trace, 1), r.lines(trace)
+		if strings.HasPrefix(tree, want) && len(lines) > 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if !strings.HasPrefix(tree, want) {
+		t.Errorf("got the spans\n%s\nwant them to begin with\n%s", tree, want)
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], `"status":200`) {
+		t.Errorf("got the log lines %q, want one with status 200", lines)
+	}
+	r.send(t, "GET", "/api/2.5/assets", "", "")
+	if got, want := r.measured(t), []string{"1 GET /api/2.5/assets 200 2.5 broker"}; !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q: the page, not the stream", got, want)
 	}
 }
 

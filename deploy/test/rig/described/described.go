@@ -26,12 +26,13 @@ import (
 )
 
 func init() {
-	for _, media := range []string{"application/javascript", "application/yaml", "application/zstd"} {
+	for _, media := range []string{"application/javascript", "application/yaml", "application/zstd", events, lines} {
 		openapi3filter.RegisterBodyDecoder(media, openapi3filter.PlainBodyDecoder)
 	}
 }
 
-// Exchange is a request and its answer, both whole.
+// Exchange is a request and its answer, both whole. The answer may be the beginning of
+// a stream.
 type Exchange struct {
 	Request *http.Request // its body is not read
 	Sent    []byte        // the body of the request
@@ -166,17 +167,30 @@ func (d *Document) checkAnswer(x Exchange, route *routers.Route, params map[stri
 		return fmt.Errorf("answer %d of %s: the document lacks the media type %q", x.Status,
 			route.Operation.OperationID, media)
 	}
-	if x.Request.Method == http.MethodHead || media != "application/json" {
+	if x.Request.Method == http.MethodHead {
 		return nil
 	}
 	at := response.Ref
 	if at == "" {
 		at = operationPointer(route) + fmt.Sprintf("/responses/%d", x.Status)
 	}
-	if err := d.checkSchema(at+"/content/application~1json/schema", x.Body); err != nil {
+	if err := d.checkBody(at+"/content/"+strings.ReplaceAll(media, "/", "~1"), media, x.Body); err != nil {
 		return fmt.Errorf("answer %d of %s: %w", x.Status, route.Operation.OperationID, err)
 	}
 	return checkPlaces(response.Value, x.Body)
+}
+
+// checkBody checks the body of an answer. The pointer is that of the media type in the
+// document.
+func (d *Document) checkBody(pointer, media string, body []byte) error {
+	switch {
+	case media == "application/json":
+		return d.checkSchema(pointer+"/schema", body)
+	case IsStream(media):
+		return d.checkStream(pointer, media, string(body))
+	default:
+		return nil
+	}
 }
 
 // filter checks an answer with openapi3filter.
@@ -261,14 +275,14 @@ func writersOf(property *openapi3.SchemaRef) ([]any, bool) {
 }
 
 // input returns the request as openapi3filter takes it, without the parameters
-// that are empty: they count as absent.
+// that are empty: they count as absent. Those that a stream ignores are absent too.
 func (d *Document) input(
 	x Exchange, route *routers.Route, params map[string]string,
 ) *openapi3filter.RequestValidationInput {
 	asked := x.Request.Clone(context.Background())
 	query := asked.URL.Query()
 	for name, values := range query {
-		if values[0] == "" {
+		if values[0] == "" || IsStream(x.Header.Get("Content-Type")) && !slices.Contains(ofStreams, name) {
 			query.Del(name)
 		}
 	}

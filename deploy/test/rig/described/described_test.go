@@ -74,3 +74,42 @@ func TestExchanges(t *testing.T) {
 		})
 	}
 }
+
+// TestStreams checks that the documents catch a message that is not described.
+func TestStreams(t *testing.T) {
+	documents, err := described.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		offset   = "2026-11-22T00:32:46.881553+00:00"
+		entry    = `{"id":"0a1b2c3d4e5f40718293a4b5c6d7e8f9","dateModified":"` + offset + `"}`
+		bookmark = `{"offset":"` + offset + `"}`
+		line     = `{"bookmark":` + bookmark + "}\n"
+		events   = "text/event-stream"
+		lines    = "application/x-ndjson"
+	)
+	for _, test := range []struct{ name, media, body, want string }{
+		{"events", events, "retry: 1000\n\nid: " + offset + "\ndata: " + entry + "\n\n:\n\nevent: bookmark\nid: " + offset +
+			"\ndata: " + bookmark + "\n\n", ""},
+		{"an event that was cut off", events, ":\n\nid: " + offset + "\ndata: {", ""},
+		{"an event without an id", events, "data: " + entry + "\n\n", "no id"},
+		{"an event of another name", events, "event: x\nid: 1\ndata: {}\n\n", "x-events/x"},
+		{"an event of other data", events, "id: 1\ndata: " + bookmark + "\n\n", "message"},
+		{"an event that is no JSON", events, "id: 1\ndata: {\n\n", "no JSON"},
+		{"lines", lines, entry + "\n\n" + line, ""},
+		{"a line that was cut off", lines, entry + "\n{", ""},
+		{"a line of other data", lines, bookmark + "\n", "message"},
+		{"another media type", "text/plain", "", "text/plain"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := documents.Check(described.Exchange{
+				Request: httptest.NewRequest(http.MethodGet, "/api/2.5/assets", nil), Status: http.StatusOK,
+				Header: http.Header{"Content-Type": {test.media}}, Body: []byte(test.body),
+			})
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want an error with %q", err, test.want)
+			}
+		})
+	}
+}

@@ -111,7 +111,7 @@ export interface paths {
         };
         /**
          * Get a page of the feed
-         * @description All assets except drafts, in the order of their last change. Follow `next_page`; an empty page means that you are up to date. Once a page was handed out, nothing ever appears at or before its end that was not there. A page with `opt_fields` may be shorter than `limit`: only an empty page is the end.
+         * @description All assets except drafts, in the order of their last change. Follow `next_page`; an empty page means that you are up to date. Once a page was handed out, nothing ever appears at or before its end that was not there. A page with `opt_fields` may be shorter than `limit`: only an empty page is the end. With `wait`, an empty page waits for a change. With `Accept: text/event-stream` or `application/x-ndjson` the answer is a stream: everything after the offset, then each change as it happens.
          */
         get: operations["listAssets"];
         put?: never;
@@ -2389,6 +2389,18 @@ export interface components {
             next_page: components["schemas"]["Link"];
             prev_page?: components["schemas"]["Link"];
         };
+        /** @description Everything up to an offset was sent. */
+        Bookmark: {
+            /**
+             * @description Where the client goes on after a break.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            offset: string;
+        };
+        /** @description A line of a stream: an entry of the feed, or a bookmark. */
+        StreamLine: components["schemas"]["Entry"] | {
+            bookmark: components["schemas"]["Bookmark"];
+        };
         /** @description One item. */
         ItemAnswer: {
             data: components["schemas"]["Item"];
@@ -2924,7 +2936,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description A rate limit is reached. Wait for `Retry-After`. */
+        /** @description A rate limit is reached, or the client has 32 streams and long polls open. Wait for `Retry-After`. */
         TooManyRequests: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -3001,7 +3013,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Something that the request needs is down or full. Wait for `Retry-After`, then repeat the request. A write was either done or not. */
+        /** @description Something that the request needs is down or full. Wait for `Retry-After`, then repeat the request. A write was either done or not. `querystring/opt_fields`: too many different lists of fields are followed in streams. */
         Unavailable: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -3064,6 +3076,8 @@ export interface components {
         opt_fields: string;
         /** @description Ignored. Links repeat it. */
         feed: string;
+        /** @description Seconds to wait for a change if the page would be empty. More than 60 counts as 60, anything but a number as none. */
+        wait: number | string;
         /** @description Any value: the answer is indented. */
         opt_pretty: string;
         /** @description Name of a JavaScript function that the answer calls. */
@@ -3088,6 +3102,10 @@ export interface components {
         "If-None-Match": string;
         /** @description Makes the creation safe to repeat for 24 hours. */
         "Idempotency-Key": string;
+        /** @description `wait=30` means what the parameter `wait` means, which wins. */
+        Prefer: string;
+        /** @description Offset of the last event that the client of a stream has handled. It wins over `offset`. */
+        "Last-Event-ID": string;
         /** @description Name of the request in the logs of the registry. */
         "X-Request-ID": string;
         /** @description The cookie that the registry has set. */
@@ -3131,6 +3149,8 @@ export interface components {
         "X-RateLimit-Limit": number;
         /** @description The rest that it leaves. */
         "X-RateLimit-Remaining": number;
+        /** @description `no` for a stream: a proxy must not hold messages back. */
+        "X-Accel-Buffering": string;
         /** @description When it leaves more, in seconds since the epoch. */
         "X-RateLimit-Reset": number;
     };
@@ -3413,12 +3433,18 @@ export interface operations {
                 opt_fields?: components["parameters"]["opt_fields"];
                 /** @description Ignored. Links repeat it. */
                 feed?: components["parameters"]["feed"];
+                /** @description Seconds to wait for a change if the page would be empty. More than 60 counts as 60, anything but a number as none. */
+                wait?: components["parameters"]["wait"];
                 /** @description Any value: the answer is indented. */
                 opt_pretty?: components["parameters"]["opt_pretty"];
                 /** @description Name of a JavaScript function that the answer calls. */
                 opt_jsonp?: components["parameters"]["opt_jsonp"];
             };
             header?: {
+                /** @description `wait=30` means what the parameter `wait` means, which wins. */
+                Prefer?: components["parameters"]["Prefer"];
+                /** @description Offset of the last event that the client of a stream has handled. It wins over `offset`. */
+                "Last-Event-ID"?: components["parameters"]["Last-Event-ID"];
                 /** @description Name of the request in the logs of the registry. */
                 "X-Request-ID"?: components["parameters"]["X-Request-ID"];
             };
@@ -3444,11 +3470,14 @@ export interface operations {
                     "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                     "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                     "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Accel-Buffering": components["headers"]["X-Accel-Buffering"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Page"];
                     "application/javascript": string;
+                    "text/event-stream": string;
+                    "application/x-ndjson": string;
                 };
             };
             400: components["responses"]["Invalid"];
