@@ -154,7 +154,7 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	}
 	service("authsvc", auth, "--store", tokens, "--sandbox", "--admin-addr", admin)
 	service("assetsvc", assets, "--store", f.mongo.URI(t, fmt.Sprintf("observed%d", time.Now().UnixNano())), "--auth-url", "http://"+auth,
-		"--log-key-file", logKey, "--log-policy", policy)
+		"--log-key-file", logKey, "--log-policy", policy, "--snapshot-dir", filepath.Join(dir, "snapshots"))
 	service("gateway", edge, "--auth-url", "http://"+auth, "--assets-url", "http://"+assets, "--limits-redis", limits)
 	// A gateway that speaks TLS, and an asset service on a file.
 	cert, private := certify(t, dir)

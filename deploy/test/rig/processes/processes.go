@@ -260,6 +260,7 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 		{"authsvc", auth, []string{"--store", stores.Tokens, "--sandbox"}},
 		{"assetsvc", assets, []string{
 			"--store", stores.Assets, "--sandbox", "--auth-url", "http://" + auth, "--log-key-file", logKey,
+			"--snapshot-dir", filepath.Join(dir, "snapshots"),
 		}},
 		{"gateway", addr, []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}},
 	} {
