@@ -46,50 +46,79 @@ func client() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 }
 
-// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store,
-// once for each number of services.
-func TestFeedUnderFaults(t *testing.T) {
-	bin := t.TempDir()
+// bin is the folder of the built programs. TestMain creates it, and build fills it.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "registry-bin")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = dir
+	return m.Run()
+}
+
+// build builds the programs on its first call.
+func build(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(bin, "gateway")); err == nil {
+		return bin
+	}
 	if err := processes.Build(t.Context(), bin); err != nil {
 		t.Fatal(err)
 	}
+	return bin
+}
+
+// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store,
+// once for each number of services.
+func TestFeedUnderFaults(t *testing.T) {
 	for number := range strings.SplitSeq(*numbersWanted, ",") {
 		t.Run(number, func(t *testing.T) {
 			var count int
 			if _, err := fmt.Sscan(number, &count); err != nil {
 				t.Fatal(err)
 			}
-			check(t, bin, count)
+			check(t, count)
 		})
 	}
 }
 
-// check runs the load and the faults on count asset services.
-func check(t *testing.T, bin string, count int) {
+// startMongo starts MongoDB or its stand-in. It returns the address of a new database.
+func startMongo(t *testing.T) (*mongotest.Server, *url.URL) {
+	t.Helper()
 	server := mongotest.Start(t)
-	uri := server.URI(t, fmt.Sprintf("feedcheck%08x", rand.Uint32()))
-	store, err := url.Parse(uri)
+	store, err := url.Parse(server.URI(t, fmt.Sprintf("feedcheck%08x", rand.Uint32())))
 	if err != nil {
 		t.Fatal(err)
 	}
+	store.RawQuery = "directConnection=true"
+	return server, store
+}
+
+// check runs the load and the faults on count asset services.
+func check(t *testing.T, count int) {
+	server, store := startMongo(t)
 	network := newNetwork(t, store.Host)
 	store.Host = network.listener.Addr().String()
-	store.RawQuery = "directConnection=true"
 	assets := 300
 	if !server.Real {
 		assets = 100 // the stand-in scans all assets for each change
 	}
-	checkOn(t, &fleet{bin: bin, store: store.String(), dir: t.TempDir()}, count, assets, network)
+	checkOn(t, &fleet{bin: build(t), store: store.String(), dir: t.TempDir()}, count, assets, network)
 }
 
 // TestFeedOfOneFileUnderFaults checks the feed of one asset service on a file, which is
 // killed and frozen.
 func TestFeedOfOneFileUnderFaults(t *testing.T) {
-	bin, dir := t.TempDir(), t.TempDir()
-	if err := processes.Build(t.Context(), bin); err != nil {
-		t.Fatal(err)
-	}
-	checkOn(t, &fleet{bin: bin, store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, 100, &network{})
+	dir := t.TempDir()
+	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, 100, &network{})
 }
 
 // checkOn runs the load on count services of a fleet, and the faults.
@@ -104,7 +133,13 @@ func checkOn(t *testing.T, fleet *fleet, count, assets int, network *network) {
 	defer endFaults()
 	faultsEnded := make(chan error, 1)
 	chaos := chaos{}
-	go func() { faultsEnded <- fleet.breakServices(faulty, &chaos) }()
+	go func() {
+		err := fleet.breakServices(faulty, &chaos)
+		if err != nil {
+			cancel() // without its services the load never ends
+		}
+		faultsEnded <- err
+	}()
 	h := newHistory(services, load{writers: 64, followers: 8, changes: *changesWanted, assets: assets,
 		live: tastes(*liveWanted)})
 	r := h.run(ctx, func() {
@@ -218,9 +253,15 @@ func (f *fleet) breakServices(ctx context.Context, done *chaos) error {
 			err = f.restart(ctx, s, s.process.Stop)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return fmt.Errorf("%s: %w; the end of the output: %s", s.name, err, f.tail())
 		}
 	}
+}
+
+// tail returns the end of the output of all processes.
+func (f *fleet) tail() string {
+	text := f.output.String()
+	return text[max(0, len(text)-5000):]
 }
 
 // restart ends a process and starts it again.
