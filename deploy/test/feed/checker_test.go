@@ -15,8 +15,9 @@ import (
 // load is the size of a run.
 type load struct {
 	writers, followers int
-	changes            int // acknowledged changes, at least
-	assets             int // assets that the writers share, at the end
+	changes            int     // acknowledged changes, at least
+	assets             int     // assets that the writers share, at the end
+	live               []taste // of one live follower each
 }
 
 // report is the result of a run.
@@ -27,6 +28,9 @@ type report struct {
 	missing, extra, reordered           int // violations of the records by kind
 	examples                            []string
 	delays                              []time.Duration // from an acknowledgement to the first follower that sees it
+	live                                []wayReport     // in the order of ways
+	deliveries                          int             // entries that live followers got
+	connections, bookmarks, repeats     int             // of live followers
 	mu                                  sync.Mutex
 }
 
@@ -49,11 +53,14 @@ func (r *report) count(pages, checks int) {
 }
 
 // delay returns a percentile of the delays: share 0.5 is the median.
-func (r *report) delay(share float64) time.Duration {
-	if len(r.delays) == 0 {
+func (r *report) delay(share float64) time.Duration { return percentile(r.delays, share) }
+
+// percentile returns a percentile of sorted delays, 0 if there are none.
+func percentile(delays []time.Duration, share float64) time.Duration {
+	if len(delays) == 0 {
 		return 0
 	}
-	return r.delays[min(len(r.delays)-1, int(share*float64(len(r.delays))))]
+	return delays[min(len(delays)-1, int(share*float64(len(delays))))]
 }
 
 // place is a position in the feed, and its asset.
@@ -86,7 +93,13 @@ type history struct {
 	tried  map[string]bool     // descriptions that writers have sent
 	seen   map[place]time.Time // when the first follower saw it
 
-	unknown map[string]string // assets of changes without a clear answer, by description
+	unknown map[string]string  // assets of changes without a clear answer, by description
+	doubts  map[string][]int64 // ticks of their requests, by asset
+
+	lives   []*live
+	rare    owned            // the one test asset that changes meanwhile
+	lasts   map[string]owned // drafts that are published at the end, by mode
+	changed atomic.Int64     // Unix time in seconds of the last change of the test asset
 }
 
 // owned is an asset with its owner token and the dateModified of its creation.
@@ -94,14 +107,24 @@ type owned struct{ id, token, created string }
 
 func newHistory(s *services, l load) *history {
 	return &history{services: s, load: l, begun: time.Now(), tried: map[string]bool{}, seen: map[place]time.Time{},
-		unknown: map[string]string{}}
+		unknown: map[string]string{}, doubts: map[string][]int64{}, lasts: map[string]owned{}}
 }
 
 // run runs the load and checks its history. It calls calm when the writers have ended;
 // calm must end the faults before it returns.
 func (h *history) run(ctx context.Context, calm func()) *report {
 	h.create(ctx) // a descending follower needs an entry to start at
-	var writers, followers sync.WaitGroup
+	var writers, followers, lives sync.WaitGroup
+	patience, hurry := context.WithCancel(ctx)
+	defer hurry()
+	if len(h.load.live) > 0 {
+		h.prepare(ctx)
+	}
+	for i, t := range h.load.live {
+		l := newLive(h, i, t)
+		h.lives = append(h.lives, l)
+		lives.Go(func() { l.follow(patience) })
+	}
 	for i := range h.load.followers {
 		f := &follower{history: h, seen: map[place]bool{}}
 		followers.Go(func() { f.follow(ctx, i%2 == 1) })
@@ -111,8 +134,15 @@ func (h *history) run(ctx context.Context, calm func()) *report {
 	}
 	writers.Wait()
 	calm()
+	if len(h.lives) > 0 {
+		h.publishLast(ctx)
+	}
 	h.finished.Store(true)
 	followers.Wait()
+	late := time.AfterFunc(catchUp, hurry)
+	lives.Wait()
+	late.Stop()
+	h.checkLive(ctx)
 	h.checkAcknowledgements()
 	h.checkAssets(ctx)
 	h.checkRecord(ctx)
@@ -123,6 +153,9 @@ func (h *history) run(ctx context.Context, calm func()) *report {
 // write creates assets up to the load's number, and changes them.
 func (h *history) write(ctx context.Context) {
 	for ctx.Err() == nil && h.done.Load() < int64(h.load.changes) {
+		if h.rare.id != "" && h.isTimeForTest() {
+			h.change(ctx, h.rare)
+		}
 		h.mu.Lock()
 		count := len(h.assets)
 		h.mu.Unlock()
@@ -145,15 +178,24 @@ type answer struct {
 	Data   struct{ ID, DateModified, Description string }
 }
 
-// create creates an asset, and publishes it by a change.
+// create creates a real asset, and publishes it.
 func (h *history) create(ctx context.Context) {
-	var got answer
-	if h.services.call(ctx, "POST", "/api/2.5/assets", "", map[string]any{"data": asset("new")},
-		&got) != http.StatusCreated {
-		return
+	if a, ok := h.draft(ctx, ""); ok {
+		h.publish(ctx, a)
 	}
-	a := owned{got.Data.ID, got.Access.Token, got.Data.DateModified}
-	for ctx.Err() == nil && !h.change(ctx, a) { // the feed lists it only then
+}
+
+// draft creates an asset, which the feed does not list yet. It returns false if no
+// answer came.
+func (h *history) draft(ctx context.Context, mode string) (a owned, ok bool) {
+	var got answer
+	status := h.services.call(ctx, "POST", "/api/2.5/assets", "", map[string]any{"data": asset("new", mode)}, &got)
+	return owned{got.Data.ID, got.Access.Token, got.Data.DateModified}, status == http.StatusCreated
+}
+
+// publish changes a draft. From then on the feed lists it, and writers change it.
+func (h *history) publish(ctx context.Context, a owned) {
+	for ctx.Err() == nil && !h.change(ctx, a) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	h.mu.Lock()
@@ -188,6 +230,7 @@ func (h *history) change(ctx context.Context, a owned) bool {
 	case 0, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		h.report.unknown++
 		h.unknown[description] = a.id
+		h.doubts[a.id] = append(h.doubts[a.id], begun)
 	case http.StatusConflict: // it was refused
 	default:
 		h.report.violation(&h.report.other, "a change: got %d, want 200 or a documented failure", status)

@@ -18,6 +18,7 @@ const callTimeout = 4 * time.Second
 // services are the asset services. call picks one at random.
 type services struct {
 	bases  []string
+	edges  []string // gateways in front of them, for live followers
 	signer *identity.Signer
 	client *http.Client
 }
@@ -62,10 +63,10 @@ func (s *services) call(ctx context.Context, method, path, token string, body, i
 	return resp.StatusCode
 }
 
-// asset returns a small valid asset.
-func asset(description string) map[string]any {
+// asset returns a small valid asset. mode is "test", or "" for a real one.
+func asset(description, mode string) map[string]any {
 	address := map[string]any{"countryName": "Україна"}
-	return map[string]any{
+	a := map[string]any{
 		"assetType":   "bounce",
 		"title":       "т",
 		"description": description,
@@ -85,4 +86,8 @@ func asset(description string) map[string]any {
 			"contactPoint": map[string]any{"name": "Д", "telephone": "1"},
 		},
 	}
+	if mode != "" {
+		a["mode"] = mode
+	}
+	return a
 }

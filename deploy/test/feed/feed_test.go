@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 var (
 	changesWanted = flag.Int("changes", 600, "number of changes for each number of services")
 	numbersWanted = flag.String("services", "2", "numbers of asset services, separated by commas")
+	liveWanted    = flag.Int("followers", 1, "number of live followers of each kind")
 )
 
 const (
@@ -45,50 +47,79 @@ func client() *http.Client {
 	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 }
 
-// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store,
-// once for each number of services.
-func TestFeedUnderFaults(t *testing.T) {
-	bin := t.TempDir()
+// bin is the folder of the built programs. TestMain creates it, and build fills it.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "registry-bin")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	bin = dir
+	return m.Run()
+}
+
+// build builds the programs on its first call.
+func build(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(bin, "gateway")); err == nil {
+		return bin
+	}
 	if err := processes.Build(t.Context(), bin); err != nil {
 		t.Fatal(err)
 	}
+	return bin
+}
+
+// TestFeedUnderFaults checks the feed of several asset services on one MongoDB store,
+// once for each number of services.
+func TestFeedUnderFaults(t *testing.T) {
 	for number := range strings.SplitSeq(*numbersWanted, ",") {
 		t.Run(number, func(t *testing.T) {
 			var count int
 			if _, err := fmt.Sscan(number, &count); err != nil {
 				t.Fatal(err)
 			}
-			check(t, bin, count)
+			check(t, count)
 		})
 	}
 }
 
-// check runs the load and the faults on count asset services.
-func check(t *testing.T, bin string, count int) {
+// startMongo starts MongoDB or its stand-in. It returns the address of a new database.
+func startMongo(t *testing.T) (*mongotest.Server, *url.URL) {
+	t.Helper()
 	server := mongotest.Start(t)
-	uri := server.URI(t, fmt.Sprintf("feedcheck%08x", rand.Uint32()))
-	store, err := url.Parse(uri)
+	store, err := url.Parse(server.URI(t, fmt.Sprintf("feedcheck%08x", rand.Uint32())))
 	if err != nil {
 		t.Fatal(err)
 	}
+	store.RawQuery = "directConnection=true"
+	return server, store
+}
+
+// check runs the load and the faults on count asset services.
+func check(t *testing.T, count int) {
+	server, store := startMongo(t)
 	network := newNetwork(t, store.Host)
 	store.Host = network.listener.Addr().String()
-	store.RawQuery = "directConnection=true"
 	assets := 300
 	if !server.Real {
 		assets = 100 // the stand-in scans all assets for each change
 	}
-	checkOn(t, &fleet{bin: bin, store: store.String(), dir: t.TempDir()}, count, assets, network)
+	checkOn(t, &fleet{bin: build(t), store: store.String(), dir: t.TempDir()}, count, assets, network)
 }
 
 // TestFeedOfOneFileUnderFaults checks the feed of one asset service on a file, which is
 // killed and frozen.
 func TestFeedOfOneFileUnderFaults(t *testing.T) {
-	bin, dir := t.TempDir(), t.TempDir()
-	if err := processes.Build(t.Context(), bin); err != nil {
-		t.Fatal(err)
-	}
-	checkOn(t, &fleet{bin: bin, store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, 100, &network{})
+	dir := t.TempDir()
+	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, 100, &network{})
 }
 
 // checkOn runs the load on count services of a fleet, and the faults.
@@ -96,17 +127,22 @@ func checkOn(t *testing.T, fleet *fleet, count, assets int, network *network) {
 	t.Helper()
 	services := &services{signer: signer(t), client: client()}
 	fleet.start(t, count)
-	for _, s := range fleet.services {
-		services.bases = append(services.bases, "http://"+s.addr)
-	}
+	services.bases, services.edges = urls(fleet.services), urls(fleet.edges)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	faulty, endFaults := context.WithCancel(ctx)
 	defer endFaults()
 	faultsEnded := make(chan error, 1)
 	chaos := chaos{}
-	go func() { faultsEnded <- fleet.breakServices(faulty, &chaos) }()
-	h := newHistory(services, load{writers: 64, followers: 8, changes: *changesWanted, assets: assets})
+	go func() {
+		err := fleet.breakServices(faulty, &chaos)
+		if err != nil {
+			cancel() // without its services the load never ends
+		}
+		faultsEnded <- err
+	}()
+	h := newHistory(services, load{writers: 64, followers: 8, changes: *changesWanted, assets: assets,
+		live: tastes(*liveWanted)})
 	r := h.run(ctx, func() {
 		endFaults()
 		if err := <-faultsEnded; err != nil {
@@ -117,6 +153,7 @@ func checkOn(t *testing.T, fleet *fleet, count, assets int, network *network) {
 	})
 	chaos.stalls, chaos.breaks = network.stalls.Load(), network.breaks.Load()
 	print(fmt.Sprint(count), r, chaos)
+	printLive(r)
 	for _, example := range r.examples {
 		t.Error(example)
 	}
@@ -129,18 +166,28 @@ func checkOn(t *testing.T, fleet *fleet, count, assets int, network *network) {
 	}
 }
 
-// fleet is the asset services and their auth service.
+// gateways is the number of gateways in front of the asset services.
+const gateways = 2
+
+// fleet is the asset services, their auth service and the gateways in front of them.
 type fleet struct {
 	bin, dir, store string
 	output          processes.Output
 	secretFile      string
-	auth            string
-	services        []*service
+	services, edges []*service
 }
 
 type service struct {
-	addr    string
-	process *processes.Process
+	name, addr string
+	args       []string
+	process    *processes.Process
+}
+
+func urls(services []*service) (all []string) {
+	for _, s := range services {
+		all = append(all, "http://"+s.addr)
+	}
+	return all
 }
 
 func (f *fleet) start(t *testing.T, count int) {
@@ -149,66 +196,90 @@ func (f *fleet) start(t *testing.T, count int) {
 	if err := os.WriteFile(f.secretFile, secret, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f.auth = freeAddr(t)
-	auth, err := processes.Start(t.Context(), f.auth, &f.output, filepath.Join(f.bin, "authsvc"),
-		"--addr", f.auth, "--secret-file", f.secretFile, "--sandbox", "--store",
-		"file:"+filepath.Join(f.dir, "tokens.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { auth.Kill() })
+	auth := "http://" + f.add(t, "authsvc", "--sandbox", "--store", "file:"+filepath.Join(f.dir, "tokens.db")).addr
 	for range count {
-		s := &service{addr: freeAddr(t)}
-		f.services = append(f.services, s)
-		if err := f.launch(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.process.Kill() })
+		f.services = append(f.services, f.add(t, "assetsvc", "--auth-url", auth, "--store", f.store, "--store-timeout",
+			storeTimeout.String(), "--store-lease", lease.String()))
+	}
+	for range gateways {
+		f.edges = append(f.edges, f.add(t, "gateway", "--auth-url", auth, "--no-limits", "--assets-url",
+			strings.Join(urls(f.services), ",")))
 	}
 }
 
+// add starts a process, which ends with the test.
+func (f *fleet) add(t *testing.T, name string, args ...string) *service {
+	t.Helper()
+	addr := freeAddr(t)
+	s := &service{name: name, addr: addr,
+		args: append([]string{"--addr", addr, "--secret-file", f.secretFile, "--log-level", "warn"}, args...)}
+	if err := f.launch(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.process.Kill() })
+	return s
+}
+
 func (f *fleet) launch(ctx context.Context, s *service) (err error) {
-	s.process, err = processes.Start(ctx, s.addr, &f.output, filepath.Join(f.bin, "assetsvc"),
-		"--addr", s.addr, "--secret-file", f.secretFile, "--auth-url", "http://"+f.auth, "--log-level", "warn",
-		"--store", f.store, "--store-timeout", storeTimeout.String(), "--store-lease", lease.String())
+	s.process, err = processes.Start(ctx, s.addr, &f.output, filepath.Join(f.bin, s.name), s.args...)
 	return err
 }
 
 // chaos counts the faults.
 type chaos struct {
-	kills, freezes int
-	stalls, breaks int64
+	kills, stops, freezes int
+	stalls, breaks        int64
 }
 
-// breakServices kills and freezes services until ctx is done. All of them run when it
-// returns.
+// breakServices kills, stops and freezes services and gateways until ctx is done. All of
+// them run when it returns.
 func (f *fleet) breakServices(ctx context.Context, done *chaos) error {
-	for kill := true; ; kill = !kill {
+	victims := slices.Concat(f.services, f.edges)
+	for n := 0; ; n++ {
 		select {
-		case <-time.After(2*time.Second + rand.N(4*time.Second)):
+		case <-time.After(time.Second + rand.N(3*time.Second)):
 		case <-ctx.Done():
 			return nil
 		}
-		s := f.services[rand.IntN(len(f.services))]
-		if kill {
+		s, err := victims[rand.IntN(len(victims))], error(nil)
+		switch n % 3 {
+		case 0:
 			done.kills++
-			if err := s.process.Kill(); err != nil {
-				return err
-			}
-			if err := f.launch(context.WithoutCancel(ctx), s); err != nil {
-				return err
-			}
-			continue
+			err = f.restart(ctx, s, s.process.Kill)
+		case 1:
+			done.freezes++
+			err = s.freeze(lease + rand.N(lease))
+		case 2:
+			done.stops++
+			err = f.restart(ctx, s, s.process.Stop)
 		}
-		done.freezes++
-		if err := s.process.Freeze(); err != nil {
-			return err
-		}
-		time.Sleep(lease + rand.N(lease))
-		if err := s.process.Thaw(); err != nil {
-			return err
+		if err != nil {
+			return fmt.Errorf("%s: %w; the end of the output: %s", s.name, err, f.tail())
 		}
 	}
+}
+
+// tail returns the end of the output of all processes.
+func (f *fleet) tail() string {
+	text := f.output.String()
+	return text[max(0, len(text)-5000):]
+}
+
+// restart ends a process and starts it again.
+func (f *fleet) restart(ctx context.Context, s *service, end func() error) error {
+	if err := end(); err != nil {
+		return err
+	}
+	return f.launch(context.WithoutCancel(ctx), s)
+}
+
+// freeze suspends a process for a time.
+func (s *service) freeze(within time.Duration) error {
+	if err := s.process.Freeze(); err != nil {
+		return err
+	}
+	time.Sleep(within)
+	return s.process.Thaw()
 }
 
 func freeAddr(t *testing.T) string {
@@ -224,14 +295,14 @@ func freeAddr(t *testing.T) string {
 func print(services string, r *report, c chaos) {
 	if !printed {
 		fmt.Println("services  changes  unknown   pages    checks  lost  twice  order  other" +
-			"  recorded  missing  extra  reordered  delay p50      p99  longest  kills  freezes  stalls  breaks")
+			"  recorded  missing  extra  reordered  delay p50      p99  longest  kills  stops  freezes  stalls  breaks")
 		printed = true
 	}
 	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 	fmt.Printf("%8s %8d %8d %7d %9d %5d %6d %6d %6d", services, r.changes, r.unknown, r.pages, r.checks, r.lost,
 		r.duplicated, r.outOfOrder, r.other)
-	fmt.Printf(" %9d %8d %6d %10d %10v %8v %8v %6d %8d %7d %7d\n", r.recorded, r.missing, r.extra, r.reordered,
-		round(r.delay(0.5)), round(r.delay(0.99)), round(r.delay(1)), c.kills, c.freezes, c.stalls, c.breaks)
+	fmt.Printf(" %9d %8d %6d %10d %10v %8v %8v %6d %6d %8d %7d %7d\n", r.recorded, r.missing, r.extra, r.reordered,
+		round(r.delay(0.5)), round(r.delay(0.99)), round(r.delay(1)), c.kills, c.stops, c.freezes, c.stalls, c.breaks)
 }
 
 var printed bool // the head of the table

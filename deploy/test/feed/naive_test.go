@@ -23,6 +23,7 @@ type naive struct {
 	sound bool // it does all of a change at once
 	ahead bool // it records a change, and then refuses it if the asset has changed meanwhile
 	apart bool // it reads a record, extends it, and writes it back without a guard
+	fan   *fan // it sends its feed to followers; nil: it does not
 
 	mu      sync.Mutex
 	assets  map[string]naiveAsset
@@ -33,12 +34,18 @@ type naiveAsset struct {
 	ID           string `json:"id"`
 	Description  string `json:"description"`
 	DateModified string `json:"dateModified"`
+	Status       string `json:"-"` // the feed lists no draft
 }
+
+// naiveFields are the fields of a request.
+type naiveFields struct{ Description, Status string }
 
 func (n *naive) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/api/2.5/assets"), "/")
 	of, isRecord := strings.CutSuffix(id, "/revisions")
 	switch {
+	case n.fan != nil && r.Header.Get("Accept") != "":
+		n.fan.stream(w, r)
 	case r.Method == http.MethodGet && id == "":
 		n.list(w, r)
 	case isRecord:
@@ -60,7 +67,7 @@ func (n *naive) pause() {
 }
 
 func (n *naive) save(w http.ResponseWriter, r *http.Request, id string) {
-	var body struct{ Data naiveAsset }
+	var body struct{ Data naiveFields }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
@@ -71,7 +78,8 @@ func (n *naive) save(w http.ResponseWriter, r *http.Request, id string) {
 	if id == "" {
 		id, status = fmt.Sprintf("%016x", rand.Uint64()), http.StatusCreated
 	}
-	a := naiveAsset{id, body.Data.Description, time.Now().UTC().Format("2006-01-02T15:04:05.000000000+00:00")}
+	a := naiveAsset{id, body.Data.Description, time.Now().UTC().Format("2006-01-02T15:04:05.000000000+00:00"),
+		body.Data.Status}
 	record := n.records[id]
 	if n.ahead {
 		n.extend(record, before, a)
@@ -84,6 +92,9 @@ func (n *naive) save(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	n.assets[id] = a
+	if n.fan != nil && a.Status != "" {
+		n.fan.changed(a)
+	}
 	if !n.apart {
 		record = n.records[id]
 	}
@@ -126,19 +137,7 @@ func (n *naive) list(w http.ResponseWriter, r *http.Request) {
 	offset, descending := q.Get("offset"), q.Get("descending") != ""
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var all []naiveAsset
-	for _, a := range n.assets {
-		if offset == "" || (a.DateModified > offset) != descending && a.DateModified != offset {
-			all = append(all, a)
-		}
-	}
-	slices.SortFunc(all, func(a, b naiveAsset) int {
-		if descending {
-			a, b = b, a
-		}
-		return strings.Compare(a.DateModified, b.DateModified)
-	})
-	all = all[:min(len(all), limit)]
+	all := n.page(offset, limit, descending)
 	first, last := offset, offset
 	if len(all) > 0 {
 		first, last = all[0].DateModified, all[len(all)-1].DateModified
@@ -150,6 +149,22 @@ func (n *naive) list(w http.ResponseWriter, r *http.Request) {
 	}
 	reply(w, http.StatusOK, map[string]any{"data": all, "next_page": map[string]any{"path": next},
 		"prev_page": map[string]any{"path": prev}})
+}
+
+// page returns at most limit assets after an offset. The caller holds the lock.
+func (n *naive) page(offset string, limit int, descending bool) (all []naiveAsset) {
+	for _, a := range n.assets {
+		if a.Status != "" && (offset == "" || (a.DateModified > offset) != descending && a.DateModified != offset) {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b naiveAsset) int {
+		if descending {
+			a, b = b, a
+		}
+		return strings.Compare(a.DateModified, b.DateModified)
+	})
+	return all[:min(len(all), limit)]
 }
 
 func reply(w http.ResponseWriter, status int, body any) {
@@ -165,9 +180,11 @@ func (n *naive) run(t *testing.T, l load) *report {
 	n.assets, n.records = map[string]naiveAsset{}, map[string][]map[string]any{}
 	server := httptest.NewServer(n)
 	defer server.Close()
-	r := newHistory(&services{bases: []string{server.URL}, signer: signer(t), client: client()}, l).
+	at := []string{server.URL}
+	r := newHistory(&services{bases: at, edges: at, signer: signer(t), client: client()}, l).
 		run(t.Context(), func() {})
 	print("naive", r, chaos{})
+	printLive(r)
 	return r
 }
 

@@ -1,0 +1,214 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// within is the longest wait for a message or for the end of a stream.
+const within = 30 * time.Second
+
+// tail is a stream that a test reads to its end.
+type tail struct {
+	way      way
+	text     bytes.Buffer // complete once err is sent
+	messages chan message
+	err      chan error
+}
+
+// openTail follows the feed at a gateway from an offset.
+func openTail(t *testing.T, edge *service, w way, offset string) *tail {
+	t.Helper()
+	h := &history{services: &services{edges: urls([]*service{edge})}}
+	l := newLive(h, 0, taste{mode: "_all_"})
+	l.from, l.passed = offset, []passing{{to: offset}}
+	ctx, cancel := context.WithCancel(t.Context())
+	resp, err := l.client.Do(l.request(ctx, w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = resp.Body.Close() // it was read to its end, or the test failed
+	})
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("got %d, want 200", resp.StatusCode)
+	}
+	f := &tail{way: w, messages: make(chan message, 1000), err: make(chan error, 1)}
+	go func() {
+		f.err <- readStream(io.TeeReader(resp.Body, &f.text), w, func() {}, func(m message) bool {
+			f.messages <- m
+			return true
+		})
+	}()
+	return f
+}
+
+// expect waits for the next message, which must be the entry of a place.
+func (f *tail) expect(t *testing.T, want place) {
+	t.Helper()
+	select {
+	case m := <-f.messages:
+		if got := (place{m.ID, m.DateModified}); got != want {
+			t.Errorf("%s: got %v, want %v", f.way, m, want)
+		}
+	case <-time.After(within):
+		t.Fatalf("%s: got no message, want %v", f.way, want)
+	}
+}
+
+// finalRetry is the message before the end of an event stream.
+var finalRetry = regexp.MustCompile(`\n\nretry: ([0-9]+)\n\n$`)
+
+// expectEnd waits for the end of the stream, which must be between two messages. An
+// event stream says before when to come again.
+func (f *tail) expectEnd(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-f.err:
+		if err != io.EOF {
+			t.Errorf("%s: got %v, want the end of a whole answer", f.way, err)
+		}
+	case <-time.After(within):
+		t.Fatalf("%s: got no end, want it", f.way)
+	}
+	if f.way != events {
+		return
+	}
+	found := finalRetry.FindStringSubmatch(f.text.String())
+	if found == nil {
+		t.Fatalf("got the events %q, want retry: at their end", f.text.String())
+	}
+	if after, err := strconv.Atoi(found[1]); err != nil || after < 1000 || after > 5000 {
+		t.Errorf("got retry: %s, want 1000 to 5000", found[1])
+	}
+}
+
+// publishOne publishes an asset and returns its place in the feed.
+func publishOne(t *testing.T, h *history) place {
+	t.Helper()
+	before := len(h.acks)
+	for len(h.acks) == before && t.Context().Err() == nil {
+		h.create(t.Context())
+	}
+	return h.acks[before].place
+}
+
+// TestAStoppedGatewayEndsItsStreams stops a gateway with SIGTERM. Its streams and long
+// polls end, and the clients go on at another gateway and miss nothing.
+func TestAStoppedGatewayEndsItsStreams(t *testing.T) {
+	dir := t.TempDir()
+	fleet := &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}
+	fleet.start(t, 1)
+	h := newHistory(&services{bases: urls(fleet.services), signer: signer(t), client: client()}, load{})
+	start := publishOne(t, h)
+	first, second := fleet.edges[0], fleet.edges[1]
+	both := []*tail{openTail(t, first, events, start.modified), openTail(t, first, lines, start.modified)}
+	last := publishOne(t, h)
+	for _, f := range both {
+		f.expect(t, last)
+	}
+	polled := make(chan string, 1)
+	go func() { polled <- poll(t.Context(), first, last.modified) }()
+	time.Sleep(time.Second) // until the poll waits; an earlier stop would end it too
+	stopped := make(chan error, 1)
+	go func() { stopped <- first.process.Stop() }()
+	for _, f := range both {
+		f.expectEnd(t)
+	}
+	if got := <-polled; got != "200 OK" {
+		t.Errorf("long poll: got %s, want 200 OK", got)
+	}
+	next := publishOne(t, h)
+	if err := <-stopped; err != nil {
+		t.Errorf("got %v from the stopped gateway, want exit code 0", err)
+	}
+	for _, w := range []way{events, lines} {
+		openTail(t, second, w, last.modified).expect(t, next)
+	}
+}
+
+// poll sends a long poll, and returns the status or the error.
+func poll(ctx context.Context, edge *service, offset string) string {
+	h := &history{services: &services{edges: urls([]*service{edge})}}
+	l := newLive(h, 0, taste{mode: "_all_"})
+	l.from = offset
+	req := l.request(ctx, pages)
+	query := req.URL.Query()
+	query.Set("wait", "60")
+	req.URL.RawQuery = query.Encode()
+	resp, err := l.client.Do(req)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return fmt.Sprint(err)
+	}
+	return resp.Status
+}
+
+// TestStreamsOutliveAssetServices stops one of two asset services under load, and kills
+// the other one later. The streams through the gateways go on.
+func TestStreamsOutliveAssetServices(t *testing.T) {
+	_, store := startMongo(t)
+	fleet := &fleet{bin: build(t), store: store.String(), dir: t.TempDir()}
+	fleet.start(t, 2)
+	services := &services{bases: urls(fleet.services), edges: urls(fleet.edges), signer: signer(t), client: client()}
+	h := newHistory(services, load{writers: 8, changes: 200, assets: 50, live: []taste{
+		{[]way{events}, "_all_", "", 0}, {[]way{lines}, "_all_", "*", 0}, {[]way{events}, "", "description", 0},
+		{[]way{lines}, "", "", 0},
+	}})
+	faulty, endFaults := context.WithCancel(t.Context())
+	defer endFaults()
+	broken := make(chan error, 1)
+	rounds := 0
+	go func() { broken <- fleet.endInTurn(faulty, &rounds) }()
+	r := h.run(t.Context(), func() {
+		endFaults()
+		if err := <-broken; err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2*lease + time.Second) // until the batches of killed services are fenced
+	})
+	print("2", r, chaos{kills: rounds, stops: rounds})
+	printLive(r)
+	for _, example := range r.examples {
+		t.Error(example)
+	}
+	for _, l := range h.lives {
+		if l.connections != 1 {
+			t.Errorf("%v of mode %q: got %d connections, want the first to last", l.ways, l.mode, l.connections)
+		}
+	}
+	if rounds == 0 {
+		t.Error("got no end of both asset services, want one")
+	}
+}
+
+// endInTurn stops the first asset service and kills the second one, until ctx is done.
+// All of them run when it returns. It counts how often it did both.
+func (f *fleet) endInTurn(ctx context.Context, rounds *int) error {
+	for ctx.Err() == nil {
+		for i, s := range f.services {
+			time.Sleep(2 * lease) // until the gateways know the one that is back
+			end := s.process.Stop
+			if i > 0 {
+				end = s.process.Kill
+			}
+			if err := f.restart(ctx, s, end); err != nil {
+				return fmt.Errorf("asset service %d: %w", i, err)
+			}
+		}
+		*rounds++
+	}
+	return nil
+}
