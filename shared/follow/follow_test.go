@@ -118,7 +118,7 @@ func FuzzReader(f *testing.F) {
 				again = AppendEntry(again, m.Position, m.Offset, data)
 			}
 		}
-		// What was read and written again is read as the same messages.
+		// Messages that were read and written again are well formed.
 		if count(t, again) > bytes.Count(text, []byte{'\n'}) {
 			t.Errorf("got %d messages of %d lines", count(t, again), bytes.Count(text, []byte{'\n'}))
 		}

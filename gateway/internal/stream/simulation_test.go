@@ -221,8 +221,6 @@ type client struct {
 	faults    []string
 	buffer    []byte
 	limit     int // bytes until the connection breaks
-	stop      context.CancelFunc
-	end       int64 // the last position; 0: not known yet
 	mu        sync.Mutex
 }
 
