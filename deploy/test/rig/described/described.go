@@ -239,8 +239,9 @@ func roleOf(r *http.Request) string {
 	}
 }
 
-// writtenBy returns a body without the fields that a role does not write: the
-// registry checks their types only. The extension x-written-by names the writers.
+// writtenBy returns a body without the fields that a role does not write, or writes under
+// a condition only: the registry then checks their types only. The extension x-written-by
+// names the writers and their conditions.
 func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, error) {
 	data := of.Content.Get("application/json").Schema.Value.Properties["data"]
 	if data == nil {
@@ -252,7 +253,7 @@ func writtenBy(role string, of *openapi3.RequestBody, sent []byte) ([]byte, erro
 	}
 	for name, property := range data.Value.Properties {
 		writers, ok := writersOf(property)
-		if ok && !slices.ContainsFunc(writers, func(w any) bool { return strings.HasPrefix(fmt.Sprint(w), role) }) {
+		if ok && !slices.Contains(writers, any(role)) {
 			delete(fields, name)
 		}
 	}
