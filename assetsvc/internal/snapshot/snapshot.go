@@ -94,7 +94,7 @@ func (k *Keeper) manifests() string { return filepath.Join(k.o.Dir, "manifests")
 func (k *Keeper) segments() string  { return filepath.Join(k.o.Dir, "segments") }
 
 // restFactor is how many times as long as it worked a maker sleeps.
-const restFactor = 1
+const restFactor = 2
 
 // rest sleeps after work, so that making leaves processor and disk to others.
 func rest(ctx context.Context, worked time.Duration) error {
