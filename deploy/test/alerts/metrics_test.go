@@ -3,6 +3,7 @@ package alerts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -100,6 +101,35 @@ func await(t *testing.T, check func() []string) {
 	}
 }
 
+// follow publishes assets until the gateway, where a stream is open, has told how late it
+// heard of one.
+func (f *fleet) follow(t *testing.T) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/api/2.5/assets", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Accept", "application/x-ndjson")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	await(t, func() []string {
+		_, header, _ := send(t, http.MethodPost, f.url+"/api/2.5/assets", "broker", asset)
+		got, _, text := send(t, http.MethodPatch, header.Get("Location"), "administrator", `{"data":{"status":"pending"}}`)
+		if got != http.StatusOK {
+			return []string{fmt.Sprintf("publish an asset: got %d %s, want 200", got, text)}
+		}
+		for _, l := range scrape(t, "gateway", f.metrics["gateway"]) {
+			if l.Get("__name__") == "registry_gateway_feed_lag_seconds_count" {
+				return nil
+			}
+		}
+		return []string{"the gateway tells nothing of registry.gateway.feed.lag"}
+	})
+}
+
 // TestEverythingThatIsLookedAtIsTold starts the registry and a collector, does
 // a bit of everything, and looks for every metric and label that a rule or a
 // dashboard names.
@@ -120,6 +150,7 @@ func TestEverythingThatIsLookedAtIsTold(t *testing.T) {
 	trace := header.Get("X-Trace-ID")
 	must(200, "PATCH", header.Get("Location"), "administrator", `{"data":{"status":"pending"}}`)
 	must(200, "GET", f.url+"/api/2.4/assets", "", "")
+	f.follow(t)
 	must(200, "GET", f.adminURL+"/admin/v1/audit/verify", f.adminKey, "")
 
 	t.Run("a trace comes through the collector", func(t *testing.T) {
