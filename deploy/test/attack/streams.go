@@ -36,7 +36,7 @@ func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
 		conn, status, err := r.open(ctx, client, s.Accept, s.Query(client, i%s.Each))
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // a dial may end before ctx
-				o.wrong.Add(1)
+				o.fail(err)
 			}
 			return
 		}
@@ -51,7 +51,7 @@ func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
 		case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 			o.refused.Add(1)
 		default:
-			o.wrong.Add(1)
+			o.fail(fmt.Errorf("got status %d, want 200, 429 or 503", status))
 		}
 	})
 	return &o
@@ -114,7 +114,7 @@ func (r *Registry) DropPolls(ctx context.Context, clients int) *Outcome {
 			conn, err := r.dialAs(ctx, client)
 			if err != nil {
 				if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // a dial may end before ctx
-					o.wrong.Add(1)
+					o.fail(err)
 				}
 				return
 			}

@@ -2,6 +2,7 @@ package attack
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -45,7 +46,7 @@ func (r *Registry) holdWhileChanging(ctx context.Context, s Streams) *Outcome {
 	c := <-changed
 	o.wrong.Add(c.wrong.Load())
 	if c.answered.Load() == 0 {
-		o.wrong.Add(1) // the streams had nothing to send
+		o.fail(errors.New("no asset was changed, so the streams had nothing to send"))
 	}
 	return o
 }
