@@ -132,11 +132,22 @@ func (r *Registry) write(ctx context.Context, method, path, token, body string) 
 type Outcome struct {
 	answered, refused, cut, wrong atomic.Int64
 	bytes                         atomic.Int64
+	why                           atomic.Pointer[error] // of a wrong request, if it is known
+}
+
+// fail counts a wrong request and keeps the reason of the first one.
+func (o *Outcome) fail(why error) {
+	o.wrong.Add(1)
+	o.why.CompareAndSwap(nil, &why)
 }
 
 func (o *Outcome) String() string {
-	return fmt.Sprintf("%d answered with %d MB, %d refused, %d cut off, %d wrong",
+	text := fmt.Sprintf("%d answered with %d MB, %d refused, %d cut off, %d wrong",
 		o.answered.Load(), o.bytes.Load()/1_000_000, o.refused.Load(), o.cut.Load(), o.wrong.Load())
+	if why := o.why.Load(); why != nil {
+		text += fmt.Sprintf("; the first: %v", *why)
+	}
+	return text
 }
 
 // Wrong returns the number of requests with another result than a complete answer, a

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,8 @@ func build(t *testing.T) (dir string) {
 type member struct {
 	name string
 	*processes.Process
-	output *processes.Output
+	output  *processes.Output
+	metrics string // address
 }
 
 // start starts a process with the limit, and stops it when the test ends.
@@ -52,8 +54,8 @@ func start(t *testing.T, name, addr, binary string, args ...string) member {
 	t.Helper()
 	c := Confine(hardLimit)
 	t.Logf("%s has a limit of %d MiB; the kernel enforces it: %t", name, hardLimit>>20, c.IsHard())
-	output := &processes.Output{}
-	command, args := c.Command(binary, args...)
+	output, metrics := &processes.Output{}, freeAddr(t)
+	command, args := c.Command(binary, append(args, "--metrics-addr", metrics)...)
 	p, err := processes.Start(t.Context(), addr, output, command, args...)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,7 @@ func start(t *testing.T, name, addr, binary string, args ...string) member {
 			t.Error(err)
 		}
 	})
-	return member{name, p, output}
+	return member{name, p, output, metrics}
 }
 
 // tail returns the end of a text.
@@ -155,7 +157,11 @@ func attackAll(t *testing.T, r *Registry, members ...member) {
 	if err := r.Fill(t.Context(), scale(8, 100), scale(8, 60)); err != nil {
 		t.Fatal(err)
 	}
-	for _, attack := range attacks(r) {
+	end, err := r.newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, attack := range slices.Concat(attacks(r), streamAttacks(r, end)) {
 		t.Run(attack.name, func(t *testing.T) { withstand(t, r, attack, members) })
 	}
 }
@@ -165,8 +171,10 @@ func withstand(t *testing.T, r *Registry, attack attack, members []member) {
 	ctx, cancel := context.WithTimeout(t.Context(), attack.during*scale[time.Duration](1, 4))
 	defer cancel()
 	var peaks []func() int64
+	var before []usage
 	for _, m := range members {
 		peaks = append(peaks, Peak(m.ID()))
+		before = append(before, m.usage(t))
 	}
 	watched := make(chan *Witness)
 	go func() { watched <- r.Watch(ctx, 50) }()
@@ -181,6 +189,7 @@ func withstand(t *testing.T, r *Registry, attack attack, members []member) {
 		if peak > hardLimit {
 			t.Errorf("%s: got %d bytes of memory, want at most %d", m.name, peak, hardLimit)
 		}
+		m.expectFreed(t, before[i])
 	}
 	if wrong := outcome.Wrong(); wrong > 0 {
 		t.Errorf("got %d requests without an answer or a 503 with Retry-After, want none", wrong)

@@ -20,6 +20,7 @@ var inEveryVersion = []scenario{
 	{"the owner changes an asset", testChange},
 	{"the versions differ only where the contract says so", testVersions},
 	{"a client follows the feed", testFeed},
+	{"streams have the entries of pages", testStreams},
 	{"parts have addresses of their own", testParts},
 	{"an asset goes from draft to sold", testSold},
 	{"an asset goes from draft to deleted", testDeleted},
@@ -54,6 +55,9 @@ var inVersion25 = []scenario{
 	{"listings show the requested fields", testListingFields},
 	{"fifty concurrent changes of one asset all survive", testConcurrentChanges},
 	{"a follower misses nothing under load", testFeedUnderLoad},
+	{"a stream is resumed where it ended", testResumption},
+	{"a long poll waits for a change", testLongPolls},
+	{"a client has a limited number of streams", testStreamLimit},
 	{"PUT replaces an asset", testReplace},
 	{"bad changes of parts are refused", testPartRefusals},
 	{"other methods and paths of parts are refused", testPartPaths},
@@ -77,10 +81,12 @@ var inVersion25 = []scenario{
 // Run runs every scenario against the registry at base ("http://host:port").
 // Other assets and other clients do not disturb the scenarios.
 func Run(t *testing.T, base string) {
+	bookmarked := api{base, "2.5"}.awaitBookmark(t)
 	for _, version := range []string{"2.4", "2.5", "0"} {
 		t.Run("version "+version, func(t *testing.T) { runAll(t, api{base, version}, inEveryVersion) })
 	}
 	runAll(t, api{base, "2.5"}, inVersion25)
+	t.Run("a follower of test assets gets bookmarks", bookmarked)
 }
 
 func runAll(t *testing.T, a api, scenarios []scenario) {

@@ -220,9 +220,13 @@ func (f *fleet) add(t *testing.T, name string, args ...string) *service {
 	return s
 }
 
-func (f *fleet) launch(ctx context.Context, s *service) (err error) {
-	s.process, err = processes.Start(ctx, s.addr, &f.output, filepath.Join(f.bin, s.name), s.args...)
-	return err
+func (f *fleet) launch(ctx context.Context, s *service) error {
+	p, err := processes.Start(ctx, s.addr, &f.output, filepath.Join(f.bin, s.name), s.args...)
+	if err != nil {
+		return err
+	}
+	s.process = p
+	return nil
 }
 
 // chaos counts the faults.
@@ -265,12 +269,21 @@ func (f *fleet) tail() string {
 	return text[max(0, len(text)-5000):]
 }
 
+// launches is how often restart tries to start a process: on a busy machine it may need
+// longer than processes.Start waits.
+const launches = 6
+
 // restart ends a process and starts it again.
-func (f *fleet) restart(ctx context.Context, s *service, end func() error) error {
+func (f *fleet) restart(ctx context.Context, s *service, end func() error) (err error) {
 	if err := end(); err != nil {
 		return err
 	}
-	return f.launch(context.WithoutCancel(ctx), s)
+	for range launches {
+		if err = f.launch(context.WithoutCancel(ctx), s); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // freeze suspends a process for a time.

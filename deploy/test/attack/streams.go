@@ -1,0 +1,175 @@
+package attack
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Streams are streams of the feed that hostile clients open and do not read.
+type Streams struct {
+	Clients int // each has an address of its own
+	Each    int // streams of each client
+	Accept  string
+	// Query returns the parameters of a client's nth stream.
+	Query func(client, n int) url.Values
+}
+
+// Hold opens streams and keeps them until ctx is done. A connection that the registry
+// has closed by then counts as cut off.
+func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
+	var o Outcome
+	crowd(s.Clients*s.Each, func(i int) {
+		client := i / s.Each
+		conn, status, err := r.open(ctx, client, s.Accept, s.Query(client, i%s.Each))
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // a dial may end before ctx
+				o.fail(err)
+			}
+			return
+		}
+		defer conn.Close()
+		switch status {
+		case http.StatusOK:
+			o.answered.Add(1)
+			<-ctx.Done()
+			if isClosed(conn) {
+				o.cut.Add(1)
+			}
+		case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+			o.refused.Add(1)
+		default:
+			o.fail(fmt.Errorf("got status %d, want 200, 429 or 503", status))
+		}
+	})
+	return &o
+}
+
+// open sends a request from an address of a client, and reads the status alone.
+func (r *Registry) open(ctx context.Context, client int, accept string, query url.Values) (net.Conn, int, error) {
+	conn, err := r.dialAs(ctx, client)
+	if err != nil {
+		return nil, 0, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) }) // fails if conn is closed
+	defer stop()
+	_, err = fmt.Fprintf(conn, "GET /api/2.5/assets?%s HTTP/1.1\r\nHost: registry\r\nAccept: %s\r\n\r\n", query.Encode(),
+		accept)
+	if err != nil {
+		return nil, 0, errors.Join(err, conn.Close())
+	}
+	line := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(conn, line); err != nil {
+		return nil, 0, errors.Join(err, conn.Close())
+	}
+	status, err := strconv.Atoi(string(line[len("HTTP/1.1 "):]))
+	if err != nil {
+		return nil, 0, errors.Join(err, conn.Close())
+	}
+	return conn, status, nil
+}
+
+// dialAs connects from an address of a client, with a small receive buffer.
+func (r *Registry) dialAs(ctx context.Context, client int) (net.Conn, error) {
+	dialer := net.Dialer{
+		LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, byte(1+client%250))},
+		Control: func(_, _ string, raw syscall.RawConn) error {
+			return raw.Control(func(fd uintptr) {
+				_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10)
+			})
+		},
+	}
+	return dialer.DialContext(ctx, "tcp", r.addr)
+}
+
+// isClosed reports whether the registry has closed a connection. It takes what the
+// kernel still has of it.
+func isClosed(conn net.Conn) bool {
+	if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+		return true
+	}
+	_, err := io.Copy(io.Discard, conn)
+	return !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// DropPolls has clients open long polls and leave after a few milliseconds, until ctx is
+// done.
+func (r *Registry) DropPolls(ctx context.Context, clients int) *Outcome {
+	var o Outcome
+	query := url.Values{"wait": {"60"}, "offset": {"9998-01-01T00:00:00Z"}}
+	crowd(clients, func(client int) {
+		for ctx.Err() == nil {
+			conn, err := r.dialAs(ctx, client)
+			if err != nil {
+				if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // a dial may end before ctx
+					o.fail(err)
+				}
+				return
+			}
+			_, err = fmt.Fprintf(conn, "GET /api/2.5/assets?%s HTTP/1.1\r\nHost: registry\r\n\r\n", query.Encode())
+			if err == nil {
+				o.answered.Add(1)
+			}
+			time.Sleep(rand.N(10 * time.Millisecond))
+			_ = conn.Close() // the registry may have closed it first
+		}
+	})
+	return &o
+}
+
+// newest returns the offset at the end of the feed.
+func (r *Registry) newest(ctx context.Context) (string, error) {
+	text, err := r.write(ctx, http.MethodGet, "/api/2.5/assets?descending=1&limit=1", "", "")
+	if err != nil {
+		return "", err
+	}
+	var page struct {
+		Data []struct{ DateModified string }
+	}
+	if err := json.Unmarshal(text, &page); err != nil || len(page.Data) == 0 {
+		return "", fmt.Errorf("read the newest entry: got %.200s: %w", text, err)
+	}
+	return page.Data[0].DateModified, nil
+}
+
+// Metric reads a metric at the address of a process's metrics: the sum of its values.
+// It returns 0 if there is none.
+func Metric(ctx context.Context, addr, name string) (sum float64, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		key, value, _ := strings.Cut(lines.Text(), " ")
+		if own, _, _ := strings.Cut(key, "{"); own != name {
+			continue
+		}
+		if i := strings.LastIndexByte(value, ' '); i >= 0 { // labels with blanks
+			value = value[i+1:]
+		}
+		number, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read metric %s: %w", name, err)
+		}
+		sum += number
+	}
+	return sum, lines.Err()
+}

@@ -1,0 +1,98 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// streamAttacks returns the attacks by streams and long polls. end is an offset at the
+// end of the feed.
+func streamAttacks(r *Registry, end string) []attack {
+	clients := scale(8, 60)
+	return []attack{
+		{"unread streams of many lists of fields", 10 * time.Second, func(ctx context.Context) *Outcome {
+			return r.holdWhileChanging(ctx, Streams{clients, 40, "text/event-stream", func(client, n int) url.Values {
+				query := url.Values{"offset": {end}}
+				if n%2 == 0 {
+					query.Set("opt_fields", fieldList(8*client+n))
+				}
+				return query
+			}})
+		}},
+		{"unread streams of whole assets", 20 * time.Second, func(ctx context.Context) *Outcome {
+			return r.holdWhileChanging(ctx, Streams{clients, 32, "application/x-ndjson", func(_, n int) url.Values {
+				query := url.Values{"opt_fields": {"*"}}
+				if n%2 == 0 {
+					query.Set("offset", end)
+				}
+				return query
+			}})
+		}},
+		{"long polls that are dropped", 5 * time.Second, func(ctx context.Context) *Outcome {
+			return r.DropPolls(ctx, scale(20, 100))
+		}},
+	}
+}
+
+// holdWhileChanging holds streams while large assets change.
+func (r *Registry) holdWhileChanging(ctx context.Context, s Streams) *Outcome {
+	changed := make(chan *Outcome, 1)
+	go func() { changed <- r.Write(ctx, 4) }()
+	o := r.Hold(ctx, s)
+	c := <-changed
+	o.wrong.Add(c.wrong.Load())
+	if c.answered.Load() == 0 {
+		o.fail(errors.New("no asset was changed, so the streams had nothing to send"))
+	}
+	return o
+}
+
+// fieldList returns the nth list of fields.
+func fieldList(n int) string {
+	names := []string{"title", "status", "assetID", "owner", "items", "decisions", "assetCustodian", "description"}
+	var list []string
+	for i, name := range names {
+		if (n+1)>>i&1 == 1 {
+			list = append(list, name)
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+const (
+	freedWithin     = 30 * time.Second
+	spareGoroutines = 300 // of connections that are kept
+)
+
+// usage is what streams take of a process.
+type usage struct{ streams, goroutines float64 }
+
+func (m member) usage(t *testing.T) (u usage) {
+	t.Helper()
+	var err error
+	if u.streams, err = Metric(t.Context(), m.metrics, "registry_gateway_streams"); err == nil {
+		u.goroutines, err = Metric(t.Context(), m.metrics, "go_goroutine_count")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// expectFreed waits until a process has no stream, and about as many goroutines as
+// before.
+func (m member) expectFreed(t *testing.T, before usage) {
+	t.Helper()
+	var now usage
+	for end := time.Now().Add(freedWithin); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		now = m.usage(t)
+		if now.streams == 0 && now.goroutines <= before.goroutines+spareGoroutines {
+			return
+		}
+	}
+	t.Errorf("%s: got %+v after the attack, want no stream and about %v goroutines", m.name, now, before.goroutines)
+}
