@@ -30,8 +30,8 @@ type stream struct {
 	close  func()
 }
 
-// follow opens a stream of the feed.
-func (a api) follow(t *testing.T, c call) *stream {
+// openStream opens a stream of the feed.
+func (a api) openStream(t *testing.T, c call) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(c.method, http.MethodGet), a.base+"/api/"+a.version+c.path, nil)
@@ -138,7 +138,7 @@ func testStreams(t *testing.T, a api) {
 	for _, format := range []string{asEvents, asLines} {
 		for _, wanted := range []string{"", "*", "status,title"} {
 			query := "mode=_all_&opt_fields=" + url.QueryEscape(wanted) + "&offset=" + start
-			s := a.follow(t, call{path: "/assets?" + query, header: map[string]string{"Accept": format}})
+			s := a.openStream(t, call{path: "/assets?" + query, header: map[string]string{"Accept": format}})
 			if format == asEvents {
 				if first := s.next(t); !strings.HasPrefix(first, "retry: ") {
 					t.Errorf("got the first event %q, want retry:", first)
@@ -168,7 +168,7 @@ func testResumption(t *testing.T, a api) {
 	modified := text(first.data()["dateModified"])
 	accept := map[string]string{"Accept": asEvents}
 	path := "/assets?offset=" + url.QueryEscape(start)
-	resumed := a.follow(t, call{path: path, header: map[string]string{"Accept": asEvents, "Last-Event-ID": modified}})
+	resumed := a.openStream(t, call{path: path, header: map[string]string{"Accept": asEvents, "Last-Event-ID": modified}})
 	resumed.next(t) // retry
 	for {
 		position, _ := resumed.parse(t, resumed.next(t))
@@ -179,7 +179,7 @@ func testResumption(t *testing.T, a api) {
 			break
 		}
 	}
-	for _, s := range []*stream{resumed, a.follow(t, call{method: http.MethodHead, path: path, header: accept})} {
+	for _, s := range []*stream{resumed, a.openStream(t, call{method: http.MethodHead, path: path, header: accept})} {
 		for name, want := range map[string]string{"Cache-Control": "no-store", "ETag": "", "Content-Encoding": "",
 			"X-Content-Type-Options": "nosniff"} {
 			if got := s.header.Get(name); got != want {
@@ -242,7 +242,7 @@ func testStreamLimit(t *testing.T, a api) {
 	open := call{method: "GET", path: path, key: key, header: map[string]string{"Accept": asLines}}
 	var all []*stream
 	for range clientStreams {
-		all = append(all, a.follow(t, open))
+		all = append(all, a.openStream(t, open))
 	}
 	refused := a.do(t, open).fails(t, 429, "header/X-RateLimit-Limit")
 	if refused.header.Get("Retry-After") == "" {
@@ -266,7 +266,7 @@ func (a api) awaitBookmark(t *testing.T) (check func(*testing.T)) {
 	t.Helper()
 	start := a.now(t)
 	path := "/assets?mode=test&offset=" + url.QueryEscape(start)
-	s := a.follow(t, call{path: path, header: map[string]string{"Accept": asEvents}})
+	s := a.openStream(t, call{path: path, header: map[string]string{"Accept": asEvents}})
 	passed := text(a.publish(t, validAsset()).data()["dateModified"])
 	return func(t *testing.T) {
 		for {
@@ -279,7 +279,7 @@ func (a api) awaitBookmark(t *testing.T) (check func(*testing.T)) {
 		s.close()
 		a.page(t, "?mode=test&offset="+url.QueryEscape(passed))
 		after := a.publish(t, validAsset().set("mode", "test"))
-		resumed := a.follow(t, call{path: "/assets?mode=test", header: map[string]string{"Accept": asLines,
+		resumed := a.openStream(t, call{path: "/assets?mode=test", header: map[string]string{"Accept": asLines,
 			"Last-Event-ID": passed}})
 		resumed.entryOf(t, after.id)
 	}
