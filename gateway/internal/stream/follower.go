@@ -121,11 +121,21 @@ func (f *Follower) follow(ctx context.Context) error {
 			}
 			beat.Reset(f.interval())
 		case <-f.Draining:
-			return f.send(f.Format.retry(retryFirst + rand.N(retryDrain)))
+			return f.drain()
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// drain sends the last messages: a bookmark if the follower has moved on without an entry,
+// and when to begin again.
+func (f *Follower) drain() error {
+	last := f.Format.retry(retryFirst + rand.N(retryDrain))
+	if f.mark != "" {
+		last = f.Format.bookmark(f.mark) + last
+	}
+	return f.send(last)
 }
 
 // interval returns the most time without a message.
