@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/gateway/internal/stream"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
@@ -35,6 +36,7 @@ const (
 	streamShare    = 8        // 1/8 of the memory is for open streams, and 1/8 for entries
 	leastStreams   = 512
 	answerAfterAll = 30 * time.Second // to take the page that a long poll has waited for
+	limitWithin    = time.Second      // for a decision of the rate limits
 )
 
 // feeds is how a gateway sends the feed as it grows.
@@ -238,6 +240,20 @@ func (s *Server) follower(c *gin.Context, hub *stream.Hub, query url.Values) *st
 		Draining: s.ending,
 		Enter:    func() bool { return s.current.Enter(concurrency.AnonymousRead) },
 		Leave:    s.current.Leave,
+		Again:    s.morePages(client(c)),
+	}
+}
+
+// morePages returns a function that counts a page as a request of a client, and reports
+// whether the rate limits admit it. So a stream from the beginning of the feed costs what
+// its pages cost.
+func (s *Server) morePages(of ratelimit.Client) func() bool {
+	return func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), limitWithin)
+		defer cancel()
+		err := s.limits.Admit(ctx, http.Header{}, ratelimit.Request{Class: routes.List, Client: of})
+		s.limits.Count(routes.List, err)
+		return err == nil
 	}
 }
 

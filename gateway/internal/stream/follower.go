@@ -40,6 +40,7 @@ type Follower struct {
 	Draining  <-chan struct{} // closed when the server ends; nil: never
 	Enter     func() bool     // admits a request for a page, which then calls Leave
 	Leave     func()
+	Again     func() bool   // admits each page after the first one, before Enter; nil: all
 	Heartbeat time.Duration // 0: 15 s
 
 	first   page
@@ -221,6 +222,9 @@ func (f *Follower) open(ctx context.Context, offset string) (page, error) {
 // readPage sends the next page. It reports whether the follower moved on. A page that
 // cannot be had is asked for again later.
 func (f *Follower) readPage(ctx context.Context) (moved bool, err error) {
+	if f.Again != nil && !f.Again() {
+		return false, nil
+	}
 	p, err := f.open(ctx, offsetOf(f.at))
 	if err != nil {
 		return false, nil
@@ -301,14 +305,17 @@ func (f *Follower) Wait(ctx context.Context) {
 // hasMore reports whether there is an entry after the client's position, or whether the
 // asset service does not say. Begun is false if only the client's offset is known.
 func (f *Follower) hasMore(ctx context.Context, begun bool) bool {
+	offset := f.Offset
+	if begun {
+		offset = offsetOf(f.at)
+		if f.Again != nil && !f.Again() {
+			return false
+		}
+	}
 	if !f.Enter() {
 		return true
 	}
 	defer f.Leave()
-	offset := f.Offset
-	if begun {
-		offset = offsetOf(f.at)
-	}
 	body, err := f.Source.Page(ctx, f.Hub.selection, offset, 1)
 	if err != nil {
 		return true

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,6 +187,32 @@ func TestAFaultBeforeTheStreamIsReturned(t *testing.T) {
 		f.Enter = func() bool { return false }
 		if err := f.Open(t.Context(), w.Header()); !IsCrowded(err) {
 			t.Errorf("got %v, want that there are too many requests", err)
+		}
+	})
+}
+
+// TestPagesOfAStreamAreAdmittedOneByOne has a ring that never starts, so that the follower
+// asks for pages.
+func TestPagesOfAStreamAreAdmittedOneByOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, source *fixed, hubs *Hubs) {
+		f, w := followerOf(t, source, hubs), newRecorder()
+		var admits atomic.Bool
+		f.Again = admits.Load
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- openAndRun(ctx, f, w) }()
+		time.Sleep(time.Minute)
+		if got := len(source.pages); got != 1 {
+			t.Errorf("before further pages are admitted: got %d pages, want 1", got)
+		}
+		admits.Store(true)
+		time.Sleep(10 * pageAgain)
+		if got := len(source.pages); got < 5 || got > 25 {
+			t.Errorf("after ten seconds: got %d pages, want 5 to 25", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("got %v, want no error", err)
 		}
 	})
 }
