@@ -67,11 +67,16 @@ type Config struct {
 	FreshReads   bool          // reads see all acknowledged changes, also during an election of a primary
 }
 
+// The values of a Config for fields that are zero. The defaults of the flags are the same;
+// a test compares them.
 const (
-	defaultMaxBody = 1 << 20
-	defaultTimeout = 10 * time.Second
-	fileScheme     = "file:"
+	DefaultMaxBody      = 1 << 20
+	DefaultTimeout      = 10 * time.Second
+	DefaultStoreTimeout = mongostore.DefaultTimeout
+	DefaultStoreLease   = mongostore.DefaultLease
 )
+
+const fileScheme = "file:"
 
 // Validate returns all faults of the configuration, joined; nil if there is none.
 func (c Config) Validate() error {
@@ -143,10 +148,10 @@ func (c Config) withDefaults() Config {
 		c.AssetTypes = []string{"bounce"}
 	}
 	if c.MaxBody == 0 {
-		c.MaxBody = defaultMaxBody
+		c.MaxBody = DefaultMaxBody
 	}
 	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
+		c.Timeout = DefaultTimeout
 	}
 	if c.Memory == 0 {
 		c.Memory = memory.Limit()

@@ -51,11 +51,14 @@ type Config struct {
 	AdminDrainDelay time.Duration // how long the admin API serves, not ready, after the context of New is done
 }
 
+// The values of a Config for fields that are zero. The defaults of the flags are the same;
+// a test compares them.
 const (
-	defaultTimeout  = 5 * time.Second
-	defaultLifetime = 90 * 24 * time.Hour
-	fileScheme      = "file:"
+	DefaultTimeout          = 5 * time.Second
+	DefaultTransferLifetime = 90 * 24 * time.Hour
 )
+
+const fileScheme = "file:"
 
 // Validate returns an error that lists everything wrong with the configuration,
 // including the keys file.
@@ -98,10 +101,10 @@ func (c Config) onRedis() bool {
 
 func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
+		c.Timeout = DefaultTimeout
 	}
 	if c.TransferLifetime == 0 {
-		c.TransferLifetime = defaultLifetime
+		c.TransferLifetime = DefaultTransferLifetime
 	}
 	if c.Now == nil {
 		c.Now = time.Now

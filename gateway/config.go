@@ -72,12 +72,14 @@ func (Settings) HelpTexts() map[string]string {
 	}
 }
 
+// The values of a Config for fields that are zero. The defaults of the flags are the same;
+// a test compares them.
 const (
-	defaultMaxBody       = 1 << 20
-	defaultMaxConcurrent = 4000
-	defaultClientStreams = 32
-	defaultTimeout       = 10 * time.Second
-	defaultKeyTTL        = 5 * time.Second
+	DefaultMaxBody       = 1 << 20
+	DefaultMaxConcurrent = 4000
+	DefaultClientStreams = 32
+	DefaultTimeout       = 10 * time.Second
+	DefaultKeyTTL        = 5 * time.Second
 )
 
 // Validate returns every fault of the configuration.
@@ -92,7 +94,7 @@ func (c Config) Validate() error {
 	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0 {
 		faults = append(faults, errors.New("the body limit, the timeout, the key TTL and the memory must not be negative"))
 	}
-	faults = append(faults, c.Limits.Validate(cmp.Or(c.MaxBody, defaultMaxBody)), c.Settings.validate())
+	faults = append(faults, c.Limits.Validate(cmp.Or(c.MaxBody, DefaultMaxBody)), c.Settings.validate())
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
@@ -155,11 +157,11 @@ func (s Settings) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
-	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
-	c.KeyTTL = cmp.Or(c.KeyTTL, defaultKeyTTL)
-	c.Settings.ClientStreams = cmp.Or(c.Settings.ClientStreams, defaultClientStreams)
-	c.Settings.MaxConcurrent = cmp.Or(c.Settings.MaxConcurrent, defaultMaxConcurrent)
+	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.KeyTTL = cmp.Or(c.KeyTTL, DefaultKeyTTL)
+	c.Settings.ClientStreams = cmp.Or(c.Settings.ClientStreams, DefaultClientStreams)
+	c.Settings.MaxConcurrent = cmp.Or(c.Settings.MaxConcurrent, DefaultMaxConcurrent)
 	if c.Memory == 0 {
 		c.Memory = memory.Limit()
 	}

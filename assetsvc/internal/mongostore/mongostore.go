@@ -56,8 +56,8 @@ import (
 
 // Defaults of Options.
 const (
-	defaultTimeout = 2 * time.Second
-	defaultLease   = 3 * time.Second
+	DefaultTimeout = 2 * time.Second
+	DefaultLease   = 3 * time.Second
 )
 
 const (
@@ -90,10 +90,10 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
+		o.Timeout = DefaultTimeout
 	}
 	if o.Lease == 0 {
-		o.Lease = defaultLease
+		o.Lease = DefaultLease
 	}
 	if o.Meter == nil {
 		o.Meter = noop.NewMeterProvider().Meter("")

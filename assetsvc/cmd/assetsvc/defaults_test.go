@@ -1,0 +1,27 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc"
+	"asset-registry/shared/config"
+)
+
+// TestFlagsHaveTheDefaultsOfTheService compares the flags with the fields of Config that
+// are zero.
+func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
+	var c commands
+	args := []string{"--secret-file", "x", "--store", "file:x"}
+	if _, err := config.Parse(&c, "assetsvc", "", "ASSETSVC_TEST", args); err != nil {
+		t.Fatal(err)
+	}
+	s := c.Serve
+	got := []any{s.MaxBody, s.Timeout, s.StoreTimeout, s.StoreLease}
+	want := []any{int64(assetsvc.DefaultMaxBody), assetsvc.DefaultTimeout, assetsvc.DefaultStoreTimeout,
+		assetsvc.DefaultStoreLease}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the defaults differ (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,36 @@
+package registry
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc"
+	"asset-registry/authsvc"
+	"asset-registry/gateway"
+	"asset-registry/shared/config"
+)
+
+// TestFlagsHaveTheDefaultsOfTheServices compares the flags with the fields of the services'
+// Config that are zero. One flag is for all of them, so they agree where they share it.
+func TestFlagsHaveTheDefaultsOfTheServices(t *testing.T) {
+	var c Config
+	if _, err := config.Parse(&c, "registry", "", "REGISTRY_TEST", nil); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]any{
+		"body of the gateway": c.MaxBody, "body of the asset service": c.MaxBody,
+		"timeout of the gateway": c.Timeout, "timeout of the asset service": c.Timeout,
+		"lifetime of transfers": c.TransferLifetime, "requests": c.Settings.MaxConcurrent, "streams": c.Settings.ClientStreams,
+	}
+	want := map[string]any{
+		"body of the gateway": int64(gateway.DefaultMaxBody), "body of the asset service": int64(assetsvc.DefaultMaxBody),
+		"timeout of the gateway": gateway.DefaultTimeout, "timeout of the asset service": assetsvc.DefaultTimeout,
+		"lifetime of transfers": time.Duration(authsvc.DefaultTransferLifetime),
+		"requests":              gateway.DefaultMaxConcurrent, "streams": gateway.DefaultClientStreams,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the defaults differ (-want +got):\n%s", diff)
+	}
+}

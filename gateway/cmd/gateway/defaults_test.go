@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/gateway"
+	"asset-registry/shared/config"
+)
+
+// TestFlagsHaveTheDefaultsOfTheService compares the flags with the fields of Config that
+// are zero.
+func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
+	var s settings
+	if _, err := config.Parse(&s, "gateway", "", "GATEWAY_TEST", []string{"--secret-file", "x"}); err != nil {
+		t.Fatal(err)
+	}
+	got := []any{s.MaxBody, s.Timeout, s.KeyTTL, s.Settings.MaxConcurrent, s.Settings.ClientStreams}
+	want := []any{int64(gateway.DefaultMaxBody), gateway.DefaultTimeout, gateway.DefaultKeyTTL,
+		gateway.DefaultMaxConcurrent, gateway.DefaultClientStreams}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the defaults differ (-want +got):\n%s", diff)
+	}
+}
