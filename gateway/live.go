@@ -322,7 +322,7 @@ func (s *Server) runAttached(c *gin.Context, f *stream.Follower) error {
 // runDetached runs a follower after the handler of its request has returned.
 func (s *Server) runDetached(ctx context.Context, f *stream.Follower, d *httpserver.Detached) {
 	begun := time.Now()
-	err := runSafely(ctx, f, d)
+	err := s.runSafely(ctx, f, d)
 	left := ctx.Err() != nil
 	d.Close(err == nil && !left)
 	if left {
@@ -334,10 +334,11 @@ func (s *Server) runDetached(ctx context.Context, f *stream.Follower, d *httpser
 }
 
 // runSafely runs a follower. A defect ends this stream and no other.
-func runSafely(ctx context.Context, f *stream.Follower, d *httpserver.Detached) (err error) {
+func (s *Server) runSafely(ctx context.Context, f *stream.Follower, d *httpserver.Detached) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			s.config.Log.ErrorContext(ctx, "a stream has failed", "error", err, "request_id", httpserver.RequestID(ctx))
 		}
 	}()
 	return f.Run(ctx, d)
