@@ -144,10 +144,12 @@ func TestPagesAndStreamsKeepTheTextOfEntries(t *testing.T) {
 }
 
 func TestAPageOfAStreamIsBounded(t *testing.T) {
-	entry := fmt.Sprintf("id: 1\ndata: {\"id\":%q}\n\n", strings.Repeat("a", 1<<20))
-	s := newStreams(t, func(w http.ResponseWriter, r *http.Request) {
+	entry := strings.Repeat("a", 1<<20)
+	s := newStreams(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprint(w, strings.Repeat(entry, 20))
+		for i := range 20 {
+			fmt.Fprintf(w, "id: %d\ndata: {\"id\":%q}\n\n", i, entry)
+		}
 	})
 	entries := 0
 	for page, err := range s.client(t).Follow(t.Context(), Feed{Live: true, Raw: true, Limit: 1000}, time.Hour) {
