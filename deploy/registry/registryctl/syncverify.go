@@ -132,8 +132,8 @@ func (v *copyVerifier) one(ctx context.Context, p *program, asset replica.Entry)
 	return nil
 }
 
-// check finds the leaf of the copy's state of an asset, from the newest leaf back, and
-// compares them. A state that the log does not have differs.
+// check looks for the leaf of the copy's state of an asset, from the newest leaf back. A
+// state that the log does not have differs.
 func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome, error) {
 	var shown struct {
 		Mode client.Mode `json:"mode"`
@@ -141,47 +141,62 @@ func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome,
 	if err := json.Unmarshal(asset.JSON, &shown); err != nil {
 		return 0, fmt.Errorf("%w: %w", errDiffers, err)
 	}
-	if shown.Mode == client.TestMode {
-		return inTest, nil
-	}
+	test := shown.Mode == client.TestMode
 	for revision, steps := int64(0), 0; steps < mostSteps; steps++ {
 		got, err := v.registry.Proof(ctx, asset.ID, revision)
-		if refusal, ok := errors.AsType[*client.Error](err); ok && client.IsNotFound(err) {
-			if _, noLog := refusal.Detail("not_found"); noLog {
-				return 0, err
-			}
-			if steps == 0 {
-				return 0, fmt.Errorf("%w: it has no leaf: %w", errDiffers, err)
-			}
+		switch {
+		case hasNoLeaf(err) && revision > 1:
 			revision-- // a change in test mode has no leaf
-			if revision == 0 {
-				return 0, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
-			}
 			continue
-		}
-		if err != nil {
+		case hasNoLeaf(err) && test:
+			return inTest, nil
+		case hasNoLeaf(err):
+			return 0, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
+		case err != nil:
 			return 0, err
 		}
 		leaf, evidence, err := v.open(got, asset.ID)
-		switch {
-		case err != nil:
-			return 0, fmt.Errorf("%w: %w", errDiffers, err)
-		case leaf.Position > asset.Position && leaf.Revision > 1:
-			revision = leaf.Revision - 1
-			continue
-		case leaf.Position != asset.Position:
-			return 0, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
-		case leaf.Kind == translog.Withdraw:
-			return 0, fmt.Errorf("%w: its leaf is a withdraw", errDiffers)
-		case evidence.Salt == nil:
-			return contentErased, nil
-		}
-		if err := leaf.Match(asset.JSON, *evidence.Salt); err != nil {
+		if err != nil {
 			return 0, fmt.Errorf("%w: %w", errDiffers, err)
 		}
-		return proven, nil
+		if leaf.Position <= asset.Position || leaf.Revision == 1 {
+			return compareCopied(asset, test, leaf, evidence)
+		}
+		revision = leaf.Revision - 1
 	}
 	return changedSince, nil
+}
+
+// hasNoLeaf reports that an asset or its revision has no leaf. A registry without a
+// public log has another error.
+func hasNoLeaf(err error) bool {
+	refusal, ok := errors.AsType[*client.Error](err)
+	if !ok || !client.IsNotFound(err) {
+		return false
+	}
+	_, noLog := refusal.Detail("not_found")
+	return !noLog
+}
+
+// compareCopied compares an asset of the copy with the newest leaf that is not later.
+func compareCopied(asset replica.Entry, test bool, leaf translog.Leaf, evidence translog.Evidence) (outcome, error) {
+	withdrawn := leaf.Kind == translog.Withdraw
+	switch {
+	case test && withdrawn && leaf.Position <= asset.Position:
+		return inTest, nil
+	case test:
+		return 0, fmt.Errorf("%w: its leaf is not one of test mode", errDiffers)
+	case withdrawn:
+		return 0, fmt.Errorf("%w: its leaf is a withdraw", errDiffers)
+	case leaf.Position != asset.Position:
+		return 0, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
+	case evidence.Salt == nil:
+		return contentErased, nil
+	}
+	if err := leaf.Match(asset.JSON, *evidence.Salt); err != nil {
+		return 0, fmt.Errorf("%w: %w", errDiffers, err)
+	}
+	return proven, nil
 }
 
 // open verifies a proof of an asset.
