@@ -155,6 +155,9 @@ func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome,
 		case err != nil:
 			return 0, err
 		}
+		if _, err := v.policy.Open([]byte(got.Checkpoint)); err != nil {
+			return 0, err // the fault of the registry or of the policy, and not of the copy
+		}
 		leaf, evidence, err := v.open(got, asset.ID)
 		if err != nil {
 			return 0, fmt.Errorf("%w: %w", errDiffers, err)
