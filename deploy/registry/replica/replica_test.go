@@ -110,7 +110,9 @@ func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.pathsRead()
+	f.mu.Lock() // a request of the first run may be under way, and count again
 	f.files[paths[12]] = broken
+	f.mu.Unlock()
 	f.publish(1, 300)
 	r = open(t, dir)
 	if s := r.State(); !s.Loading || s.Complete || s.Position.Offset != "" {
@@ -119,7 +121,7 @@ func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
 	mustCatchUp(t, r, f)
 	got := f.pathsRead()
 	slices.Sort(got)
-	if diff := cmp.Diff(slices.Sorted(slices.Values(paths[12:])), got); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(paths[12:])), slices.Compact(got)); diff != "" {
 		t.Errorf("the files that were read differ (-want +got):\n%s", diff)
 	}
 }
