@@ -39,6 +39,8 @@
 // as the registry's retry and Retry-After say, else with growing pauses. After
 // Retry.Tries failures in a row it yields the error (docs/contract.md, "Streams").
 //
+// Segment goes on after a break where the file ended, for as long as bytes come.
+//
 // # Errors
 //
 // An answer with an error status is an *Error. No error holds a key or a token.

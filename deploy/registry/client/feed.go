@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -25,6 +26,7 @@ type Feed struct {
 	// Live makes Follow receive changes as they happen (docs/contract.md, "Streams").
 	// Descending has no effect then.
 	Live bool
+	Raw  bool // pages have Raw in place of Assets
 }
 
 // Position is a place in the feed. A program stores it as JSON and goes on from
@@ -39,10 +41,14 @@ type Position struct {
 // Page is a page of the feed. An empty page is the end, for now. With Feed.Live it
 // moves the position only.
 type Page struct {
-	Assets []Asset   // with the fields that Feed.Fields names
-	Next   Position  // the next page
-	Prev   *Position // the page before, to read in the other direction; nil: none
+	Assets []Asset           // with the fields that Feed.Fields names
+	Raw    []json.RawMessage // with Feed.Raw: the entries as the registry writes them
+	Next   Position          // the next page
+	Prev   *Position         // the page before, to read in the other direction; nil: none
 }
+
+// Len returns the number of entries.
+func (p Page) Len() int { return len(p.Assets) + len(p.Raw) }
 
 // ErrStartOver is returned for a Position that the registry does not know: its data
 // is other data, or older. A copy of the registry starts over (docs/contract.md,
@@ -53,15 +59,31 @@ var ErrStartOver = errors.New("the registry does not know this position in the f
 // does not know the position.
 func (c *Client) Page(ctx context.Context, feed Feed) (Page, error) {
 	r := feed.request()
-	body, err := call[[]Asset](ctx, c, r)
+	got, err := c.send(ctx, r)
 	if err != nil {
 		return Page{}, startOver(err)
 	}
-	return newPage(body, serverOf(r, body.header)), nil
+	return feed.open(r, got)
 }
 
-func newPage(body envelope[[]Asset], server string) Page {
-	page := Page{Assets: body.Data, Next: Position{body.Next.Offset, server}}
+// open decodes a page.
+func (f Feed) open(r request, got answer) (Page, error) {
+	if f.Raw {
+		body, err := open[[]json.RawMessage](r, got)
+		page := newPage(r, body)
+		page.Raw = body.Data
+		return page, err
+	}
+	body, err := open[[]Asset](r, got)
+	page := newPage(r, body)
+	page.Assets = body.Data
+	return page, err
+}
+
+// newPage returns a page without its entries.
+func newPage[T any](r request, body envelope[T]) Page {
+	server := serverOf(r, body.header)
+	page := Page{Next: Position{body.Next.Offset, server}}
 	if body.Prev != nil {
 		page.Prev = &Position{body.Prev.Offset, server}
 	}
@@ -121,7 +143,7 @@ func (c *Client) Pages(ctx context.Context, feed Feed) iter.Seq2[Page, error] {
 	return func(yield func(Page, error) bool) {
 		for {
 			page, err := c.Page(ctx, feed)
-			if !yield(page, err) || err != nil || len(page.Assets) == 0 {
+			if !yield(page, err) || err != nil || page.Len() == 0 {
 				return
 			}
 			feed.Position = page.Next
@@ -141,8 +163,8 @@ const defaultPause = 5 * time.Minute
 // second ErrStartOver before an empty page is followed by a pause, too. Once ctx is
 // done, its error is the last element.
 //
-// With feed.Live, changes arrive as they happen, in pages of at most feed.Limit. A
-// page without assets moves the position. Follow begins a new stream when one ends,
+// With feed.Live, changes arrive as they happen, in pages of at most feed.Limit
+// entries and 4 MiB, or one entry. A page without assets moves the position. Follow begins a new stream when one ends,
 // breaks off or is silent for 30 s. After Retry.Tries failures in a row it yields the
 // error, and goes on if the loop does. From a registry without streams, Follow reads
 // pages as above.
@@ -168,8 +190,8 @@ func (c *Client) Follow(ctx context.Context, feed Feed, pause time.Duration) ite
 			if over || err == nil {
 				feed.Position = page.Next // to start over, the beginning
 			}
-			wait := len(page.Assets) == 0 && (!over || again)
-			again = over || again && (err != nil || len(page.Assets) > 0)
+			wait := page.Len() == 0 && (!over || again)
+			again = over || again && (err != nil || page.Len() > 0)
 			if wait && !sleep(ctx, jitter(pause)) {
 				yield(Page{}, ctx.Err())
 				return

@@ -16,6 +16,7 @@ const (
 	eventStream  = "text/event-stream"
 	silence      = 30 * time.Second // longest time without a byte (docs/contract.md, "Streams")
 	defaultLimit = 100
+	maxPage      = 4 << 20 // bytes of a page of a stream; one more entry may follow
 )
 
 var (
@@ -133,13 +134,12 @@ func (f *follower) read(r request, resp *http.Response) (time.Duration, error) {
 	if err != nil {
 		return 0, startOver(err)
 	}
-	body, err := open[[]Asset](r, got)
+	page, err := f.feed.open(r, got)
 	if err != nil {
 		return 0, err
 	}
-	page := newPage(body, serverOf(r, body.header))
 	f.hand(page)
-	if len(page.Assets) == 0 {
+	if page.Len() == 0 {
 		return f.pause, nil
 	}
 	return 0, nil
@@ -149,7 +149,7 @@ func (f *follower) read(r request, resp *http.Response) (time.Duration, error) {
 // one page.
 func (f *follower) stream(in *messages, server string) (time.Duration, error) {
 	limit := cmp.Or(f.feed.Limit, defaultLimit)
-	page := Page{Next: f.feed.Position}
+	page, size := Page{Next: f.feed.Position}, 0
 	for !f.stopped {
 		m, err := in.next()
 		if in.heard {
@@ -164,26 +164,32 @@ func (f *follower) stream(in *messages, server string) (time.Duration, error) {
 		case err != nil:
 			return 0, fmt.Errorf("the stream broke off: %w", err)
 		}
-		if err := page.add(m, server); err != nil {
+		if err := page.add(m, server, f.feed.Raw); err != nil {
 			return 0, err
 		}
-		if page.Next != f.feed.Position && (len(page.Assets) >= limit || !in.waiting()) {
+		size += len(m.data)
+		full := page.Len() >= limit || size >= maxPage
+		if page.Next != f.feed.Position && (full || !in.waiting()) {
 			f.hand(page)
-			page = Page{Next: page.Next}
+			page, size = Page{Next: page.Next}, 0
 		}
 	}
 	return 0, nil
 }
 
 // add adds a message to a page. It ignores events that this client does not know.
-func (p *Page) add(m message, server string) error {
+func (p *Page) add(m message, server string, raw bool) error {
 	if m.data == nil || m.event != "" && m.event != "bookmark" {
 		return nil
 	}
 	if m.id == "" {
 		return fmt.Errorf("%w: a message has no offset", errForeign)
 	}
-	if m.event == "" {
+	switch {
+	case m.event != "":
+	case raw:
+		p.Raw = append(p.Raw, m.data)
+	default:
 		var entry Asset
 		if err := json.Unmarshal(m.data, &entry); err != nil {
 			return fmt.Errorf("%w: %w", errForeign, err)

@@ -51,6 +51,7 @@ type commands struct {
 	Me         showMe           `cmd:"" help:"Show whose API key is used, and what its rate limits leave."`
 	Erase      eraseRevisions   `cmd:"" help:"Erase the content of past revisions of an asset, for good."`
 	Prove      proveAsset       `cmd:"" help:"Print the proof of an asset's change in the public log, for a file."`
+	Sync       syncCommands     `cmd:"" help:"Keep a copy of the registry in a directory."`
 	Verify     verifyLog        `cmd:"" help:"Verify a proof file, or the whole public log."`
 	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
 	Witness    runWitness       `cmd:"" help:"Run a witness, which cosigns checkpoints that continue those before."`

@@ -56,6 +56,7 @@ func TestTheGoClientHasEveryField(t *testing.T) {
 		{name: "Transfer", of: client.Transfer{}},
 		{name: "Revision", of: client.Revision{}},
 		{name: "Caller.data", of: client.Me{}},
+		{name: "SnapshotAnswer.data", of: client.Snapshot{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want, got := map[string]string{}, map[string]string{}

@@ -1,0 +1,227 @@
+package registryctl
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"asset-registry/deploy/registry/client"
+	"asset-registry/deploy/registry/replica"
+)
+
+type syncCommands struct {
+	Run    syncCopy   `cmd:"" default:"withargs" help:"Bring the copy up to date, and keep it so."`
+	Export exportCopy `cmd:"" help:"Print the assets of the copy as lines of JSON, in the order of ids."`
+}
+
+// copyDir is the argument of commands about a copy.
+type copyDir struct {
+	Dir string `arg:"" help:"Directory of the copy."`
+}
+
+type syncCopy struct {
+	copyDir      `embed:""`
+	Once         bool          `help:"End when the copy is up to date."`
+	Restart      bool          `help:"If the registry has other data than the copy, begin anew."`
+	Pause        time.Duration `default:"5m" help:"Time between requests, if the registry has no streams."`
+	Verify       bool          `help:"Check each asset against the public log once the copy is up to date, then end."`
+	VerifySample int           `placeholder:"N" help:"Check N assets that are chosen at random only."`
+	trust        `embed:""`
+}
+
+// Help says how the copy is made.
+func (syncCopy) Help() string {
+	return `The copy has all listed assets, those in test mode too. It begins with the registry's newest snapshot, if there
+is one, and goes on with each change as it comes. It may be interrupted or killed at any moment: the same command goes
+on. Without --url, it goes on with the registry that the copy is of.
+
+If the registry has other data than the copy, for instance after a restore, the command ends with an error. With
+--restart it removes the copy then and begins anew.
+
+--verify needs the public key of the log, or a policy. It names each asset that differs, and fails if there is one.
+Only one command at a time may use the directory.`
+}
+
+// reconnect is the pause after the registry did not answer.
+const reconnect = 5 * time.Second
+
+// Run synchronises the copy.
+func (s syncCopy) Run(ctx context.Context, p *program) error {
+	verifies := s.Verify || s.VerifySample > 0
+	switch {
+	case s.VerifySample < 0:
+		return fmt.Errorf("--verify-sample must not be negative, got %d", s.VerifySample)
+	case !verifies && (s.Policy != "" || len(s.PublicKey) > 0):
+		return errors.New("--public-key and --policy are for --verify and --verify-sample")
+	}
+	var v copyVerifier
+	if verifies {
+		policy, err := s.policy()
+		if err != nil {
+			return err
+		}
+		s.Once, v.policy = true, &lastOpened{policy: policy}
+	}
+	copied, source, err := s.open(p)
+	if err != nil {
+		return err
+	}
+	shown := newSyncProgress(p.errOut)
+	defer func() { copied.Close() }() // --restart replaces it; each change of it is durable
+	for {
+		err = s.once(ctx, p, copied, source, shown)
+		if !errors.Is(err, replica.ErrOtherData) {
+			break
+		}
+		shown.end()
+		if !s.Restart {
+			return fmt.Errorf("%w: use --restart to begin anew, or another directory", err)
+		}
+		if err := p.say("The registry has other data than the copy. The copy begins anew."); err != nil {
+			return err
+		}
+		if copied, err = s.anew(copied); err != nil {
+			return err
+		}
+	}
+	shown.end()
+	if err != nil || ctx.Err() != nil {
+		return p.interrupted(ctx, copied, s.Once, err)
+	}
+	if !verifies {
+		return p.say("The copy is up to date as of %s.", plain(string(copied.State().Position.Offset)))
+	}
+	v.registry, v.copied, v.sample = source.Client, copied, s.VerifySample
+	return v.run(ctx, p)
+}
+
+// say tells about the command on the standard error.
+func (p *program) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.errOut, format+"\n", args...)
+	return err
+}
+
+// interrupted tells how far the copy is. To end the following of a registry is no error.
+func (p *program) interrupted(ctx context.Context, copied *replica.Replica, once bool, err error) error {
+	state := copied.State()
+	switch {
+	case ctx.Err() == nil || errors.Is(err, replica.ErrNotStored):
+		return fmt.Errorf("%w; the same command goes on from here", err)
+	case once || !state.Complete:
+		return errors.New("interrupted before the copy was up to date; the same command goes on from here")
+	}
+	return p.say("The copy has everything up to %s.", plain(string(state.Position.Offset)))
+}
+
+// open opens the copy, and returns the registry that it is of.
+func (s syncCopy) open(p *program) (*replica.Replica, replica.Source, error) {
+	copied, err := replica.Open(s.Dir)
+	if err != nil {
+		return nil, replica.Source{}, err
+	}
+	if origin := copied.State().Origin; origin != "" && !p.urlGiven {
+		p.URL = origin
+	}
+	c, err := client.New(client.Config{
+		URL: p.URL, Key: client.Secret(p.Key), UserAgent: "registryctl", Timeout: callTimeout, Transport: newTransport(),
+		Retry: client.Retry{Tries: 8, Total: time.Minute},
+	})
+	if err != nil {
+		return nil, replica.Source{}, errors.Join(err, copied.Close())
+	}
+	return copied, replica.Source{Client: c, Address: p.URL, Pause: s.Pause}, nil
+}
+
+// anew replaces the copy by an empty one.
+func (s syncCopy) anew(copied *replica.Replica) (*replica.Replica, error) {
+	if err := errors.Join(copied.Close(), replica.Remove(s.Dir)); err != nil {
+		return copied, err
+	}
+	empty, err := replica.Open(s.Dir)
+	if err != nil {
+		return copied, err
+	}
+	return empty, nil
+}
+
+// once brings the copy to the end of the feed, and follows it from there unless --once is
+// given. While the registry does not answer, it waits, unless --once is given.
+func (s syncCopy) once(
+	ctx context.Context, p *program, copied *replica.Replica, source replica.Source, shown *syncProgress,
+) error {
+	for {
+		err := copied.CatchUp(ctx, source, shown.tell)
+		if err == nil && !s.Once {
+			shown.end()
+			const following = "The copy is up to date as of %s. It follows the registry."
+			if err := p.say(following, plain(string(copied.State().Position.Offset))); err != nil {
+				return err
+			}
+			err = copied.Follow(ctx, source, shown.tell)
+		}
+		if err == nil || s.Once || ctx.Err() != nil || !away(err) {
+			return err
+		}
+		shown.end()
+		if err := p.say("%s", plain(noAnswer(err).Error())); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(reconnect):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// away reports whether err passes once the registry is back.
+func away(err error) bool {
+	for _, lasts := range []error{
+		replica.ErrNotStored, replica.ErrOtherData, replica.ErrEntry, replica.ErrUnsound, client.ErrSegment,
+	} {
+		if errors.Is(err, lasts) {
+			return false
+		}
+	}
+	return passes(err)
+}
+
+type exportCopy struct {
+	copyDir `embed:""`
+	ID      []string `arg:"" optional:"" help:"Ids of the assets. By default all."`
+}
+
+// Run prints the assets of a copy.
+func (e exportCopy) Run(p *program) (err error) {
+	copied, err := replica.OpenExisting(e.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, copied.Close()) }()
+	if !copied.State().Complete {
+		return errors.New("the copy is not complete: registryctl sync goes on with it")
+	}
+	out := bufio.NewWriterSize(p.out, 1<<20)
+	write := func(asset replica.Entry) error {
+		_, err := out.Write(asset.JSON)
+		return errors.Join(err, out.WriteByte('\n'))
+	}
+	if len(e.ID) == 0 {
+		err = copied.Walk(write)
+	}
+	for _, id := range e.ID {
+		asset, ok, err := copied.Get(id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return fmt.Errorf("the copy has no asset %s", id)
+		}
+		if err := write(asset); err != nil {
+			return err
+		}
+	}
+	return errors.Join(err, out.Flush())
+}

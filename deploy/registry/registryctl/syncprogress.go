@@ -1,0 +1,76 @@
+package registryctl
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"asset-registry/deploy/registry/replica"
+)
+
+const (
+	drawEvery = 200 * time.Millisecond // on a terminal
+	tellEvery = 10 * time.Second       // elsewhere
+)
+
+// syncProgress shows how far a synchronisation is: on a terminal in one line that is
+// drawn again, elsewhere in a line each 10 s.
+type syncProgress struct {
+	out      io.Writer
+	terminal bool
+	begun    time.Time
+	next     time.Time
+	drawn    bool
+}
+
+func newSyncProgress(out io.Writer) *syncProgress {
+	now := time.Now()
+	p := &syncProgress{out: out, begun: now, next: now.Add(tellEvery)}
+	if file, ok := out.(*os.File); ok {
+		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+			p.terminal, p.next = true, now
+		}
+	}
+	return p
+}
+
+// tell shows the progress if it is time. A failure to show it does not matter.
+func (p *syncProgress) tell(done replica.Progress) {
+	now := time.Now()
+	if now.Before(p.next) {
+		return
+	}
+	line := progressLine(done, now.Sub(p.begun))
+	if p.terminal {
+		p.next, p.drawn = now.Add(drawEvery), true
+		_, _ = fmt.Fprintf(p.out, "\r%s\x1b[K", line)
+		return
+	}
+	p.next = now.Add(tellEvery)
+	_, _ = fmt.Fprintln(p.out, line)
+}
+
+// end removes the line.
+func (p *syncProgress) end() {
+	if p.drawn {
+		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// progressLine says what was done in a time, and how long the rest of a snapshot takes.
+func progressLine(done replica.Progress, in time.Duration) string {
+	const mib = 1 << 20
+	rate := float64(done.Bytes) / mib / max(in.Seconds(), 0.001)
+	line := fmt.Sprintf("%d assets, %d MiB, %.1f MiB/s", done.Assets, done.Bytes/mib, rate)
+	if done.OfBytes == 0 {
+		return line + ", the feed up to " + plain(string(done.Position))
+	}
+	line += fmt.Sprintf(", %d %% of the snapshot", 100*done.Bytes/done.OfBytes)
+	if done.Bytes > 0 {
+		left := time.Duration(float64(in) * float64(done.OfBytes-done.Bytes) / float64(done.Bytes))
+		line += fmt.Sprintf(", %v left", left.Round(time.Second))
+	}
+	return line
+}

@@ -1,0 +1,216 @@
+package registryctl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry/deploy/registry/client"
+	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/translog"
+)
+
+// mostSteps bounds how many changes of an asset are looked at to find the copy's state.
+const mostSteps = 64
+
+// copyReport is what the verification of a copy found.
+type copyReport struct {
+	Assets   int   `json:"assets"` // of the copy
+	Matched  int64 `json:"matched"`
+	Test     int64 `json:"test"`     // in test mode; they have no proofs
+	Changed  int64 `json:"changed"`  // whose state in the copy is far behind the newest
+	Erased   int64 `json:"erased"`   // whose content the registry has erased
+	Differs  int64 `json:"differs"`  // named on the standard error
+	Unproven int64 `json:"unproven"` // of a copy that a sample was taken of
+}
+
+// copyVerifier checks the assets of a copy against the public log.
+type copyVerifier struct {
+	registry *client.Client
+	policy   *lastOpened
+	copied   *replica.Replica
+	sample   int // 0: all
+
+	mu     sync.Mutex
+	report copyReport
+}
+
+// outcome is what the check of one asset found.
+type outcome int
+
+const (
+	proven outcome = iota
+	inTest
+	changedSince
+	contentErased
+)
+
+// errDiffers is returned for an asset that is not the one of the log.
+var errDiffers = errors.New("differs from the public log")
+
+// run checks the copy and prints the report. It fails if an asset differs.
+func (v *copyVerifier) run(ctx context.Context, p *program) error {
+	assets, err := v.copied.Check()
+	if err != nil {
+		return err
+	}
+	v.report.Assets = assets
+	group, workers := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	checked := 0
+	err = v.each(func(asset replica.Entry) error {
+		checked++
+		asset.JSON = bytes.Clone(asset.JSON)
+		group.Go(func() error { return v.one(workers, p, asset) })
+		return workers.Err()
+	})
+	if waited := group.Wait(); waited != nil {
+		err = waited
+	}
+	if err != nil {
+		return err
+	}
+	v.report.Unproven = int64(assets - checked)
+	if err := p.report(v.report); err != nil {
+		return err
+	}
+	if v.report.Differs > 0 {
+		return fmt.Errorf("%d of %d assets differ from the public log", v.report.Differs, checked)
+	}
+	return nil
+}
+
+// each calls check for each asset of the sample, or of the copy.
+func (v *copyVerifier) each(check func(replica.Entry) error) error {
+	if v.sample == 0 {
+		return v.copied.Walk(check)
+	}
+	ids, err := v.copied.Sample(v.sample)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		asset, _, err := v.copied.Get(id)
+		if err == nil {
+			err = check(asset)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one checks an asset, and counts and names it. The error is one of the check itself.
+func (v *copyVerifier) one(ctx context.Context, p *program, asset replica.Entry) error {
+	found, err := v.check(ctx, asset)
+	differs := errors.Is(err, errDiffers)
+	if err != nil && !differs {
+		return fmt.Errorf("asset %s: %w", asset.ID, err)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if differs {
+		v.report.Differs++
+		return p.say("asset %s: %v", asset.ID, err)
+	}
+	switch found {
+	case proven:
+		v.report.Matched++
+	case inTest:
+		v.report.Test++
+	case changedSince:
+		v.report.Changed++
+	case contentErased:
+		v.report.Erased++
+	}
+	return nil
+}
+
+// check looks for the leaf of the copy's state of an asset, from the newest leaf back. A
+// state that the log does not have differs.
+func (v *copyVerifier) check(ctx context.Context, asset replica.Entry) (outcome, error) {
+	var shown struct {
+		Mode client.Mode `json:"mode"`
+	}
+	if err := json.Unmarshal(asset.JSON, &shown); err != nil {
+		return 0, fmt.Errorf("%w: %w", errDiffers, err)
+	}
+	test := shown.Mode == client.TestMode
+	for revision, steps := int64(0), 0; steps < mostSteps; steps++ {
+		got, err := v.registry.Proof(ctx, asset.ID, revision)
+		switch {
+		case hasNoLeaf(err) && revision > 1:
+			revision-- // a change in test mode has no leaf
+			continue
+		case hasNoLeaf(err) && test:
+			return inTest, nil
+		case hasNoLeaf(err):
+			return 0, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
+		case err != nil:
+			return 0, err
+		}
+		if _, err := v.policy.Open([]byte(got.Checkpoint)); err != nil {
+			return 0, err // the fault of the registry or of the policy, and not of the copy
+		}
+		leaf, evidence, err := v.open(got, asset.ID)
+		if err != nil {
+			return 0, fmt.Errorf("%w: %w", errDiffers, err)
+		}
+		if leaf.Position <= asset.Position || leaf.Revision == 1 {
+			return compareCopied(asset, test, leaf, evidence)
+		}
+		revision = leaf.Revision - 1
+	}
+	return changedSince, nil
+}
+
+// hasNoLeaf reports that an asset or its revision has no leaf. A registry without a
+// public log has another error.
+func hasNoLeaf(err error) bool {
+	refusal, ok := errors.AsType[*client.Error](err)
+	if !ok || !client.IsNotFound(err) {
+		return false
+	}
+	_, noLog := refusal.Detail("not_found")
+	return !noLog
+}
+
+// compareCopied compares an asset of the copy with the newest leaf that is not later.
+func compareCopied(asset replica.Entry, test bool, leaf translog.Leaf, evidence translog.Evidence) (outcome, error) {
+	withdrawn := leaf.Kind == translog.Withdraw
+	switch {
+	case test && withdrawn && leaf.Position <= asset.Position:
+		return inTest, nil
+	case test:
+		return 0, fmt.Errorf("%w: its leaf is not one of test mode", errDiffers)
+	case withdrawn:
+		return 0, fmt.Errorf("%w: its leaf is a withdraw", errDiffers)
+	case leaf.Position != asset.Position:
+		return 0, fmt.Errorf("%w: no leaf has its dateModified", errDiffers)
+	case evidence.Salt == nil:
+		return contentErased, nil
+	}
+	if err := leaf.Match(asset.JSON, *evidence.Salt); err != nil {
+		return 0, fmt.Errorf("%w: %w", errDiffers, err)
+	}
+	return proven, nil
+}
+
+// open verifies a proof of an asset.
+func (v *copyVerifier) open(got client.Proof, id string) (translog.Leaf, translog.Evidence, error) {
+	proof, err := proofOf(got)
+	if err != nil {
+		return translog.Leaf{}, translog.Evidence{}, err
+	}
+	leaf, evidence, _, err := proof.VerifyAsset(v.policy)
+	if err == nil && leaf.Asset != id {
+		err = fmt.Errorf("%w: the registry proves asset %s", translog.ErrTampered, leaf.Asset)
+	}
+	return leaf, evidence, err
+}

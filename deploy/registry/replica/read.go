@@ -1,0 +1,98 @@
+package replica
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+
+	"go.etcd.io/bbolt"
+)
+
+// Get returns an asset. ok is false if the copy does not have it.
+func (r *Replica) Get(id string) (e Entry, ok bool, err error) {
+	key, err := keyOf(id)
+	if err != nil {
+		return Entry{}, false, fmt.Errorf("%q is not the id of an asset", id)
+	}
+	err = r.file.View(func(tx *bbolt.Tx) error {
+		value := tx.Bucket(assetsBucket).Get(key)
+		if value == nil {
+			return nil
+		}
+		found, err := valueOf(key, value)
+		e, ok = found, err == nil
+		e.JSON = bytes.Clone(found.JSON)
+		return err
+	})
+	return e, ok, err
+}
+
+// Walk calls visit for each asset in the order of ids, until it returns an error. The
+// JSON of an entry is valid during the call only.
+func (r *Replica) Walk(visit func(Entry) error) error {
+	return r.file.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(assetsBucket).ForEach(func(key, value []byte) error {
+			e, err := valueOf(key, value)
+			if err != nil {
+				return err
+			}
+			return visit(e)
+		})
+	})
+}
+
+// Sample returns the ids of count assets that are chosen at random, or all if there are
+// fewer.
+func (r *Replica) Sample(count int) ([]string, error) {
+	var ids []string
+	seen := 0
+	err := r.file.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(feedBucket).ForEach(func(_, id []byte) error {
+			seen++
+			if len(ids) < count {
+				ids = append(ids, fmt.Sprintf("%x", id))
+			} else if at := rand.IntN(seen); at < count {
+				ids[at] = fmt.Sprintf("%x", id)
+			}
+			return nil
+		})
+	})
+	return ids, err
+}
+
+// Check reads the whole copy. It returns the number of assets, and an error that wraps
+// ErrUnsound if the copy breaks K1, or if an entry is not the one of its id and position.
+func (r *Replica) Check() (assets int, err error) {
+	err = r.file.View(func(tx *bbolt.Tx) error {
+		feed, entries := tx.Bucket(feedBucket), 0
+		if err := tx.Bucket(assetsBucket).ForEach(func(key, value []byte) error {
+			assets++
+			return checkAsset(feed, key, value)
+		}); err != nil {
+			return err
+		}
+		if err := feed.ForEach(func(_, _ []byte) error { entries++; return nil }); err != nil {
+			return err
+		}
+		if entries != assets {
+			return fmt.Errorf("%w: %d assets have %d entries in the feed", ErrUnsound, assets, entries)
+		}
+		return nil
+	})
+	return assets, err
+}
+
+func checkAsset(feed *bbolt.Bucket, key, value []byte) error {
+	e, err := valueOf(key, value)
+	if err != nil {
+		return err
+	}
+	text, err := parseEntry(e.JSON)
+	if err != nil || text.ID != e.ID || text.Position != e.Position {
+		return fmt.Errorf("%w: asset %s has the text of another entry", ErrUnsound, e.ID)
+	}
+	if !bytes.Equal(feed.Get(positionKey(e.Position)), key) {
+		return fmt.Errorf("%w: the feed has no entry of asset %s", ErrUnsound, e.ID)
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"asset-registry/deploy/registry/replica"
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// TestACopyIsEqualAfterKills kills registryctl sync at random moments, and the registry
+// now and then, while writers work and snapshots replace each other. Some rounds begin
+// with an empty copy. In the end each copy equals the whole feed, byte by byte.
+func TestACopyIsEqualAfterKills(t *testing.T) {
+	const kills, writers = 20, 6
+	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
+	v := verifying{api: api{"http://" + addr, "2.5"}, data: t.TempDir()}
+	args := []string{"--snapshot-interval", "1s", "--snapshot-keep", "1"}
+	registry := standalone(t, addr, dir, &processes.Output{}, args...)
+	stop := writeOn(t, v.api, writers)
+	v.newCopy(t, "")
+	var copies []string
+	unfinished := 0
+	for kill := range kills {
+		if kill%5 == 0 {
+			copies = append(copies, filepath.Join(t.TempDir(), "copy"))
+		}
+		into := copies[len(copies)-1]
+		cmd := exec.Command(filepath.Join(bin, "registryctl"), "--url", v.base, "sync", into)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// A random moment of the kill.
+		time.Sleep(time.Duration(50+rand.IntN(1000)) * time.Millisecond)
+		if kill%6 == 5 {
+			if err := registry.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			registry = standalone(t, addr, dir, &processes.Output{}, args...)
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+		if !sound(t, into).Complete {
+			unfinished++
+		}
+	}
+	written := stop()
+	t.Logf("%d of %d kills came before the end of the feed; %d acknowledged writes", unfinished, kills, written)
+	for _, into := range copies {
+		v.mustRun(t, "sync", "--once", into)
+		v.equalCopy(t, into)
+	}
+}
+
+// writeOn writes until stop is called, while the registry may be restarted. stop returns
+// how many writes were acknowledged.
+func writeOn(t *testing.T, a api, writers int) (stop func() int) {
+	t.Helper()
+	ledger, ended := &ledger{}, make(chan struct{})
+	var working sync.WaitGroup
+	for range writers {
+		working.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if !ledger.write(a) {
+					time.Sleep(50 * time.Millisecond) // the registry is being restarted
+				}
+			}
+		})
+	}
+	end := sync.OnceFunc(func() { close(ended); working.Wait() })
+	t.Cleanup(end)
+	return func() int {
+		end()
+		return ledger.acknowledged
+	}
+}
+
+// sound returns the state of a copy, which must not contradict itself.
+func sound(t *testing.T, dir string) replica.State {
+	t.Helper()
+	copied, err := replica.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	if _, err := copied.Check(); err != nil {
+		t.Errorf("got %v, want a sound copy", err)
+	}
+	return copied.State()
+}
+
+// equalCopy compares the export of a copy with the whole feed, byte by byte.
+func (v *verifying) equalCopy(t *testing.T, dir string) {
+	t.Helper()
+	sound(t, dir)
+	all := v.entries(t)
+	var want strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		want.WriteString(all[id] + "\n")
+	}
+	got := v.mustRun(t, "sync", "export", dir)
+	if diff := cmp.Diff(strings.Split(want.String(), "\n"), strings.Split(got, "\n")); diff != "" || len(all) == 0 {
+		t.Errorf("the copy of %d assets differs from the feed (-feed +copy):\n%.10000s", len(all), diff)
+	}
+}
+
+// entries returns the whole feed: the text of each entry by id.
+func (v *verifying) entries(t *testing.T) map[string]string {
+	t.Helper()
+	all, offset := map[string]string{}, ""
+	for {
+		address := v.base + "/api/2.5/assets?mode=_all_&opt_fields=*&limit=1000&offset=" + url.QueryEscape(offset)
+		resp, err := http.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page struct {
+			Data []json.RawMessage
+			Next struct{ Offset string } `json:"next_page"`
+		}
+		err = json.NewDecoder(resp.Body).Decode(&page)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("read the feed: got %d, %v; want 200", resp.StatusCode, err)
+		}
+		for _, entry := range page.Data {
+			var head struct{ ID string }
+			if err := json.Unmarshal(entry, &head); err != nil {
+				t.Fatal(err)
+			}
+			all[head.ID] = string(entry)
+		}
+		if offset = page.Next.Offset; len(page.Data) == 0 {
+			return all
+		}
+	}
+}
+
+// TestACopyThatWasMadeWrongIsFound damages what a copy is made from, and the copy. It
+// also puts other data behind the address of the registry.
+func TestACopyThatWasMadeWrongIsFound(t *testing.T) {
+	t.Parallel()
+	addr, dir := freeAddr(t), t.TempDir()
+	v := verifying{api: api{"http://" + addr, "2.5"}, data: filepath.Join(dir, "data")}
+	first := standalone(t, addr, v.data, &processes.Output{}, "--snapshot-interval", "0s")
+	v.readKeys(t, 1)
+	var newest created
+	for range 20 {
+		newest = v.publish(t, validAsset())
+	}
+	v.publish(t, validAsset().set("mode", "test"))
+	mustRun(t, "snapshot", "--data", v.data)
+	into := filepath.Join(dir, "copy")
+	damageSegments(t, v.data)
+	v.refuses(t, "the segment is damaged", "sync", "--once", into)
+	v.refuses(t, "not complete", "sync", "export", into)
+	mustRun(t, "snapshot", "--data", v.data)
+	v.await(t, v.patch(t, newest, fields{"title": "after the snapshot"}).must(t, 200))
+	v.mustRun(t, "sync", "--once", into)
+	v.equalCopy(t, into)
+
+	report := v.verifyCopy(t, into, "--verify")
+	equal(t, "matched", at(report, "matched"), any(20.0))
+	equal(t, "in test mode", at(report, "test"), any(1.0))
+	report = v.verifyCopy(t, into, "--verify-sample", "5")
+	equal(t, "not in the sample", at(report, "unproven"), any(16.0))
+	v.refuses(t, "no valid signature", "sync", "--verify", "--public-key", otherKey(t, dir), into)
+	forge(t, into, newest.id, "after the snapshot", "after the forgery!")
+	stdout, stderr, err := v.run(t, "sync", "--verify", "--public-key", v.keys[0], into)
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.ExitCode() != 1 || !strings.Contains(stderr, "asset "+newest.id+": differs") ||
+		!strings.Contains(stdout, "differs: 1") {
+		t.Errorf("a forged asset: got %v, %q, %q; want exit code 1 and its id", err, stdout, stderr)
+	}
+
+	if err := first.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	v.data = filepath.Join(dir, "other")
+	standalone(t, addr, v.data, &processes.Output{}, "--snapshot-interval", "0s")
+	v.publish(t, validAsset())
+	v.refuses(t, "other data than the copy", "sync", "--once", into)
+	v.refuses(t, "--restart", "sync", into)
+	v.mustRun(t, "sync", "--once", "--restart", into)
+	v.equalCopy(t, into)
+}
+
+// verifyCopy verifies a copy, and returns the report.
+func (v *verifying) verifyCopy(t *testing.T, dir string, how ...string) (report map[string]any) {
+	t.Helper()
+	args := append([]string{"-o", "json", "sync", "--public-key", v.keys[0], dir}, how...)
+	printed := v.mustRun(t, args...)
+	if err := json.Unmarshal([]byte(printed), &report); err != nil {
+		t.Fatalf("got %s, %v, want a report", printed, err)
+	}
+	return report
+}
+
+// damageSegments changes a byte of each file of the snapshots.
+func damageSegments(t *testing.T, data string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(data, "snapshots", "segments", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("got the segments %v, %v; want some", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[len(text)/2] ^= 1
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// forge replaces a part of an asset in a copy.
+func forge(t *testing.T, dir, id, part, by string) {
+	t.Helper()
+	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error {
+			return b.ForEach(func(key, value []byte) error {
+				if !bytes.Contains(value, []byte(`"id":"`+id)) {
+					return nil
+				}
+				if !bytes.Contains(value, []byte(part)) {
+					t.Errorf("got %s in the copy, want %q in it", value, part)
+				}
+				return b.Put(key, bytes.ReplaceAll(value, []byte(part), []byte(by)))
+			})
+		})
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
