@@ -17,13 +17,14 @@ SCENARIOS   := ^(TestStandalone|TestSplit|TestARestartKeepsAllData|TestGoClient)
 FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
 
-# The lanes of test-all. FIRST runs alone and leaves little to compile or to install. Then
+# The lanes of test-all. FIRST runs alone and leaves little to compile or to install; the
+# attacks are in it, because they measure how fast others are answered. Then
 # WAITING, which mostly waits, and WORKING, which needs the processors, run beside each
 # other. Two stages of one lane may share a port or a file of bin; stages of two lanes may
 # not. Only WORKING rewrites the programs in bin.
-FIRST       := packages test
+FIRST       := packages test test-attack
 WAITING     := test-crash test-compose
-WORKING     := tools vuln test-attack test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
+WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
 	test-docs test-log test-browser test-openapi check-apart model-quick fuzz
 DATA        ?= ./data
 
