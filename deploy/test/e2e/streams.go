@@ -33,6 +33,17 @@ type stream struct {
 // openStream opens a stream of the feed.
 func (a api) openStream(t *testing.T, c call) *stream {
 	t.Helper()
+	s, resp := a.tryStream(t, c)
+	if s == nil {
+		t.Fatalf("%s: got %d with Content-Type %q, want 200 with %q", c.path, resp.StatusCode,
+			resp.Header.Get("Content-Type"), c.header["Accept"])
+	}
+	return s
+}
+
+// tryStream opens a stream of the feed. It returns nil and the answer if that is none.
+func (a api) tryStream(t *testing.T, c call) (*stream, *http.Response) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(c.method, http.MethodGet), a.base+"/api/"+a.version+c.path, nil)
 	if err != nil {
@@ -50,8 +61,8 @@ func (a api) openStream(t *testing.T, c call) *stream {
 	}
 	t.Cleanup(s.close)
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != s.format {
-		t.Fatalf("%s: got %d with Content-Type %q, want 200 with %q", c.path, resp.StatusCode,
-			resp.Header.Get("Content-Type"), s.format)
+		s.close()
+		return nil, resp
 	}
 	go func() {
 		defer close(s.blocks)
@@ -70,7 +81,7 @@ func (a api) openStream(t *testing.T, c call) *stream {
 			}
 		}
 	}()
-	return s
+	return s, resp
 }
 
 // next returns the next event or line.
@@ -235,14 +246,28 @@ func testLongPolls(t *testing.T, a api) {
 // clientStreams is the most streams and long polls that one key may have open.
 const clientStreams = 32
 
-// testStreamLimit opens as many streams as one key may have, and one more.
+// maxGateways is the most gateways of a registry under test. Each has its own limit.
+const maxGateways = 4
+
+// testStreamLimit opens as many streams as one key may have, and more.
 func testStreamLimit(t *testing.T, a api) {
 	const key = "broker4t" // no other scenario follows the feed with it
 	path := "/assets?offset=" + url.QueryEscape(a.now(t))
 	open := call{method: "GET", path: path, key: key, header: map[string]string{"Accept": asLines}}
 	var all []*stream
-	for range clientStreams {
-		all = append(all, a.openStream(t, open))
+	for refusals := 0; refusals < 20; { // in a row: every gateway refuses
+		s, resp := a.tryStream(t, open)
+		switch {
+		case s != nil && len(all) < maxGateways*clientStreams:
+			all, refusals = append(all, s), 0
+		case s == nil && resp.StatusCode == http.StatusTooManyRequests:
+			refusals++
+		default:
+			t.Fatalf("with %d streams open: got %d to one more, want 429", len(all), resp.StatusCode)
+		}
+	}
+	if len(all) == 0 || len(all)%clientStreams != 0 {
+		t.Errorf("got %d streams of one client, want %d at each gateway", len(all), clientStreams)
 	}
 	refused := a.do(t, open).fails(t, 429, "header/X-RateLimit-Limit")
 	if refused.header.Get("Retry-After") == "" {

@@ -20,7 +20,7 @@ import (
 const requestTimeout = 30 * time.Second
 
 // streamFor is how long a stream is read.
-const streamFor = 100 * time.Millisecond
+const streamFor = 20 * time.Millisecond
 
 // maxAnswer is the most bytes of an answer that are read.
 const maxAnswer = 16 << 20

@@ -164,8 +164,8 @@ func parameter(t *rapid.T, param *openapi3.Parameter, p place) string {
 		"SERVER_ID":       {"x"},
 		"Range":           {"bytes=0-3", "bytes=-4", "bytes=4-", "bytes=99999999-", "bytes=0-1,3-4", "x"},
 		"If-Range":        {p.tag, "x"},
-		"wait":            {"1", "0", "-1", "x"},
-		"Prefer":          {"wait=1", `respond-async, wait="0"`, "wait", "x"},
+		"wait":            {"0", "-1", "x"}, // a longer one would only take time
+		"Prefer":          {"wait=0", `respond-async, wait="0"`, "wait", "x"},
 		"Last-Event-ID":   {"2026-11-22T00:32:46.881553+00:00", "x", "9999-12-31"},
 		"Idempotency-Key": {"k1", "k2", strings.Repeat("k", 255), strings.Repeat("k", 256), "é"},
 	}
