@@ -132,20 +132,23 @@ func (r *Reader) Next() (Message, error) {
 	return m, err
 }
 
+// maxWord is the most bytes of a position or an offset.
+const maxWord = 64
+
 // word returns the text before the next blank or line break, and which of both it was.
 func (r *Reader) word() (text string, end byte, err error) {
-	const most = 64 // bytes of a word
+	word := make([]byte, 0, maxWord)
 	for {
 		b, err := r.r.ReadByte()
 		switch {
 		case err != nil:
-			return text, 0, unexpected(err)
+			return string(word), 0, unexpected(err)
 		case b == ' ' || b == '\n':
-			return text, b, nil
-		case len(text) == most:
+			return string(word), b, nil
+		case len(word) == maxWord:
 			return "", 0, errMalformed
 		}
-		text += string(b)
+		word = append(word, b)
 	}
 }
 

@@ -97,6 +97,7 @@ func TestReaderRefuses(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("1 2026 {\"id\":\"a\"}\n2 2026\n3 2026 !\n"), 10)
 	f.Add([]byte("1 2026 {"), 0)
+	f.Add([]byte("1 "+strings.Repeat("\xff", maxWord)+"\n"), 0)
 	f.Fuzz(func(t *testing.T, text []byte, most int) {
 		r := NewReader(bytes.NewReader(text))
 		var again []byte
