@@ -71,6 +71,8 @@ type File struct {
 	readable atomic.Bool // false if a panic may have left a lock of bbolt locked
 	writing  sync.Mutex  // held from the start of a change until its outcome is noted
 	running  sync.WaitGroup
+	updates  atomic.Int64 // transactions that were carried out
+	updating atomic.Int64 // the time of them, in nanoseconds
 
 	mu       sync.Mutex
 	closed   bool
@@ -301,7 +303,7 @@ func (f *File) Update(change func(*bbolt.Tx) error) error {
 	}
 	var id int
 	var refused error
-	panicked := true
+	begun, panicked := time.Now(), true
 	err := guard(func() error {
 		err := f.db.Update(func(tx *bbolt.Tx) error {
 			id = tx.ID()
@@ -322,10 +324,18 @@ func (f *File) Update(change func(*bbolt.Tx) error) error {
 	case err != nil:
 		f.failed(err, id)
 	default:
+		f.updates.Add(1)
+		f.updating.Add(int64(time.Since(begun)))
 		f.succeeded()
 		return nil
 	}
 	return unavailable("store changes", err)
+}
+
+// Updates returns how many transactions have changed the file, and how long they took
+// together.
+func (f *File) Updates() (count int64, took time.Duration) {
+	return f.updates.Load(), time.Duration(f.updating.Load())
 }
 
 // guard runs do. It turns a panic, and a fault in the mapped memory, into an error

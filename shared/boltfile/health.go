@@ -49,7 +49,15 @@ func (f *File) stopped() error {
 	return f.health.stopped
 }
 
-func (f *File) succeeded() { f.note(func(h *health) { h.failing = nil }) }
+// succeeded notes that a commit succeeded. On a full disk a small change may find room in
+// the file where a large one did not; there only a probe shows that there is room again.
+func (f *File) succeeded() {
+	f.note(func(h *health) {
+		if !errors.Is(h.failing, syscall.ENOSPC) {
+			h.failing = nil
+		}
+	})
+}
 
 // failed notes that the commit of transaction id failed.
 //
@@ -156,12 +164,15 @@ func (f *File) probe() {
 			err = reserve(f.own, used, minReserve)
 		}
 	}
-	if failing && err == nil {
-		// Update notes the outcome.
-		_ = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) })
+	again := failing && err == nil // Update notes a failure
+	if again {
+		again = f.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(probeKey, nil) }) == nil
 	}
 	f.note(func(h *health) {
 		h.full, h.probed = err, time.Now()
+		if again {
+			h.failing = nil
+		}
 		close(h.probing)
 		h.probing = nil
 	})

@@ -31,6 +31,7 @@ const (
 	Unsatisfiable                // the object does not have the asked range of bytes
 	TooMany                      // a rate limit is reached
 	Unavailable                  // a dependency is down; the same request may work later
+	Misdirected                  // another server takes this request
 )
 
 // The locations of a detail (docs/contract.md, "Errors").

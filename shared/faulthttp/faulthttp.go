@@ -31,6 +31,7 @@ var statuses = map[fault.Kind]int{
 	fault.Unsatisfiable:    http.StatusRequestedRangeNotSatisfiable,
 	fault.TooMany:          http.StatusTooManyRequests,
 	fault.Unavailable:      http.StatusServiceUnavailable,
+	fault.Misdirected:      http.StatusMisdirectedRequest,
 }
 
 // body is the error body (docs/contract.md, "Errors").

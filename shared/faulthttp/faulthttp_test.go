@@ -29,6 +29,7 @@ func TestAFaultSurvivesHTTP(t *testing.T) {
 		{fault.UnsupportedMedia, 415},
 		{fault.TooMany, 429},
 		{fault.Unavailable, 503},
+		{fault.Misdirected, 421},
 	} {
 		t.Run(fmt.Sprint(c.status), func(t *testing.T) {
 			want := &fault.Error{Kind: c.kind, Details: []fault.Detail{

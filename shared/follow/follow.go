@@ -26,6 +26,12 @@ import (
 // timestamp, without blanks.
 const ContentType = "application/x-registry-feed"
 
+// PagePath returns the path of pages of the feed between services, in a version.
+func PagePath(version string) string { return "/feed/" + version + "/page" }
+
+// LivePath returns the path of the live feed between services, in a version.
+func LivePath(version string) string { return "/feed/" + version + "/live" }
+
 // MaxData is the most bytes of an entry that a live stream carries. For a larger one
 // there is a gap.
 const MaxData = 64 << 10

@@ -1,6 +1,8 @@
 package follow
 
 import (
+	"bytes"
+	"sort"
 	"sync"
 	"sync/atomic"
 )
@@ -14,6 +16,13 @@ type Entry struct {
 
 // entrySize is about how many bytes an Entry takes beside its Data.
 const entrySize = 64
+
+// JSON returns the JSON of an entry whose Data AppendEntry has made.
+func (e *Entry) JSON() []byte {
+	_, rest, _ := bytes.Cut(e.Data, []byte{' '})
+	_, data, _ := bytes.Cut(rest, []byte{' '})
+	return bytes.TrimSuffix(data, []byte{'\n'})
+}
 
 func (e *Entry) size() int { return len(e.Data) + entrySize }
 
@@ -71,8 +80,8 @@ func (r *Ring) Read(after int64, most int) View {
 	if after >= r.upto {
 		return v
 	}
-	for i := r.search(after); i < len(r.entries); i++ {
-		e := r.entries[i]
+	first := sort.Search(len(r.entries), func(i int) bool { return r.entries[i].Position > after })
+	for _, e := range r.entries[first:] {
 		if len(v.Entries) > 0 && most < e.size() {
 			v.Upto, v.Offset = v.Entries[len(v.Entries)-1].Position, ""
 			return v
@@ -82,19 +91,6 @@ func (r *Ring) Read(after int64, most int) View {
 		v.Entries = append(v.Entries, e)
 	}
 	return v
-}
-
-// search returns the index of the first entry after a position.
-func (r *Ring) search(after int64) int {
-	low, high := 0, len(r.entries)
-	for low < high {
-		if middle := (low + high) / 2; r.entries[middle].Position > after {
-			high = middle
-		} else {
-			low = middle + 1
-		}
-	}
-	return low
 }
 
 // Upto returns the position up to which the ring is complete, and whether it has

@@ -34,7 +34,6 @@ func accessLog(o Options, refused *failurelog.Log) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start, path := time.Now(), c.Request.URL.Path // a handler may change the path
 		id := c.GetHeader(RequestIDHeader)
-		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestIDKey{}, id))
 		client := c.GetHeader(ClientHeader)
 		defer func() {
 			if c.Writer.Status() == http.StatusServiceUnavailable && !c.GetBool(quietKey) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -40,6 +41,9 @@ type Options struct {
 	// requests are traced; other services follow the caller's decision.
 	Edge bool
 
+	// Facts returns what else a ready service shows in /readyz. It is optional.
+	Facts func() map[string]any
+
 	// Warnings returns the dangers that a ready service shows in /readyz. It is
 	// optional.
 	Warnings func(ctx context.Context) []string
@@ -67,7 +71,7 @@ func NewEngine(o Options) *gin.Engine {
 		o.Telemetry = &telemetry.Telemetry{}
 	}
 	refused := failurelog.New(o.Log, "requests are refused")
-	engine.Use(answerHeaders, observe(o), accessLog(o, refused), deadline(o), recoverPanic)
+	engine.Use(answerHeaders, observe(o), accessLog(o, refused), begin(o), recoverPanic)
 	engine.NoRoute(Handle(func(*gin.Context) error {
 		return fault.New(fault.NotFound, fault.URL, "not_found", "Not Found")
 	}))
@@ -94,6 +98,9 @@ func readyz(o Options) func(*gin.Context) error {
 			return err
 		}
 		answer := gin.H{"status": "ok"}
+		if o.Facts != nil {
+			maps.Copy(answer, o.Facts())
+		}
 		if o.Warnings != nil {
 			if warnings := o.Warnings(ctx); len(warnings) > 0 {
 				answer["warnings"] = warnings

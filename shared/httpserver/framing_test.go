@@ -59,7 +59,7 @@ func FuzzFraming(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte, at int) {
 		at = min(max(at, 0), len(sent))
 		find := func(pieces ...[]byte) string {
-			found := newJSONConn(nil)
+			found := newJSONConn(nil, nil)
 			for _, piece := range pieces {
 				found.framing.spoil(piece)
 			}

@@ -10,17 +10,18 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Headers that travel with a request from service to service.
+// Headers that travel with a request from service to service. They are in the form of
+// http.CanonicalHeaderKey; for another form, each Get and Set makes a copy.
 const (
 	// RequestIDHeader identifies the request in every log line about it.
-	RequestIDHeader = "X-Request-ID"
+	RequestIDHeader = "X-Request-Id"
 	// ClientHeader is the client's address, as the edge determined it.
 	ClientHeader = "X-Registry-Client"
 	// TimeoutHeader is how long the caller still waits, in milliseconds.
 	TimeoutHeader = "X-Registry-Timeout-Ms"
 	// BaseURLHeader is the public address of the registry, such as
 	// "https://registry.example". Links in answers start with it.
-	BaseURLHeader = "X-Registry-Base-URL"
+	BaseURLHeader = "X-Registry-Base-Url"
 	// SeedHeader is a secret, in hex, that the edge derives from an API key and
 	// an Idempotency-Key.
 	SeedHeader = "X-Registry-Seed"
@@ -30,28 +31,45 @@ const (
 // its own answer still arrives in time.
 const answerMargin = 50 * time.Millisecond
 
-// deadline is middleware that limits a request to the timeout of its route, and
-// to the time for which the caller waits.
-func deadline(o Options) gin.HandlerFunc {
+// begin is middleware that puts the request's id into its context, and limits the
+// request to the timeout of its route, and to the time for which the caller waits.
+func begin(o Options) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		ctx := context.WithValue(c.Request.Context(), requestIDKey{}, c.GetHeader(RequestIDHeader))
 		left := o.Timeout
 		if o.TimeoutOf != nil {
 			left = cmp.Or(o.TimeoutOf(c), left)
 		}
-		if ms, err := strconv.Atoi(c.GetHeader(TimeoutHeader)); err == nil {
-			most := time.Duration(ms)*time.Millisecond - answerMargin
-			if left == Unlimited || most < left {
-				left = most
-			}
+		if left = earliest(c, left); left != Unlimited {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, left)
+			defer cancel()
 		}
-		if left == Unlimited {
-			return
-		}
-		ctx, cancel := context.WithTimeout(c.Request.Context(), left)
-		defer cancel()
 		c.Request = c.Request.WithContext(ctx)
 		c.Next()
 	}
+}
+
+// earliest returns the time until a request must end: after at most left, and as long as
+// the caller waits. It returns Unlimited if the request's context ends in time by itself,
+// because the caller is in this process.
+func earliest(c *gin.Context, left time.Duration) time.Duration {
+	if end, within := c.Request.Context().Deadline(); within {
+		if left == Unlimited || time.Until(end) <= left {
+			return Unlimited
+		}
+		return left
+	}
+	text := c.GetHeader(TimeoutHeader)
+	if text == "" {
+		return left
+	}
+	ms, err := strconv.Atoi(text)
+	most := time.Duration(ms)*time.Millisecond - answerMargin
+	if err == nil && (left == Unlimited || most < left) {
+		return most
+	}
+	return left
 }
 
 // SetTimeout sets TimeoutHeader to the time until ctx ends. Without a deadline

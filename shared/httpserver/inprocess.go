@@ -1,12 +1,15 @@
 package httpserver
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // InProcess returns a transport that calls handler directly, for services that
@@ -138,6 +141,14 @@ func (w *streamWriter) Write(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Hijack implements http.Hijacker: there is no connection (Detach).
+func (w *streamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return nil, nil, http.ErrNotSupported
+}
+
+// SetWriteDeadline is for an http.ResponseController. A write ends when the body is closed.
+func (w *streamWriter) SetWriteDeadline(time.Time) error { return nil }
 
 // Flush implements http.Flusher. Each Write passes its bytes on at once.
 func (w *streamWriter) Flush() { w.WriteHeader(http.StatusOK) }

@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -19,22 +20,49 @@ func (l jsonListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newJSONConn(conn), nil
+	return withJSONErrors(conn, nil), nil
+}
+
+// withJSONErrors returns a connection for net/http with our refusals. Its Read first
+// returns rest. HTTP/2 has no such refusals, and needs the *tls.Conn itself.
+func withJSONErrors(conn net.Conn, rest []byte) net.Conn {
+	if !isHTTP1(conn) {
+		return conn
+	}
+	j := newJSONConn(conn, rest)
+	if secure, ok := conn.(*tls.Conn); ok {
+		return tlsJSONConn{j, secure}
+	}
+	return j
+}
+
+// isHTTP1 reports whether a connection, whose handshake is over, carries HTTP/1.1 or 1.0.
+func isHTTP1(conn net.Conn) bool {
+	secure, ok := conn.(*tls.Conn)
+	return !ok || secure.ConnectionState().NegotiatedProtocol != "h2"
 }
 
 // jsonConn rewrites net/http's refusals, and lets net/http refuse a request with
 // two framings.
 type jsonConn struct {
 	net.Conn
+	rest    []byte // what was read from Conn already
 	framing framing
 }
 
-func newJSONConn(conn net.Conn) *jsonConn {
-	return &jsonConn{Conn: conn, framing: framing{start: make([]byte, 0, longestField)}}
+func newJSONConn(conn net.Conn, rest []byte) *jsonConn {
+	return &jsonConn{Conn: conn, rest: rest, framing: framing{start: make([]byte, 0, longestField)}}
 }
 
-func (c *jsonConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+func (c *jsonConn) Read(p []byte) (n int, err error) {
+	if len(c.rest) > 0 {
+		n = copy(p, c.rest)
+		if c.rest = c.rest[n:]; len(c.rest) == 0 {
+			c.rest = nil
+		}
+	} else {
+		n, err = c.Conn.Read(p)
+	}
 	c.framing.spoil(p[:n])
 	return n, err
 }

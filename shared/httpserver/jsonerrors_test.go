@@ -107,7 +107,7 @@ func FuzzRefusal(f *testing.F) {
 			text, _ := io.ReadAll(far)
 			got <- text
 		}()
-		if n, err := newJSONConn(near).Write(written); err != nil || n != len(written) {
+		if n, err := newJSONConn(near, nil).Write(written); err != nil || n != len(written) {
 			t.Fatalf("got %d bytes written, %v; want %d", n, err, len(written))
 		}
 		near.Close()

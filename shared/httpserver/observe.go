@@ -20,7 +20,7 @@ import (
 
 // TraceIDHeader tells a client the id of the trace that its request is in. It is
 // absent if the request is not traced.
-const TraceIDHeader = "X-Trace-ID"
+const TraceIDHeader = "X-Trace-Id"
 
 // tenantKey is where SetTenant stores the class.
 const tenantKey = "tenant class"

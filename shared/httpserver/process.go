@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -29,9 +30,12 @@ type Process struct {
 	MetricsAddr string        `help:"Address on which /metrics answers Prometheus; by default none."`
 	LogLevel    slog.Level    `default:"info" help:"Lowest level that is logged: debug, info, warn or error."`
 	DrainDelay  time.Duration `default:"0s" help:"How long to serve after SIGTERM, while /readyz says 503."`
+	HTTPServer  string        `name:"http-server" default:"lean" enum:"lean,std" help:"How HTTP/1.1 is served: lean, or std for net/http alone."`
 
 	Certificate Certificate `kong:"-"` // the zero value serves plain HTTP
+	TakesCalls  bool        `kong:"-"` // ServeOptions.Calls
 	Reloads     bool        `kong:"-"` // SIGHUP replaces the service by a new one
+	Budget      int64       `kong:"-"` // bytes that the process may use; 0: no limit but the system's
 }
 
 // Run runs a process with one service. It listens on addr, calls start, and
@@ -44,8 +48,9 @@ func Run(
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: p.LogLevel}))
-	memory.RespectLimit(log)
+	log, flush := NewLog(os.Stderr, p.LogLevel)
+	defer func() { err = errors.Join(err, flush()) }()
+	memory.RespectLimit(log, p.Budget)
 	config, err := p.Certificate.Config(log)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -62,15 +67,21 @@ func Run(
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	current := newReloadable(service)
-	defer func() { err = errors.Join(err, current.close()) }()
+	current := NewReplaceable(service)
+	defer func() { err = errors.Join(err, current.Close()) }()
 	if p.Reloads {
 		defer current.onHangup(func() (Service, error) { return start(log, t) }, log)()
 	}
 	log.Info("listening", "addr", listener.Addr().String())
-	return Serve(ctx, listener, current, log, ServeOptions{
-		DrainDelay: p.DrainDelay, TLS: config, Drain: current.drain,
-	})
+	return Serve(ctx, listener, current, log, p.Serving(config, current.Drain))
+}
+
+// Serving returns the options of a server of this process. TLS is nil for plain HTTP; drain is
+// nil if no request lasts.
+func (p Process) Serving(tls *tls.Config, drain func()) ServeOptions {
+	return ServeOptions{
+		DrainDelay: p.DrainDelay, TLS: tls, Drain: drain, Std: p.HTTPServer == "std", Calls: p.TakesCalls,
+	}
 }
 
 // Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,
@@ -92,7 +103,7 @@ func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Te
 	mux.Handle("GET /metrics", t.Metrics())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, mux, log, ServeOptions{}) }()
+	go func() { served <- Serve(ctx, listener, mux, log, ServeOptions{Std: p.Serving(nil, nil).Std}) }()
 	return t, func() error {
 		cancel()
 		err := <-served

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// reloadable is a handler whose service can be replaced while it answers
+// Replaceable is a handler whose service can be replaced while it answers
 // requests. A request is answered by the service that it began with.
-type reloadable struct {
+type Replaceable struct {
 	mu      sync.RWMutex
 	current *generation
 }
@@ -23,11 +23,13 @@ type generation struct {
 	requests sync.WaitGroup
 }
 
-func newReloadable(s Service) *reloadable {
-	return &reloadable{current: &generation{service: s, handler: s.Handler()}}
+// NewReplaceable returns a handler that begins with a service.
+func NewReplaceable(s Service) *Replaceable {
+	return &Replaceable{current: &generation{service: s, handler: s.Handler()}}
 }
 
-func (r *reloadable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+// ServeHTTP implements http.Handler.
+func (r *Replaceable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.RLock()
 	g := r.current
 	g.requests.Add(1)
@@ -36,9 +38,9 @@ func (r *reloadable) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	g.handler.ServeHTTP(w, req)
 }
 
-// replace sends new requests to s. It closes the old service once that has
+// Replace sends new requests to s. It closes the old service once that has
 // answered its requests, and returns the error of closing.
-func (r *reloadable) replace(s Service) error {
+func (r *Replaceable) Replace(s Service) error {
 	next := &generation{service: s, handler: s.Handler()}
 	r.mu.Lock()
 	old := r.current
@@ -56,17 +58,19 @@ func (g *generation) drain() {
 	}
 }
 
-func (r *reloadable) drain() {
+// Drain ends the requests of the service that last.
+func (r *Replaceable) Drain() {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	r.current.drain()
 }
 
-func (r *reloadable) close() error { return r.current.service.Close() }
+// Close closes the service. No request may be under way.
+func (r *Replaceable) Close() error { return r.current.service.Close() }
 
 // onHangup replaces the service by a new one at every SIGHUP, until stop is
 // called. If the new service fails to start, the old one keeps running.
-func (r *reloadable) onHangup(start func() (Service, error), log *slog.Logger) (stop func()) {
+func (r *Replaceable) onHangup(start func() (Service, error), log *slog.Logger) (stop func()) {
 	signals, ended := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, syscall.SIGHUP)
 	go func() {
@@ -77,7 +81,7 @@ func (r *reloadable) onHangup(start func() (Service, error), log *slog.Logger) (
 				log.Error("the new configuration failed; the old one stays in use", "error", err)
 				continue
 			}
-			err = r.replace(s)
+			err = r.Replace(s)
 			log.Info("the new configuration is in use")
 			if err != nil {
 				log.Error("the old service failed to close", "error", err)

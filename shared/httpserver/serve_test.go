@@ -3,6 +3,7 @@ package httpserver
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"net"
@@ -17,6 +18,8 @@ import (
 	"asset-registry/shared/probe"
 )
 
+var std = flag.Bool("std", false, "serve by net/http alone, as --http-server=std")
+
 // serveFor serves until the test ends. It returns the address, and a function that
 // ends the server earlier.
 func serveFor(t *testing.T, handler http.Handler, how ServeOptions, p timeouts) (addr string, end func()) {
@@ -25,6 +28,7 @@ func serveFor(t *testing.T, handler http.Handler, how ServeOptions, p timeouts) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	how.Std = *std
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, listener, handler, slog.New(slog.DiscardHandler), how, p) }()

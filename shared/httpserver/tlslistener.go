@@ -13,8 +13,7 @@ import (
 )
 
 // tlsListener accepts TLS connections after their handshake. Only then is the
-// protocol known. For HTTP/2 the server needs the *tls.Conn itself; for HTTP/1.1
-// it gets a jsonConn.
+// protocol known.
 type tlsListener struct {
 	net.Listener
 	config   *tls.Config
@@ -72,12 +71,8 @@ func (t *tlsListener) handshake(open context.Context, plain net.Conn) {
 		plain.Close()
 		return
 	}
-	ready := accepted{conn: conn}
-	if conn.ConnectionState().NegotiatedProtocol != "h2" {
-		ready.conn = tlsJSONConn{newJSONConn(conn), conn}
-	}
 	select {
-	case t.accepted <- ready:
+	case t.accepted <- accepted{conn: conn}:
 	case <-t.closed:
 		conn.Close()
 	}

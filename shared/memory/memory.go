@@ -14,21 +14,28 @@ package memory
 import (
 	"log/slog"
 	"math"
+	"os"
 	"runtime/debug"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// heapShare is the share of a control group's limit for Go's heap. The rest is
-// for stacks, the kernel's buffers and cached pages of files.
+// heapShare is the share of a limit for Go's heap. The rest is for stacks, the
+// kernel's buffers and cached pages of files.
 const heapShare = 0.8
 
 // RespectLimit sets the garbage collector's limit to a share of the memory limit
-// of the process's control group. It changes nothing if GOMEMLIMIT is set or
-// there is no control group.
-func RespectLimit(log *slog.Logger) {
+// of the process's control group, or of bytes if these are less. 0 bytes stand for
+// no limit. RespectLimit changes nothing if GOMEMLIMIT is set.
+func RespectLimit(log *slog.Logger, bytes int64) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
 	if _, err := memlimit.Set(memlimit.WithRatio(heapShare)); err != nil {
 		log.Debug("no control group limits the memory", "error", err)
+	}
+	if share := int64(float64(bytes) * heapShare); share > 0 && share < debug.SetMemoryLimit(-1) {
+		debug.SetMemoryLimit(share)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -19,6 +20,30 @@ func TestLimitIsNoMoreThanGOMEMLIMIT(t *testing.T) {
 	defer debug.SetMemoryLimit(before)
 	if got := Limit(); got != 100<<20 {
 		t.Errorf("got a limit of %d bytes, want %d", got, 100<<20)
+	}
+}
+
+func TestTheCollectorRespectsABudget(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "")
+	t.Setenv("AUTOMEMLIMIT", "off") // the control group of this machine does not matter
+	for _, c := range []struct{ limit, budget, want int64 }{
+		{1 << 40, 0, 1 << 40},
+		{1 << 40, 100 << 20, 80 << 20},
+		{50 << 20, 100 << 20, 50 << 20},
+	} {
+		debug.SetMemoryLimit(c.limit)
+		RespectLimit(slog.New(slog.DiscardHandler), c.budget)
+		if got := debug.SetMemoryLimit(-1); got != c.want {
+			t.Errorf("limit %d, budget %d: got %d, want %d", c.limit, c.budget, got, c.want)
+		}
+	}
+	debug.SetMemoryLimit(1 << 40)
+	t.Setenv("GOMEMLIMIT", "1TiB")
+	RespectLimit(slog.New(slog.DiscardHandler), 100<<20)
+	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
+		t.Errorf("with GOMEMLIMIT: got %d, want %d", got, 1<<40)
 	}
 }
 

@@ -16,7 +16,7 @@ type Class string
 
 // The classes of requests.
 const (
-	List  Class = "list"  // returns a page of the feed
+	List  Class = "list"  // returns a page of the feed, or searches
 	Read  Class = "read"  // changes nothing, and is not a List
 	Write Class = "write" // may change something
 )
@@ -93,6 +93,8 @@ type Route struct {
 	Class     Class  // empty if the rate limits do not count the route
 	Key       bool   // a request without a valid API key is refused
 	AtGateway bool   // the gateway answers by itself; the asset service lacks the route
+	AtSearch  bool   // the search service answers; without one, the gateway lacks the route
+	Since     string // the first version that has the route; empty: all have it
 }
 
 // Ownership is the last segment of the path that hands an asset over to a new
@@ -103,7 +105,19 @@ const Ownership = "ownership"
 // "Revisions").
 const Revisions = "revisions"
 
-// All returns the routes of one version. All versions have the same ones.
+// Segment is the pattern of a file of the snapshot (docs/contract.md, "Snapshot").
+const Segment = "/snapshot/segments/:file"
+
+// Webhooks is the path of webhooks (docs/contract.md, "Webhooks").
+const Webhooks = "/webhooks"
+
+// Search is the path of a search (docs/contract.md, "Search").
+const Search = "/search"
+
+// Has tells whether the version has a route. Names of versions sort in their order.
+func (v Version) Has(r Route) bool { return v.Target >= r.Since }
+
+// All returns the routes of all versions. Version.Has tells which one has which.
 // Each GET route answers HEAD too, and has a row for both methods.
 func All() []Route {
 	all := []Route{
@@ -119,12 +133,20 @@ func All() []Route {
 		{Method: http.MethodPut, Pattern: "/assets/:id", Class: Write, Key: true},
 		{Method: http.MethodPost, Pattern: "/assets/:id/" + Ownership, Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/snapshot", Class: Read},
-		{Method: http.MethodGet, Pattern: "/snapshot/segments/:file", Class: Read},
+		{Method: http.MethodGet, Pattern: Segment, Class: Read},
+		{Method: http.MethodGet, Pattern: Search, Class: List, AtSearch: true, Since: "2.5"},
 		{Method: http.MethodPost, Pattern: "/transfers", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/transfers/:transfer", Class: Read},
 		{Method: http.MethodGet, Pattern: "/assets/:id/" + Revisions, Class: Read, Key: true},
 		{Method: http.MethodDelete, Pattern: "/assets/:id/" + Revisions + "/:number", Class: Write, Key: true},
 		{Method: http.MethodGet, Pattern: "/assets/:id/proof", Class: Read},
+		{Method: http.MethodGet, Pattern: Webhooks, Class: Read, Key: true},
+		{Method: http.MethodPost, Pattern: Webhooks, Class: Write, Key: true},
+		{Method: http.MethodGet, Pattern: Webhooks + "/:webhook", Class: Read, Key: true},
+		{Method: http.MethodPatch, Pattern: Webhooks + "/:webhook", Class: Write, Key: true},
+		{Method: http.MethodDelete, Pattern: Webhooks + "/:webhook", Class: Write, Key: true},
+		{Method: http.MethodPost, Pattern: Webhooks + "/:webhook/replay", Class: Write, Key: true},
+		{Method: http.MethodPost, Pattern: Webhooks + "/:webhook/rotate", Class: Write, Key: true},
 	}
 	for _, p := range Parts() {
 		elements, element := "/assets/:id/"+p.Name, "/assets/:id/"+p.Name+"/:part"
@@ -140,6 +162,26 @@ func All() []Route {
 	for _, r := range slices.Clone(all) {
 		if r.Method == http.MethodGet {
 			r.Method = http.MethodHead
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Site returns the routes of the pages for people, which the search service answers
+// (docs/site.md). Their patterns are whole paths. A page is made of a search or of several
+// readings, so it costs as much as a page of the feed. GET / is not among them: the gateway
+// answers programs there, and passes browsers on.
+func Site() []Route {
+	var all []Route
+	for _, r := range []Route{
+		{Pattern: "/uk", Class: Read}, {Pattern: "/uk/*path", Class: List},
+		{Pattern: "/en", Class: Read}, {Pattern: "/en/*path", Class: List},
+		{Pattern: "/sitemap.xml", Class: List}, {Pattern: "/sitemap/:part", Class: List},
+		{Pattern: "/robots.txt", Class: Read}, {Pattern: "/site/*file", Class: Read},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			r.Method, r.AtSearch = method, true
 			all = append(all, r)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"asset-registry/shared/httpwire"
 )
 
 // maxInterim is the number of interim answers (RFC 9110, 15.2) that may come
@@ -21,10 +23,14 @@ var longAgo = time.Unix(1, 0)
 // conn is a connection to a server. It carries one request at a time.
 type conn struct {
 	server *server
+	kind   kind
 	net    net.Conn
 	r      *bufio.Reader
 	w      *bufio.Writer
 	since  time.Time // when it became idle
+
+	raw  syscall.RawConn // nil: net waits by itself (TLS)
+	lent []byte          // a request that the next Read writes first
 }
 
 // exchange sends a request and returns the answer as soon as its header was
@@ -32,14 +38,7 @@ type conn struct {
 func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, answering bool, err error) {
 	ctx := r.Context()
 	release := context.AfterFunc(ctx, func() { c.net.SetDeadline(longAgo) })
-	out := r.WithContext(ctx) // a copy, since a RoundTripper must not change its request
-	out.Host, out.Body = c.server.addr, body
-	failed := out.Write(c.w)
-	if failed == nil {
-		failed = c.w.Flush()
-	}
-	// Read even if the write failed: the server may have refused the body early.
-	resp, err := c.readFinal(out)
+	resp, failed, err := c.send(r, body)
 	if err == nil && failed != nil {
 		resp.Close = true
 	}
@@ -62,6 +61,27 @@ func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, 
 	}
 	resp.Body = b
 	return resp, true, nil
+}
+
+// send writes a request and reads the head of its answer. Failed is the error of the
+// writes. Even then it reads, because the server may have refused the body early.
+func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, failed, err error) {
+	target := r.URL.RequestURI()
+	isPlain := c.kind == readings && httpwire.IsTarget(target)
+	if isPlain {
+		if resp, err := c.read(r, target); resp != nil || err != nil {
+			return resp, nil, err
+		}
+	}
+	out := r.WithContext(r.Context()) // a copy, since a RoundTripper must not change its request
+	out.Host, out.Body = c.server.addr, body
+	if !isPlain {
+		if failed = out.Write(c.w); failed == nil {
+			failed = c.w.Flush()
+		}
+	}
+	resp, err = c.readFinal(out)
+	return resp, failed, err
 }
 
 // errNoFinalAnswer is returned for a server that sends too many interim answers

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,7 @@ const (
 	dialTimeout = 500 * time.Millisecond // short, so that a dead server costs little
 	idleTimeout = time.Minute            // half of what our servers allow
 	freshTime   = 5 * time.Millisecond   // after its last use, a connection counts as open
-	maxIdle     = 256                    // connections to a server
+	maxIdle     = 256                    // connections of a kind to a server
 	bufferSize  = 8 << 10                // bytes of each of a connection's two buffers; a typical asset fits
 )
 
@@ -31,15 +32,36 @@ type server struct {
 	ready   atomic.Bool
 	busy    atomic.Int64 // requests under way
 	breaker breaker
+	calls   *calls // nil: plain HTTP only
 
 	mu      sync.Mutex
-	idle    []*conn // the most recently used last
-	retired bool    // keep closes every connection
+	idle    [kinds][]*conn // of each kind, the most recently used last
+	retired bool           // keep closes every connection
+}
+
+// kind is what a connection carries. Package lean leaves a connection to net/http at the
+// first request that is not a reading, so readings have connections of their own.
+type kind int
+
+const (
+	readings kind = iota
+	others
+	kinds
+)
+
+func kindOf(r *http.Request) kind {
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !hasBody(r) {
+		return readings
+	}
+	return others
 }
 
 // newServer returns a server that counts as ready until a check fails.
 func newServer(p *Pool, from source, host string) *server {
 	s := &server{pool: p, addr: net.JoinHostPort(host, from.port), tls: from.tls, from: from}
+	if p.calls {
+		s.calls = &calls{server: s}
+	}
 	s.ready.Store(true)
 	return s
 }
@@ -72,7 +94,15 @@ const (
 // how far the request got.
 func (s *server) exchange(r *http.Request, body io.ReadCloser, check connCheck) (*http.Response, progress, error) {
 	s.busy.Add(1)
-	c, reused, err := s.conn(r.Context(), check)
+	if s.calls != nil {
+		if resp, progress, done, err := s.calls.exchange(r, body); done {
+			if err != nil {
+				s.busy.Add(-1)
+			}
+			return resp, progress, err
+		}
+	}
+	c, reused, err := s.conn(r.Context(), kindOf(r), check)
 	if err != nil {
 		s.busy.Add(-1)
 		return nil, notSent, err
@@ -114,11 +144,11 @@ func (s *server) record(ctx context.Context, err error) {
 }
 
 // conn returns an idle connection, or a new one if there is none.
-func (s *server) conn(ctx context.Context, check connCheck) (_ *conn, reused bool, err error) {
+func (s *server) conn(ctx context.Context, k kind, check connCheck) (_ *conn, reused bool, err error) {
 	now := time.Now()
 	oldest, fresh := now.Add(-idleTimeout), now.Add(-freshTime)
 	for {
-		c := s.popIdle()
+		c := s.popIdle(k)
 		if c == nil {
 			break
 		}
@@ -132,26 +162,24 @@ func (s *server) conn(ctx context.Context, check connCheck) (_ *conn, reused boo
 	if err != nil {
 		return nil, false, err
 	}
-	return &conn{
-		server: s,
-		net:    dialed,
-		r:      bufio.NewReaderSize(dialed, bufferSize),
-		w:      bufio.NewWriterSize(dialed, bufferSize),
-	}, false, nil
+	c := &conn{server: s, kind: k, net: dialed, raw: rawOf(dialed)}
+	c.r, c.w = bufio.NewReaderSize(c, bufferSize), bufio.NewWriterSize(dialed, bufferSize)
+	return c, false, nil
 }
 
-// popIdle removes the most recently used idle connection. It returns nil if
+// popIdle removes the most recently used idle connection of a kind. It returns nil if
 // there is none.
-func (s *server) popIdle() *conn {
+func (s *server) popIdle(k kind) *conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	last := len(s.idle) - 1
+	idle := s.idle[k]
+	last := len(idle) - 1
 	if last < 0 {
 		return nil
 	}
-	c := s.idle[last]
-	s.idle[last] = nil
-	s.idle = s.idle[:last]
+	c := idle[last]
+	idle[last] = nil
+	s.idle[k] = idle[:last]
 	return c
 }
 
@@ -159,9 +187,9 @@ func (s *server) popIdle() *conn {
 func (s *server) keep(c *conn) {
 	c.since = time.Now()
 	s.mu.Lock()
-	kept := !s.retired && len(s.idle) < maxIdle
+	kept := !s.retired && len(s.idle[c.kind]) < maxIdle
 	if kept {
-		s.idle = append(s.idle, c)
+		s.idle[c.kind] = append(s.idle[c.kind], c)
 	}
 	s.mu.Unlock()
 	if !kept {
@@ -171,13 +199,16 @@ func (s *server) keep(c *conn) {
 
 // closeIdle closes the connections that are idle since before a time.
 func (s *server) closeIdle(before time.Time) {
+	var old []*conn
 	s.mu.Lock()
-	n := 0
-	for n < len(s.idle) && s.idle[n].since.Before(before) {
-		n++
+	for k, idle := range s.idle {
+		n := 0
+		for n < len(idle) && idle[n].since.Before(before) {
+			n++
+		}
+		old = append(old, idle[:n]...)
+		s.idle[k] = slices.Delete(idle, 0, n)
 	}
-	old := append([]*conn(nil), s.idle[:n]...)
-	s.idle = append(s.idle[:0], s.idle[n:]...)
 	s.mu.Unlock()
 	for _, c := range old {
 		c.net.Close()
@@ -190,6 +221,9 @@ func (s *server) retire() {
 	s.retired = true
 	s.mu.Unlock()
 	s.closeIdle(time.Now().Add(time.Hour))
+	if s.calls != nil {
+		s.calls.retire()
+	}
 }
 
 // check requests /readyz. It returns nil if the server is ready.

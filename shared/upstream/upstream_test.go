@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -146,8 +147,8 @@ func TestAnswersOfEveryKindArriveOnOneConnection(t *testing.T) {
 			t.Errorf("HEAD: got Content-Length %d, want 5", resp.ContentLength)
 		}
 	}
-	if n := s.connections.Load(); n > 2 { // a health check may need one at the same time
-		t.Errorf("got %d connections, want at most 2", n)
+	if n := s.connections.Load(); n > 3 { // a health check may need one at the same time
+		t.Errorf("got %d connections, want at most one of each kind, and one of checks", n)
 	}
 	if busy := (*p.servers.Load())[0].busy.Load(); busy > 1 {
 		t.Errorf("got %d requests under way, want at most 1", busy)
@@ -388,5 +389,28 @@ func TestCheckOfAddresses(t *testing.T) {
 	}
 	if Check(nil) == nil {
 		t.Error("no address: got no error, want one")
+	}
+}
+
+// TestReadingsHaveConnectionsOfTheirOwn holds that no other request uses a connection of
+// readings, because package lean would then leave it to net/http.
+func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
+	var methods sync.Map // of requests, by connection
+	s := startServer(t, func(_ http.ResponseWriter, r *http.Request) {
+		isReading := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if before, used := methods.Swap(r.RemoteAddr, isReading); used && before != isReading {
+			t.Errorf("%s: got a connection of other requests, want one of its own", r.Method)
+		}
+	})
+	p := newPool(t, s.URL)
+	for range 3 {
+		for method, body := range map[string]string{"GET": "", "POST": "x", "HEAD": "", "PATCH": "x"} {
+			if _, _, err := ask(t, p, method, "/", body); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := s.connections.Load(); got > 3 { // the check of /readyz may have opened another
+		t.Errorf("got %d connections, want two", got)
 	}
 }

@@ -1,0 +1,96 @@
+package boltfile
+
+import (
+	"bytes"
+	"os"
+	"slices"
+
+	"go.etcd.io/bbolt"
+)
+
+// leafPages is how many pages of a leaf Ahead asks for. It does not read how many the
+// leaf has: two values of 4 KiB, the least that bbolt puts into a leaf, have three.
+const leafPages = 3
+
+// maxOverflow is more pages than any branch has.
+const maxOverflow = 256
+
+// Ahead asks the kernel to read the leaves of a bucket that begin with the one of a key,
+// at most count, and does not wait for them. Without it a walk through a bucket that is
+// not in memory waits for each page, and the thread waits too: bbolt maps the file.
+// Ahead never fails: it does nothing for what it cannot read.
+func (f *File) Ahead(tx *bbolt.Tx, bucket, from []byte, count int) {
+	b := tx.Bucket(bucket)
+	if b == nil || b.RootPage() == 0 { // the bucket is stored within another page
+		return
+	}
+	a := reader{file: f.own, pageSize: int64(tx.DB().Info().PageSize), left: count, ask: willNeed}
+	a.visit(uint64(b.RootPage()), from, 0)
+}
+
+// reader asks for leaves.
+type reader struct {
+	file     *os.File
+	pageSize int64
+	left     int // leaves
+	ask      func(file *os.File, from, size int64)
+}
+
+// visit asks for the leaves below a branch, from the one of a key on.
+func (a *reader) visit(id uint64, from []byte, depth int) {
+	children := a.branch(id)
+	byKey := func(e entry, key []byte) int { return bytes.Compare(e.key, key) }
+	first, found := slices.BinarySearchFunc(children, from, byKey)
+	if !found {
+		first = max(0, first-1)
+	}
+	if len(children) == 0 || depth > maxDepth {
+		return
+	}
+	leaves := a.kind(children[first].child) == leafFlag // all leaves have the same depth
+	for _, e := range children[first:] {
+		switch {
+		case a.left <= 0:
+			return
+		case leaves:
+			a.ask(a.file, int64(e.child)*a.pageSize, leafPages*a.pageSize)
+			a.left--
+		default:
+			a.visit(e.child, from, depth+1)
+		}
+	}
+}
+
+// branch returns the children of a page, none if it is no branch.
+func (a *reader) branch(id uint64) []entry {
+	head := make([]byte, a.pageSize)
+	if !a.read(head, id) || native.Uint16(head[8:]) != branchFlag {
+		return nil
+	}
+	data := head
+	if overflow := int64(native.Uint32(head[12:])); overflow > maxOverflow {
+		return nil // the page is damaged; whoever reads it finds out
+	} else if overflow > 0 {
+		data = make([]byte, (overflow+1)*a.pageSize)
+		if !a.read(data, id) {
+			return nil
+		}
+	}
+	children, _ := new(verifier).elements(id, data, int(native.Uint16(head[10:])), branchFlag, span{})
+	return children
+}
+
+// kind returns the flags of a page, 0 if it cannot be read.
+func (a *reader) kind(id uint64) uint16 {
+	head := make([]byte, headerSize)
+	if !a.read(head, id) {
+		return 0
+	}
+	return native.Uint16(head[8:])
+}
+
+// read reads the beginning of a page.
+func (a *reader) read(into []byte, id uint64) bool {
+	_, err := a.file.ReadAt(into, int64(id)*a.pageSize)
+	return err == nil && native.Uint64(into) == id
+}

@@ -1,0 +1,78 @@
+package boltfile
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"go.etcd.io/bbolt"
+)
+
+// Feed is a bucket of places: its keys are positions of 8 bytes, in big-endian order, and
+// its values are ids.
+type Feed struct {
+	Bucket *bbolt.Bucket
+	Test   bool // of assets in test mode
+}
+
+// Place is where an asset stands in a Feed. Its Position is nil at the end. The bytes are
+// valid during the transaction only.
+type Place struct {
+	Position, ID []byte
+	Test         bool // as Feed.Test
+}
+
+// Places returns an iterator over the places of feeds as one, in the order of their
+// positions: those after a position, or those before it if descending. 0 stands for the
+// start of the order.
+func Places(from int64, descending bool, feeds ...Feed) (next func() Place) {
+	for _, f := range feeds {
+		one := f.places(from, descending)
+		if next == nil {
+			next = one
+		} else {
+			next = merge(next, one, descending)
+		}
+	}
+	return next
+}
+
+// places iterates over one feed.
+func (f Feed) places(from int64, descending bool) func() Place {
+	cursor := f.Bucket.Cursor()
+	offset := binary.BigEndian.AppendUint64(nil, uint64(from))
+	position, id := cursor.Seek(offset)
+	next := cursor.Next
+	if descending { // Seek has found the offset, a later position, or nothing at the end
+		next = cursor.Prev
+		if from == 0 || position == nil {
+			position, id = cursor.Last()
+		}
+		if from > 0 && position != nil && bytes.Compare(position, offset) >= 0 {
+			position, id = cursor.Prev()
+		}
+	} else if bytes.Equal(position, offset) {
+		position, id = cursor.Next()
+	}
+	return func() Place {
+		at := Place{position, id, f.Test}
+		if position != nil {
+			position, id = next()
+		}
+		return at
+	}
+}
+
+// merge iterates over two feeds as one, in the order of their positions.
+func merge(a, b func() Place, descending bool) func() Place {
+	fromA, fromB := a(), b()
+	return func() (at Place) {
+		isA := fromB.Position == nil ||
+			fromA.Position != nil && bytes.Compare(fromA.Position, fromB.Position) < 0 != descending
+		if isA {
+			at, fromA = fromA, a()
+		} else {
+			at, fromB = fromB, b()
+		}
+		return at
+	}
+}

@@ -1,0 +1,241 @@
+package lean
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// maxHead is the size in bytes of the largest head that is simple.
+const maxHead = 4 << 10
+
+// States of a connection.
+const (
+	freshState int32 = iota // no request came yet
+	idleState               // it waits for a request
+	busyState               // a handler runs
+	overState               // it will be closed, or is no longer ours
+)
+
+// conn is a connection that carries simple requests only.
+type conn struct {
+	listener *Listener
+	net      net.Conn
+	base     context.Context // of all requests
+	remote   string
+	tls      *tls.ConnectionState // nil for a plain connection
+	state    atomic.Int32
+
+	buffer [maxHead]byte
+	filled int // bytes in buffer that are not used
+
+	readBy, writeBy time.Time // the deadlines that are set
+
+	watch    watch
+	hijacked *hijacked // nil unless a handler took the connection
+	handOver bool      // net/http gets the connection
+}
+
+// serve answers the requests on a connection until it ends or is handed over.
+func (l *Listener) serve(connection net.Conn) {
+	c := &conn{listener: l, net: connection, remote: connection.RemoteAddr().String(), tls: stateOf(connection)}
+	c.base = context.WithValue(context.Background(), http.LocalAddrContextKey, connection.LocalAddr())
+	if !l.add(c) {
+		_ = connection.Close()
+		return
+	}
+	defer l.remove(c)
+	now := time.Now()
+	c.setReadDeadline(now.Add(l.options.First))
+	c.loop()
+	switch {
+	case c.hijacked != nil:
+		c.hijacked.release()
+	case c.handOver:
+		_ = connection.SetDeadline(time.Time{}) // if it fails, net/http's read fails too
+		l.hand(l.options.HandOver(connection, c.buffer[:c.filled:c.filled]), nil)
+	default:
+		_ = connection.Close() // nothing can be done about an error
+	}
+}
+
+// loop reads, and takes what it read, until take returns false or the connection fails.
+func (c *conn) loop() {
+	if raw := rawOf(c.net); raw != nil {
+		_ = readRaw(raw, c.free, c.take) // the connection failed, or its deadline passed
+		return
+	}
+	for {
+		n, err := c.net.Read(c.free())
+		if n > 0 && !c.take(n) || err != nil {
+			return
+		}
+	}
+}
+
+// free returns the part of the buffer that a read may fill. It is never empty.
+func (c *conn) free() []byte { return c.buffer[c.filled:] }
+
+// take answers all requests in the buffer after n more bytes came. It returns false when
+// the loop must end.
+func (c *conn) take(n int) bool {
+	state := c.state.Load()
+	if state == overState || !c.state.CompareAndSwap(state, busyState) {
+		return false // Shutdown was faster
+	}
+	c.filled += n
+	used, served := 0, state == idleState
+	for used < c.filled {
+		r, size := parse(c.buffer[used:c.filled])
+		if r == nil {
+			c.handOver = !served || c.filled-used >= leastStart
+			break
+		}
+		used += size
+		if !c.answer(r, c.buffer[used:c.filled]) || c.listener.draining.Load() {
+			return false
+		}
+		served = true
+	}
+	c.filled = copy(c.buffer[:], c.buffer[used:c.filled])
+	if c.handOver {
+		return false
+	}
+	c.extendRead(time.Now())
+	c.state.Store(idleState)
+	// A Shutdown that began before the state was stored did not see an idle connection.
+	return !c.listener.draining.Load() || !c.state.CompareAndSwap(idleState, overState)
+}
+
+// leastStart is how many bytes begin a request after the first one. As in net/http, a
+// connection with fewer is idle.
+const leastStart = 4
+
+// extendRead lets the connection be idle for Options.Idle from now on. It sets a deadline
+// only when the present one is too early, because that costs more than most of a request.
+func (c *conn) extendRead(now time.Time) {
+	if idle := c.listener.options.Idle; c.readBy.Before(now.Add(idle)) {
+		c.setReadDeadline(now.Add(idle + idle/8))
+	}
+}
+
+func (c *conn) setReadDeadline(end time.Time) {
+	c.readBy = end
+	_ = c.net.SetReadDeadline(end) // on a broken connection reads fail too
+}
+
+// extendWrite does the same for the answer.
+func (c *conn) extendWrite(now time.Time) {
+	if write := c.listener.options.Write; c.writeBy.Before(now.Add(write)) {
+		c.writeBy = now.Add(write + write/8)
+		_ = c.net.SetWriteDeadline(c.writeBy) // on a broken connection writes fail too
+	}
+}
+
+// answer calls the handler. Rest is what the client has sent after the request. It returns
+// false if no other request can follow.
+func (c *conn) answer(r *http.Request, rest []byte) (open bool) {
+	c.extendWrite(time.Now())
+	ctx, cancel := context.WithCancel(c.base)
+	defer cancel()
+	r.RemoteAddr, r.TLS = c.remote, c.tls
+	r = r.WithContext(ctx)
+	w := newResponse(c, r, rest)
+	defer w.free()
+	c.watch.begin(c.net, cancel)
+	defer c.watch.stop()
+	defer func() {
+		if p := recover(); p != nil {
+			open = false // what was not sent yet is dropped, as by net/http
+			if p != http.ErrAbortHandler {
+				c.listener.options.Log.Error("panic of a handler", "panic", p, "stack", string(debug.Stack()))
+			}
+		}
+	}()
+	c.listener.options.Handler.ServeHTTP(w, r)
+	return w.finish()
+}
+
+// cut ends a connection whose handler may still run. The handler's context ends.
+func (c *conn) cut() {
+	c.state.Store(overState)
+	_ = c.net.SetDeadline(time.Unix(1, 0)) // if it fails, the connection is closed
+	if half, ok := plainOf(c.net).(interface{ CloseRead() error }); ok {
+		_ = half.CloseRead() // the watch sees it
+	}
+}
+
+// watch ends the context of a request whose client leaves while its handler runs.
+type watch struct {
+	mu     sync.Mutex
+	raw    syscall.RawConn
+	cancel context.CancelFunc // of the request; nil: no handler runs
+	timer  *time.Timer        // nil: the connection cannot be watched
+	wait   time.Duration      // until the next look
+}
+
+// A watch looks first after firstLook, and then after twice the time, up to lastLook.
+const (
+	firstLook = 20 * time.Millisecond
+	lastLook  = time.Second
+)
+
+func (w *watch) begin(conn net.Conn, cancel context.CancelFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cancel, w.wait = cancel, firstLook
+	if w.timer != nil {
+		w.timer.Reset(firstLook)
+		return
+	}
+	if w.raw = rawOf(plainOf(conn)); w.raw != nil {
+		w.timer = time.AfterFunc(firstLook, w.look)
+	}
+}
+
+func (w *watch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cancel = nil
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cancel == nil {
+		return
+	}
+	if hasLeft(w.raw) {
+		w.cancel()
+		return
+	}
+	w.wait = min(2*w.wait, lastLook)
+	w.timer.Reset(w.wait)
+}
+
+// plainOf returns the connection under TLS, or conn itself.
+func plainOf(conn net.Conn) net.Conn {
+	if secure, ok := conn.(*tls.Conn); ok {
+		return secure.NetConn()
+	}
+	return conn
+}
+
+// stateOf returns the state of a TLS connection, or nil for a plain one.
+func stateOf(conn net.Conn) *tls.ConnectionState {
+	secure, ok := conn.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	state := secure.ConnectionState()
+	return &state
+}

@@ -1,0 +1,383 @@
+package lean
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// start serves with both servers on a TCP port until the test ends. It returns the
+// listener of this package, and counts the requests that net/http gets.
+func start(t *testing.T, handler http.HandlerFunc, o Options) (l *Listener, handed *int) {
+	t.Helper()
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	handed = new(int)
+	o.Handler, o.IsMine, o.Log = handler, isMine, slog.New(slog.DiscardHandler)
+	if o.HandOver = func(conn net.Conn, rest []byte) net.Conn {
+		mu.Lock()
+		defer mu.Unlock()
+		*handed++
+		return tcpResumed{conn, io.MultiReader(bytes.NewReader(rest), conn)}
+	}; o.First == 0 {
+		o.First, o.Idle, o.Write = time.Minute, time.Minute, time.Minute
+	}
+	l = Listen(plain, o)
+	server := &http.Server{Handler: handler}
+	go server.Serve(l)
+	t.Cleanup(func() { server.Close() })
+	return l, handed
+}
+
+type tcpResumed struct {
+	net.Conn
+	rest io.Reader
+}
+
+func (r tcpResumed) Read(p []byte) (int, error) { return r.rest.Read(p) }
+
+func dial(t *testing.T, l net.Listener) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func ask(t *testing.T, w io.Writer, path string) {
+	t.Helper()
+	if _, err := fmt.Fprintf(w, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func answerOf(t *testing.T, r *bufio.Reader) (*http.Response, string) {
+	t.Helper()
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+func path(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }
+
+// TestNothingThatArrivesIsMissed sends requests in pieces of any size at any time, some
+// while a handler runs. A request that is cut goes to net/http.
+func TestNothingThatArrivesIsMissed(t *testing.T) {
+	l, handed := start(t, path, Options{})
+	var clients sync.WaitGroup
+	for seed := range uint64(8) {
+		clients.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 1))
+			conn := dial(t, l)
+			r := bufio.NewReader(conn)
+			for round := range 300 {
+				var all bytes.Buffer
+				n := 1 + random.IntN(4)
+				for i := range n {
+					fill := ""
+					if random.IntN(3) == 0 {
+						fill = strings.Repeat("x", random.IntN(maxHead/2))
+					}
+					fmt.Fprintf(&all, "GET /%d/%d HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n", round, i, fill)
+				}
+				go func() { // the answers are read meanwhile
+					for all.Len() > 0 {
+						size := all.Len()
+						if seed%4 == 0 {
+							size = 1 + random.IntN(size)
+						}
+						if _, err := conn.Write(all.Next(size)); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				}()
+				for i := range n {
+					if _, got := answerOf(t, r); got != fmt.Sprintf("/%d/%d", round, i) {
+						t.Errorf("got %q, want the answer %d of round %d", got, i, round)
+					}
+				}
+			}
+		})
+	}
+	clients.Wait()
+	if *handed == 0 || *handed > 8 {
+		t.Errorf("net/http got %d of 8 connections, want some", *handed)
+	}
+}
+
+// TestAHeadThatFillsTheBuffer has requests of all sizes around that of the buffer, and
+// another one right behind.
+func TestAHeadThatFillsTheBuffer(t *testing.T) {
+	l, _ := start(t, path, Options{})
+	const frame = len("GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n")
+	for size := maxHead - 40; size < maxHead+3; size++ {
+		conn := dial(t, l)
+		first := "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", size-frame) + "\r\n\r\n"
+		if _, err := io.WriteString(conn, first+"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		r := bufio.NewReader(conn)
+		for _, want := range []string{"/", "/2"} {
+			if _, got := answerOf(t, r); got != want {
+				t.Errorf("size %d: got %q, want %q", size, got, want)
+			}
+		}
+		conn.Close()
+	}
+}
+
+func TestAClientThatLeavesEndsTheContext(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	l, _ := start(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		select {
+		case <-r.Context().Done():
+			ended <- r.Context().Err()
+		case <-time.After(20 * time.Second):
+			ended <- errors.New("the context goes on")
+		}
+	}, Options{})
+	conn := dial(t, l)
+	ask(t, conn, "/")
+	<-begun
+	conn.Close()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestTheContextEndsWithTheRequest(t *testing.T) {
+	contexts := make(chan context.Context, 1)
+	l, _ := start(t, func(_ http.ResponseWriter, r *http.Request) { contexts <- r.Context() }, Options{})
+	conn := dial(t, l)
+	ask(t, conn, "/")
+	answerOf(t, bufio.NewReader(conn))
+	<-(<-contexts).Done()
+}
+
+func TestIdleConnectionsEnd(t *testing.T) {
+	l, _ := start(t, path, Options{First: 50 * time.Millisecond, Idle: 50 * time.Millisecond, Write: time.Minute})
+	silent, idle := dial(t, l), dial(t, l)
+	ask(t, idle, "/")
+	for _, conn := range []net.Conn{silent, idle} {
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Errorf("got %v, want the end of the connection", err)
+		}
+	}
+}
+
+// TestAnUnreadAnswerEnds has a client that reads nothing.
+func TestAnUnreadAnswerEnds(t *testing.T) {
+	failed := make(chan error, 1)
+	l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, err := w.Write(make([]byte, 32<<20))
+		failed <- err
+	}, Options{First: time.Minute, Idle: time.Minute, Write: 100 * time.Millisecond})
+	ask(t, dial(t, l), "/")
+	if err := <-failed; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, os.ErrDeadlineExceeded)
+	}
+}
+
+// TestShutdown ends a connection that is idle, one whose handler runs, and a new one,
+// whose first request still gets its answer from either server.
+func TestShutdown(t *testing.T) {
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(begun)
+			<-goOn
+		}
+		path(w, r)
+	}, Options{})
+	idle, busy, fresh, posts := dial(t, l), dial(t, l), dial(t, l), dial(t, l)
+	ask(t, idle, "/")
+	answerOf(t, bufio.NewReader(idle))
+	ask(t, busy, "/slow")
+	<-begun
+	for held := 0; held < 4; { // all were accepted
+		l.mu.Lock()
+		held = len(l.conns)
+		l.mu.Unlock()
+	}
+	shut := make(chan error, 1)
+	go func() { shut <- l.Shutdown(t.Context()) }()
+	if _, err := io.ReadAll(idle); err != nil {
+		t.Errorf("idle: got %v, want the end", err)
+	}
+	ask(t, fresh, "/fresh")
+	if _, err := io.WriteString(posts, "POST /post HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na"); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	for conn, want := range map[net.Conn]string{busy: "/slow", fresh: "/fresh", posts: "/post"} {
+		if _, got := answerOf(t, bufio.NewReader(conn)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if err := <-shut; err != nil {
+		t.Errorf("shutdown: got %v, want nil", err)
+	}
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		t.Error("after the shutdown: got a connection, want none")
+	}
+}
+
+func TestShutdownCutsOffAtItsEnd(t *testing.T) {
+	begun := make(chan struct{})
+	l, _ := start(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+	}, Options{})
+	ask(t, dial(t, l), "/")
+	<-begun
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := l.Shutdown(ctx); !errors.Is(err, errCutOff) {
+		t.Errorf("got %v, want %v", err, errCutOff)
+	}
+	for held := 1; held > 0; time.Sleep(time.Millisecond) { // the handler ended
+		l.mu.Lock()
+		held = len(l.conns)
+		l.mu.Unlock()
+	}
+}
+
+// TestHijack takes a connection, with what came after the request, in all orders of
+// returning, reading and closing.
+func TestHijack(t *testing.T) {
+	type taken struct {
+		conn net.Conn
+		rest *bufio.ReadWriter
+	}
+	for _, c := range []struct {
+		name   string
+		closes bool // within the handler
+	}{{"used after the handler", false}, {"closed within the handler", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			got := make(chan taken, 1)
+			l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) {
+				conn, rest, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+				}
+				if _, err := w.Write([]byte("x")); !errors.Is(err, http.ErrHijacked) {
+					t.Errorf("write: got %v, want %v", err, http.ErrHijacked)
+				}
+				if c.closes {
+					conn.Close()
+					_, err := conn.Read(make([]byte, 1))
+					if !errors.Is(err, net.ErrClosed) {
+						t.Errorf("read: got %v, want %v", err, net.ErrClosed)
+					}
+				}
+				got <- taken{conn, rest}
+			}, Options{})
+			conn := dial(t, l)
+			if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\nmore"); err != nil {
+				t.Fatal(err)
+			}
+			h := <-got
+			if c.closes {
+				if _, err := io.ReadAll(conn); err != nil && !strings.Contains(err.Error(), "reset") {
+					t.Errorf("got %v, want the end", err)
+				}
+				return
+			}
+			if h.rest.Reader.Buffered() != len("more") {
+				t.Errorf("got %d bytes buffered, want 4", h.rest.Reader.Buffered())
+			}
+			if _, err := io.WriteString(conn, "!"); err != nil {
+				t.Fatal(err)
+			}
+			var read [5]byte
+			if _, err := io.ReadFull(h.rest, read[:]); err != nil || string(read[:]) != "more!" {
+				t.Errorf("got %q, %v; want %q", read, err, "more!")
+			}
+			if _, err := io.WriteString(h.conn, "bye"); err != nil {
+				t.Fatal(err)
+			}
+			h.conn.Close()
+			if text, err := io.ReadAll(conn); err != nil || string(text) != "bye" {
+				t.Errorf("got %q, %v; want %q", text, err, "bye")
+			}
+		})
+	}
+}
+
+func TestAPanicEndsTheConnectionOnly(t *testing.T) {
+	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/panic" {
+			_, _ = io.WriteString(w, "a part")
+			panic("an error")
+		}
+		path(w, r)
+	}, Options{})
+	conn := dial(t, l)
+	ask(t, conn, "/panic")
+	if text, err := io.ReadAll(conn); err != nil || len(text) > 0 {
+		t.Errorf("got %q, %v; want nothing", text, err)
+	}
+	conn = dial(t, l)
+	ask(t, conn, "/next")
+	if _, got := answerOf(t, bufio.NewReader(conn)); got != "/next" {
+		t.Errorf("got %q, want %q", got, "/next")
+	}
+}
+
+func TestLargeAndStreamedAnswers(t *testing.T) {
+	want := strings.Repeat("0123456789", 100_000)
+	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/length":
+			w.Header().Set("Content-Length", fmt.Sprint(len(want)))
+			_, _ = io.WriteString(w, want)
+		case "/chunks":
+			_, _ = io.WriteString(w, want)
+		case "/pieces":
+			for rest := want; rest != ""; {
+				n := min(len(rest), 777)
+				_, _ = io.WriteString(w, rest[:n])
+				rest = rest[n:]
+				if len(rest)%5 == 0 {
+					w.(http.Flusher).Flush()
+				}
+			}
+		}
+	}, Options{})
+	conn := dial(t, l)
+	r := bufio.NewReader(conn)
+	for _, p := range []string{"/length", "/chunks", "/pieces", "/length"} {
+		ask(t, conn, p)
+		if _, got := answerOf(t, r); got != want {
+			t.Errorf("%s: got %d bytes, want %d", p, len(got), len(want))
+		}
+	}
+}

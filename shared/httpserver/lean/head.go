@@ -1,0 +1,73 @@
+package lean
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"asset-registry/shared/httpwire"
+)
+
+var endOfHead = []byte("\r\n\r\n")
+
+const endOfRequestLine = " HTTP/1.1\r\n"
+
+// parse reads the first request of b. It returns nil unless the whole head is there and
+// simple, and else the request and the size of its head. A request is simple if
+//
+//   - its first line is GET or HEAD, a path, and HTTP/1.1, with single spaces,
+//   - each line ends with CR LF, has a name, a colon, and a value of printable ASCII,
+//   - it has one Host, of the characters of names, addresses and ports,
+//   - and it has none of the fields that net/http itself acts on (difficult).
+//
+// The request equals the one that net/http's server makes.
+func parse(b []byte) (r *http.Request, size int) {
+	end := bytes.Index(b, endOfHead)
+	if end < 0 {
+		return nil, 0
+	}
+	size = end + len(endOfHead)
+	head := string(b[:end+2])
+	r = &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody}
+	fields, ok := parseRequestLine(r, head)
+	if !ok {
+		return nil, 0
+	}
+	r.Header, ok = httpwire.Fields(fields, difficult)
+	if !ok {
+		return nil, 0
+	}
+	hosts := r.Header["Host"]
+	if len(hosts) != 1 || !httpwire.IsHost(hosts[0]) {
+		return nil, 0
+	}
+	r.Host = hosts[0]
+	delete(r.Header, "Host")
+	return r, size
+}
+
+// parseRequestLine sets what the first line of head says, and returns the other lines.
+func parseRequestLine(r *http.Request, head string) (fields string, ok bool) {
+	method, rest, _ := strings.Cut(head, " ")
+	if method != http.MethodGet && method != http.MethodHead {
+		return "", false
+	}
+	target, _, _ := strings.Cut(rest, " ")
+	if !httpwire.IsTarget(target) || !strings.HasPrefix(rest[len(target):], endOfRequestLine) {
+		return "", false
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil || u.Host != "" {
+		return "", false
+	}
+	r.Method, r.RequestURI, r.URL = method, target, u
+	return rest[len(target)+len(endOfRequestLine):], true
+}
+
+// difficult are the fields that change how net/http reads a request, or what it makes of
+// it, besides Connection.
+var difficult = map[string]bool{
+	"Content-Length": true, "Expect": true, "Http2-Settings": true, "Pragma": true, "Trailer": true,
+	"Transfer-Encoding": true, "Upgrade": true,
+}

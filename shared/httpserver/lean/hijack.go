@@ -1,0 +1,79 @@
+package lean
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Hijack implements http.Hijacker. The connection can be read, and is closed, only after
+// the handler has returned. The handler itself must neither read nor wait for a read.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c := w.conn
+	if c.hijacked != nil {
+		return nil, nil, http.ErrHijacked
+	}
+	if w.begun { // as net/http, what the handler has written goes first
+		w.send(nil, false)
+	}
+	h := &hijacked{Conn: c.net, released: make(chan struct{}), closed: make(chan struct{})}
+	if err := h.SetDeadline(time.Time{}); err != nil {
+		return nil, nil, err
+	}
+	r := bufio.NewReader(io.MultiReader(bytes.NewReader(w.rest), h))
+	if len(w.rest) > 0 {
+		_, _ = r.Peek(len(w.rest)) // so that they count as buffered
+	}
+	c.hijacked = h
+	c.watch.stop()
+	return h, bufio.NewReadWriter(r, bufio.NewWriter(h)), nil
+}
+
+// hijacked is a connection that a handler has taken. The loop may still hold it: then
+// reads and Close wait for the loop, and Close does not block.
+type hijacked struct {
+	net.Conn
+	mu       sync.Mutex
+	free     bool          // the loop has ended
+	ended    bool          // Close was called
+	released chan struct{} // closed when free
+	closed   chan struct{} // closed when ended
+}
+
+func (h *hijacked) Read(p []byte) (int, error) {
+	select {
+	case <-h.released:
+		return h.Conn.Read(p)
+	case <-h.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (h *hijacked) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return net.ErrClosed
+	}
+	h.ended = true
+	close(h.closed)
+	if h.free {
+		return h.Conn.Close()
+	}
+	return nil
+}
+
+// release is called after the loop.
+func (h *hijacked) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.free = true
+	close(h.released)
+	if h.ended {
+		_ = h.Conn.Close() // nobody waits for its error
+	}
+}

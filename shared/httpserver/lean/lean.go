@@ -1,0 +1,196 @@
+// Package lean answers simple requests of HTTP/1.1 with less work than net/http does, and
+// leaves all others to net/http.
+//
+// A Listener reads from each connection that it accepts. A request is simple if it is a
+// GET or HEAD without a body, its whole head came with one read, and each of its lines is
+// plain (parse has the list). For a simple request the Listener calls the same
+// http.Handler that net/http would call. At the first request that is not simple, it hands
+// the connection over to net/http for good, with all bytes that it has not used. So
+// net/http judges all that is difficult, such as bodies, upgrades, folded lines and
+// mistakes.
+//
+// # Fewer system calls
+//
+// For each simple request there is one read and one write. net/http needs more: it reads
+// in the background while a handler runs, to see whether the client leaves; and Go's
+// Read tries to read before it waits. Here the whole life of a connection is one call of
+// syscall.RawConn's Read, which waits when its function returns false. Go's poller keeps
+// an event that comes while that function runs, so nothing that arrives during a handler
+// is missed. A timer looks after 20 ms, and then ever less often, whether the client has
+// left; then the request's context ends.
+//
+// While that call lasts, nobody can close the connection (Close waits for its end). So a
+// connection is closed after the call, and a hijacked one is closed and read after its
+// handler has returned (hijacked).
+//
+// # Safety
+//
+// FuzzSameAsNetHTTP sends the same bytes, split anywhere, to this package and to
+// net/http. The handlers must see equal requests, and the clients equal answers.
+package lean
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options configure a Listener. All fields are required.
+type Options struct {
+	Handler http.Handler
+	// HandOver prepares a connection for net/http. Rest was read from it already, and must
+	// be what the connection's Read returns first.
+	HandOver func(conn net.Conn, rest []byte) net.Conn
+	// IsMine tells whether a connection can carry HTTP/1.1. Others are handed over at once.
+	IsMine func(net.Conn) bool
+	Log    *slog.Logger
+
+	First time.Duration // for the first request of a connection
+	Idle  time.Duration // between two requests; up to an eighth more
+	Write time.Duration // to send an answer, from the request on; up to an eighth more
+}
+
+// Listener answers simple requests on the connections that it accepts. Accept returns the
+// connections that net/http must serve.
+type Listener struct {
+	net.Listener
+	options Options
+	handed  chan accepted
+	closed  chan struct{}
+	close   sync.Once
+
+	draining atomic.Bool
+	mu       sync.Mutex
+	conns    map[*conn]struct{}
+	ended    chan struct{} // closed when draining and conns is empty; nil until Shutdown
+}
+
+// accepted is a result of Accept.
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+// Listen starts to accept connections of l. Close ends that.
+func Listen(l net.Listener, o Options) *Listener {
+	lean := &Listener{
+		Listener: l, options: o,
+		handed: make(chan accepted), closed: make(chan struct{}), conns: map[*conn]struct{}{},
+	}
+	go lean.accept()
+	return lean
+}
+
+func (l *Listener) accept() {
+	for {
+		conn, err := l.Listener.Accept()
+		if err == nil && l.options.IsMine(conn) {
+			go l.serve(conn)
+			continue
+		}
+		if l.draining.Load() || !l.hand(conn, err) {
+			return
+		}
+	}
+}
+
+// hand gives a result to Accept. It returns false if the listener was closed.
+func (l *Listener) hand(conn net.Conn, err error) bool {
+	select {
+	case l.handed <- accepted{conn, err}:
+		return true
+	case <-l.closed:
+		if conn != nil {
+			_ = conn.Close() // net/http does not take it any more
+		}
+		return false
+	}
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case a := <-l.handed:
+		return a.conn, a.err
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept and stops listening. Connections stay open until Shutdown.
+func (l *Listener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	if l.draining.Load() {
+		return nil // Shutdown has closed it
+	}
+	return l.Listener.Close()
+}
+
+func (l *Listener) add(c *conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.draining.Load() {
+		return false
+	}
+	l.conns[c] = struct{}{}
+	return true
+}
+
+func (l *Listener) remove(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+	if l.ended != nil && len(l.conns) == 0 {
+		close(l.ended)
+		l.ended = nil
+	}
+}
+
+// Shutdown stops listening, closes idle connections, waits until the others have their
+// answers, and closes them. When ctx ends, it cuts those off that are left, and returns an
+// error. As in net/http, a new connection may still send its first request. Accept goes on
+// to return connections until Close, so net/http's server must be shut down afterwards.
+func (l *Listener) Shutdown(ctx context.Context) error {
+	l.draining.Store(true)
+	failed := l.Listener.Close()
+	ended := make(chan struct{})
+	l.mu.Lock()
+	var idle []*conn
+	for c := range l.conns {
+		if c.state.CompareAndSwap(idleState, overState) {
+			idle = append(idle, c)
+		}
+	}
+	if l.ended = ended; len(l.conns) == 0 {
+		close(ended)
+		l.ended = nil
+	}
+	l.mu.Unlock()
+	for _, c := range idle {
+		_ = c.net.Close() // its loop ends
+	}
+	select {
+	case <-ended:
+		return failed
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		c.cut()
+	}
+	return errors.Join(failed, ctx.Err(), errCutOff)
+}
+
+// errCutOff is returned by Shutdown when requests did not end in time.
+var errCutOff = errors.New("requests under way were cut off")
+
+// IsSupported reports whether this package works on this operating system. Elsewhere it
+// would not notice a client that leaves.
+const IsSupported = runtime.GOOS == "linux"

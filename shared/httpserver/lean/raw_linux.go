@@ -1,0 +1,71 @@
+package lean
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// rawOf returns the raw form of a TCP connection, or nil for any other.
+func rawOf(conn net.Conn) syscall.RawConn {
+	if _, secure := conn.(*tls.Conn); secure {
+		return nil
+	}
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// readRaw reads into free, and calls take with the number of bytes, until take returns
+// false or the connection ends. It waits before each read but the first.
+//
+// Go's poller tells of an arrival once. Within one call of raw.Read it keeps this for the
+// next wait, also while take runs. So a wait is safe after a read that did not fill its
+// buffer, because such a read has emptied the socket. The read is syscall's, so the race
+// detector knows that it follows the write of the other side.
+func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (err error) {
+	failed := raw.Read(func(fd uintptr) bool {
+		for {
+			buffer := free()
+			var n int
+			switch n, err = syscall.Read(int(fd), buffer); {
+			case err == syscall.EINTR:
+				continue
+			case err == syscall.EAGAIN:
+				err = nil
+				return false
+			case err == nil && n == 0:
+				err = io.EOF
+			}
+			if err != nil || !take(n) {
+				return true
+			}
+			if n < len(buffer) {
+				return false
+			}
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// hasLeft reports whether the client has closed its side, or the connection is lost.
+func hasLeft(raw syscall.RawConn) (left bool) {
+	err := raw.Control(func(fd uintptr) {
+		var one [1]byte
+		n, _, err := unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		left = n == 0 && err == nil || err != nil && err != unix.EAGAIN && err != unix.EINTR
+	})
+	return left || err != nil
+}

@@ -1,0 +1,305 @@
+package lean
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"asset-registry/shared/httpwire"
+)
+
+// maxBuffered is how many bytes of an answer are kept before they are sent. An answer that
+// is not larger is sent with one write, and its length is told.
+const maxBuffered = 16 << 10
+
+// unknown is the length of an answer whose handler has not told it.
+const unknown = -1
+
+// buffers holds the buffers of answers.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
+
+// response is an http.ResponseWriter. It behaves as that of net/http, except that
+// interim answers (1xx) are not sent, that trailers must begin with http.TrailerPrefix,
+// and that a handler's Transfer-Encoding counts for nothing.
+type response struct {
+	conn   *conn
+	r      *http.Request
+	rest   []byte // what the client has sent after the request
+	header http.Header
+
+	status  int   // 0: the handler has not set it
+	length  int64 // of the body, as told by the handler, or unknown
+	written int64 // bytes of the body
+	begun   bool  // the head is whole, and cannot change any more
+	chunked bool
+	closing bool  // the connection ends after the answer
+	failed  error // of a write
+
+	// These say how the header was when WriteHeader was called.
+	typed, encoded, dated, trails bool
+
+	head []byte // what was not sent of the head: up to the handler's fields unless begun
+	body []byte // what was not sent of the body
+}
+
+func newResponse(c *conn, r *http.Request, rest []byte) *response {
+	return &response{conn: c, r: r, rest: rest, header: http.Header{}, length: unknown}
+}
+
+// appendTo adds p to a buffer, which it takes from buffers if it is nil.
+func appendTo[T []byte | string](buffer []byte, p T) []byte {
+	if buffer == nil {
+		buffer = (*buffers.Get().(*[]byte))[:0]
+	}
+	return append(buffer, p...)
+}
+
+// free gives the buffers back.
+func (w *response) free() {
+	for _, b := range [][]byte{w.head, w.body} {
+		if b != nil && cap(b) <= 2*maxBuffered {
+			buffers.Put(&b)
+		}
+	}
+	w.head, w.body = nil, nil
+}
+
+// Header implements http.ResponseWriter.
+func (w *response) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *response) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic("lean: invalid status " + strconv.Itoa(status))
+	}
+	if w.status != 0 || status < 200 || w.conn.hijacked != nil {
+		return
+	}
+	w.status = status
+	w.head = appendStatus(appendTo(w.head, "HTTP/1.1 "), status)
+	has := func(name string) bool { _, ok := w.header[name]; return ok }
+	w.typed, w.dated = has("Content-Type") || w.header.Get("Content-Encoding") != "", has("Date")
+	w.encoded = w.header.Get("Transfer-Encoding") != ""
+	for name, values := range w.header {
+		switch {
+		case strings.HasPrefix(name, http.TrailerPrefix):
+			w.trails = true
+		case !w.isOurs(name):
+			w.head = httpwire.AppendField(w.head, name, values)
+		}
+	}
+	w.closing = w.header.Get("Connection") == "close"
+	if n, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 && hasBody(status) {
+		w.length = n
+	}
+}
+
+func appendStatus(b []byte, status int) []byte {
+	b = append(strconv.AppendInt(b, int64(status), 10), ' ')
+	if text := http.StatusText(status); text != "" {
+		b = append(b, text...)
+	} else { // as net/http
+		b = strconv.AppendInt(append(b, "status code "...), int64(status), 10)
+	}
+	return append(b, "\r\n"...)
+}
+
+// isOurs reports whether a field of the handler is not sent as it is.
+func (w *response) isOurs(name string) bool {
+	switch name {
+	case "Content-Length", "Transfer-Encoding":
+		return true // begin decides
+	case "Content-Type":
+		return w.status == http.StatusNotModified // as net/http (RFC 9110, section 15.4.5)
+	}
+	return false
+}
+
+// hasBody reports whether an answer of this status can have a body.
+func hasBody(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// Write implements http.ResponseWriter.
+func (w *response) Write(p []byte) (int, error) { return write(w, p) }
+
+// WriteString implements io.StringWriter.
+func (w *response) WriteString(s string) (int, error) { return write(w, s) }
+
+func write[T []byte | string](w *response, p T) (int, error) {
+	if w.conn.hijacked != nil {
+		return 0, http.ErrHijacked
+	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if !hasBody(w.status) {
+		return 0, http.ErrBodyNotAllowed
+	}
+	w.written += int64(len(p))
+	if w.length != unknown && w.written > w.length {
+		return 0, http.ErrContentLength // finish closes the connection
+	}
+	if w.r.Method == http.MethodHead {
+		w.body = appendTo(w.body, p[:min(len(p), max(sniffed-len(w.body), 0))]) // for the type only
+		return len(p), nil
+	}
+	if len(w.body)+len(p) > maxBuffered {
+		w.send([]byte(p), false)
+	} else {
+		w.body = appendTo(w.body, p)
+	}
+	if w.failed != nil {
+		return 0, w.failed
+	}
+	return len(p), nil
+}
+
+// sniffed is how many bytes http.DetectContentType looks at.
+const sniffed = 512
+
+// begin completes the head: it decides how the body is framed. With final, the handler has
+// returned, and body is all of it. First is the beginning of the body.
+func (w *response) begin(first []byte, final bool) {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	isHead, allowed := w.r.Method == http.MethodHead, hasBody(w.status)
+	if allowed && !w.typed && !w.encoded && len(first) > 0 {
+		w.head = httpwire.AppendField(w.head, "Content-Type", []string{http.DetectContentType(first)})
+	}
+	if allowed && w.length == unknown && final && !w.trails && !w.encoded && (!isHead || w.written > 0) {
+		w.length = w.written
+	}
+	switch {
+	case !allowed:
+	case w.length != unknown:
+		w.head = append(strconv.AppendInt(append(w.head, "Content-Length: "...), w.length, 10), "\r\n"...)
+	case !isHead:
+		w.chunked = true
+		w.head = append(w.head, "Transfer-Encoding: chunked\r\n"...)
+	}
+	if !w.dated {
+		w.head = append(append(append(w.head, "Date: "...), date()...), "\r\n"...)
+	}
+	w.head = append(w.head, "\r\n"...)
+}
+
+// send sends all that is buffered, and p. With final it also ends the answer.
+func (w *response) send(p []byte, final bool) {
+	first := w.body
+	if len(first) == 0 {
+		first = p
+	}
+	w.begin(first, final)
+	b, size := w.head, len(w.body)+len(p)
+	if w.r.Method == http.MethodHead {
+		size = 0
+	}
+	if size > 0 {
+		if w.chunked {
+			b = append(strconv.AppendInt(b, int64(size), 16), "\r\n"...)
+		}
+		b = append(b, w.body...)
+		if len(p) > maxBuffered {
+			w.write(b)
+			w.write(p)
+			b = b[:0]
+		} else {
+			b = append(b, p...)
+		}
+		if w.chunked {
+			b = append(b, "\r\n"...)
+		}
+	}
+	if final && w.chunked {
+		b = append(w.appendTrailers(append(b, "0\r\n"...)), "\r\n"...)
+	}
+	w.write(b)
+	w.head, w.body = b[:0], w.body[:0]
+}
+
+// write sends b, unless an earlier write failed.
+func (w *response) write(b []byte) {
+	if w.failed == nil && len(b) > 0 {
+		_, w.failed = w.conn.net.Write(b)
+	}
+}
+
+func (w *response) appendTrailers(b []byte) []byte {
+	for name, values := range w.header {
+		if trailer, is := strings.CutPrefix(name, http.TrailerPrefix); is {
+			b = httpwire.AppendField(b, trailer, values)
+		}
+	}
+	return b
+}
+
+// finish ends the answer after the handler has returned. It returns false if no other
+// request can follow.
+func (w *response) finish() (open bool) {
+	if w.conn.hijacked != nil {
+		return false
+	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.send(nil, true)
+	isWhole := w.length == unknown || w.r.Method == http.MethodHead || w.written == w.length
+	return w.failed == nil && !w.closing && isWhole
+}
+
+// Flush implements http.Flusher.
+func (w *response) Flush() { _ = w.FlushError() }
+
+// FlushError is for an http.ResponseController.
+func (w *response) FlushError() error {
+	if w.conn.hijacked != nil {
+		return http.ErrHijacked
+	}
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.send(nil, false)
+	return w.failed
+}
+
+// EnableFullDuplex is for an http.ResponseController. No request has a body.
+func (w *response) EnableFullDuplex() error { return nil }
+
+// SetReadDeadline is for an http.ResponseController.
+func (w *response) SetReadDeadline(end time.Time) error {
+	w.conn.readBy = time.Time{} // a deadline that the loop does not know
+	return w.conn.net.SetReadDeadline(end)
+}
+
+// SetWriteDeadline is for an http.ResponseController.
+func (w *response) SetWriteDeadline(end time.Time) error {
+	w.conn.writeBy = time.Time{} // a deadline that the loop does not know
+	return w.conn.net.SetWriteDeadline(end)
+}
+
+// date returns the value of Date for now.
+func date() string {
+	now := time.Now()
+	d := today.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &dated{now.Unix(), now.UTC().Format(http.TimeFormat)}
+		today.Store(d)
+	}
+	return d.text
+}
+
+type dated struct {
+	second int64
+	text   string
+}
+
+var today atomic.Pointer[dated]

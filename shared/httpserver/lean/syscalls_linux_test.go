@@ -1,0 +1,60 @@
+package lean
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// calls returns how many system calls of this process have read and written.
+func calls(t *testing.T) (reads, writes int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		t.Skip("the system does not count calls:", err)
+	}
+	var rchar, wchar int
+	if _, err := fmt.Sscanf(string(text), "rchar: %d\nwchar: %d\nsyscr: %d\nsyscw: %d", &rchar, &wchar, &reads, &writes); err != nil {
+		t.Fatal(err)
+	}
+	return reads, writes
+}
+
+// TestSystemCallsOfARequest has a client whose socket blocks, so that the client itself
+// makes one write and one read for each request.
+func TestSystemCallsOfARequest(t *testing.T) {
+	body := make([]byte, 4<<10) // as large as an asset
+	l, _ := start(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }, Options{})
+	client, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(client)
+	to := l.Addr().(*net.TCPAddr)
+	if err := unix.Connect(client, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	const requests = 1000
+	request, answer := []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), make([]byte, 16<<10)
+	readsBefore, writesBefore := calls(t)
+	for range requests {
+		if _, err := unix.Write(client, request); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := unix.Read(client, answer); err != nil || n < len(body) {
+			t.Fatalf("got %d bytes, %v; want a whole answer", n, err)
+		}
+	}
+	reads, writes := calls(t)
+	perRequest := func(n int) float64 { return float64(n)/requests - 1 } // without the client's
+	// The runtime itself reads and writes now and then, to wake its threads.
+	if r, w := perRequest(reads-readsBefore), perRequest(writes-writesBefore); r > 1.2 || w > 1.2 {
+		t.Errorf("got %.2f reads and %.2f writes a request, want 1 and 1", r, w)
+	} else {
+		t.Logf("%.2f reads and %.2f writes a request", r, w)
+	}
+}

@@ -1,0 +1,159 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"asset-registry/shared/identity"
+)
+
+// writes keeps each write.
+type writes struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, string(p))
+	return len(p), nil
+}
+
+func (w *writes) check(t *testing.T, want ...int) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var got []int
+	for _, text := range w.all {
+		got = append(got, strings.Count(text, "\n"))
+	}
+	if len(got) != len(want) {
+		t.Fatalf("lines of each write: got %v, want %v", got, want)
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Fatalf("lines of each write: got %v, want %v", got, want)
+		}
+	}
+}
+
+func TestLogLinesAreWrittenTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &writes{}
+		log, flush := NewLog(w, slog.LevelInfo)
+		log.Info("one")
+		log.With("a", 1).WithGroup("g").Info("two")
+		log.Debug("not logged")
+		w.check(t)
+		synctest.Wait()
+		<-time.After(logDelay)
+		synctest.Wait()
+		w.check(t, 2)
+		log.Info("three")
+		log.With("a", 1).Warn("four")
+		w.check(t, 2, 2)
+		log.Error("five")
+		w.check(t, 2, 2, 1)
+		log.Info("six")
+		if err := flush(); err != nil {
+			t.Fatal(err)
+		}
+		w.check(t, 2, 2, 1, 1)
+		<-time.After(2 * logDelay)
+		synctest.Wait()
+		w.check(t, 2, 2, 1, 1)
+		log.Info(strings.Repeat("x", 3*logBytes))
+		w.check(t, 2, 2, 1, 1, 1)
+		log.Info("seven")
+		<-time.After(2 * logDelay)
+		synctest.Wait()
+		w.check(t, 2, 2, 1, 1, 1, 1)
+	})
+}
+
+func TestLogLinesStayWhole(t *testing.T) {
+	w := &writes{}
+	log, flush := NewLog(w, slog.LevelInfo)
+	var running sync.WaitGroup
+	for range 8 {
+		running.Go(func() {
+			for i := range 2000 {
+				log.LogAttrs(context.Background(), slog.LevelInfo, "line", slog.Int("i", i))
+			}
+		})
+	}
+	running.Wait()
+	if err := flush(); err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, text := range w.all {
+		for line := range strings.Lines(text) {
+			lines++
+			if !strings.HasPrefix(line, `{"time"`) || !strings.HasSuffix(line, "}\n") {
+				t.Fatalf("got the line %q, want a whole one", line)
+			}
+		}
+	}
+	if lines != 16000 {
+		t.Errorf("got %d lines, want 16000", lines)
+	}
+}
+
+// TestHeadersAreCanonical: package proxy and others use these names as keys of an
+// http.Header.
+func TestHeadersAreCanonical(t *testing.T) {
+	for _, name := range []string{
+		RequestIDHeader, ClientHeader, TimeoutHeader, BaseURLHeader, SeedHeader, TraceIDHeader, identity.Header,
+	} {
+		if got := http.CanonicalHeaderKey(name); got != name {
+			t.Errorf("got the name %q, want %q", name, got)
+		}
+	}
+}
+
+// BenchmarkLog compares lines that are written together with lines that are written one by
+// one, as a request logs them, into a pipe that is read.
+func BenchmarkLog(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		open func(w io.Writer) (*slog.Logger, func() error)
+	}{
+		{"each", func(w io.Writer) (*slog.Logger, func() error) {
+			return slog.New(slog.NewJSONHandler(w, nil)), func() error { return nil }
+		}},
+		{"together", func(w io.Writer) (*slog.Logger, func() error) { return NewLog(w, slog.LevelInfo) }},
+	} {
+		b.Run("lines="+c.name, func(b *testing.B) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				b.Fatal(err)
+			}
+			var reading sync.WaitGroup
+			reading.Go(func() { _, _ = io.Copy(io.Discard, r) }) // ends when w is closed
+			log, flush := c.open(w)
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					log.LogAttrs(b.Context(), slog.LevelInfo, "request", slog.String("method", "GET"),
+						slog.String("path", "/api/2.5/assets/0123456789abcdef0123456789abcdef"), slog.Int("status", 200),
+						slog.Int("bytes", 3000), slog.Float64("ms", 1.25))
+				}
+			})
+			if err := errors.Join(flush(), w.Close()); err != nil {
+				b.Fatal(err)
+			}
+			reading.Wait()
+		})
+	}
+}

@@ -1,0 +1,103 @@
+// Package httpwire reads and writes the plain part of HTTP/1.1: heads whose lines leave
+// nothing to judge. Package lean does so as a server, and package upstream as a client.
+// Both leave all other heads to net/http.
+package httpwire
+
+import (
+	"net/http"
+	"net/textproto"
+	"strings"
+)
+
+// Fields returns the fields of lines, each of which must end with CR LF. It returns false
+// for a line that is not plain: a name, a colon, and a value of printable ASCII, spaces and
+// tabs. It returns false, too, for a field that is in refuse, by its canonical name, and
+// for a Connection other than keep-alive. The result equals that of net/http.
+func Fields(lines string, refuse map[string]bool) (http.Header, bool) {
+	n := strings.Count(lines, "\n")
+	header, values := make(http.Header, n), make([]string, n)
+	for lines != "" {
+		line, rest, found := strings.Cut(lines, "\r\n")
+		name, value, colon := strings.Cut(line, ":")
+		if !found || !colon || !isToken(name) || !IsPrintable(value) {
+			return nil, false
+		}
+		lines = rest
+		name, value = textproto.CanonicalMIMEHeaderKey(name), strings.Trim(value, " \t")
+		if refuse[name] || name == "Connection" && !strings.EqualFold(value, "keep-alive") {
+			return nil, false
+		}
+		if have := header[name]; have != nil {
+			header[name] = append(have, value)
+			continue
+		}
+		values[0] = value
+		header[name], values = values[:1:1], values[1:]
+	}
+	return header, true
+}
+
+// AppendField adds the lines of a field to b. It leaves out a name that is no token, and
+// line ends in a value become spaces, as in net/http. So no value can add a field.
+func AppendField(b []byte, name string, values []string) []byte {
+	if !isToken(name) {
+		return b
+	}
+	for _, value := range values {
+		b = append(append(b, name...), ": "...)
+		if strings.ContainsAny(value, "\r\n") {
+			value = lineEnds.Replace(value)
+		}
+		b = append(append(b, strings.Trim(value, " \t")...), "\r\n"...)
+	}
+	return b
+}
+
+var lineEnds = strings.NewReplacer("\r", " ", "\n", " ")
+
+// IsTarget reports whether s is the target of a plain request: a path of printable ASCII
+// without spaces.
+func IsTarget(s string) bool {
+	return strings.HasPrefix(s, "/") && IsPrintable(s) && !strings.ContainsAny(s, " \t")
+}
+
+// IsHost reports whether s consists of the characters of host names, addresses and ports.
+func IsHost(s string) bool { return s != "" && consistsOf(s, &hosts) }
+
+func isToken(s string) bool { return s != "" && consistsOf(s, &tokens) }
+
+var (
+	tokens = characters("!#$%&'*+-.^_`|~" + digits + letters) // RFC 9110, section 5.6.2
+	hosts  = characters("-.:[]" + digits + letters)
+)
+
+const (
+	digits  = "0123456789"
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+)
+
+func characters(all string) (set [256]bool) {
+	for i := range len(all) {
+		set[all[i]] = true
+	}
+	return set
+}
+
+func consistsOf(s string, set *[256]bool) bool {
+	for i := range len(s) {
+		if !set[s[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// IsPrintable reports whether s consists of printable ASCII, spaces and tabs.
+func IsPrintable(s string) bool {
+	for i := range len(s) {
+		if (s[i] < ' ' || s[i] > '~') && s[i] != '\t' {
+			return false
+		}
+	}
+	return true
+}

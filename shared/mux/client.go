@@ -1,0 +1,410 @@
+package mux
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/textproto"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"asset-registry/shared/httpwire"
+)
+
+// ErrUnsupported is returned by Dial for a server that does not know the protocol.
+var ErrUnsupported = errors.New("the service does not know the protocol of calls")
+
+// ErrNotPlain is returned by RoundTrip for a request that only plain HTTP can carry. It
+// was not sent.
+var ErrNotPlain = errors.New("the request has fields that calls do not carry")
+
+// errAborted is returned when the server gave an answer up.
+var errAborted = errors.New("the service gave up its answer")
+
+// errAnswered ends the sending of a body that the server does not wait for.
+var errAnswered = errors.New("the service has answered before it read the body")
+
+// Conn is the client's side of a connection. It is safe for concurrent use.
+type Conn struct {
+	conn net.Conn
+	host string
+	out  *outbox
+
+	mu       sync.Mutex
+	streams  map[uint32]*stream
+	last     uint32    // the last stream that was begun
+	heard    time.Time // when the last frame came
+	draining bool
+	failed   error
+}
+
+// stream is a request under way.
+type stream struct {
+	conn   *Conn
+	number uint32
+	r      *http.Request
+	begun  time.Time
+	in     *inbound
+	out    *outbound
+	head   chan *http.Response // holds the answer when its head came, or nil if it failed
+}
+
+// Dial asks the server at the other end of conn for the protocol. Host is what requests
+// name as Host. If it fails, it closes conn.
+func Dial(ctx context.Context, conn net.Conn, host string) (*Conn, error) {
+	r, err := ask(ctx, conn, host)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	c := &Conn{conn: conn, host: host, out: newOutbox(conn), streams: map[uint32]*stream{}, heard: time.Now()}
+	go c.run(frames{r: r})
+	return c, nil
+}
+
+func ask(ctx context.Context, conn net.Conn, host string) (*bufio.Reader, error) {
+	release := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer release()
+	const request = "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n"
+	_, err := fmt.Fprintf(conn, request, Path, host, Protocol)
+	if err != nil {
+		return nil, err
+	}
+	r := bufio.NewReaderSize(conn, 64<<10)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != Protocol {
+		return nil, ErrUnsupported
+	}
+	return r, nil
+}
+
+// IsOpen reports whether new requests can be sent.
+func (c *Conn) IsOpen() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.draining && c.failed == nil
+}
+
+// Retire lets the connection end when the requests under way have their answers.
+func (c *Conn) Retire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draining = true
+	c.closeIfDone()
+}
+
+// closeIfDone needs mu.
+func (c *Conn) closeIfDone() {
+	if c.draining && len(c.streams) == 0 {
+		_ = c.conn.Close() // run ends
+	}
+}
+
+// run takes frames until the connection ends.
+func (c *Conn) run(frames frames) {
+	var err error
+	for err == nil {
+		var f frame
+		if f, err = frames.next(); err == nil {
+			err = c.take(f)
+		}
+	}
+	if !errors.Is(err, errProtocol) {
+		err = fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	c.mu.Lock()
+	c.failed = err
+	all := c.streams
+	c.streams = map[uint32]*stream{}
+	c.mu.Unlock()
+	for _, s := range all {
+		s.fail(err)
+	}
+	c.out.fail(err)
+	_ = c.conn.Close() // nothing can be done about an error
+}
+
+func (c *Conn) take(f frame) error {
+	c.mu.Lock()
+	c.heard = time.Now()
+	s := c.streams[f.stream]
+	c.mu.Unlock()
+	if f.kind == drainFrame {
+		c.drain(f.stream)
+		return nil
+	}
+	if s == nil {
+		return nil // the caller has given the stream up
+	}
+	ok := true
+	switch f.kind {
+	case headFrame:
+		resp, err := parseAnswer(string(f.content), s.r)
+		if err != nil {
+			return err
+		}
+		if ok = len(s.head) == 0; ok {
+			s.head <- resp
+		}
+	case bodyFrame:
+		ok = s.in.arrive(f.content)
+	case endFrame:
+		c.forget(s)
+		s.out.fail(errAnswered)
+		s.in.end(nil)
+	case cancelFrame:
+		c.forget(s)
+		s.fail(errAborted)
+	case windowFrame:
+		ok = s.out.widen(f.content)
+	}
+	if !ok {
+		return fmt.Errorf("%w: a frame of kind %d for the stream %d", errProtocol, f.kind, f.stream)
+	}
+	return nil
+}
+
+// drain sends nothing more. Streams after last were not taken.
+func (c *Conn) drain(last uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draining = true
+	for number, s := range c.streams {
+		if number > last {
+			delete(c.streams, number)
+			s.fail(ErrNotTaken)
+		}
+	}
+	c.closeIfDone()
+}
+
+func (c *Conn) forget(s *stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.streams, s.number)
+	c.closeIfDone()
+}
+
+// fail ends a stream. The caller of RoundTrip or of Read gets err.
+func (s *stream) fail(err error) {
+	s.out.fail(err)
+	s.in.end(err)
+	select {
+	case s.head <- nil:
+	default: // the head came before
+	}
+}
+
+// giveUp tells the server that nobody waits for an answer any more.
+func (s *stream) giveUp(err error) {
+	c := s.conn
+	c.mu.Lock()
+	_, open := c.streams[s.number]
+	delete(c.streams, s.number)
+	// A connection that was silent all the time may be dead, so it takes nothing new.
+	if errors.Is(err, context.DeadlineExceeded) && c.heard.Before(s.begun) {
+		c.draining = true
+	}
+	c.closeIfDone()
+	c.mu.Unlock()
+	if open {
+		// If it fails, the connection has ended.
+		_, _ = c.out.offer(func(b []byte) []byte { return appendFrame(b, s.number, cancelFrame, "") })
+		s.fail(err)
+	}
+}
+
+// RoundTrip sends a request and returns the answer as soon as its head came. The body must
+// be read to its end or closed. It returns ErrNotTaken or ErrNotPlain if the request was
+// not sent, ErrLost if the connection ended, and the error of the request's context.
+func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) {
+	head, err := appendRequest(nil, r, c.host)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.begin(r, head)
+	if err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	release := context.AfterFunc(ctx, func() { s.giveUp(ctx.Err()) })
+	if hasContent(r) {
+		s.sendBody(r.Body)
+		_ = r.Body.Close() // a RoundTripper must close it
+	}
+	resp := <-s.head
+	if resp == nil {
+		release()
+		s.in.mu.Lock()
+		defer s.in.mu.Unlock()
+		return nil, s.in.failed
+	}
+	resp.Body = &answerBody{stream: s, release: release, left: resp.ContentLength}
+	if resp.ContentLength == 0 || r.Method == http.MethodHead {
+		release()
+		resp.Body = http.NoBody
+	}
+	return resp, nil
+}
+
+func hasContent(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
+func (c *Conn) begin(r *http.Request, head []byte) (*stream, error) {
+	s := &stream{conn: c, r: r, begun: time.Now(), head: make(chan *http.Response, 1)}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining || c.failed != nil || len(c.streams) >= maxStreams {
+		return nil, ErrNotTaken
+	}
+	c.last++
+	s.number = c.last
+	s.in, s.out = newInbound(s.number, c.out), newOutbound(s.number, c.out)
+	sent, err := c.out.offer(func(b []byte) []byte { return appendFrame(b, s.number, headFrame, head) })
+	if err != nil || !sent {
+		return nil, errors.Join(ErrNotTaken, err)
+	}
+	c.streams[s.number] = s
+	return s, nil
+}
+
+// sendBody sends a request's body. If that fails, the answer tells why.
+func (s *stream) sendBody(body io.Reader) {
+	buffer := make([]byte, maxBody)
+	for {
+		n, err := body.Read(buffer)
+		if n > 0 && s.out.send(nil, buffer[:n]) != nil {
+			return
+		}
+		switch {
+		case err == io.EOF:
+			_ = s.conn.out.put(func(b []byte) []byte { return appendFrame(b, s.number, endFrame, "") })
+			return
+		case err != nil:
+			s.giveUp(err)
+			return
+		}
+	}
+}
+
+// appendRequest adds the head of a request.
+func appendRequest(b []byte, r *http.Request, host string) ([]byte, error) {
+	target := r.URL.RequestURI()
+	if !httpwire.IsTarget(target) || !isMethod(r.Method) {
+		return nil, ErrNotPlain
+	}
+	b = append(append(append(b, r.Method...), ' '), target...)
+	b = httpwire.AppendField(append(b, "\r\n"...), "Host", []string{host})
+	for name, values := range r.Header {
+		if notCarried[name] || name == "Host" || name == "Content-Length" {
+			continue
+		}
+		for _, value := range values {
+			if !httpwire.IsPrintable(value) {
+				return nil, ErrNotPlain
+			}
+		}
+		b = httpwire.AppendField(b, name, values)
+	}
+	if hasContent(r) {
+		if r.ContentLength <= 0 { // chunks
+			return nil, ErrNotPlain
+		}
+		b = append(strconv.AppendInt(append(b, "Content-Length: "...), r.ContentLength, 10), "\r\n"...)
+	}
+	if len(b) > maxHead {
+		return nil, ErrNotPlain
+	}
+	return b, nil
+}
+
+// parseAnswer parses the head of an answer.
+func parseAnswer(head string, r *http.Request) (*http.Response, error) {
+	status, fields, _ := strings.Cut(head, "\r\n")
+	code, err := strconv.Atoi(status)
+	if err != nil || code < 200 || code > 999 {
+		return nil, fmt.Errorf("%w: the status %q", errProtocol, status)
+	}
+	header, plain := httpwire.Fields(fields, nil)
+	if !plain {
+		lines := textproto.NewReader(bufio.NewReader(strings.NewReader(fields + "\r\n")))
+		mime, err := lines.ReadMIMEHeader()
+		if err != nil {
+			return nil, errors.Join(errProtocol, err)
+		}
+		header = http.Header(mime)
+	}
+	resp := &http.Response{
+		Status: status + " " + http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, ContentLength: -1, Request: r,
+	}
+	if length := header.Get("Content-Length"); length != "" {
+		if resp.ContentLength, err = strconv.ParseInt(length, 10, 64); err != nil || resp.ContentLength < 0 {
+			return nil, fmt.Errorf("%w: the length %q of an answer", errProtocol, length)
+		}
+	}
+	if code == http.StatusNoContent || code == http.StatusNotModified {
+		resp.ContentLength = 0
+	}
+	return resp, nil
+}
+
+// answerBody is the body of an answer.
+type answerBody struct {
+	stream  *stream
+	release func() bool // detaches the request's context; false if that has ended
+	timer   *time.Timer // set by Outlast
+	left    int64       // bytes that the length promises; negative: not known
+	ended   bool
+}
+
+// Outlast replaces the deadline of the request's context by end, for the rest of the body.
+// It does nothing once the context has ended.
+func (b *answerBody) Outlast(end time.Time) {
+	if b.ended || !b.release() {
+		return
+	}
+	b.release = func() bool { return true }
+	b.timer = time.AfterFunc(time.Until(end), func() { b.stream.giveUp(os.ErrDeadlineExceeded) })
+}
+
+// Read implements io.Reader.
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.stream.in.Read(p)
+	if b.left >= 0 {
+		if b.left -= int64(n); b.left < 0 || b.left > 0 && err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+func (b *answerBody) end() {
+	b.ended = true
+	b.release()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+}
+
+// Close implements io.Closer. It gives up an answer that was not read to its end.
+func (b *answerBody) Close() error {
+	if !b.ended {
+		b.end()
+		if !b.stream.in.isOver() {
+			b.stream.giveUp(context.Canceled)
+		}
+	}
+	return nil
+}
