@@ -23,6 +23,7 @@ import (
 	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -33,11 +34,12 @@ import (
 	"asset-registry/shared/upstream"
 )
 
-// Config configures a Server. Store, Secrets and Log are required, and either
-// AuthURLs or Auth.
+// Config configures a Server. Secrets and Log are required, and either Mirror, or Store
+// with AuthURLs or Auth.
 type Config struct {
 	Store      string            // "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	AuthURLs   []string          // addresses of the auth services, which share one store
+	Calls      bool              // send many requests at once over one connection to them (package mux)
 	Auth       http.RoundTripper // transport to the auth service, used instead of AuthURLs; nil: use AuthURLs
 	Secrets    keyring.Ring      // sign identities; the same for all services
 	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
@@ -61,6 +63,13 @@ type Config struct {
 	// Snapshot configures copies of all listed assets. The zero value makes none.
 	Snapshot Snapshot
 
+	// Webhooks says where webhooks may be sent.
+	Webhooks Webhooks
+
+	// Mirror serves a copy of another registry. Then there is no Store, Auth or LogKeys. Nil:
+	// this is no mirror.
+	Mirror *Mirror
+
 	// For a store in MongoDB only:
 	StoreTimeout time.Duration // of one operation of the store; 0: 2 s
 	StoreLease   time.Duration // a batch that stays open longer is fenced; 0: 3 s
@@ -81,15 +90,10 @@ const fileScheme = "file:"
 // Validate returns all faults of the configuration, joined; nil if there is none.
 func (c Config) Validate() error {
 	var faults []error
-	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !c.onMongo() && (!isFile || path == "") {
-		// The text leaves the value out: it may contain a password.
-		const text = `the store must be "file:" and the path of a file, or an address that begins with "mongodb://"`
-		faults = append(faults, errors.New(text))
-	}
-	if c.Auth == nil {
-		if err := upstream.Check(c.AuthURLs); err != nil {
-			faults = append(faults, fmt.Errorf("auth service: %w", err))
-		}
+	if c.Mirror == nil {
+		faults = append(faults, c.validateStore())
+	} else if c.Store != "" || c.Auth != nil || len(c.AuthURLs) > 0 || len(c.LogKeys) > 0 {
+		faults = append(faults, errors.New("a mirror has no store, no auth service and no keys of the log"))
 	}
 	if err := c.Secrets.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
@@ -124,11 +128,30 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
+// validateStore checks what a service needs that is no mirror.
+func (c Config) validateStore() error {
+	var faults []error
+	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !c.onMongo() && (!isFile || path == "") {
+		// The text leaves the value out: it may contain a password.
+		const text = `the store must be "file:" and the path of a file, or an address that begins with "mongodb://"`
+		faults = append(faults, errors.New(text))
+	}
+	if c.Auth == nil {
+		if err := upstream.Check(c.AuthURLs); err != nil {
+			faults = append(faults, fmt.Errorf("auth service: %w", err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 func (c Config) onMongo() bool {
 	return strings.HasPrefix(c.Store, "mongodb://") || strings.HasPrefix(c.Store, "mongodb+srv://")
 }
 
 func (c Config) openStore(ctx context.Context) (store, error) {
+	if c.Mirror != nil {
+		return c.Mirror.open(c.Log)
+	}
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{
 			Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
@@ -169,13 +192,15 @@ func (c Config) withDefaults() Config {
 type Server struct {
 	store   store
 	log     *logWriter     // nil: no public log
+	copier  *copier        // of the public log; nil: this is no mirror
 	auth    *upstream.Pool // nil: Config.Auth is used
 	handler http.Handler
 	live    *live.Watcher
 	ending  chan struct{} // closed by Drain
 	drain   func()
 
-	snapshots *snapshots // nil: none are kept
+	snapshots *snapshots      // nil: none are kept
+	webhooks  *webhook.Sender // nil: this is a mirror
 
 	silence func() error // ends the metrics of the memory
 }
@@ -200,7 +225,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	auth := c.Auth
-	if auth == nil {
+	if c.Mirror != nil {
+		auth = noAuth{}
+	} else if auth == nil {
 		if s.auth, err = c.newAuthPool(); err != nil {
 			return nil, errors.Join(err, s.store.Close())
 		}
@@ -238,14 +265,30 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		}
 		api.ServeSnapshots(s.snapshots.keeper)
 	}
+	hooks, keepsHooks := s.store.(webhook.Store)
+	if keepsHooks {
+		if err := serveWebhooks(api, hooks, assets, c); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	api.Route(engine, signer)
 	s.live = live.New(assets, httpapi.PrintOffset(c.Zone), c.Memory/16, c.Log)
 	api.RouteFeed(engine, signer, s.live, s.ending)
+	if keepsHooks {
+		if s.webhooks, err = startWebhooks(hooks, assets, s.live, c); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	if len(c.LogKeys) > 0 {
 		if s.log, err = startLog(s.store, c); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
-		api.RouteLog(engine, signer, publiclog.NewReader(s.store), c.LogKeys[0].Public().Name())
+		origin := c.LogKeys[0].Public().Name()
+		api.RouteLog(engine, signer, publiclog.NewReader(s.store), func(context.Context) string { return origin })
+	}
+	if c.Mirror != nil {
+		s.copier = c.Mirror.copyLog(s.store)
+		api.RouteLog(engine, signer, publiclog.NewReader(s.store), originOf(publiclog.NewReader(s.store)))
 	}
 	s.handler = engine
 	return s, nil
@@ -254,7 +297,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 // newAuthPool returns the connections to the auth services.
 func (c Config) newAuthPool() (*upstream.Pool, error) {
 	return upstream.New(upstream.Config{
-		Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter(),
+		Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Calls: c.Calls,
 	})
 }
 
@@ -270,8 +313,13 @@ func timeoutOf(c *gin.Context) time.Duration {
 // Handler returns the handler of the service's requests.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Drain ends the live feeds.
-func (s *Server) Drain() { s.drain() }
+// Drain ends the live feeds, and lets no webhook be sent any more.
+func (s *Server) Drain() {
+	s.drain()
+	if s.webhooks != nil {
+		s.webhooks.Drain()
+	}
+}
 
 // Close waits for the writes under way and closes the store and the connections.
 func (s *Server) Close() error {
@@ -279,11 +327,17 @@ func (s *Server) Close() error {
 		defer s.auth.Close()
 	}
 	var err error
+	if s.webhooks != nil {
+		err = s.webhooks.Close()
+	}
 	if s.live != nil {
 		s.live.Close()
 	}
 	if s.log != nil {
-		err = s.log.close()
+		err = errors.Join(err, s.log.close())
+	}
+	if s.copier != nil {
+		s.copier.close()
 	}
 	if s.snapshots != nil {
 		err = errors.Join(err, s.snapshots.close())

@@ -11,6 +11,7 @@ import (
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/mongostore"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/webhook"
 )
 
 const (
@@ -19,11 +20,12 @@ const (
 )
 
 // Move copies all assets from the embedded store in a file to a MongoDB database,
-// with their positions, revisions and sealed token records, and the record of all
-// changes. It reads them back and compares them before it lets asset services use the
-// database. After an interruption it may be repeated. It calls progress with the steps done and their
-// total. No service may have the file open. Move does not change it, unless an older
-// version of the program has written it: then Move upgrades it first.
+// with their positions, revisions and sealed token records, the record of all changes,
+// and the webhooks with their positions. It reads them back and compares them before it
+// lets asset services use the database. After an interruption it may be repeated. It calls
+// progress with the steps done and their total. No service may have the file open. Move
+// does not change it, unless an older version of the program has written it: then Move
+// upgrades it first.
 func Move(ctx context.Context, file, uri string, progress func(done, total int)) (assets int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err
@@ -58,7 +60,14 @@ func Move(ctx context.Context, file, uri string, progress func(done, total int))
 	if err := to.Numbers(ctx, contents.Numbers); err != nil {
 		return 0, err
 	}
-	return contents.Assets, to.Finish(ctx, contents.Assets, contents.Changes, contents.Last)
+	webhooks, err := from.Endpoints(ctx, "", "", webhook.MaxEndpoints)
+	if err != nil {
+		return 0, fmt.Errorf("read the webhooks of %s: %w", file, err)
+	}
+	if err := to.PutWebhooks(ctx, webhooks); err != nil {
+		return 0, err
+	}
+	return contents.Assets, to.Finish(ctx, contents.Assets, contents.Changes, len(webhooks), contents.Last)
 }
 
 // move is a Move under way.

@@ -20,7 +20,8 @@ import (
 	"asset-registry/shared/translog"
 )
 
-// store keeps the assets and the public log, and lets snapshots be made.
+// store keeps the assets and the public log, and lets snapshots be made. Unless it is that
+// of a mirror, it keeps webhooks too (webhook.Store).
 type store interface {
 	registry.Store
 	publiclog.Store

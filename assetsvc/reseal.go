@@ -6,15 +6,26 @@ import (
 	"fmt"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/identity"
 )
 
-// Resealed counts the token records that Reseal has read.
-type Resealed = registry.Resealed
+// sealedStore is a store with what the registry's secret has sealed.
+type sealedStore interface {
+	registry.SealedStore
+	webhook.Store
+}
+
+// Resealed counts the token records and the webhooks that Reseal has read.
+type Resealed struct {
+	registry.Resealed
+	Webhooks webhook.Resealed
+}
 
 // Reseal lets the auth service seal the token records of all assets with the
-// registry's current secret. Afterwards the former secrets are no longer needed.
+// registry's current secret, and seals the secrets of webhooks with it. Afterwards the
+// former secrets are no longer needed.
 // No service may have a store in a file open. Reseal may be repeated.
 func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 	if err := c.Validate(); err != nil {
@@ -30,9 +41,9 @@ func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 		return found, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	sealed, ok := store.(registry.SealedStore)
+	sealed, ok := store.(sealedStore)
 	if !ok {
-		return found, errors.New("the store cannot replace token records")
+		return found, errors.New("the store cannot replace what is sealed")
 	}
 	auth := c.Auth
 	if auth == nil {
@@ -43,5 +54,14 @@ func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 		defer pool.Close()
 		auth = pool
 	}
-	return registry.Reseal(ctx, sealed, authapi.NewClient(auth, signer, "assetsvc"))
+	found.Resealed, err = registry.Reseal(ctx, sealed, authapi.NewClient(auth, signer, "assetsvc"))
+	if err != nil {
+		return found, err
+	}
+	seals, err := webhook.NewSeals(c.Secrets)
+	if err != nil {
+		return found, err
+	}
+	found.Webhooks, err = webhook.Reseal(ctx, sealed, seals)
+	return found, err
 }

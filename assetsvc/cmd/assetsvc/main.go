@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,7 +26,7 @@ import (
 type commands struct {
 	Serve  settings `cmd:"" default:"withargs" help:"Run the service. This is the default command."`
 	LogKey logKey   `cmd:"" help:"Make a key of the public log unless the file exists, and print the public key."`
-	Make   makeNow  `cmd:"" name:"snapshot" help:"Make a snapshot at once, beside the services that run on the same MongoDB."`
+	Make   makeNow  `cmd:"" name:"snapshot" help:"Make a snapshot at once, beside the services on the same MongoDB."`
 	Reseal reseal   `cmd:"" help:"Seal all token records with the first secret. Stop the services of a file store first."`
 }
 
@@ -61,6 +62,8 @@ type settings struct {
 	// A host name with several addresses stands for a service at each of them.
 	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 
+	Calls string `default:"plain" enum:"mux,plain" help:"How requests travel to them: plain, or mux (see gateway)."`
+
 	SecretFile string `required:"" help:"File of secrets, one a line, at least 32 bytes each; the first signs and seals."`
 
 	// Without the file the service makes no log.
@@ -83,6 +86,10 @@ type settings struct {
 	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
 
+	// The sender of webhooks needs a way out to the receivers, and no proxy.
+	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
+	WebhookHTTP     bool           `name:"webhook-http" help:"Webhooks may have addresses that begin with http."`
+
 	StoreTimeout time.Duration `default:"2s" help:"Longest time for one operation of MongoDB."`
 	StoreLease   time.Duration `default:"3s" help:"With MongoDB, a batch that stays open longer is fenced."`
 
@@ -103,7 +110,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
-	c := commands{Serve: settings{Process: httpserver.Process{Name: "assetsvc"}}}
+	c := commands{Serve: settings{Process: httpserver.Process{Name: "assetsvc", TakesCalls: true}}}
 	const help = "The asset service of the asset registry. " +
 		"\"assetsvc health URL\" asks the /readyz at URL whether a service is ready."
 	command, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
@@ -163,10 +170,11 @@ func (r reseal) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Printf("Token records: %d. Sealed anew with the first secret: %d.\n", found.Assets, found.Anew)
-	if found.Foreign > 0 {
-		const text = "%d token records are sealed with a secret that authsvc does not have: " +
+	fmt.Printf("Webhooks: %d. Sealed anew with the first secret: %d.\n", found.Webhooks.All, found.Webhooks.Anew)
+	if foreign := found.Foreign + found.Webhooks.Foreign; foreign > 0 {
+		const text = "%d token records or webhooks are sealed with a secret that authsvc or this command does not have: " +
 			"remove no secret until you have found it"
-		return fmt.Errorf(text, found.Foreign)
+		return fmt.Errorf(text, foreign)
 	}
 	return nil
 }
@@ -196,6 +204,7 @@ func (s settings) run(ctx context.Context) error {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
 			AuthURLs:     s.AuthURL,
+			Calls:        s.Calls == "mux",
 			Secrets:      secrets,
 			LogKeys:      logKeys,
 			LogPolicy:    logPolicy,
@@ -214,7 +223,9 @@ func (s settings) run(ctx context.Context) error {
 			Snapshot: assetsvc.Snapshot{
 				Dir: s.SnapshotDir, Interval: s.SnapshotInterval, Keep: s.SnapshotKeep,
 			},
+			Webhooks: assetsvc.Webhooks{Networks: s.WebhookNetworks, HTTP: s.WebhookHTTP},
 		})
 	}
+	s.Budget = s.Memory
 	return httpserver.Run(ctx, s.Addr, s.Process, open)
 }

@@ -70,9 +70,10 @@ type Options struct {
 	Interrupt <-chan struct{}
 }
 
-// Store is a registry.Store in one file. It is safe for concurrent use.
+// Store is a registry.Store in one file, and keeps the public log and webhooks too. It
+// is safe for concurrent use.
 type Store struct {
-	file   *boltfile.File
+	logFile
 	now    func() time.Time
 	queue  chan *write
 	closed chan struct{} // closed by Close: no new write is accepted
@@ -81,12 +82,14 @@ type Store struct {
 	err    error // result of Close
 
 	numbers numbers
+	sender  sender       // of webhooks
 	silence func() error // ends the metrics
 }
 
 func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
 	buckets := [][]byte{
 		stateBucket, numberBucket, assetBucket, realBucket, testBucket, changeBucket, historyBucket, tileBucket, censusBucket,
+		webhookBucket, ownedBucket,
 	}
 	return boltfile.Options{Format: format, Older: olderFormats, Buckets: buckets, Secrets: secrets, Log: log}
 }
@@ -99,11 +102,11 @@ func Open(path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		file:   file,
-		now:    o.Now,
-		queue:  make(chan *write, maxBatch),
-		closed: make(chan struct{}),
-		done:   make(chan struct{}),
+		logFile: logFile{file},
+		now:     o.Now,
+		queue:   make(chan *write, maxBatch),
+		closed:  make(chan struct{}),
+		done:    make(chan struct{}),
 	}
 	if err := s.upgrade(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("upgrade %s: %w", path, err), file.Close())

@@ -66,3 +66,16 @@ func TestThePublicLogIsStored(t *testing.T) {
 		return s
 	})
 }
+
+func TestWebhooksAreStored(t *testing.T) {
+	dir := t.TempDir()
+	storetest.RunWebhooks(t, func(t *testing.T, name string, now func() time.Time) storetest.WebhookStore {
+		t.Helper()
+		s, err := Open(filepath.Join(dir, filepath.Base(t.Name())+name), Options{Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	})
+}

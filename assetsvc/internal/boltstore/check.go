@@ -49,6 +49,7 @@ type checker struct {
 	assets     int   // all
 	real, test int   // listed assets in each feed
 	changes    int   // in the record
+	owned      int   // webhooks of brokers
 	last       int64 // newest position of an asset
 	faults     []error
 }
@@ -78,6 +79,11 @@ func (c *checker) check() {
 			func() error { return c.entries(historyBucket, c.changes, "changes") })
 	} else if c.recorded {
 		_ = c.fault("the record is missing")
+	}
+	if webhooks := c.tx.Bucket(webhookBucket); webhooks != nil { // a file of an earlier version has none
+		steps = append(steps,
+			func() error { return webhooks.ForEach(c.webhook) },
+			func() error { return c.entries(ownedBucket, c.owned, "webhooks of brokers") })
 	}
 	for _, step := range steps {
 		if step() != nil {
@@ -146,6 +152,26 @@ func (c *checker) isCounted(id, number string) error {
 	stored := c.tx.Bucket(numberBucket).Get([]byte(day))
 	if err != nil || len(stored) != positionSize || positionOf(stored) < int64(n) {
 		return c.fault("asset %s: the newest number of its day is lower than its own, %s", id, number)
+	}
+	return nil
+}
+
+// webhook checks that a webhook can be read, and that it is among those of its broker.
+func (c *checker) webhook(key, value []byte) error {
+	e, err := decodeEndpoint(key, value)
+	if err != nil {
+		return c.fault("webhook %q cannot be read", key)
+	}
+	if e.ByAdmin {
+		return nil
+	}
+	c.owned++
+	brokers := c.tx.Bucket(ownedBucket)
+	if brokers == nil {
+		return c.fault("the webhooks of brokers are missing")
+	}
+	if at, _ := brokers.Cursor().Seek(owned(e.Broker, e.ID)); !bytes.Equal(at, owned(e.Broker, e.ID)) {
+		return c.fault("webhook %s is not among those of its broker", e.ID)
 	}
 	return nil
 }

@@ -14,11 +14,12 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/boltfile"
 )
 
-// twoAssets returns a store with a draft and a listed asset, the store's path, and
-// the id of the listed asset. The function number is an argument for Check.
+// twoAssets returns a store with a draft, a listed asset and a webhook, the store's path,
+// and the id of the listed asset. The function number is an argument for Check.
 func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Record) (string, error)) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "assets.db")
@@ -38,6 +39,9 @@ func twoAssets(t *testing.T) (s *Store, path, id string, number func(registry.Re
 		if _, err := s.Create(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a1", Broker: "b1"}); err != nil {
+		t.Fatal(err)
 	}
 	return s, path, id, func(r registry.Record) (string, error) {
 		return strings.Trim(strings.TrimPrefix(string(r.Body), `{"assetID": `), `"}`), nil
@@ -74,6 +78,18 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 				tx.Bucket(changeBucket).Put(positionKey(1), encodeChange(make([]byte, idSize), change)),
 				tx.Bucket(historyBucket).Put(historyKey(make([]byte, idSize), 1), nil))
 		}, "that the asset does not have"},
+		{"a webhook cannot be read", func(tx *bbolt.Tx, _ []byte) error {
+			return tx.Bucket(webhookBucket).Put([]byte("a2"), []byte("half"))
+		}, "webhook \"a2\" cannot be read"},
+		{"a webhook is not among those of its broker", func(tx *bbolt.Tx, _ []byte) error {
+			return tx.Bucket(ownedBucket).Delete(owned("b1", "a1"))
+		}, "not among those of its broker"},
+		{"a broker has a webhook that is not there", func(tx *bbolt.Tx, _ []byte) error {
+			return tx.Bucket(webhookBucket).Delete([]byte("a1"))
+		}, "has 1 entries for 0 webhooks"},
+		{"a file of an earlier version has no webhooks", func(tx *bbolt.Tx, _ []byte) error {
+			return errors.Join(tx.DeleteBucket(webhookBucket), tx.DeleteBucket(ownedBucket))
+		}, ""},
 		{"a change is missing from the record", func(tx *bbolt.Tx, _ []byte) error {
 			key, _ := tx.Bucket(changeBucket).Cursor().Last()
 			return tx.Bucket(changeBucket).Delete(key)

@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/boltfile"
 )
 
 // Page returns up to q.Limit listed assets in the order that q asks for.
@@ -24,14 +24,14 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 		next := feedOf(tx, q)
 		assets := tx.Bucket(assetBucket)
 		size, most := 0, registry.AnySize // the first body always fits
-		for at := next(); at.position != nil; at = next() {
+		for at := next(); at.Position != nil; at = next() {
 			if len(page.Entries) == q.Limit {
 				page.Upto = page.Entries[q.Limit-1].Position
 				return nil
 			}
-			e := registry.Entry{ID: hex.EncodeToString(at.id), Position: positionOf(at.position), Test: at.test}
+			e := registry.Entry{ID: hex.EncodeToString(at.ID), Position: positionOf(at.Position), Test: at.Test}
 			if q.Bodies > 0 {
-				r, err := decode(e.ID, assets.Get(at.id), most)
+				r, err := decode(e.ID, assets.Get(at.ID), most)
 				if errors.Is(err, registry.ErrLarge) { // the page is full
 					page.Upto = page.Entries[len(page.Entries)-1].Position
 					return nil
@@ -53,75 +53,16 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 	return page, nil
 }
 
-// place is where an asset stands in a feed. Its position is nil at the end.
-type place struct {
-	position, id []byte
-	test         bool // in the feed of test assets
-}
-
-// iterator returns the next place of a feed.
-type iterator func() place
-
 // feedOf iterates over the places that q asks for, in its order.
-func feedOf(tx *bbolt.Tx, q registry.Query) iterator {
+func feedOf(tx *bbolt.Tx, q registry.Query) (next func() boltfile.Place) {
+	real := boltfile.Feed{Bucket: tx.Bucket(realBucket)}
+	test := boltfile.Feed{Bucket: tx.Bucket(testBucket), Test: true}
 	switch q.Mode {
 	case registry.Test:
-		return seek(tx, true, q)
+		return boltfile.Places(q.Offset, q.Descending, test)
 	case registry.All:
-		return merge(seek(tx, false, q), seek(tx, true, q), q.Descending)
+		return boltfile.Places(q.Offset, q.Descending, real, test)
 	default:
-		return seek(tx, false, q)
-	}
-}
-
-// seek iterates over one feed, starting at q.Offset.
-func seek(tx *bbolt.Tx, test bool, q registry.Query) iterator {
-	bucket := realBucket
-	if test {
-		bucket = testBucket
-	}
-	cursor := tx.Bucket(bucket).Cursor()
-	var position, id []byte
-	offset := positionKey(q.Offset)
-	switch {
-	case !q.Descending:
-		if position, id = cursor.Seek(offset); bytes.Equal(position, offset) {
-			position, id = cursor.Next()
-		}
-	case q.Offset == 0:
-		position, id = cursor.Last()
-	default: // Seek finds the offset, a later position, or nothing at the end
-		if position, id = cursor.Seek(offset); position == nil {
-			position, id = cursor.Last()
-		}
-		if bytes.Compare(position, offset) >= 0 {
-			position, id = cursor.Prev()
-		}
-	}
-	next := cursor.Next
-	if q.Descending {
-		next = cursor.Prev
-	}
-	return func() place {
-		at := place{position, id, test}
-		if position != nil {
-			position, id = next()
-		}
-		return at
-	}
-}
-
-// merge iterates over two feeds as one, in the order of their positions.
-func merge(a, b iterator, descending bool) iterator {
-	fromA, fromB := a(), b()
-	return func() (at place) {
-		isA := fromB.position == nil ||
-			fromA.position != nil && bytes.Compare(fromA.position, fromB.position) < 0 != descending
-		if isA {
-			at, fromA = fromA, a()
-		} else {
-			at, fromB = fromB, b()
-		}
-		return at
+		return boltfile.Places(q.Offset, q.Descending, real)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/boltfile"
 	"asset-registry/shared/translog"
 )
 
@@ -19,12 +21,37 @@ var headKey = []byte("log")
 
 const headHeader = 8 + 8 + 4
 
+// logFile is a publiclog.Store in a file.
+type logFile struct{ file *boltfile.File }
+
+// logFormat names the contents of a file with a public log only.
+const logFormat = "asset-registry log 1"
+
+// PublicLog is a public log in a file of its own. It is a publiclog.Store, and safe for
+// concurrent use.
+type PublicLog struct{ logFile }
+
+// OpenLog opens the public log in the file at path, and creates it if it does not exist.
+// It returns the errors of boltfile.Open.
+func OpenLog(path string, log *slog.Logger) (*PublicLog, error) {
+	file, err := boltfile.Open(path, boltfile.Options{
+		Format: logFormat, Buckets: [][]byte{stateBucket, tileBucket}, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &PublicLog{logFile{file}}, nil
+}
+
+// Close closes the file.
+func (l *PublicLog) Close() error { return l.file.Close() }
+
 // LogHead implements publiclog.Store.
-func (s *Store) LogHead(ctx context.Context) (head publiclog.Head, err error) {
+func (l logFile) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 	if err := ctx.Err(); err != nil {
 		return head, err
 	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = l.file.View(func(tx *bbolt.Tx) error {
 		head, err = decodeHead(tx.Bucket(stateBucket).Get(headKey))
 		return err
 	})
@@ -32,7 +59,7 @@ func (s *Store) LogHead(ctx context.Context) (head publiclog.Head, err error) {
 }
 
 // ExtendLog implements publiclog.Store.
-func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {
+func (l logFile) ExtendLog(ctx context.Context, head publiclog.Head, parts []translog.Part) (stored bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -40,7 +67,7 @@ func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []tran
 	if err != nil {
 		return false, err
 	}
-	err = s.file.Update(func(tx *bbolt.Tx) error {
+	err = l.file.Update(func(tx *bbolt.Tx) error {
 		state, tiles := tx.Bucket(stateBucket), tx.Bucket(tileBucket)
 		now, err := decodeHead(state.Get(headKey))
 		if err != nil {
@@ -60,11 +87,11 @@ func (s *Store) ExtendLog(ctx context.Context, head publiclog.Head, parts []tran
 }
 
 // LogPart implements publiclog.Store.
-func (s *Store) LogPart(ctx context.Context, tile translog.Tile) (data []byte, err error) {
+func (l logFile) LogPart(ctx context.Context, tile translog.Tile) (data []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	err = s.file.View(func(tx *bbolt.Tx) error {
+	err = l.file.View(func(tx *bbolt.Tx) error {
 		value := tx.Bucket(tileBucket).Get(tileKey(tile))
 		if value == nil {
 			return publiclog.ErrNoPart

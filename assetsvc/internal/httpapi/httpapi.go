@@ -18,6 +18,7 @@ import (
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/webhook"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/memory"
@@ -33,6 +34,7 @@ type API struct {
 	pace     httpserver.Pace
 
 	snapshots *snapshots
+	webhooks  *webhook.Service // nil: the API has no webhooks
 
 	// Fields of one request:
 	leave    func() // frees the memory that the request works with
@@ -68,6 +70,9 @@ func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
 			a.routePart(r, v, p)
 		}
 		a.routeOwnership(r, v)
+		if a.webhooks != nil {
+			a.routeWebhooks(r, v)
+		}
 	}
 }
 

@@ -85,26 +85,29 @@ func (a *API) readList(ctx context.Context, v version, params url.Values, names 
 // The feed alone has the others.
 func needsBody(name string) bool { return name != "" && name != "id" && name != "dateModified" }
 
-// wantedOf returns which fields a listing shows beside id and dateModified.
-func wantedOf(names []string) func(name string) bool {
-	all, wanted := false, make(map[string]bool, len(names))
-	for _, name := range names {
-		wanted[name] = true
-		all = all || name == "*"
-	}
-	return func(name string) bool { return name != "id" && (all || wanted[name]) }
+// fieldSet is the fields that a listing shows beside id and dateModified.
+type fieldSet struct {
+	all   bool
+	names map[string]bool
 }
+
+func wantedOf(names []string) fieldSet {
+	wanted := fieldSet{names: make(map[string]bool, len(names))}
+	for _, name := range names {
+		wanted.names[name] = true
+		wanted.all = wanted.all || name == "*"
+	}
+	return wanted
+}
+
+// has tells whether a field of a stored body is shown.
+func (f fieldSet) has(name string) bool { return name != "id" && (f.all || f.names[name]) }
 
 // parseListing returns the query of a listing. It ignores unknown parameters. With
 // an error, the query has the parameters before the faulty one.
 func parseListing(params url.Values) (registry.Query, error) {
 	q := registry.Query{Limit: defaultLimit, Descending: params.Get("descending") != ""}
-	switch params.Get("mode") {
-	case "test":
-		q.Mode = registry.Test
-	case "_all_":
-		q.Mode = registry.All
-	}
+	q.Mode = modeOf(params.Get("mode"))
 	if text := params.Get("offset"); text != "" {
 		offset, err := parseOffset(text)
 		if err != nil {
@@ -112,18 +115,41 @@ func parseListing(params url.Values) (registry.Query, error) {
 		}
 		q.Offset = offset
 	}
-	if text := params.Get("limit"); text != "" {
-		limit, err := strconv.Atoi(text)
-		if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-") {
-			limit, err = maxLimit, nil
-		}
-		if err != nil || limit < 1 {
-			const says = "The limit must be a whole number from 1 to %d."
-			return q, fault.New(fault.Invalid, fault.Query, "limit", says, maxLimit)
-		}
-		q.Limit = min(limit, maxLimit)
+	limit, err := limitOf(params, defaultLimit, maxLimit)
+	if err != nil {
+		return q, err
 	}
+	q.Limit = limit
 	return q, nil
+}
+
+// limitOf returns the number of entries that a page should have: at most most, and usual
+// if the request names none.
+func limitOf(params url.Values, usual, most int) (int, error) {
+	text := params.Get("limit")
+	if text == "" {
+		return usual, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(text, "-") {
+		limit, err = most, nil
+	}
+	if err != nil || limit < 1 {
+		const says = "The limit must be a whole number from 1 to %d."
+		return usual, fault.New(fault.Invalid, fault.Query, "limit", says, most)
+	}
+	return min(limit, most), nil
+}
+
+// modeOf returns the mode of a listing with the parameter mode.
+func modeOf(text string) registry.Mode {
+	switch text {
+	case "test":
+		return registry.Test
+	case "_all_":
+		return registry.All
+	}
+	return registry.Real
 }
 
 // parseOffset returns the position that a page starts after. An offset is a

@@ -130,3 +130,39 @@ func FuzzParseOffset(f *testing.F) {
 		}
 	})
 }
+
+func TestAListingWithAllFieldsCopiesTheBytesOfTheBody(t *testing.T) {
+	id := strings.Repeat("a", 32)
+	for _, c := range []struct{ name, body, want string }{
+		{"the id comes first", `{"id":"` + id + `","title":"\u0416","n":1.50}`, `,"title":"\u0416","n":1.50}`},
+		{"the id comes last", `{"title":"x","id":"` + id + `"}`, `,"title":"x"}`},
+		{"another id comes first", `{"id":"` + strings.Repeat("b", 32) + `","title":"x"}`, `,"title":"x"}`},
+		{"the id is all", `{"id":"` + id + `"}`, `}`},
+		{"no body", "", `}`},
+	} {
+		for _, v := range versions() {
+			e := registry.Entry{ID: id, Position: noon}
+			if c.body != "" {
+				e.Body = []byte(c.body)
+			}
+			got, err := v.listed([]byte("["), e, wantedOf([]string{"*"}), time.UTC)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := `[{"id":"` + id + `","dateModified":"` + printPosition(noon, time.UTC) + `"` + c.want
+			if string(got) != want {
+				t.Errorf("%s, version %s: got %s, want %s", c.name, v.name, got, want)
+			}
+		}
+	}
+}
+
+func TestAListingRefusesADamagedBody(t *testing.T) {
+	id := strings.Repeat("a", 32)
+	for _, body := range []string{`{"id":"` + id + `","title":"x"`, `{"id":"` + id, `"`} {
+		e := registry.Entry{ID: id, Position: noon, Body: []byte(body)}
+		if got, err := versions()[0].listed(nil, e, wantedOf([]string{"*"}), time.UTC); err == nil {
+			t.Errorf("body %s: got %s, want an error", body, got)
+		}
+	}
+}

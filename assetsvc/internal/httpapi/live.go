@@ -6,17 +6,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/assetsvc/internal/live"
-	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/follow"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/routes"
 )
 
 const (
@@ -29,17 +30,18 @@ const (
 // messages of package follow. Live feeds end when ending is closed.
 func (a *API) RouteFeed(engine *gin.Engine, signer *identity.Signer, w *live.Watcher, ending <-chan struct{}) {
 	for _, v := range versions() {
-		r := engine.Group(FeedPrefix+string(v.name), httpserver.Identify(signer), caching)
-		r.GET("/page", httpserver.Handle(func(c *gin.Context) error { return a.feedPage(c, v) }))
-		r.GET("/live", httpserver.Handle(func(c *gin.Context) error { return a.feedLive(c, v, w, ending) }))
+		page := func(c *gin.Context) error { return a.feedPage(c, v) }
+		feed := func(c *gin.Context) error { return a.feedLive(c, v, w, ending) }
+		r := engine.Group("", httpserver.Identify(signer), caching)
+		r.GET(follow.PagePath(string(v.name)), httpserver.Handle(page))
+		r.GET(follow.LivePath(string(v.name)), httpserver.Handle(feed))
 	}
 }
 
-// FeedPrefix is the start of the paths of RouteFeed. A version follows.
-const FeedPrefix = "/feed/"
-
 // IsLive reports whether a request follows the feed until its client leaves.
-func IsLive(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/live") }
+func IsLive(c *gin.Context) bool {
+	return slices.ContainsFunc(routes.Targets(), func(v string) bool { return c.FullPath() == follow.LivePath(v) })
+}
 
 // PrintOffset returns a position as an offset in a zone.
 func PrintOffset(zone *time.Location) func(position int64) string {
@@ -83,10 +85,7 @@ func (a *API) feedLive(c *gin.Context, v version, w *live.Watcher, ending <-chan
 		return err
 	}
 	selection := live.Selection{Version: string(v.name), Mode: q.Mode, Fields: params.Get("opt_fields")}
-	wanted := wantedOf(strings.Split(selection.Fields, ","))
-	ring, leave, err := w.Join(selection, func(dst []byte, e registry.Entry) ([]byte, error) {
-		return v.listed(dst, e, wanted, a.zone)
-	})
+	ring, leave, err := w.Join(selection, v.encode(selection.Fields, a.zone))
 	if errors.Is(err, live.ErrTooMany) {
 		const says = "The feed is followed in too many selections of fields now; ask for all fields or for none."
 		return fault.New(fault.Unavailable, fault.Query, "opt_fields", says)

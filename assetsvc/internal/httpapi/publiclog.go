@@ -30,11 +30,11 @@ const (
 
 // RouteLog adds the routes of the public log to engine. The log is at /log and at the
 // prefix that its origin names (docs/log.md, "Origin and keys").
-func (a *API) RouteLog(engine *gin.Engine, signer *identity.Signer, log Log, origin string) {
-	_, name, _ := strings.Cut(origin, "/log/")
+func (a *API) RouteLog(engine *gin.Engine, signer *identity.Signer, log Log, origin func(context.Context) string) {
 	r := engine.Group("/log", httpserver.Identify(signer))
 	routeRead(r, "/*path", httpserver.Handle(func(c *gin.Context) error {
 		path := strings.TrimPrefix(c.Param("path"), "/")
+		_, name, _ := strings.Cut(origin(c.Request.Context()), "/log/")
 		if below, found := strings.CutPrefix(path, name+"/"); found {
 			path = below
 		}

@@ -65,7 +65,7 @@ func TestPublicLog(t *testing.T) {
 				t.Fatal(err)
 			}
 			api := New(nil, time.UTC, 1<<20, NewMemory(1<<30))
-			api.RouteLog(engine, signer, c.log, "registry.example/log/1a2b3c4d")
+			api.RouteLog(engine, signer, c.log, func(context.Context) string { return "registry.example/log/1a2b3c4d" })
 			method, path, _ := strings.Cut(c.request, " ")
 			r := httptest.NewRequest(method, path, http.NoBody)
 			signed, err := signer.Sign(identity.Identity{})

@@ -55,8 +55,8 @@ func (a *API) ServeSnapshots(kept Snapshots) { a.snapshots.kept = kept }
 func SnapshotLine(zone *time.Location) func(dst []byte, e registry.Entry) ([]byte, error) {
 	name := asset.Version(routes.Current)
 	v := version{name: name, view: asset.NewView(name)}
-	all := []string{"*"}
-	return func(dst []byte, e registry.Entry) ([]byte, error) { return v.listed(dst, e, wantedOf(all), zone) }
+	all := fieldSet{all: true}
+	return func(dst []byte, e registry.Entry) ([]byte, error) { return v.listed(dst, e, all, zone) }
 }
 
 func (a *API) routeSnapshot(r gin.IRoutes, v version) {

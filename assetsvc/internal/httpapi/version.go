@@ -3,9 +3,11 @@ package httpapi
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"time"
 
 	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/live"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/routes"
 )
@@ -61,21 +63,44 @@ func (v version) show(dst, body []byte, position int64, zone *time.Location) ([]
 
 // listed appends an asset as a listing shows it: its id, its dateModified, and
 // the wanted fields (docs/contract.md, "Pages").
-func (v version) listed(
-	dst []byte, e registry.Entry, wanted func(name string) bool, zone *time.Location,
-) ([]byte, error) {
+func (v version) listed(dst []byte, e registry.Entry, wanted fieldSet, zone *time.Location) ([]byte, error) {
 	dst = append(dst, `{"id":"`...)
 	dst = append(dst, e.ID...)
 	dst = append(dst, `","dateModified":"`...)
 	dst = asset.AppendTime(dst, time.UnixMicro(e.Position), zone)
 	dst = append(dst, '"')
+	if rest := afterID(e); rest != nil && wanted.all && !v.view.MayHide(rest) {
+		return append(append(dst, ','), rest...), nil
+	}
 	if e.Body != nil {
 		var err error
-		if dst, err = v.view.AppendMembers(dst, e.Body, wanted); err != nil {
+		if dst, err = v.view.AppendMembers(dst, e.Body, wanted.has); err != nil {
 			return nil, err
 		}
 	}
 	return append(dst, '}'), nil
+}
+
+// afterID returns the members of a stored body after its id, and the last brace. It
+// returns nil for a body that does not begin with the id.
+func afterID(e registry.Entry) []byte {
+	rest, ok := bytes.CutPrefix(e.Body, []byte(`{"id":"`))
+	if ok {
+		rest, ok = bytes.CutPrefix(rest, []byte(e.ID))
+	}
+	if ok {
+		rest, ok = bytes.CutPrefix(rest, []byte(`",`))
+	}
+	if !ok || !bytes.HasSuffix(rest, []byte{'}'}) {
+		return nil
+	}
+	return rest
+}
+
+// encode returns what shows entries as a listing with the parameter opt_fields does.
+func (v version) encode(fields string, zone *time.Location) live.Encode {
+	wanted := wantedOf(strings.Split(fields, ","))
+	return func(dst []byte, e registry.Entry) ([]byte, error) { return v.listed(dst, e, wanted, zone) }
 }
 
 // printPosition returns a position as a timestamp.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -162,7 +161,7 @@ func (w *Watcher) step(all []*followed, after int64) (upto int64, err error) {
 	defer cancel()
 	q := registry.Query{Offset: after, Limit: readLimit, Mode: registry.All}
 	if after < 0 {
-		q.Offset = math.MaxInt64 - 1
+		q = registry.HorizonQuery()
 	}
 	if slices.ContainsFunc(all, func(f *followed) bool { return f.Fields != "" }) {
 		q.Bodies = readBytes

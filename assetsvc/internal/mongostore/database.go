@@ -24,6 +24,8 @@ type database struct {
 	clocks  *mongo.Collection
 	log     *mongo.Collection
 	days    *mongo.Collection
+	hooks   *mongo.Collection
+	senders *mongo.Collection
 	timeout time.Duration                  // of one operation
 	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
 	barrier *barrier                       // of fresh reads; nil: reads need none
@@ -67,6 +69,8 @@ func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) 
 		clocks:  db.Collection("clock"),
 		log:     db.Collection("log"),
 		days:    db.Collection("numbers"),
+		hooks:   db.Collection("webhooks"),
+		senders: db.Collection("senders"),
 		timeout: timeout,
 	}, nil
 }
@@ -125,6 +129,15 @@ var recordIndexes = []bson.D{
 	{{Key: "ids", Value: 1}, {Key: "at", Value: 1}},
 }
 
+// webhookIndexes are the indexes of webhooks: of those of one broker.
+var webhookIndexes = []bson.D{{{Key: "broker", Value: 1}, {Key: "byAdmin", Value: 1}, {Key: "_id", Value: 1}}}
+
+// placeIndex lets each place of a broker have one webhook. It leaves out webhooks without a
+// place.
+var placeIndex = mongo.IndexModel{
+	Keys: bson.D{{Key: "place", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true),
+}
+
 // prepare creates the indexes and the clock if they are missing. It may be
 // repeated, and several processes may run it at once. It returns errOlder for a
 // database that must be upgraded first.
@@ -147,12 +160,17 @@ func (d *database) prepare(ctx context.Context) error {
 // createIndexes creates one index at a time: the MongoDB server of the tests
 // fails to create several at once if they exist.
 func (d *database) createIndexes(ctx context.Context) error {
-	for collection, indexes := range map[*mongo.Collection][]bson.D{d.assets: feedIndexes, d.changes: recordIndexes} {
+	for collection, indexes := range map[*mongo.Collection][]bson.D{
+		d.assets: feedIndexes, d.changes: recordIndexes, d.hooks: webhookIndexes,
+	} {
 		for _, fields := range indexes {
 			if _, err := collection.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: fields}); err != nil {
 				return fmt.Errorf("create index: %w", err)
 			}
 		}
+	}
+	if _, err := d.hooks.Indexes().CreateOne(ctx, placeIndex); err != nil {
+		return fmt.Errorf("create index: %w", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/webhook"
 )
 
 // importing is the format of a database during an import. Asset services refuse
@@ -26,9 +27,9 @@ const importTimeout = time.Minute
 var ErrInUse = errors.New("the MongoDB database holds assets already; name another one")
 
 // Import copies assets into a new database, with their positions and revisions, and
-// the record of their changes. Call Put for all assets and PutChanges for all changes,
-// then Check and CheckChanges for all, Numbers, Finish and Close. Each step may be
-// repeated.
+// the record of their changes, and webhooks. Call Put for all assets, PutChanges for all
+// changes and PutWebhooks for all webhooks, then Check and CheckChanges for all, Numbers,
+// Finish and Close. Each step may be repeated.
 type Import struct{ db *database }
 
 // OpenImport begins an import into the database that uri names, or continues an
@@ -219,20 +220,43 @@ func (i *Import) CheckChanges(ctx context.Context, changes []registry.Revision) 
 	return nil
 }
 
+// PutWebhooks stores all webhooks, with their positions. It removes others, which an
+// earlier attempt stored.
+func (i *Import) PutWebhooks(ctx context.Context, all []webhook.Endpoint) error {
+	return i.db.do(ctx, func(ctx context.Context) error {
+		if _, err := i.db.hooks.DeleteMany(ctx, bson.D{}); err != nil {
+			return fmt.Errorf("remove webhooks of an earlier attempt: %w", err)
+		}
+		if len(all) == 0 {
+			return nil
+		}
+		hooks := make([]any, len(all))
+		for at, e := range all {
+			hooks[at] = hookOf(e)
+		}
+		if _, err := i.db.hooks.InsertMany(ctx, hooks); err != nil {
+			return fmt.Errorf("store webhooks: %w", err)
+		}
+		return nil
+	})
+}
+
 func sameChange(a, b registry.Revision) bool {
 	return a.ID == b.ID && a.Position == b.Position && a.Revision == b.Revision && a.Before == b.Before &&
 		a.Listed == b.Listed && a.Test == b.Test && bytes.Equal(a.Change, b.Change) && bytes.Equal(a.Whole, b.Whole)
 }
 
 // Finish lets asset services use the database if it has exactly the given numbers
-// of assets and changes. Later positions are above last.
-func (i *Import) Finish(ctx context.Context, assets, changes int, last int64) error {
+// of assets, changes and webhooks. Later positions are above last.
+func (i *Import) Finish(ctx context.Context, assets, changes, webhooks int, last int64) error {
 	return i.db.do(ctx, func(ctx context.Context) error {
 		for _, c := range []struct {
 			of   string
 			in   *mongo.Collection
 			want int
-		}{{"assets", i.db.assets, assets}, {"changes", i.db.changes, changes}} {
+		}{
+			{"assets", i.db.assets, assets}, {"changes", i.db.changes, changes}, {"webhooks", i.db.hooks, webhooks},
+		} {
 			count, err := c.in.CountDocuments(ctx, bson.D{})
 			if err != nil {
 				return fmt.Errorf("count %s: %w", c.of, err)

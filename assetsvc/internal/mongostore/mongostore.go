@@ -24,6 +24,8 @@
 //     document keeps programs away that know only the format before.
 //   - log: the full parts of the public log, and its head (publiclog.go).
 //   - numbers: for each day the newest number given to an asset.
+//   - webhooks: one document for each webhook (webhooks.go).
+//   - senders: one document, with the term of the process that sends webhooks.
 //   - census: one document with the number of assets in each state (census.go).
 //
 // A page is a range of an index and needs no sort. In mongosh,
@@ -104,7 +106,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store is a registry.Store in a MongoDB database. It is safe for concurrent use.
+// Store is a registry.Store in a MongoDB database, and keeps the public log and webhooks
+// too. It is safe for concurrent use.
 type Store struct {
 	db      *database
 	log     *slog.Logger

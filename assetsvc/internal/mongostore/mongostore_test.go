@@ -147,3 +147,10 @@ func TestThePublicLogIsStored(t *testing.T) {
 		return open(t, server, name, now)
 	})
 }
+
+func TestWebhooksAreStored(t *testing.T) {
+	server := mongotest.Start(t)
+	storetest.RunWebhooks(t, func(t *testing.T, name string, now func() time.Time) storetest.WebhookStore {
+		return open(t, server, name, now)
+	})
+}

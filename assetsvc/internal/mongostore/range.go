@@ -10,23 +10,6 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// Horizon returns the position up to which every change is stored: no change at or below
-// it is stored later. It is 0 in an empty store.
-func (s *Store) Horizon(ctx context.Context) (position int64, err error) {
-	if err := s.db.fresh(ctx); err != nil {
-		return 0, fmt.Errorf("read horizon: %w", err)
-	}
-	err = s.db.do(ctx, func(ctx context.Context) error {
-		now, err := s.db.readClock(ctx, horizonFields)
-		position = now.batches().Horizon()
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("read horizon: %w", err)
-	}
-	return position, nil
-}
-
 // Range returns listed assets in the order of their ids. It first reads the sizes of
 // the next q.Limit documents, then the bodies that fit. Both are ranges of the index
 // by id, so drafts and voids cost no more than q.Limit looks.

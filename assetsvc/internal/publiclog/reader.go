@@ -92,6 +92,23 @@ func (r *Reader) Prove(ctx context.Context, position int64) (translog.Proof, []b
 	return translog.Proof{Index: index, Path: path, Checkpoint: checkpoint}, leaf, nil
 }
 
+// LeafAt returns the leaf with a position. Its errors are those of Prove.
+func (r *Reader) LeafAt(ctx context.Context, position int64) (leaf translog.Leaf, err error) {
+	checkpoint, err := r.Checkpoint(ctx)
+	if err != nil {
+		return leaf, err
+	}
+	at, err := translog.Unverified(checkpoint)
+	if err != nil {
+		return leaf, fmt.Errorf("read the newest checkpoint: %w", err)
+	}
+	_, entry, err := r.find(ctx, at.Size, position)
+	if err != nil {
+		return leaf, err
+	}
+	return translog.ParseLeaf(entry)
+}
+
 // Consistent returns the proof that a checkpoint of the log continues its first leaves
 // (translog.Consistent).
 func (r *Reader) Consistent(ctx context.Context, older int64, c translog.Checkpoint) ([]tlog.Hash, error) {

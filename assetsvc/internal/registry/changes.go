@@ -1,13 +1,8 @@
 package registry
 
 import (
-	"bytes"
-	"compress/flate"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math"
 	"math/rand/v2"
 	"sync"
 
@@ -77,6 +72,22 @@ type change struct {
 	Erased *Erasure `json:"erased,omitempty"` // then Patch and Extra are empty, and the leaf has no salt
 }
 
+// encode returns a change as JSON. The patch comes last, so whoever needs another member
+// need not read it. It is not looked at, because record.Append has made it.
+func (c change) encode() ([]byte, error) {
+	patch := c.Patch
+	c.Patch = nil
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode change: %w", err)
+	}
+	if patch == nil {
+		return text, nil
+	}
+	text = append(text[:len(text)-1], `,"patch":`...)
+	return append(append(text, patch...), '}'), nil
+}
+
 // describe sets the Change and the Whole of a record that a caller is about to store.
 // The change leads from before to after. A nil before means a creation, and then the
 // Revision is not yet counted. Was tells whether the asset was public before.
@@ -107,9 +118,9 @@ func (p *packer) describe(to *Record, by Author, was bool, before, after record.
 	if len(patch) > maxPatch {
 		c.Patch = nil
 	}
-	text, err := json.Marshal(c)
+	text, err := c.encode()
 	if err != nil {
-		return fmt.Errorf("encode change: %w", err)
+		return err
 	}
 	to.Change, err = p.pack(text)
 	return err
@@ -142,78 +153,12 @@ func Describe(r Record, kept []byte) (described, whole []byte, err error) {
 	if whole, err = p.pack(r.Body); err != nil {
 		return nil, nil, err
 	}
-	text, err := json.Marshal(c)
+	text, err := c.encode()
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode change: %w", err)
+		return nil, nil, err
 	}
 	described, err = p.pack(text)
 	return described, whole, err
-}
-
-// The first byte of a kept change or asset. It is the first byte of plain JSON, or a mark
-// before compressed JSON (RFC 1951). Creations are usually compressed, because they
-// have the whole asset.
-const (
-	plain      = '{'
-	compressed = 'z'
-)
-
-// small is the most bytes of a text that is not compressed.
-const small = 512
-
-// packer describes changes. It reuses the memory of its compressors.
-type packer struct {
-	view *asset.View // of the public log
-	idle sync.Pool
-}
-
-func newPacker() *packer { return &packer{view: asset.NewView(LogVersion)} }
-
-// pack compresses a text, unless it is small.
-func (p *packer) pack(text []byte) ([]byte, error) {
-	if len(text) <= small {
-		return text, nil
-	}
-	return p.deflate(text)
-}
-
-func (p *packer) deflate(text []byte) ([]byte, error) {
-	packed := bytes.NewBuffer([]byte{compressed})
-	w, ok := p.idle.Get().(*flate.Writer)
-	if ok {
-		w.Reset(packed)
-	} else {
-		var err error
-		if w, err = flate.NewWriter(packed, flate.DefaultCompression); err != nil {
-			return nil, fmt.Errorf("compress change: %w", err)
-		}
-	}
-	defer p.idle.Put(w)
-	_, err := w.Write(text)
-	if err := errors.Join(err, w.Close()); err != nil {
-		return nil, fmt.Errorf("compress change: %w", err)
-	}
-	return packed.Bytes(), nil
-}
-
-func inflate(kept []byte) ([]byte, error) { return inflateUpto(kept, AnySize) }
-
-// inflateUpto is inflate for a text of at most most bytes. For a longer one it returns
-// ErrLarge.
-func inflateUpto(kept []byte, most int) (text []byte, err error) {
-	switch {
-	case len(kept) > 0 && kept[0] == plain:
-		text = kept
-	case len(kept) > 0 && kept[0] == compressed:
-		limit := min(int64(most), math.MaxInt64-1) + 1
-		text, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(kept[1:])), limit))
-	default:
-		err = errors.New("the record has an unknown encoding")
-	}
-	if err == nil && len(text) > most {
-		return nil, ErrLarge
-	}
-	return text, err
 }
 
 // read returns what the record has of a change. The first change of an imported asset

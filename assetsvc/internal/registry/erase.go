@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -137,9 +136,9 @@ func (r *Registry) stand(ctx context.Context, of Revision) (done bool, err error
 // rewrite replaces what the record has of a change. Done is false if the record was changed
 // meanwhile.
 func (r *Registry) rewrite(ctx context.Context, of *Revision, c change, whole []byte) (done bool, err error) {
-	text, err := json.Marshal(c)
+	text, err := c.encode()
 	if err != nil {
-		return false, fmt.Errorf("encode change: %w", err)
+		return false, err
 	}
 	kept, err := r.packer.pack(text)
 	if err != nil {

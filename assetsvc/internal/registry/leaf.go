@@ -1,7 +1,11 @@
 package registry
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/shared/translog"
@@ -67,16 +71,49 @@ func public(view *asset.View, body []byte) ([]byte, error) {
 // Leaf returns the leaf of a change in the public log, and the salt of its commitment.
 // Public is false for a change that the log does not have.
 func (r Revision) Leaf() (l translog.Leaf, salt translog.Salt, public bool, err error) {
-	c, err := r.read()
+	kept, err := r.leaf()
 	if err != nil {
-		return l, salt, false, err
+		return l, salt, false, fmt.Errorf("decode the leaf of revision %d of asset %s: %w", r.Revision, r.ID, err)
 	}
-	if c.Leaf == nil {
+	if kept == nil {
 		return l, salt, false, nil
 	}
 	l = translog.Leaf{
 		Position: r.Position, Asset: r.ID, Revision: r.Revision,
-		Kind: c.Leaf.Kind, Commitment: c.Leaf.Commitment,
+		Kind: kept.Kind, Commitment: kept.Commitment,
 	}
-	return l, c.Leaf.Salt, true, l.Check()
+	return l, kept.Salt, true, l.Check()
+}
+
+// leaf returns what the record has for the public log. It reads no more of the record
+// than that: the log asks for each change.
+func (r Revision) leaf() (l *leaf, err error) {
+	if len(r.Change) == 0 {
+		return nil, nil
+	}
+	err = unpack(r.Change, func(text io.Reader) error {
+		d := jsontext.NewDecoder(text)
+		if _, err := d.ReadToken(); err != nil { // {
+			return err
+		}
+		for d.PeekKind() == jsontext.KindString {
+			name, err := d.ReadToken()
+			if err != nil {
+				return err
+			}
+			if name.String() == "leaf" {
+				value, err := d.ReadValue()
+				if err != nil {
+					return err
+				}
+				return json.Unmarshal(value, &l)
+			}
+			if err := d.SkipValue(); err != nil {
+				return err
+			}
+		}
+		_, err := d.ReadToken() // }
+		return err
+	})
+	return l, err
 }

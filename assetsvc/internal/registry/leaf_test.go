@@ -1,10 +1,14 @@
 package registry_test
 
 import (
+	"bytes"
+	"compress/flate"
+	"fmt"
 	"strings"
 	"testing"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
 	"asset-registry/shared/translog"
 )
 
@@ -95,5 +99,46 @@ func TestTheLogBeginsWithPublicAssetsOfAnOlderStore(t *testing.T) {
 	}
 	if _, _, err := registry.Describe(registry.Record{Body: []byte(`{}`)}, []byte("?")); err == nil {
 		t.Error("a kept change of an unknown form: got nil, want an error")
+	}
+}
+
+// TestALeafIsReadFromEachFormOfAChange: releases before wrote the patch before the leaf,
+// and compressed with the standard library.
+func TestALeafIsReadFromEachFormOfAChange(t *testing.T) {
+	const want = translog.Withdraw
+	leaf := fmt.Sprintf(`"leaf":{"kind":%q}`, want)
+	patch := `"patch":[{"op":"add","path":"","value":{"leaf":{"kind":"none"}}}]`
+	by := `"by":{"broker":"b","key":"leaf","role":"owner"}`
+	var packed bytes.Buffer
+	packed.WriteByte('z')
+	w, err := flate.NewWriter(&packed, flate.DefaultCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("{" + by + "," + patch + "," + leaf + "}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, change string
+		public, bad  bool
+	}{
+		{"none", "", false, false},
+		{"the patch last", "{" + by + "," + leaf + "," + patch + "}", true, false},
+		{"the patch first", "{" + by + "," + patch + "," + leaf + "}", true, false},
+		{"the patch first, compressed", packed.String(), true, false},
+		{"no leaf", "{" + by + "," + patch + "}", false, false},
+		{"cut off", "{" + by + "," + patch, false, true},
+		{"cut off, compressed", packed.String()[:packed.Len()/2], false, true},
+		{"another encoding", "x", false, true},
+		{"a list", "[]", false, true},
+	} {
+		r := registry.Revision{ID: storetest.NewID(), Revision: 1, Position: 1, Change: []byte(c.change)}
+		got, _, public, err := r.Leaf()
+		if public != c.public || (err != nil) != c.bad || public && got.Kind != want {
+			t.Errorf("%s: got %+v, public %v, %v; want public %v, an error: %v", c.name, got, public, err, c.public, c.bad)
+		}
 	}
 }

@@ -107,6 +107,10 @@ type Query struct {
 	Bodies int
 }
 
+// HorizonQuery returns a query whose page has no entries. Its Upto is the position up to
+// which every change is stored.
+func HorizonQuery() Query { return Query{Offset: math.MaxInt64 - 1, Limit: 1, Mode: All} }
+
 // Entry is one asset in the feed.
 type Entry struct {
 	ID       string

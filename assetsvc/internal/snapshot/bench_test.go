@@ -52,9 +52,9 @@ func BenchmarkMake(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			k := keeper(b, s, b.TempDir())
 			before, most := heap(), uint64(0)
-			k.pause = func(ctx context.Context, worked time.Duration) error {
+			k.pause = func(ctx context.Context, d time.Duration) error {
 				most = max(most, heap())
-				return c.rest(ctx, worked)
+				return c.rest(ctx, d)
 			}
 			for b.Loop() {
 				m := mustMake(b, k)

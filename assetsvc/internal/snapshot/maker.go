@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/durable"
 )
 
@@ -35,9 +36,11 @@ func everyOne(Manifest) bool { return true }
 // make makes a snapshot. The caller has the lock.
 func (k *Keeper) make(ctx context.Context) (m Manifest, err error) {
 	// The position must be read before the first asset (docs/snapshot.md, S1).
-	if m.Position, err = k.store.Horizon(ctx); err != nil {
+	now, err := k.store.Page(ctx, registry.HorizonQuery())
+	if err != nil {
 		return m, err
 	}
+	m.Position = now.Upto
 	if err := k.tidy(func(old Manifest) bool { return old.Position <= m.Position }); err != nil {
 		return m, err
 	}
@@ -73,9 +76,10 @@ func (k *Keeper) begin() (int64, error) {
 }
 
 // newEncoder returns an encoder that makes the same bytes of the same text at any time.
+// The fastest level takes half the time of the default one, for 3 % more bytes.
 func newEncoder() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true),
-		zstd.WithZeroFrames(true))
+		zstd.WithZeroFrames(true), zstd.WithEncoderLevel(zstd.SpeedFastest))
 }
 
 // write writes the segments of m.
@@ -86,7 +90,8 @@ func (k *Keeper) write(ctx context.Context, m *Manifest) error {
 	}
 	defer encoder.Close()
 	var file []byte
-	return newWalker(k).cut(ctx, span{}, func(s span, text []byte, assets int) error {
+	p := &pace{store: k.store, pause: k.pause, upto: m.Position, beside: true}
+	return newWalker(k, p).cut(ctx, span{}, func(s span, text []byte, assets int) error {
 		begun := time.Now()
 		file = encoder.EncodeAll(text, file[:0])
 		sum := sha256.Sum256(file)
@@ -102,6 +107,9 @@ func (k *Keeper) write(ctx context.Context, m *Manifest) error {
 		m.Assets += assets
 		m.Bytes += segment.Bytes
 		m.Plain += segment.Plain
-		return k.pause(ctx, time.Since(begun))
+		if err := p.look(ctx); err != nil {
+			return err
+		}
+		return p.rest(ctx, time.Since(begun))
 	})
 }

@@ -50,7 +50,7 @@ type line struct {
 type walker struct {
 	store Store
 	show  func(dst []byte, e registry.Entry) ([]byte, error)
-	pause func(ctx context.Context, worked time.Duration) error
+	pace  *pace
 	most  int // bytes of the lines of a segment with several assets
 
 	text  []byte // the lines, each with its line break
@@ -60,9 +60,9 @@ type walker struct {
 }
 
 // newWalker returns a walker at the first asset.
-func newWalker(k *Keeper) *walker {
+func newWalker(k *Keeper, p *pace) *walker {
 	const room = spanBytes + registry.MaxAsset + pageBytes // so the text rarely grows
-	return &walker{store: k.store, show: k.o.Show, pause: k.pause, most: spanBytes, text: make([]byte, 0, room)}
+	return &walker{store: k.store, show: k.o.Show, pace: p, most: spanBytes, text: make([]byte, 0, room)}
 }
 
 // cut calls emit for the segments of a span, in order. It cuts a span whose lines have
@@ -119,5 +119,5 @@ func (w *walker) readPage(ctx context.Context) error {
 		w.lines = append(w.lines, line{e.ID, len(w.text)})
 	}
 	w.next, w.ended = page.Next, page.Next == ""
-	return w.pause(ctx, time.Since(begun))
+	return w.pace.rest(ctx, time.Since(begun))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/failurelog"
 )
 
@@ -55,11 +56,11 @@ func (k *Keeper) discard(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	horizon, err := k.store.Horizon(ctx)
+	now, err := k.store.Page(ctx, registry.HorizonQuery())
 	if err != nil {
 		return err
 	}
-	return k.tidy(func(old Manifest) bool { return old.Position <= horizon })
+	return k.tidy(func(old Manifest) bool { return old.Position <= now.Upto })
 }
 
 // isDue tells whether the newest snapshot is older than the interval. A wrong clock may

@@ -38,7 +38,7 @@ type Segment struct {
 
 // Store is what a snapshot is made from (storetest.RangeStore).
 type Store interface {
-	Horizon(ctx context.Context) (int64, error)
+	Page(ctx context.Context, q registry.Query) (registry.FeedPage, error)
 	Range(ctx context.Context, q registry.RangeQuery) (registry.RangePage, error)
 }
 
@@ -70,7 +70,7 @@ var (
 type Keeper struct {
 	store Store
 	o     Options
-	pause func(ctx context.Context, worked time.Duration) error
+	pause func(ctx context.Context, d time.Duration) error
 
 	mu     sync.Mutex
 	newest Manifest // what Newest returned last; Begun is 0 if nothing yet
@@ -93,12 +93,9 @@ func New(store Store, o Options) (*Keeper, error) {
 func (k *Keeper) manifests() string { return filepath.Join(k.o.Dir, "manifests") }
 func (k *Keeper) segments() string  { return filepath.Join(k.o.Dir, "segments") }
 
-// restFactor is how many times as long as it worked a maker sleeps.
-const restFactor = 2
-
-// rest sleeps after work, so that making leaves processor and disk to others.
-func rest(ctx context.Context, worked time.Duration) error {
-	t := time.NewTimer(restFactor * worked)
+// rest sleeps for d, or until ctx is done.
+func rest(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:

@@ -1,0 +1,304 @@
+package boltstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/webhook"
+)
+
+var (
+	webhookBucket = []byte("webhooks")           // id -> endpoint
+	ownedBucket   = []byte("webhooks-of-broker") // broker, 0 and id -> nothing; none of administrators
+)
+
+// Keys in stateBucket.
+var (
+	termKey           = []byte("webhook-term")    // number of the newest term
+	webhookChangesKey = []byte("webhook-changes") // webhook.Term.Changes
+)
+
+// endpoint is a stored webhook.Endpoint: JSON without a version, after a checksum of the
+// JSON and the id (4 bytes). Earlier files lack newer members.
+type endpoint struct {
+	webhook.Endpoint
+	Term int64 // of the newest saved progress
+}
+
+// sender is the process that has the term. It is not stored: only one process has the
+// file open, so the term of a process before has ended.
+type sender struct {
+	mu     sync.Mutex
+	holder string // "": none
+	until  time.Time
+}
+
+func encodeEndpoint(e endpoint) ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode webhook %s: %w", e.ID, err)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, checksum(e.ID, text)), text...), nil
+}
+
+func decodeEndpoint(key, value []byte) (e endpoint, err error) {
+	if len(value) < crc32.Size || binary.BigEndian.Uint32(value) != checksum(string(key), value[crc32.Size:]) {
+		return e, fmt.Errorf("webhook %q: %w", key, errCorrupt)
+	}
+	if err := json.Unmarshal(value[crc32.Size:], &e); err != nil || e.ID != string(key) {
+		return e, fmt.Errorf("webhook %q: %w", key, errCorrupt)
+	}
+	return e, nil
+}
+
+// kept returns e with times as the store keeps them.
+func kept(e webhook.Endpoint) webhook.Endpoint {
+	e.OldUntil, e.Created = inMillis(e.OldUntil), inMillis(e.Created)
+	e.Progress = keptProgress(e.Progress)
+	return e
+}
+
+func keptProgress(p webhook.Progress) webhook.Progress {
+	p.FailedAt, p.Next, p.Succeeded = inMillis(p.FailedAt), inMillis(p.Next), inMillis(p.Succeeded)
+	return p
+}
+
+func inMillis(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// owned returns the key of an endpoint in ownedBucket.
+func owned(broker, id string) []byte { return []byte(broker + "\x00" + id) }
+
+// Endpoints implements webhook.Store.
+func (s *Store) Endpoints(ctx context.Context, broker, after string, limit int) (found []webhook.Endpoint, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	bucket, prefix := webhookBucket, []byte(nil)
+	if broker != "" {
+		bucket, prefix = ownedBucket, owned(broker, "")
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		cursor := tx.Bucket(bucket).Cursor()
+		start := slices.Concat(prefix, []byte(after))
+		key, _ := cursor.Seek(start)
+		if bytes.Equal(key, start) {
+			key, _ = cursor.Next()
+		}
+		for ; key != nil && bytes.HasPrefix(key, prefix) && len(found) < limit; key, _ = cursor.Next() {
+			id := key[len(prefix):]
+			e, err := decodeEndpoint(id, tx.Bucket(webhookBucket).Get(id))
+			if err != nil {
+				return err
+			}
+			found = append(found, e.Endpoint)
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Endpoint implements webhook.Store.
+func (s *Store) Endpoint(ctx context.Context, id string) (webhook.Endpoint, error) {
+	if err := ctx.Err(); err != nil {
+		return webhook.Endpoint{}, err
+	}
+	var found endpoint
+	err := s.file.View(func(tx *bbolt.Tx) (err error) {
+		found, err = findEndpoint(tx, id)
+		return err
+	})
+	return found.Endpoint, err
+}
+
+// findEndpoint returns an endpoint, or webhook.ErrNotFound.
+func findEndpoint(tx *bbolt.Tx, id string) (endpoint, error) {
+	value := tx.Bucket(webhookBucket).Get([]byte(id))
+	if value == nil {
+		return endpoint{}, webhook.ErrNotFound
+	}
+	return decodeEndpoint([]byte(id), value)
+}
+
+// Put implements webhook.Store.
+func (s *Store) Put(ctx context.Context, e webhook.Endpoint) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if strings.Contains(e.Broker, "\x00") {
+		return fmt.Errorf("store webhook %s: the broker's name has a zero byte", e.ID)
+	}
+	return s.file.Update(func(tx *bbolt.Tx) error {
+		now, err := findEndpoint(tx, e.ID)
+		switch fresh := e.Generation == 0; {
+		case err == webhook.ErrNotFound && fresh:
+			if err := checkRoom(tx, e); err != nil {
+				return err
+			}
+		case err == webhook.ErrNotFound:
+			return webhook.ErrStale
+		case err != nil:
+			return err
+		case fresh || now.Generation != e.Generation || now.Saves != e.Saves:
+			return webhook.ErrStale
+		}
+		next := endpoint{kept(e), now.Term}
+		next.Generation++
+		if err := putEndpoint(tx, next); err != nil {
+			return err
+		}
+		return countChange(tx)
+	})
+}
+
+// checkRoom returns an error if there are as many endpoints as there may be.
+func checkRoom(tx *bbolt.Tx, e webhook.Endpoint) error {
+	if tx.Bucket(webhookBucket).Stats().KeyN >= webhook.MaxEndpoints {
+		return webhook.ErrFull
+	}
+	if e.ByAdmin {
+		return nil
+	}
+	count, prefix, cursor := 0, owned(e.Broker, ""), tx.Bucket(ownedBucket).Cursor()
+	for key, _ := cursor.Seek(prefix); bytes.HasPrefix(key, prefix); key, _ = cursor.Next() {
+		count++
+	}
+	if count >= webhook.MaxOfBroker {
+		return webhook.ErrBrokerFull
+	}
+	return nil
+}
+
+// putEndpoint stores an endpoint. Its broker never changes.
+func putEndpoint(tx *bbolt.Tx, e endpoint) error {
+	value, err := encodeEndpoint(e)
+	if err != nil {
+		return err
+	}
+	if err := tx.Bucket(webhookBucket).Put([]byte(e.ID), value); err != nil || e.ByAdmin {
+		return err
+	}
+	return tx.Bucket(ownedBucket).Put(owned(e.Broker, e.ID), nil)
+}
+
+// countChange increments webhook.Term.Changes.
+func countChange(tx *bbolt.Tx) error {
+	return tx.Bucket(stateBucket).Put(webhookChangesKey, positionKey(stateNumber(tx, webhookChangesKey)+1))
+}
+
+// stateNumber returns a number in stateBucket, 0 if there is none.
+func stateNumber(tx *bbolt.Tx, key []byte) int64 {
+	if value := tx.Bucket(stateBucket).Get(key); len(value) == positionSize {
+		return positionOf(value)
+	}
+	return 0
+}
+
+// Remove implements webhook.Store.
+func (s *Store) Remove(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.file.Update(func(tx *bbolt.Tx) error {
+		e, err := findEndpoint(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := tx.Bucket(webhookBucket).Delete([]byte(id)); err != nil {
+			return err
+		}
+		if err := tx.Bucket(ownedBucket).Delete(owned(e.Broker, id)); err != nil {
+			return err
+		}
+		return countChange(tx)
+	})
+}
+
+// Lead implements webhook.Store. Renewing a term writes nothing to the file.
+func (s *Store) Lead(
+	ctx context.Context, holder string, now, until time.Time,
+) (term webhook.Term, held bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return term, false, err
+	}
+	s.sender.mu.Lock()
+	defer s.sender.mu.Unlock()
+	ended := s.sender.holder == "" || !s.sender.until.After(now)
+	if ended {
+		err = s.file.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket(stateBucket).Put(termKey, positionKey(stateNumber(tx, termKey)+1))
+		})
+		if err != nil {
+			return term, false, err
+		}
+	}
+	if held = ended || s.sender.holder == holder; held {
+		s.sender.holder, s.sender.until = holder, inMillis(until)
+	}
+	err = s.file.View(func(tx *bbolt.Tx) error {
+		term = webhook.Term{
+			Number:  stateNumber(tx, termKey),
+			Until:   s.sender.until,
+			Changes: stateNumber(tx, webhookChangesKey),
+		}
+		return nil
+	})
+	return term, held && err == nil, err
+}
+
+// Release implements webhook.Store.
+func (s *Store) Release(ctx context.Context, term int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.sender.mu.Lock()
+	defer s.sender.mu.Unlock()
+	return s.file.View(func(tx *bbolt.Tx) error {
+		if stateNumber(tx, termKey) == term {
+			s.sender.holder, s.sender.until = "", time.Time{}
+		}
+		return nil
+	})
+}
+
+// Save implements webhook.Store.
+func (s *Store) Save(ctx context.Context, term int64, steps []webhook.Step) (stale []string, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.file.Update(func(tx *bbolt.Tx) error {
+		stale = nil
+		if stateNumber(tx, termKey) > term {
+			return webhook.ErrTermOver
+		}
+		for _, step := range steps {
+			e, err := findEndpoint(tx, step.ID)
+			if err == webhook.ErrNotFound || err == nil && (e.Generation != step.Generation || e.Term > term) {
+				stale = append(stale, step.ID)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			e.Progress, e.Term = keptProgress(step.Progress), term
+			e.Saves++
+			if err := putEndpoint(tx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return stale, nil
+}

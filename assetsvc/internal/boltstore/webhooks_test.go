@@ -1,0 +1,76 @@
+package boltstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/webhook"
+)
+
+// storedWebhook is a webhook as files have it. Later versions must read it.
+const storedWebhook = `{"ID":"a1","Broker":"b1","ByAdmin":true,"KeyID":"k","URL":"https://x","Version":"2.5","Mode":"test",` +
+	`"Whole":true,"Seal":"s","OldSeal":"o","OldUntil":"2026-11-21T12:00:00Z","Created":"2026-11-20T12:00:00Z","Request":"r",` +
+	`"Generation":3,"Saves":4,"Position":5,"State":"disabled","Reason":"gone","Verified":true,"Failures":6,` +
+	`"FailedAt":"2026-11-20T12:00:00Z","LastError":"e","Next":"2026-11-20T12:00:00Z","Succeeded":"0001-01-01T00:00:00Z","Term":7}`
+
+func TestWebhooksOfFilesAreRead(t *testing.T) {
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	value := append(binary.BigEndian.AppendUint32(nil, checksum("a1", []byte(storedWebhook))), storedWebhook...)
+	got, err := decodeEndpoint([]byte("a1"), value)
+	want := endpoint{Term: 7, Endpoint: webhook.Endpoint{
+		ID: "a1", Broker: "b1", ByAdmin: true, KeyID: "k", URL: "https://x", Version: "2.5", Mode: "test", Whole: true,
+		Seal: "s", OldSeal: "o", OldUntil: at.Add(24 * time.Hour), Created: at, Request: "r", Generation: 3, Saves: 4,
+		Progress: webhook.Progress{
+			Position: 5, State: webhook.Disabled, Reason: webhook.Gone, Verified: true, Failures: 6, FailedAt: at,
+			LastError: "e", Next: at,
+		},
+	}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("got error %v; the webhook differs (-want +got):\n%s", err, diff)
+	}
+	again, err := encodeEndpoint(got)
+	if diff := cmp.Diff(string(value), string(again)); err != nil || diff != "" {
+		t.Errorf("got error %v; the text differs (-want +got):\n%s", err, diff)
+	}
+	again[len(again)-2] ^= 1
+	if _, err := decodeEndpoint([]byte("a1"), again); !errors.Is(err, errCorrupt) {
+		t.Errorf("a flipped bit: got %v, want %v", err, errCorrupt)
+	}
+}
+
+func TestTheNumberOfWebhooksIsBounded(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.file.Update(func(tx *bbolt.Tx) error {
+		var errs []error
+		for i := range webhook.MaxEndpoints {
+			errs = append(errs, putEndpoint(tx, endpoint{Endpoint: webhook.Endpoint{ID: strconv.Itoa(i), ByAdmin: true}}))
+		}
+		return errors.Join(errs...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); !errors.Is(err, webhook.ErrFull) {
+		t.Errorf("one more than there may be: got %v, want %v", err, webhook.ErrFull)
+	}
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "1"}); !errors.Is(err, webhook.ErrStale) {
+		t.Errorf("one with the id of another: got %v, want %v", err, webhook.ErrStale)
+	}
+	if err := s.Remove(t.Context(), "0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); err != nil {
+		t.Errorf("after a removal: got %v, want none", err)
+	}
+}

@@ -1,0 +1,191 @@
+// Package copystore is a registry.Store on a copy of another registry. It reads only.
+package copystore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// Asset is an asset of a Copy.
+type Asset struct {
+	ID       string // 32 lowercase hex characters
+	Position int64  // place in the feed, µs since the Unix epoch
+	Test     bool   // in test mode
+	// Text is the asset as a listing of the newest version shows it with all fields. It is
+	// valid during the call only that returns it.
+	Text []byte
+}
+
+// Query asks for a part of the feed.
+type Query struct {
+	After      int64 // exclusive; of a descending feed, assets are before it. 0: from the start
+	Descending bool
+	Real, Test bool // which assets: those in test mode, those not, or both
+	Texts      bool // return Asset.Text too
+}
+
+// Copy is a copy of a registry. It is safe for concurrent use. Each method reads the copy
+// as of one moment.
+type Copy interface {
+	// Feed calls visit for assets in the order of their positions until it returns false.
+	// All assets are at or before upto, up to which the copy is complete.
+	Feed(q Query, visit func(Asset) bool) (upto int64, err error)
+	// Range calls visit for the assets from an id on, in the order of ids, until it returns
+	// false.
+	Range(from string, visit func(Asset) bool) error
+	// Ready returns nil if the copy can be served.
+	Ready(ctx context.Context) error
+}
+
+// Store is a registry.Store on a copy. It keeps no record: Log and Changes return
+// ErrReadOnly, as all that writes does. Assets are at a revision that is not theirs.
+type Store struct{ copied Copy }
+
+// New returns a store on a copy.
+func New(copied Copy) *Store { return &Store{copied} }
+
+// ErrReadOnly is returned by methods that a copy does not have.
+var ErrReadOnly = errors.New("this is a copy of the assets without their record, and takes no writes")
+
+// errText is returned for an asset whose text a registry would not write.
+var errText = errors.New("the copy has an asset that is not one of a listing")
+
+// bodyOf returns the stored form of an asset that a listing shows: without dateModified,
+// which a listing has after the id.
+func bodyOf(a Asset) ([]byte, error) {
+	head := append(append(make([]byte, 0, len(a.Text)), `{"id":"`...), a.ID...)
+	rest, ok := bytes.CutPrefix(a.Text, append(head[:len(head):len(head)], `","dateModified":"`...))
+	end := bytes.IndexByte(rest, '"')
+	if !ok || end < 0 {
+		return nil, fmt.Errorf("%w: asset %s", errText, a.ID)
+	}
+	return append(append(head, '"'), rest[end+1:]...), nil
+}
+
+// Page implements registry.Store.
+func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedPage, err error) {
+	if err := ctx.Err(); err != nil {
+		return page, err
+	}
+	size, full := 0, false
+	var fault error
+	page.Upto, err = s.copied.Feed(Query{
+		After: q.Offset, Descending: q.Descending, Real: q.Mode != registry.Test, Test: q.Mode != registry.Real,
+		Texts: q.Bodies > 0,
+	}, func(a Asset) bool {
+		if full = len(page.Entries) == q.Limit; full {
+			return false
+		}
+		e := registry.Entry{ID: a.ID, Position: a.Position, Test: a.Test}
+		if q.Bodies > 0 {
+			if e.Body, fault = bodyOf(a); fault != nil {
+				return false
+			}
+			size += len(e.Body)
+			if full = len(page.Entries) > 0 && size > q.Bodies; full {
+				return false
+			}
+		}
+		page.Entries = append(page.Entries, e)
+		return true
+	})
+	if err := errors.Join(err, fault); err != nil {
+		return registry.FeedPage{}, err
+	}
+	if full {
+		page.Upto = page.Entries[len(page.Entries)-1].Position
+	}
+	return page, nil
+}
+
+// Range implements snapshot.Store.
+func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry.RangePage, err error) {
+	if err := ctx.Err(); err != nil {
+		return page, err
+	}
+	size := 0
+	var fault error
+	err = s.copied.Range(q.From, func(a Asset) bool {
+		e := registry.Entry{ID: a.ID, Position: a.Position}
+		if e.Body, fault = bodyOf(a); fault != nil {
+			return false
+		}
+		size += len(e.Body)
+		if len(page.Entries) == q.Limit || len(page.Entries) > 0 && size > q.Bytes {
+			page.Next = a.ID
+			return false
+		}
+		page.Entries = append(page.Entries, e)
+		return true
+	})
+	return page, errors.Join(err, fault)
+}
+
+// Get implements registry.Store.
+func (s *Store) Get(ctx context.Context, id string, most int) (r registry.Record, err error) {
+	if _, ok := registry.ParseID(id); !ok {
+		return r, registry.ErrNotFound
+	}
+	if err := ctx.Err(); err != nil {
+		return r, err
+	}
+	fault := registry.ErrNotFound
+	err = s.copied.Range(id, func(a Asset) bool {
+		if a.ID != id {
+			return false
+		}
+		r = registry.Record{ID: id, Position: a.Position, Revision: 1, Listed: true, Test: a.Test}
+		if len(a.Text)-maxDate > most {
+			fault = registry.ErrLarge
+			return false
+		}
+		r.Body, fault = bodyOf(a)
+		if fault == nil && len(r.Body) > most {
+			fault = registry.ErrLarge
+		}
+		return false
+	})
+	if err := errors.Join(err, fault); err != nil {
+		return registry.Record{}, err
+	}
+	return r, nil
+}
+
+// maxDate is the most bytes that a text has more than its body.
+const maxDate = 64
+
+// Ready implements registry.Store for a store that takes no writes.
+func (s *Store) Ready(ctx context.Context) error { return s.copied.Ready(ctx) }
+
+// Close implements registry.Store. The copy stays open.
+func (s *Store) Close() error { return nil }
+
+// Create implements registry.Store.
+func (s *Store) Create(context.Context, registry.Record) (int64, error) { return 0, ErrReadOnly }
+
+// Replace implements registry.Store.
+func (s *Store) Replace(context.Context, registry.Record) (int64, error) { return 0, ErrReadOnly }
+
+// Log implements registry.Store.
+func (s *Store) Log(context.Context, string, registry.LogQuery) ([]registry.Revision, error) {
+	return nil, ErrReadOnly
+}
+
+// Changes implements registry.Store.
+func (s *Store) Changes(context.Context, registry.ChangesQuery) (registry.ChangesPage, error) {
+	return registry.ChangesPage{}, ErrReadOnly
+}
+
+// Rewrite implements registry.Store.
+func (s *Store) Rewrite(context.Context, registry.Revision, []byte, []byte) (bool, error) {
+	return false, ErrReadOnly
+}
+
+// NextNumber implements registry.Store.
+func (s *Store) NextNumber(context.Context, string) (int, error) { return 0, ErrReadOnly }
+
+var _ registry.Store = (*Store)(nil)

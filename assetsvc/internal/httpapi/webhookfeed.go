@@ -1,0 +1,81 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"asset-registry/assetsvc/internal/live"
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/follow"
+)
+
+// WebhookFeed is the webhook.Feed of a registry. Its entries are those of listings.
+type WebhookFeed struct {
+	feed     live.Feed
+	watcher  *live.Watcher
+	zone     *time.Location
+	versions []version
+}
+
+// NewWebhookFeed returns a feed that prints times in zone, a constant offset.
+func NewWebhookFeed(feed live.Feed, w *live.Watcher, zone *time.Location) *WebhookFeed {
+	return &WebhookFeed{feed: feed, watcher: w, zone: zone, versions: versions()}
+}
+
+// fieldsOf returns the fields of a selection as the parameter opt_fields.
+func fieldsOf(s webhook.Selection) string {
+	if s.Whole {
+		return "*"
+	}
+	return ""
+}
+
+// encoder returns what shows an entry as a selection wants it.
+func (f *WebhookFeed) encoder(s webhook.Selection) (live.Encode, error) {
+	i := slices.IndexFunc(f.versions, func(v version) bool { return string(v.name) == s.Version })
+	if i < 0 {
+		return nil, fmt.Errorf("webhooks get no version %q", s.Version)
+	}
+	return f.versions[i].encode(fieldsOf(s), f.zone), nil
+}
+
+// Follow implements webhook.Feed.
+func (f *WebhookFeed) Follow(s webhook.Selection) (ring *follow.Ring, leave func(), err error) {
+	encode, err := f.encoder(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	selection := live.Selection{Version: s.Version, Mode: modeOf(s.Mode), Fields: fieldsOf(s)}
+	return f.watcher.Join(selection, encode)
+}
+
+// Page implements webhook.Feed.
+func (f *WebhookFeed) Page(ctx context.Context, s webhook.Selection, after int64) (webhook.Page, error) {
+	encode, err := f.encoder(s)
+	if err != nil {
+		return webhook.Page{}, err
+	}
+	q := registry.Query{Offset: after, Limit: webhook.MaxEntries, Mode: modeOf(s.Mode)}
+	if s.Whole {
+		q.Bodies = webhook.MaxBytes
+	}
+	page, err := f.feed.List(ctx, q)
+	if err != nil {
+		return webhook.Page{}, err
+	}
+	shown := webhook.Page{Upto: page.Upto}
+	for _, e := range page.Entries {
+		data, err := encode(nil, e)
+		if err != nil {
+			return webhook.Page{}, fmt.Errorf("list asset %s: %w", e.ID, err)
+		}
+		shown.Entries = append(shown.Entries, webhook.Entry{Position: e.Position, Data: data})
+	}
+	return shown, nil
+}
+
+// Offset implements webhook.Feed.
+func (f *WebhookFeed) Offset(position int64) string { return printPosition(position, f.zone) }

@@ -1,0 +1,108 @@
+package mongostore
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/mongotest"
+)
+
+// TestAnImportHasTheWebhooks imports webhooks, twice after an interruption. The sender
+// then saves their progress in its first term.
+func TestAnImportHasTheWebhooks(t *testing.T) {
+	uri := mongotest.Start(t).URI(t, "timportwebhooks")
+	all := []webhook.Endpoint{
+		{ID: "a1", Broker: "b1", URL: "https://x", Generation: 4, Saves: 9, Progress: webhook.Progress{Position: 7}},
+		{ID: "a2", Broker: "b2", ByAdmin: true, Generation: 1, Seal: "s"},
+	}
+	for attempt := range 2 {
+		i, err := OpenImport(t.Context(), uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := i.PutWebhooks(t.Context(), all[:attempt+1]); err != nil {
+			t.Fatal(err)
+		}
+		if attempt == 1 {
+			if err := i.Finish(t.Context(), 0, 0, 3, 7); err == nil {
+				t.Error("finish with another number of webhooks: got no error, want one")
+			}
+			if err := i.Finish(t.Context(), 0, 0, 2, 7); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := i.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := openWith(t, uri, Options{})
+	got, err := s.Endpoints(t.Context(), "", "", 10)
+	if diff := cmp.Diff(all, got); err != nil || diff != "" {
+		t.Errorf("got error %v; the webhooks differ (-want +got):\n%s", err, diff)
+	}
+	term, held, err := s.Lead(t.Context(), "p", time.Now(), time.Now().Add(time.Minute))
+	if err != nil || !held {
+		t.Fatalf("lead: got held %t, %v; want it held", held, err)
+	}
+	steps := []webhook.Step{{ID: "a1", Generation: 4, Progress: webhook.Progress{Position: 8}}}
+	if stale, err := s.Save(t.Context(), term.Number, steps); err != nil || len(stale) > 0 {
+		t.Errorf("save: got stale %v, %v; want none", stale, err)
+	}
+}
+
+func TestSeveralStoresKeepTheBoundOfABroker(t *testing.T) {
+	server := mongotest.Start(t)
+	storetest.CheckBrokerBound(t, open(t, server, "hooks", time.Now), open(t, server, "hooks", time.Now),
+		open(t, server, "hooks", time.Now))
+}
+
+// TestWebhooksWithoutAPlaceCount has webhooks as earlier versions and imports store them.
+func TestWebhooksWithoutAPlaceCount(t *testing.T) {
+	s := open(t, mongotest.Start(t), "", time.Now)
+	const older = 5
+	for i := range webhook.MaxOfBroker + 1 {
+		e := webhook.Endpoint{ID: "a" + strconv.Itoa(i), Broker: "b"}
+		var err error
+		if i < older {
+			_, err = s.db.hooks.InsertOne(t.Context(), hookOf(e))
+		} else {
+			err = s.Put(t.Context(), e)
+		}
+		var want error
+		if i == webhook.MaxOfBroker {
+			want = webhook.ErrBrokerFull
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("webhook %d: got %v, want %v", i, err, want)
+		}
+	}
+}
+
+func TestTheNumberOfWebhooksIsBounded(t *testing.T) {
+	s := open(t, mongotest.Start(t), "", time.Now)
+	hooks := make([]any, webhook.MaxEndpoints)
+	for i := range hooks {
+		hooks[i] = hook{ID: strconv.Itoa(i), ByAdmin: true}
+	}
+	if _, err := s.db.hooks.InsertMany(t.Context(), hooks); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); !errors.Is(err, webhook.ErrFull) {
+		t.Errorf("one more than there may be: got %v, want %v", err, webhook.ErrFull)
+	}
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "1"}); !errors.Is(err, webhook.ErrStale) {
+		t.Errorf("one with the id of another: got %v, want %v", err, webhook.ErrStale)
+	}
+	if err := s.Remove(t.Context(), "0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(t.Context(), webhook.Endpoint{ID: "a", Broker: "b"}); err != nil {
+		t.Errorf("after a removal: got %v, want none", err)
+	}
+}

@@ -1,0 +1,159 @@
+package webhook
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/identity"
+)
+
+// Creation asks for a new endpoint.
+type Creation struct {
+	Fields  record.Object // what the client sent
+	Version string        // of the API that the client uses, and of the entries of messages
+	// Seeds are secrets that the gateway makes of an API key and an Idempotency-Key, the
+	// newest first. They make the creation repeatable; empty: it is not
+	// (docs/contract.md, "Idempotency").
+	Seeds [][]byte
+}
+
+const (
+	repeatable = 24 * time.Hour // age up to which a creation is repeated; then its key creates another endpoint
+	maxUses    = MaxOfBroker + 1
+)
+
+// Create creates an endpoint, and returns it with its symmetric secret. Nothing but a
+// challenge is sent to it until it has answered that.
+func (s *Service) Create(ctx context.Context, by identity.Identity, in Creation) (
+	created Shown, secret string, err error,
+) {
+	if by.Role != identity.Broker && by.Role != identity.Administrator {
+		return created, "", forbidden("only a broker's or an administrator's API key makes webhooks")
+	}
+	f, err := parseCreation(in.Fields, s.c.CheckURL)
+	if err != nil {
+		return created, "", err
+	}
+	if by.TestOnly() && f.mode != testMode {
+		const text = "This API key is test-only (level t): send mode test."
+		return created, "", fault.New(fault.Forbidden, fault.Body, "mode", text)
+	}
+	e, err := s.create(ctx, by, in, f)
+	if err != nil {
+		return created, "", err
+	}
+	if created, err = s.showOne(ctx, e); err != nil {
+		return created, "", err
+	}
+	secret, _, err = s.c.Seals.Secret(e.Seal)
+	return created, secret, err
+}
+
+func (s *Service) create(ctx context.Context, by identity.Identity, in Creation, f fields) (Endpoint, error) {
+	e := Endpoint{
+		ID: newID(), Broker: by.Broker, ByAdmin: by.Role == identity.Administrator, KeyID: by.KeyID,
+		URL: f.url, Version: in.Version, Mode: f.mode, Whole: f.whole, Created: s.c.Now(),
+		Progress: Progress{State: Unverified},
+	}
+	if f.paused {
+		e.State, e.Reason = Disabled, Paused
+	}
+	for range changeTries {
+		if len(in.Seeds) > 0 {
+			before, found, err := s.created(ctx, in)
+			if found || err != nil {
+				return before, err
+			}
+			e.ID, e.Request = before.ID, in.fingerprint(in.Seeds[0])
+		}
+		var err error
+		if e.Position, err = s.start(ctx, f.offset); err != nil {
+			return e, err
+		}
+		if e.Seal, err = s.c.Seals.New(); err != nil {
+			return e, err
+		}
+		switch err := s.c.Store.Put(ctx, e); {
+		case err == nil:
+			return e, nil
+		case errors.Is(err, ErrBrokerFull):
+			return e, forbidden(fmt.Sprintf("the broker has %d webhooks, the most it may have; remove one first", MaxOfBroker))
+		case errors.Is(err, ErrFull):
+			return e, forbidden(fmt.Sprintf("the registry has %d webhooks, the most it can have; ask its operator", MaxEndpoints))
+		case !errors.Is(err, ErrStale): // ErrStale: another process has made it at this moment
+			return e, unavailable("create a webhook", err)
+		}
+	}
+	return e, unavailable("create a webhook", ErrStale)
+}
+
+// created returns the endpoint that the same creation has made before. If found is false,
+// the endpoint has nothing but the id for a new one.
+func (s *Service) created(ctx context.Context, in Creation) (e Endpoint, found bool, err error) {
+	free := ""
+	for i, seed := range in.Seeds {
+		for use := 0; ; use++ {
+			if use == maxUses {
+				const text = "This key was used %d times; make a new one."
+				return e, false, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text, maxUses)
+			}
+			id := derivedID(seed, use)
+			e, err = s.c.Store.Endpoint(ctx, id)
+			if errors.Is(err, ErrNotFound) {
+				if i == 0 {
+					free = id
+				}
+				break
+			}
+			if err != nil {
+				return e, false, unavailable("read webhook "+id, err)
+			}
+			if s.c.Now().Sub(e.Created) >= repeatable {
+				continue
+			}
+			if e.Request != in.fingerprint(seed) {
+				const text = "Another request was made with this key within 24 hours."
+				return e, false, fault.New(fault.Invalid, fault.Header, "Idempotency-Key", text)
+			}
+			return e, true, nil
+		}
+	}
+	return Endpoint{ID: free}, false, nil
+}
+
+// newID returns a random id, as all ids of the registry are (docs/contract.md,
+// "Identifiers").
+func newID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return hex.EncodeToString(id[:])
+}
+
+// derivedID returns the id of an endpoint that is made under a seed.
+func derivedID(seed []byte, use int) string {
+	return hex.EncodeToString(derive(seed, "webhook "+strconv.Itoa(use))[:16])
+}
+
+func derive(seed []byte, purpose string) []byte {
+	mac := hmac.New(sha256.New, seed)
+	mac.Write([]byte(purpose))
+	return mac.Sum(nil)
+}
+
+// fingerprint identifies a creation under a seed. Stores keep fingerprints for a day, so a
+// new release must make the same ones.
+func (c Creation) fingerprint(seed []byte) string {
+	mac := hmac.New(sha256.New, derive(seed, "webhook fingerprint"))
+	mac.Write([]byte(c.Version + " "))
+	mac.Write(record.Append(nil, c.Fields))
+	return hex.EncodeToString(mac.Sum(nil))
+}

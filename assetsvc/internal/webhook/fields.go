@@ -1,0 +1,158 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"asset-registry/assetsvc/internal/asset"
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+)
+
+// testMode is the mode of endpoints that get changes of test assets only.
+const testMode = "test"
+
+// Modes returns the modes that an endpoint can have (docs/contract.md, "Feed").
+func Modes() []string { return []string{"", testMode, "_all_"} }
+
+// Fields returns the names of the fields of a webhook, in the order in which they are
+// shown. Clients may send back those that they cannot write.
+func Fields() []string {
+	return []string{
+		"id", "dateCreated", "broker", "byAdministrator", "url", "version", "mode", "opt_fields", "state", "reason",
+		"offset", "behind", "failures", "lastError", "next", "succeeded", "publicKey",
+	}
+}
+
+// fields is a checked creation.
+type fields struct {
+	url, mode string
+	whole     bool
+	paused    bool
+	offset    int64 // 0: the newest change
+}
+
+// patch is a checked change. Empty fields stay as they are.
+type patch struct {
+	url   string
+	state State
+}
+
+// reader takes fields from what a client sent and collects the faults.
+type reader struct {
+	sent   record.Object
+	faults []fault.Detail
+}
+
+// newReader refuses fields that a webhook does not have.
+func newReader(sent record.Object) *reader {
+	r := &reader{sent: sent}
+	for _, m := range sent {
+		if !slices.Contains(Fields(), m.Name) {
+			r.wrong(m.Name, "Rogue field")
+		}
+	}
+	return r
+}
+
+// maxFaults bounds the faults of one answer.
+const maxFaults = 500
+
+func (r *reader) wrong(name, format string, args ...any) {
+	if len(r.faults) < maxFaults {
+		d := fault.Detail{Location: fault.Body, Name: name, Description: fmt.Sprintf(format, args...)}
+		r.faults = append(r.faults, d)
+	}
+}
+
+// text returns the value of a string field, "" if it is absent or null.
+func (r *reader) text(name string) string {
+	switch value := r.sent.Get(name).(type) {
+	case nil:
+		return ""
+	case string:
+		return value
+	default:
+		r.wrong(name, "This must be a string.")
+		return ""
+	}
+}
+
+// url returns the address, "" if it is absent.
+func (r *reader) url(check func(string) error) string {
+	url := r.text("url")
+	if url != "" {
+		if err := check(url); err != nil {
+			r.wrong("url", "%s", err)
+		}
+	}
+	return url
+}
+
+// state returns the wanted state, "" for none. Clients may send back Unverified, which
+// nobody can ask for.
+func (r *reader) state() State {
+	_, isText := r.sent.Get("state").(string)
+	switch state := State(r.text("state")); {
+	case state == Active, state == Disabled:
+		return state
+	case state == Unverified, !isText: // text has told a fault of another type
+		return ""
+	}
+	r.wrong("state", `The state must be "active" or "disabled".`)
+	return ""
+}
+
+// offset returns the position that an offset stands for, 0 if it is absent.
+func (r *reader) offset() int64 {
+	text := r.text("offset")
+	if text == "" {
+		return 0
+	}
+	t, err := asset.ParseTime(text, time.UTC)
+	if err != nil {
+		r.wrong("offset", "Send an ISO 8601 timestamp, such as 2026-11-22T09:30:00Z: this is %s.", err)
+		return 0
+	}
+	return max(t.UnixMicro(), 1)
+}
+
+func (r *reader) fault() error {
+	if len(r.faults) == 0 {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Invalid, Details: r.faults}
+}
+
+func parseCreation(sent record.Object, check func(string) error) (f fields, err error) {
+	r := newReader(sent)
+	f.url, f.mode, f.offset, f.paused = r.url(check), r.text("mode"), r.offset(), r.state() == Disabled
+	if sent.Get("url") == nil || sent.Get("url") == "" {
+		r.wrong("url", "This field is required.")
+	}
+	if !slices.Contains(Modes(), f.mode) {
+		r.wrong("mode", `The mode must be "", "test" or "_all_".`)
+	}
+	switch r.text("opt_fields") {
+	case "":
+	case "*":
+		f.whole = true
+	default:
+		r.wrong("opt_fields", `This must be "*", for whole assets, or "".`)
+	}
+	return f, r.fault()
+}
+
+func parseChange(sent record.Object, check func(string) error) (p patch, err error) {
+	r := newReader(sent)
+	p.url, p.state = r.url(check), r.state()
+	return p, r.fault()
+}
+
+func parseReplay(sent record.Object) (offset int64, err error) {
+	r := newReader(sent)
+	return r.offset(), r.fault()
+}
+
+func parseRotate(sent record.Object) error { return newReader(sent).fault() }

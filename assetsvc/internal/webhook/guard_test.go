@@ -1,0 +1,430 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+func TestCheckURL(t *testing.T) {
+	private := Policy{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}}
+	for _, c := range []struct {
+		url  string
+		p    Policy
+		want string // in the error; "": none
+	}{
+		{"https://example.org/hooks?a=b", Policy{}, ""},
+		{"https://example.org:8443", Policy{}, ""},
+		{"https://93.184.216.34/", Policy{}, ""},
+		{"https://[2606:2800:220:1::1]/", Policy{}, ""},
+		{"http://example.org/", Policy{}, "https"},
+		{"http://example.org/", Policy{HTTP: true}, ""},
+		{"ftp://example.org/", Policy{HTTP: true}, "https"},
+		{"example.org", Policy{}, "https"},
+		{"", Policy{}, "https"},
+		{"https://user:secret@example.org/", Policy{}, "no user name"},
+		{"https://user@example.org/", Policy{}, "no user name"},
+		{"https://example.org/#part", Policy{}, `"#"`},
+		{"https:///path", Policy{}, "no host"},
+		{"https:example.org", Policy{}, "no host"},
+		{"https://exa mple.org/", Policy{}, "not an address"},
+		{"https://example.org/" + strings.Repeat("x", maxURL-20), Policy{}, ""},
+		{"https://example.org/" + strings.Repeat("x", maxURL-19), Policy{}, "2001 characters"},
+		{"https://127.0.0.1/", Policy{}, "not public"},
+		{"https://10.1.2.3/", Policy{}, "not public"},
+		{"https://10.1.2.3/", private, ""},
+		{"https://[::ffff:10.1.2.3]/", private, ""},
+		{"https://192.168.0.1/", private, "not public"},
+		{"https://[fd00::1]/", private, ""},
+		{"https://[fe80::1%25eth0]/", Policy{}, "not public"},
+	} {
+		t.Run(c.url[:min(40, len(c.url))], func(t *testing.T) {
+			err := CheckURL(c.url, c.p)
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("got %v, want no password in it", err)
+			}
+		})
+	}
+}
+
+// notPublic lists addresses that must get nothing.
+var notPublic = []string{
+	"127.0.0.1", "127.255.255.254", "::1", "0.0.0.0", "::", "10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1",
+	"100.100.100.200", "169.254.169.254", "168.63.129.16", "192.0.0.192", "198.18.0.1", "224.0.0.1", "255.255.255.255",
+	"fd00::1", "fd00:ec2::254", "fe80::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
+	"64:ff9b:1::1", "2002:7f00:1::1", "2001::1", "2001:db8::1", "::127.0.0.1",
+}
+
+func TestNothingIsSentToAddressesThatAreNotPublic(t *testing.T) {
+	for _, ip := range notPublic {
+		literal := ip
+		if strings.Contains(ip, ":") {
+			literal = "[" + ip + "]"
+		}
+		if err := CheckURL("https://"+literal+"/", Policy{}); err == nil {
+			t.Errorf("%s: CheckURL accepts it", ip)
+		}
+		names := &resolver{answers: func(string) netip.Addr { return netip.MustParseAddr(ip) }}
+		for _, host := range []string{literal, "rebound.example"} {
+			a := sendTo(t, Policy{}, names.start(t), "https://"+net.JoinHostPort(strings.Trim(host, "[]"), "9"))
+			if !a.guard && a.fault != errNotPublic.Error() {
+				t.Errorf("%s as %s: got %+v, want that it is refused", ip, host, a)
+			}
+		}
+	}
+}
+
+// sendTo sends a message to an address.
+func sendTo(t *testing.T, p Policy, r *net.Resolver, address string) answer {
+	t.Helper()
+	transport := newTransport(p, r)
+	defer transport.CloseIdleConnections()
+	return post(t.Context(), transport, address, nil, message{id: "msg", body: []byte(`{}`)})
+}
+
+// resolver is a DNS server that answers each question about an IPv4 or IPv6 address.
+type resolver struct {
+	answers func(name string) netip.Addr
+}
+
+// start returns a resolver that asks the server.
+func (r *resolver) start(t *testing.T) *net.Resolver {
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		buffer := make([]byte, 2048)
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			if reply, err := r.reply(buffer[:n]); err == nil {
+				_, _ = conn.WriteTo(reply, from)
+			}
+		}
+	}()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}
+	return &net.Resolver{PreferGo: true, Dial: dial}
+}
+
+func (r *resolver) reply(question []byte) ([]byte, error) {
+	var m dnsmessage.Message
+	if err := m.Unpack(question); err != nil || len(m.Questions) != 1 {
+		return nil, fmt.Errorf("unpack question: %w", err)
+	}
+	q := m.Questions[0]
+	ip := r.answers(q.Name.String())
+	m.Response, m.Authoritative, m.Additionals = true, true, nil
+	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
+	switch {
+	case q.Type == dnsmessage.TypeA && ip.Unmap().Is4():
+		m.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AResource{A: ip.Unmap().As4()}}}
+	case q.Type == dnsmessage.TypeAAAA && ip.Is6():
+		m.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AAAAResource{AAAA: ip.As16()}}}
+	}
+	return m.Pack()
+}
+
+// TestANameIsCheckedWhenItIsUsed has a name that is allowed first, and not public later.
+func TestANameIsCheckedWhenItIsUsed(t *testing.T) {
+	got := atomic.Int64{}
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) }))
+	defer s.Close()
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := netip.MustParseAddr("127.0.0.1")
+	var rebound atomic.Bool
+	names := &resolver{answers: func(string) netip.Addr {
+		if rebound.Load() {
+			return netip.MustParseAddr("127.0.0.2")
+		}
+		return address
+	}}
+	p := Policy{Networks: []netip.Prefix{netip.PrefixFrom(address, 32)}, HTTP: true}
+	r := names.start(t)
+	target := "http://" + net.JoinHostPort("name.example", u.Port())
+	if a := sendTo(t, p, r, target); a.fault != "" || got.Load() != 1 {
+		t.Errorf("before: got %q and %d messages, want none and 1", a.fault, got.Load())
+	}
+	rebound.Store(true)
+	if a := sendTo(t, p, r, target); !a.guard || got.Load() != 1 {
+		t.Errorf("after: got %+v and %d messages, want that it is refused, and 1", a, got.Load())
+	}
+}
+
+// local allows the servers of tests.
+var local = Policy{
+	Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, HTTP: true,
+}
+
+// answering sends a message to a handler.
+func answering(t *testing.T, h http.HandlerFunc) (answer, time.Duration) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	defer s.Close()
+	defer s.CloseClientConnections()
+	begun := time.Now()
+	a := sendTo(t, local, nil, s.URL)
+	return a, time.Since(begun)
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	asked := atomic.Int64{}
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		a, _ := answering(t, func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			http.Redirect(w, r, "/other", status)
+		})
+		if want := fmt.Sprintf("the receiver answered %d; redirects are not followed", status); a.fault != want {
+			t.Errorf("got %q, want %q", a.fault, want)
+		}
+	}
+	if n := asked.Load(); n != 5 {
+		t.Errorf("got %d requests, want 5", n)
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	endless := func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	}
+	a, _ := answering(t, endless)
+	if a.fault != "" || len(a.body) != maxAnswer {
+		t.Errorf("an endless answer: got %q and %d bytes, want none and %d", a.fault, len(a.body), maxAnswer)
+	}
+	a, _ = answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 2000 {
+			w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 100))
+		}
+	})
+	if a.fault != "the connection to the receiver failed" {
+		t.Errorf("endless headers: got %q, want a failure", a.fault)
+	}
+	a, _ = answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "77")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, "secret text of the receiver")
+	})
+	if a.after != 77*time.Second || a.fault != "the receiver answered 503" {
+		t.Errorf("got %v and %q, want 77s and the status alone", a.after, a.fault)
+	}
+}
+
+func TestAnAnswerWithoutAnEndAcknowledges(t *testing.T) {
+	a, _ := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		w.WriteHeader(http.StatusAccepted)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	if a.status != http.StatusAccepted || a.fault != "" {
+		t.Errorf("got status %d and %q, want 202 and none", a.status, a.fault)
+	}
+}
+
+func TestAReceiverThatSaysNothing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	a := post(ctx, newTransport(local, nil), "http://"+l.Addr().String(), nil, message{})
+	if a.fault != "the receiver did not answer in time" {
+		t.Errorf("got %q, want that it did not answer in time", a.fault)
+	}
+}
+
+func TestCertificatesAreVerified(t *testing.T) {
+	protocols := atomic.Pointer[string]{}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		protocols.Store(&r.Proto)
+	}))
+	s.EnableHTTP2 = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of failed handshakes
+	s.StartTLS()
+	defer s.Close()
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const invalid = "the certificate of the receiver is not valid for the address"
+	if a := sendTo(t, local, nil, s.URL); a.fault != invalid {
+		t.Errorf("an unknown authority: got %q, want %q", a.fault, invalid)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	for _, c := range []struct{ host, want string }{{"example.com", ""}, {"wrong.example", invalid}} {
+		names := &resolver{answers: func(string) netip.Addr { return netip.MustParseAddr("127.0.0.1") }}
+		transport := newTransport(local, names.start(t))
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+		a := post(t.Context(), transport, "https://"+net.JoinHostPort(c.host, u.Port()), nil, message{})
+		if a.fault != c.want {
+			t.Errorf("%s: got %q, want %q", c.host, a.fault, c.want)
+		}
+		transport.CloseIdleConnections()
+	}
+	if p := protocols.Load(); p == nil || *p != "HTTP/2.0" {
+		t.Errorf("got the protocol %v, want HTTP/2.0", p)
+	}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	a := sendTo(t, local, nil, strings.Replace(plain.URL, "http:", "https:", 1))
+	if a.fault != "the receiver does not speak TLS" {
+		t.Errorf("without TLS: got %q, want that it does not speak TLS", a.fault)
+	}
+}
+
+func TestNoProxyIsUsed(t *testing.T) {
+	if p := newTransport(Policy{}, nil).Proxy; p != nil {
+		t.Error("got a function for proxies, want none")
+	}
+}
+
+func TestBackoffDoublesUpToAnHour(t *testing.T) {
+	for _, c := range []struct {
+		failures int
+		most     time.Duration
+	}{{0, time.Second}, {1, time.Second}, {2, 2 * time.Second}, {5, 16 * time.Second}, {12, 2048 * time.Second},
+		{13, time.Hour}, {100000, time.Hour}} {
+		for range 1000 {
+			if got := backoff(c.failures); got > c.most || got <= c.most/2 {
+				t.Errorf("after %d failures: got %v, want up to %v and more than its half", c.failures, got, c.most)
+			}
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		text string
+		want time.Duration
+	}{
+		{"", 0}, {"0", 0}, {"30", 30 * time.Second}, {" 30 ", 30 * time.Second}, {"21600", retryMost}, {"21601", retryMost},
+		{"99999999999999999999999", retryMost}, {"-5", 0}, {"1.5", 0}, {"soon", 0},
+		{"Mon, 23 Nov 2026 12:01:00 GMT", time.Minute}, {"Mon, 23 Nov 2026 11:00:00 GMT", 0},
+		{"Mon, 23 Nov 2099 12:01:00 GMT", retryMost}, {"Monday, 23-Nov-26 12:00:10 GMT", 10 * time.Second},
+	} {
+		h := http.Header{"Retry-After": {c.text}}
+		if got := retryAfter(h, now); got != c.want {
+			t.Errorf("%q: got %v, want %v", c.text, got, c.want)
+		}
+	}
+}
+
+func TestAMessageIsBounded(t *testing.T) {
+	entries := func(n, size int) []Entry {
+		var all []Entry
+		for i := range n {
+			all = append(all, Entry{int64(i + 1), []byte(`"` + strings.Repeat("x", size-2) + `"`)})
+		}
+		return all
+	}
+	offset := func(p int64) string { return fmt.Sprint(p) }
+	for _, c := range []struct {
+		name    string
+		n, size int
+		upto    int64
+	}{
+		{"few", 3, 100, 3}, {"many", 150, 100, MaxEntries}, {"large", 10, 30 << 10, 2},
+		{"exact", 200, MaxBytes / 100, 100}, {"tiny", 200, 3, 100}, {"one larger", 2, 1 << 20, 1},
+	} {
+		m := newMessage(Endpoint{ID: "a", Generation: 1}, entries(c.n, c.size), offset)
+		if m.upto != c.upto || m.first != 1 {
+			t.Errorf("%s: got entries %d to %d, want 1 to %d", c.name, m.first, m.upto, c.upto)
+		}
+		if size := int64(cap(m.body)); c.size <= MaxBytes && size > usual {
+			t.Errorf("%s: got %d bytes, want at most %d", c.name, size, usual)
+		}
+		same := newMessage(Endpoint{ID: "a", Generation: 1}, entries(c.n, c.size), offset)
+		other := newMessage(Endpoint{ID: "a", Generation: 2}, entries(c.n, c.size), offset)
+		if m.id != same.id || m.id == other.id || string(m.body) != string(same.body) {
+			t.Errorf("%s: got ids %s, %s and %s, want two equal ones and another after a replay", c.name, m.id, same.id, other.id)
+		}
+	}
+}
+
+func TestLanesAreBoundedAndApart(t *testing.T) {
+	l := newLanes(1)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var in []*slot
+	enter := func(ctx context.Context, broker string, slow bool, bytes int64) error {
+		s, err := l.enter(ctx, broker, slow, bytes)
+		if err == nil {
+			in = append(in, s)
+		}
+		return err
+	}
+	for range 4 {
+		if err := enter(t.Context(), "a", true, usual); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := enter(ended, "b", true, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("beyond the memory of the slow ones: got %v, want that it waits", err)
+	}
+	if err := enter(t.Context(), "b", false, usual); err != nil {
+		t.Errorf("a fast one beside them: got %v, want none", err)
+	}
+	if !in[0].shrink(10) || in[0].shrink(usual) {
+		t.Error("shrink: got the wrong answers, want that only fewer bytes fit")
+	}
+	if err := enter(t.Context(), "b", true, usual-10); err != nil {
+		t.Errorf("after one has shrunk: got %v, want none", err)
+	}
+	for _, s := range in {
+		s.leave()
+	}
+	in = nil
+	for range maxOfBroker {
+		if err := enter(t.Context(), "a", false, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := enter(ended, "a", false, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("one more of a broker: got %v, want that it waits", err)
+	}
+	if err := enter(t.Context(), "b", false, 100<<20); err != nil {
+		t.Errorf("a message that is larger than the memory: got %v, want none", err)
+	} else if !in[len(in)-1].shrink(100 << 20) {
+		t.Error("a message that is larger than the memory: got that it does not fit, want that it has the whole lane")
+	}
+	for _, s := range in {
+		s.leave()
+	}
+	if len(l.brokers) > 0 {
+		t.Errorf("got %d brokers at the end, want 0", len(l.brokers))
+	}
+}

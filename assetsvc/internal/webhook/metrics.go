@@ -1,0 +1,103 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// metrics are those of a Sender.
+type metrics struct {
+	messages metric.Int64Counter
+	delay    metric.Float64Histogram
+	silence  func() error // ends the gauges
+}
+
+// failing is the state of an active endpoint whose last attempt has failed, in metrics.
+const failing = "failing"
+
+func newMetrics(meter metric.Meter, s *Sender) (*metrics, error) {
+	m := &metrics{}
+	var errs [4]error
+	m.messages, errs[0] = meter.Int64Counter("registry.webhooks.messages", metric.WithUnit("{message}"),
+		metric.WithDescription("Messages and challenges to webhooks by result: ok, failed, or refused for the address."))
+	m.delay, errs[1] = meter.Float64Histogram("registry.webhooks.delay", metric.WithUnit("s"),
+		metric.WithDescription("Time from the oldest change of a message to its acknowledgement, "+
+			"by a receiver that was at the end of the feed."),
+		metric.WithExplicitBucketBoundaries(.025, .05, .1, .2, .3, .4, .5, .6, .8, 1, 1.5, 2.5, 5, 10, 20))
+	endpoints, err2 := meter.Int64ObservableGauge("registry.webhooks.endpoints", metric.WithUnit("{webhook}"),
+		metric.WithDescription("Webhooks by state; only the process that sends reports them."))
+	behind, err3 := meter.Float64ObservableGauge("registry.webhooks.behind", metric.WithUnit("s"),
+		metric.WithDescription("Time that the oldest change waits for the sender, at a webhook without failures; "+
+			"or the time since this process could ask who sends."))
+	errs[2], errs[3] = err2, err3
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("create metrics: %w", err)
+	}
+	for _, result := range []string{"ok", "failed", "refused"} { // without a zero first, a rate misses the first event
+		m.messages.Add(context.Background(), 0, resultOf(result))
+	}
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		counts, late := s.observe()
+		for state, n := range counts {
+			o.ObserveInt64(endpoints, n, metric.WithAttributes(attribute.String("state", state)))
+		}
+		o.ObserveFloat64(behind, late.Seconds())
+		return nil
+	}, endpoints, behind)
+	if err != nil {
+		return nil, fmt.Errorf("create metrics: %w", err)
+	}
+	m.silence = registration.Unregister
+	return m, nil
+}
+
+func resultOf(result string) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.String("result", result))
+}
+
+// sent counts an attempt.
+func (m *metrics) sent(a answer) {
+	result := "ok"
+	switch {
+	case a.guard:
+		result = "refused"
+	case a.fault != "":
+		result = "failed"
+	}
+	m.messages.Add(context.Background(), 1, resultOf(result))
+}
+
+// acknowledged notes how long the oldest change of a message took, unless the endpoint was
+// far behind.
+func (m *metrics) acknowledged(sent message) {
+	if sent.live {
+		m.delay.Record(context.Background(), time.Since(time.UnixMicro(sent.first)).Seconds())
+	}
+}
+
+// observe returns the number of endpoints by state, and how long the oldest change waits
+// for the sender. The time that a receiver takes is not in it, and neither is the wait
+// after its failures.
+func (s *Sender) observe() (counts map[string]int64, behind time.Duration) {
+	t, heard := s.now()
+	if silent := time.Since(heard); silent > termTime {
+		behind = silent
+	}
+	if t == nil {
+		return nil, behind
+	}
+	counts = map[string]int64{string(Unverified): 0, string(Active): 0, failing: 0, string(Disabled): 0}
+	t.each(func(w *worker) {
+		now := w.show.Load()
+		counts[now.state]++
+		if now.state == string(Active) && !now.waits.IsZero() {
+			behind = max(behind, time.Since(now.waits))
+		}
+	})
+	return counts, behind
+}

@@ -1,0 +1,83 @@
+package webhook
+
+import (
+	"net/http"
+	"time"
+)
+
+// shown is what metrics show of an endpoint.
+type shown struct {
+	state string
+	waits time.Time // since when a change waits for the sender, and not for the receiver; zero: none does
+}
+
+// succeed notes a success.
+func succeed(p *Progress) {
+	p.Failures, p.FailedAt, p.LastError, p.Next = 0, time.Time{}, "", time.Time{}
+	p.Succeeded = time.Now()
+}
+
+// fail notes a failure, and stores when the next attempt is. After a time of failures the
+// endpoint is disabled for a reason.
+func (w *worker) fail(p Progress, a answer, least, most time.Duration, reason Reason) error {
+	now := time.Now()
+	p.Failures++
+	if p.FailedAt.IsZero() {
+		p.FailedAt = now
+	}
+	p.LastError = a.fault
+	p.Next = now.Add(max(backoff(p.Failures), a.after, least))
+	switch {
+	case a.status == http.StatusGone:
+		p.State, p.Reason = Disabled, Gone
+	case now.Sub(p.FailedAt) >= most:
+		p.State, p.Reason = Disabled, reason
+	}
+	if p.State == Disabled {
+		p.Next = time.Time{}
+	}
+	if err := w.save(p); err != nil {
+		return err
+	}
+	if p.State == Disabled {
+		w.t.s.log.Warn("a webhook is disabled", "webhook", w.e.ID, "reason", p.Reason, "failures", p.Failures)
+	}
+	return nil
+}
+
+// save stores the progress. Nothing more is sent before it is stored (docs/webhooks.md, W2).
+func (w *worker) save(p Progress) error {
+	if err := w.t.saver.save(w.t.ctx, Step{ID: w.e.ID, Generation: w.e.Generation, Progress: p}); err != nil {
+		return err
+	}
+	w.e.Progress, w.kept = p, time.Now()
+	w.at = max(w.at, p.Position)
+	w.changed()
+	return nil
+}
+
+// stateOf returns the state of an endpoint as metrics name it: one of those of State, or
+// "failing".
+func stateOf(e Endpoint) string {
+	if e.State == Active && e.Failures > 0 {
+		return failing
+	}
+	return string(e.State)
+}
+
+// changed shows the state, and that nothing waits.
+func (w *worker) changed() { w.show.Store(&shown{state: stateOf(w.e)}) }
+
+// waits shows since when something waits for the sender.
+func (w *worker) waits(since time.Time) {
+	if now := w.show.Load(); !now.waits.Equal(since) {
+		w.show.Store(&shown{now.state, since})
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

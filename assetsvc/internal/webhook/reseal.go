@@ -1,0 +1,69 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Resealed counts the endpoints that Reseal has read.
+type Resealed struct {
+	All     int
+	Anew    int // those with a seed that was sealed with a former secret, and is sealed anew
+	Foreign int // those with a seed that no secret of the registry opens; they are left as they are
+}
+
+// Reseal seals the seeds of all endpoints with the registry's current secret. The
+// service may run meanwhile, and Reseal may be repeated. After an error it returns the
+// counts so far.
+func Reseal(ctx context.Context, store Store, seals Seals) (found Resealed, err error) {
+	for after := ""; ; {
+		page, err := store.Endpoints(ctx, "", after, resealBatch)
+		if err != nil {
+			return found, fmt.Errorf("read webhooks: %w", err)
+		}
+		if len(page) == 0 {
+			return found, nil
+		}
+		for _, e := range page {
+			found.All++
+			anew, err := resealed(ctx, store, seals, e)
+			switch {
+			case errors.Is(err, ErrSealed):
+				found.Foreign++
+			case errors.Is(err, ErrNotFound): // removed meanwhile
+			case err != nil:
+				return found, fmt.Errorf("seal webhook %s anew: %w", e.ID, err)
+			case anew:
+				found.Anew++
+			}
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+const resealBatch = 200
+
+// resealed stores an endpoint with seals of the current secret, and tells whether one
+// is new.
+func resealed(ctx context.Context, store Store, seals Seals, e Endpoint) (anew bool, err error) {
+	for {
+		next := e
+		var anewOld bool
+		if next.Seal, anew, err = seals.Renew(e.Seal); err != nil {
+			return false, err
+		}
+		if next.OldSeal, anewOld, err = seals.Renew(e.OldSeal); err != nil {
+			return false, err
+		}
+		if anew = anew || anewOld; !anew {
+			return false, nil
+		}
+		if err = store.Put(ctx, next); !errors.Is(err, ErrStale) {
+			return anew, err
+		}
+		if e, err = store.Endpoint(ctx, e.ID); err != nil {
+			return false, err
+		}
+	}
+}

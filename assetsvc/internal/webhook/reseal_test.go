@@ -1,0 +1,90 @@
+package webhook_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/keyring"
+)
+
+// newStore returns a store in a file that ends with the test.
+func newStore(t *testing.T) *boltstore.Store {
+	t.Helper()
+	s, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+var (
+	firstSecret  = []byte("the first secret of the registry, long enough")
+	secondSecret = []byte("the second secret of the registry, long enough")
+)
+
+func newSeals(t *testing.T, secrets ...[]byte) webhook.Seals {
+	t.Helper()
+	seals, err := webhook.NewSeals(keyring.Ring(secrets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seals
+}
+
+func mustSeal(t *testing.T, seals webhook.Seals) string {
+	t.Helper()
+	seal, err := seals.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seal
+}
+
+// TestResealKeepsTheSecrets seals endpoints anew. Afterwards the second secret is enough,
+// and the secrets that receivers have are the same.
+func TestResealKeepsTheSecrets(t *testing.T) {
+	s, first, both := newStore(t), newSeals(t, firstSecret), newSeals(t, secondSecret, firstSecret)
+	second := newSeals(t, secondSecret)
+	old, rotated, fresh := mustSeal(t, first), mustSeal(t, first), mustSeal(t, second)
+	for _, e := range []webhook.Endpoint{
+		{ID: "a1", Broker: "b", Seal: old},
+		{ID: "a2", Broker: "b", Seal: fresh, OldSeal: rotated},
+		{ID: "a3", Broker: "b", Seal: fresh},
+		{ID: "a4", Broker: "b", Seal: "a seal of nobody"},
+	} {
+		if err := s.Put(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []webhook.Resealed{{All: 4, Anew: 2, Foreign: 1}, {All: 4, Foreign: 1}} {
+		got, err := webhook.Reseal(t.Context(), s, both)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("got error %v; the counts differ (-want +got):\n%s", err, diff)
+		}
+	}
+	for _, c := range []struct {
+		id     string
+		seal   func(webhook.Endpoint) string
+		before string
+	}{
+		{"a1", func(e webhook.Endpoint) string { return e.Seal }, old},
+		{"a2", func(e webhook.Endpoint) string { return e.OldSeal }, rotated},
+		{"a3", func(e webhook.Endpoint) string { return e.Seal }, fresh},
+	} {
+		e, err := s.Endpoint(t.Context(), c.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _, err1 := both.Secret(c.before)
+		got, _, err2 := second.Secret(c.seal(e))
+		if got != want || err1 != nil || err2 != nil {
+			t.Errorf("%s: got another secret than before (%v, %v), want the same", c.id, err1, err2)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"asset-registry/shared/failurelog"
+)
+
+const (
+	gather     = 20 * time.Millisecond // steps of this time are saved together
+	maxSteps   = 500                   // of one save
+	saveWithin = 5 * time.Second
+	saveAgain  = 200 * time.Millisecond // after a failure
+)
+
+// saver stores the progress of all endpoints in one term. Steps that come at about the
+// same time are stored with one write.
+type saver struct {
+	store    Store
+	term     int64
+	steps    chan pending
+	lost     func() // ends the term in this process
+	failures *failurelog.Log
+}
+
+// pending is a step that an endpoint waits for.
+type pending struct {
+	Step
+	done chan error // gets nil, ErrStale, ErrTermOver, or the error of a context
+}
+
+// save stores a step. It returns nil once the step is durable, ErrStale if the endpoint
+// has changed, ErrTermOver if the term has ended, or the error of ctx. While the store
+// does not answer, it waits.
+func (v *saver) save(ctx context.Context, s Step) error {
+	p := pending{s, make(chan error, 1)}
+	select {
+	case v.steps <- p:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return <-p.done // run answers each step that it has taken
+}
+
+// run stores steps until ctx ends.
+func (v *saver) run(ctx context.Context) {
+	for {
+		select {
+		case p := <-v.steps:
+			v.write(ctx, v.more(p))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// more returns a step and those that come soon after it.
+func (v *saver) more(first pending) []pending {
+	all := []pending{first}
+	timer := time.NewTimer(gather)
+	defer timer.Stop()
+	for len(all) < maxSteps {
+		select {
+		case p := <-v.steps:
+			all = append(all, p)
+		case <-timer.C:
+			return all
+		}
+	}
+	return all
+}
+
+// write makes one write, and repeats it until the store answers.
+func (v *saver) write(ctx context.Context, all []pending) {
+	steps := make([]Step, len(all))
+	for i, p := range all {
+		steps[i] = p.Step
+	}
+	for {
+		within, cancel := context.WithTimeout(ctx, saveWithin)
+		stale, err := v.store.Save(within, v.term, steps)
+		cancel()
+		switch {
+		case err == nil:
+			gone := make(map[string]bool, len(stale))
+			for _, id := range stale {
+				gone[id] = true
+			}
+			for _, p := range all {
+				if gone[p.ID] {
+					p.done <- ErrStale
+				} else {
+					p.done <- nil
+				}
+			}
+			return
+		case errors.Is(err, ErrTermOver):
+			v.lost()
+		case ctx.Err() == nil:
+			v.failures.Failed(err)
+			if sleep(ctx, saveAgain) {
+				continue
+			}
+			err = ctx.Err()
+		}
+		for _, p := range all {
+			p.done <- err
+		}
+		return
+	}
+}
+
+// sleep waits, and returns false if ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,221 @@
+package webhook
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/sync/semaphore"
+
+	"asset-registry/shared/failurelog"
+)
+
+const (
+	termTime   = 10 * time.Second // a process that dies has the term no longer
+	termMargin = time.Second      // before its end a process stops, because clocks differ
+	renewEvery = time.Second
+	readWithin = 3 * time.Second // one read of the store
+	drainFor   = 3 * time.Second // for messages under way, after Drain
+	maxReads   = 8               // pages of the feed that are read at once
+	loadPage   = 500             // endpoints of one read
+	loadEvery  = time.Minute     // also if no change was counted (Store.Put)
+)
+
+// Config configures a Sender. Store, Feed, Seals, Log and Meter are required.
+type Config struct {
+	Store  Store
+	Feed   Feed
+	Seals  Seals
+	Policy Policy
+	Memory int64 // bytes of all messages under way; they have at least 512 KiB
+	Log    *slog.Logger
+	Meter  metric.Meter
+}
+
+// Sender sends the changes of the feed while this process has the term.
+type Sender struct {
+	store      Store
+	feed       Feed
+	seals      Seals
+	log        *slog.Logger
+	failures   *failurelog.Log
+	transport  http.RoundTripper
+	idle       func() // closes the idle connections
+	lanes      *lanes
+	pages      *semaphore.Weighted
+	metrics    *metrics
+	challenged *challenged
+	holder     string        // names this process
+	await      func(*worker) // waits for the end of a worker; tests leave it out
+
+	ctx   context.Context // ends at a kill in tests, and after Close
+	kill  context.CancelFunc
+	going context.Context // ends at Drain
+	Drain func()          // lets no message begin any more; Close does it too
+	done  chan struct{}
+
+	mu     sync.Mutex
+	tenure *tenure // nil: another process sends
+	heard  time.Time
+}
+
+// New returns a Sender that runs until Close.
+func New(c Config) (*Sender, error) {
+	transport := newTransport(c.Policy, nil)
+	s, err := newSender(c, transport)
+	if err != nil {
+		return nil, err
+	}
+	s.idle = transport.CloseIdleConnections
+	go s.run()
+	return s, nil
+}
+
+// newSender returns a Sender that sends over a transport, and does not run yet.
+func newSender(c Config, transport http.RoundTripper) (*Sender, error) {
+	s := &Sender{
+		store: c.Store, feed: c.Feed, seals: c.Seals, log: c.Log, transport: transport, idle: func() {},
+		failures:   failurelog.New(c.Log, "webhooks cannot be sent; it is tried again"),
+		lanes:      newLanes(c.Memory),
+		pages:      semaphore.NewWeighted(maxReads),
+		challenged: &challenged{at: map[string]time.Time{}},
+		holder:     rand.Text(),
+		await:      func(w *worker) { <-w.done },
+		done:       make(chan struct{}),
+		heard:      time.Now(),
+	}
+	s.ctx, s.kill = context.WithCancel(context.Background())
+	s.going, s.Drain = context.WithCancel(s.ctx)
+	var err error
+	if s.metrics, err = newMetrics(c.Meter, s); err != nil {
+		s.kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close lets the messages under way end, for a few seconds, stores the positions and
+// gives the term back.
+func (s *Sender) Close() error {
+	s.Drain()
+	<-s.done
+	s.kill()
+	s.idle()
+	return s.metrics.silence()
+}
+
+// run sends whenever this process has the term.
+func (s *Sender) run() {
+	defer close(s.done)
+	for s.going.Err() == nil {
+		if err := s.lead(); err != nil && s.going.Err() == nil {
+			s.failures.Failed(err)
+		}
+		sleep(s.going, renewEvery)
+	}
+}
+
+// claim takes or renews the term. It must not be used after the end that claim returns.
+func (s *Sender) claim(ctx context.Context) (term Term, end time.Time, held bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	now := time.Now()
+	term, held, err = s.store.Lead(ctx, s.holder, now, now.Add(termTime))
+	if err != nil {
+		return term, end, false, fmt.Errorf("take the term of the sender: %w", err)
+	}
+	s.mu.Lock()
+	s.heard = now
+	s.mu.Unlock()
+	return term, now.Add(termTime - termMargin), held, nil
+}
+
+// lead takes the term and sends until it ends. It returns at once if another process has
+// the term.
+func (s *Sender) lead() error {
+	term, end, held, err := s.claim(s.going)
+	if err != nil || !held {
+		return err
+	}
+	t := newTenure(s, term.Number, end)
+	s.setTenure(t)
+	defer func() {
+		t.end()
+		s.setTenure(nil)
+	}()
+	loaded, at := int64(-1), time.Time{}
+	for {
+		if t.reload.Swap(false) || term.Changes != loaded || time.Since(at) >= loadEvery {
+			switch err := t.load(); {
+			case err == nil:
+				loaded, at = term.Changes, time.Now()
+			case t.waiting.Err() == nil:
+				t.reload.Store(true)
+				s.failures.Failed(err)
+			}
+		}
+		if !sleep(t.waiting, renewEvery) {
+			return nil
+		}
+		next, end, held, err := s.claim(t.waiting)
+		switch {
+		case err != nil:
+			if t.waiting.Err() != nil {
+				return nil
+			}
+			s.failures.Failed(err) // the term goes on until its end
+			continue
+		case !held || next.Number != term.Number:
+			t.lose()
+			return nil
+		}
+		term = next
+		t.extend(end)
+	}
+}
+
+func (s *Sender) setTenure(t *tenure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tenure = t
+}
+
+// now returns the tenure, and when the store answered last.
+func (s *Sender) now() (*tenure, time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tenure, s.heard
+}
+
+// challenged knows when each endpoint was challenged, also if its address has changed
+// since.
+type challenged struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// next returns when the next challenge may be sent.
+func (c *challenged) next(id string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, found := c.at[id]; found {
+		return at.Add(challenges)
+	}
+	return time.Time{}
+}
+
+func (c *challenged) note(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, at := range c.at {
+		if time.Since(at) > challenges {
+			delete(c.at, id)
+		}
+	}
+	c.at[id] = time.Now()
+}

@@ -1,0 +1,338 @@
+package webhook
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// inWorld runs a test with one endpoint, r, and one process.
+func inWorld(t *testing.T, c conduct, test func(w *world, r *receiver, p *process)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 5)
+		r := w.add("r", c)
+		p := w.start(0)
+		time.Sleep(2 * time.Second)
+		test(w, r, p)
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, f := range w.check() {
+			t.Error(f)
+		}
+	})
+}
+
+// stored returns the endpoint r as it is stored.
+func (w *world) stored() Endpoint {
+	e, err := w.store.Endpoint(context.Background(), "r")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return e
+}
+
+// alter changes the endpoint r as the API does.
+func (w *world) alter(change func(*Endpoint)) {
+	w.t.Helper()
+	e := w.stored()
+	change(&e)
+	if err := w.store.Put(context.Background(), e); err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.receivers {
+		r.changed++ // a message under way may come again
+	}
+}
+
+// set changes what a receiver does.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+func (w *world) wantState(state State, reason Reason) {
+	w.t.Helper()
+	if e := w.stored(); e.State != state || e.Reason != reason {
+		w.t.Errorf("got the state %q for the reason %q, want %q and %q", e.State, e.Reason, state, reason)
+	}
+}
+
+func (w *world) wantHandled(r *receiver, want int) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.handled != want {
+		w.t.Errorf("got entries up to %d, want %d", r.handled, want)
+	}
+}
+
+func TestTheFirstChangeIsSentAtOnce(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.grow() // a test
+		time.Sleep(time.Second)
+		for range 9 {
+			w.grow()
+			time.Sleep(10 * time.Millisecond)
+		}
+		w.mu.Lock()
+		if r.messages != 1 || r.handled != 1 {
+			t.Errorf("got %d messages up to entry %d, want 1 up to 1", r.messages, r.handled)
+		}
+		w.mu.Unlock()
+		time.Sleep(apart)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if r.messages != 2 || r.handled != 9 {
+			t.Errorf("got %d messages up to entry %d, want 2 up to 9", r.messages, r.handled)
+		}
+	})
+}
+
+func TestGoneDisables(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.set(func() { r.status = http.StatusGone })
+		w.grow()
+		w.grow()
+		time.Sleep(time.Second)
+		w.wantState(Disabled, Gone)
+		e := w.stored()
+		if e.Position != 0 || e.LastError != "the receiver answered 410" || !e.Next.IsZero() {
+			t.Errorf("got position %d, error %q, next %v; want 0, the status, none", e.Position, e.LastError, e.Next)
+		}
+		w.set(func() { r.status = 0 })
+		w.alter(func(e *Endpoint) { e.State, e.Reason, e.Failures, e.LastError = Active, "", 0, "" })
+		time.Sleep(3 * time.Second)
+		w.wantHandled(r, 1)
+	})
+}
+
+func TestAFailingEndpointIsDisabledAfterThreeDays(t *testing.T) {
+	inWorld(t, conduct{fails: 1}, func(w *world, r *receiver, _ *process) {
+		w.grow()
+		w.grow()
+		time.Sleep(giveUp - time.Hour)
+		w.wantState(Active, "")
+		if e := w.stored(); e.Failures < 70 || e.Failures > 200 {
+			t.Errorf("got %d failures in three days, want about 100", e.Failures)
+		}
+		time.Sleep(3 * time.Hour)
+		w.wantState(Disabled, Failing)
+		w.set(func() { r.fails = 0 })
+		time.Sleep(time.Hour)
+		w.wantHandled(r, -1)
+		w.alter(func(e *Endpoint) { // as a replay does
+			e.State, e.Reason, e.Failures, e.FailedAt, e.LastError = Active, "", 0, time.Time{}, ""
+		})
+		time.Sleep(3 * time.Second)
+		w.wantHandled(r, 1)
+	})
+}
+
+func TestASuccessBeginsTheThreeDaysAnew(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		for range 3 {
+			w.set(func() { r.fails = 1 })
+			w.grow()
+			w.grow()
+			time.Sleep(giveUp - 5*time.Hour)
+			w.set(func() { r.fails = 0 })
+			time.Sleep(2 * time.Hour)
+		}
+		w.wantState(Active, "")
+		w.wantHandled(r, 5)
+	})
+}
+
+func TestTheReceiverSaysWhenToRetry(t *testing.T) {
+	inWorld(t, conduct{fails: 1, retries: "1200"}, func(w *world, r *receiver, _ *process) {
+		w.grow()
+		w.grow()
+		time.Sleep(time.Minute)
+		w.set(func() { r.fails = 0 })
+		time.Sleep(18 * time.Minute)
+		w.wantHandled(r, -1)
+		time.Sleep(2 * time.Minute)
+		w.wantHandled(r, 1)
+	})
+}
+
+func TestAReplayAndAPauseAreSeenWhileMessagesAreUnderWay(t *testing.T) {
+	inWorld(t, conduct{takes: 500 * time.Millisecond}, func(w *world, r *receiver, _ *process) {
+		for range 200 {
+			w.grow()
+		}
+		time.Sleep(5 * time.Second)
+		w.wantHandled(r, 199)
+		w.mu.Lock()
+		r.handled, r.acked = -1, false // it wants everything again
+		from := r.messages
+		w.mu.Unlock()
+		w.alter(func(e *Endpoint) { e.Position = 0 })
+		for underway := 0; underway == 0; time.Sleep(10 * time.Millisecond) {
+			w.mu.Lock()
+			underway = r.underway
+			w.mu.Unlock()
+		}
+		w.alter(func(e *Endpoint) { e.State, e.Reason = Disabled, Paused })
+		time.Sleep(time.Minute)
+		w.wantState(Disabled, Paused)
+		w.mu.Lock()
+		if r.handled >= 199 {
+			t.Errorf("paused: got entries up to %d, want fewer than all", r.handled)
+		}
+		w.mu.Unlock()
+		w.alter(func(e *Endpoint) { e.State, e.Reason = Active, "" })
+		time.Sleep(5 * time.Second)
+		w.wantHandled(r, 199)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if n := r.messages - from; n < 2 {
+			t.Errorf("got %d messages after the replay, want 2 or more", n)
+		}
+		w.store.faults = nil // a replay lets positions go back
+	})
+}
+
+func TestNothingIsSentBeforeTheChallengeIsAnswered(t *testing.T) {
+	inWorld(t, conduct{fails: 1}, func(w *world, r *receiver, _ *process) {
+		w.alter(func(e *Endpoint) { e.State, e.Verified = Unverified, false })
+		w.grow()
+		w.grow()
+		time.Sleep(90 * time.Second)
+		w.wantState(Unverified, "")
+		if e := w.stored(); e.Failures != 2 {
+			t.Errorf("got %d challenges in 90 s, want 2", e.Failures)
+		}
+		for range 10 { // a new address is challenged no more often
+			w.alter(func(e *Endpoint) { e.Failures, e.FailedAt, e.Next = 0, time.Time{}, time.Time{} })
+			time.Sleep(3 * time.Second)
+		}
+		if e := w.stored(); e.Failures > 1 {
+			t.Errorf("got %d challenges in 30 s, want at most 1", e.Failures)
+		}
+		w.wantHandled(r, -1)
+		w.set(func() { r.fails = 0 })
+		time.Sleep(5 * time.Minute)
+		w.wantState(Active, "")
+		w.wantHandled(r, 1)
+	})
+}
+
+func TestAnEndpointThatAnswersNoChallengeIsDisabledAfterADay(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.set(func() { r.status = http.StatusNoContent }) // an acknowledgement without the text
+		w.alter(func(e *Endpoint) { e.State, e.Verified = Unverified, false })
+		w.grow()
+		w.grow()
+		time.Sleep(answerFor - time.Hour)
+		w.wantState(Unverified, "")
+		time.Sleep(3 * time.Hour)
+		w.wantState(Disabled, Unanswerable)
+		w.wantHandled(r, -1)
+	})
+}
+
+func TestCloseStoresWhatWasAcknowledged(t *testing.T) {
+	inWorld(t, conduct{takes: 2 * time.Second}, func(w *world, r *receiver, p *process) {
+		w.grow()
+		w.grow()
+		time.Sleep(time.Second)
+		begun := time.Now()
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("Close took %v, want at most 4s", took)
+		}
+		if e := w.stored(); e.Position != w.entries[1].position {
+			t.Errorf("got position %d, want %d", e.Position, w.entries[1].position)
+		}
+		w.grow()
+		next := w.start(0) // it need not wait for the end of the term
+		time.Sleep(4 * time.Second)
+		w.wantHandled(r, 2)
+		next.kill()
+	})
+}
+
+func TestCloseEndsAMessageThatTakesLong(t *testing.T) {
+	inWorld(t, conduct{dead: true}, func(w *world, _ *receiver, p *process) {
+		w.grow()
+		w.grow()
+		time.Sleep(time.Second)
+		begun := time.Now()
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("Close took %v, want at most 4s", took)
+		}
+		if e := w.stored(); e.Failures != 0 || e.Position != 0 {
+			t.Errorf("got %d failures and position %d, want 0 and 0: it was not the receiver", e.Failures, e.Position)
+		}
+	})
+}
+
+func TestAProcessWithoutTheStoreStopsAtTheEndOfItsTerm(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
+		w.set(func() { w.twins = true })
+		next := w.start(0)
+		p.mu.Lock()
+		p.cut = true
+		p.mu.Unlock()
+		time.Sleep(termTime + 2*renewEvery)
+		w.grow()
+		w.grow()
+		time.Sleep(5 * time.Second)
+		w.wantHandled(r, 1)
+		w.mu.Lock()
+		if r.messages != 1 {
+			t.Errorf("got %d messages, want 1: of the next process only", r.messages)
+		}
+		w.mu.Unlock()
+		next.kill()
+	})
+}
+
+func TestTheSenderSealsAnew(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, p *process) {
+		before := w.stored()
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		w.seals = sealsOf(t, "b", "a")
+		next := w.start(0)
+		time.Sleep(3 * time.Second)
+		w.grow()
+		w.grow()
+		time.Sleep(time.Second)
+		after := w.stored()
+		if _, anew, err := w.seals.Renew(after.Seal); after.Seal == before.Seal || anew || err != nil {
+			t.Errorf("got the seal %q, made of an old secret: %v, %v; want one of the current", after.Seal, anew, err)
+		}
+		w.wantHandled(r, 1)
+		next.kill()
+	})
+}
+
+func TestAPositionMovesOnWithoutMessages(t *testing.T) {
+	inWorld(t, conduct{}, func(w *world, r *receiver, _ *process) {
+		w.grow() // a test, which r does not get
+		time.Sleep(keepEvery + time.Minute)
+		w.grow()
+		w.mu.Lock()
+		first := w.entries[0].position
+		w.mu.Unlock()
+		time.Sleep(100 * time.Millisecond)
+		w.wantHandled(r, 1)
+		if e := w.stored(); e.Position < first {
+			t.Errorf("got position %d, want %d or more", e.Position, first)
+		}
+	})
+}

@@ -1,0 +1,286 @@
+package webhook
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var kills = flag.Int("webhook.kills", 1000, "kills of the simulation")
+
+// conducts are those of the receivers in the simulation.
+func conducts() []conduct {
+	return []conduct{
+		{takes: time.Millisecond}, {takes: 50 * time.Millisecond}, {takes: 700 * time.Millisecond},
+		{takes: 10 * time.Millisecond, fails: 0.3}, {takes: 10 * time.Millisecond, drops: 0.3},
+		{takes: 10 * time.Millisecond, fails: 0.1, retries: "7"}, {takes: 9 * time.Second}, {dead: true},
+		{takes: 20 * time.Second}, {takes: 100 * time.Millisecond, fails: 0.1, drops: 0.1},
+	}
+}
+
+// heal lets all receivers answer, and waits until they have the whole feed.
+func (w *world) heal(t *testing.T) {
+	t.Helper()
+	w.mu.Lock()
+	for _, r := range w.receivers {
+		r.conduct, r.status = conduct{takes: time.Millisecond}, 0
+	}
+	w.mu.Unlock()
+	for range 300 {
+		if w.lacks() == 0 {
+			return
+		}
+		time.Sleep(time.Minute)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faultf("got %d receivers without the whole feed after hours, want 0 (W1)", len(w.receivers))
+}
+
+// feed makes changes until stop is closed, in bursts and with quiet times.
+func (w *world) feed(stop chan struct{}) {
+	for {
+		w.mu.Lock()
+		burst, quiet := 1+w.rand.IntN(20), time.Duration(w.rand.IntN(4000))*time.Millisecond
+		if w.chance(0.01) {
+			burst = 300
+		}
+		w.mu.Unlock()
+		for range burst {
+			w.grow()
+			time.Sleep(time.Millisecond)
+		}
+		select {
+		case <-stop:
+			return
+		case <-time.After(quiet):
+		}
+	}
+}
+
+// simulate kills the sender at any step, again and again, and returns what is wrong and
+// the most repeats that one endpoint got.
+func simulate(t *testing.T, seed uint64, kills int, change func(*world)) (faults []string, repeats int) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, seed)
+		w.small = true
+		change(w)
+		for i, c := range conducts() {
+			w.add(fmt.Sprintf("r%d", i), c)
+		}
+		w.add("rt", conduct{takes: time.Millisecond})
+		stop := make(chan struct{})
+		go w.feed(stop)
+		for range kills {
+			w.mu.Lock()
+			steps := 4 + w.rand.IntN(120)
+			w.mu.Unlock()
+			p := w.start(steps)
+			<-p.died
+			p.kill()
+		}
+		close(stop)
+		time.Sleep(time.Minute)
+		p := w.start(0)
+		w.heal(t)
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		faults = w.check()
+		for _, r := range w.receivers {
+			repeats = max(repeats, r.repeats)
+			if r.repeats > kills {
+				faults = append(faults, fmt.Sprintf("endpoint %s: got %d repeats, want at most %d (W3)", r.id, r.repeats, kills))
+			}
+			if r.messages == 0 {
+				t.Errorf("endpoint %s: got no message, want some", r.id)
+			}
+		}
+		t.Logf("%d changes, %d kills, at most %d repeats of an endpoint", len(w.entries), kills, repeats)
+	})
+	return faults, repeats
+}
+
+// TestSimulationKills kills the sender before and after its reads, writes and messages.
+func TestSimulationKills(t *testing.T) {
+	faults, _ := simulate(t, 1, *kills, func(*world) {})
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+// TestSimulationCatchesGuardsThatAreLeftOut shows that the simulation can fail.
+func TestSimulationCatchesGuardsThatAreLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*world)
+	}{
+		{"a position is saved before the acknowledgement", func(w *world) { w.early = true }},
+		{"the next message is sent before the save", func(w *world) { w.behind = true }},
+		{"a ring says that it covers what it lacks", func(w *world) { w.gappy = true }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mustCatch(t, func(seed uint64) []string {
+				faults, _ := simulate(t, seed, 50, c.change)
+				return faults
+			})
+		})
+	}
+}
+
+// simulateChanges changes endpoints by the API while messages to them are under way.
+func simulateChanges(t *testing.T, seed uint64, change func(*world)) (faults []string) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, seed)
+		w.small = true
+		change(w)
+		var all []*receiver
+		for i, c := range conducts() {
+			all = append(all, w.add(fmt.Sprintf("r%d", i), c))
+		}
+		stop := make(chan struct{})
+		go w.feed(stop)
+		p := w.start(0)
+		for range 200 {
+			w.mu.Lock()
+			to, pause := all[w.rand.IntN(len(all))], time.Duration(w.rand.IntN(3000))*time.Millisecond
+			w.mu.Unlock()
+			time.Sleep(pause)
+			w.change(to)
+		}
+		close(stop)
+		time.Sleep(time.Minute)
+		w.heal(t)
+		if err := p.sender.Close(); err != nil {
+			t.Error(err)
+		}
+		faults = w.check()
+		for _, r := range all {
+			if r.changed == 0 || r.messages == 0 {
+				t.Errorf("endpoint %s: got %d changes and %d messages, want some", r.id, r.changed, r.messages)
+			}
+		}
+	})
+	return faults
+}
+
+// TestSimulationChanges holds that a change of an endpoint lets two workers never send at a
+// time (W2), and repeats one message at most (W3).
+func TestSimulationChanges(t *testing.T) {
+	for seed := range uint64(5) {
+		for _, f := range simulateChanges(t, seed, func(*world) {}) {
+			t.Errorf("seed %d: %s", seed, f)
+		}
+	}
+	mustCatch(t, func(seed uint64) []string {
+		return simulateChanges(t, seed, func(w *world) { w.hasty = true })
+	})
+}
+
+// mustCatch runs a simulation that lacks a guard until it finds a fault. The scheduler of
+// Go decides with the seed what happens, so one run may find none.
+func mustCatch(t *testing.T, run func(seed uint64) (faults []string)) {
+	t.Helper()
+	for seed := range uint64(20) {
+		if len(run(seed)) > 0 {
+			return
+		}
+	}
+	t.Error("got no fault in 20 simulations without the guard, want one")
+}
+
+// simulateStalls runs two processes, of which the one that sends stalls for longer than
+// its term, again and again, and comes back.
+func simulateStalls(t *testing.T, seed uint64, change func(*world)) (faults []string) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, seed)
+		w.small, w.twins = true, true
+		change(w)
+		for i, c := range conducts() {
+			w.add(fmt.Sprintf("r%d", i), c)
+		}
+		stop := make(chan struct{})
+		go w.feed(stop)
+		both := []*process{w.start(0), w.start(0)}
+		for i := range 30 {
+			time.Sleep(13 * time.Second)
+			both[i%2].freeze(11 * time.Second)
+			time.Sleep(14 * time.Second)
+			both[i%2].freeze(0)
+		}
+		close(stop)
+		time.Sleep(time.Minute)
+		w.heal(t)
+		for _, p := range both {
+			if err := p.sender.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		faults = w.check()
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		if w.store.term.Number < 10 {
+			t.Errorf("got %d terms, want 10 or more", w.store.term.Number)
+		}
+	})
+	return faults
+}
+
+// TestSimulationStalls holds that a process whose term has ended undoes nothing (W4).
+func TestSimulationStalls(t *testing.T) {
+	for _, f := range simulateStalls(t, 3, func(*world) {}) {
+		t.Error(f)
+	}
+	mustCatch(t, func(seed uint64) []string {
+		return simulateStalls(t, seed, func(w *world) { w.store.anyTerm = true })
+	})
+}
+
+// TestDeadAndSlowReceiversDelayNoOthers has a tenth of each, and 50 changes a second. The
+// clock is that of the bubble, so the figure depends on the sender only.
+func TestDeadAndSlowReceiversDelayNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		for i := range 200 {
+			c := conduct{takes: 20 * time.Millisecond}
+			switch i % 10 {
+			case 0:
+				c = conduct{dead: true}
+			case 1:
+				c = conduct{takes: 10 * time.Second}
+			}
+			w.add(fmt.Sprintf("r%03d", i), c)
+		}
+		p := w.start(0)
+		time.Sleep(3 * time.Second)
+		for range 50 * 15 {
+			w.grow()
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		w.mu.Lock()
+		worst, lacking := time.Duration(0), 0
+		for _, r := range w.receivers {
+			if r.takes == 20*time.Millisecond {
+				worst = max(worst, r.worst)
+				if w.after(r, r.handled) < len(w.entries) {
+					lacking++
+				}
+			}
+		}
+		w.mu.Unlock()
+		if lacking > 0 || worst > time.Second {
+			t.Errorf("got %d healthy receivers that lack changes, the slowest change after %v; want 0, at most 1s",
+				lacking, worst)
+		}
+		if _, behind := p.sender.observe(); behind > time.Second {
+			t.Errorf("got changes that wait for the sender for %v, want at most 1s", behind)
+		}
+		p.kill()
+		for _, f := range w.check() {
+			t.Error(f)
+		}
+	})
+}

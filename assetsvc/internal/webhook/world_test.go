@@ -1,0 +1,496 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/shared/follow"
+)
+
+// world has a feed, a store and receivers, and checks what the receivers get. Time is that
+// of a bubble (testing/synctest).
+type world struct {
+	t     *testing.T
+	seals Seals
+	store *memory
+	mu    sync.Mutex
+	rand  *rand.Rand
+
+	entries []change
+	rings   map[Selection]*follow.Ring
+	small   bool // rings hold a few entries only
+
+	receivers map[string]*receiver
+	faults    []string
+	started   int  // processes
+	twins     bool // several processes run at a time, so that messages may be sent twice
+
+	// Guards that are left out:
+	hasty  bool // a worker does not wait for the end of the one before it
+	early  bool // a message counts as acknowledged before the receiver has it
+	gappy  bool // rings lose entries and say that they cover them
+	behind bool // a save is acknowledged, and made later
+}
+
+// change is an entry of the feed, with its number.
+type change struct {
+	position int64
+	number   int
+	test     bool
+}
+
+// conduct is how a receiver answers.
+type conduct struct {
+	takes   time.Duration
+	fails   float64 // share of the messages that it refuses with 500
+	drops   float64 // share of the messages that it handles and does not acknowledge
+	dead    bool    // it never answers
+	retries string  // Retry-After of refusals
+}
+
+// receiver checks the messages to one endpoint.
+type receiver struct {
+	conduct
+	id       string
+	test     bool // it gets test entries only
+	handled  int  // number of the newest entry it has; -1: none
+	acked    bool // the last message was acknowledged
+	last     int  // number of the first entry of the last message
+	underway int
+	repeats  int
+	repeated int // the process that has sent the last repeat
+	changed  int // changes of the endpoint by the API
+	messages int
+	ids      map[string]string // of messages, by their bodies
+	worst    time.Duration     // from a change to its message
+	status   int               // of all answers, if not 0
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	return &world{t: t, seals: sealsOf(t, "a"), store: newMemory(), rand: rand.New(rand.NewPCG(seed, 1)),
+		rings: map[Selection]*follow.Ring{}, receivers: map[string]*receiver{}}
+}
+
+func (w *world) faultf(format string, args ...any) {
+	if len(w.faults) < 10 {
+		w.faults = append(w.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+func (w *world) chance(p float64) bool { return w.rand.Float64() < p }
+
+// add makes an active endpoint with a receiver.
+func (w *world) add(id string, c conduct) *receiver {
+	seal, err := w.seals.New()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r := &receiver{conduct: c, id: id, handled: -1, acked: true, last: -1, ids: map[string]string{}}
+	w.receivers[id] = r
+	e := Endpoint{ID: id, Broker: "b" + id, URL: "https://" + id + ".example/", Seal: seal,
+		Progress: Progress{State: Active, Verified: true}}
+	if r.test = strings.HasSuffix(id, "t"); r.test {
+		e.Mode = "test"
+	}
+	if err := w.store.Put(context.Background(), e); err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// change rotates the secret of an endpoint, as the API does.
+func (w *world) change(to *receiver) {
+	seal, err := w.seals.New()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e, err := w.store.Endpoint(context.Background(), to.id)
+	e.OldSeal, e.OldUntil, e.Seal = e.Seal, time.Now().Add(overlap), seal
+	if err := errors.Join(err, w.store.Put(context.Background(), e)); err != nil {
+		if !errors.Is(err, ErrStale) { // the sender has saved a position meanwhile
+			w.t.Error(err)
+		}
+		return
+	}
+	to.changed++
+}
+
+// grow adds a change to the feed. Every tenth is a test.
+func (w *world) grow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := change{position: time.Now().UnixMicro(), number: len(w.entries), test: len(w.entries)%10 == 0}
+	if n := len(w.entries); n > 0 {
+		c.position = max(c.position, w.entries[n-1].position+1)
+	}
+	w.entries = append(w.entries, c)
+	for s, ring := range w.rings {
+		switch {
+		case (s.Mode == "test") != c.test || w.gappy && w.chance(0.02):
+			ring.Append(nil, c.position, "")
+		case w.small && w.chance(0.05):
+			ring.Skip(c.position, "")
+		default:
+			line := follow.AppendEntry(nil, c.position, w.Offset(c.position), c.data())
+			ring.Append([]*follow.Entry{{Position: c.position, Data: line}}, c.position, "")
+		}
+	}
+}
+
+func (c change) data() []byte { return fmt.Appendf(nil, `{"n":%d}`, c.number) }
+
+// Follow implements Feed.
+func (w *world) Follow(s Selection) (*follow.Ring, func(), error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ring := w.rings[s]
+	if ring == nil {
+		size := 1 << 20
+		if w.small {
+			size = 1 << 10
+		}
+		ring = follow.NewRing(size)
+		var upto int64
+		if n := len(w.entries); n > 0 {
+			upto = w.entries[n-1].position
+		}
+		ring.Restart(upto, "")
+		w.rings[s] = ring
+	}
+	return ring, func() {}, nil
+}
+
+// Page implements Feed.
+func (w *world) Page(_ context.Context, s Selection, after int64) (Page, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.small && w.chance(0.01) {
+		return Page{}, errors.New("the feed is down")
+	}
+	var p Page
+	for _, c := range w.entries {
+		if c.position <= after {
+			continue
+		}
+		p.Upto = c.position
+		if (s.Mode == "test") == c.test {
+			p.Entries = append(p.Entries, Entry{c.position, c.data()})
+		}
+		if len(p.Entries) == MaxEntries {
+			break
+		}
+	}
+	return p, nil
+}
+
+// Offset implements Feed.
+func (w *world) Offset(position int64) string { return strconv.FormatInt(position, 10) }
+
+// RoundTrip is what receivers do.
+func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	id := strings.TrimSuffix(r.URL.Host, ".example")
+	w.mu.Lock()
+	to := w.receivers[id]
+	if to.underway++; to.underway > 1 && !w.twins {
+		w.faultf("endpoint %s: got %d messages at a time, want 1 (W2)", id, to.underway)
+	}
+	c, early := to.conduct, w.early && w.chance(0.1)
+	status, drop := http.StatusOK, false
+	switch {
+	case to.status != 0:
+		status = to.status
+	case w.chance(c.fails):
+		status = http.StatusInternalServerError
+	case w.chance(c.drops):
+		drop = true
+	}
+	w.mu.Unlock()
+	defer func() {
+		if r.Context().Err() != nil {
+			time.Sleep(10 * time.Millisecond) // a connection does not end at once
+		}
+		w.mu.Lock()
+		to.underway--
+		w.mu.Unlock()
+	}()
+	if early {
+		return reply(http.StatusOK, "", ""), nil
+	}
+	takes := c.takes
+	if c.dead {
+		takes = time.Hour
+	}
+	if !sleep(r.Context(), takes) {
+		return nil, r.Context().Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.Context().Err() != nil {
+		return nil, r.Context().Err()
+	}
+	if status == http.StatusOK {
+		w.handle(to, r.Header.Get(headerID), body, !drop)
+	}
+	if drop {
+		return nil, errors.New("the connection ended")
+	}
+	answer := ""
+	var challenge struct {
+		Type string
+		Data json.RawMessage
+	}
+	if json.Unmarshal(body, &challenge) == nil && challenge.Type == "webhook.challenge" && to.status == 0 {
+		answer = string(challenge.Data)
+	}
+	return reply(status, answer, c.retries), nil
+}
+
+func reply(status int, body, retryAfter string) *http.Response {
+	h := http.Header{}
+	if retryAfter != "" {
+		h.Set("Retry-After", retryAfter)
+	}
+	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// handle checks a message that the receiver takes.
+func (w *world) handle(to *receiver, id string, body []byte, acked bool) {
+	var m struct {
+		Type string
+		Data struct {
+			Offset  string
+			Entries []struct{ N int }
+		}
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		w.faultf("endpoint %s: got the body %q: %v", to.id, body, err)
+		return
+	}
+	if m.Type != "assets.changed" {
+		return
+	}
+	to.messages++
+	if known, found := to.ids[id]; found && known != string(body) {
+		w.faultf("endpoint %s: got two messages with the id %s", to.id, id)
+	}
+	to.ids[id] = string(body)
+	first := m.Data.Entries[0].N
+	if first <= to.handled {
+		if to.acked {
+			to.repeats++
+			again := to.repeated == w.started && to.changed == 0
+			if (again || to.repeats > w.started-1+to.changed) && !w.twins {
+				w.faultf("endpoint %s: got a second repeat without a kill or a change (W3)", to.id)
+			}
+			to.repeated = w.started
+		}
+		if first != to.last && !w.twins {
+			w.faultf("endpoint %s: got a repeat from entry %d, want from %d, the last message (W3)", to.id, first, to.last)
+		}
+	}
+	next := first
+	for _, e := range m.Data.Entries {
+		if e.N > to.handled {
+			if want := w.after(to, to.handled); e.N != want {
+				w.faultf("endpoint %s: got entry %d after %d, want %d (W1)", to.id, e.N, to.handled, want)
+			}
+			to.handled = e.N
+			to.worst = max(to.worst, time.Since(time.UnixMicro(w.entries[e.N].position)))
+		}
+		if e.N < next {
+			w.faultf("endpoint %s: got entry %d after %d in a message (W1)", to.id, e.N, next)
+		}
+		next = e.N
+	}
+	if want := w.Offset(w.entries[next].position); m.Data.Offset != want {
+		w.faultf("endpoint %s: got the offset %s, want %s of entry %d", to.id, m.Data.Offset, want, next)
+	}
+	to.last, to.acked = first, acked
+}
+
+// after returns the number of the entry that follows in the feed of a receiver.
+func (w *world) after(to *receiver, number int) int {
+	for number++; number < len(w.entries) && w.entries[number].test != to.test; number++ {
+	}
+	return number
+}
+
+// lacks returns how many receivers lack a part of the feed.
+func (w *world) lacks() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lacking := 0
+	for _, r := range w.receivers {
+		if w.after(r, r.handled) < len(w.entries) {
+			lacking++
+		}
+	}
+	return lacking
+}
+
+// check returns everything that is wrong.
+func (w *world) check() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	return append(append([]string(nil), w.faults...), w.store.faults...)
+}
+
+// process is one process with a sender. It may be killed at a step, or stall.
+type process struct {
+	*world
+	sender *Sender
+	died   chan struct{}
+
+	mu    sync.Mutex
+	dead  bool
+	steps int           // until it dies; 0: it does not
+	stall time.Duration // of the next steps
+	cut   bool          // the store does not answer it
+}
+
+var errDead = errors.New("the process is dead")
+
+// start starts a process that dies after a number of steps; 0: it does not.
+func (w *world) start(steps int) *process {
+	p := &process{world: w, steps: steps, died: make(chan struct{})}
+	w.mu.Lock()
+	w.started++
+	w.mu.Unlock()
+	sender, err := newSender(Config{Store: p, Feed: w, Seals: w.seals, Log: slog.New(slog.DiscardHandler),
+		Meter: noop.Meter{}}, p)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p.sender = sender
+	if w.hasty {
+		sender.await = func(*worker) {}
+	}
+	go sender.run()
+	return p
+}
+
+// kill ends the process without a farewell.
+func (p *process) kill() {
+	p.mu.Lock()
+	p.dead = true
+	p.mu.Unlock()
+	p.sender.kill()
+	<-p.sender.done
+}
+
+// freeze lets all operations of the process take so long from now on. They take effect
+// late, as if the machine had stood still.
+func (p *process) freeze(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stall = d
+}
+
+func (p *process) step() error {
+	p.mu.Lock()
+	stall := p.stall
+	p.mu.Unlock()
+	time.Sleep(stall)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return errDead
+	}
+	if p.steps > 0 {
+		if p.steps--; p.steps == 0 {
+			p.dead = true
+			close(p.died)
+			return errDead
+		}
+	}
+	return nil
+}
+
+// do lets the process die before or after an operation of the store.
+func do[T any](p *process, f func() (T, error)) (T, error) {
+	var none T
+	p.mu.Lock()
+	cut := p.cut
+	p.mu.Unlock()
+	if cut {
+		return none, errors.New("the store does not answer")
+	}
+	return reach(p, f)
+}
+
+// reach is do for what is not the store.
+func reach[T any](p *process, f func() (T, error)) (T, error) {
+	var none T
+	if err := p.step(); err != nil {
+		return none, err
+	}
+	got, err := f()
+	if err := p.step(); err != nil {
+		return none, err
+	}
+	return got, err
+}
+
+func (p *process) Endpoints(ctx context.Context, broker, after string, limit int) ([]Endpoint, error) {
+	return do(p, func() ([]Endpoint, error) { return p.store.Endpoints(ctx, broker, after, limit) })
+}
+
+func (p *process) Endpoint(ctx context.Context, id string) (Endpoint, error) {
+	return do(p, func() (Endpoint, error) { return p.store.Endpoint(ctx, id) })
+}
+
+func (p *process) Put(ctx context.Context, e Endpoint) error {
+	_, err := do(p, func() (any, error) { return nil, p.store.Put(ctx, e) })
+	return err
+}
+
+func (p *process) Remove(ctx context.Context, id string) error { return p.store.Remove(ctx, id) }
+
+func (p *process) Lead(ctx context.Context, holder string, now, until time.Time) (term Term, held bool, err error) {
+	_, err = do(p, func() (any, error) {
+		term, held, err = p.store.Lead(ctx, holder, now, until)
+		return nil, err
+	})
+	return term, held, err
+}
+
+func (p *process) Release(ctx context.Context, term int64) error {
+	_, err := do(p, func() (any, error) { return nil, p.store.Release(ctx, term) })
+	return err
+}
+
+func (p *process) Save(ctx context.Context, term int64, steps []Step) ([]string, error) {
+	if p.behind {
+		go func() {
+			time.Sleep(2 * time.Second)
+			_, _ = do(p, func() ([]string, error) { return p.store.Save(ctx, term, steps) })
+		}()
+		return nil, nil
+	}
+	return do(p, func() ([]string, error) { return p.store.Save(ctx, term, steps) })
+}
+
+func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
+	return reach(p, func() (*http.Response, error) { return p.world.RoundTrip(r) })
+}
