@@ -1,0 +1,274 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"asset-registry/assetsvc/cmd/searchsvc/search"
+)
+
+// columns hold values of the assets of a segment by their numbers in it. A segment never
+// changes, so neither do its columns.
+type columns struct {
+	positions  []int64
+	published  []int64 // 0: never
+	quantities [][2]uint32
+	values     []float64                // those of quantities, from the first index up to the second
+	facets     map[facetColumn][]uint32 // sets of values (tables)
+}
+
+// facetColumn names a column of a facet. Classifications have one for each level.
+type facetColumn struct {
+	name  search.FacetName
+	level int // digits of the codes; 0: not by codes
+}
+
+// facetFields are the columns of facets, and the field whose terms are their values.
+var facetFields = []struct {
+	facetColumn
+	field string
+}{
+	{facetColumn{name: search.ByStatus}, statusField},
+	{facetColumn{name: search.ByType}, typeField},
+	{facetColumn{search.ByClassification, 2}, codeField},
+	{facetColumn{search.ByClassification, 3}, codeField},
+	{facetColumn{search.ByClassification, 4}, codeField},
+	{facetColumn{search.ByClassification, 8}, codeField},
+	{facetColumn{name: search.ByRegion}, regionField},
+	{facetColumn{name: search.ByLocality}, localityField},
+	{facetColumn{name: search.ByCustodian}, custodianField},
+	{facetColumn{name: search.ByOwner}, ownerField},
+	{facetColumn{name: search.ByMonth}, monthField},
+}
+
+// valueOf returns the value of a term in a column. ok is false for terms of other columns.
+func (c facetColumn) valueOf(term string) (value string, ok bool) {
+	switch whole, isWhole := strings.CutPrefix(term, wholeCode); {
+	case c.level == 0:
+		return term, true
+	case c.level == 8:
+		return whole, isWhole
+	default:
+		return term, !isWhole && len(term) == c.level
+	}
+}
+
+// table numbers the sets of values that assets have in a column. 0 is the empty set. Most
+// assets have one value, so there are hardly more sets than values.
+type table struct {
+	numbers map[string]uint32
+	sets    [][]string // by number
+}
+
+// setSeparator is between the values of a set in table.numbers.
+const setSeparator = "\x1f"
+
+func newTable() *table { return &table{numbers: map[string]uint32{"": 0}, sets: [][]string{nil}} }
+
+// with returns the number of a set with one more value.
+func (t *table) with(number uint32, value string) uint32 {
+	set := t.sets[number]
+	if slices.Contains(set, value) {
+		return number
+	}
+	set = append(slices.Clone(set), value)
+	slices.Sort(set)
+	key := strings.Join(set, setSeparator)
+	found, ok := t.numbers[key]
+	if !ok {
+		found = uint32(len(t.sets))
+		t.numbers[key] = found
+		t.sets = append(t.sets, set)
+	}
+	return found
+}
+
+// tables are the tables of all columns.
+type tables struct{ of map[facetColumn]*table }
+
+func newTables() *tables {
+	t := &tables{of: map[facetColumn]*table{}}
+	for _, f := range facetFields {
+		t.of[f.facetColumn] = newTable()
+	}
+	return t
+}
+
+// isOvergrown tells whether a table has far more sets than there are assets: most are of
+// assets that have changed since.
+func (t *tables) isOvergrown(assets int64) bool {
+	for _, one := range t.of {
+		if int64(len(one.sets)) > 2*assets+10_000 {
+			return true
+		}
+	}
+	return false
+}
+
+// newColumns reads the columns of a segment.
+func newColumns(s segment.Segment, t *tables) (*columns, error) {
+	count := s.Count()
+	c := &columns{
+		positions: make([]int64, count), published: make([]int64, count), quantities: make([][2]uint32, count),
+		facets: map[facetColumn][]uint32{},
+	}
+	if err := eachTerm(s, positionField, func(term string, p postings) {
+		p.each(func(n uint32) { c.positions[n] = numberOf(term) })
+	}); err != nil {
+		return nil, err
+	}
+	if err := eachTerm(s, publishedField, func(term string, p postings) {
+		p.each(func(n uint32) { c.published[n] = numberOf(term) })
+	}); err != nil {
+		return nil, err
+	}
+	if err := c.readQuantities(s); err != nil {
+		return nil, err
+	}
+	for _, f := range facetFields {
+		column, sets := make([]uint32, count), t.of[f.facetColumn]
+		if err := eachTerm(s, f.field, func(term string, p postings) {
+			value, ok := f.valueOf(term)
+			if !ok {
+				return
+			}
+			before, after := uint32(0), sets.with(0, value) // of the asset before; often the same
+			p.each(func(n uint32) {
+				if column[n] != before {
+					before, after = column[n], sets.with(column[n], value)
+				}
+				column[n] = after
+			})
+		}); err != nil {
+			return nil, err
+		}
+		c.facets[f.facetColumn] = column
+	}
+	return c, nil
+}
+
+// readQuantities reads the quantities of the items.
+func (c *columns) readQuantities(s segment.Segment) error {
+	type one struct {
+		number uint32
+		value  float64
+	}
+	var all []one
+	if err := eachTerm(s, quantityField, func(term string, p postings) {
+		value := floatOf(term)
+		p.each(func(n uint32) { all = append(all, one{n, value}) })
+	}); err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b one) int { return cmp.Compare(a.number, b.number) })
+	c.values = make([]float64, len(all))
+	for i, q := range all {
+		c.values[i] = q.value
+		if span := &c.quantities[q.number]; span[1] == 0 {
+			span[0] = uint32(i)
+		}
+		c.quantities[q.number][1] = uint32(i + 1)
+	}
+	return nil
+}
+
+// hasQuantity tells whether an asset has a quantity in a range.
+func (c *columns) hasQuantity(n uint32, in search.Quantities) bool {
+	span := c.quantities[n]
+	for _, value := range c.values[span[0]:span[1]] {
+		if (in.From == nil || value >= *in.From) && (in.To == nil || value <= *in.To) {
+			return true
+		}
+	}
+	return false
+}
+
+// postings are the assets of a segment that have a term.
+type postings struct {
+	one   uint32
+	isOne bool
+	many  *roaring.Bitmap // nil: none, or one
+}
+
+// each calls visit for each asset.
+func (p postings) each(visit func(uint32)) {
+	if p.isOne {
+		visit(p.one)
+		return
+	}
+	if p.many == nil {
+		return
+	}
+	var numbers [512]uint32
+	for all := p.many.ManyIterator(); ; {
+		n := all.NextMany(numbers[:])
+		if n == 0 {
+			return
+		}
+		for _, number := range numbers[:n] {
+			visit(number)
+		}
+	}
+}
+
+// addTo adds the assets to a set.
+func (p postings) addTo(set *roaring.Bitmap) {
+	switch {
+	case p.isOne:
+		set.Add(p.one)
+	case p.many != nil:
+		set.Or(p.many)
+	}
+}
+
+// reader reads the postings of a field. It re-uses its memory: postings are valid until
+// the next call.
+type reader struct {
+	dictionary segment.TermDictionary
+	list       segment.PostingsList
+	iterator   segment.PostingsIterator
+}
+
+func newReader(s segment.Segment, field string) (*reader, error) {
+	dictionary, err := s.Dictionary(field)
+	return &reader{dictionary: dictionary}, err
+}
+
+func (r *reader) postings(term string) (p postings, err error) {
+	if r.list, err = r.dictionary.PostingsList([]byte(term), nil, r.list); err != nil {
+		return postings{}, err
+	}
+	r.iterator = r.list.Iterator(false, false, false, r.iterator)
+	found, ok := r.iterator.(segment.OptimizablePostingsIterator)
+	if !ok {
+		return postings{}, errIterator
+	}
+	if one, ok := found.DocNum1Hit(); ok {
+		return postings{one: uint32(one), isOne: true}, nil
+	}
+	return postings{many: found.ActualBitmap()}, nil
+}
+
+// eachTerm calls visit for each term of a field, in their order.
+func eachTerm(s segment.Segment, field string, visit func(term string, p postings)) error {
+	r, err := newReader(s, field)
+	if err != nil {
+		return err
+	}
+	terms := r.dictionary.AutomatonIterator(nil, nil, nil)
+	for {
+		entry, err := terms.Next()
+		if err != nil || entry == nil {
+			return err
+		}
+		p, err := r.postings(entry.Term)
+		if err != nil {
+			return err
+		}
+		visit(entry.Term, p)
+	}
+}

@@ -1,0 +1,329 @@
+package search
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"asset-registry/shared/fault"
+)
+
+// The parameters of a search (docs/contract.md, "Search").
+const (
+	textParam           = "q"
+	statusParam         = "status"
+	typeParam           = "type"
+	classificationParam = "classification"
+	regionParam         = "region"
+	localityParam       = "locality"
+	custodianParam      = "custodian"
+	ownerParam          = "owner"
+	publishedFromParam  = "published_from"
+	publishedToParam    = "published_to"
+	modifiedFromParam   = "modified_from"
+	modifiedToParam     = "modified_to"
+	quantityFromParam   = "quantity_from"
+	quantityToParam     = "quantity_to"
+	sortParam           = "sort"
+	limitParam          = "limit"
+	afterParam          = "search_after"
+	facetsParam         = "facets"
+	facetLimitParam     = "facet_limit"
+)
+
+// Parse reads the parameters of a search. Lists are repeated parameters; facets also takes
+// names with commas between them. Unknown parameters are ignored, and so are empty ones. The
+// error is a fault.Invalid that lists every faulty parameter.
+func Parse(values url.Values) (Query, error) {
+	p := parser{values: values}
+	q := Query{
+		Text: p.text(),
+		Filters: Filters{
+			Statuses: p.among(statusParam, statusNames()), Types: p.list(typeParam),
+			Classifications: p.codes(), Regions: p.list(regionParam), Localities: p.list(localityParam),
+			Custodians: p.list(custodianParam), Owners: p.list(ownerParam),
+			Published: p.times(publishedFromParam, publishedToParam),
+			Modified:  p.times(modifiedFromParam, modifiedToParam),
+			Quantity:  Quantities{p.number(quantityFromParam), p.number(quantityToParam)},
+		},
+		Limit:      p.count(limitParam, DefaultLimit, MaxLimit),
+		FacetLimit: p.count(facetLimitParam, DefaultFacetLimit, MaxFacetLimit),
+	}
+	q.Facets = p.facets()
+	q.Sort = p.sort(q.Text)
+	q.After = p.after(q.Sort)
+	if len(p.faults) > 0 {
+		return Query{}, &fault.Error{Kind: fault.Invalid, Details: p.faults}
+	}
+	return q, nil
+}
+
+func statusNames() []string {
+	var names []string
+	for _, s := range Statuses {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+// parser collects the faults of parameters.
+type parser struct {
+	values url.Values
+	faults []fault.Detail
+}
+
+func (p *parser) fault(name, format string, args ...any) {
+	p.faults = append(p.faults, fault.Detail{
+		Location: fault.Query, Name: name, Description: fmt.Sprintf(format, args...),
+	})
+}
+
+// one returns the first value of a parameter without blanks around it.
+func (p *parser) one(name string) string { return strings.TrimSpace(p.values.Get(name)) }
+
+func (p *parser) text() string {
+	text := p.one(textParam)
+	switch {
+	case !utf8.ValidString(text):
+		p.fault(textParam, "The text must be UTF-8.")
+	case utf8.RuneCountInString(text) > MaxText:
+		p.fault(textParam, "The text may have %d characters.", MaxText)
+	case len(strings.Fields(text)) > MaxWords:
+		p.fault(textParam, "The text may have %d words.", MaxWords)
+	default:
+		return text
+	}
+	return ""
+}
+
+// list returns the values of a parameter, each once.
+func (p *parser) list(name string) []string {
+	var list []string
+	for _, value := range p.values[name] {
+		value = strings.TrimSpace(value)
+		switch {
+		case value == "" || slices.Contains(list, value):
+		case !utf8.ValidString(value) || utf8.RuneCountInString(value) > MaxValue:
+			p.fault(name, "A value may have %d characters of UTF-8.", MaxValue)
+			return nil
+		case len(list) == MaxValues:
+			p.fault(name, "The parameter may be repeated %d times.", MaxValues)
+			return nil
+		default:
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
+// among returns the values of a parameter that takes certain values only.
+func (p *parser) among(name string, known []string) []string {
+	list := p.list(name)
+	for _, value := range list {
+		if !slices.Contains(known, value) {
+			p.fault(name, "Value must be one of %s.", strings.Join(known, ", "))
+			return nil
+		}
+	}
+	return list
+}
+
+func (p *parser) codes() []string {
+	list := p.list(classificationParam)
+	for _, code := range list {
+		if _, ok := CodePrefix(code); !ok {
+			p.fault(classificationParam, "Value must be a code such as 04121000-2, or its first 2 to 8 digits.")
+			return nil
+		}
+	}
+	return list
+}
+
+// times returns the range of two parameters. A date stands for its whole day, in UTC.
+func (p *parser) times(from, to string) Times {
+	start, _ := p.time(from)
+	end, unit := p.time(to)
+	if !end.IsZero() {
+		end = end.Add(unit)
+	}
+	if !start.IsZero() && !end.IsZero() && !start.Before(end) {
+		p.fault(from, "The start must be before the end, %s.", to)
+	}
+	return Times{start, end}
+}
+
+// timeForms are the accepted forms of a time, with the shortest time that each can tell.
+var timeForms = []struct {
+	form string
+	unit time.Duration
+}{
+	{time.DateOnly, 24 * time.Hour},
+	{time.RFC3339Nano, time.Microsecond},
+	{"2006-01-02T15:04:05.999999999", time.Microsecond},
+}
+
+func (p *parser) time(name string) (at time.Time, unit time.Duration) {
+	text := p.one(name)
+	if text == "" {
+		return time.Time{}, 0
+	}
+	if len(text) > len(time.RFC3339Nano) {
+		p.fault(name, "Could not parse the time. Should be ISO8601.")
+		return time.Time{}, 0
+	}
+	text = strings.Replace(text, " ", "+", 1) // a plus sign that was not escaped
+	for _, f := range timeForms {
+		if at, err := time.Parse(f.form, text); err == nil && at.Year() > 0 {
+			return at, f.unit
+		}
+	}
+	p.fault(name, "Could not parse %q. Should be ISO8601.", text)
+	return time.Time{}, 0
+}
+
+func (p *parser) number(name string) *float64 {
+	text := p.one(name)
+	if text == "" {
+		return nil
+	}
+	value, err := strconv.ParseFloat(text, 64)
+	plain := strings.Trim(text, "0123456789.-") == "" // no hexadecimal digits, no words such as NaN
+	if err != nil || !plain || len(text) > 40 {
+		p.fault(name, "Value must be a decimal number such as 240.5.")
+		return nil
+	}
+	return &value
+}
+
+// count returns a parameter that is a whole number from 0 to most.
+func (p *parser) count(name string, without, most int) int {
+	text := p.one(name)
+	if text == "" {
+		return without
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > most {
+		p.fault(name, "Value must be a whole number from 0 to %d.", most)
+	}
+	return n
+}
+
+func (p *parser) facets() []FacetName {
+	var names []FacetName
+	for _, value := range p.values[facetsParam] {
+		for name := range strings.SplitSeq(value, ",") {
+			name := FacetName(strings.TrimSpace(name))
+			switch {
+			case name == "" || slices.Contains(names, name):
+			case !slices.Contains(FacetNames, name):
+				p.fault(facetsParam, "Value must be one of %s.", join(FacetNames))
+				return nil
+			case len(names) == MaxFacets:
+				p.fault(facetsParam, "At most %d facets are counted.", MaxFacets)
+				return nil
+			default:
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func (p *parser) sort(text string) Sort {
+	sort := Sort(p.one(sortParam))
+	switch {
+	case sort == "" && text != "":
+		return ByRelevance
+	case sort == "" || sort == ByRelevance && text == "":
+		return NewestFirst
+	case !slices.Contains(Sorts, sort):
+		p.fault(sortParam, "Value must be one of %s.", join(Sorts))
+	}
+	return sort
+}
+
+func (p *parser) after(sort Sort) *Cursor {
+	text := p.one(afterParam)
+	if text == "" {
+		return nil
+	}
+	c, err := ParseCursor(text)
+	if err != nil || c.Sort != sort {
+		p.fault(afterParam, "Value must be that of next_page in an answer with the same sort.")
+		return nil
+	}
+	return &c
+}
+
+func join[T ~string](names []T) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Values returns the parameters of a question, so that Parse returns the same question. It
+// leaves out those that have their default.
+func (q Query) Values() url.Values {
+	v := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	f := q.Filters
+	set(textParam, q.Text)
+	for name, list := range map[string][]string{
+		statusParam: f.Statuses, typeParam: f.Types, classificationParam: f.Classifications, regionParam: f.Regions,
+		localityParam: f.Localities, custodianParam: f.Custodians, ownerParam: f.Owners,
+	} {
+		if len(list) > 0 {
+			v[name] = slices.Clone(list)
+		}
+	}
+	set(publishedFromParam, timeText(f.Published.From, 0))
+	set(publishedToParam, timeText(f.Published.Until, time.Microsecond))
+	set(modifiedFromParam, timeText(f.Modified.From, 0))
+	set(modifiedToParam, timeText(f.Modified.Until, time.Microsecond))
+	set(quantityFromParam, numberText(f.Quantity.From))
+	set(quantityToParam, numberText(f.Quantity.To))
+	if q.Sort != NewestFirst && q.Sort != ByRelevance || q.Sort == NewestFirst && q.Text != "" {
+		set(sortParam, string(q.Sort))
+	}
+	if q.Limit != DefaultLimit {
+		set(limitParam, strconv.Itoa(q.Limit))
+	}
+	if q.After != nil {
+		set(afterParam, q.After.String())
+	}
+	set(facetsParam, strings.ReplaceAll(join(q.Facets), " ", ""))
+	if q.FacetLimit != DefaultFacetLimit && q.FacetLimit != 0 {
+		set(facetLimitParam, strconv.Itoa(q.FacetLimit))
+	}
+	return v
+}
+
+// timeText returns a time as a parameter, which is less inclusive than the bound by unit.
+func timeText(at time.Time, unit time.Duration) string {
+	if at.IsZero() {
+		return ""
+	}
+	at = at.Add(-unit).UTC()
+	if unit > 0 && at.Add(unit).Equal(at.Truncate(24*time.Hour).Add(24*time.Hour)) ||
+		unit == 0 && at.Equal(at.Truncate(24*time.Hour)) {
+		return at.Format(time.DateOnly)
+	}
+	return at.Format(time.RFC3339Nano)
+}
+
+func numberText(n *float64) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*n, 'f', -1, 64)
+}

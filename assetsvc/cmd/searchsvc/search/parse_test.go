@@ -1,0 +1,179 @@
+package search
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/fault"
+)
+
+func parse(t *testing.T, query string) (Query, error) {
+	t.Helper()
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Parse(values)
+}
+
+func TestAQuestionIsReadFromItsParameters(t *testing.T) {
+	day := func(d int) time.Time { return time.Date(2026, 11, d, 0, 0, 0, 0, time.UTC) }
+	number := func(n float64) *float64 { return &n }
+	for _, c := range []struct {
+		query string
+		want  Query
+	}{
+		{"", Query{Sort: NewestFirst}},
+		{"q=+++&status=", Query{Sort: NewestFirst}},
+		{"q=нежитлове+приміщення", Query{Text: "нежитлове приміщення", Sort: ByRelevance}},
+		{"q=x&sort=-modified", Query{Text: "x", Sort: NewestFirst}},
+		{"sort=relevance", Query{Sort: NewestFirst}},
+		{"status=active&status=pending&status=active", Query{
+			Filters: Filters{Statuses: []string{"active", "pending"}}, Sort: NewestFirst,
+		}},
+		{"classification=0412&classification=04121000-2", Query{
+			Filters: Filters{Classifications: []string{"0412", "04121000-2"}}, Sort: NewestFirst,
+		}},
+		{"published_from=2026-11-20&published_to=2026-11-21", Query{
+			Filters: Filters{Published: Times{day(20), day(22)}}, Sort: NewestFirst,
+		}},
+		{"modified_to=2026-11-20T02:00:00%2B02:00", Query{
+			Filters: Filters{Modified: Times{Until: day(20).Add(time.Microsecond)}}, Sort: NewestFirst,
+		}},
+		{"modified_from=2026-11-20T02:00:00+02:00", Query{Filters: Filters{Modified: Times{From: day(20)}}, Sort: NewestFirst}},
+		{"quantity_from=-1&quantity_to=240.5", Query{
+			Filters: Filters{Quantity: Quantities{number(-1), number(240.5)}}, Sort: NewestFirst,
+		}},
+		{"facets=status,region&facets=month", Query{Sort: NewestFirst, Facets: []FacetName{ByStatus, ByRegion, ByMonth}}},
+		{"unknown=1", Query{Sort: NewestFirst}},
+	} {
+		t.Run(c.query, func(t *testing.T) {
+			got, err := parse(t, c.query)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.want.Limit, c.want.FacetLimit = DefaultLimit, DefaultFacetLimit
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("the question differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
+	many := strings.Repeat("&owner=", MaxValues+1)
+	for i := range MaxValues + 1 {
+		many = strings.Replace(many, "owner=&", "owner="+string(rune('a'+i))+"&", 1)
+	}
+	for _, c := range []struct{ query, name string }{
+		{"q=" + strings.Repeat("ї", MaxText+1), "q"},
+		{"q=" + strings.Repeat("a+", MaxWords+1), "q"},
+		{"q=%ff", "q"},
+		{"status=draft", "status"},
+		{"status=deleted", "status"},
+		{"owner=" + strings.Repeat("x", MaxValue+1), "owner"},
+		{many[1:] + "last", "owner"},
+		{"classification=x", "classification"},
+		{"classification=0", "classification"},
+		{"classification=0412100-2", "classification"},
+		{"classification=04121000-22", "classification"},
+		{"published_from=yesterday", "published_from"},
+		{"published_from=2026-13-01", "published_from"},
+		{"published_from=2026-11-02&published_to=2026-11-01", "published_from"},
+		{"quantity_from=NaN", "quantity_from"},
+		{"quantity_from=0x1p4", "quantity_from"},
+		{"quantity_from=1e9", "quantity_from"},
+		{"quantity_to=" + strings.Repeat("9", 400), "quantity_to"},
+		{"sort=price", "sort"},
+		{"limit=101", "limit"},
+		{"limit=-1", "limit"},
+		{"limit=x", "limit"},
+		{"facets=title", "facets"},
+		{"facets=status,type,region,owner,month,locality", "facets"},
+		{"facet_limit=101", "facet_limit"},
+		{"search_after=x", "search_after"},
+		{"sort=modified&search_after=" + Cursor{Sort: NewestFirst, At: 1}.String(), "search_after"},
+	} {
+		t.Run(c.query[:min(len(c.query), 40)], func(t *testing.T) {
+			_, err := parse(t, c.query+"&limit=never")
+			f, ok := errors.AsType[*fault.Error](err)
+			if !ok || f.Kind != fault.Invalid {
+				t.Fatalf("got %v, want a fault.Invalid", err)
+			}
+			var names []string
+			for _, d := range f.Details {
+				names = append(names, d.Location+"/"+d.Name)
+			}
+			want := "querystring/" + c.name
+			if !strings.Contains(strings.Join(names, " "), want) {
+				t.Errorf("got faults at %v, want one at %s", names, want)
+			}
+			if c.name != "limit" && len(names) != 2 {
+				t.Errorf("got %d faults, want that of the limit too", len(names))
+			}
+		})
+	}
+}
+
+func TestCodesHaveTheirParentsAsPrefixes(t *testing.T) {
+	for _, c := range []struct {
+		code, prefix string
+		level        int
+	}{
+		{"04000000-8", "04", 3},
+		{"04120000-5", "0412", 8},
+		{"04121000-2", "04121", 8},
+		{"04", "04", 3},
+		{"041", "041", 4},
+		{"10000000-1", "10", 3},
+		{"00000000-1", "00", 3},
+		{"12345678-9", "12345678", 8},
+	} {
+		prefix, ok := CodePrefix(c.code)
+		if !ok || prefix != c.prefix {
+			t.Errorf("the prefix of %s: got %q, %t; want %q", c.code, prefix, ok, c.prefix)
+		}
+		if got := (Filters{Classifications: []string{c.code}}).CodeLevel(); got != c.level {
+			t.Errorf("the level below %s: got %d, want %d", c.code, got, c.level)
+		}
+	}
+	if got := (Filters{}).CodeLevel(); got != 2 {
+		t.Errorf("the level without a filter: got %d, want 2", got)
+	}
+}
+
+// FuzzParse checks that no parameters break the parser, that a question is within its bounds,
+// and that its parameters are read as the same question.
+func FuzzParse(f *testing.F) {
+	f.Add("q=будинок&status=active&facets=status,region&limit=5")
+	f.Add("published_from=2026-11-20T01:02:03.123456Z&published_to=2026-11-21&quantity_from=1.5&sort=published")
+	f.Add("search_after=" + Cursor{Sort: NewestFirst, Key: -3, At: 7}.String() + "&classification=04121000-2")
+	f.Fuzz(func(t *testing.T, query string) {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		q, err := Parse(values)
+		if err != nil {
+			if fault.KindOf(err) != fault.Invalid {
+				t.Fatalf("got %v, want a fault.Invalid", err)
+			}
+			return
+		}
+		if len([]rune(q.Text)) > MaxText || q.Limit > MaxLimit || len(q.Facets) > MaxFacets || len(q.Filters.Owners) > MaxValues {
+			t.Fatalf("got %+v, which is out of bounds", q)
+		}
+		again, err := Parse(q.Values())
+		if err != nil {
+			t.Fatalf("the parameters %v: got %v, want none", q.Values(), err)
+		}
+		if diff := cmp.Diff(q, again); diff != "" {
+			t.Fatalf("the question differs (-first +second):\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package site
+
+import (
+	"slices"
+	"strconv"
+)
+
+// maxEdits is the most edits of one change that a page lists.
+const maxEdits = 40
+
+// maxQuoted is the most characters of a value that a change quotes.
+const maxQuoted = 300
+
+// edit is one difference between two states of a record.
+type edit struct {
+	Label         string
+	Before, After *part // nil: the value was or is absent
+}
+
+// edits compares two states of a record. more counts the differences beyond maxEdits.
+// dateModified differs in every change, and date in every one of the state.
+func edits(l Lang, before, after *value) (list []edit, more int64) {
+	c := comparison{l: l}
+	c.compare("", before, after)
+	return c.list, c.more
+}
+
+// comparison collects edits.
+type comparison struct {
+	l    Lang
+	list []edit
+	more int64
+}
+
+func (c *comparison) compare(path string, before, after *value) {
+	switch {
+	case path == "date" || path == "dateModified":
+	case before == nil:
+		after.leaves(path, func(path string, leaf *value) { c.add(path, nil, leaf) })
+	case after == nil:
+		before.leaves(path, func(path string, leaf *value) { c.add(path, leaf, nil) })
+	case before.isObject() && after.isObject():
+		for _, m := range before.members {
+			c.compare(join(path, m.name), m.value, after.get(m.name))
+		}
+		for _, m := range after.members {
+			if before.get(m.name) == nil {
+				c.compare(join(path, m.name), nil, m.value)
+			}
+		}
+	case before.isScalar() && after.isScalar():
+		if before.text != after.text || before.kind != after.kind {
+			c.add(path, before, after)
+		}
+	case before.kind == after.kind: // lists
+		for i, pair := range pairs(before.elements, after.elements) {
+			c.compare(join(path, strconv.Itoa(i)), pair[0], pair[1])
+		}
+	default:
+		c.compare(path, before, nil)
+		c.compare(path, nil, after)
+	}
+}
+
+// pairs returns the elements of two lists that belong together: those with the same id if
+// each id stands once in a list, else those at the same place.
+func pairs(before, after []*value) [][2]*value {
+	var all [][2]*value
+	if !distinct(before) || !distinct(after) {
+		for i := range max(len(before), len(after)) {
+			var pair [2]*value
+			if i < len(before) {
+				pair[0] = before[i]
+			}
+			if i < len(after) {
+				pair[1] = after[i]
+			}
+			all = append(all, pair)
+		}
+		return all
+	}
+	for _, a := range after {
+		all = append(all, [2]*value{find(before, a.string("id")), a})
+	}
+	for _, b := range before {
+		if find(after, b.string("id")) == nil {
+			all = append(all, [2]*value{b, nil})
+		}
+	}
+	return all
+}
+
+// distinct tells whether each element has an id of its own.
+func distinct(list []*value) bool {
+	var ids []string
+	for _, e := range list {
+		ids = append(ids, e.string("id"))
+	}
+	slices.Sort(ids)
+	return !slices.Contains(ids, "") && len(slices.Compact(ids)) == len(list)
+}
+
+func find(list []*value, id string) *value {
+	for _, e := range list {
+		if e.string("id") == id {
+			return e
+		}
+	}
+	return nil
+}
+
+// noise are fields that the registry sets. They say nothing in a list of changes.
+var noise = []string{
+	"items.id", "decisions.id", "documents.id", "relatedProcesses.id", "decisions.decisionOf", "documents.documentOf",
+	"documents.author", "documents.dateModified", "documents.datePublished",
+}
+
+func (c *comparison) add(path string, before, after *value) {
+	if slices.Contains(noise, withoutIndexes(path)) {
+		return
+	}
+	if len(c.list) == maxEdits {
+		c.more++
+		return
+	}
+	c.list = append(c.list, edit{chain(c.l, path), c.quote(path, before), c.quote(path, after)})
+}
+
+// quote returns the part of a value in a change. It is no value of the record on the page,
+// so it has no path.
+func (c *comparison) quote(path string, v *value) *part {
+	if v == nil {
+		return nil
+	}
+	p := newPart(c.l, path, v)
+	p.Text, p.Path, p.Value, p.Href = shorten(p.Text, maxQuoted), "", "", ""
+	return &p
+}

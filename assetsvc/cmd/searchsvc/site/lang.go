@@ -1,0 +1,75 @@
+package site
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Lang is a language of the site. It is the first segment of the path of each page.
+type Lang string
+
+// The languages of the site.
+const (
+	Ukrainian Lang = "uk"
+	English   Lang = "en"
+)
+
+// Langs returns every language. The first one is for people who ask for none of them.
+func Langs() []Lang { return []Lang{Ukrainian, English} }
+
+// negotiate returns the language that a browser prefers by its header Accept-Language
+// (RFC 9110, 12.5.4).
+func negotiate(header string) Lang {
+	best, weight := Langs()[0], 0.0
+	for i, part := range strings.SplitN(header, ",", 20) {
+		name, params, _ := strings.Cut(part, ";")
+		name, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(name)), "-")
+		q := 1.0
+		if _, text, given := strings.Cut(params, "="); given {
+			q, _ = strconv.ParseFloat(strings.TrimSpace(text), 64) // 0 after an error
+		}
+		q -= float64(i) / 1e6 // of two with the same weight, the first one wins
+		for _, l := range Langs() {
+			if name == string(l) && q > weight {
+				best, weight = l, q
+			}
+		}
+	}
+	return best
+}
+
+// text is a text in each language.
+type text struct{ uk, en string }
+
+// in returns the text in a language.
+func (t text) in(l Lang) string {
+	if l == English {
+		return t.en
+	}
+	return t.uk
+}
+
+// forms are the forms of a noun after a number: 1 актив, 2 активи, 5 активів. English has
+// the first and the last.
+type forms struct{ one, few, many string }
+
+// noun is a counted noun in each language.
+type noun struct{ uk, en forms }
+
+// after returns the form of a noun that follows a number (Unicode CLDR, "Plural Rules").
+func (n noun) after(l Lang, number int64) string {
+	if l == English {
+		if number == 1 {
+			return n.en.one
+		}
+		return n.en.many
+	}
+	switch ten, hundred := number%10, number%100; {
+	case ten == 1 && hundred != 11:
+		return n.uk.one
+	case ten >= 2 && ten <= 4 && (hundred < 12 || hundred > 14):
+		return n.uk.few
+	default:
+		return n.uk.many
+	}
+}

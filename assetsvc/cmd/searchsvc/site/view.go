@@ -1,0 +1,238 @@
+package site
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/static"
+)
+
+//go:embed templates assets
+var embedded embed.FS
+
+// Root is the start of the paths of styles, scripts and pictures.
+const Root = "/site/"
+
+// files returns the embedded files by their paths, made once in a process. Another content
+// has another path, so a browser may keep a file.
+var files = sync.OnceValue(func() map[string]*static.File {
+	all := map[string]*static.File{}
+	for name, contentType := range map[string]string{
+		"site.css": "text/css; charset=utf-8", "proof.js": "text/javascript; charset=utf-8",
+		"icon.svg": "image/svg+xml",
+	} {
+		content, err := embedded.ReadFile("assets/" + name)
+		if err != nil { // the list names what is embedded
+			panic(fmt.Sprintf("site: %v", err))
+		}
+		f := static.New(contentType, "max-age=31536000, immutable", content)
+		all[Root+f.Tag()+"/"+name] = f
+	}
+	return all
+})
+
+// filePath returns the path of an embedded file.
+func filePath(name string) (string, error) {
+	for at := range files() {
+		if path.Base(at) == name {
+			return at, nil
+		}
+	}
+	return "", fmt.Errorf("there is no file %q", name)
+}
+
+// views are the templates of all pages, by language and name.
+type views map[Lang]map[string]*template.Template
+
+// pages are the names of the templates of pages.
+var pages = []string{"search", "asset", "changes", "statistics", "about", "problem"}
+
+func parseViews() (views, error) {
+	all := views{}
+	for _, l := range Langs() {
+		base := template.New("").Funcs(functions(l))
+		base, err := base.ParseFS(embedded, "templates/base.html", "templates/parts.html")
+		if err != nil {
+			return nil, fmt.Errorf("parse the templates of the site: %w", err)
+		}
+		all[l] = map[string]*template.Template{}
+		for _, name := range pages {
+			page, err := base.Clone()
+			if err == nil {
+				page, err = page.ParseFS(embedded, "templates/"+name+".html")
+			}
+			if err != nil {
+				return nil, fmt.Errorf("parse the templates of the site: %w", err)
+			}
+			all[l][name] = page
+		}
+	}
+	return all, nil
+}
+
+// functions are what templates call.
+func functions(l Lang) template.FuncMap {
+	return template.FuncMap{
+		"t": func(name string, args ...any) (string, error) {
+			t, known := texts[name]
+			if !known {
+				return "", fmt.Errorf("there is no text %q", name)
+			}
+			if len(args) == 0 {
+				return t.in(l), nil
+			}
+			return fmt.Sprintf(t.in(l), args...), nil
+		},
+		"file":    filePath,
+		"count":   func(n int64) string { return count(l, n) },
+		"counted": func(name string, n int64) string { return counted(l, name, n) },
+		"moment":  func(at time.Time) string { return moment(l, at) },
+		"machine": func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
+		"lasted":  func(from, until time.Time) string { return lasted(l, until.Sub(from)) },
+		"word":    func(path string, value any) string { return word(l, path, fmt.Sprint(value)) },
+		"label":   func(name string) string { return label(l, name) },
+		"link":    func(rest string) string { return "/" + string(l) + rest },
+		"asset":   func(id string) string { return "/" + string(l) + "/assets/" + url.PathEscape(id) },
+	}
+}
+
+// view is the data of a page.
+type view struct {
+	Lang    Lang
+	Title   string
+	About   string // a sentence for search engines
+	Section string // of the menu
+	Base    string // public address
+	Rest    string // path and query after the language
+	NoIndex bool   // search engines leave the page out
+	Feed    string // rest of the address of an Atom feed; "": none
+	Script  bool   // the page has the script that checks a record
+	Linked  any    // JSON-LD; nil: none
+	State   asOf
+	Body    any
+}
+
+// asOf says how far the search is.
+type asOf struct {
+	At     time.Time
+	Assets int64
+}
+
+// Canonical returns the address of the page.
+func (v view) Canonical() string { return v.In(v.Lang) }
+
+// In returns the address of the page in a language.
+func (v view) In(l Lang) string { return v.Base + "/" + string(l) + v.Rest }
+
+// Path returns the path of the page in a language.
+func (v view) Path(l Lang) string { return "/" + string(l) + v.Rest }
+
+// Langs returns every language.
+func (v view) Langs() []Lang { return Langs() }
+
+// view returns the data of a page with a title.
+func (s *Site) view(r request, title string, body any) view {
+	rest := "/"
+	for _, l := range Langs() {
+		if after, cut := strings.CutPrefix(r.URL.Path, "/"+string(l)); cut && strings.HasPrefix(after, "/") {
+			rest = after
+		}
+	}
+	state := s.config.Searcher.State()
+	return view{
+		Lang: r.lang, Title: title, Base: r.base, Rest: (&url.URL{Path: rest}).EscapedPath(), Body: body,
+		State: asOf{timeOf(state.Position.Offset), state.Assets},
+	}
+}
+
+// show makes a page and answers with it.
+func (s *Site) show(w http.ResponseWriter, r request, status int, name string, v view) error {
+	var page bytes.Buffer
+	if err := s.views[r.lang][name].ExecuteTemplate(&page, "page", v); err != nil {
+		return fmt.Errorf("make the page %s: %w", name, err)
+	}
+	w.Header().Set("Content-Language", string(r.lang))
+	return s.send(w, r, status, "text/html; charset=utf-8", page.Bytes())
+}
+
+// send answers with a page. It answers 304 if the client has it.
+func (s *Site) send(w http.ResponseWriter, r request, status int, contentType string, page []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	if status == http.StatusOK {
+		if h.Get("ETag") == "" {
+			sum := sha256.Sum256(page)
+			h.Set("ETag", `"`+hex.EncodeToString(sum[:12])+`"`)
+		}
+		if isAt(r, h.Get("ETag")) {
+			return notModified(w)
+		}
+		h.Set("Cache-Control", "no-cache")
+	}
+	h.Set("Content-Length", fmt.Sprint(len(page)))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = httpserver.NewSender(w, httpserver.DefaultPace).Write(page) // the client may have left
+	}
+	return nil
+}
+
+func notModified(w http.ResponseWriter) error {
+	h := w.Header()
+	h.Del("Content-Type")
+	h.Set("Cache-Control", "no-cache")
+	w.WriteHeader(http.StatusNotModified)
+	return nil
+}
+
+// isAt tells whether the client has the page with a tag (RFC 9110, 13.1.2).
+func isAt(r request, tag string) bool {
+	for sent := range strings.SplitSeq(strings.Join(r.Header["If-None-Match"], ","), ",") {
+		sent = strings.TrimSpace(sent)
+		if sent == "*" || strings.TrimPrefix(sent, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
+
+// build is a hash of the templates, so that another program has other tags.
+var build = sync.OnceValue(func() string {
+	hash := sha256.New()
+	entries, err := embedded.ReadDir("templates")
+	if err != nil { // they are embedded
+		panic(fmt.Sprintf("site: %v", err))
+	}
+	for _, e := range entries {
+		content, err := embedded.ReadFile("templates/" + e.Name())
+		if err != nil {
+			panic(fmt.Sprintf("site: %v", err))
+		}
+		hash.Write(content)
+	}
+	fmt.Fprint(hash, slices.Sorted(maps.Keys(files())), texts, fields, words, units)
+	return hex.EncodeToString(hash.Sum(nil)[:6])
+})
+
+// tagAt sets the tag of a page that depends on the index only, and tells whether the client
+// has it. The tag is weak: an answer may have a little more than its position says.
+func (s *Site) tagAt(w http.ResponseWriter, r request) (has bool) {
+	p := s.config.Searcher.State().Position
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %q",
+		build(), r.lang, r.base, r.URL.RequestURI(), p.Offset, p.ServerID))
+	w.Header().Set("ETag", `W/"`+hex.EncodeToString(sum[:12])+`"`)
+	return isAt(r, w.Header().Get("ETag"))
+}

@@ -1,0 +1,165 @@
+package ukrainian
+
+import (
+	"slices"
+	"strings"
+)
+
+// stems returns the keys of a Ukrainian word.
+func stems(word string) []string {
+	word = strings.ReplaceAll(fold(word), "'", "")
+	if letters := []rune(word); len(letters) > maxWord {
+		word = string(letters[:maxWord])
+	}
+	k := &keySet{}
+	k.nominal(word)
+	k.verbal(word)
+	return k.all
+}
+
+// keySet collects the keys of a word.
+type keySet struct{ all []string }
+
+func (k *keySet) add(stem string) {
+	if stem = finish(stem); !slices.Contains(k.all, stem) {
+		k.all = append(k.all, stem)
+	}
+}
+
+// finish returns a stem without what forms of a word may have or not.
+func finish(stem string) string {
+	stem = smooth.Replace(stem)
+	letters := []rune(stem)
+	out := letters[:0]
+	for i, r := range letters {
+		if i > 0 && r == letters[i-1] && !isVowel(r) { // one of two consonants
+			continue
+		}
+		out = append(out, r)
+	}
+	return string(out)
+}
+
+// minStem is the number of letters that a stem has at least.
+const minStem = 2
+
+// cutEnding returns the stem before the longest ending of a list. ok is false if the word
+// has none.
+func cutEnding(word string, endings []string) (stem, ending string, ok bool) {
+	for _, e := range endings {
+		if stem, ok := strings.CutSuffix(word, e); ok && len([]rune(stem)) >= minStem {
+			return stem, e, true
+		}
+	}
+	return word, "", false
+}
+
+// shortEndings are the endings of one letter.
+var shortEndings = strings.Fields("а я о е є у ю и і ї")
+
+// nominal adds the keys of a noun or an adjective.
+func (k *keySet) nominal(word string) {
+	stem, ending, ok := cutEnding(word, endings)
+	if !ok || ending == "ь" || ending == "й" {
+		k.bare(stem, ending)
+		return
+	}
+	k.add(stem)
+	k.softened(stem, ending)
+	if short, ok := strings.CutSuffix(word, "й"); ok {
+		k.add(short)
+	}
+	if young, _, ok := cutEnding(word, youngEndings); ok && strings.HasSuffix(young, "ен") {
+		k.add(young)
+	}
+	if len([]rune(ending)) > 1 { // "основі" is of "основа", not of "осн"
+		if short, last, ok := cutEnding(word, shortEndings); ok && hasVowel(short) {
+			k.add(short)
+			k.softened(short, last)
+		} else if !ok {
+			k.bare(word, "")
+		}
+	}
+}
+
+// bare adds the keys of a form without an ending. Its last vowel may be one that other forms
+// lack ("будинок", "будинку") or change ("ніч", "ночі").
+func (k *keySet) bare(stem, ending string) {
+	k.add(stem)
+	letters := []rune(stem)
+	n := len(letters)
+	if n < 3 || isVowel(letters[n-1]) {
+		return
+	}
+	at := n - 2
+	if !isVowel(letters[at]) && n > 3 && isVowel(letters[at-1]) {
+		at--
+	}
+	switch letters[at] {
+	case 'о', 'е', 'є':
+		if at == n-2 && at > 0 {
+			k.add(string(letters[:at]) + string(letters[at+1:]))
+		}
+	case 'і', 'ї':
+		for _, other := range "ое" {
+			k.add(string(letters[:at]) + string(other) + string(letters[at+1:]))
+		}
+	}
+}
+
+// softenings are consonants at the end of a stem before some endings, and what they were.
+var softenings = map[rune][]rune{'з': {'г'}, 'ц': {'к'}, 'с': {'х'}, 'ж': {'г'}, 'ч': {'к'}, 'ш': {'х'}}
+
+// softened adds the key of the stem before its last consonant was softened.
+func (k *keySet) softened(stem, ending string) {
+	letters := []rune(stem)
+	last := letters[len(letters)-1]
+	first := []rune(ending)[0]
+	if first != 'і' && first != 'е' && first != 'и' {
+		return
+	}
+	for _, hard := range softenings[last] {
+		letters[len(letters)-1] = hard
+		k.add(string(letters))
+	}
+}
+
+func hasVowel(stem string) bool { return strings.ContainsAny(stem, vowels) }
+
+// verbal adds the keys of a verb, which have a mark.
+func (k *keySet) verbal(word string) {
+	for _, reflexive := range []string{"ся", "сь"} {
+		if short, ok := strings.CutSuffix(word, reflexive); ok && len([]rune(short)) > minStem {
+			word = short
+			break
+		}
+	}
+	stem, ending, ok := cutEnding(word, verbEndings)
+	if !ok || !hasVowel(stem) {
+		return
+	}
+	k.add(verbMark + stem)
+	first := []rune(ending)[0]
+	if strings.ContainsRune("уюеєая", first) {
+		for _, before := range verbSoftenings {
+			if root, ok := strings.CutSuffix(stem, before.soft); ok {
+				for _, hard := range before.hard {
+					k.add(verbMark + root + hard)
+				}
+				break
+			}
+		}
+	}
+}
+
+// verbMark keeps keys of verbs apart from those of nouns.
+const verbMark = "+"
+
+var verbSoftenings = []struct {
+	soft string
+	hard []string
+}{
+	{"бл", []string{"б"}}, {"пл", []string{"п"}}, {"вл", []string{"в"}}, {"мл", []string{"м"}}, {"фл", []string{"ф"}},
+	{"дж", []string{"д"}}, {"ждж", []string{"зд"}}, {"щ", []string{"ст", "ск"}}, {"ж", []string{"з", "г"}},
+	{"ч", []string{"т", "к"}}, {"ш", []string{"с", "х"}},
+}

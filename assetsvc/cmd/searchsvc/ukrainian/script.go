@@ -1,0 +1,95 @@
+package ukrainian
+
+import (
+	"strings"
+	"unicode"
+)
+
+// script is that of the letters of a word.
+type script int
+
+const (
+	otherScript script = iota
+	latin
+	cyrillic
+)
+
+func scriptOf(word string) script {
+	for _, r := range word {
+		switch {
+		case unicode.Is(unicode.Cyrillic, r):
+			return cyrillic
+		case unicode.Is(unicode.Latin, r):
+			return latin
+		}
+	}
+	return otherScript
+}
+
+// The small letters that look alike, in the same order. Those that look alike as capitals
+// are among them: a word may have been written in capitals.
+const (
+	latinLetters    = "aceiopxykmhtb"
+	cyrillicLetters = "асеіорхукмнтв"
+)
+
+var toCyrillic, toLatin = pairs(latinLetters, cyrillicLetters), pairs(cyrillicLetters, latinLetters)
+
+func pairs(from, to string) map[rune]rune {
+	m, letters := map[rune]rune{}, []rune(to)
+	for i, r := range []rune(from) {
+		m[r] = letters[i]
+	}
+	return m
+}
+
+// oneScript returns a word with letters of both scripts in one of them: Latin if only that
+// has all its letters, else Cyrillic.
+func oneScript(word string) string {
+	hasLatin, hasCyrillic, onlyLatin := false, false, false
+	for _, r := range word {
+		switch {
+		case unicode.Is(unicode.Cyrillic, r):
+			hasCyrillic = true
+			if _, ok := toLatin[r]; !ok {
+				return replace(word, toCyrillic)
+			}
+		case unicode.Is(unicode.Latin, r):
+			hasLatin = true
+			if _, ok := toCyrillic[r]; !ok {
+				onlyLatin = true
+			}
+		}
+	}
+	switch {
+	case !hasLatin || !hasCyrillic:
+		return word
+	case onlyLatin:
+		return replace(word, toLatin)
+	default:
+		return replace(word, toCyrillic)
+	}
+}
+
+func replace(word string, letters map[rune]rune) string {
+	return strings.Map(func(r rune) rune {
+		if other, ok := letters[r]; ok {
+			return other
+		}
+		return r
+	}, word)
+}
+
+// lookAlike returns a word of Latin letters in Cyrillic ones, if all of them look alike:
+// somebody may have typed it so. ok is false for other words.
+func lookAlike(word string) (other string, ok bool) {
+	if scriptOf(word) != latin {
+		return "", false
+	}
+	for _, r := range word {
+		if _, ok := toCyrillic[r]; !ok {
+			return "", false
+		}
+	}
+	return replace(word, toCyrillic), true
+}

@@ -1,0 +1,165 @@
+// Package ukrainian makes the words of Ukrainian and English texts comparable
+// (docs/search.md, "Words").
+//
+// A word has keys. Two words are taken for forms of one word if they share a key. A
+// Ukrainian form has several keys where its ending does not tell which word it is of: "ніч"
+// may be of "ночі", "сіл" of "села".
+package ukrainian
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxWord is the number of letters from which on a word is cut.
+const maxWord = 40
+
+// Each calls visit for the keys of the words of a text. A key may come several times.
+func Each(text string, visit func(key string)) {
+	for _, w := range split(text) {
+		if w.isCode {
+			visit(w.text)
+		}
+		for _, part := range w.parts {
+			for _, key := range keys(part) {
+				visit(key)
+			}
+		}
+	}
+}
+
+// Words returns for each word of a question its keys, one of which a text must have.
+func Words(text string) [][]string {
+	var words [][]string
+	for _, w := range split(text) {
+		if w.isCode {
+			words = append(words, []string{w.text})
+			continue
+		}
+		for _, part := range w.parts {
+			found := keys(part)
+			if other, ok := lookAlike(part); ok {
+				found = append(found, keys(other)...)
+			}
+			words = append(words, found)
+		}
+	}
+	return words
+}
+
+// keys returns the keys of a word that normal has made.
+func keys(word string) []string {
+	switch scriptOf(word) {
+	case cyrillic:
+		return stems(word)
+	case latin:
+		return []string{english(word)}
+	default:
+		return []string{word}
+	}
+}
+
+// word is a part of a text between blanks and marks.
+type word struct {
+	text   string   // in its normal form
+	parts  []string // words within it, at least one
+	isCode bool     // letters and digits with signs between them; then the whole is a word, too
+}
+
+// split returns the words of a text. Signs within codes and apostrophes within words stay.
+func split(text string) []word {
+	var words []word
+	for _, field := range strings.FieldsFunc(normal(text), func(r rune) bool { return !isInner(r) && !isPart(r) }) {
+		field = strings.TrimFunc(field, func(r rune) bool { return !isPart(r) })
+		if field == "" {
+			continue
+		}
+		w := word{text: field, isCode: isCode(field)}
+		for _, part := range strings.FieldsFunc(field, func(r rune) bool { return !isPart(r) && r != apostrophe }) {
+			if part = strings.Trim(part, string(apostrophe)); part != "" {
+				w.parts = append(w.parts, part)
+			}
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
+const apostrophe = '\''
+
+// isPart tells whether a rune is a letter or a digit.
+func isPart(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// isInner tells whether a rune may stand within a code or a word.
+func isInner(r rune) bool { return strings.ContainsRune("'-./:_", r) }
+
+// isCode tells whether a field is a code such as 04121000-2: it has a digit, a sign, and
+// letters of ASCII only.
+func isCode(field string) bool {
+	digit, sign := false, false
+	for _, r := range field {
+		switch {
+		case r > unicode.MaxASCII || r == apostrophe:
+			return false
+		case '0' <= r && r <= '9':
+			digit = true
+		case !isPart(r):
+			sign = true
+		}
+	}
+	return digit && sign
+}
+
+// normal returns a text in small letters, with one form of each letter, apostrophe and
+// hyphen. Letters that look alike get the script of the rest of their word.
+func normal(text string) string {
+	text = strings.ToLower(norm.NFKC.String(text))
+	var out strings.Builder
+	out.Grow(len(text))
+	begin := 0
+	flush := func(end int) {
+		out.WriteString(oneScript(text[begin:end]))
+	}
+	for i, r := range text {
+		if unicode.IsLetter(r) {
+			continue
+		}
+		flush(i)
+		begin = i + len(string(r))
+		switch r {
+		case 'ʼ', '’', '‘', '`', '´', 'ʹ', '′':
+			out.WriteRune(apostrophe)
+		case '‐', '‑', '−', '–':
+			out.WriteByte('-')
+		case '\u0301', '\u00ad': // a stress mark, a soft hyphen
+		default:
+			out.WriteRune(r)
+		}
+	}
+	flush(len(text))
+	return out.String()
+}
+
+// Place returns the key of the name of a region or a locality: without the words that say
+// what kind of place it is.
+func Place(name string) string {
+	var kept []string
+	for _, w := range split(name) {
+		for _, part := range w.parts {
+			if !kindsOfPlaces[part] {
+				kept = append(kept, strings.ReplaceAll(fold(part), string(apostrophe), ""))
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return strings.Join(strings.Fields(normal(name)), " ")
+	}
+	return strings.Join(kept, " ")
+}
+
+var kindsOfPlaces = map[string]bool{
+	"область": true, "обл": true, "м": true, "місто": true, "с": true, "село": true, "смт": true, "селище": true,
+	"сел": true,
+}
