@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -51,7 +52,9 @@ func (c Config) serveAdmin(
 	if c.Admin == nil {
 		return func() error { return nil }, nil
 	}
-	pages, err := console.New(c.Secrets, a, a.operators, assets, c.Log, c.Now)
+	pages, err := console.New(console.Options{
+		Secrets: c.Secrets, Service: a, Users: a.operators, Assets: assets, BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +66,7 @@ func (c Config) serveAdmin(
 	pages.Route(engine)
 	ctx, cancel := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() {
-		serving := httpserver.ServeOptions{DrainDelay: c.AdminDrainDelay}
-		served <- httpserver.Serve(ctx, c.Admin, edge{engine, c.AdminProxies}, c.Log, serving)
-	}()
+	go func() { served <- httpserver.Serve(ctx, c.Admin, edge{engine, c.AdminProxies}, c.Log, c.AdminServing) }()
 	c.Log.Info("admin API and console", "addr", c.Admin.Addr().String())
 	return func() error {
 		cancel()
@@ -74,14 +74,16 @@ func (c Config) serveAdmin(
 	}, nil
 }
 
-// checkTimeout is the longest time for a check of the audit log, which reads all of it.
-const checkTimeout = 50 * time.Second
+// wholeTimeout is the longest time for a check or an export of the audit log, which may
+// read all of it.
+const wholeTimeout = 50 * time.Second
 
 // adminTimeout returns the longest time for a request; 0: the usual one.
 func (c Config) adminTimeout(r *gin.Context) time.Duration {
-	switch r.Request.URL.Path {
-	case adminapi.Prefix + "/audit/verify", "/console/audit/check":
-		return max(checkTimeout, c.Timeout)
+	path := r.Request.URL.Path
+	if path == adminapi.Prefix+"/audit/verify" || path == "/console/audit/check" ||
+		strings.HasPrefix(path, console.ExportPath) {
+		return max(wholeTimeout, c.Timeout)
 	}
 	return 0
 }

@@ -452,7 +452,7 @@ func TestTheAuditLogHasTheAddressThatTrustedProxiesTell(t *testing.T) {
 
 func TestTheAdminAPISaysThatItEnds(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	_, address, key := startAdminFor(ctx, t, Config{AdminDrainDelay: time.Second})
+	_, address, key := startAdminFor(ctx, t, Config{AdminServing: httpserver.ServeOptions{DrainDelay: time.Second}})
 	ready := strings.TrimSuffix(address, "/admin/v1") + "/readyz"
 	if status, _ := ask(t, key, ready, ""); status != http.StatusOK {
 		t.Fatalf("before the drain: got %d, want 200", status)

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -48,7 +49,9 @@ type Config struct {
 	AssetsURLs   []string           // addresses of the asset services, for the console's log page; nil: no such page
 	Assets       http.RoundTripper  // transport to the asset service, used instead of AssetsURLs; nil: use AssetsURLs
 
-	AdminDrainDelay time.Duration // how long the admin API serves, not ready, after the context of New is done
+	BaseURL string // public address of the registry, for the console's examples; "": unknown
+
+	AdminServing httpserver.ServeOptions // of the admin API, which drains after the context of New is done
 }
 
 // The values of a Config for fields that are zero. The defaults of the flags are the same;
@@ -85,6 +88,10 @@ func (c Config) Validate() error {
 			faults = append(faults, fmt.Errorf("the asset services: %w", err))
 		}
 	}
+	if c.BaseURL != "" && !publicAddress.MatchString(c.BaseURL) {
+		faults = append(faults, fmt.Errorf("the base URL, %q, must start with http:// or https:// and name a host, "+
+			"without a query", c.BaseURL))
+	}
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
@@ -93,6 +100,9 @@ func (c Config) Validate() error {
 	}
 	return errors.Join(faults...)
 }
+
+// publicAddress has no character that a shell would read in the console's examples.
+var publicAddress = regexp.MustCompile(`^https?://[0-9A-Za-z.:\[\]_-]+(/[0-9A-Za-z._~/-]*)?$`)
 
 func (c Config) onRedis() bool {
 	single := strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://")
@@ -106,6 +116,7 @@ func (c Config) withDefaults() Config {
 	if c.TransferLifetime == 0 {
 		c.TransferLifetime = DefaultTransferLifetime
 	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -195,8 +195,11 @@ func TestValidateTellsEveryFault(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Errorf("%s: got %v, want no error", good.Store, err)
 	}
-	err := Config{Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1, TransferLifetime: -1}.Validate()
-	for _, says := range []string{"the store", "secret", "timeout", "log", "keys.yaml", "lifetime"} {
+	err := Config{
+		Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1, TransferLifetime: -1,
+		BaseURL: "https://registry.example/';reboot",
+	}.Validate()
+	for _, says := range []string{"the store", "secret", "timeout", "log", "keys.yaml", "lifetime", "base URL"} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want an error with %q", err, says)
 		}

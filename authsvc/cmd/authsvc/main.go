@@ -64,6 +64,9 @@ type settings struct {
 	// The console shows the public log and the history of assets from there.
 	AssetsURL []string `name:"assets-url" help:"Addresses of the asset services. Without any, the console has no log."`
 
+	// The console shows a command that tries a new key there.
+	BaseURL string `name:"base-url" help:"Public address of the registry, for the console's examples."`
+
 	AdminTrustedProxies []netip.Prefix `help:"Networks of proxies before the admin API whose X-Forwarded-For counts."`
 }
 
@@ -91,7 +94,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
-	c := commands{Serve: settings{Process: httpserver.Process{Name: "authsvc"}}}
+	c := commands{Serve: settings{Process: httpserver.Process{Name: "authsvc", TakesCalls: true}}}
 	command, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
 		return err
@@ -169,7 +172,8 @@ func (s settings) newService(
 		Telemetry:        t,
 		AdminProxies:     s.AdminTrustedProxies,
 		AssetsURLs:       s.AssetsURL,
-		AdminDrainDelay:  s.DrainDelay,
+		BaseURL:          s.BaseURL,
+		AdminServing:     s.Serving(nil, nil),
 	})
 	if err != nil && admin != nil {
 		err = errors.Join(err, admin.Close())

@@ -32,7 +32,7 @@ func (s *Service) CreateBroker(
 	ctx context.Context, by Actor, n adminapi.NewBroker, unread ...fault.Detail,
 ) (adminapi.Broker, error) {
 	var made apikey.Broker
-	err := s.change(ctx, by, "broker.create", func(now time.Time) (Change, error) {
+	err := s.change(ctx, by, audit.CreateBroker, func(now time.Time) (Change, error) {
 		made = apikey.Broker{
 			Name: n.Name, Title: n.Title, Contact: n.Contact, Blocked: n.Blocked, Created: now, Modified: now,
 		}
@@ -62,7 +62,7 @@ func (s *Service) ChangeBroker(
 	ctx context.Context, by Actor, name string, patch func(*adminapi.BrokerSettings) error,
 ) (adminapi.Broker, error) {
 	var made apikey.Broker
-	err := s.change(ctx, by, "broker.change", func(now time.Time) (Change, error) {
+	err := s.change(ctx, by, audit.ChangeBroker, func(now time.Time) (Change, error) {
 		before, err := s.broker(ctx, name)
 		if err != nil {
 			return Change{}, err

@@ -45,7 +45,7 @@ func (s *Service) CreateKey(
 ) (made adminapi.Key, secret string, err error) {
 	secret, hash := newSecret()
 	var k apikey.Key
-	err = s.change(ctx, by, "key.create", func(now time.Time) (Change, error) {
+	err = s.change(ctx, by, audit.CreateKey, func(now time.Time) (Change, error) {
 		found := problems.Of(unread...)
 		k = apikey.Key{
 			ID: newID(now), Broker: n.Broker, Settings: readSettings(n.KeySettings, found), Created: now, Modified: now,
@@ -103,7 +103,7 @@ func (s *Service) checkNew(ctx context.Context, k apikey.Key, now time.Time, fou
 func (s *Service) ChangeKey(
 	ctx context.Context, by Actor, id string, patch func(*adminapi.KeySettings) error,
 ) (adminapi.Key, error) {
-	edit := keyEdit{action: "key.change", id: id}
+	edit := keyEdit{action: audit.ChangeKey, id: id}
 	return s.changeKey(ctx, by, edit, func(k apikey.Key, now time.Time) (apikey.Key, error) {
 		v := k.Settings.View()
 		found, err := patched(patch(&v))
@@ -122,7 +122,7 @@ func (s *Service) RotateKey(
 	ctx context.Context, by Actor, id string, grace time.Duration, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {
 	secret, hash := newSecret()
-	edit := keyEdit{action: "key.rotate", id: id, newHash: hash}
+	edit := keyEdit{action: audit.RotateKey, id: id, newHash: hash}
 	made, err = s.changeKey(ctx, by, edit, func(k apikey.Key, now time.Time) (apikey.Key, error) {
 		found := problems.Of(unread...)
 		k, err := k.Rotate(hash, grace, now)
@@ -136,7 +136,7 @@ func (s *Service) RotateKey(
 
 // RevokeKey ends a key, at once and for ever.
 func (s *Service) RevokeKey(ctx context.Context, by Actor, id string) (adminapi.Key, error) {
-	return s.changeKey(ctx, by, keyEdit{action: "key.revoke", id: id}, apikey.Key.Revoke)
+	return s.changeKey(ctx, by, keyEdit{action: audit.RevokeKey, id: id}, apikey.Key.Revoke)
 }
 
 // keyEdit names a change of an existing key.

@@ -11,10 +11,11 @@ import (
 // ErrStale is the error of a Commit that came after another change.
 var ErrStale = errors.New("another change came first")
 
-// Change is a change of one broker or one key, with its entry in the audit log.
+// Change is a change of one broker or one key, with its entry in the audit log. With
+// neither, it is an entry about something that another service has.
 type Change struct {
-	Broker  *apikey.Broker // the broker after the change; nil: a key changes
-	Key     *apikey.Key    // the key after the change; nil: a broker changes
+	Broker  *apikey.Broker // the broker after the change; nil: none changes
+	Key     *apikey.Key    // the key after the change; nil: none changes
 	NewHash string         // hash of a secret that the change adds to the key; "": none
 	Entry   adminapi.Entry
 }
@@ -39,6 +40,9 @@ type Directory interface {
 	Key(ctx context.Context, id string) (apikey.Key, error)
 	// Keys returns up to limit keys with ids after an id, in order.
 	Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error)
+	// KeysBack returns up to limit keys with ids before an id, in reverse order; for ""
+	// the last keys.
+	KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error)
 }
 
 // Log makes changes and reads the audit log.
@@ -76,6 +80,22 @@ func eachKey(ctx context.Context, store keyLister, after string, visit func(apik
 		}
 		if len(keys) < page {
 			return nil
+		}
+	}
+}
+
+// eachKeyBack calls visit with every key, in reverse order, until visit returns an error.
+func eachKeyBack(ctx context.Context, store Directory, visit func(apikey.Key) error) error {
+	for before := ""; ; {
+		keys, err := store.KeysBack(ctx, before, page)
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		for _, k := range keys {
+			before = k.ID
+			if err := visit(k); err != nil {
+				return err
+			}
 		}
 	}
 }

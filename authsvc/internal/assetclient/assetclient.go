@@ -1,8 +1,9 @@
-// Package assetclient reads the public log and the history of assets from the asset
-// services, for the console.
+// Package assetclient reads the public log, the history of assets and webhooks from the
+// asset services, and changes webhooks, for the console.
 package assetclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,9 +122,8 @@ func (c *Client) History(ctx context.Context, keyID, id, offset string) (History
 	if offset != "" {
 		query.Set("offset", offset)
 	}
-	by := identity.Identity{Broker: "console", KeyID: keyID, Role: identity.Administrator}
 	path := "/api/2.5/assets/" + url.PathEscape(id) + "/revisions?" + query.Encode()
-	text, err := c.get(ctx, by, path, maxHistory)
+	text, err := c.get(ctx, administrator(keyID), path, maxHistory)
 	if err != nil {
 		return History{}, err
 	}
@@ -143,11 +143,22 @@ func (c *Client) History(ctx context.Context, keyID, id, offset string) (History
 
 // get returns the body of an answer of at most limit bytes.
 func (c *Client) get(ctx context.Context, by identity.Identity, path string, limit int64) ([]byte, error) {
+	return c.call(ctx, by, http.MethodGet, path, nil, limit)
+}
+
+// call sends a request, with a body of JSON if that is not nil, and returns the body of
+// the answer of at most limit bytes.
+func (c *Client) call(
+	ctx context.Context, by identity.Identity, method, path string, sent []byte, limit int64,
+) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://assetsvc"+path, nil)
+	r, err := http.NewRequestWithContext(ctx, method, "http://assetsvc"+path, bytes.NewReader(sent))
 	if err != nil {
 		return nil, fmt.Errorf("address asset service: %w", err)
+	}
+	if sent != nil {
+		r.Header.Set("Content-Type", "application/json")
 	}
 	signed, err := c.signer.Sign(by)
 	if err != nil {

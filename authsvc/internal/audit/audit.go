@@ -1,6 +1,6 @@
 // Package audit writes and checks the audit log: a chain of sealed entries, one
-// for each change of a broker or key. adminapi.Chain checks the same chain on the
-// client's side.
+// for each change of a broker or key, and for what operators do to webhooks.
+// adminapi.Chain checks the same chain on the client's side.
 package audit
 
 import (
@@ -22,9 +22,25 @@ type Log interface {
 	Reseal(ctx context.Context, entries []adminapi.Entry) error
 }
 
+// The actions on brokers and keys, as entries name them.
 const (
-	keySubject    = "key "
-	brokerSubject = "broker "
+	CreateBroker = "broker.create"
+	ChangeBroker = "broker.change"
+	CreateKey    = "key.create"
+	ChangeKey    = "key.change"
+	RotateKey    = "key.rotate"
+	RevokeKey    = "key.revoke"
+)
+
+// Actions returns every action on brokers and keys.
+func Actions() []string {
+	return []string{CreateBroker, ChangeBroker, CreateKey, ChangeKey, RotateKey, RevokeKey}
+}
+
+const (
+	keySubject     = "key "
+	brokerSubject  = "broker "
+	webhookSubject = "webhook "
 )
 
 // OfKey returns the subject of entries about the key with an id.
@@ -40,6 +56,16 @@ func KeyOf(subject string) (id string, ok bool) { return strings.CutPrefix(subje
 // no broker.
 func BrokerOf(subject string) (name string, ok bool) {
 	return strings.CutPrefix(subject, brokerSubject)
+}
+
+// OfWebhook returns the subject of entries about the webhook with an id. No record of this
+// service goes with them: the asset service has the webhooks.
+func OfWebhook(id string) string { return webhookSubject + id }
+
+// WebhookOf returns the id of the webhook that a subject names; false if it names no
+// webhook.
+func WebhookOf(subject string) (id string, ok bool) {
+	return strings.CutPrefix(subject, webhookSubject)
 }
 
 // Encode returns a value as the log stores it, before or after a change.

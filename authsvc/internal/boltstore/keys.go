@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"go.etcd.io/bbolt"
 
@@ -42,6 +43,31 @@ func (s *Store) Key(ctx context.Context, id string) (k apikey.Key, err error) {
 // Keys returns up to limit keys with ids after an id, in order.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
 	return scan(ctx, s, keyBucket, []byte(after+"\x00"), limit, apikey.DecodeKey)
+}
+
+// KeysBack returns up to limit keys with ids before an id, in reverse order; for "" the
+// last keys.
+func (s *Store) KeysBack(ctx context.Context, before string, limit int) (found []apikey.Key, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		cursor := tx.Bucket(keyBucket).Cursor()
+		id, text := cursor.Last()
+		if before != "" {
+			if id, _ = cursor.Seek([]byte(before)); id != nil {
+				id, text = cursor.Prev()
+			} else {
+				id, text = cursor.Last() // every id is before
+			}
+		}
+		for ; id != nil && len(found) < limit; id, text = cursor.Prev() {
+			k, err := decoded(apikey.DecodeKey(text))
+			if err != nil {
+				return fmt.Errorf("read %s: %w", keyBucket, err)
+			}
+			found = append(found, k)
+		}
+		return nil
+	})
+	return found, err
 }
 
 // FindSecret returns the key that has a secret with this hash, and the key's

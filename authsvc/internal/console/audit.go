@@ -1,106 +1,116 @@
 package console
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"net/http"
-	"slices"
+	"net/url"
 	"strconv"
+	"strings"
+	"time"
 
 	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/audit"
-	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
 
 // auditPage is the body of a page of the audit log, newest entry first.
 type auditPage struct {
-	Entries []auditEntry
-	Newest  int64 // number of the log's last entry
-	Older   int64 // the next page has the entries before this number; 0: this is the last page
-	Begun   bool  // this is not the first page
+	list            // the search; the log has no numbered pages
+	Entries         []auditEntry
+	Older           string // path of the older entries; "": there are none
+	Begun           bool   // this is not the first page
+	Actions         []string
+	Days            []option
+	CSV, NDJSON     string // paths of exports of the search
+	ReadMost, Until int64  // the search stopped after so many entries, before this one; 0: it did not
 }
 
-type auditEntry struct {
-	adminapi.Entry
-	Name    string // of the key that the entry describes; "": of no key
-	Changes []difference
+// Narrow reports whether the search leaves anything out.
+func (p auditPage) Narrow() bool { return len(p.query) > 0 }
+
+// Newest returns the path of the search's first page.
+func (p auditPage) Newest() string { return p.with("", "") }
+
+// Value returns a parameter of the search.
+func (p auditPage) Value(name string) string { return p.query.Get(name) }
+
+// option is a choice of a select.
+type option struct{ Value, Label string }
+
+// auditDays are the times that an operator can choose.
+func auditDays() []option {
+	return []option{{"1", "24 hours"}, {"7", "7 days"}, {"30", "30 days"}, {"90", "90 days"}, {"365", "a year"}}
 }
 
-// difference is a changed field.
-type difference struct{ Field, Before, After string }
+// The parameters of a search in the audit log.
+var auditParameters = []string{"who", "about", "broker", "action", "days"}
+
+// maxDays is the most days of a search.
+const maxDays = 36_500
+
+// auditQuery reads the search of a request.
+func (c *Console) auditQuery(q url.Values) (audit.Query, error) {
+	query := audit.Query{
+		Who: strings.TrimSpace(q.Get("who")), About: strings.TrimSpace(q.Get("about")),
+		Broker: strings.TrimSpace(q.Get("broker")), Action: q.Get("action"),
+	}
+	if text := q.Get("days"); text != "" {
+		days, err := strconv.Atoi(text)
+		if err != nil || days < 1 || days > maxDays {
+			return query, fault.New(fault.Invalid, fault.Query, "days", "Send a number of days.")
+		}
+		query.Since = c.now().Add(-time.Duration(days) * 24 * time.Hour)
+	}
+	return query, nil
+}
+
+// actions returns every action that the audit log can have.
+func actions() []string {
+	all := audit.Actions()
+	for _, action := range assetclient.WebhookActions() {
+		all = append(all, string(action))
+	}
+	return all
+}
 
 func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	head, err := c.service.Head(r.Context())
+	l, err := listOf(r, auditParameters...)
 	if err != nil {
 		return err
 	}
-	before := head.Seq + 1
+	query, err := c.auditQuery(l.query)
+	if err != nil {
+		return err
+	}
+	var before int64
 	text := r.URL.Query().Get("before")
 	if text != "" {
 		if before, err = strconv.ParseInt(text, 10, 64); err != nil || before < 1 {
 			return fault.New(fault.Invalid, fault.Query, "before", "Send the number of an entry.")
 		}
-		before = min(before, head.Seq+1)
 	}
-	after := max(0, before-1-listed)
-	p := auditPage{Newest: head.Seq, Begun: text != ""}
-	if after > 0 {
-		p.Older = after + 1
+	entries, older, err := c.service.SearchAudit(r.Context(), query, before, listed)
+	if err != nil {
+		return err
 	}
-	if limit := int(before - 1 - after); limit > 0 {
-		entries, err := c.service.Entries(r.Context(), after, limit)
+	p := auditPage{
+		list: l, Begun: text != "", Actions: actions(), Days: auditDays(),
+		CSV: exportPath("csv", l.query), NDJSON: exportPath("ndjson", l.query),
+	}
+	if older > 0 {
+		p.Older = l.with("before", strconv.FormatInt(older, 10))
+		if len(entries) < listed {
+			p.ReadMost, p.Until = audit.MaxRead, older
+		}
+	}
+	for _, e := range entries {
+		shown, err := viewEntry(e)
 		if err != nil {
 			return err
 		}
-		for _, e := range slices.Backward(entries) {
-			shown, err := viewEntry(e)
-			if err != nil {
-				return err
-			}
-			p.Entries = append(p.Entries, shown)
-		}
+		p.Entries = append(p.Entries, shown)
 	}
 	return c.show(w, http.StatusOK, "audit", view{Title: "Audit log", Section: "audit", By: by, Body: p})
-}
-
-// viewEntry returns an entry with the fields that it changed.
-func viewEntry(e adminapi.Entry) (auditEntry, error) {
-	shown := auditEntry{Entry: e}
-	var before, after map[string]json.RawMessage
-	for text, into := range map[*json.RawMessage]*map[string]json.RawMessage{&e.Before: &before, &e.After: &after} {
-		if len(*text) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(*text, into); err != nil {
-			return shown, fmt.Errorf("read audit entry %d: %w", e.Seq, err)
-		}
-	}
-	if _, ok := audit.KeyOf(e.Subject); ok {
-		shown.Name = plain(after["name"])
-	}
-	both := maps.Clone(after)
-	if both == nil {
-		both = map[string]json.RawMessage{}
-	}
-	maps.Copy(both, before)
-	for _, field := range slices.Sorted(maps.Keys(both)) {
-		if field != "modified" && !bytes.Equal(before[field], after[field]) {
-			shown.Changes = append(shown.Changes, difference{field, plain(before[field]), plain(after[field])})
-		}
-	}
-	return shown, nil
-}
-
-// plain returns a JSON value for people: a string without its quotes.
-func plain(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) == nil {
-		return text
-	}
-	return string(value)
 }
 
 func (c *Console) checkAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {

@@ -1,7 +1,11 @@
 package console
 
 import (
+	"cmp"
+	"context"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"asset-registry/authsvc/internal/admin"
@@ -10,42 +14,85 @@ import (
 )
 
 type brokerList struct {
-	Search  search
+	list
 	Brokers []adminapi.Broker
 }
 
 func (c *Console) listBrokers(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	s, filter := searchOf(r)
-	brokers, next, err := c.service.Brokers(r.Context(), filter)
+	l, err := listOf(r, "q")
 	if err != nil {
 		return err
 	}
-	s.Next = nextPath(r, next)
-	body := brokerList{s, brokers}
+	found, err := c.service.FindBrokers(r.Context(), strings.TrimSpace(l.Text()), l.Skip, listed)
+	if err != nil {
+		return err
+	}
+	l.Skip, l.Shown, l.Total, l.Cut = found.Skip, len(found.Brokers), found.Total, found.Cut
+	body := brokerList{l, found.Brokers}
 	return c.show(w, http.StatusOK, "brokers", view{Title: "Brokers", Section: "brokers", By: by, Body: body})
 }
 
-// brokerPage is the body of the page of a broker: its first keys, or its form.
+// brokerPage is the body of the page of a broker: its newest keys and its usage, or its
+// form.
 type brokerPage struct {
-	Broker adminapi.Broker // zero for a new broker
-	Keys   []adminapi.Key
-	More   bool // the broker has more keys
-	Form   form
+	Broker  adminapi.Broker // zero for a new broker
+	Keys    brokerKeys      // all but the revoked ones
+	Revoked brokerKeys
+	Usage   usage
+	Form    form
 }
+
+// brokerKeys are the newest keys of a broker in some states.
+type brokerKeys struct {
+	Rows  keyRows
+	Total int
+	All   string // path of all of them; "": these are all
+}
+
+// brokerTitle returns the title of a broker, or its name if it has none.
+func brokerTitle(b adminapi.Broker) string { return cmp.Or(b.Title, b.Name) }
 
 func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	b, err := c.service.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
-	keys, next, err := c.service.Keys(r.Context(), admin.Filter{Broker: b.Name, Limit: listed})
+	days, err := daysOf(r)
 	if err != nil {
 		return err
 	}
+	body := brokerPage{Broker: b}
+	if body.Keys, err = c.brokerKeys(r.Context(), b.Name, ""); err != nil {
+		return err
+	}
+	if body.Revoked, err = c.brokerKeys(r.Context(), b.Name, adminapi.Revoked); err != nil {
+		return err
+	}
+	counts, cut, err := c.service.BrokerUsage(r.Context(), b.Name, days)
+	if err != nil {
+		return err
+	}
+	body.Usage = newUsage(counts, days, c.now(), "/console/broker", url.Values{"name": {b.Name}},
+		7, usualSpan, admin.MaxSummedDays)
+	body.Usage.Of, body.Usage.Cut = "the keys of this broker", cut
 	return c.show(w, http.StatusOK, "broker", view{
-		Title: b.Name, Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")],
-		Body: brokerPage{Broker: b, Keys: keys, More: next != ""},
+		Title: brokerTitle(b), Section: "brokers", By: by, Notice: notices[r.URL.Query().Get("notice")], Body: body,
 	})
+}
+
+// brokerKeys returns the newest keys of a broker that a value of the parameter state
+// selects.
+func (c *Console) brokerKeys(ctx context.Context, broker, state string) (brokerKeys, error) {
+	found, err := c.service.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})
+	if err != nil {
+		return brokerKeys{}, err
+	}
+	columns := slices.DeleteFunc(keyColumns(), func(c column) bool { return c.Order == admin.ByBroker })
+	keys := brokerKeys{Rows: keyRows{columns, found.Keys}, Total: found.Total}
+	if found.Total > len(found.Keys) {
+		keys.All = list{path: "/console/keys", query: url.Values{"broker": {broker}}}.with("state", state)
+	}
+	return keys, nil
 }
 
 func (c *Console) showNewBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -59,7 +106,7 @@ func (c *Console) showNewBroker(w http.ResponseWriter, r *http.Request, by admin
 func (c *Console) brokerForm(w http.ResponseWriter, by admin.Actor, f form, of adminapi.Broker) error {
 	title := "New broker"
 	if of.Name != "" {
-		title = "Edit " + of.Name
+		title = "Edit " + brokerTitle(of)
 	}
 	body := brokerPage{Broker: of, Form: f}
 	return c.show(w, statusOf(f), "broker-form", view{Title: title, Section: "brokers", By: by, Body: body})

@@ -12,9 +12,9 @@ import (
 const (
 	chartWidth  = 720
 	chartHeight = 260
-	chartLeft   = 56 // space for the numbers of the axis
-	chartRight  = 32 // space for half of the last day's label
-	chartTop    = 12
+	chartLeft   = 76 // space for the numbers of the axis, in the large type of narrow screens
+	chartRight  = 44 // space for half of the last day's label
+	chartTop    = 20 // space for half of the highest number
 	chartBottom = 40 // space for the labels of days
 )
 

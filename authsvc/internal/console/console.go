@@ -20,6 +20,7 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/authsvc/internal/audit"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
@@ -38,7 +39,6 @@ type Service interface {
 		ctx context.Context, by admin.Actor, name string, patch func(*adminapi.BrokerSettings) error,
 	) (adminapi.Broker, error)
 
-	Keys(ctx context.Context, f admin.Filter) ([]adminapi.Key, string, error)
 	Key(ctx context.Context, id string) (adminapi.Key, error)
 	CreateKey(ctx context.Context, by admin.Actor, n adminapi.NewKey, unread ...fault.Detail) (adminapi.Key, string, error)
 	ChangeKey(
@@ -48,10 +48,18 @@ type Service interface {
 		ctx context.Context, by admin.Actor, id string, grace time.Duration, unread ...fault.Detail,
 	) (adminapi.Key, string, error)
 	RevokeKey(ctx context.Context, by admin.Actor, id string) (adminapi.Key, error)
+	FindKeys(ctx context.Context, q admin.KeyQuery) (admin.KeyPage, error)
+	FindBrokers(ctx context.Context, text string, skip, limit int) (admin.BrokerPage, error)
 	Usage(ctx context.Context, id string, days int) ([]adminapi.Day, error)
+	BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error)
+
+	NoteWebhook(ctx context.Context, by admin.Actor, action, id string, what any) error
 
 	Head(ctx context.Context) (adminapi.Head, error)
-	Entries(ctx context.Context, after int64, limit int) ([]adminapi.Entry, error)
+	SearchAudit(
+		ctx context.Context, q audit.Query, before int64, limit int,
+	) (found []adminapi.Entry, older int64, err error)
+	ExportAudit(ctx context.Context, q audit.Query, visit func(adminapi.Entry) error) error
 	Check(ctx context.Context) (adminapi.Verification, error)
 }
 
@@ -70,32 +78,44 @@ var files embed.FS
 // root is the path prefix of all pages.
 const root = "/console/"
 
+// Options are what a console needs.
+type Options struct {
+	Secrets keyring.Ring // the first one seals sessions, any of them opens them
+	Service Service
+	Users   Authenticator
+	Assets  Assets // nil: no pages about the public log, assets and webhooks
+	BaseURL string // address of the public API, without a path; "": the console does not know it
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
 // Console serves the pages. It is safe for concurrent use.
 type Console struct {
 	service Service
 	users   Authenticator
-	assets  Assets // nil: no pages about the public log and assets
+	assets  Assets // nil: none
+	baseURL string
 	seal    *sealer
 	views   views
+	exports chan struct{} // holds an element for each export under way
 	log     *slog.Logger
 	now     func() time.Time
 }
 
-// New returns a console. It seals sessions with a key derived from the first of the
-// registry's secrets, and accepts sessions sealed with any of them. Without assets it has
-// no pages about them.
-func New(
-	secrets keyring.Ring, service Service, users Authenticator, assets Assets, log *slog.Logger, now func() time.Time,
-) (*Console, error) {
-	seal, err := newSealer(secrets)
+// New returns a console. It seals sessions with a key derived from the registry's secrets.
+func New(o Options) (*Console, error) {
+	seal, err := newSealer(o.Secrets)
 	if err != nil {
 		return nil, err
 	}
-	views, err := parseViews()
+	views, err := parseViews(o.Now)
 	if err != nil {
 		return nil, err
 	}
-	return &Console{service, users, assets, seal, views, log, now}, nil
+	return &Console{
+		service: o.Service, users: o.Users, assets: o.Assets, baseURL: o.BaseURL, seal: seal, views: views,
+		exports: make(chan struct{}, maxExports), log: o.Log, now: o.Now,
+	}, nil
 }
 
 // Route adds the console to engine.
@@ -136,11 +156,19 @@ func (c *Console) Handler() http.Handler {
 
 	mux.Handle("GET /console/audit", c.reading(c.listAudit))
 	mux.Handle("GET /console/audit/check", c.reading(c.checkAudit))
+	mux.Handle("GET "+ExportPath+"{format}", c.reading(c.exportAudit))
 	if c.assets != nil {
 		mux.Handle("GET /console/log", c.reading(c.showLog))
 		mux.Handle("GET /console/asset", c.reading(c.showHistory))
+		mux.Handle("GET /console/webhooks", c.reading(c.listWebhooks))
+		mux.Handle("GET /console/webhooks/{id}", c.reading(c.showWebhook))
+		mux.Handle("POST /console/webhooks/{id}/stop", c.changing(c.stopWebhook))
+		mux.Handle("POST /console/webhooks/{id}/resume", c.changing(c.resumeWebhook))
+		mux.Handle("POST /console/webhooks/{id}/replay", c.changing(c.replayWebhook))
+		mux.Handle("GET /console/webhooks/{id}/remove", c.changing(c.showRemoveWebhook))
+		mux.Handle("POST /console/webhooks/{id}/remove", c.changing(c.removeWebhook))
 	}
-	mux.Handle(root, c.page(noPage))
+	mux.Handle(root, c.page(c.noPage))
 
 	// Browsers send Sec-Fetch-Site or Origin, which show that a page of another origin
 	// sent a request. Browsers without both do not send the cookie from other sites
@@ -153,8 +181,16 @@ func (c *Console) Handler() http.Handler {
 	return headers(guard.Handler(mux))
 }
 
-func noPage(http.ResponseWriter, *http.Request) error {
-	return fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
+var errNoPage = fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
+
+// noPage shows that there is no such page. A user who is signed in keeps the navigation.
+func (c *Console) noPage(w http.ResponseWriter, r *http.Request) error {
+	by, err := c.user(w, r)
+	if err != nil {
+		by = admin.Actor{}
+	}
+	c.fail(w, r, by, errNoPage)
+	return nil
 }
 
 func toKeys(w http.ResponseWriter, r *http.Request) {
@@ -301,7 +337,7 @@ func (c *Console) asset(w http.ResponseWriter, r *http.Request) error {
 	name := "assets/" + r.PathValue("name")
 	text, err := files.ReadFile(name)
 	if err != nil {
-		return noPage(w, r)
+		return errNoPage
 	}
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", fmt.Sprintf("%q", digest(text)))

@@ -1,10 +1,8 @@
 package console_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +18,6 @@ import (
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
-	"asset-registry/shared/keyring"
 )
 
 var secrets = regexp.MustCompile(`ark_[0-9a-z]{38}`)
@@ -308,7 +305,7 @@ func TestEveryFaultyFieldOfAFormIsMarkedAtOnce(t *testing.T) {
 		})
 	}
 	revoke := "/console/keys/" + k.ID + "/revoke"
-	b.post(revoke, b.fill(revoke, url.Values{"colour": {"blue"}})).must(t, 400, unknown)
+	b.post(revoke, b.fill(revoke, url.Values{"colour": {"blue"}})).must(t, 422, unknown)
 	if after, err := d.service.Head(t.Context()); err != nil || after != before {
 		t.Errorf("got head %v, %v; want %v as before", after, err, before)
 	}
@@ -373,6 +370,10 @@ func TestSettingsAreEdited(t *testing.T) {
 	b.submit(edit, url.Values{"title": {"B"}, "contact": {"b@example"}, "blocked": {"yes"}}).
 		must(t, 200, "The changes are saved", "b@example", `<span class="state blocked">`)
 	b.get("/console/keys?state=blocked").must(t, 200, k.ID)
+	b.get("/console/broker?name=b").must(t, 200, "<h1>B ", "Edit or unblock")
+	if got := b.get("/console/broker?name=b").text; strings.Contains(got, "/console/new-key") {
+		t.Errorf("the page of a blocked broker: got %s, want no link to a new key", got)
+	}
 	b.submit(edit, url.Values{"title": {"B"}}).must(t, 200, `<span class="state active">`)
 }
 
@@ -397,12 +398,12 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 	}
 	next := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(first.text)
 	second := b.get(strings.ReplaceAll(next[1], "&amp;", "&"))
-	second.must(t, 200, "First page")
+	second.must(t, 200, "26 to 30 of 30")
 	if strings.Count(second.text, `<th scope="row">`) != 5 {
 		t.Errorf("the second page: got %s, want 5 rows", second.text)
 	}
-	back := regexp.MustCompile(`href="([^"]+)">First page`).FindStringSubmatch(second.text)
-	got := b.get("/console/keys" + strings.ReplaceAll(back[1], "&amp;", "&"))
+	back := regexp.MustCompile(`href="([^"]+)" rel="prev"`).FindStringSubmatch(second.text)
+	got := b.get(strings.ReplaceAll(back[1], "&amp;", "&"))
 	if strings.Count(got.text, `<th scope="row">`) != 25 || !strings.Contains(got.text, `value="a&amp;b"`) {
 		t.Errorf("%q: got %s, want the first page of the same search", back[1], got.text)
 	}
@@ -434,8 +435,8 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 // broken is a service whose store fails.
 type broken struct{ console.Service }
 
-func (broken) Keys(context.Context, admin.Filter) ([]adminapi.Key, string, error) {
-	return nil, "", errors.New("disk on fire")
+func (broken) FindKeys(context.Context, admin.KeyQuery) (admin.KeyPage, error) {
+	return admin.KeyPage{}, errors.New("disk on fire")
 }
 
 func (broken) Head(context.Context) (adminapi.Head, error) {
@@ -445,8 +446,9 @@ func (broken) Head(context.Context) (adminapi.Head, error) {
 func TestAFailureIsAPageThatTellsNothing(t *testing.T) {
 	d := newDesk(t)
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
-	log, clock := slog.New(slog.NewJSONHandler(&d.log, nil)), func() time.Time { return d.now }
-	c, err := console.New(keyring.Ring{bytes.Repeat([]byte("s"), 32)}, broken{d.service}, d.operators, nil, log, clock)
+	o := d.options()
+	o.Service, o.Assets = broken{d.service}, nil
+	c, err := console.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 
 // desk is two consoles on one new store.
 type desk struct {
+	store     *boltstore.Store
 	service   administration
 	verifier  *apikey.Verifier
 	operators *admin.Authenticator
@@ -56,7 +57,7 @@ func newDesk(t *testing.T) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	d := &desk{store: store, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return d.now }
 	log := slog.New(slog.NewJSONHandler(&d.log, nil))
 	d.logger, d.secrets = log, secrets
@@ -66,7 +67,7 @@ func newDesk(t *testing.T) *desk {
 	d.verifier = apikey.NewVerifier(nil, store, clock)
 	d.operators = admin.NewAuthenticator(d.verifier, store, log, clock)
 	for range 2 {
-		c, err := console.New(secrets, d.service, d.operators, &d.assets, log, clock)
+		c, err := console.New(d.options())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,6 +76,14 @@ func newDesk(t *testing.T) *desk {
 		d.consoles = append(d.consoles, server)
 	}
 	return d
+}
+
+// options are those of the desk's consoles.
+func (d *desk) options() console.Options {
+	return console.Options{
+		Secrets: d.secrets, Service: d.service, Users: d.operators, Assets: &d.assets, Log: d.logger,
+		BaseURL: "https://registry.example", Now: func() time.Time { return d.now },
+	}
 }
 
 func (d *desk) key(t *testing.T, n adminapi.NewKey) (adminapi.Key, string) {

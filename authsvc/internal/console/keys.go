@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,61 +15,149 @@ import (
 	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/routes"
 )
 
-const listed = 25 // most keys, brokers or entries of a page
-
-// search is the search form of a list.
-type search struct {
-	Text, Broker, State string
-	Next                string // path of the next page; "": this is the last one
-	Begun               bool   // this is not the first page
-}
-
-// Narrow reports whether the search leaves anything out.
-func (s search) Narrow() bool { return s.Text != "" || s.Broker != "" || s.State != "" }
-
-func searchOf(r *http.Request) (search, admin.Filter) {
-	q := r.URL.Query()
-	after := q.Get("after")
-	s := search{Text: strings.TrimSpace(q.Get("q")), Broker: q.Get("broker"), State: q.Get("state"), Begun: after != ""}
-	return s, admin.Filter{Text: s.Text, Broker: s.Broker, State: s.State, After: after, Limit: listed}
-}
-
-// nextPath returns the path of the search's next page; "" if there is none.
-func nextPath(r *http.Request, after string) string {
-	if after == "" {
-		return ""
-	}
-	q := r.URL.Query()
-	q.Set("after", after)
-	q.Del("notice")
-	return r.URL.Path + "?" + q.Encode()
-}
-
+// keyList is the body of the page of all keys.
 type keyList struct {
-	Search search
-	States []string
-	Keys   []adminapi.Key
+	list
+	State  string // "": all but the revoked ones
+	Tabs   []tab
+	Orders []column // for narrow screens, which have no headings
+	Rows   keyRows
+}
+
+// Narrow reports whether the search leaves anything out beside revoked keys.
+func (l keyList) Narrow() bool { return l.Text() != "" || l.Broker() != "" || l.State != "" }
+
+// Revoked returns the path of the revoked keys that the search leaves out; "" if there are
+// none.
+func (l keyList) Revoked() string {
+	for _, t := range l.Tabs {
+		if l.State == "" && t.Label == adminapi.Revoked && t.Count > 0 {
+			return t.Path
+		}
+	}
+	return ""
+}
+
+// tab is a link to the keys in some states.
+type tab struct {
+	Label, Path string
+	Count       int
+	Current     bool
+}
+
+// anyState is the value of the parameter state that selects all keys.
+const anyState = "any"
+
+// statesOf returns the states that a value of the parameter state selects.
+func statesOf(state string) []string {
+	switch state {
+	case anyState:
+		return nil
+	case "":
+		return slices.DeleteFunc(adminapi.States(), func(s string) bool { return s == adminapi.Revoked })
+	}
+	return []string{state}
+}
+
+// tabs returns the tabs of a list with the number of keys in each state. States without
+// keys have no tab.
+func tabs(l list, state string, counts map[string]int) []tab {
+	all := tab{Label: "all", Path: l.with("state", anyState), Current: state == anyState}
+	for _, n := range counts {
+		all.Count += n
+	}
+	found := []tab{{
+		Label: "not revoked", Path: l.with("state", ""), Current: state == "",
+		Count: all.Count - counts[adminapi.Revoked],
+	}}
+	for _, s := range adminapi.States() {
+		if counts[s] > 0 || s == state {
+			found = append(found, tab{s, l.with("state", s), counts[s], s == state})
+		}
+	}
+	return append(found, all)
+}
+
+// keyRows is a table of keys.
+type keyRows struct {
+	Columns []column
+	Keys    []adminapi.Key
+}
+
+// column is a column of a table, or an order that it can have.
+type column struct {
+	Label, Order string
+	Path         string // sorts the table by the column; "": it cannot
+	Sorted       string // value of aria-sort; "": the table is not sorted by the column
+}
+
+// keyColumns returns the columns of a table of keys that cannot be sorted.
+func keyColumns() []column {
+	return []column{
+		{Label: "Name", Order: admin.ByName}, {Label: "Broker", Order: admin.ByBroker}, {Label: "Role and levels"},
+		{Label: "State"}, {Label: "Created", Order: admin.ByCreated}, {Label: "Last used", Order: admin.ByUsed},
+		{Label: "Expires", Order: admin.ByExpiry},
+	}
+}
+
+// sortedColumns returns the columns of a list, each with the path that sorts by it. A
+// second click on a column reverses its order.
+func sortedColumns(l list, order string, reverse bool) []column {
+	columns := keyColumns()
+	for i := range columns {
+		c := &columns[i]
+		if c.Order == "" {
+			continue
+		}
+		c.Path = l.with("sort", c.Order)
+		if c.Order != order {
+			continue
+		}
+		newestFirst := order == admin.ByCreated || order == admin.ByUsed
+		c.Sorted = "ascending"
+		if newestFirst != reverse {
+			c.Sorted = "descending"
+		}
+		if !reverse {
+			c.Path = l.with("sort", "-"+c.Order)
+		}
+	}
+	return columns
 }
 
 func (c *Console) listKeys(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	s, filter := searchOf(r)
-	keys, next, err := c.service.Keys(r.Context(), filter)
+	l, err := listOf(r, "q", "broker", "state", "sort")
 	if err != nil {
 		return err
 	}
-	s.Next = nextPath(r, next)
-	return c.show(w, http.StatusOK, "keys", view{Title: "Keys", Section: "keys", By: by, Body: keyList{
-		Search: s, Keys: keys, States: adminapi.States(),
-	}})
+	state := l.query.Get("state")
+	order, reverse := strings.CutPrefix(cmp.Or(l.query.Get("sort"), admin.KeyOrders()[0]), "-")
+	found, err := c.service.FindKeys(r.Context(), admin.KeyQuery{
+		Text: strings.TrimSpace(l.Text()), Broker: l.Broker(), States: statesOf(state),
+		Order: order, Reverse: reverse, Skip: l.Skip, Limit: listed,
+	})
+	if err != nil {
+		return err
+	}
+	l.Skip, l.Shown, l.Total, l.Cut = found.Skip, len(found.Keys), found.Total, found.Cut
+	columns := sortedColumns(l, order, reverse)
+	body := keyList{list: l, State: state, Tabs: tabs(l, state, found.States), Rows: keyRows{columns, found.Keys}}
+	for _, column := range columns {
+		if column.Order != "" {
+			body.Orders = append(body.Orders, column)
+		}
+	}
+	return c.show(w, http.StatusOK, "keys", view{Title: "Keys", Section: "keys", By: by, Body: body})
 }
 
 type keyPage struct {
 	Key    adminapi.Key
 	Secret string // only in the response to the form that made it
-	Chart  chart
-	Spans  []int
+	Try    string // command that tries the secret
+	Usage  usage
 }
 
 // Rates returns the limits of the key as text.
@@ -76,33 +166,64 @@ func (p keyPage) Rates() []rate { return rates(p.Key.Limits) }
 // Live reports whether the key can still change.
 func (p keyPage) Live() bool { return p.Key.Revoked == nil }
 
+// usage is a chart of requests, and links to other spans of days.
+type usage struct {
+	Chart chart
+	Of    string // "this key" or "this broker"
+	Spans []span
+	Cut   bool // the chart leaves out some keys
+}
+
+type span struct {
+	Days    int
+	Path    string
+	Current bool
+}
+
 const usualSpan = 30 // days
+
+// daysOf returns the parameter days of a request.
+func daysOf(r *http.Request) (int, error) {
+	text := r.URL.Query().Get("days")
+	if text == "" {
+		return usualSpan, nil
+	}
+	days, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fault.New(fault.Invalid, fault.Query, "days", "Send a number of days.")
+	}
+	return days, nil
+}
+
+// newUsage returns the usage of the last days, with links from a path with parameters to
+// other spans.
+func newUsage(counts []adminapi.Day, days int, now time.Time, path string, q url.Values, offered ...int) usage {
+	u := usage{Chart: newChart(counts, days, now)}
+	for _, n := range offered {
+		q.Set("days", strconv.Itoa(n))
+		u.Spans = append(u.Spans, span{n, path + "?" + q.Encode() + "#usage", n == days})
+	}
+	return u
+}
 
 func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
 	k, err := c.service.Key(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	days := usualSpan
-	if text := r.URL.Query().Get("days"); text != "" {
-		if days, err = strconv.Atoi(text); err != nil {
-			return fault.New(fault.Invalid, fault.Query, "days", "Send a number of days.")
-		}
+	days, err := daysOf(r)
+	if err != nil {
+		return err
 	}
-	return c.keyPage(w, r, by, k, days)
-}
-
-// keyPage shows a key with its usage of the last days.
-func (c *Console) keyPage(
-	w http.ResponseWriter, r *http.Request, by admin.Actor, k adminapi.Key, days int,
-) error {
 	counts, err := c.service.Usage(r.Context(), k.ID, days)
 	if err != nil {
 		return err
 	}
+	used := newUsage(counts, days, c.now(), keyPath(k.ID), url.Values{}, 7, usualSpan, 90, 365)
+	used.Of = "this key"
 	return c.show(w, http.StatusOK, "key", view{
 		Title: k.Name, Section: "keys", By: by, Notice: notices[r.URL.Query().Get("notice")],
-		Body: keyPage{Key: k, Chart: newChart(counts, days, c.now()), Spans: []int{7, usualSpan, 90, 365}},
+		Body: keyPage{Key: k, Usage: used},
 	})
 }
 
@@ -112,9 +233,28 @@ type keyForm struct {
 	Key     adminapi.Key // zero for a new key
 	Roles   []role
 	Brokers []adminapi.Broker // to choose from
+	Used    *time.Time        // last use of the key; nil: none
+	Confirm bool              // the user must type the name of the key
 }
 
 type role struct{ Name, Told string }
+
+// Levels returns the accreditation levels to choose from.
+func (keyForm) Levels() []level {
+	return []level{
+		{"1", "1", "no request asks for it yet"},
+		{"2", "2", "no request asks for it yet"},
+		{"3", "3", "create assets, and take over those of other brokers"},
+		{"4", "4", "no request asks for it yet: the owner token is enough to change an asset"},
+		{allLevels, "All", "every level, also those that come later"},
+	}
+}
+
+// level is an accreditation level. Contract 35 says what each one allows.
+type level struct{ Value, Name, Allows string }
+
+// allLevels is the level that stands for all.
+const allLevels = "0"
 
 var (
 	registryRoles = []role{
@@ -136,6 +276,7 @@ var (
 		limitField + "list", limitField + "read", limitField + "write", "allow",
 	}
 	rotateFields = []string{"grace"}
+	revokeFields = []string{"confirm"}
 )
 
 func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -144,6 +285,7 @@ func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Ac
 		return err
 	}
 	f.Values.Set("role", "broker")
+	f.Values["levels"] = []string{"1", "2", "3", "4"}
 	f.Values.Set("broker", r.URL.Query().Get("broker"))
 	return c.newKeyPage(w, r, by, f)
 }
@@ -171,13 +313,38 @@ func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		return err
 	}
-	return c.showSecret(w, by, "Key created", keyPage{Key: k, Secret: secret})
+	return c.showSecret(w, r, by, "Key created", keyPage{Key: k, Secret: secret})
 }
 
 // showSecret shows a new secret. No cache keeps this response, and a repeated form does
 // not get it.
-func (c *Console) showSecret(w http.ResponseWriter, by admin.Actor, title string, p keyPage) error {
+func (c *Console) showSecret(
+	w http.ResponseWriter, r *http.Request, by admin.Actor, title string, p keyPage,
+) error {
+	p.Try = c.tryLine(r, p)
 	return c.show(w, http.StatusOK, "secret", view{Title: title, Section: "keys", By: by, Body: p})
+}
+
+// plainHost is a host with a port, without any character that a shell reads.
+var plainHost = regexp.MustCompile(`^[0-9A-Za-z.:\[\]-]+$`)
+
+// tryLine returns a command that shows whether a secret works. "" if the console does not
+// know the address.
+func (c *Console) tryLine(r *http.Request, p keyPage) string {
+	if p.Key.Broker != "" {
+		if c.baseURL == "" {
+			return ""
+		}
+		return "curl -u '" + p.Secret + ":' " + c.baseURL + routes.Prefix(routes.Current) + "/me"
+	}
+	if !plainHost.MatchString(r.Host) {
+		return ""
+	}
+	scheme := "http"
+	if secure(r) {
+		scheme = "https"
+	}
+	return "curl -u '" + p.Secret + ":' " + scheme + "://" + r.Host + adminapi.Prefix + "/keys"
 }
 
 func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
@@ -198,6 +365,9 @@ func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.A
 	v.Set("name", k.Name)
 	v.Set("role", k.Role)
 	v["levels"] = strings.Split(k.Levels, "")
+	if strings.Contains(k.Levels, allLevels) {
+		v["levels"] = []string{allLevels}
+	}
 	if k.Test {
 		v.Set("test", "yes")
 	}
@@ -262,6 +432,22 @@ func (c *Console) showRevokeKey(w http.ResponseWriter, r *http.Request, by admin
 	return c.confirm(w, r, by, revocation, nil)
 }
 
+// recently is how long after its last use a key is revoked only by somebody who types its
+// name.
+const recently = 24 * time.Hour
+
+// lastUse returns the last use of a key; nil if it was never used.
+func lastUse(k adminapi.Key) (last *time.Time) {
+	for _, s := range k.Secrets {
+		for _, use := range s.Uses {
+			if last == nil || use.Time.After(*last) {
+				last = &use.Time
+			}
+		}
+	}
+	return last
+}
+
 // confirmation is a page that asks the user to confirm a change of a key.
 type confirmation struct{ template, title string }
 
@@ -287,6 +473,8 @@ func (c *Console) confirm(
 }
 
 func (c *Console) confirmPage(w http.ResponseWriter, by admin.Actor, page confirmation, body keyForm) error {
+	body.Used = lastUse(body.Key)
+	body.Confirm = c.usedRecently(body.Key)
 	return c.show(w, statusOf(body.Form), page.template, view{
 		Title: page.title + body.Key.Name, Section: "keys", By: by, Body: body,
 	})
@@ -310,19 +498,30 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		return err
 	}
-	return c.showSecret(w, by, "New secret", keyPage{Key: k, Secret: secret})
+	return c.showSecret(w, r, by, "New secret", keyPage{Key: k, Secret: secret})
 }
 
 func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	var unread problems.List
-	unknown(r, nil, &unread)
-	if err := unread.Err(); err != nil {
+	k, err := c.service.Key(r.Context(), r.PathValue("id"))
+	if err != nil {
 		return err
 	}
-	k, err := c.service.RevokeKey(r.Context(), by, r.PathValue("id"))
-	if err != nil {
+	var wrong problems.List
+	unknown(r, revokeFields, &wrong)
+	if k.Revoked == nil && c.usedRecently(k) && strings.TrimSpace(r.PostForm.Get("confirm")) != k.Name {
+		wrong.Add("confirm", "Type the name of the key: it was used within a day.")
+	}
+	if f, ok := refused(r, wrong.Err(), revokeFields); ok {
+		return c.confirmPage(w, by, revocation, keyForm{Form: f, Key: k})
+	}
+	if k, err = c.service.RevokeKey(r.Context(), by, k.ID); err != nil {
 		return err
 	}
 	redirect(w, r, keyPath(k.ID), revoked)
 	return nil
+}
+
+func (c *Console) usedRecently(k adminapi.Key) bool {
+	last := lastUse(k)
+	return last != nil && c.now().Sub(*last) < recently
 }

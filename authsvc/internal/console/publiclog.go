@@ -14,10 +14,15 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// Assets reads the public log and the history of assets (assetclient.Client).
+// Assets reads the public log, the history of assets and webhooks, and changes webhooks
+// (assetclient.Client).
 type Assets interface {
 	Log(ctx context.Context) (assetclient.Log, error)
 	History(ctx context.Context, keyID, id, offset string) (assetclient.History, error)
+
+	Webhooks(ctx context.Context, keyID, broker, after string) (found []assetclient.Webhook, next string, err error)
+	Webhook(ctx context.Context, keyID, id string) (assetclient.Webhook, error)
+	ChangeWebhook(ctx context.Context, keyID, id string, do assetclient.WebhookAction, offset string) error
 }
 
 // logPage is the body of the page of the public log.
@@ -56,8 +61,7 @@ func (c *Console) showHistory(w http.ResponseWriter, r *http.Request, by admin.A
 	if !assetID.MatchString(id) {
 		return fault.New(fault.Invalid, fault.Query, "id", "Send the id of an asset: 32 hexadecimal digits in lower case.")
 	}
-	keyID, _, _ := strings.Cut(by.Name, " ")
-	history, err := c.assets.History(r.Context(), keyID, id, r.URL.Query().Get("offset"))
+	history, err := c.assets.History(r.Context(), keyOf(by), id, r.URL.Query().Get("offset"))
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,11 @@ import (
 type records struct {
 	log     *assetclient.Log
 	history map[string]assetclient.History // by id and offset
-	keyID   string                         // of the last reader of a history
+	keyID   string                         // of the last reader of a history or caller of webhooks
+
+	webhooks []assetclient.Webhook
+	done     []string // changes of webhooks
+	refusal  error    // of a change
 }
 
 func (r *records) Log(context.Context) (assetclient.Log, error) {
@@ -97,7 +101,9 @@ func TestAnOperatorReadsTheHistoryOfAnAsset(t *testing.T) {
 
 func TestAConsoleWithoutAssetServicesHasNoLog(t *testing.T) {
 	d := newDesk(t)
-	c, err := console.New(d.secrets, d.service, d.operators, nil, d.logger, func() time.Time { return d.now })
+	o := d.options()
+	o.Assets = nil
+	c, err := console.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"asset-registry/authsvc/internal/apikey"
 	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/identity"
 )
 
 // keySettings returns the settings that a form sent for a key with the settings was. It
@@ -23,6 +25,12 @@ func keySettings(sent url.Values, was adminapi.KeySettings, found *problems.List
 		Name: strings.TrimSpace(sent.Get("name")), Role: sent.Get("role"),
 		Levels: strings.Join(sent["levels"], ""), Test: sent.Get("test") != "",
 		Allow: strings.FieldsFunc(sent.Get("allow"), func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }),
+	}
+	switch {
+	case apikey.Administers(identity.Role(s.Role)): // the form offers levels, but the key has none
+		s.Levels = ""
+	case strings.Contains(s.Levels, allLevels) && strings.Trim(s.Levels, "01234") == "":
+		s.Levels = allLevels
 	}
 	switch text := sent.Get("expires"); {
 	case text == "":

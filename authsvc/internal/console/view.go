@@ -23,7 +23,7 @@ type view struct {
 	By      admin.Actor
 	Notice  string
 	Body    any
-	HasLog  bool // the console has the page of the public log; show sets it
+	HasLog  bool // the console has the pages of the public log and of webhooks; show sets it
 }
 
 // MayChange reports whether the user may change anything.
@@ -42,6 +42,9 @@ const (
 	changed   = "changed"
 	revoked   = "revoked"
 	signedOut = "signed-out"
+
+	webhookChanged = "webhook-changed"
+	removed        = "webhook-removed"
 )
 
 var notices = map[string]string{
@@ -51,6 +54,9 @@ var notices = map[string]string{
 	changed:   "The changes are saved. Every gateway applies them within a second.",
 	revoked:   "The key is revoked. Every gateway refuses it within a second.",
 	signedOut: "You are signed out.",
+
+	webhookChanged: "Done.",
+	removed:        "The webhook is removed.",
 }
 
 // redirect sends the browser to a page with a notice.
@@ -73,6 +79,9 @@ func subjectPath(subject string) string {
 	if name, ok := audit.BrokerOf(subject); ok {
 		return brokerPath(name)
 	}
+	if id, ok := audit.WebhookOf(subject); ok {
+		return webhookPath(id)
+	}
 	id, _ := audit.KeyOf(subject)
 	return keyPath(id)
 }
@@ -80,14 +89,23 @@ func subjectPath(subject string) string {
 // views are the templates by the name of the page.
 type views map[string]*template.Template
 
-func parseViews() (views, error) {
+func parseViews(now func() time.Time) (views, error) {
 	functions := template.FuncMap{
 		"when":        when,
+		"exactly":     exactly,
+		"ago":         func(t time.Time) string { return ago(now().Sub(t)) },
+		"day":         func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
+		"label":       label,
+		"lastUse":     lastUse,
+		"brokerTitle": brokerTitle,
 		"machine":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"levels":      func(levels string) string { return strings.Join(strings.Split(levels, ""), ", ") },
+		"levels":      toldLevels,
 		"number":      grouped,
 		"brokerPath":  brokerPath,
 		"keyPath":     keyPath,
+		"webhookPath": webhookPath,
+		"host":        hostOf,
+		"duration":    func(seconds int64) string { return (time.Duration(seconds) * time.Second).String() },
 		"subjectPath": subjectPath,
 		"shorten":     func(value json.RawMessage) string { return shorten(value) },
 	}
@@ -113,7 +131,45 @@ func parseViews() (views, error) {
 	return parsed, nil
 }
 
+// hostOf returns the host of an address, or the whole text if it is none.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return address
+}
+
 func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
+
+// exactly returns a time with its seconds.
+func exactly(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// ago returns how long something is past, in the largest whole unit.
+func ago(past time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		switch n := int64(past / unit.size); {
+		case n == 1:
+			return "1 " + unit.name + " ago"
+		case n > 1:
+			return grouped(n) + " " + unit.name + "s ago"
+		}
+	}
+	return "just now"
+}
+
+// labels are the names of fields that differ from what label makes of them.
+var labels = map[string]string{"allow": "Addresses", "levels": "Accreditation levels", "confirm": "Name of the key"}
+
+// label returns the name of a form's field for people: "Limit read" for "limit-read".
+func label(field string) string {
+	if text, ok := labels[field]; ok || field == "" {
+		return text
+	}
+	return strings.ToUpper(field[:1]) + strings.ReplaceAll(field[1:], "-", " ")
+}
 
 // show writes a page, completely or not at all.
 func (c *Console) show(w http.ResponseWriter, status int, name string, v view) error {

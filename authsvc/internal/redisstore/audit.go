@@ -49,20 +49,23 @@ func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]adminapi
 // commit makes a change if the log ends at ARGV[1] and, if ARGV[8] is 1, the record
 // exists. KEYS: head, audit, records, index of their names, hashes. ARGV: head
 // before, head after, number and text of the entry, name and text of the record,
-// hash. It runs without free memory too: operators must always be able to revoke a
+// hash. An empty name stands for no record. It runs without free memory too: operators must always be able to revoke a
 // key.
 var commit = redis.NewScript(`#!lua flags=allow-oom
 if (redis.call('GET', KEYS[1]) or '0:') ~= ARGV[1] then return 0 end
 if ARGV[8] == '1' and redis.call('HEXISTS', KEYS[3], ARGV[5]) == 0 then return 0 end
 redis.call('HSET', KEYS[2], ARGV[3], ARGV[4])
-redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
-redis.call('ZADD', KEYS[4], 0, ARGV[5])
+if ARGV[5] ~= '' then
+  redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
+  redis.call('ZADD', KEYS[4], 0, ARGV[5])
+end
 if ARGV[7] ~= '' then redis.call('HSET', KEYS[5], ARGV[7], ARGV[5]) end
 redis.call('SET', KEYS[1], ARGV[2])
 return 1
 `)
 
-// target is the broker or key of a change, and the place where Redis keeps it.
+// target is the broker or key of a change, and the place where Redis keeps it. Without
+// either, the name is empty.
 type target struct {
 	records, index string // Redis keys
 	name           string
@@ -75,8 +78,11 @@ func targetOf(c admin.Change) (r target, err error) {
 		r.text, err = c.Broker.Encode()
 		return r, err
 	}
-	r = target{records: keysKey, index: idsKey, name: c.Key.ID}
-	r.text, err = c.Key.Encode()
+	r = target{records: keysKey, index: idsKey}
+	if c.Key != nil {
+		r.name = c.Key.ID
+		r.text, err = c.Key.Encode()
+	}
 	return r, err
 }
 

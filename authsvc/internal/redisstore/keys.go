@@ -54,6 +54,25 @@ func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
 }
 
+// KeysBack returns up to limit keys with ids before an id, in reverse order; for "" the
+// last keys.
+func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error) {
+	if err := s.upgrade.run(ctx, s.client); err != nil {
+		return nil, err
+	}
+	end := "+"
+	if before != "" {
+		end = "(" + before
+	}
+	ids, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: idsKey, Start: end, Stop: "-", ByLex: true, Rev: true, Count: int64(limit),
+	}).Result()
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", idsKey, err)
+	}
+	return load(ctx, s, keysKey, ids, apikey.DecodeKey)
+}
+
 // follow returns up to limit names of an index after a name, in order.
 func (s *Store) follow(ctx context.Context, index, after string, limit int) ([]string, error) {
 	names, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,8 @@ func testEmpty(t *testing.T, open Opener) {
 	missing(t, err)
 	keys, err := s.Keys(t.Context(), "", 10)
 	equal(t, len(keys), err, 0)
+	keys, err = s.KeysBack(t.Context(), "", 10)
+	equal(t, len(keys), err, 0)
 	brokers, err := s.Brokers(t.Context(), "", 10)
 	equal(t, len(brokers), err, 0)
 	entries, err := s.Entries(t.Context(), 0, 10)
@@ -119,8 +122,13 @@ func testCommit(t *testing.T, open Opener) {
 	equal(t, entries, err, []adminapi.Entry{first.Entry, second.Entry})
 	entries, err = s.Entries(t.Context(), 0, 1)
 	equal(t, entries, err, []adminapi.Entry{first.Entry})
+	third := commitChange(t, s, admin.Change{}) // about a record of another service
 	entries, err = s.Entries(t.Context(), 1, 10)
-	equal(t, entries, err, []adminapi.Entry{second.Entry})
+	equal(t, entries, err, []adminapi.Entry{second.Entry, third.Entry})
+	keys, err := s.Keys(t.Context(), "", 10)
+	equal(t, len(keys), err, 1)
+	brokers, err := s.Brokers(t.Context(), "", 10)
+	equal(t, len(brokers), err, 1)
 }
 
 func testRecords(t *testing.T, open Opener) {
@@ -145,6 +153,27 @@ func testRecords(t *testing.T, open Opener) {
 		keys, after = append(keys, page...), page[len(page)-1].ID
 	}
 	equal(t, keys, nil, want)
+	keys = nil
+	for before := ""; ; {
+		page, err := s.KeysBack(t.Context(), before, 3)
+		if err != nil || len(page) > 3 {
+			t.Fatalf("backwards: got %d keys, %v; want at most 3", len(page), err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		keys, before = append(keys, page...), page[len(page)-1].ID
+	}
+	slices.Reverse(keys)
+	equal(t, keys, nil, want)
+	for before, last := range map[string]int{"key-6": 5, "key-55": 5, "key-0": -1, "a": -1, "zzz": 6, "ї": 6} {
+		keys, err := s.KeysBack(t.Context(), before, 1)
+		if last < 0 {
+			equal(t, len(keys), err, 0)
+		} else {
+			equal(t, keys, err, want[last:last+1])
+		}
+	}
 	brokers, err := s.Brokers(t.Context(), "b4 І", 10)
 	equal(t, len(brokers), err, 2)
 	want[3].Settings.Name, want[3].Revoked = "another", made

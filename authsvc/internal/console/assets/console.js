@@ -2,8 +2,7 @@
 // it from a page that the browser keeps.
 "use strict";
 
-const button = document.querySelector("[data-copy]");
-if (button && navigator.clipboard) {
+for (const button of navigator.clipboard ? document.querySelectorAll("[data-copy]") : []) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
@@ -16,5 +15,7 @@ if (button && navigator.clipboard) {
 const shown = document.querySelector("[data-replace]");
 if (shown) {
   history.replaceState(null, "", shown.dataset.replace);
-  addEventListener("pagehide", () => { document.getElementById("secret").textContent = "no longer shown"; });
+  addEventListener("pagehide", () => {
+    for (const id of ["secret", "try"]) document.getElementById(id)?.replaceChildren("no longer shown");
+  });
 }

@@ -1,0 +1,238 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"asset-registry/authsvc/internal/apikey"
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/fault"
+)
+
+// The orders of keys in FindKeys.
+const (
+	ByCreated = "created" // the newest first
+	ByUsed    = "used"    // the last used first, keys without use last
+	ByName    = "name"
+	ByBroker  = "broker"
+	ByExpiry  = "expires" // the first to expire first, the others last
+)
+
+// KeyOrders returns every order of FindKeys. The first one is that of a KeyQuery without.
+func KeyOrders() []string { return []string{ByCreated, ByUsed, ByName, ByBroker, ByExpiry} }
+
+// MaxFound is the most keys or brokers that one search reads.
+const MaxFound = 10_000
+
+// KeyQuery selects a page of keys in some order.
+type KeyQuery struct {
+	Broker  string   // broker of the key; "": any
+	States  []string // states of the key, of adminapi.States; none: any
+	Text    string   // part of a name, broker or id, in any case; "": any
+	Order   string   // one of KeyOrders; "": the first
+	Reverse bool     // the order is reversed
+	Skip    int      // keys before the page; beyond the last key, the page is the last one
+	Limit   int      // most keys of the page
+}
+
+// KeyPage is the answer to a KeyQuery.
+type KeyPage struct {
+	Keys   []adminapi.Key
+	Skip   int            // keys before the page
+	Total  int            // keys that match
+	States map[string]int // number of keys that match but for their state, by state
+	Cut    bool           // the registry has more than MaxFound keys: older ones are left out
+}
+
+// FindKeys returns a page of keys. It reads the newest MaxFound keys.
+func (s *Service) FindKeys(ctx context.Context, q KeyQuery) (p KeyPage, err error) {
+	f := Filter{Text: q.Text}
+	p.States = map[string]int{}
+	var found []apikey.Key
+	states, read := s.newStates(), 0
+	err = eachKeyBack(ctx, s.store, func(k apikey.Key) error {
+		if read++; read > MaxFound {
+			p.Cut = true
+			return errPageFull
+		}
+		if q.Broker != "" && k.Broker != q.Broker || !f.matches(k.ID, k.Broker, k.Settings.Name) {
+			return nil
+		}
+		state, err := states.of(ctx, k)
+		if err != nil {
+			return err
+		}
+		p.States[state]++
+		if len(q.States) == 0 || slices.Contains(q.States, state) {
+			found = append(found, k)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) {
+		return p, err
+	}
+	if err := s.sort(ctx, found, q); err != nil {
+		return p, err
+	}
+	p.Total = len(found)
+	var page []apikey.Key
+	page, p.Skip = cut(found, q.Skip, q.Limit)
+	p.Keys, err = s.showAll(ctx, page)
+	return p, err
+}
+
+// cut returns a page of found, and the number of elements before it.
+func cut[T any](found []T, skip, limit int) (page []T, before int) {
+	if skip >= len(found) { // the last page
+		skip = max(0, len(found)-1) / limit * limit
+	}
+	return found[skip:min(len(found), skip+limit)], skip
+}
+
+// sort sorts keys as a query asks for. Keys that are equal in the order stay in the order
+// of their creation.
+func (s *Service) sort(ctx context.Context, keys []apikey.Key, q KeyQuery) error {
+	var used map[string]time.Time
+	if q.Order == ByUsed {
+		var err error
+		if used, err = s.lastUses(ctx, keys); err != nil {
+			return err
+		}
+	}
+	newest := func(a, b apikey.Key) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.ID, a.ID)) }
+	order := map[string]func(a, b apikey.Key) int{
+		ByCreated: newest,
+		ByUsed:    func(a, b apikey.Key) int { return used[b.ID].Compare(used[a.ID]) },
+		ByName:    func(a, b apikey.Key) int { return compareFold(a.Settings.Name, b.Settings.Name) },
+		ByBroker:  func(a, b apikey.Key) int { return compareFold(a.Broker, b.Broker) },
+		ByExpiry: func(a, b apikey.Key) int {
+			return cmp.Or(compareBool(a.Settings.Expires.IsZero(), b.Settings.Expires.IsZero()),
+				a.Settings.Expires.Compare(b.Settings.Expires))
+		},
+	}[cmp.Or(q.Order, ByCreated)]
+	if order == nil {
+		return fault.New(fault.Invalid, fault.Query, "sort", "Sort by one of %s.", strings.Join(KeyOrders(), ", "))
+	}
+	slices.SortFunc(keys, func(a, b apikey.Key) int {
+		if q.Reverse {
+			return cmp.Or(order(b, a), newest(a, b))
+		}
+		return cmp.Or(order(a, b), newest(a, b))
+	})
+	return nil
+}
+
+func compareFold(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
+
+// compareBool sorts false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// lastUses returns the last use of each key that was used.
+func (s *Service) lastUses(ctx context.Context, keys []apikey.Key) (map[string]time.Time, error) {
+	last := map[string]time.Time{}
+	for some := range slices.Chunk(keys, page) {
+		ids := make([]string, len(some))
+		for i, k := range some {
+			ids[i] = k.ID
+		}
+		uses, err := s.store.Uses(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		for id, secrets := range uses {
+			for _, of := range secrets {
+				for _, use := range of {
+					if use.Time.After(last[id]) {
+						last[id] = use.Time
+					}
+				}
+			}
+		}
+	}
+	return last, nil
+}
+
+// BrokerPage is a page of brokers in the order of their names.
+type BrokerPage struct {
+	Brokers []adminapi.Broker
+	Skip    int  // brokers before the page
+	Total   int  // brokers that match
+	Cut     bool // the registry has more than MaxFound brokers: later ones are left out
+}
+
+// FindBrokers returns up to limit brokers with a text in their name, title or contact,
+// after skip others. It reads the first MaxFound brokers.
+func (s *Service) FindBrokers(ctx context.Context, text string, skip, limit int) (p BrokerPage, err error) {
+	f, read := Filter{Text: text}, 0
+	var found []adminapi.Broker
+	err = eachBroker(ctx, s.store, "", func(b apikey.Broker) error {
+		if read++; read > MaxFound {
+			p.Cut = true
+			return errPageFull
+		}
+		if f.matches(b.Name, b.Title, b.Contact) {
+			found = append(found, b.View())
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPageFull) {
+		return p, err
+	}
+	p.Total = len(found)
+	p.Brokers, p.Skip = cut(found, skip, limit)
+	return p, nil
+}
+
+// MaxSummed is the most keys whose usage BrokerUsage adds up.
+const MaxSummed = 200
+
+// MaxSummedDays is the most days of BrokerUsage.
+const MaxSummedDays = 90
+
+// BrokerUsage returns the requests of a broker's keys on each of the last days, today
+// included. It adds up the newest MaxSummed keys; cut reports that the broker has more.
+func (s *Service) BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error) {
+	if days < 1 || days > MaxSummedDays {
+		return nil, false, fault.New(fault.Invalid, fault.Query, "days",
+			"The number of days must be between 1 and %d.", MaxSummedDays)
+	}
+	found, err := s.FindKeys(ctx, KeyQuery{Broker: broker, Limit: MaxSummed})
+	if err != nil {
+		return nil, false, err
+	}
+	names := lastDays(s.now(), days)
+	by := map[string]map[string]int64{}
+	for _, k := range found.Keys {
+		counts, err := s.store.Counts(ctx, k.ID, names)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, day := range counts {
+			if by[day.Day] == nil {
+				by[day.Day] = map[string]int64{}
+			}
+			for class, n := range day.Counts {
+				by[day.Day][class] += n
+			}
+		}
+	}
+	sum = []adminapi.Day{}
+	for _, name := range names {
+		if counts := by[name]; counts != nil {
+			sum = append(sum, adminapi.Day{Day: name, Counts: counts})
+		}
+	}
+	return sum, found.Cut || found.Total > MaxSummed, nil
+}

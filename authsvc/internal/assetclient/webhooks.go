@@ -1,0 +1,116 @@
+package assetclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"asset-registry/shared/identity"
+)
+
+const maxWebhooks = 1 << 20 // bytes of a page of webhooks
+
+// Webhook is a webhook as an administrator sees it (docs/contract.md, "Webhooks").
+type Webhook struct {
+	ID              string
+	DateCreated     time.Time
+	Broker          string
+	ByAdministrator bool
+	URL             string
+	Version, Mode   string
+	Fields          string `json:"opt_fields"`
+	State, Reason   string
+	Offset          string
+	Behind          int64 // seconds
+	Failures        int
+	LastError       string
+	Next, Succeeded *time.Time // nil: none
+}
+
+// WebhookAction is something that the console does to a webhook. Its value is the name in
+// the audit log.
+type WebhookAction string
+
+// The actions.
+const (
+	StopWebhook   WebhookAction = "webhook.stop"
+	ResumeWebhook WebhookAction = "webhook.resume"
+	ReplayWebhook WebhookAction = "webhook.replay"
+	RemoveWebhook WebhookAction = "webhook.remove"
+)
+
+// WebhookActions returns every action on webhooks.
+func WebhookActions() []WebhookAction {
+	return []WebhookAction{StopWebhook, ResumeWebhook, ReplayWebhook, RemoveWebhook}
+}
+
+// administrator returns the identity by which the asset services see the user of a key.
+func administrator(keyID string) identity.Identity {
+	return identity.Identity{Broker: "console", KeyID: keyID, Role: identity.Administrator}
+}
+
+const webhooksPath = "/api/2.5/webhooks"
+
+// Webhooks returns a page of all webhooks, or those of a broker, after an id. Next is the
+// id for the next page; "": this is the last one.
+func (c *Client) Webhooks(ctx context.Context, keyID, broker, after string) (found []Webhook, next string, err error) {
+	query := url.Values{"broker": {broker}, "after": {after}}
+	text, err := c.get(ctx, administrator(keyID), webhooksPath+"?"+query.Encode(), maxWebhooks)
+	if err != nil {
+		return nil, "", err
+	}
+	var page struct {
+		Data []Webhook
+		Next struct{ After string } `json:"next_page"`
+	}
+	if err := json.Unmarshal(text, &page); err != nil {
+		return nil, "", fmt.Errorf("read webhooks: %w", err)
+	}
+	return page.Data, page.Next.After, nil
+}
+
+// Webhook returns one webhook.
+func (c *Client) Webhook(ctx context.Context, keyID, id string) (Webhook, error) {
+	text, err := c.get(ctx, administrator(keyID), webhookPath(id), maxWebhooks)
+	if err != nil {
+		return Webhook{}, err
+	}
+	var answer struct{ Data Webhook }
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return Webhook{}, fmt.Errorf("read webhook %s: %w", id, err)
+	}
+	return answer.Data, nil
+}
+
+func webhookPath(id string) string { return webhooksPath + "/" + url.PathEscape(id) }
+
+// ChangeWebhook does something to a webhook. Offset is that to replay from; "": the
+// webhook's own.
+func (c *Client) ChangeWebhook(ctx context.Context, keyID, id string, do WebhookAction, offset string) error {
+	method, path, data := http.MethodPatch, webhookPath(id), map[string]string{}
+	switch do {
+	case StopWebhook:
+		data["state"] = "disabled"
+	case ResumeWebhook:
+		data["state"] = "active"
+	case ReplayWebhook:
+		method, path = http.MethodPost, path+"/replay"
+		if offset != "" {
+			data["offset"] = offset
+		}
+	case RemoveWebhook:
+		_, err := c.call(ctx, administrator(keyID), http.MethodDelete, path, nil, maxWebhooks)
+		return err
+	default:
+		return fmt.Errorf("webhooks have no action %q", do)
+	}
+	body, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return fmt.Errorf("change webhook %s: %w", id, err)
+	}
+	_, err = c.call(ctx, administrator(keyID), method, path, body, maxWebhooks)
+	return err
+}

@@ -1,0 +1,172 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"asset-registry/shared/adminapi"
+	"asset-registry/shared/fault"
+)
+
+// Query selects entries of the log. A zero field selects all of them.
+type Query struct {
+	Who    string    // part of the caller's name, id or address, in any case
+	About  string    // part of the subject or of its name or title, in any case
+	Broker string    // the entry is about this broker, one of its keys or one of its webhooks
+	Action string    // such as "key.rotate"
+	Since  time.Time // the entry is not older
+}
+
+// Matches reports whether a query selects an entry.
+func (q Query) Matches(e adminapi.Entry) bool {
+	if q.Action != "" && e.Action != q.Action || e.Time.Before(q.Since) ||
+		!has(e.Who, q.Who) && !has(e.From, q.Who) {
+		return false
+	}
+	if q.About == "" && q.Broker == "" {
+		return true
+	}
+	before, after := nameOf(e.Before), nameOf(e.After)
+	name, ofBroker := BrokerOf(e.Subject)
+	if q.Broker != "" && !(ofBroker && name == q.Broker) && before.Broker != q.Broker && after.Broker != q.Broker {
+		return false
+	}
+	texts := []string{e.Subject, before.Name, before.Title, after.Name, after.Title}
+	return slices.ContainsFunc(texts, func(text string) bool { return has(text, q.About) })
+}
+
+func has(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
+
+// named are the names in the state of a broker, key or webhook.
+type named struct{ Name, Title, Broker string }
+
+// nameOf returns the names in a state. They are empty if the state has other types.
+func nameOf(state json.RawMessage) (n named) {
+	if len(state) == 0 || json.Unmarshal(state, &n) != nil {
+		return named{}
+	}
+	return n
+}
+
+// MaxRead is the most entries that one Search reads.
+const MaxRead = 10_000
+
+// Reader reads a log, as Log does.
+type Reader interface {
+	Lister
+	Head(ctx context.Context) (adminapi.Head, error)
+}
+
+// Search returns up to limit entries that a query selects, the newest first, of those
+// before a number; 0 stands for the end of the log. older is the number before which the
+// next search goes on; 0: nothing is left. Search reads at most MaxRead entries, so it may
+// return fewer than limit although older is not 0.
+func Search(
+	ctx context.Context, log Reader, q Query, before int64, limit int,
+) (found []adminapi.Entry, older int64, err error) {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if before <= 0 || before > head.Seq {
+		before = head.Seq + 1
+	}
+	first, err := firstSince(ctx, log, q.Since, before-1)
+	if err != nil {
+		return nil, 0, err
+	}
+	for read := 0; before > first && read < MaxRead; {
+		n := min(int64(page), before-first)
+		entries, err := log.Entries(ctx, before-1-n, int(n))
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, e := range slices.Backward(entries) {
+			if e.Seq >= before || !q.Matches(e) {
+				continue
+			}
+			if found = append(found, e); len(found) == limit {
+				return found, left(e.Seq, first), nil
+			}
+		}
+		before, read = before-n, read+int(n)
+	}
+	return found, left(before, first), nil
+}
+
+// left returns the number before which a search goes on; 0 if it has come to the first.
+func left(before, first int64) int64 {
+	if before <= first {
+		return 0
+	}
+	return before
+}
+
+// jitter is more than the clocks of the services differ. So much can an entry seem older
+// than the one before it.
+const jitter = time.Hour
+
+// firstSince returns the number of an entry, up to last+1, before which all entries are
+// older than a time. It reads a few entries.
+func firstSince(ctx context.Context, log Lister, since time.Time, last int64) (int64, error) {
+	low, high := int64(1), last+1
+	if since.IsZero() {
+		return low, nil
+	}
+	for low < high {
+		middle := low + (high-low)/2
+		entries, err := log.Entries(ctx, middle-1, 1)
+		if err != nil {
+			return 0, err
+		}
+		if len(entries) > 0 && entries[0].Time.Before(since.Add(-jitter)) {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}
+
+// MaxExported is the most entries that one Export reads.
+const MaxExported = 100_000
+
+// Export calls visit with each entry that a query selects, in order, until visit returns
+// an error. It returns a fault of kind Invalid, before any call, if the time of the query
+// has more than MaxExported entries.
+func Export(ctx context.Context, log Reader, q Query, visit func(adminapi.Entry) error) error {
+	head, err := log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	first, err := firstSince(ctx, log, q.Since, head.Seq)
+	if err != nil {
+		return err
+	}
+	if n := head.Seq - first + 1; n > MaxExported {
+		return fault.New(fault.Invalid, fault.Query, "days", "The log has %d entries of that time, and an export "+
+			"reads at most %d. Choose fewer days, or read the log with the admin API.", n, MaxExported)
+	}
+	err = Each(ctx, log, first-1, func(e adminapi.Entry) error {
+		switch {
+		case e.Seq > head.Seq: // written meanwhile
+			return errEnd
+		case q.Matches(e):
+			return visit(e)
+		}
+		return nil
+	})
+	if errors.Is(err, errEnd) {
+		return nil
+	}
+	return err
+}
+
+// errEnd ends an export at the end that the log had when the export began.
+var errEnd = errors.New("the end of the export")

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/authsvc/internal/assetclient"
+	"asset-registry/authsvc/internal/problems"
+)
+
+// webhookList is the body of the page of all webhooks.
+type webhookList struct {
+	Broker   string
+	Begun    bool // this is not the first page
+	Webhooks []assetclient.Webhook
+	Next     string // path; "": this is the last page
+}
+
+// keyOf returns the id of a user's key.
+func keyOf(by admin.Actor) string {
+	id, _, _ := strings.Cut(by.Name, " ")
+	return id
+}
+
+func (c *Console) listWebhooks(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	q := r.URL.Query()
+	body := webhookList{Broker: strings.TrimSpace(q.Get("broker")), Begun: q.Get("after") != ""}
+	found, next, err := c.assets.Webhooks(r.Context(), keyOf(by), body.Broker, q.Get("after"))
+	if err != nil {
+		return err
+	}
+	body.Webhooks = found
+	if next != "" {
+		body.Next = "/console/webhooks?" + url.Values{"broker": {body.Broker}, "after": {next}}.Encode()
+	}
+	v := view{Title: "Webhooks", Section: "webhooks", By: by, Notice: notices[q.Get("notice")], Body: body}
+	return c.show(w, http.StatusOK, "webhooks", v)
+}
+
+// webhookPage is the body of the pages of one webhook.
+type webhookPage struct {
+	Webhook assetclient.Webhook
+	Form    form // zero for an auditor
+}
+
+func webhookPath(id string) string { return "/console/webhooks/" + url.PathEscape(id) }
+
+func (c *Console) showWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	v := view{By: by, Notice: notices[r.URL.Query().Get("notice")]}
+	body := webhookPage{}
+	if v.MayChange() {
+		var err error
+		if body.Form, err = c.newForm(r.Context()); err != nil {
+			return err
+		}
+	}
+	return c.webhookPage(w, r, v, "webhook", body)
+}
+
+func (c *Console) showRemoveWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	f, err := c.newForm(r.Context())
+	if err != nil {
+		return err
+	}
+	return c.webhookPage(w, r, view{By: by}, "remove-webhook", webhookPage{Form: f})
+}
+
+// webhookPage shows a page with the webhook of the request.
+func (c *Console) webhookPage(w http.ResponseWriter, r *http.Request, v view, template string, body webhookPage) error {
+	found, err := c.assets.Webhook(r.Context(), keyOf(v.By), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	body.Webhook, v.Body = found, nil
+	v.Title, v.Section, v.Body = "Webhook of "+found.Broker, "webhooks", body
+	return c.show(w, statusOf(body.Form), template, v)
+}
+
+// The fields of the form that replays.
+var replayFields = []string{"offset"}
+
+func (c *Console) stopWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	return c.changeWebhook(w, r, by, assetclient.StopWebhook)
+}
+
+func (c *Console) resumeWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	return c.changeWebhook(w, r, by, assetclient.ResumeWebhook)
+}
+
+func (c *Console) replayWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	return c.changeWebhook(w, r, by, assetclient.ReplayWebhook, replayFields...)
+}
+
+func (c *Console) removeWebhook(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	return c.changeWebhook(w, r, by, assetclient.RemoveWebhook)
+}
+
+// webhookEntry is what the audit log shows of an action on a webhook. It has no address:
+// that may hold a secret of the receiver.
+type webhookEntry struct {
+	Broker string `json:"broker"`
+	State  string `json:"state"` // before the action
+	Offset string `json:"offset,omitempty"`
+}
+
+// changeWebhook does something to a webhook. The entry of the audit log comes first, so
+// that nothing is done without one.
+func (c *Console) changeWebhook(
+	w http.ResponseWriter, r *http.Request, by admin.Actor, do assetclient.WebhookAction, fields ...string,
+) error {
+	id, offset := r.PathValue("id"), strings.TrimSpace(r.PostForm.Get("offset"))
+	var unread problems.List
+	unknown(r, fields, &unread)
+	if err := unread.Err(); err != nil {
+		return err
+	}
+	found, err := c.assets.Webhook(r.Context(), keyOf(by), id)
+	if err != nil {
+		return err
+	}
+	entry := webhookEntry{Broker: found.Broker, State: found.State, Offset: offset}
+	if err := c.service.NoteWebhook(r.Context(), by, string(do), id, entry); err != nil {
+		return err
+	}
+	err = c.assets.ChangeWebhook(r.Context(), keyOf(by), id, do, offset)
+	if f, ok := refused(r, err, fields); ok {
+		fresh, err := c.newForm(r.Context()) // this form has its entry already
+		if err != nil {
+			return err
+		}
+		f.Values.Set("once", fresh.Once())
+		return c.webhookPage(w, r, view{By: by}, "webhook", webhookPage{Form: f})
+	}
+	if err != nil {
+		return err
+	}
+	if do == assetclient.RemoveWebhook {
+		redirect(w, r, "/console/webhooks", removed)
+		return nil
+	}
+	redirect(w, r, webhookPath(id), webhookChanged)
+	return nil
+}
