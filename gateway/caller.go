@@ -49,7 +49,7 @@ func client(c *gin.Context) ratelimit.Client {
 // per address; after too many, no key from that address is verified for a while.
 func (s *Server) identify(within time.Duration) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if c.GetHeader("Authorization") == "" {
+		if c.GetHeader("Authorization") == "" || s.config.Mirror != nil {
 			return
 		}
 		k, err := s.verify(c, within)

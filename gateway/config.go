@@ -23,7 +23,10 @@ import (
 type Config struct {
 	AssetsURLs []string          // addresses of the asset services, which share a store
 	Assets     http.Handler      // an asset service in this process; replaces AssetsURLs
+	SearchURLs []string          // addresses of the search services; empty: there are none
+	Search     http.Handler      // a search service in this process; replaces SearchURLs
 	AuthURLs   []string          // addresses of the auth services, which share a store
+	Calls      bool              // send many requests at once over one connection to these services (package mux)
 	Auth       http.RoundTripper // a transport to the auth service that replaces AuthURLs; nil: the network
 	Secrets    keyring.Ring      // sign identities; all services have the same
 
@@ -35,6 +38,7 @@ type Config struct {
 	KeyTTL         time.Duration // how long a verified key is trusted; 0: 5 s
 	Settings       Settings
 	Limits         Limits             // zero: no rate limits
+	Mirror         *Mirror            // makes the gateway one of a mirror; nil: it is none
 	TrustedProxies clientaddr.Proxies // networks whose X-Forwarded-For is believed; empty: none
 	Log            *slog.Logger
 	Telemetry      *telemetry.Telemetry // nil: none
@@ -45,16 +49,17 @@ type Config struct {
 type Limits = limits.Settings
 
 // Settings are further settings of a gateway. The tags make them flags of a
-// command. The zero value has the default MaxConcurrent and ClientStreams, no time limits beside
-// Config.Timeout, no CORS origins and no old versions.
+// command. The zero value has the default MaxConcurrent, ClientStreams and ClientSegments, no time limits
+// beside Config.Timeout, no CORS origins and no old versions.
 type Settings struct {
-	MaxConcurrent int               `default:"4000" help:"${max_concurrent}"`
-	ReadTimeout   time.Duration     `default:"5s" help:"Longest time for reading one asset, or a part of it."`
-	ListTimeout   time.Duration     `default:"10s" help:"Longest time for a page of the feed."`
-	ClientStreams int               `default:"32" help:"${client_streams}"`
-	CORSOrigins   []string          `name:"cors-origins" default:"*" help:"${cors_origins}"`
-	Deprecated    map[string]string `placeholder:"VERSION=DATE" help:"${deprecated}"`
-	Sunset        map[string]string `placeholder:"VERSION=DATE" help:"${sunset}"`
+	MaxConcurrent  int               `default:"4000" help:"${max_concurrent}"`
+	ReadTimeout    time.Duration     `default:"5s" help:"Longest time for reading one asset, or a part of it."`
+	ListTimeout    time.Duration     `default:"10s" help:"Longest time for a page of the feed."`
+	ClientStreams  int               `default:"32" help:"${client_streams}"`
+	ClientSegments int               `default:"16" help:"${client_segments}"`
+	CORSOrigins    []string          `name:"cors-origins" default:"*" help:"${cors_origins}"`
+	Deprecated     map[string]string `placeholder:"VERSION=DATE" help:"${deprecated}"`
+	Sunset         map[string]string `placeholder:"VERSION=DATE" help:"${sunset}"`
 }
 
 // HelpTexts implements config.HelpTexts.
@@ -63,6 +68,8 @@ func (Settings) HelpTexts() map[string]string {
 		"max_concurrent": "The most requests at once. Anonymous reads are refused from 70 % of it on, " +
 			"reads with an API key from 85 %.",
 		"client_streams": "The most streams and long polls of the feed that one API key has open at once, " +
+			"or one address without a key.",
+		"client_segments": "The most segments of the snapshot that one API key reads at once, " +
 			"or one address without a key.",
 		"cors_origins": "Origins whose web pages may use the API, with commas between them; * for all.",
 		"deprecated": "Versions of the API that are deprecated since a date, such as 2.4=2027-01-31. " +
@@ -75,11 +82,12 @@ func (Settings) HelpTexts() map[string]string {
 // The values of a Config for fields that are zero. The defaults of the flags are the same;
 // a test compares them.
 const (
-	DefaultMaxBody       = 1 << 20
-	DefaultMaxConcurrent = 4000
-	DefaultClientStreams = 32
-	DefaultTimeout       = 10 * time.Second
-	DefaultKeyTTL        = 5 * time.Second
+	DefaultMaxBody        = 1 << 20
+	DefaultMaxConcurrent  = 4000
+	DefaultClientStreams  = 32
+	DefaultClientSegments = 16
+	DefaultTimeout        = 10 * time.Second
+	DefaultKeyTTL         = 5 * time.Second
 )
 
 // Validate returns every fault of the configuration.
@@ -110,7 +118,15 @@ func (c Config) validateServices() error {
 	} else if len(c.AssetsURLs) > 0 {
 		faults = append(faults, errors.New("the asset service is in process or at an address, not both"))
 	}
-	if c.Auth == nil {
+	if len(c.SearchURLs) > 0 {
+		faults = append(faults, checkService("search service", c.SearchURLs))
+	}
+	if c.Search != nil && len(c.SearchURLs) > 0 {
+		faults = append(faults, errors.New("the search service is in process or at an address, not both"))
+	}
+	if c.Mirror != nil {
+		faults = append(faults, c.Mirror.validate(c))
+	} else if c.Auth == nil {
 		faults = append(faults, checkService("auth service", c.AuthURLs))
 	}
 	if err := c.Secrets.Check(); err != nil {
@@ -140,8 +156,9 @@ func checkURL(name, text string) error {
 
 func (s Settings) validate() error {
 	var faults []error
-	if s.MaxConcurrent < 0 || s.ClientStreams < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
-		faults = append(faults, errors.New("the limits of requests and streams and the timeouts must not be negative"))
+	if min(s.MaxConcurrent, s.ClientStreams, s.ClientSegments) < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
+		const says = "the limits of requests, streams and segments and the timeouts must not be negative"
+		faults = append(faults, errors.New(says))
 	}
 	for _, dates := range []map[string]string{s.Deprecated, s.Sunset} {
 		for name, date := range dates {
@@ -161,6 +178,7 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.KeyTTL = cmp.Or(c.KeyTTL, DefaultKeyTTL)
 	c.Settings.ClientStreams = cmp.Or(c.Settings.ClientStreams, DefaultClientStreams)
+	c.Settings.ClientSegments = cmp.Or(c.Settings.ClientSegments, DefaultClientSegments)
 	c.Settings.MaxConcurrent = cmp.Or(c.Settings.MaxConcurrent, DefaultMaxConcurrent)
 	if c.Memory == 0 {
 		c.Memory = memory.Limit()

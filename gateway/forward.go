@@ -17,24 +17,29 @@ import (
 // forward sends the request to the asset service and copies its answer to the
 // client. If the answer breaks off, forward ends the client's connection.
 func (s *Server) forward(v routes.Version) gin.HandlerFunc {
-	return s.forwardTo(func(c *gin.Context) string { return upstreamPath(c, v) })
+	return s.forwardTo(s.assets, func(c *gin.Context) string { return upstreamPath(c, v) })
 }
 
-// forwardTo is forward for the path that a function gives.
-func (s *Server) forwardTo(path func(*gin.Context) string) gin.HandlerFunc {
+// forwardSearch is forward for the search service.
+func (s *Server) forwardSearch(v routes.Version) gin.HandlerFunc {
+	return s.forwardTo(s.search, func(c *gin.Context) string { return upstreamPath(c, v) })
+}
+
+// forwardTo is forward for a service, and for the path that a function gives.
+func (s *Server) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		r := c.Request
 		if isRead(r) || r.Method == http.MethodDelete { // a body has no meaning there
 			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 		}
-		if r.Method != http.MethodPost || !isList(c) {
+		if r.Method != http.MethodPost || !isList(c) && !strings.HasSuffix(c.FullPath(), routes.Webhooks) {
 			delete(r.Header, idempotencyKey) // has no meaning there, and would make the transport retry the request
 		}
 		seed, err := s.seed(r)
 		if err != nil {
 			return err
 		}
-		err = s.assets.Forward(c.Writer, r, proxy.Request{
+		err = to.Forward(c.Writer, r, proxy.Request{
 			Path:    path(c),
 			Caller:  caller(c),
 			Client:  c.GetHeader(httpserver.ClientHeader),

@@ -51,20 +51,22 @@ import (
 
 // Server is a running gateway.
 type Server struct {
-	config  Config
-	assets  *proxy.Upstream
-	auth    *authapi.Client
-	pools   []*upstream.Pool // connections to the services in other processes
-	keys    *apikey.Cache    // in front of auth
-	usage   *apikey.Usage
-	limits  *limits.Limits
-	current *concurrency.Limiter // bounds the requests under way
-	overrun metric.Int64Counter  // requests that current or health refused
-	health  health
-	bodies  *memory.Budget // memory of request bodies
-	docs    *docspage.Site
-	feeds   feeds
-	handler http.Handler
+	config   Config
+	assets   *proxy.Upstream
+	search   *proxy.Upstream // nil: there is no search service
+	auth     *authapi.Client
+	pools    []*upstream.Pool // connections to the services in other processes
+	keys     *apikey.Cache    // in front of auth
+	usage    *apikey.Usage
+	limits   *limits.Limits
+	current  *concurrency.Limiter // bounds the requests under way
+	overrun  metric.Int64Counter  // requests that current or health refused
+	health   health
+	bodies   *memory.Budget // memory of request bodies
+	docs     *docspage.Site
+	feeds    feeds
+	segments *concurrency.Shares // segments of the snapshot that are read
+	handler  http.Handler
 
 	unregister []func() error // end the metrics
 	ending     chan struct{}  // closed by Drain
@@ -84,16 +86,20 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config:  c,
-		bodies:  memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)),
-		current: concurrency.New(c.Settings.MaxConcurrent),
-		health:  health{current: concurrency.New(maxHealth)},
-		ending:  make(chan struct{}),
-		stop:    func() {},
+		config:   c,
+		bodies:   memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)),
+		current:  concurrency.New(c.Settings.MaxConcurrent),
+		segments: concurrency.NewShares(c.Settings.ClientSegments, c.Settings.MaxConcurrent),
+		health:   health{current: concurrency.New(maxHealth)},
+		ending:   make(chan struct{}),
+		stop:     func() {},
 	}
 	s.drain = sync.OnceFunc(func() { close(s.ending) })
 	if err := s.open(signer); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	if c.Mirror != nil { // which has no keys
+		return s, nil
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.running.Go(func() { s.keys.Watch(ctx, s.auth, c.Log) })
@@ -106,6 +112,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 func (s *Server) open(signer *identity.Signer) (err error) {
 	c := s.config
 	if s.assets, err = s.assetService(signer); err != nil {
+		return err
+	}
+	if s.search, err = s.searchService(signer); err != nil {
 		return err
 	}
 	if s.auth, err = s.authService(signer); err != nil {
@@ -125,10 +134,15 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.timeoutOf,
 		Ready: s.ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
+		Facts: c.Mirror.facts,
 	})
 	s.route(engine)
 	encoders := memory.NewBudget(c.Memory / 8)
-	s.handler, err = edge.New(engine, edge.Config{
+	var handler http.Handler = engine
+	if c.Mirror != nil {
+		handler = c.Mirror.aged(engine)
+	}
+	s.handler, err = edge.New(handler, edge.Config{
 		TrustedProxies: c.TrustedProxies, CORSOrigins: c.Settings.CORSOrigins, Encoders: encoders,
 	})
 	if err != nil {
@@ -146,11 +160,13 @@ func (s *Server) measure(encoders *memory.Budget) (err error) {
 		return err
 	}
 	s.overrun.Add(context.Background(), 0) // without a zero first, a rate misses the first event
-	keys, err := s.keys.Measure(meter)
-	if err != nil {
-		return err
+	if s.config.Mirror == nil {
+		keys, err := s.keys.Measure(meter)
+		if err != nil {
+			return err
+		}
+		s.unregister = append(s.unregister, keys)
 	}
-	s.unregister = append(s.unregister, keys)
 	budgets, err := memory.Measure(meter, map[string]memory.Limiter{"bodies": s.bodies, "encoders": encoders})
 	if err != nil {
 		return err
@@ -170,7 +186,25 @@ func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) 
 	return proxy.Remote(pool, signer), nil
 }
 
+// searchService returns the search service, or nil if there is none.
+func (s *Server) searchService(signer *identity.Signer) (*proxy.Upstream, error) {
+	if s.config.Search != nil {
+		return proxy.Local(s.config.Search, signer), nil
+	}
+	if len(s.config.SearchURLs) == 0 {
+		return nil, nil
+	}
+	pool, err := s.pool("searchsvc", s.config.SearchURLs)
+	if err != nil {
+		return nil, err
+	}
+	return proxy.Remote(pool, signer), nil
+}
+
 func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {
+	if s.config.Mirror != nil {
+		return authapi.NewClient(httpserver.InProcess(http.NotFoundHandler()), signer, "gateway"), nil
+	}
 	if s.config.Auth != nil {
 		return authapi.NewClient(s.config.Auth, signer, "gateway"), nil
 	}
@@ -184,7 +218,7 @@ func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {
 // pool opens connections to a service in other processes. Close closes them.
 func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	pool, err := upstream.New(upstream.Config{
-		Name: name, URLs: urls, Log: s.config.Log, Meter: s.config.Telemetry.Meter(),
+		Name: name, URLs: urls, Log: s.config.Log, Meter: s.config.Telemetry.Meter(), Calls: s.config.Calls,
 	})
 	if err != nil {
 		return nil, err

@@ -58,9 +58,9 @@ func (s *Server) askHealth(ctx context.Context) error {
 }
 
 // writable returns nil if the asset service and the auth service can store
-// changes.
+// changes. A mirror stores none; its asset service must be ready.
 func (s *Server) writable(ctx context.Context) error {
-	if err := s.assets.Get(ctx, "/readyz"); err != nil {
+	if err := s.assets.Get(ctx, "/readyz"); err != nil || s.config.Mirror != nil {
 		return err
 	}
 	return s.auth.Ready(ctx)

@@ -26,7 +26,7 @@ func (s *Server) noMethod() []gin.HandlerFunc {
 		s.identify(s.config.Timeout / readKeyShare), s.limit(routes.Read), s.bound(routes.Read),
 		httpserver.Handle(func(c *gin.Context) error {
 			path, _ := objectPath(c)
-			if missing := s.assets.Get(c.Request.Context(), path); fault.KindOf(missing) == fault.NotFound {
+			if missing := s.assets.Missing(c.Request.Context(), path); fault.KindOf(missing) == fault.NotFound {
 				return missing
 			}
 			return httpserver.NoMethod(c)

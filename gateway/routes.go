@@ -15,15 +15,22 @@ import (
 )
 
 // route adds every route to the engine: those of package routes in each
-// version, the welcome answer, the documentation page and the public log.
+// version, the welcome answer, the site, the documentation page and the public log.
 func (s *Server) route(engine *gin.Engine) {
-	engine.Match(reading, "/", httpserver.Handle(s.welcome))
+	s.routeSite(engine)
 	s.routeDocs(engine)
 	s.routeLog(engine)
 	engine.NoMethod(s.noMethod()...)
 	for _, v := range routes.Versions() {
 		group := engine.Group(v.Prefix(), s.lifecycle(v), httpserver.Handle(s.checkCookie))
 		for _, r := range routes.All() {
+			if !v.Has(r) || r.AtSearch && s.search == nil {
+				continue
+			}
+			if s.config.Mirror != nil && isForOrigin(r) {
+				group.Handle(r.Method, r.Pattern, s.toOrigin()...)
+				continue
+			}
 			if r.AtGateway {
 				group.Handle(r.Method, r.Pattern, s.ownPipeline(v, r)...)
 				continue
@@ -49,6 +56,10 @@ func (s *Server) pipeline(v routes.Version, r routes.Route) []gin.HandlerFunc {
 			s.reserveBody(), s.limit(r.Class),
 			s.require(v, needJSON), s.require(v, s.needKey), httpserver.Handle(s.readBody), s.forward(v),
 		}
+	case r.AtSearch:
+		return []gin.HandlerFunc{
+			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.bound(r.Class), s.forwardSearch(v),
+		}
 	case r.Key:
 		return []gin.HandlerFunc{
 			s.identify(s.config.Timeout / writeKeyShare), s.lockout(r.Class), s.limit(r.Class), s.bound(r.Class),
@@ -57,6 +68,10 @@ func (s *Server) pipeline(v routes.Version, r routes.Route) []gin.HandlerFunc {
 	case r.Class == routes.List:
 		return []gin.HandlerFunc{
 			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.live(v), s.bound(r.Class), s.forward(v),
+		}
+	case r.Pattern == routes.Segment:
+		return []gin.HandlerFunc{
+			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.shareSegments, s.bound(r.Class), s.forward(v),
 		}
 	default:
 		return []gin.HandlerFunc{
@@ -91,7 +106,7 @@ func (s *Server) ownPipeline(v routes.Version, r routes.Route) []gin.HandlerFunc
 // a request for any part of it as a read (docs/log.md, "Overview").
 func (s *Server) routeLog(engine *gin.Engine) {
 	engine.Match(reading, "/log/*path", s.identify(s.config.Timeout/readKeyShare), s.limit(routes.Read),
-		s.bound(routes.Read), s.forwardTo(func(c *gin.Context) string { return c.Request.URL.Path }))
+		s.bound(routes.Read), s.forwardTo(s.assets, func(c *gin.Context) string { return c.Request.URL.Path }))
 }
 
 // document returns the handlers of a route that answers with a file.
@@ -122,11 +137,15 @@ func (s *Server) welcome(c *gin.Context) error {
 	docs, openAPI := base+docspage.Root, base+routes.Prefix(routes.Current)+"/openapi.json"
 	c.Header("Link", fmt.Sprintf(
 		`<%s>; rel="service-desc"; type="application/json", <%s>; rel="service-doc"; type="text/html"`, openAPI, docs))
-	return httpserver.JSON(c, http.StatusOK, gin.H{
+	answer := gin.H{
 		"name":     "asset registry",
 		"versions": names,
 		"assets":   base + routes.Prefix(routes.Current) + "/assets",
 		"docs":     docs,
 		"openapi":  openAPI,
-	})
+	}
+	if s.config.Mirror != nil {
+		answer["origin"] = s.config.Mirror.Origin
+	}
+	return httpserver.JSON(c, http.StatusOK, answer)
 }

@@ -15,7 +15,7 @@ import (
 func (s *Server) spore(v routes.Version) gin.HandlerFunc {
 	methods := gin.H{}
 	for _, r := range routes.All() {
-		if r.Method == http.MethodHead {
+		if r.Method == http.MethodHead || !v.Has(r) || r.AtSearch && s.search == nil {
 			continue
 		}
 		status := http.StatusOK

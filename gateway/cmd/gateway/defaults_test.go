@@ -16,9 +16,10 @@ func TestFlagsHaveTheDefaultsOfTheService(t *testing.T) {
 	if _, err := config.Parse(&s, "gateway", "", "GATEWAY_TEST", []string{"--secret-file", "x"}); err != nil {
 		t.Fatal(err)
 	}
-	got := []any{s.MaxBody, s.Timeout, s.KeyTTL, s.Settings.MaxConcurrent, s.Settings.ClientStreams}
+	got := []any{s.MaxBody, s.Timeout, s.KeyTTL, s.Settings.MaxConcurrent, s.Settings.ClientStreams,
+		s.Settings.ClientSegments}
 	want := []any{int64(gateway.DefaultMaxBody), gateway.DefaultTimeout, gateway.DefaultKeyTTL,
-		gateway.DefaultMaxConcurrent, gateway.DefaultClientStreams}
+		gateway.DefaultMaxConcurrent, gateway.DefaultClientStreams, gateway.DefaultClientSegments}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the defaults differ (-want +got):\n%s", diff)
 	}

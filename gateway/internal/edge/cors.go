@@ -13,14 +13,15 @@ import (
 // protocol (Fetch standard, 3.2).
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, PUT, DELETE"
-	corsRequest = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Access-Token, X-Request-ID"
-	corsMaxAge  = "86400" // seconds for which a browser may cache the permission
+	corsRequest = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, If-Range, Range, " +
+		"X-Access-Token, X-Request-ID"
+	corsMaxAge = "86400" // seconds for which a browser may cache the permission
 )
 
 // corsAnswer lists the answer headers that a web page may read.
 func corsAnswer() string {
-	names := append(ratelimit.Headers(), "Deprecation", "ETag", "Link", "Location", "Retry-After", "Sunset",
-		httpserver.RequestIDHeader, httpserver.TraceIDHeader)
+	names := append(ratelimit.Headers(), "Accept-Ranges", "Age", "Content-Range", "Deprecation", "ETag", "Link",
+		"Location", "Retry-After", "Sunset", httpserver.RequestIDHeader, httpserver.TraceIDHeader)
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }

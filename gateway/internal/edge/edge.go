@@ -51,7 +51,9 @@ func isLong(r *http.Request) bool {
 func New(next http.Handler, c Config) (http.Handler, error) {
 	compress, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed),
-		gzhttp.ContentTypes([]string{"application/json", "application/javascript"}),
+		gzhttp.ContentTypes([]string{
+			"application/json", "application/javascript", "text/html", "application/xml", "application/atom+xml",
+		}),
 		gzhttp.SuffixETag(tagSuffix+"gzip"), // gzhttp puts zstd in its place where it uses zstd
 	)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/gateway/internal/stream"
 	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/follow"
 	"asset-registry/shared/httpserver"
 )
 
@@ -30,30 +31,33 @@ func (u *Upstream) Page(ctx context.Context, s stream.Selection, offset string, 
 	if offset != "" {
 		query.Set("offset", offset)
 	}
-	began, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(pageWithin, func() { cancel(context.DeadlineExceeded) })
-	resp, err := u.feed(began, s, "page", query)
-	if err != nil || !timer.Stop() {
-		cancel(err)
-		return nil, unavailable(errors.Join(err, context.Cause(began)))
+	body, err := u.feed(ctx, follow.PagePath(s.Version), query, pageWithin)
+	if err != nil {
+		return nil, err
 	}
-	if resp.StatusCode != http.StatusOK {
-		defer cancel(nil)
-		defer resp.Body.Close()
-		return nil, refusal(resp)
-	}
-	return &feedBody{ReadCloser: resp.Body, cancel: cancel, within: httpserver.DefaultPace.All}, nil
+	body.timer.Reset(httpserver.DefaultPace.All)
+	return body, nil
 }
 
 // Live implements stream.Source.
 func (u *Upstream) Live(ctx context.Context, s stream.Selection) (io.ReadCloser, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	body := &feedBody{cancel: cancel, within: liveSilence, renew: true}
-	body.start()
-	resp, err := u.feed(ctx, s, "live", feedQuery(s))
+	body, err := u.feed(ctx, follow.LivePath(s.Version), feedQuery(s), liveSilence)
 	if err != nil {
-		body.stop()
-		return nil, errors.Join(err, context.Cause(ctx))
+		return nil, err
+	}
+	body.renew = liveSilence
+	return body, nil
+}
+
+// feed asks the asset service for a part of the feed. The answer must begin within a
+// time, after which the timer of the body ends the request.
+func (u *Upstream) feed(ctx context.Context, path string, query url.Values, within time.Duration) (*feedBody, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	body := &feedBody{cancel: cancel, timer: time.AfterFunc(within, func() { cancel(errSilent) })}
+	resp, err := u.send(ctx, u.streams, http.MethodGet, &url.URL{Path: path, RawQuery: query.Encode()})
+	if err != nil {
+		body.end()
+		return nil, err
 	}
 	body.ReadCloser = resp.Body
 	if resp.StatusCode != http.StatusOK {
@@ -61,12 +65,6 @@ func (u *Upstream) Live(ctx context.Context, s stream.Selection) (io.ReadCloser,
 		return nil, refusal(resp)
 	}
 	return body, nil
-}
-
-// feed sends a request to the asset service's routes of the feed.
-func (u *Upstream) feed(ctx context.Context, s stream.Selection, what string, query url.Values) (*http.Response, error) {
-	to := &url.URL{Path: "/feed/" + s.Version + "/" + what, RawQuery: query.Encode()}
-	return u.send(ctx, u.streams, http.MethodGet, to)
 }
 
 func feedQuery(s stream.Selection) url.Values {
@@ -88,30 +86,19 @@ func refusal(resp *http.Response) error {
 	return faulthttp.Read(resp)
 }
 
-// feedBody is the body of an answer. It ends its request when it is closed, or when no
-// byte came within a time.
+// feedBody is the body of an answer. It ends its request when it is closed, or by its
+// timer.
 type feedBody struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
-	within time.Duration
-	renew  bool // each Read may take the time again
 	timer  *time.Timer
-}
-
-func (b *feedBody) start() { b.timer = time.AfterFunc(b.within, func() { b.cancel(errSilent) }) }
-
-func (b *feedBody) stop() {
-	b.timer.Stop()
-	b.cancel(nil)
+	renew  time.Duration // each Read may take so long; 0: the timer is for the whole body
 }
 
 func (b *feedBody) Read(p []byte) (int, error) {
-	if b.timer == nil {
-		b.start()
-	}
 	n, err := b.ReadCloser.Read(p)
-	if b.renew && n > 0 {
-		b.timer.Reset(b.within)
+	if b.renew > 0 && n > 0 {
+		b.timer.Reset(b.renew)
 	}
 	if err != nil && err != io.EOF {
 		err = fmt.Errorf("read the feed: %w", err)
@@ -121,10 +108,13 @@ func (b *feedBody) Read(p []byte) (int, error) {
 
 // Close implements io.Closer.
 func (b *feedBody) Close() error {
-	if b.timer != nil {
-		b.timer.Stop()
-	}
 	err := b.ReadCloser.Close()
-	b.cancel(nil)
+	b.end()
 	return err
+}
+
+// end ends the request.
+func (b *feedBody) end() {
+	b.timer.Stop()
+	b.cancel(nil)
 }

@@ -152,15 +152,16 @@ func (u *Upstream) prepare(r *http.Request, about Request) error {
 	if err != nil {
 		return err
 	}
-	r.Header.Set(identity.Header, signed)
-	r.Header.Set(httpserver.BaseURLHeader, about.BaseURL)
-	if about.Seed != "" {
-		r.Header.Set(httpserver.SeedHeader, about.Seed)
-	}
+	values := [...]string{signed, about.BaseURL, httpserver.RequestID(r.Context()), about.Client, about.Seed}
+	r.Header[identity.Header] = values[0:1:1]
+	r.Header[httpserver.BaseURLHeader] = values[1:2:2]
+	r.Header[httpserver.RequestIDHeader] = values[2:3:3]
 	if about.Client != "" {
-		r.Header.Set(httpserver.ClientHeader, about.Client)
+		r.Header[httpserver.ClientHeader] = values[3:4:4]
 	}
-	r.Header.Set(httpserver.RequestIDHeader, httpserver.RequestID(r.Context()))
+	if about.Seed != "" {
+		r.Header[httpserver.SeedHeader] = values[4:5:5]
+	}
 	httpserver.SetTimeout(r.Context(), r.Header)
 	telemetry.Inject(r.Context(), r.Header)
 	r.URL.Path, r.URL.RawPath = about.Path, ""

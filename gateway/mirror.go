@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+// Mirror configures the gateway of a mirror (docs/mirrors.md, "Serve a copy"). It answers
+// readings without a key, and refuses every other request with 421. Origin and Age are
+// required, and Config.Assets and Config.ServerID, which is that of the origin.
+type Mirror struct {
+	Origin string               // address of the registry that takes all requests
+	Age    func() time.Duration // how far the data are behind those of the origin
+	Fault  func() string        // a sentence that says why they cannot follow; "", or nil: they can
+}
+
+func (m *Mirror) validate(c Config) error {
+	if m.Age == nil || c.Assets == nil || c.ServerID == "" {
+		return errors.New("a mirror needs an age, a server id and an asset service in its process")
+	}
+	if c.Auth != nil || len(c.AuthURLs) > 0 {
+		return errors.New("a mirror has no auth service")
+	}
+	return checkURL("origin", m.Origin)
+}
+
+// aged adds the header Age (RFC 9111, 5.1) to each answer.
+func (m *Mirror) aged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Age", strconv.FormatInt(int64(max(0, m.Age())/time.Second), 10))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// facts returns what /readyz of a mirror shows.
+func (m *Mirror) facts() map[string]any {
+	if m == nil {
+		return nil
+	}
+	facts := map[string]any{"origin": m.Origin, "behindSeconds": math.Round(m.Age().Seconds()*10) / 10}
+	if m.Fault != nil && m.Fault() != "" {
+		facts["fault"] = m.Fault()
+	}
+	return facts
+}
+
+// isForOrigin tells whether a mirror refuses the requests of a route: it has no keys.
+func isForOrigin(r routes.Route) bool { return r.Class == routes.Write || r.Key }
+
+// toOrigin returns the handlers of a route that only the origin answers.
+func (s *Server) toOrigin() []gin.HandlerFunc {
+	link := fmt.Sprintf(`<%s>; rel="original"`, s.config.Mirror.Origin)
+	return []gin.HandlerFunc{func(c *gin.Context) {
+		if !s.current.Enter(concurrency.AnonymousRead) {
+			s.refuseOverrun(c)
+			return
+		}
+		defer s.current.Leave()
+		c.Writer.Header().Add("Link", link)
+		httpserver.Handle(func(*gin.Context) error {
+			return fault.New(fault.Misdirected, fault.URL, "mirror",
+				"This is a mirror, which takes no changes and no keys: send this request to %s.", s.config.Mirror.Origin)
+		})(c)
+	}}
+}

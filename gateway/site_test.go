@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/routes"
+)
+
+// withSite gives a gateway a search service that answers with a page.
+func withSite(c *Config) {
+	c.Search = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("ETag", `W/"tag"`)
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprint(w, "page ", r.URL.Path, " ", r.Header.Get("Cookie"), r.Header.Get("Authorization"), strings.Repeat(".", 3000))
+	})
+}
+
+// askWith sends a request with headers.
+func askWith(t *testing.T, s *Server, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	with, without := start(t, withSite), start(t, nil)
+	for _, test := range []struct {
+		name   string
+		s      *Server
+		path   string
+		accept string
+		status int
+		says   string
+	}{
+		{"a browser", with, "/", browser, 200, "page /"},
+		{"a browser that prefers another type", with, "/", "application/json, TEXT/HTML ; q=0.5", 200, "page /"},
+		{"curl", with, "/", "*/*", 200, `"versions"`},
+		{"no Accept", with, "/", "", 200, `"versions"`},
+		{"a program that refuses pages", with, "/", "text/html;q=0, application/json", 200, `"versions"`},
+		{"a browser without a site", without, "/", browser, 200, `"versions"`},
+		{"a page", with, "/uk/assets/x", "", 200, "page /uk/assets/x"},
+		{"a page in English", with, "/en/", "", 200, "page /en/"},
+		{"a file", with, "/site/x/site.css", "", 200, "page /site/x/site.css"},
+		{"the map", with, "/sitemap.xml", "", 200, "page /sitemap.xml"},
+		{"no site", without, "/uk/", browser, 404, "not_found"},
+		{"no map", without, "/sitemap.xml", browser, 404, "not_found"},
+		{"no such page", with, "/de/", browser, 404, "not_found"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := askWith(t, test.s, test.path, "Accept", test.accept, "Cookie", "SERVER_ID=x", "Authorization", "Bearer key")
+			if got.Code != test.status || !strings.HasPrefix(got.Body.String(), test.says) &&
+				!strings.Contains(got.Body.String(), test.says) {
+				t.Errorf("got %d %.100s, want %d and %s", got.Code, got.Body, test.status, test.says)
+			}
+			if strings.Contains(got.Body.String(), "SERVER_ID") || strings.Contains(got.Body.String(), "Bearer") {
+				t.Error("got the cookie or the key at the search service, want them to end at the gateway")
+			}
+			if got.Header().Get("Set-Cookie") != "" {
+				t.Errorf("got the cookie %s, want none for a page", got.Header().Get("Set-Cookie"))
+			}
+			vary := strings.Join(got.Header().Values("Vary"), ", ")
+			if want := test.s == with && test.path == "/"; strings.Contains(vary, "Accept-Language") != want {
+				t.Errorf("got Vary %q, want Accept-Language in it: %t", vary, want)
+			}
+		})
+	}
+}
+
+func TestPagesAreCompressedAndKeepTheirTags(t *testing.T) {
+	s := start(t, withSite)
+	got := askWith(t, s, "/uk/", "Accept-Encoding", "gzip")
+	tag := got.Header().Get("ETag")
+	if got.Header().Get("Content-Encoding") != "gzip" || got.Body.Len() > 500 || tag != `W/"tag--gzip"` {
+		t.Errorf("got %q of %d bytes with the tag %s, want gzip and the tag of it", got.Header().Get("Content-Encoding"),
+			got.Body.Len(), tag)
+	}
+	again := askWith(t, s, "/uk/", "Accept-Encoding", "gzip", "If-None-Match", tag)
+	if again.Code != http.StatusNotModified || again.Header().Get("ETag") != tag {
+		t.Errorf("got %d with the tag %s, want 304 with %s", again.Code, again.Header().Get("ETag"), tag)
+	}
+}
+
+// TestTheSiteHasTheLimitsOfReadings sends pages until each class is used up.
+func TestTheSiteHasTheLimitsOfReadings(t *testing.T) {
+	classes := map[routes.Class]string{routes.List: "/uk/", routes.Read: "/site/x"}
+	for class, path := range classes {
+		s := start(t, func(c *Config) {
+			withSite(c)
+			c.Limits.Table = ratelimit.Table{{Name: "address", By: ratelimit.ByAddress,
+				Costs: map[ratelimit.Class]int64{class: 1}, Windows: map[string]int64{"1m": 3}}}
+		})
+		for n := range 4 {
+			want := http.StatusOK
+			if n == 3 {
+				want = http.StatusTooManyRequests
+			}
+			if got := askWith(t, s, path); got.Code != want {
+				t.Errorf("%s: got %d for request %d, want %d", path, got.Code, n+1, want)
+			}
+		}
+	}
+}
