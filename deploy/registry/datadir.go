@@ -34,6 +34,10 @@ const (
 	// not have it: the registry makes new ones.
 	snapshotDirectory = "snapshots"
 
+	// searchDirectory has the index of searches. A backup does not have it: the registry makes
+	// it of the feed.
+	searchDirectory = "search"
+
 	// serverIDFile pins the default SERVER_ID once the secret has been rotated.
 	serverIDFile = "server-id"
 

@@ -22,13 +22,16 @@ func TestFlagsHaveTheDefaultsOfTheServices(t *testing.T) {
 	got := map[string]any{
 		"body of the gateway": c.MaxBody, "body of the asset service": c.MaxBody,
 		"timeout of the gateway": c.Timeout, "timeout of the asset service": c.Timeout,
-		"lifetime of transfers": c.TransferLifetime, "requests": c.Settings.MaxConcurrent, "streams": c.Settings.ClientStreams,
+		"lifetime of transfers": c.TransferLifetime,
+		"requests":              c.Settings.MaxConcurrent, "streams": c.Settings.ClientStreams,
+		"segments": c.Settings.ClientSegments,
 	}
 	want := map[string]any{
 		"body of the gateway": int64(gateway.DefaultMaxBody), "body of the asset service": int64(assetsvc.DefaultMaxBody),
 		"timeout of the gateway": gateway.DefaultTimeout, "timeout of the asset service": assetsvc.DefaultTimeout,
 		"lifetime of transfers": time.Duration(authsvc.DefaultTransferLifetime),
 		"requests":              gateway.DefaultMaxConcurrent, "streams": gateway.DefaultClientStreams,
+		"segments": gateway.DefaultClientSegments,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the defaults differ (-want +got):\n%s", diff)

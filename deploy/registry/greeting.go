@@ -6,10 +6,13 @@ import (
 )
 
 // Greeting returns the text that a started registry prints: its address, its data
-// directory, its documentation and, if sandbox keys are on, two example requests.
+// directory, its pages, its documentation and, if sandbox keys are on, two example requests.
 func Greeting(c Config, addr string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The asset registry answers at http://%s, with its data in %s.\n", addr, c.Data)
+	if c.Search {
+		fmt.Fprintf(&b, "Pages for people are at the same address, in a browser.\n")
+	}
 	fmt.Fprintf(&b, "Guides and the reference of the API are at http://%s/docs.\n", addr)
 	if !c.Sandbox {
 		return b.String()

@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"asset-registry/assetsvc"
+	"asset-registry/assetsvc/cmd/searchsvc/search"
+	"asset-registry/assetsvc/cmd/searchsvc/service"
+	"asset-registry/assetsvc/cmd/searchsvc/site"
 	"asset-registry/authsvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
@@ -69,6 +72,13 @@ type Config struct {
 	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: they are made on demand only."`
 	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
 
+	// The index is kept in the data directory. It is made of the feed, and may be removed.
+	Search bool `negatable:"" help:"Answer searches, and serve the pages for people."`
+
+	// The registry sends webhooks to public addresses, and uses no proxy.
+	WebhookNetworks []netip.Prefix `help:"Networks that webhooks may be sent to, although they are not public."`
+	WebhookHTTP     bool           `name:"webhook-http" help:"Webhooks may have addresses that begin with http."`
+
 	// Requests together may hold a part of these bytes. 0 takes the least of the three.
 	Memory int64 `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
 
@@ -81,8 +91,9 @@ type Config struct {
 // calls ready with the public address once it serves. It checks the configuration,
 // the ports and the data directory before it writes anything.
 func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
-	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: c.LogLevel}))
-	memory.RespectLimit(logger)
+	logger, flush := httpserver.NewLog(log, c.LogLevel)
+	defer func() { err = errors.Join(err, flush()) }()
+	memory.RespectLimit(logger, c.Memory)
 	if err := c.validate(logger); err != nil {
 		return err
 	}
@@ -115,7 +126,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
 		return err
 	}
-	p := process{secrets: secrets, log: logger, telemetry: t}
+	p := process{secrets: secrets, log: logger, telemetry: t, ownURL: ownURL(public.Addr(), certificate != nil)}
 	if err := c.readLog(&p); err != nil {
 		return err
 	}
@@ -124,11 +135,7 @@ func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) 
 		return err
 	}
 	ready(public.Addr().String())
-	return httpserver.Serve(ctx, public, service.Handler(), logger, httpserver.ServeOptions{
-		DrainDelay: c.DrainDelay,
-		TLS:        certificate,
-		Drain:      service.Drain,
-	})
+	return httpserver.Serve(ctx, public, service.Handler(), logger, c.Serving(certificate, service.Drain))
 }
 
 // process holds what the three services share.
@@ -138,6 +145,23 @@ type process struct {
 	logPolicy *translog.Policy
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
+	ownURL    string // address of the public listener
+}
+
+// ownURL returns the URL of a listener as this machine reaches it; "" if its address is
+// of another kind.
+func ownURL(addr net.Addr, secure bool) string {
+	own, err := netip.ParseAddrPort(addr.String())
+	switch {
+	case err != nil || own.Addr().Zone() != "":
+		return ""
+	case own.Addr().IsUnspecified():
+		own = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), own.Port())
+	}
+	if secure {
+		return "https://" + own.String()
+	}
+	return "http://" + own.String()
 }
 
 // readLog reads the policy and the keys of the public log. It makes a key if the data
@@ -196,7 +220,7 @@ func closeListeners(public, admin net.Listener) {
 // and returns the gateway. It appends to opened, also if it fails.
 func (c Config) start(ctx context.Context, p process, admin net.Listener, opened *closers) (*gateway.Server, error) {
 	authConfig := c.auth(p)
-	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminDrainDelay = admin, c.TrustedProxies, c.DrainDelay
+	authConfig.Admin, authConfig.AdminProxies, authConfig.AdminServing = admin, c.TrustedProxies, c.Serving(nil, nil)
 	forConsole := &later{}
 	authConfig.Assets = httpserver.InProcess(forConsole)
 	auth, err := authsvc.New(ctx, authConfig)
@@ -217,11 +241,23 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	if err := finishFirstStart(c.Data); err != nil {
 		return nil, err
 	}
-	edge, err := gateway.New(ctx, c.gateway(p, toAuth, assets.Handler()))
+	toEdge, forSearch := c.gateway(p, toAuth, assets.Handler()), &later{}
+	if c.Search {
+		toEdge.Search = forSearch
+	}
+	edge, err := gateway.New(ctx, toEdge)
 	if err != nil {
 		return nil, err
 	}
 	*opened = append(*opened, edge.Close)
+	if c.Search {
+		found, err := service.New(ctx, c.search(p, edge.Handler()))
+		if err != nil {
+			return nil, err
+		}
+		*opened = append(*opened, found.Close)
+		forSearch.set(found.Handler())
+	}
 	snapshots := map[string]snapshot{assetsFile: assets.Snapshot, tokensFile: auth.Snapshot}
 	stopControl, err := serveControl(ctx, controlSocket{c.Data, snapshots, auth.AdminKey, assets.MakeSnapshot}, p.log)
 	if err != nil {
@@ -229,6 +265,25 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	}
 	*opened = append(*opened, stopControl)
 	return edge, nil
+}
+
+// search returns the configuration of the search service. It follows the feed through the
+// gateway, as it does from another machine.
+func (c Config) search(p process, edge http.Handler) service.Config {
+	const of = "http://registry"
+	to, log := httpserver.InProcessStream(edge), p.log.With("service", "searchsvc")
+	return service.Config{
+		Of: of, Transport: to, Dir: filepath.Join(c.Data, searchDirectory),
+		AskEvery: time.Minute, // the stream tells changes at once
+		Log:      log, Telemetry: p.telemetry,
+		Site: func(found search.Searcher) (http.Handler, error) {
+			var keys []string
+			for _, key := range p.logKeys {
+				keys = append(keys, key.Public().String())
+			}
+			return site.New(site.Config{Searcher: found, Registry: of, Transport: to, LogKeys: keys, Log: log})
+		},
+	}
 }
 
 // later is a handler that is known only later. Until then it answers 503.
@@ -275,6 +330,7 @@ func (c Config) auth(p process) authsvc.Config {
 		Telemetry: p.telemetry,
 
 		TransferLifetime: c.TransferLifetime,
+		BaseURL:          cmp.Or(c.BaseURL, p.ownURL),
 	}
 }
 
@@ -298,6 +354,7 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Snapshot: assetsvc.Snapshot{
 			Dir: filepath.Join(c.Data, snapshotDirectory), Interval: c.SnapshotInterval, Keep: c.SnapshotKeep,
 		},
+		Webhooks: assetsvc.Webhooks{Networks: c.WebhookNetworks, HTTP: c.WebhookHTTP},
 	}
 }
 

@@ -18,9 +18,10 @@ import (
 
 // Rotated reports the work of a rotation.
 type Rotated struct {
-	Records int // token records that were sealed again
-	Entries int // audit log entries that were sealed again
-	Secrets int // secrets that are valid from now on
+	Records  int // token records that were sealed again
+	Webhooks int // webhooks whose secrets were sealed again
+	Entries  int // audit log entries that were sealed again
+	Secrets  int // secrets that are valid from now on
 }
 
 // RotateSecret gives a data directory a new secret and seals all stored data with
@@ -95,7 +96,7 @@ func keepBoth(dir string, secrets keyring.Ring) error {
 	return replaceFile(dir, secretFile, string(secrets[0])+"\n"+string(secrets[1]))
 }
 
-// reseal seals all token records and audit log entries with the current secret. Then
+// reseal seals all token records, webhooks and audit log entries with the current secret. Then
 // it calls last, while no other process can open the data.
 func reseal(ctx context.Context, dir string, secrets keyring.Ring, last func() error) (done Rotated, err error) {
 	log := warningsOnly()
@@ -113,10 +114,10 @@ func reseal(ctx context.Context, dir string, secrets keyring.Ring, last func() e
 	if err != nil {
 		return done, err
 	}
-	done = Rotated{Records: found.Anew, Secrets: len(secrets)}
-	if found.Foreign > 0 {
-		return done, fmt.Errorf("%d token records are sealed with a secret that is not in %s: add it there as another line",
-			found.Foreign, filepath.Join(dir, secretFile))
+	done = Rotated{Records: found.Anew, Webhooks: found.Webhooks.Anew, Secrets: len(secrets)}
+	if foreign := found.Foreign + found.Webhooks.Foreign; foreign > 0 {
+		const text = "%d token records or webhooks are sealed with a secret that is not in %s: add it there as another line"
+		return done, fmt.Errorf(text, foreign, filepath.Join(dir, secretFile))
 	}
 	if done.Entries, err = auth.Reseal(ctx); err != nil {
 		return done, err

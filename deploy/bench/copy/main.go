@@ -1,24 +1,23 @@
-// Command copy fills a registry that runs with sandbox keys and without rate limits with
-// listed assets of 3 KB, so that synchronisers can be measured (deploy/bench/README.md).
+// Command copy measures a first copy of a registry of many assets, made in three ways:
+// by pages and single reads, by pages with all fields, and by a snapshot. It measures the
+// making of the snapshot too. The registry is one process on one machine with the
+// readers (deploy/bench/README.md).
 package main
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"asset-registry/deploy/registry/client"
+	"asset-registry/deploy/test/rig/processes"
 )
-
-//go:embed asset.json
-var example []byte // {"data": asset}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -29,47 +28,135 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
+// bench is one run of the benchmark.
+type bench struct {
+	bin     string // folder of the programs
+	dir     string // of all files
+	assets  int
+	part    int // most assets that are read one by one
+	readers int // requests for single assets at the same time
+}
+
+func run(ctx context.Context, args []string) (err error) {
+	var b bench
 	flags := flag.NewFlagSet("copy", flag.ContinueOnError)
-	url := flags.String("url", "http://127.0.0.1:8080", "address of the registry")
-	assets := flags.Int("assets", 100_000, "assets to create and publish")
-	writers := flags.Int("writers", 64, "requests at the same time")
+	flags.StringVar(&b.bin, "bin", "bin", "folder of the programs")
+	flags.StringVar(&b.dir, "dir", "", "folder for the data, which is kept and used again; empty: one that is removed")
+	flags.IntVar(&b.assets, "assets", 100_000, "assets of the registry")
+	flags.IntVar(&b.part, "part", 100_000, "most assets that are read one by one")
+	flags.IntVar(&b.readers, "readers", 16, "requests for single assets at the same time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	registry, err := client.New(client.Config{URL: *url, Key: "broker"})
+	if b.dir == "" {
+		if b.dir, err = os.MkdirTemp("", "copy"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	}
+	if err := b.fill(ctx); err != nil {
+		return fmt.Errorf("fill the registry: %w", err)
+	}
+	return b.measure(ctx)
+}
+
+// measure runs all measurements on one registry. The copy by pages comes before the
+// snapshot, because registryctl would use that.
+func (b *bench) measure(ctx context.Context) (err error) {
+	if err := os.RemoveAll(filepath.Join(b.data(), "snapshots")); err != nil {
+		return err
+	}
+	r, err := b.start(ctx, b.data())
 	if err != nil {
 		return err
 	}
-	var body struct {
-		Data client.Fields `json:"data"`
-	}
-	if err := json.Unmarshal(example, &body); err != nil {
-		return fmt.Errorf("read the example: %w", err)
-	}
-	begun := time.Now()
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(*writers)
-	for range *assets {
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error { return publish(ctx, registry, body.Data) })
-	}
-	if err := group.Wait(); err != nil {
+	defer func() { err = errors.Join(err, r.stop()) }()
+	if err := r.rest(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%d assets in %v\n", *assets, time.Since(begun).Round(time.Second))
+	single, err := r.measure(func(through string) (int, error) { return b.readSingly(ctx, through) })
+	if err != nil {
+		return fmt.Errorf("copy by pages and single reads: %w", err)
+	}
+	pages, err := r.measure(func(through string) (int, error) { return b.sync(ctx, through, "pages") })
+	if err != nil {
+		return fmt.Errorf("copy by pages: %w", err)
+	}
+	if err := r.makeSnapshot(ctx, b); err != nil {
+		return fmt.Errorf("make the snapshot: %w", err)
+	}
+	snapshot, err := r.measure(func(through string) (int, error) { return b.sync(ctx, through, "snapshot") })
+	if err != nil {
+		return fmt.Errorf("copy by the snapshot: %w", err)
+	}
+	fmt.Println("copy                        assets   seconds  assets/s     KiB each  requests/1000  CPU us each" +
+		"  speed  bytes")
+	single.print("pages and single reads", single)
+	pages.print("pages, opt_fields=*", single)
+	snapshot.print("snapshot and stream", single)
 	return nil
 }
 
-// publish creates an asset and publishes it.
-func publish(ctx context.Context, registry *client.Client, fields client.Fields) error {
-	created, err := registry.CreateFields(ctx, fields, "")
+func (b *bench) data() string { return filepath.Join(b.dir, "data-"+strconv.Itoa(b.assets)) }
+
+// fill makes the data directory, unless it is there. One asset is created by the API,
+// and the others are made like it.
+func (b *bench) fill(ctx context.Context) (err error) {
+	if _, err := os.Stat(b.data()); err == nil {
+		return nil
+	}
+	begun := time.Now()
+	unfinished := b.data() + ".new"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return err
+	}
+	r, err := b.start(ctx, unfinished)
 	if err != nil {
 		return err
 	}
-	_, err = registry.Patch(ctx, created.Asset.ID, client.Fields{"status": client.Pending},
-		client.Write{Token: created.Access.Token})
-	return err
+	example, err := r.createExample(ctx)
+	if err := errors.Join(err, r.stop()); err != nil {
+		return err
+	}
+	like := filepath.Join(b.dir, "example.json")
+	if err := os.WriteFile(like, example, 0o600); err != nil {
+		return err
+	}
+	fill := exec.CommandContext(ctx, filepath.Join(b.bin, "bench-fill"),
+		"-file", filepath.Join(unfinished, "assets.db"), "-like", like, "-assets", strconv.Itoa(b.assets-1))
+	if out, err := fill.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	if err := os.Rename(unfinished, b.data()); err != nil {
+		return err
+	}
+	fmt.Printf("%d assets were written in %.0f s\n", b.assets, time.Since(begun).Seconds())
+	return nil
+}
+
+// sync copies the registry at an address with registryctl, and returns the number of
+// assets.
+func (b *bench) sync(ctx context.Context, address, name string) (int, error) {
+	dir := filepath.Join(b.dir, "copy-by-"+name)
+	if err := os.RemoveAll(dir); err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir) // the next run removes it too
+	command := exec.CommandContext(ctx, filepath.Join(b.bin, "registryctl"), "--url", address, "sync", dir, "--once")
+	if out, err := command.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("%w: %s", err, out)
+	}
+	return b.assets, nil
+}
+
+// start starts the registry on a directory. It makes snapshots on demand only.
+func (b *bench) start(ctx context.Context, data string) (*registry, error) {
+	r := &registry{data: data}
+	var err error
+	if r.addr, r.metrics, err = freeAddresses(); err != nil {
+		return nil, err
+	}
+	r.process, err = processes.Standalone(ctx, b.bin, r.addr, data, &r.output,
+		"--snapshot-interval", "0", "--log-level", "error", "--metrics-addr", r.metrics)
+	return r, err
 }

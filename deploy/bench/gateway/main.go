@@ -3,16 +3,18 @@
 // keep connections open on both sides. The contenders are
 //
 //   - our gateway with an API key, rate limits in Redis and one request in a hundred
-//     traced;
+//     traced, with either of its servers (--http-server);
 //   - our gateway with only the key;
+//   - our gateway that answers from memory, once it can;
 //   - Traefik with basic authentication, a rate limit in Redis and the same tracing;
 //   - Caddy with a comparison of the key and the same tracing (it has no rate limit);
 //   - nginx with a map of keys and limit_req;
+//   - nginx with the same and answers from its cache;
 //   - the upstream alone.
 //
-// The command prints a table and judges nothing. It skips and names each contender
-// whose program is missing. CPU and memory belong to the contender's processes, not to
-// its backends.
+// The command prints a table for each number of connections, and judges nothing. It names
+// each contender that it skips, because its program is missing or lacks a flag. CPU, memory
+// and system calls belong to the contender's processes, not to its backends.
 package main
 
 import (
@@ -20,11 +22,12 @@ import (
 	"encoding/base64"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"asset-registry/deploy/bench/load"
@@ -43,21 +46,30 @@ const (
 	bodySize = 3000     // bytes of an answer of the upstream
 	key      = "broker" // a sandbox key
 	path     = "/api/2.5/assets/0123456789abcdef0123456789abcdef"
+	tag      = `"1"` // of each answer of the upstream
 )
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("benchgateway", flag.ContinueOnError)
 	bin := flags.String("bin", "bin", "directory of the registry's programs")
 	peers := flags.String("peers", "bin/peers", "directory of the programs of Traefik and Caddy")
-	during := flags.Duration("during", 3*time.Second, "length of one measurement")
-	rounds := flags.Int("rounds", 7, "number of measurements of each contender")
-	clients := flags.Int("clients", 64, "number of connections")
+	during := flags.Duration("during", 2*time.Second, "length of one measurement")
+	rounds := flags.Int("rounds", 12, "number of measurements of each contender, for each number of connections")
+	clients := flags.String("clients", "16,64,256", "numbers of connections")
 	upstream := flags.Bool("upstream", false, "serve as the upstream (the benchmark starts itself with this flag)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *upstream {
 		return serveUpstream(ctx)
+	}
+	var counts []int
+	for text := range strings.SplitSeq(*clients, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-clients: got %q, want numbers separated by commas", *clients)
+		}
+		counts = append(counts, n)
 	}
 	dir, err := os.MkdirTemp("", "benchgateway")
 	if err != nil {
@@ -69,93 +81,132 @@ func run(ctx context.Context, args []string) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("%d CPUs for contender, upstream and load, %s; %d connections, %d rounds of %v each\n\n",
-		runtime.NumCPU(),
-		runtime.Version(), *clients, *rounds, *during)
+	for _, c := range s.contenders {
+		if err := c.await(ctx); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	fmt.Printf("%d CPUs for contender, upstream and load, %s; medians of %d rounds of %v each\n",
+		runtime.NumCPU(), runtime.Version(), *rounds, *during)
 	for range *rounds {
-		for _, c := range s.contenders {
-			if err := c.measure(ctx, *clients, *during); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
+		for _, n := range counts {
+			for _, c := range s.contenders {
+				err := c.measure(ctx, n, *during)
+				if err != nil && ctx.Err() == nil { // something else may have needed the machine
+					fmt.Printf("%s: again, after %v\n", c.name, err)
+					if err = c.await(ctx); err == nil {
+						err = c.measure(ctx, n, *during)
+					}
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", c.name, err)
+				}
 			}
 		}
 	}
-	print(s.contenders)
+	for _, n := range counts {
+		print(s.contenders, n)
+	}
+	fmt.Println("\n" + goals)
 	return nil
 }
 
-// request returns the bytes of the request to every contender.
-func request() []byte {
+// goals are those of the project, at each number of connections.
+const goals = "Goals: all on, 0.65 x nginx and 2.8 x Traefik; from memory, 1.25 x nginx.\n" +
+	"reads + writes: those of /proc/PID/io. It leaves out recv and send, which nginx uses for a part."
+
+// request returns the bytes of a request, with more lines of its head.
+func request(more string) []byte {
 	return fmt.Appendf(nil,
-		"GET %s HTTP/1.1\r\nHost: registry.example\r\nAuthorization: Basic %s\r\nAccept: application/json\r\n\r\n",
-		path, base64.StdEncoding.EncodeToString([]byte(key+":")))
+		"GET %s HTTP/1.1\r\nHost: registry.example\r\nAuthorization: Basic %s\r\nAccept: application/json\r\n%s\r\n",
+		path, base64.StdEncoding.EncodeToString([]byte(key+":")), more)
 }
 
 // contender is a server under test.
 type contender struct {
 	name, addr string
 	processes  []int // process ids
-	results    []measured
+	request    []byte
+	status     int                // of each answer
+	results    map[int][]measured // by the number of connections
 }
 
 // measured is the result of one round.
 type measured struct {
 	load.Result
-	cpu time.Duration // CPU time that the contender needs for 10,000 requests
+	cpu   time.Duration // CPU time of the contender for a request
+	calls float64       // reads and writes of the contender for a request
+}
+
+// await waits up to 10 s until the contender answers as it has to.
+func (c *contender) await(ctx context.Context) (err error) {
+	for range 100 {
+		one := load.Load{Addr: c.addr, Request: c.request, Status: c.status, Clients: 1}
+		if _, err = one.Run(ctx, 100*time.Millisecond); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }
 
 // measure runs one round and appends its result.
 func (c *contender) measure(ctx context.Context, clients int, during time.Duration) error {
-	before, err := c.cpu()
+	before, err := c.usage()
 	if err != nil {
 		return err
 	}
-	r, err := load.Load{Addr: c.addr, Request: request(), Status: http.StatusOK, Clients: clients}.Run(ctx, during)
+	r, err := load.Load{Addr: c.addr, Request: c.request, Status: c.status, Clients: clients}.Run(ctx, during)
 	if err != nil {
 		return err
 	}
-	after, err := c.cpu()
+	after, err := c.usage()
 	if err != nil {
 		return err
 	}
-	c.results = append(c.results, measured{r, (after - before) * 10_000 / time.Duration(r.Requests)})
+	c.results[clients] = append(c.results[clients], measured{
+		r, (after.cpu - before.cpu) / time.Duration(r.Requests), float64(after.calls-before.calls) / float64(r.Requests),
+	})
 	return nil
 }
 
-// print prints medians. A ratio is the median of the rounds' ratios. If the machine slows
-// down, the ratio of a round favours no contender.
-func print(contenders []*contender) {
-	fmt.Printf("%-34s %10s %9s %9s %12s %8s", "", "requests/s", "p50 ms", "p99 ms", "CPU s / 10k", "memory")
-	var nginx, traefik *contender
+// print prints medians for a number of connections. A ratio is the median of the rounds'
+// ratios. If the machine slows down, the ratio of a round favours no contender.
+func print(contenders []*contender, clients int) {
+	fmt.Printf("\n%-36s %10s %8s %8s %8s %14s %7s %8s %9s\n", fmt.Sprintf("%d connections", clients), "requests/s",
+		"p50 ms", "p99 ms", "CPU us", "reads + writes", "memory", "x nginx", "x Traefik")
 	for _, c := range contenders {
-		switch c.name {
-		case nginxName:
-			nginx = c
-		case traefikName:
-			traefik = c
-		}
-	}
-	fmt.Printf(" %9s %9s\n", "x nginx", "x Traefik")
-	for _, c := range contenders {
+		of := func(get func(measured) float64) float64 { return median(c.results[clients], get) }
 		ms := func(get func(measured) time.Duration) float64 {
-			return median(c.results, func(m measured) float64 { return get(m).Seconds() * 1000 })
+			return of(func(m measured) float64 { return get(m).Seconds() * 1000 })
 		}
-		fmt.Printf("%-34s %10.0f %9.2f %9.2f %12.2f %5.0f MB %9s %9s\n", c.name,
-			median(c.results, func(m measured) float64 { return m.PerSecond }),
+		fmt.Printf("%-36s %10.0f %8.2f %8.2f %8.1f %14.2f %4.0f MB %8s %9s\n", c.name,
+			of(func(m measured) float64 { return m.PerSecond }),
 			ms(func(m measured) time.Duration { return m.P50 }), ms(func(m measured) time.Duration { return m.P99 }),
-			ms(func(m measured) time.Duration { return m.cpu })/1000, c.memory(), c.ratio(nginx), c.ratio(traefik))
+			ms(func(m measured) time.Duration { return m.cpu })*1000, of(func(m measured) float64 { return m.calls }),
+			c.memory(), c.ratio(named(contenders, nginxName), clients), c.ratio(named(contenders, traefikName), clients))
 	}
+}
+
+// named returns the contender with a name, or nil.
+func named(contenders []*contender, name string) *contender {
+	i := slices.IndexFunc(contenders, func(c *contender) bool { return c.name == name })
+	if i < 0 {
+		return nil
+	}
+	return contenders[i]
 }
 
 // ratio returns the median of the rounds' ratios of two contenders, or "-" if other is
 // nil.
-func (c *contender) ratio(other *contender) string {
+func (c *contender) ratio(other *contender, clients int) string {
 	if other == nil {
 		return "-"
 	}
 	i := -1
-	return fmt.Sprintf("%.2f", median(c.results, func(m measured) float64 {
+	return fmt.Sprintf("%.2f", median(c.results[clients], func(m measured) float64 {
 		i++
-		return m.PerSecond / other.results[i].PerSecond
+		return m.PerSecond / other.results[clients][i].PerSecond
 	}))
 }
 
@@ -165,5 +216,5 @@ func median(results []measured, of func(measured) float64) float64 {
 		values[i] = of(m)
 	}
 	slices.Sort(values)
-	return values[len(values)/2]
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }

@@ -8,16 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/porttest"
 )
 
@@ -25,6 +28,9 @@ const (
 	traefikName = "Traefik, all on"
 	nginxName   = "nginx, key map and limit_req"
 )
+
+// memoryFlag is the flag with which the gateway answers from memory. "": it cannot yet.
+const memoryFlag = ""
 
 // stage holds the contenders and the servers that they need.
 type stage struct {
@@ -105,7 +111,8 @@ func (s *stage) contend(ctx context.Context, name, addr string, env []string, pr
 	if err != nil {
 		return err
 	}
-	s.contenders = append(s.contenders, &contender{name: name, addr: addr, processes: []int{pid}})
+	s.contenders = append(s.contenders, &contender{name: name, addr: addr, processes: []int{pid},
+		request: request(""), status: http.StatusOK, results: map[int][]measured{}})
 	return nil
 }
 
@@ -124,13 +131,15 @@ func serveUpstream(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(ctx, func() { listener.Close() })
 	body := append([]byte(`{"data":"`+strings.Repeat("x", bodySize-11)), `"}`...)
-	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	// Like our services, it takes calls, and answers plain requests without net/http's server.
+	log := slog.New(slog.DiscardHandler)
+	return httpserver.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("ETag", tag)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.Write(body)
-	}))
+	}), log, httpserver.ServeOptions{Calls: true})
 }
 
 func (s *stage) startUpstream(ctx context.Context) (err error) {
@@ -187,24 +196,49 @@ func (s *stage) startOurs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	keys := []string{"--secret-file", secret, "--auth-url", "http://" + auth, "--assets-url", "http://" + s.upstream,
+		"--log-level", "error"}
+	allOn := append(slices.Clip(keys), "--config", limits, "--limits-redis", "redis://"+s.redis)
 	for _, c := range []struct {
 		name string
 		env  []string
 		args []string
 	}{
-		{"our gateway, all on", s.tracing("gateway"), []string{"--config", limits, "--limits-redis",
-			"redis://" + s.redis}},
-		{"our gateway, key only", nil, []string{"--no-limits"}},
+		{"our gateway, all on", s.tracing("gateway"), allOn},
+		{"our gateway, all on, net/http", s.tracing("gateway"), append(slices.Clip(allOn), "--http-server=std")},
+		{"our gateway, key only", nil, append(slices.Clip(keys), "--no-limits")},
 	} {
-		addr, err := porttest.FreeAddr()
-		if err != nil {
+		if err := s.startGateway(ctx, c.name, c.env, c.args); err != nil {
 			return err
 		}
-		args := append([]string{"--addr", addr, "--secret-file", secret, "--auth-url", "http://" + auth, "--assets-url",
-			"http://" + s.upstream, "--log-level", "error"}, c.args...)
-		if err := s.contend(ctx, c.name, addr, c.env, filepath.Join(s.bin, "gateway"), args...); err != nil {
-			return err
-		}
+	}
+	return s.startFromMemory(ctx, allOn)
+}
+
+func (s *stage) startGateway(ctx context.Context, name string, env, args []string) error {
+	addr, err := porttest.FreeAddr()
+	if err != nil {
+		return err
+	}
+	return s.contend(ctx, name, addr, env, filepath.Join(s.bin, "gateway"), append([]string{"--addr", addr}, args...)...)
+}
+
+// startFromMemory starts our gateway that answers from memory. Two contenders are the same
+// processes: one gets whole answers, the other one 304.
+func (s *stage) startFromMemory(ctx context.Context, args []string) error {
+	const name = "our gateway, all on, from memory"
+	if memoryFlag == "" {
+		fmt.Printf("skipping %s: it cannot yet\n", name)
+		return nil
+	}
+	if err := s.startGateway(ctx, name, s.tracing("gateway"), append(slices.Clip(args), memoryFlag)); err != nil {
+		return err
+	}
+	if whole := named(s.contenders, name); whole != nil {
+		unchanged := *whole
+		unchanged.name, unchanged.request = name+", 304", request("If-None-Match: "+tag+"\r\n")
+		unchanged.status, unchanged.results = http.StatusNotModified, map[int][]measured{}
+		s.contenders = append(s.contenders, &unchanged)
 	}
 	return nil
 }
@@ -277,20 +311,46 @@ http://%s {
 }
 
 func (s *stage) startNginx(ctx context.Context) error {
+	const cached = `
+			proxy_cache answers;
+			proxy_cache_valid 200 1h;
+			proxy_ignore_headers Cache-Control Expires Set-Cookie Vary;`
+	for n, c := range []struct{ name, cache string }{{nginxName, ""}, {"nginx, the same, from proxy_cache", cached}} {
+		if err := s.startOneNginx(ctx, n, c.name, c.cache); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stage) startOneNginx(ctx context.Context, n int, name, cache string) error {
+	if _, err := exec.LookPath("nginx"); errors.Is(err, exec.ErrNotFound) {
+		fmt.Printf("skipping %s: %v\n", name, err)
+		return nil
+	}
 	addr, err := porttest.FreeAddr()
 	if err != nil {
 		return err
 	}
-	file, err := s.write("nginx.conf", fmt.Sprintf(`
-daemon off;
-pid %[1]s/nginx.pid;
+	dir := filepath.Join(s.dir, "nginx"+strconv.Itoa(n))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("create folder of nginx: %w", err)
+	}
+	user := ""
+	if os.Geteuid() == 0 {
+		user = "user root;" // the workers write into the folder
+	}
+	file, err := s.write("nginx"+strconv.Itoa(n)+".conf", fmt.Sprintf(`
+daemon off; %[6]s
+pid %[1]s/pid;
 worker_processes auto;
-error_log %[1]s/nginx.log error;
+error_log %[1]s/log error;
 events { worker_connections 1024; }
 http {
 	access_log off;
 	client_body_temp_path %[1]s/1; proxy_temp_path %[1]s/2;
 	fastcgi_temp_path %[1]s/3; uwsgi_temp_path %[1]s/4; scgi_temp_path %[1]s/5;
+	proxy_cache_path %[1]s/6 keys_zone=answers:10m;
 	map $http_authorization $known { default 0; "Basic %[2]s" 1; }
 	limit_req_zone $http_authorization zone=keys:10m rate=1000000r/s;
 	upstream registry { server %[3]s; keepalive 256; keepalive_requests 1000000000; }
@@ -302,17 +362,13 @@ http {
 			limit_req zone=keys burst=1000000 nodelay;
 			proxy_http_version 1.1;
 			proxy_set_header Connection "";
-			proxy_pass http://registry;
+			proxy_pass http://registry;%[5]s
 		}
 	}
 }
-`, s.dir, base64.StdEncoding.EncodeToString([]byte(key+":")), s.upstream, addr))
+`, dir, base64.StdEncoding.EncodeToString([]byte(key+":")), s.upstream, addr, cache, user))
 	if err != nil {
 		return err
 	}
-	if _, err := exec.LookPath("nginx"); errors.Is(err, exec.ErrNotFound) {
-		fmt.Printf("skipping %s: %v\n", nginxName, err)
-		return nil
-	}
-	return s.contend(ctx, nginxName, addr, nil, "nginx", "-c", file)
+	return s.contend(ctx, name, addr, nil, "nginx", "-c", file)
 }

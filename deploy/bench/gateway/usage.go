@@ -31,17 +31,22 @@ func (c *contender) family() ([]int, error) {
 	return all, nil
 }
 
-// cpu returns the CPU time that the contender has used since its start.
-func (c *contender) cpu() (time.Duration, error) {
+// usage is what a contender has used since its start.
+type usage struct {
+	cpu   time.Duration
+	calls int // system calls that read or write
+}
+
+// usage returns what the contender has used since its start.
+func (c *contender) usage() (used usage, err error) {
 	ids, err := c.family()
 	if err != nil {
-		return 0, err
+		return used, err
 	}
-	var ticks int
 	for _, id := range ids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
 		if err != nil {
-			return 0, fmt.Errorf("read CPU time: %w", err)
+			return used, fmt.Errorf("read CPU time: %w", err)
 		}
 		// The name in parentheses may contain spaces. After it, the 12th and 13th
 		// fields are the times in user mode and in the kernel (proc(5)).
@@ -49,12 +54,24 @@ func (c *contender) cpu() (time.Duration, error) {
 		for _, field := range fields[11:13] {
 			n, err := strconv.Atoi(field)
 			if err != nil {
-				return 0, fmt.Errorf("read CPU time: %w", err)
+				return used, fmt.Errorf("read CPU time: %w", err)
 			}
-			ticks += n
+			used.cpu += time.Duration(n) * time.Second / ticksPerSecond
+		}
+		if text, err = os.ReadFile(fmt.Sprintf("/proc/%d/io", id)); err != nil {
+			return used, fmt.Errorf("read system calls: %w", err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if name, count, _ := strings.Cut(line, ": "); name == "syscr" || name == "syscw" {
+				n, err := strconv.Atoi(strings.TrimSpace(count))
+				if err != nil {
+					return used, fmt.Errorf("read system calls: %w", err)
+				}
+				used.calls += n
+			}
 		}
 	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+	return used, nil
 }
 
 // memory returns the contender's resident memory in MB, or 0 if /proc is unreadable.

@@ -32,9 +32,10 @@ var refusals = []refusal{
 		nil},
 	{http.StatusNotFound, "NotFound", "The object, the path or the method does not exist, or the offset is unusable.",
 		[]string{"url/asset_id", "url/item_id", "url/decision_id", "url/document_id", "url/relatedProcess_id",
-			"url/transfer_id", "url/download", "url/revision", "url/snapshot", "url/segment", "url/not_found", "url/method_not_allowed", "querystring/offset"},
+			"url/transfer_id", "url/download", "url/revision", "url/snapshot", "url/segment", "url/webhook", "url/not_found",
+			"url/method_not_allowed", "querystring/offset"},
 		[]string{"Allow"}},
-	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset. Repeat the request.",
+	{http.StatusConflict, "Conflict", "Other requests keep changing the same asset or webhook. Repeat the request.",
 		[]string{"body/data"}, nil},
 	{http.StatusPreconditionFailed, "PreconditionFailed",
 		"The asset has changed since it had the tag of `If-Match`, or the cookie `SERVER_ID` is of other data.",
@@ -49,6 +50,9 @@ var refusals = []refusal{
 		[]string{"Content-Range"}},
 	{http.StatusExpectationFailed, "ExpectationFailed", "The request has an `Expect` other than `100-continue`.",
 		[]string{"header/Expect"}, nil},
+	{http.StatusMisdirectedRequest, "Misdirected",
+		"This is a mirror, which takes no changes and no keys. `Link` names the registry that does, with `rel=\"original\"`.",
+		[]string{"url/mirror"}, []string{"Link"}},
 	{http.StatusTooManyRequests, "TooManyRequests",
 		"A rate limit is reached, or the client has 32 streams and long polls open. Wait for `Retry-After`.",
 		[]string{"header/X-RateLimit-Limit", "header/Authorization"}, []string{"Retry-After"}},
@@ -93,6 +97,9 @@ func (o operation) statusesOf(r routes.Route) []int {
 	if strings.Contains(r.Pattern, "/:") || r.Class == routes.List {
 		all = append(all, http.StatusNotFound)
 	}
+	if r.Class == routes.Write || r.Key {
+		all = append(all, http.StatusMisdirectedRequest)
+	}
 	if r.Class != "" || r.Key {
 		all = append(all, http.StatusTooManyRequests)
 	}
@@ -104,7 +111,7 @@ func (o operation) statusesOf(r routes.Route) []int {
 }
 
 // usual are headers that every answer may have.
-var usual = []string{"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset"}
+var usual = []string{"X-Request-ID", "X-Trace-ID", "Set-Cookie", "Deprecation", "Sunset", "Age"}
 
 // counted are headers of answers that rate limits count.
 var counted = []string{
@@ -293,8 +300,12 @@ func answerSchemas(version string) object {
 		all = all.with(p.schema+"Answer", data("One "+p.one+".", reference("schemas", p.schema)))
 		all = all.with(p.schema+"List", data("The "+p.many()+" of an asset.", listOf(reference("schemas", p.schema))))
 	}
-	return append(append(all, documentVersions(), member{"Removed", data("Nothing.", object{{"type", "null"}})}),
-		otherSchemas()...)
+	all = append(all, documentVersions(), member{"Removed", data("Nothing.", object{{"type", "null"}})})
+	all = append(all, otherSchemas()...)
+	if hasSearch(version) {
+		all = append(all, searchSchemas()...)
+	}
+	return append(all, webhookSchemas()...)
 }
 
 // streamSchemas returns the schemas of a stream's messages.
@@ -534,6 +545,8 @@ func headers() object {
 		{"Set-Cookie", header("SERVER_ID names the data of the registry, not a machine.", text)},
 		{"Deprecation", header("The version is deprecated since then (RFC 9745).", text)},
 		{"Sunset", header("The version ends then (RFC 8594).", text)},
+		{"Age", header("Only of a mirror: seconds since its data were certainly those of the registry (RFC 9111).", number)},
+		{"Link", header("The registry that a mirror is a copy of, with `rel=\"original\"` (RFC 8288, RFC 7089).", text)},
 		{"Cache-Control", header("`no-cache` for readings: keep the answer and ask with its tag. Else `no-store`.", text)},
 		{"ETag", header("Tag of the state of the asset, for If-None-Match and If-Match.", text)},
 		{"Location", header("Address of the new object, or of the file.", text)},
@@ -553,14 +566,15 @@ func headers() object {
 }
 
 // parameters returns the parameters of requests.
-func parameters() (all object) {
-	add := func(in, name, text string, schema object) {
+func parameters(version string) (all object) {
+	addAs := func(component, in, name, text string, schema object) {
 		p := object{{"name", name}, {"in", in}, {"description", text}, {"schema", schema}}
 		if in == "path" {
 			p = p.with("required", true)
 		}
-		all = all.with(name, p)
+		all = all.with(component, p)
 	}
+	add := func(in, name, text string, schema object) { addAs(name, in, name, text, schema) }
 	text := object{{"type", "string"}}
 	path := func(name, text string) {
 		add("path", name, text, object{{"type", "string"}, {"minLength", 1}})
@@ -569,11 +583,16 @@ func parameters() (all object) {
 	path("part", "Id of the part.")
 	path("transfer", "Id of the transfer.")
 	path("number", "Number of the revision.")
+	path("webhook", "Id of the webhook.")
 	path("file", "Name of the file: its SHA-256 and `.ndjson.zst`.")
 	add("query", "offset", "Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time.",
 		object{{"type", "string"}, {"examples", []string{timeExample}}})
 	add("query", "limit", "Entries of a page. More than 1000 counts as 1000.",
 		object{{"type", "integer"}, {"minimum", 1}, {"default", 100}})
+	addAs("webhookLimit", "query", "limit", "Webhooks of a page. More than 100 counts as 100.",
+		object{{"type", "integer"}, {"minimum", 1}, {"default", 100}})
+	add("query", "after", "Id of the webhook before the page.", text)
+	add("query", "broker", "Broker whose webhooks an administrator asks for.", text)
 	add("query", "descending", "Any value: newest first.", text)
 	add("query", "mode", "`test` lists test assets, `_all_` all assets. Else real ones.", text)
 	add("query", "opt_fields", "Names of fields to show, separated by commas; `*` for all.",
@@ -589,6 +608,9 @@ func parameters() (all object) {
 	add("query", "revision", "Number of the revision. Without it: the newest public change of the asset.",
 		object{{"type", "integer"}, {"minimum", 1}})
 	add("query", "download", "Part of the address of a version: the answer is a 302 to it.", text)
+	if hasSearch(version) {
+		addSearchParameters(addAs)
+	}
 	add("header", "X-Access-Token", "Owner token.", text)
 	add("header", "Range", "One range of bytes, such as `bytes=0-1048575`.", text)
 	add("header", "If-Range", "Tag that the file must have for `Range` to count.", text)
@@ -598,7 +620,8 @@ func parameters() (all object) {
 		object{{"type", "string"}, {"maxLength", 255}})
 	add("header", "Prefer", "`wait=30` means what the parameter `wait` means, which wins.",
 		object{{"type", "string"}, {"examples", []string{"wait=30"}}})
-	add("header", "Last-Event-ID", "Offset of the last event that the client of a stream has handled. It wins over `offset`.",
+	add("header", "Last-Event-ID",
+		"Offset of the last event that the client of a stream has handled. It wins over `offset`.",
 		object{{"type", "string"}, {"examples", []string{timeExample}}})
 	add("header", "X-Request-ID", "Name of the request in the logs of the registry.", text)
 	add("cookie", "SERVER_ID", "The cookie that the registry has set.", text)

@@ -24,6 +24,9 @@ const exampleName = "short"
 
 // bodyExample returns an example of the data that a schema describes.
 func (w *writer) bodyExample(schema string) object {
+	if example, is := webhookExamples[schema]; is {
+		return example
+	}
 	if schema == "Asset"+string(patch) {
 		return object{{"status", "pending"}}
 	}

@@ -8,9 +8,11 @@ var guide string // the description of the document: what holds for every operat
 // tags are the groups of operations.
 var tags = []object{
 	tag("feed", "The list of assets in the order of their last change."),
+	tag("search", "Assets that have words and meet filters."),
 	tag("assets", "Create, read and change assets."),
 	tag("parts", "Items, decisions, documents and related processes of an asset."),
 	tag("owners", "Hand an asset over to another broker."),
+	tag("webhooks", "Send the changes of the feed to addresses."),
 	tag("registry", "The registry itself, and the caller."),
 }
 

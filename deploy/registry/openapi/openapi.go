@@ -115,7 +115,7 @@ func Public(version string) (Document, error) {
 		{"paths", paths},
 		{"components", object{
 			{"schemas", schemas},
-			{"parameters", parameters()},
+			{"parameters", parameters(version)},
 			{"headers", headers()},
 			{"responses", responses()},
 			{"securitySchemes", securitySchemes},

@@ -29,8 +29,10 @@ type operation struct {
 
 // operationOf returns the description of a route.
 func operationOf(r routes.Route) (operation, error) {
-	if o, ok := operations[r.Method+" "+r.Pattern]; ok {
-		return o, nil
+	for _, all := range []map[string]operation{operations, searchOperations, webhookOperations} {
+		if o, ok := all[r.Method+" "+r.Pattern]; ok {
+			return o, nil
+		}
 	}
 	for _, p := range parts {
 		elements, element := "/assets/:id/"+p.path, "/assets/:id/"+p.path+"/:part"
@@ -43,7 +45,7 @@ func operationOf(r routes.Route) (operation, error) {
 
 var reading = []string{"opt_pretty", "opt_jsonp"}
 
-// operations describes the routes that are not about parts.
+// operations describes the routes that are not about parts or webhooks.
 var operations = map[string]operation{
 	"GET /assets": {
 		id: "listAssets", tag: "feed", summary: "Get a page of the feed",
@@ -113,15 +115,15 @@ var operations = map[string]operation{
 	},
 	"GET /snapshot": {
 		id: "readSnapshot", tag: "feed", summary: "Get the newest snapshot",
-		text: "A list of files with all listed assets as they were at a position of the feed, or later. Read the files, then " +
-			"follow the feed from `position`: nothing is missed. 404 while there is none. Version 2.4 has none.",
+		text: "A list of files with all listed assets as they were at a position of the feed, or later. Read the files, " +
+			"then follow the feed from `position`: nothing is missed. 404 while there is none. Version 2.4 has none.",
 		params: append([]string{"If-None-Match", "If-Match"}, reading...), answer: "SnapshotAnswer", tagged: true,
 		statuses: []int{http.StatusNotFound}, javascript: true,
 	},
 	"GET /snapshot/segments/:file": {
 		id: "readSegment", tag: "feed", summary: "Get a file of a snapshot",
-		text: "Assets of a range of ids in the order of ids, one a line, each as a page with `opt_fields=*` shows it. The lines " +
-			"are compressed with zstd. The name has the SHA-256 of the file, which never changes. After a 404 read the " +
+		text: "Assets of a range of ids in the order of ids, one a line, each as a page with `opt_fields=*` shows it. The " +
+			"lines are compressed with zstd. The name has the SHA-256 of the file, which never changes. After a 404 read the " +
 			"snapshot again.",
 		params: []string{"Range", "If-Range", "If-None-Match", "If-Match"}, media: "application/zstd", tagged: true,
 		statuses: []int{http.StatusRequestedRangeNotSatisfiable},
@@ -229,12 +231,18 @@ func (p part) operation(r routes.Route) operation {
 // pathParameter finds the parameters of a gin pattern.
 var pathParameter = regexp.MustCompile(`:([a-z]+)`)
 
+// hasRoute tells whether the version has a route.
+func (w *writer) hasRoute(r routes.Route) bool {
+	v, _ := routes.FindVersion(w.version)
+	return v.Has(r)
+}
+
 // paths returns the paths of the version with their operations.
 func (w *writer) paths() (object, error) {
 	var order []string
 	byPath := map[string]object{}
 	for _, r := range routes.All() {
-		if r.Method == http.MethodHead { // the guide says that every GET answers HEAD
+		if r.Method == http.MethodHead || !w.hasRoute(r) { // the guide says that every GET answers HEAD
 			continue
 		}
 		o, err := operationOf(r)

@@ -77,8 +77,8 @@ type followAssets struct {
 
 // Help says what the command prints.
 func (followAssets) Help() string {
-	return `Changes come as they happen. A line has the time of the change, the id, the status, the owner and the title, with
-tabs between them. With -o json, a line is an object with the fields of --fields. An asset comes again with each
+	return `Changes come as they happen. A line has the time of the change, the id, the status, the owner and the title,
+with tabs between them. With -o json, a line is an object with the fields of --fields. An asset comes again with each
 change.
 
 FILE is written after the lines of a page are printed. So a run that is interrupted prints some lines again, and

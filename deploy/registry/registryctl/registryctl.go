@@ -54,6 +54,7 @@ type commands struct {
 	Sync       syncCommands     `cmd:"" help:"Keep a copy of the registry in a directory."`
 	Verify     verifyLog        `cmd:"" help:"Verify a proof file, or the whole public log."`
 	Version    showVersion      `cmd:"" help:"Print the version of registryctl, and the API versions of the registry."`
+	Webhooks   webhookCommands  `cmd:"" help:"Manage webhooks, which send the changes of the feed to an address."`
 	Witness    runWitness       `cmd:"" help:"Run a witness, which cosigns checkpoints that continue those before."`
 	Completion completionScript `cmd:"" help:"Print a completion script for your shell."`
 	Help       help             `cmd:"" passthrough:"" help:"Print the help of a command."`

@@ -4,16 +4,18 @@
 //
 // The directory has one bbolt file, copy.db. Its buckets:
 //
-//   - assets: by id, 16 bytes, the position of the newest change and the entry of the
-//     feed as the registry writes it with opt_fields=* and mode=_all_.
-//   - feed: by position, 8 bytes, the id.
+//   - assets: by id, 16 bytes, the position of the newest change, one byte for the mode,
+//     and the entry of the feed as the registry writes it with opt_fields=* and
+//     mode=_all_.
+//   - feed, feed-test: by position, 8 bytes, the id. The second has the assets in test
+//     mode, the first all others.
 //   - segments: the hashes of the files of a snapshot that are in the copy, until all
 //     are.
 //   - state: one State as JSON.
 //
 // # Invariants
 //
-//   - K1, agreement. Each asset has one entry in the feed, at its position, and
+//   - K1, agreement. Each asset has one entry in its feed, at its position, and
 //     nothing else has one. Check reads it.
 //   - K2, no loss. If State.Loading is false, the copy has each asset whose newest
 //     change is at or before State.Position, in that state or a later one.

@@ -51,8 +51,8 @@ func (r *run) load(ctx context.Context) error {
 
 // withoutSnapshot leaves the rest of a copy to the feed.
 func (r *run) withoutSnapshot() error {
-	c := change{state: r.state}
-	c.state.Loading = false
+	c := Change{State: r.State()}
+	c.State.Loading = false
 	return r.store(c)
 }
 
@@ -60,7 +60,7 @@ func (r *run) withoutSnapshot() error {
 // position.
 func (r *run) snapshot(ctx context.Context, s client.Snapshot) error {
 	r.done.Snapshots++
-	loaded, err := r.loaded()
+	loaded, err := r.Loaded()
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (r *run) snapshot(ctx context.Context, s client.Snapshot) error {
 		}
 	}
 	state := State{Origin: r.source.Address, Position: client.Position{ServerID: s.Start.ServerID}, Loading: true}
-	if err := r.store(change{state: state}); err != nil {
+	if err := r.store(Change{State: state}); err != nil {
 		return err
 	}
 	if err := r.segments(ctx, missing, state); err != nil {
@@ -82,7 +82,7 @@ func (r *run) snapshot(ctx context.Context, s client.Snapshot) error {
 	}
 	state.Position, state.Loading = s.Start, false
 	r.done.OfAssets, r.done.OfBytes = 0, 0
-	return r.store(change{state: state})
+	return r.store(Change{State: state})
 }
 
 // file is a segment that was read, or the error.
@@ -108,19 +108,19 @@ func (r *run) segments(ctx context.Context, missing []client.Segment, state Stat
 		}
 		decoder.Close()
 	}()
-	c, size := change{state: state}, int64(0)
+	c, size := Change{State: state}, int64(0)
 	for read := range files {
 		f := <-read
 		if f.err != nil {
 			return errors.Join(f.err, r.store(c)) // the files before this one are whole
 		}
-		c.entries = append(c.entries, f.entries...)
-		c.segments = append(c.segments, f.segment.SHA256)
+		c.Entries = append(c.Entries, f.entries...)
+		c.Segments = append(c.Segments, f.segment.SHA256)
 		if size += f.segment.UncompressedBytes; size >= batchSize {
 			if err := r.store(c); err != nil {
 				return err
 			}
-			c, size = change{state: state}, 0
+			c, size = Change{State: state}, 0
 		}
 	}
 	return errors.Join(r.store(c), ctx.Err())

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 
@@ -47,7 +48,7 @@ func (r *Replica) Sample(count int) ([]string, error) {
 	var ids []string
 	seen := 0
 	err := r.file.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(feedBucket).ForEach(func(_, id []byte) error {
+		take := func(_, id []byte) error {
 			seen++
 			if len(ids) < count {
 				ids = append(ids, fmt.Sprintf("%x", id))
@@ -55,7 +56,9 @@ func (r *Replica) Sample(count int) ([]string, error) {
 				ids[at] = fmt.Sprintf("%x", id)
 			}
 			return nil
-		})
+		}
+		b := bucketsOf(tx)
+		return errors.Join(b.real.ForEach(take), b.test.ForEach(take))
 	})
 	return ids, err
 }
@@ -64,14 +67,15 @@ func (r *Replica) Sample(count int) ([]string, error) {
 // ErrUnsound if the copy breaks K1, or if an entry is not the one of its id and position.
 func (r *Replica) Check() (assets int, err error) {
 	err = r.file.View(func(tx *bbolt.Tx) error {
-		feed, entries := tx.Bucket(feedBucket), 0
-		if err := tx.Bucket(assetsBucket).ForEach(func(key, value []byte) error {
+		b, entries := bucketsOf(tx), 0
+		if err := b.assets.ForEach(func(key, value []byte) error {
 			assets++
-			return checkAsset(feed, key, value)
+			return b.check(key, value)
 		}); err != nil {
 			return err
 		}
-		if err := feed.ForEach(func(_, _ []byte) error { entries++; return nil }); err != nil {
+		count := func(_, _ []byte) error { entries++; return nil }
+		if err := errors.Join(b.real.ForEach(count), b.test.ForEach(count)); err != nil {
 			return err
 		}
 		if entries != assets {
@@ -82,14 +86,19 @@ func (r *Replica) Check() (assets int, err error) {
 	return assets, err
 }
 
-func checkAsset(feed *bbolt.Bucket, key, value []byte) error {
+// check returns an error unless an asset has its text, and a place in its feed.
+func (b buckets) check(key, value []byte) error {
 	e, err := valueOf(key, value)
 	if err != nil {
 		return err
 	}
 	text, err := parseEntry(e.JSON)
-	if err != nil || text.ID != e.ID || text.Position != e.Position {
+	if err != nil || text.ID != e.ID || text.Position != e.Position || text.Test != e.Test {
 		return fmt.Errorf("%w: asset %s has the text of another entry", ErrUnsound, e.ID)
+	}
+	feed := b.real
+	if e.Test {
+		feed = b.test
 	}
 	if !bytes.Equal(feed.Get(positionKey(e.Position)), key) {
 		return fmt.Errorf("%w: the feed has no entry of asset %s", ErrUnsound, e.ID)

@@ -15,14 +15,15 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-const (
-	fileName = "copy.db"
-	format   = "registry-copy-1"
-)
+// FileName is the file of a copy in its directory.
+const FileName = "copy.db"
+
+const format = "registry-copy-2"
 
 var (
 	assetsBucket   = []byte("assets")
 	feedBucket     = []byte("feed")
+	testBucket     = []byte("feed-test")
 	segmentsBucket = []byte("segments")
 	stateBucket    = []byte("state")
 	stateKey       = []byte("state")
@@ -49,7 +50,7 @@ type State struct {
 // it open.
 type Replica struct {
 	file  *boltfile.File
-	state State // as it is stored; only apply changes it
+	state State // as it is stored; only Apply changes it
 }
 
 // Open opens the copy in a directory, and creates both unless they exist.
@@ -59,8 +60,8 @@ func Open(dir string) (*Replica, error) {
 	}
 	r := &Replica{}
 	var err error
-	r.file, err = boltfile.Open(filepath.Join(dir, fileName), boltfile.Options{
-		Format: format, Buckets: [][]byte{assetsBucket, feedBucket, segmentsBucket, stateBucket},
+	r.file, err = boltfile.Open(filepath.Join(dir, FileName), boltfile.Options{
+		Format: format, Buckets: [][]byte{assetsBucket, feedBucket, testBucket, segmentsBucket, stateBucket},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the copy: %w", err)
@@ -73,7 +74,7 @@ func Open(dir string) (*Replica, error) {
 
 // OpenExisting opens a copy, and returns ErrNoCopy if the directory has none.
 func OpenExisting(dir string) (*Replica, error) {
-	if _, err := os.Stat(filepath.Join(dir, fileName)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, FileName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %s", ErrNoCopy, dir)
 	}
 	return Open(dir)
@@ -81,7 +82,7 @@ func OpenExisting(dir string) (*Replica, error) {
 
 // Remove removes the copy in a directory. No process may have it open.
 func Remove(dir string) error {
-	err := os.Remove(filepath.Join(dir, fileName))
+	err := os.Remove(filepath.Join(dir, FileName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the copy: %w", err)
 	}
@@ -96,27 +97,32 @@ func (r *Replica) State() State { return r.state }
 
 func (r *Replica) readState() (s State, err error) {
 	err = r.file.View(func(tx *bbolt.Tx) error {
-		text := tx.Bucket(stateBucket).Get(stateKey)
-		if text == nil {
-			return nil
-		}
-		if err := json.Unmarshal(text, &s); err != nil {
-			return fmt.Errorf("%w: its state: %w", ErrUnsound, err)
-		}
-		return nil
+		s, err = stateOf(tx)
+		return err
 	})
 	return s, err
 }
 
-// change is one atomic change of a copy.
-type change struct {
-	entries  []Entry
-	segments []string // hashes of the files that the entries come from
-	state    State
+func stateOf(tx *bbolt.Tx) (s State, err error) {
+	text := tx.Bucket(stateBucket).Get(stateKey)
+	if text == nil {
+		return s, nil
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("%w: its state: %w", ErrUnsound, err)
+	}
+	return s, nil
 }
 
-// apply makes a change.
-func (r *Replica) apply(c change) error {
+// Change is one atomic change of a copy.
+type Change struct {
+	Entries  []Entry
+	Segments []string // hashes of the files that the entries come from
+	State    State
+}
+
+// Apply makes a change.
+func (r *Replica) Apply(c Change) error {
 	var sound error
 	err := r.file.Update(func(tx *bbolt.Tx) error {
 		sound = c.put(tx)
@@ -128,7 +134,7 @@ func (r *Replica) apply(c change) error {
 	if err != nil {
 		return notStored(err)
 	}
-	r.state = c.state
+	r.state = c.State
 	return nil
 }
 
@@ -140,27 +146,27 @@ func notStored(err error) error {
 	return fmt.Errorf("%w: %w", ErrNotStored, err)
 }
 
-func (c change) put(tx *bbolt.Tx) error {
-	assets, feed := tx.Bucket(assetsBucket), tx.Bucket(feedBucket)
-	if c.state.Loading {
-		assets.FillPercent = 0.95 // entries come in the order of ids
+func (c Change) put(tx *bbolt.Tx) error {
+	to := bucketsOf(tx)
+	if c.State.Loading {
+		to.assets.FillPercent = 0.95 // entries come in the order of ids
 	}
-	for _, e := range c.entries {
-		if err := e.put(assets, feed); err != nil {
+	for _, e := range c.Entries {
+		if err := to.put(e); err != nil {
 			return err
 		}
 	}
-	for _, hash := range c.segments {
+	for _, hash := range c.Segments {
 		if err := tx.Bucket(segmentsBucket).Put([]byte(hash), nil); err != nil {
 			return err
 		}
 	}
-	if !c.state.Loading {
+	if !c.State.Loading {
 		if err := clearBucket(tx, segmentsBucket); err != nil {
 			return err
 		}
 	}
-	text, err := json.Marshal(c.state)
+	text, err := json.Marshal(c.State)
 	if err != nil {
 		return err
 	}
@@ -179,8 +185,8 @@ func clearBucket(tx *bbolt.Tx, name []byte) error {
 	return err
 }
 
-// loaded returns the hashes of the files of a snapshot that are in the copy.
-func (r *Replica) loaded() (map[string]bool, error) {
+// Loaded returns the hashes of the files of a snapshot that are in the copy.
+func (r *Replica) Loaded() (map[string]bool, error) {
 	found := map[string]bool{}
 	err := r.file.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(segmentsBucket).ForEach(func(hash, _ []byte) error {

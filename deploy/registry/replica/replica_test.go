@@ -170,7 +170,7 @@ func TestOtherDataAreNotStored(t *testing.T) {
 			f.publish(1, 100)
 		}},
 		{"while a snapshot is read", func(t *testing.T, r *Replica, f *fake) {
-			if err := r.apply(change{state: State{Loading: true, Position: client.Position{ServerID: "first"}}}); err != nil {
+			if err := r.Apply(Change{State: State{Loading: true, Position: client.Position{ServerID: "first"}}}); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -224,7 +224,7 @@ func TestAnEntryIsNotReplacedByAnEarlierOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.apply(change{entries: []Entry{e}}); err != nil {
+		if err := r.Apply(Change{Entries: []Entry{e}}); err != nil {
 			t.Fatal(err)
 		}
 		got, _, err := r.Get(idOf(1))
@@ -244,7 +244,9 @@ func TestEntriesThatAreNotOfAFeedAreRefused(t *testing.T) {
 		{"no id", `{"dateModified":"` + at + `"}`},
 		{"an id in capitals", `{"id":"` + strings.Repeat("A", 32) + `","dateModified":"` + at + `"}`},
 		{"no time", `{"id":"` + idOf(1) + `"}`},
-		{"two times", `{"id":"` + idOf(1) + `","dateModified":"` + at + `","dateModified":"` + at + `"}`},
+		{"two times", `{"dateModified":"` + at + `","id":"` + idOf(1) + `","dateModified":"` + at + `"}`},
+		{"it is cut off", `{"id":"` + idOf(1) + `","dateModified":"` + at + `","title":"x"`},
+		{"an id with an escape", `{"id":"\u0030` + idOf(1)[1:] + `0","dateModified":"` + at + `"}`},
 		{"a time before the epoch", `{"id":"` + idOf(1) + `","dateModified":"1900-01-01T00:00:00+00:00"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -252,6 +254,30 @@ func TestEntriesThatAreNotOfAFeedAreRefused(t *testing.T) {
 				t.Errorf("got %+v, %v; want %v", got, err, ErrEntry)
 			}
 		})
+	}
+}
+
+func TestTheBeginningOfAnEntryIsReadAsTheWhole(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		short bool // the beginning is enough
+	}{
+		{`{"id":"a","dateModified":"b"}`, true},
+		{`{"id":"a","dateModified":"b","title":"\"x\"","documents":[{"id":"c","dateModified":"d"}]}`, true},
+		{`{"dateModified":"b","id":"a"}`, false},
+		{`{"id":"a","title":"x","dateModified":"b"}`, false},
+		{`{"id":"a","dateModified":"b","mode":"test"}`, false},
+		{`{"id":"a","dateModified":"b"`, false},
+		{`{ "id":"a","dateModified":"b"}`, false},
+		{`{"id":"a","dateModified":"\u0062"}`, false},
+	} {
+		got, ok := headOf([]byte(c.text))
+		if ok != c.short {
+			t.Errorf("%s: got enough %t, want %t", c.text, ok, c.short)
+		}
+		if want := (head{ID: "a", DateModified: "b"}); ok && got != want {
+			t.Errorf("%s: got %+v, want %+v", c.text, got, want)
+		}
 	}
 }
 

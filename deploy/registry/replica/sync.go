@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	parallel  = 4       // files of a snapshot that are read at the same time
-	pageLimit = 1000    // entries of a page
-	batchSize = 8 << 20 // bytes of lines of one transaction, or one file more
+	parallel  = 4        // files of a snapshot that are read at the same time
+	pageLimit = 1000     // entries of a page
+	batchSize = 32 << 20 // bytes of lines of one transaction, or one file more
 )
 
 // Source is the registry that is copied, as client.Client calls it.
@@ -31,20 +31,41 @@ type Progress struct {
 	Snapshots, Segments int // lists of files, and files, that were read
 }
 
+// Store is a place for a copy. One goroutine at a time calls Apply and Loaded.
+type Store interface {
+	// State returns how far the copy is: that of the last change.
+	State() State
+	// Apply makes a change. After a crash the store is as after an earlier change, and may
+	// have some of the entries of later ones. The error wraps ErrNotStored.
+	Apply(Change) error
+	// Loaded returns the hashes of the files of a snapshot that are in the copy.
+	Loaded() (map[string]bool, error)
+}
+
 // run is one run of a synchronisation.
 type run struct {
-	*Replica
+	Store
 	source Source
 	tell   func(Progress)
 	done   Progress
 }
 
+// CatchUp brings the copy to the end of the registry's feed. It is that of the package.
+func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
+	return CatchUp(ctx, r, source, tell)
+}
+
+// Follow stores each change as it comes. It is that of the package.
+func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
+	return Follow(ctx, r, source, tell)
+}
+
 // CatchUp brings a copy to the end of the registry's feed: an empty one by the newest
 // snapshot, if there is one, and by the feed after it. It calls tell after each change of
 // the copy.
-func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
-	run := &run{Replica: r, source: source, tell: tell}
-	if state := r.State(); state.Loading || state.Position.Offset == "" && !state.Complete {
+func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) error {
+	run := &run{Store: to, source: source, tell: tell}
+	if state := to.State(); state.Loading || state.Position.Offset == "" && !state.Complete {
 		if err := run.load(ctx); err != nil {
 			return err
 		}
@@ -54,8 +75,8 @@ func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress
 
 // Follow stores each change as it comes, until ctx is done or an error occurs. The copy
 // must have caught up. The caller may go on after an error.
-func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
-	run := &run{Replica: r, source: source, tell: tell}
+func Follow(ctx context.Context, to Store, source Source, tell func(Progress)) error {
+	run := &run{Store: to, source: source, tell: tell}
 	feed := run.feed()
 	feed.Live = true
 	for page, err := range source.Follow(ctx, feed, source.Pause) {
@@ -72,7 +93,7 @@ func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)
 // feed returns the feed after the copy's position.
 func (r *run) feed() client.Feed {
 	return client.Feed{
-		Position: r.state.Position, Limit: pageLimit, Mode: client.AllModes, Fields: []string{"*"}, Raw: true,
+		Position: r.State().Position, Limit: pageLimit, Mode: client.AllModes, Fields: []string{"*"}, Raw: true,
 	}
 }
 
@@ -110,40 +131,40 @@ func (r *run) page(page client.Page) error {
 	if err := r.same(page.Next); err != nil {
 		return err
 	}
-	c := change{state: r.state}
-	c.state.Origin, c.state.Position = r.source.Address, page.Next
-	c.state.Complete = c.state.Complete || page.Len() == 0
+	c := Change{State: r.State()}
+	c.State.Origin, c.State.Position = r.source.Address, page.Next
+	c.State.Complete = c.State.Complete || page.Len() == 0
 	for _, text := range page.Raw {
 		e, err := parseEntry(text)
 		if err != nil {
 			return err
 		}
-		c.entries = append(c.entries, e)
+		c.Entries = append(c.Entries, e)
 	}
 	return r.store(c)
 }
 
 // same returns ErrOtherData if a position is one of other data than the copy's.
 func (r *run) same(p client.Position) error {
-	if known := r.state.Position.ServerID; known != "" && known != p.ServerID {
+	if known := r.State().Position.ServerID; known != "" && known != p.ServerID {
 		return fmt.Errorf("%w: those of %q, and the copy those of %q", ErrOtherData, p.ServerID, known)
 	}
 	return nil
 }
 
 // store makes a change, unless nothing changes, and tells of it.
-func (r *run) store(c change) error {
-	if len(c.entries) > 0 || len(c.segments) > 0 || c.state != r.state {
-		if err := r.apply(c); err != nil {
+func (r *run) store(c Change) error {
+	if len(c.Entries) > 0 || len(c.Segments) > 0 || c.State != r.State() {
+		if err := r.Apply(c); err != nil {
 			return err
 		}
 	}
-	r.done.Assets += int64(len(c.entries))
-	for _, e := range c.entries {
+	r.done.Assets += int64(len(c.Entries))
+	for _, e := range c.Entries {
 		r.done.Bytes += int64(len(e.JSON))
 	}
-	r.done.Segments += len(c.segments)
-	r.done.Position = c.state.Position.Offset
+	r.done.Segments += len(c.Segments)
+	r.done.Position = c.State.Position.Offset
 	r.tell(r.done)
 	return nil
 }

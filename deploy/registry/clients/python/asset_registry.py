@@ -265,6 +265,66 @@ class Proof(TypedDict, total=False):
     asset: Asset
 
 
+class Webhook(TypedDict, total=False):
+    """Webhook sends the changes of the feed to an address (docs/contract.md, "Webhooks").
+
+    A new one needs `url`. `state` "disabled" pauses it, "active" resumes it. `behind` is in seconds.
+    """
+
+    id: str
+    dateCreated: str
+    broker: str
+    byAdministrator: bool
+    url: str
+    version: str
+    mode: Literal["", "test", "_all_"]
+    opt_fields: Literal["", "*"]
+    state: Literal["unverified", "active", "disabled"]
+    reason: Literal["paused", "stopped", "gone", "failing", "unverified"]
+    offset: str
+    behind: int
+    failures: int
+    lastError: str
+    next: str
+    succeeded: str
+    publicKey: str
+
+
+class SearchHit(TypedDict, total=False):
+    """SearchHit is a found asset with some of its fields. Long texts are cut."""
+
+    id: str
+    dateModified: str
+    assetID: str
+    assetType: str
+    status: str
+    date: str
+    title: str
+    title_en: str
+    description: str
+    owner: str
+    rectificationPeriod: Period
+    assetCustodian: Organisation
+    items: list[Item]
+
+
+class SearchFacet(TypedDict, total=False):
+    """SearchFacet counts the found assets by the values of a property."""
+
+    values: list[dict[str, Any]]
+    more: bool
+
+
+class SearchAnswer(TypedDict, total=False):
+    """SearchAnswer is what a search finds. It has every change of the feed up to `position`."""
+
+    data: list[SearchHit]
+    total: int
+    position: str
+    facets: dict[str, SearchFacet]
+    next_page: dict[str, str]
+
+
 T = TypeVar("T")
 
 
@@ -290,6 +350,14 @@ class Transfer(Answer[TransferData]):
 
     token: str = field(default="", repr=False)
     transfer: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class NewWebhook:
+    """NewWebhook is a webhook with its secret, which verifies signatures `v1`. The registry shows it this once."""
+
+    data: Webhook
+    secret: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)
@@ -725,8 +793,8 @@ class Client:
     system is the only wait that the deadline does not end.
 
     The client repeats every request after a 429. After a 502, 503, 504 or a lost answer, the registry may have done
-    the request. The client then repeats reads, create, make_transfer, take_over, and writes with if_match. A second
-    attempt of a write that was done is refused with PreconditionFailed.
+    the request. The client then repeats reads, create, make_transfer, take_over, changes and replays of webhooks, and
+    writes with if_match. A second attempt of a write that was done is refused with PreconditionFailed.
     """
 
     def __init__(self, base_url: str, key: str = "", *, timeout: float = 60.0, attempts: int = 6,
@@ -754,6 +822,7 @@ class Client:
         self.decisions: Parts[Decision] = Parts(self, "decisions")
         self.documents: Parts[Document] = Parts(self, "documents")
         self.related_processes: Parts[RelatedProcess] = Parts(self, "related_processes")
+        self.webhooks = Webhooks(self)
 
     def __repr__(self) -> str:
         return f"Client({self._base_url!r})"
@@ -778,10 +847,7 @@ class Client:
 
         A caller that repeats a failed create within 24 hours passes a key of its own, the same each time.
         """
-        key = idempotency_key or uuid.uuid4().hex
-        if not re.fullmatch(r"[!-~]{1,255}", key):
-            raise ValueError("idempotency_key must have 1 to 255 visible ASCII characters")
-        reply, body = self._send("POST", "/assets", asset, headers={"Idempotency-Key": key}, repeatable=True)
+        reply, body = self._create("/assets", asset, idempotency_key)
         access = body.get("access", {})
         return Created(body["data"], _etag(reply), access.get("token", ""), access.get("transfer", ""))
 
@@ -816,6 +882,14 @@ class Client:
         query = {"revision": str(revision)} if revision else {}
         path = f"/assets/{_quote(asset_id)}/proof"
         return cast(Proof, self._send("GET", path, query=query, repeatable=True)[1]["data"])
+
+    def search(self, **parameters: str | Sequence[str]) -> SearchAnswer:
+        """search searches assets: search(q="приміщення", status=["active"], facets=["region"]).
+
+        The parameters are those of the contract, "Search". For the next page, add `search_after` of `next_page`.
+        """
+        query = urllib.parse.urlencode(parameters, doseq=True)
+        return cast(SearchAnswer, self._send("GET", "/search" + ("?" + query if query else ""), repeatable=True)[1])
 
     # Owners.
 
@@ -953,6 +1027,13 @@ class Client:
             stop.wait(interval * random.uniform(1, 1.1))
 
     # Requests.
+
+    def _create(self, path: str, data: Any, idempotency_key: str) -> tuple[_Reply, dict[str, Any]]:
+        """_create creates something once, however often the request is sent."""
+        key = idempotency_key or uuid.uuid4().hex
+        if not re.fullmatch(r"[!-~]{1,255}", key):
+            raise ValueError("idempotency_key must have 1 to 255 visible ASCII characters")
+        return self._send("POST", path, data, headers={"Idempotency-Key": key}, repeatable=True)
 
     def _get(self, path: str, known: Answer[T] | None) -> Answer[T]:
         headers = {"If-None-Match": known.etag} if known is not None and known.etag else {}
@@ -1098,6 +1179,61 @@ class Parts(Generic[T]):
     def remove(self, asset_id: str, part_id: str, *, if_match: str = "") -> None:
         """remove removes a related process. Other parts have no such route."""
         self._client._write("DELETE", self._path(asset_id, part_id), None, "", if_match)
+
+
+class Webhooks:
+    """Webhooks are the webhooks of the key's broker; for an administrator, all."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def create(self, webhook: Webhook, *, idempotency_key: str = "") -> NewWebhook:
+        """create creates a webhook. idempotency_key is as of Client.create."""
+        return _new_webhook(self._client._create("/webhooks", webhook, idempotency_key)[1])
+
+    def list(self, *, broker: str = "") -> Iterator[Webhook]:
+        """list yields the webhooks in the order of their ids. An administrator may choose those of one broker."""
+        query = {"broker": broker} if broker else {}
+        while True:
+            body = self._client._send("GET", "/webhooks", query=query, repeatable=True)[1]
+            yield from body["data"]
+            if not body["data"] or "next_page" not in body:
+                return
+            query["after"] = body["next_page"]["after"]
+
+    def get(self, webhook_id: str) -> Webhook:
+        """get reads a webhook."""
+        return self._send("GET", _webhook(webhook_id))
+
+    def change(self, webhook_id: str, change: Webhook) -> Webhook:
+        """change changes `url` or `state`. A new address has to answer a challenge first."""
+        return self._send("PATCH", _webhook(webhook_id), change)
+
+    def replay(self, webhook_id: str, offset: str = "") -> Webhook:
+        """replay sends the changes after an offset again. Without one, a disabled webhook goes on where it ended."""
+        return self._send("POST", _webhook(webhook_id) + "/replay", {"offset": offset} if offset else {})
+
+    def rotate(self, webhook_id: str) -> NewWebhook:
+        """rotate replaces the secrets. For a day messages are signed with both.
+
+        It is not repeated after a lost answer, because each time makes a new secret.
+        """
+        return _new_webhook(self._client._send("POST", _webhook(webhook_id) + "/rotate", {}, repeatable=False)[1])
+
+    def remove(self, webhook_id: str) -> None:
+        """remove removes a webhook."""
+        self._client._send("DELETE", _webhook(webhook_id), repeatable=False)
+
+    def _send(self, method: str, path: str, data: Any = None) -> Webhook:
+        return cast(Webhook, self._client._send(method, path, data, repeatable=True)[1]["data"])
+
+
+def _webhook(webhook_id: str) -> str:
+    return f"/webhooks/{_quote(webhook_id)}"
+
+
+def _new_webhook(body: dict[str, Any]) -> NewWebhook:
+    return NewWebhook(body["data"], body.get("access", {}).get("secret", ""))
 
 
 def _quote(text: str) -> str:

@@ -258,6 +258,58 @@ class Retries(Case):
             self.assertEqual((caught.exception.status, caught.exception.errors), (status, ()))
 
 
+class Webhooks(Case):
+    """Webhooks are used as the contract says."""
+
+    def test_requests(self) -> None:
+        calls: list[tuple[Callable[[Client], object], str, bytes]] = [
+            (lambda c: c.webhooks.create({"url": "https://x", "opt_fields": "*"}), "POST /api/2.5/webhooks",
+             b'{"data":{"url":"https://x","opt_fields":"*"}}'),
+            (lambda c: c.webhooks.get("w"), "GET /api/2.5/webhooks/w", b""),
+            (lambda c: c.webhooks.change("w", {"state": "disabled"}), "PATCH /api/2.5/webhooks/w",
+             b'{"data":{"state":"disabled"}}'),
+            (lambda c: c.webhooks.replay("w", "2026"), "POST /api/2.5/webhooks/w/replay", b'{"data":{"offset":"2026"}}'),
+            (lambda c: c.webhooks.replay("w"), "POST /api/2.5/webhooks/w/replay", b'{"data":{}}'),
+            (lambda c: c.webhooks.rotate("w"), "POST /api/2.5/webhooks/w/rotate", b'{"data":{}}'),
+            (lambda c: c.webhooks.remove("w/.."), "DELETE /api/2.5/webhooks/w%2F..", b""),
+        ]
+        for call, want, body in calls:
+            server, client = self.serve(reply(200, {"data": {"id": "w"}, "access": {"secret": TOKEN}}))
+            with self.subTest(want):
+                call(client)
+                request, headers, sent = server.seen[0]
+                self.assertEqual((request, sent), (want, body))
+                self.assertEqual("Idempotency-Key" in headers, want == "POST /api/2.5/webhooks")
+
+    def test_no_object_shows_a_secret(self) -> None:
+        made = reply(200, {"data": {"id": "w"}, "access": {"secret": TOKEN}})
+        _, client = self.serve(made, made)
+        for webhook in (client.webhooks.create({"url": "https://x"}), client.webhooks.rotate("w")):
+            self.assertEqual((webhook.secret, webhook.data["id"]), (TOKEN, "w"))
+            self.assertNotIn(TOKEN, repr(webhook))
+
+    def test_webhooks_are_listed_to_the_last_page(self) -> None:
+        server, client = self.serve(reply(200, {"data": [{"id": "v"}, {"id": "w"}], "next_page": {"after": "w"}}),
+                                    reply(200, {"data": [{"id": "x"}]}))
+        self.assertEqual([w["id"] for w in client.webhooks.list(broker="b")], ["v", "w", "x"])
+        path = "GET /api/2.5/webhooks?broker=b"
+        self.assertEqual([seen[0] for seen in server.seen], [path, path + "&after=w"])
+
+    def test_a_rotation_and_a_removal_are_tried_once(self) -> None:
+        calls: list[tuple[Callable[[Client], object], int]] = [
+            (lambda c: c.webhooks.create({"url": "https://x"}), 2), (lambda c: c.webhooks.change("w", {}), 2),
+            (lambda c: c.webhooks.replay("w"), 2), (lambda c: c.webhooks.rotate("w"), 1),
+            (lambda c: c.webhooks.remove("w"), 1),
+        ]
+        for call, want in calls:
+            server, client = self.serve(hang_up, reply(200, {"data": {"id": "w"}}))
+            try:
+                call(client)
+            except TransportError:
+                pass
+            self.assertEqual(len(server.seen), want)
+
+
 class Answers(Case):
     """Answers are bounded and whole."""
 

@@ -13,12 +13,15 @@ import (
 
 	"asset-registry/authsvc"
 	"asset-registry/deploy/registry"
+	"asset-registry/deploy/registry/mirror"
 	"asset-registry/shared/config"
+	"asset-registry/shared/memory"
 )
 
 // commands declares the commands and their flags.
 type commands struct {
 	Serve  registry.Config `cmd:"" help:"Run the registry."`
+	Mirror mirror.Config   `cmd:"" help:"Serve a copy of a registry for reading, and keep it up to date."`
 	NewKey newKey          `cmd:"" help:"Create an API key: add it to a store, or print its entry for a keys file."`
 	Revoke revokeKey       `cmd:"" name:"revoke-key" help:"Remove an API key from a store."`
 
@@ -62,6 +65,7 @@ type compact struct {
 }
 
 func main() {
+	memory.RelaxCollector()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
@@ -80,6 +84,11 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	switch command {
+	case "mirror":
+		return mirror.Run(ctx, c.Mirror, os.Stderr, func(addr string) {
+			fmt.Printf("The mirror of %s answers at http://%s once /readyz does, with its copy in %s.\n",
+				c.Mirror.Of, addr, c.Mirror.Data)
+		})
 	case "new-key":
 		return c.NewKey.run(ctx)
 	case "revoke-key":

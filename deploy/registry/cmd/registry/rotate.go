@@ -21,7 +21,8 @@ func (r rotate) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Sealed again: %d token records, %d entries of the audit log.\n", done.Records, done.Entries)
+	fmt.Printf("Sealed again: %d token records, %d webhooks, %d entries of the audit log.\n",
+		done.Records, done.Webhooks, done.Entries)
 	if r.Finish {
 		fmt.Println("The old secret is removed. Keep copies of it only in the backups that need it.")
 		return nil

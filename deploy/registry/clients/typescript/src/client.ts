@@ -1,8 +1,11 @@
 import { BadAnswer, OffsetGone, TooManyRequests, TransportError, Unavailable } from "./errors.js";
 import { encode } from "./json.js";
+import { type Body, type Call, type Creation, type Options, type Send, type Write, creating, secret,
+  step } from "./request.js";
 import type { components } from "./schema.js";
 import type { Message } from "./stream.js";
 import { type Bounds, type Reply, type Request, ServerID, Transport, json, pause, sleep, title } from "./transport.js";
+import { Webhooks } from "./webhooks.js";
 
 type Schemas = components["schemas"];
 
@@ -18,6 +21,10 @@ export type DocumentVersions = Schemas["DocumentVersions"]["data"];
 export type RelatedProcess = Schemas["RelatedProcess"];
 export type TransferData = Schemas["Transfer"];
 export type Revision = Schemas["Revision"];
+/** SearchAnswer is what a search finds. It has every change of the feed up to `position`. */
+export type SearchAnswer = Schemas["SearchAnswer"];
+export type SearchHit = Schemas["SearchHit"];
+export type SearchFacet = Schemas["SearchFacet"];
 export type Caller = Schemas["Caller"]["data"];
 /**
  * Proof shows that the public log has a change of an asset. This package does not verify it. A withdrawal and an erased
@@ -33,23 +40,9 @@ export interface ClientOptions extends Bounds {
   key?: string;
 }
 
-/** Call is what every method takes. */
-export interface Call {
-  /** signal ends the call. */
-  signal?: AbortSignal | undefined;
-}
-
 /** Read reads an object. If it has not changed since `known`, the answer is `known`. */
 export interface Read<T> extends Call {
   known?: Answer<T> | undefined;
-}
-
-/** Write changes an object. */
-export interface Write extends Call {
-  /** token is the asset's owner token. */
-  token?: string | undefined;
-  /** ifMatch is the tag of an answer. The registry changes nothing if the asset has changed since. */
-  ifMatch?: string | undefined;
 }
 
 /** Listing selects entries of the feed. */
@@ -125,46 +118,12 @@ export interface Change {
   position: string;
 }
 
-interface Body {
-  data: unknown;
-  access?: { token?: string; transfer?: string };
-  next_page?: { offset?: string };
-  prev_page?: { offset?: string };
-}
-
-interface Options extends Write {
-  data?: unknown;
-  query?: Record<string, string> | undefined;
-  headers?: Record<string, string>;
-  repeatable: boolean;
-  server?: ServerID;
-}
-
-/** secret checks a key or a token. Its errors never hold the value. */
-function secret(name: string, value: string): string {
-  if (!/^[!-~]{1,1000}$/.test(value)) throw new RangeError(`${name} must have 1 to 1000 visible ASCII characters`);
-  return value;
-}
-
-/** step makes an id a step of a path. */
-function step(id: string): string {
-  if (["", ".", ".."].includes(id)) throw new RangeError("an id must not be empty, . or ..");
-  return encodeURIComponent(id);
-}
-
-/** newKey returns a random Idempotency-Key. Pages without TLS have no randomUUID, and Node 18 has no crypto. */
-function newKey(): string {
-  const bytes = Uint8Array.from({ length: 16 }, () => Math.random() * 256);
-  globalThis.crypto?.getRandomValues(bytes);
-  return Array.from(bytes, (n) => n.toString(16).padStart(2, "0")).join("");
-}
-
 /**
  * Client speaks to one registry. Every method returns a promise that rejects with a RegistryError.
  *
  * The client repeats every request after a 429. After a 502, 503, 504 or a lost answer, the registry may have done the
- * request. The client then repeats reads, create, makeTransfer, takeOver, and writes with ifMatch. A second attempt of
- * a write that was done is refused with PreconditionFailed.
+ * request. The client then repeats reads, create, makeTransfer, takeOver, changes and replays of webhooks, and writes
+ * with ifMatch. A second attempt of a write that was done is refused with PreconditionFailed.
  */
 export class Client {
   /** items, decisions, documents and relatedProcesses are the parts of assets. */
@@ -172,6 +131,8 @@ export class Client {
   readonly decisions: Parts<Decision, Schemas["DecisionInput"], Schemas["DecisionPatch"]>;
   readonly documents: Parts<Document, Schemas["DocumentInput"], Schemas["DocumentPatch"], DocumentVersions>;
   readonly relatedProcesses: Parts<RelatedProcess, Schemas["RelatedProcessInput"], Schemas["RelatedProcessPatch"]>;
+  /** webhooks are those of the key's broker; for an administrator, all. */
+  readonly webhooks: Webhooks;
   readonly #root: string;
   readonly #headers: Record<string, string>;
   readonly #transport: Transport;
@@ -195,17 +156,16 @@ export class Client {
     this.decisions = new Parts(send, "decisions");
     this.documents = new Parts(send, "documents");
     this.relatedProcesses = new Parts(send, "related_processes");
+    this.webhooks = new Webhooks(send);
   }
 
   /**
    * create creates a draft. Without an idempotencyKey it makes one, so that its retries create one asset. A caller that
    * repeats a failed create within 24 hours passes a key of its own, the same each time.
    */
-  async create(asset: AssetInput, call: Call & { idempotencyKey?: string } = {}): Promise<Created> {
-    const key = call.idempotencyKey ?? newKey();
-    if (!/^[!-~]{1,255}$/.test(key)) throw new RangeError("idempotencyKey must have 1 to 255 visible ASCII characters");
+  async create(asset: AssetInput, call: Creation = {}): Promise<Created> {
     const [reply, body] = await this.#send("POST", "/assets",
-      { ...call, data: asset, headers: { "Idempotency-Key": key }, repeatable: true });
+      { ...call, data: asset, headers: creating(call.idempotencyKey), repeatable: true });
     return new Created(body.data as Asset, etag(reply), access(body));
   }
 
@@ -244,6 +204,19 @@ export class Client {
   async proof(id: string, revision = 0, call: Call = {}): Promise<Proof> {
     const query: Record<string, string> = revision === 0 ? {} : { revision: String(revision) };
     return (await this.#send("GET", `/assets/${step(id)}/proof`, { ...call, query, repeatable: true }))[1].data as Proof;
+  }
+
+  /**
+   * search searches assets, such as `search({ q: "приміщення", status: ["active"] })`. The parameters are those of the
+   * contract, "Search". For the next page, add `search_after` of `next_page`.
+   */
+  async search(parameters: Record<string, string | string[]>, call: Call = {}): Promise<SearchAnswer> {
+    const query = new URLSearchParams();
+    for (const [name, values] of Object.entries(parameters)) {
+      for (const value of [values].flat()) query.append(name, value);
+    }
+    const [, body] = await this.#send("GET", `/search?${query}`, { ...call, repeatable: true });
+    return body as unknown as SearchAnswer;
   }
 
   /** makeTransfer makes a transfer, with which the caller can take an asset over. */
@@ -446,8 +419,6 @@ function etag(reply: Reply): string {
 function access(body: Body): { token: string; transfer: string } {
   return { token: body.access?.token ?? "", transfer: body.access?.transfer ?? "" };
 }
-
-type Send = (method: string, path: string, options: Options) => Promise<[Reply, Body]>;
 
 async function get<T>(send: Send, path: string, read: Read<T>): Promise<Answer<T>> {
   const { known, ...call } = read;

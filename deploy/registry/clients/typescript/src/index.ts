@@ -12,5 +12,7 @@ export { ApiError, BadAnswer, Conflict, DeadlineExceeded, type ErrorObject, Forb
   OffsetGone, PreconditionFailed, RegistryError, TooLarge, TooManyRequests, TransportError, Unauthorized,
   Unavailable } from "./errors.js";
 export { Decimal } from "./json.js";
-export type { Bounds } from "./transport.js";
+export type { Call, Creation, Write } from "./request.js";
 export type { components, operations, paths } from "./schema.js";
+export type { Bounds } from "./transport.js";
+export { NewWebhook, type Webhook, type WebhookInput, type WebhookPatch, Webhooks } from "./webhooks.js";

@@ -223,6 +223,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search assets
+         * @description Assets that have all words of `q` and meet all filters. Drafts, deleted assets and assets in test mode are never found. A filter that is repeated is met by any of its values. Words are compared by their stems, in Ukrainian and English. The answer has every change up to `position`. Follow `next_page` for more; the last page has none. A registry without a search service answers 404, as version 2.4 does.
+         */
+        get: operations["searchAssets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transfers": {
         parameters: {
             query?: never;
@@ -331,6 +351,107 @@ export interface paths {
         get: operations["proveAsset"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List webhooks
+         * @description Those of the broker of the key, in the order of their ids. An administrator gets all, or those of one broker. A page with as many webhooks as asked for has `next_page`.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Create a webhook
+         * @description Changes of the feed are sent to its address, in the version of this path, once the address has answered a challenge. Needs a key of role broker or administrator. The answer holds the secret, which is shown this once.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the webhook. */
+                webhook: components["parameters"]["webhook"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a webhook
+         * @description A webhook of another broker is a 404.
+         */
+        get: operations["readWebhook"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a webhook
+         * @description Nothing is sent to it any more.
+         */
+        delete: operations["removeWebhook"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a webhook
+         * @description `state` disabled pauses it, active resumes it. A new `url` has to answer a challenge first. An administrator changes the state of any webhook, and the address of those that administrators have made.
+         */
+        patch: operations["changeWebhook"];
+        trace?: never;
+    };
+    "/webhooks/{webhook}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the webhook. */
+                webhook: components["parameters"]["webhook"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send changes again
+         * @description All changes after `offset` are sent again, in order. Without an offset a disabled webhook goes on where it ended. An offset after the newest change stands for the newest change.
+         */
+        post: operations["replayWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhook}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the webhook. */
+                webhook: components["parameters"]["webhook"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the secrets of a webhook
+         * @description The answer holds the new secret, which is shown this once. For a day, messages are signed with the former secrets too.
+         */
+        post: operations["rotateWebhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2740,6 +2861,413 @@ export interface components {
                 description: string;
             }[];
         };
+        /** @description A found asset, with some of its fields. Long texts are cut. */
+        SearchHit: {
+            /** @description Id of the asset. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description The last change.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            dateModified: string;
+            /** @description Readable id. */
+            assetID?: string;
+            /** @description Type. */
+            assetType?: string;
+            /**
+             * @description State.
+             * @enum {string}
+             */
+            status: "pending" | "verification" | "active" | "complete";
+            /**
+             * Format: date-time
+             * @description The last step between states.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            date?: string;
+            /** @description Title. */
+            title?: string;
+            /** @description English title. */
+            title_en?: string;
+            /** @description Beginning of the description. */
+            description?: string;
+            /** @description Broker that owns the asset. */
+            owner?: string;
+            /** @description Period. */
+            rectificationPeriod?: {
+                /**
+                 * Format: date-time
+                 * @description When the asset was published.
+                 * @example 2026-11-22T00:32:46.881553+00:00
+                 */
+                startDate?: string;
+            };
+            /** @description The custodian. */
+            assetCustodian?: {
+                /** @description Name. */
+                name?: string;
+                /** @description Identifier. */
+                identifier?: {
+                    /** @description Scheme. */
+                    scheme?: string;
+                    /** @description Id. */
+                    id?: string | number | Decimal;
+                };
+            };
+            /** @description The first items. */
+            items?: {
+                /** @description The beginning of its description. */
+                description?: string;
+                /** @description Classification. */
+                classification?: {
+                    /** @description Scheme. */
+                    scheme?: string;
+                    /** @description Code. */
+                    id?: string;
+                    /** @description Name of the code. */
+                    description?: string;
+                };
+                /** @description Unit. */
+                unit?: {
+                    /** @description Code. */
+                    code?: string;
+                    /** @description Name. */
+                    name?: string;
+                };
+                /** @description Quantity. */
+                quantity?: Decimal;
+                /** @description Address. */
+                address?: {
+                    /** @description Street. */
+                    streetAddress?: string;
+                    /** @description Locality. */
+                    locality?: string;
+                    /** @description Region. */
+                    region?: string;
+                };
+            }[];
+        };
+        /** @description Counts of the found assets by the values of a property. */
+        SearchFacet: {
+            values: {
+                /** @description Value, as the filter takes it. */
+                value: string;
+                /** @description Its name, where there is one. */
+                name?: string;
+                /** @description Assets that have the value. */
+                count: number;
+            }[];
+            /**
+             * @description There are further values.
+             * @constant
+             */
+            more?: true;
+        };
+        /** @description The answer to a search. */
+        SearchAnswer: {
+            data: components["schemas"]["SearchHit"][];
+            /** @description Assets on all pages. */
+            total: number;
+            /**
+             * Format: date-time
+             * @description The answer has every change of the feed up to here.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            position: string;
+            /** @description Facets that were asked for. */
+            facets?: {
+                status?: components["schemas"]["SearchFacet"];
+                type?: components["schemas"]["SearchFacet"];
+                classification?: components["schemas"]["SearchFacet"];
+                region?: components["schemas"]["SearchFacet"];
+                locality?: components["schemas"]["SearchFacet"];
+                custodian?: components["schemas"]["SearchFacet"];
+                owner?: components["schemas"]["SearchFacet"];
+                month?: components["schemas"]["SearchFacet"];
+            };
+            /** @description The page after this one. */
+            next_page?: {
+                /** @description Place of the last asset of this page. */
+                search_after: string;
+                /** @description Path and query of the page. */
+                path: string;
+                /** @description Address of the page. */
+                uri: string;
+            };
+        };
+        /** @description A webhook. */
+        Webhook: {
+            /** @description Id of the webhook. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was created.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            dateCreated: string;
+            /** @description Broker of the key that has created it. */
+            broker: string;
+            /**
+             * @description An administrator has created it. Only administrators see it.
+             * @constant
+             */
+            byAdministrator?: true;
+            /**
+             * @description Address that messages are sent to.
+             * @example https://broker.example/registry
+             */
+            url: string;
+            /**
+             * @description Version of the API that the entries of messages have.
+             * @example 2.5
+             */
+            version: string;
+            /**
+             * @description `test`: changes of test assets; `_all_`: of all assets; empty: of real ones.
+             * @enum {string}
+             */
+            mode: "" | "test" | "_all_";
+            /**
+             * @description `*`: entries have whole assets; empty: id and dateModified.
+             * @enum {string}
+             */
+            opt_fields: "" | "*";
+            /**
+             * @description `unverified`: the address has not answered the challenge yet. `active`: changes are sent. `disabled`: nothing is sent.
+             * @enum {string}
+             */
+            state: "unverified" | "active" | "disabled";
+            /**
+             * @description Why it is disabled: its owner has paused it, an administrator has stopped it, the receiver has answered 410, messages have failed for three days, or the challenge was not answered for a day.
+             * @enum {string}
+             */
+            reason?: "paused" | "stopped" | "gone" | "failing" | "unverified";
+            /**
+             * Format: date-time
+             * @description The receiver has acknowledged everything up to here.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            offset: string;
+            /** @description Age of the oldest change that is not acknowledged, in seconds. 0: there is none. */
+            behind: number;
+            /** @description Attempts that have failed since the last success. */
+            failures: number;
+            /** @description Why the newest attempt has failed. Absent after a success. */
+            lastError?: string;
+            /**
+             * Format: date-time
+             * @description No attempt is made before.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            next?: string;
+            /**
+             * Format: date-time
+             * @description The newest success.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            succeeded?: string;
+            /** @description Ed25519 key that verifies signatures `v1a`. */
+            publicKey?: string;
+        };
+        /** @description A webhook. */
+        WebhookAnswer: {
+            data: components["schemas"]["Webhook"];
+        };
+        /** @description A webhook and its secret. */
+        WebhookCreated: {
+            /** @description The secret. */
+            access: {
+                /** @description Verifies signatures `v1`. Shown this once. */
+                secret: string;
+            };
+            data: components["schemas"]["Webhook"];
+        };
+        /** @description Webhooks. */
+        WebhookList: {
+            data: components["schemas"]["Webhook"][];
+            /** @description The page after this one. */
+            next_page?: {
+                /** @description Id of the last webhook of this page. */
+                after: string;
+                /** @description Path and query of the page. */
+                path: string;
+                /** @description Address of the page. */
+                uri: string;
+            };
+        };
+        /** @description A webhook as a client sends it to create one. */
+        WebhookInput: {
+            /** @description Ignored here. */
+            id?: unknown;
+            /** @description Ignored here. */
+            dateCreated?: unknown;
+            /** @description Ignored here. */
+            broker?: unknown;
+            /** @description Ignored here. */
+            byAdministrator?: unknown;
+            /**
+             * @description Address that messages are sent to: `https`, of a public host, without a user name and a password, of at most 2,000 characters.
+             * @example https://broker.example/registry
+             */
+            url: string;
+            /** @description Ignored here. */
+            version?: unknown;
+            /**
+             * @description `test`: changes of test assets; `_all_`: of all assets; empty: of real ones.
+             * @enum {string|null}
+             */
+            mode?: "" | "test" | "_all_" | null;
+            /**
+             * @description `*`: entries have whole assets; empty: id and dateModified.
+             * @enum {string|null}
+             */
+            opt_fields?: "" | "*" | null;
+            /**
+             * @description `disabled` creates a paused webhook. Anything else: a challenge is sent at once.
+             * @enum {string|null}
+             */
+            state?: "unverified" | "active" | "disabled" | null;
+            /** @description Ignored here. */
+            reason?: unknown;
+            /**
+             * @description Changes after this time are sent. Without it: those after now.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            offset?: string | null;
+            /** @description Ignored here. */
+            behind?: unknown;
+            /** @description Ignored here. */
+            failures?: unknown;
+            /** @description Ignored here. */
+            lastError?: unknown;
+            /** @description Ignored here. */
+            next?: unknown;
+            /** @description Ignored here. */
+            succeeded?: unknown;
+            /** @description Ignored here. */
+            publicKey?: unknown;
+        };
+        /** @description A webhook as a client sends it to change one. */
+        WebhookPatch: {
+            /** @description Ignored here. */
+            id?: unknown;
+            /** @description Ignored here. */
+            dateCreated?: unknown;
+            /** @description Ignored here. */
+            broker?: unknown;
+            /** @description Ignored here. */
+            byAdministrator?: unknown;
+            /**
+             * @description Another address, which has to answer a challenge.
+             * @example https://broker.example/registry
+             */
+            url?: string | null;
+            /** @description Ignored here. */
+            version?: unknown;
+            /** @description Ignored here. */
+            mode?: unknown;
+            /** @description Ignored here. */
+            opt_fields?: unknown;
+            /**
+             * @description `disabled` pauses, `active` resumes. `unverified` changes nothing.
+             * @enum {string|null}
+             */
+            state?: "unverified" | "active" | "disabled" | null;
+            /** @description Ignored here. */
+            reason?: unknown;
+            /** @description Ignored here. */
+            offset?: unknown;
+            /** @description Ignored here. */
+            behind?: unknown;
+            /** @description Ignored here. */
+            failures?: unknown;
+            /** @description Ignored here. */
+            lastError?: unknown;
+            /** @description Ignored here. */
+            next?: unknown;
+            /** @description Ignored here. */
+            succeeded?: unknown;
+            /** @description Ignored here. */
+            publicKey?: unknown;
+        };
+        /** @description Where to begin again. */
+        WebhookReplay: {
+            /** @description Ignored here. */
+            id?: unknown;
+            /** @description Ignored here. */
+            dateCreated?: unknown;
+            /** @description Ignored here. */
+            broker?: unknown;
+            /** @description Ignored here. */
+            byAdministrator?: unknown;
+            /** @description Ignored here. */
+            url?: unknown;
+            /** @description Ignored here. */
+            version?: unknown;
+            /** @description Ignored here. */
+            mode?: unknown;
+            /** @description Ignored here. */
+            opt_fields?: unknown;
+            /** @description Ignored here. */
+            state?: unknown;
+            /** @description Ignored here. */
+            reason?: unknown;
+            /**
+             * @description Changes after this time are sent again. Without it: those after the webhook's offset.
+             * @example 2026-11-22T00:32:46.881553+00:00
+             */
+            offset?: string | null;
+            /** @description Ignored here. */
+            behind?: unknown;
+            /** @description Ignored here. */
+            failures?: unknown;
+            /** @description Ignored here. */
+            lastError?: unknown;
+            /** @description Ignored here. */
+            next?: unknown;
+            /** @description Ignored here. */
+            succeeded?: unknown;
+            /** @description Ignored here. */
+            publicKey?: unknown;
+        };
+        /** @description Nothing is needed. */
+        WebhookRotation: {
+            /** @description Ignored here. */
+            id?: unknown;
+            /** @description Ignored here. */
+            dateCreated?: unknown;
+            /** @description Ignored here. */
+            broker?: unknown;
+            /** @description Ignored here. */
+            byAdministrator?: unknown;
+            /** @description Ignored here. */
+            url?: unknown;
+            /** @description Ignored here. */
+            version?: unknown;
+            /** @description Ignored here. */
+            mode?: unknown;
+            /** @description Ignored here. */
+            opt_fields?: unknown;
+            /** @description Ignored here. */
+            state?: unknown;
+            /** @description Ignored here. */
+            reason?: unknown;
+            /** @description Ignored here. */
+            offset?: unknown;
+            /** @description Ignored here. */
+            behind?: unknown;
+            /** @description Ignored here. */
+            failures?: unknown;
+            /** @description Ignored here. */
+            lastError?: unknown;
+            /** @description Ignored here. */
+            next?: unknown;
+            /** @description Ignored here. */
+            succeeded?: unknown;
+            /** @description Ignored here. */
+            publicKey?: unknown;
+        };
     };
     responses: {
         /** @description The request is malformed, or fields are faulty. The answer names every faulty field. */
@@ -2750,6 +3278,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2769,6 +3298,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2789,6 +3319,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2808,6 +3339,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2820,7 +3352,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Other requests keep changing the same asset. Repeat the request. */
+        /** @description Other requests keep changing the same asset or webhook. Repeat the request. */
         Conflict: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -2828,6 +3360,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2847,6 +3380,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2866,6 +3400,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2885,6 +3420,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2905,6 +3441,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2925,11 +3462,33 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                 "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                 "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description This is a mirror, which takes no changes and no keys. `Link` names the registry that does, with `rel="original"`. */
+        Misdirected: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                "Set-Cookie": components["headers"]["Set-Cookie"];
+                Deprecation: components["headers"]["Deprecation"];
+                Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                Link: components["headers"]["Link"];
                 [name: string]: unknown;
             };
             content: {
@@ -2944,6 +3503,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2964,6 +3524,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -2983,6 +3544,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3002,6 +3564,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3021,6 +3584,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3041,6 +3605,7 @@ export interface components {
                 "Set-Cookie": components["headers"]["Set-Cookie"];
                 Deprecation: components["headers"]["Deprecation"];
                 Sunset: components["headers"]["Sunset"];
+                Age: components["headers"]["Age"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 RateLimit: components["headers"]["RateLimit"];
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3062,12 +3627,20 @@ export interface components {
         transfer: string;
         /** @description Number of the revision. */
         number: string;
+        /** @description Id of the webhook. */
+        webhook: string;
         /** @description Name of the file: its SHA-256 and `.ndjson.zst`. */
         file: string;
         /** @description Where the page starts, exclusive: the `offset` of a link, or any ISO 8601 time. */
         offset: string;
         /** @description Entries of a page. More than 1000 counts as 1000. */
         limit: number;
+        /** @description Webhooks of a page. More than 100 counts as 100. */
+        webhookLimit: number;
+        /** @description Id of the webhook before the page. */
+        after: string;
+        /** @description Broker whose webhooks an administrator asks for. */
+        broker: string;
         /** @description Any value: newest first. */
         descending: string;
         /** @description `test` lists test assets, `_all_` all assets. Else real ones. */
@@ -3090,6 +3663,44 @@ export interface components {
         revision: number;
         /** @description Part of the address of a version: the answer is a 302 to it. */
         download: string;
+        /** @description Words, all of which the asset has. */
+        q: string;
+        /** @description State of the asset. */
+        status: ("pending" | "verification" | "active" | "complete")[];
+        /** @description `assetType` of the asset. */
+        type: string[];
+        /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
+        classification: string[];
+        /** @description Region of an item. Case and words such as область do not count. */
+        region: string[];
+        /** @description Locality of an item. Case and words such as місто do not count. */
+        locality: string[];
+        /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
+        custodian: string[];
+        /** @description Broker that owns the asset. */
+        owner: string[];
+        /** @description The asset was published at this time or later. A date is its beginning in UTC. */
+        published_from: string;
+        /** @description The asset was published at this time or earlier. A date is its end in UTC. */
+        published_to: string;
+        /** @description The last change is of this time or later. */
+        modified_from: string;
+        /** @description The last change is of this time or earlier. */
+        modified_to: string;
+        /** @description An item has at least this quantity. */
+        quantity_from: Decimal;
+        /** @description An item has at most this quantity. */
+        quantity_to: Decimal;
+        /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. */
+        sort: "relevance" | "-modified" | "modified" | "-published" | "published";
+        /** @description Assets of a page. */
+        search_limit: number;
+        /** @description The page after this one: the value that `next_page` has. */
+        search_after: string;
+        /** @description Counts of the found assets by these properties, at most 5. */
+        facets: ("status" | "type" | "classification" | "region" | "locality" | "custodian" | "owner" | "month")[];
+        /** @description Values of each facet. */
+        facet_limit: number;
         /** @description Owner token. */
         "X-Access-Token": string;
         /** @description One range of bytes, such as `bytes=0-1048575`. */
@@ -3123,6 +3734,10 @@ export interface components {
         Deprecation: string;
         /** @description The version ends then (RFC 8594). */
         Sunset: string;
+        /** @description Only of a mirror: seconds since its data were certainly those of the registry (RFC 9111). */
+        Age: number;
+        /** @description The registry that a mirror is a copy of, with `rel="original"` (RFC 8288, RFC 7089). */
+        Link: string;
         /** @description `no-cache` for readings: keep the answer and ask with its tag. Else `no-store`. */
         "Cache-Control": string;
         /** @description Tag of the state of the asset, for If-None-Match and If-Match. */
@@ -3181,6 +3796,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     [name: string]: unknown;
                 };
@@ -3192,6 +3808,7 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -3223,6 +3840,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -3268,6 +3886,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     [name: string]: unknown;
                 };
@@ -3309,6 +3928,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3330,6 +3950,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3376,6 +3997,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3397,6 +4019,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3464,6 +4087,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -3531,6 +4155,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     Location: components["headers"]["Location"];
@@ -3552,6 +4177,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -3595,6 +4221,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3617,6 +4244,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3687,6 +4315,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3709,6 +4338,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -3764,6 +4394,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3786,6 +4417,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -3837,6 +4469,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3859,6 +4492,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -3899,6 +4533,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3921,6 +4556,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -3978,6 +4614,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "Accept-Ranges": components["headers"]["Accept-Ranges"];
@@ -4000,6 +4637,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "Accept-Ranges": components["headers"]["Accept-Ranges"];
@@ -4023,6 +4661,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "Accept-Ranges": components["headers"]["Accept-Ranges"];
@@ -4039,6 +4678,120 @@ export interface operations {
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
             416: components["responses"]["RangeNotSatisfiable"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    searchAssets: {
+        parameters: {
+            query?: {
+                /** @description Words, all of which the asset has. */
+                q?: components["parameters"]["q"];
+                /** @description State of the asset. */
+                status?: components["parameters"]["status"];
+                /** @description `assetType` of the asset. */
+                type?: components["parameters"]["type"];
+                /** @description Code of an item, with or without its check digit. A code of a division, group or class stands for the codes in it. The first 2 to 8 digits will do. */
+                classification?: components["parameters"]["classification"];
+                /** @description Region of an item. Case and words such as область do not count. */
+                region?: components["parameters"]["region"];
+                /** @description Locality of an item. Case and words such as місто do not count. */
+                locality?: components["parameters"]["locality"];
+                /** @description Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`. */
+                custodian?: components["parameters"]["custodian"];
+                /** @description Broker that owns the asset. */
+                owner?: components["parameters"]["owner"];
+                /** @description The asset was published at this time or later. A date is its beginning in UTC. */
+                published_from?: components["parameters"]["published_from"];
+                /** @description The asset was published at this time or earlier. A date is its end in UTC. */
+                published_to?: components["parameters"]["published_to"];
+                /** @description The last change is of this time or later. */
+                modified_from?: components["parameters"]["modified_from"];
+                /** @description The last change is of this time or earlier. */
+                modified_to?: components["parameters"]["modified_to"];
+                /** @description An item has at least this quantity. */
+                quantity_from?: components["parameters"]["quantity_from"];
+                /** @description An item has at most this quantity. */
+                quantity_to?: components["parameters"]["quantity_to"];
+                /** @description Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first. */
+                sort?: components["parameters"]["sort"];
+                /** @description Assets of a page. */
+                limit?: components["parameters"]["search_limit"];
+                /** @description The page after this one: the value that `next_page` has. */
+                search_after?: components["parameters"]["search_after"];
+                /** @description Counts of the found assets by these properties, at most 5. */
+                facets?: components["parameters"]["facets"];
+                /** @description Values of each facet. */
+                facet_limit?: components["parameters"]["facet_limit"];
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+                /** @description Name of a JavaScript function that the answer calls. */
+                opt_jsonp?: components["parameters"]["opt_jsonp"];
+            };
+            header?: {
+                /** @description Tag of an answer that the client has. */
+                "If-None-Match"?: components["parameters"]["If-None-Match"];
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path?: never;
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchAnswer"];
+                    "application/javascript": string;
+                };
+            };
+            /** @description Nothing has changed since the asset had this tag. */
+            304: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
@@ -4086,6 +4839,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -4105,6 +4859,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -4144,6 +4899,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -4207,6 +4963,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -4225,6 +4982,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -4264,6 +5022,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -4282,6 +5041,7 @@ export interface operations {
             404: components["responses"]["NotFound"];
             412: components["responses"]["PreconditionFailed"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -4323,6 +5083,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -4339,6 +5100,469 @@ export interface operations {
             400: components["responses"]["Invalid"];
             404: components["responses"]["NotFound"];
             417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /** @description Id of the webhook before the page. */
+                after?: components["parameters"]["after"];
+                /** @description Webhooks of a page. More than 100 counts as 100. */
+                limit?: components["parameters"]["webhookLimit"];
+                /** @description Broker whose webhooks an administrator asks for. */
+                broker?: components["parameters"]["broker"];
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+                /** @description Name of a JavaScript function that the answer calls. */
+                opt_jsonp?: components["parameters"]["opt_jsonp"];
+            };
+            header?: {
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path?: never;
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                    "application/javascript": string;
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+            };
+            header?: {
+                /** @description Makes the creation safe to repeat for 24 hours. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path?: never;
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    data: components["schemas"]["WebhookInput"];
+                    /** @description The owner token, if no header and no query parameter has it. */
+                    access?: {
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The new object. */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Location: components["headers"]["Location"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookCreated"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    readWebhook: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+                /** @description Name of a JavaScript function that the answer calls. */
+                opt_jsonp?: components["parameters"]["opt_jsonp"];
+            };
+            header?: {
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path: {
+                /** @description Id of the webhook. */
+                webhook: components["parameters"]["webhook"];
+            };
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAnswer"];
+                    "application/javascript": string;
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    removeWebhook: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+            };
+            header?: {
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path: {
+                /** @description Id of the webhook. */
+                webhook: components["parameters"]["webhook"];
+            };
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Removed"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            412: components["responses"]["PreconditionFailed"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    changeWebhook: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+            };
+            header?: {
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path: {
+                /** @description Id of the webhook. */
+                webhook: components["parameters"]["webhook"];
+            };
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    data: components["schemas"]["WebhookPatch"];
+                    /** @description The owner token, if no header and no query parameter has it. */
+                    access?: {
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    replayWebhook: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+            };
+            header?: {
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path: {
+                /** @description Id of the webhook. */
+                webhook: components["parameters"]["webhook"];
+            };
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    data: components["schemas"]["WebhookReplay"];
+                    /** @description The owner token, if no header and no query parameter has it. */
+                    access?: {
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["HeadersTooLarge"];
+            500: components["responses"]["ServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["Unavailable"];
+            505: components["responses"]["VersionNotSupported"];
+        };
+    };
+    rotateWebhook: {
+        parameters: {
+            query?: {
+                /** @description Any value: the answer is indented. */
+                opt_pretty?: components["parameters"]["opt_pretty"];
+            };
+            header?: {
+                /** @description Name of the request in the logs of the registry. */
+                "X-Request-ID"?: components["parameters"]["X-Request-ID"];
+            };
+            path: {
+                /** @description Id of the webhook. */
+                webhook: components["parameters"]["webhook"];
+            };
+            cookie?: {
+                /** @description The cookie that the registry has set. */
+                SERVER_ID?: components["parameters"]["SERVER_ID"];
+            };
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    data: components["schemas"]["WebhookRotation"];
+                    /** @description The owner token, if no header and no query parameter has it. */
+                    access?: {
+                        token?: string | null;
+                    } | null;
+                    /** @description `{"pretty": true}` indents the answer. Anything else is ignored. */
+                    options?: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The whole object as it is after the request. */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    "X-Trace-ID": components["headers"]["X-Trace-ID"];
+                    "Set-Cookie": components["headers"]["Set-Cookie"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookCreated"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -4382,6 +5606,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4404,6 +5629,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4474,6 +5700,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     Location: components["headers"]["Location"];
@@ -4497,6 +5724,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -4542,6 +5770,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4564,6 +5793,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4636,6 +5866,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4658,6 +5889,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -4701,6 +5933,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4723,6 +5956,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4793,6 +6027,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     Location: components["headers"]["Location"];
@@ -4816,6 +6051,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -4861,6 +6097,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4883,6 +6120,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4955,6 +6193,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -4977,6 +6216,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -5022,6 +6262,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5044,6 +6285,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5114,6 +6356,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     Location: components["headers"]["Location"];
@@ -5137,6 +6380,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -5184,6 +6428,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5206,6 +6451,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5229,6 +6475,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5301,6 +6548,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5323,6 +6571,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -5380,6 +6629,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5402,6 +6652,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -5445,6 +6696,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5467,6 +6719,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5537,6 +6790,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     Location: components["headers"]["Location"];
@@ -5560,6 +6814,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -5605,6 +6860,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5627,6 +6883,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5687,6 +6944,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     RateLimit: components["headers"]["RateLimit"];
@@ -5706,6 +6964,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             412: components["responses"]["PreconditionFailed"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];
@@ -5763,6 +7022,7 @@ export interface operations {
                     "Set-Cookie": components["headers"]["Set-Cookie"];
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
+                    Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
                     ETag: components["headers"]["ETag"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
@@ -5785,6 +7045,7 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             417: components["responses"]["ExpectationFailed"];
+            421: components["responses"]["Misdirected"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["HeadersTooLarge"];
             500: components["responses"]["ServerError"];

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"asset-registry/deploy/registry/client"
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// build starts the search service without an index, and waits until it has one.
+func (b *bench) build(ctx context.Context, index string, s client.Snapshot) (*processes.Process, error) {
+	begun := time.Now()
+	service, err := processes.StartAny(ctx, b.addr, &b.output, filepath.Join(b.bin, "searchsvc"),
+		"--addr", b.addr, "--of", "http://"+b.of, "--data", index)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.within)
+	defer cancel()
+	for !isReady(ctx, b.addr) {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("%w: the index is not ready", ctx.Err()), service.Kill())
+		}
+	}
+	took := time.Since(begun)
+	if err := b.memory(service.ID(), "while the index was built"); err != nil {
+		return nil, err
+	}
+	time.Sleep(5 * time.Second) // merges end
+	size, err := sizeOf(index)
+	fmt.Printf("index: %d assets in %.1f s, %.0f assets/s; %.0f MiB, %.2f of the %.0f MiB of NDJSON\n", s.Assets,
+		took.Seconds(), float64(s.Assets)/took.Seconds(), mib(size), float64(size)/float64(s.UncompressedBytes),
+		mib(s.UncompressedBytes))
+	return service, err
+}
+
+func isReady(ctx context.Context, addr string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+func sizeOf(dir string) (sum int64, err error) {
+	files, err := os.ReadDir(dir)
+	for _, file := range files {
+		if info, err := file.Info(); err == nil { // a merge may have removed it
+			sum += info.Size()
+		}
+	}
+	return sum, err
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// memory prints the memory of a process, by proc(5).
+func (b *bench) memory(pid int, when string) error {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return err
+	}
+	of := func(name string) float64 {
+		_, rest, _ := strings.Cut(string(status), name+":")
+		var kib float64
+		fmt.Sscan(rest, &kib)
+		return kib / 1024
+	}
+	fmt.Printf("memory %s: at most %.0f MiB; now %.0f MiB, of which %.0f MiB are pages of files\n", when, of("VmHWM"),
+		of("VmRSS"), of("RssFile"))
+	return nil
+}
+
+// words are those of the assets (assetsvc/internal/fill).
+var words = strings.Fields(`нежитлових будівлі гаражі складу корпусами частиною підвали вхід площею вулиці районі
+	комплексу ділянок обладнання верстати трактори котельні підприємств відділення фонду ремонту мережі`)
+
+const facets = "&facets=status,classification,region,locality,custodian"
+
+// question returns a random search: of one to three words, with filters, or of everything.
+func question(r *rand.Rand) string {
+	var q []string
+	for range r.IntN(4) {
+		q = append(q, words[r.IntN(len(words))])
+	}
+	query := "q=" + url.QueryEscape(strings.Join(q, " ")) + facets
+	switch r.IntN(5) {
+	case 0:
+		query += "&status=pending&classification=04"
+	case 1:
+		query += "&quantity_from=100&quantity_to=500"
+	case 2:
+		query += "&sort=-published&limit=50"
+	}
+	return query
+}
+
+// load searches at a steady rate, on schedule: a slow answer delays no other question. It
+// publishes assets meanwhile, and measures when they are found.
+func (b *bench) load(ctx context.Context) error {
+	var mu sync.Mutex
+	var times []time.Duration
+	var failures []string
+	var asking sync.WaitGroup
+	r := rand.New(rand.NewPCG(1, 1))
+	found := make(chan []time.Duration, 1)
+	go func() { found <- b.freshness(ctx) }()
+	transport := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	tick := time.NewTicker(time.Second / time.Duration(b.rate))
+	defer tick.Stop()
+	for begun := time.Now(); time.Since(begun) < b.lasts; {
+		<-tick.C
+		address := "http://" + b.addr + "/api/2.5/search?" + question(r)
+		due := time.Now()
+		asking.Go(func() {
+			err := get(ctx, transport, address)
+			mu.Lock()
+			defer mu.Unlock()
+			times = append(times, time.Since(due))
+			if err != nil {
+				failures = append(failures, err.Error())
+			}
+		})
+	}
+	asking.Wait()
+	slices.Sort(times)
+	at := func(list []time.Duration, percent int) float64 {
+		return float64(list[min(len(list)-1, len(list)*percent/100)].Microseconds()) / 1000
+	}
+	fmt.Printf("searches: %d at %d a second with five facets; p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, most %.1f ms; %d failed\n",
+		len(times), b.rate, at(times, 50), at(times, 90), at(times, 99), at(times, 100), len(failures))
+	if len(failures) > 0 {
+		fmt.Println("a failure:", failures[0])
+	}
+	fresh := <-found
+	if len(fresh) == 0 {
+		return fmt.Errorf("no new asset was found")
+	}
+	slices.Sort(fresh)
+	fmt.Printf("changes: %d were found after their acknowledgement: p50 %.0f ms, most %.0f ms\n", len(fresh), at(fresh, 50),
+		at(fresh, 100))
+	return nil
+}
+
+func get(ctx context.Context, c *http.Client, address string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("status %d", resp.StatusCode)
+	}
+	return nil
+}
+
+// freshness publishes an asset each second, and returns when each was found.
+func (b *bench) freshness(ctx context.Context) (times []time.Duration) {
+	search, err := client.New(client.Config{URL: "http://" + b.addr})
+	if err != nil {
+		return nil
+	}
+	for begun := time.Now(); time.Since(begun) < b.lasts-2*time.Second; time.Sleep(time.Second) {
+		id, err := b.publish(ctx, client.Fields{"title": "Новий об'єкт"})
+		if err != nil {
+			fmt.Println("publish:", err)
+			return times
+		}
+		for done := time.Now(); time.Since(done) < 30*time.Second; time.Sleep(5 * time.Millisecond) {
+			if got, err := search.Search(ctx, url.Values{"q": {id}}); err == nil && got.Total == 1 {
+				times = append(times, time.Since(done))
+				break
+			}
+		}
+	}
+	return times
+}

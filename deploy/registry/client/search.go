@@ -1,0 +1,54 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+)
+
+// Found is a page of found assets (docs/contract.md, "Search").
+type Found struct {
+	Assets   []Asset          `json:"data"`     // with some of their fields; long texts are cut
+	Total    int64            `json:"total"`    // assets on all pages
+	Position Timestamp        `json:"position"` // the page has every change of the feed up to it
+	Facets   map[string]Facet `json:"-"`        // by their names
+	Next     string           `json:"-"`        // value of search_after for the next page; empty: this is the last one
+}
+
+// Facet counts the found assets by the values of a property.
+type Facet struct {
+	Values []FacetValue `json:"values"`
+	More   bool         `json:"more"` // there are further values
+}
+
+// FacetValue is a value of a facet, as the filter takes it.
+type FacetValue struct {
+	Value string `json:"value"`
+	Name  string `json:"name"` // for people; empty: there is none
+	Count int64  `json:"count"`
+}
+
+// Search searches assets. The parameters are those of docs/contract.md, "Search", such as
+// url.Values{"q": {"приміщення"}, "status": {"active"}}. For the next page, the caller sets
+// search_after to Found.Next. It needs no key. IsNotFound reports that the registry has no
+// search service.
+func (c *Client) Search(ctx context.Context, parameters url.Values) (Found, error) {
+	r := read(path("search"), parameters)
+	got, err := c.send(ctx, r)
+	if err != nil {
+		return Found{}, err
+	}
+	var body struct {
+		Found
+		Facets map[string]Facet `json:"facets"`
+		Page   struct {
+			After string `json:"search_after"`
+		} `json:"next_page"`
+	}
+	if err := json.Unmarshal(got.text, &body); err != nil {
+		return Found{}, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
+	}
+	body.Found.Facets, body.Found.Next = body.Facets, body.Page.After
+	return body.Found, nil
+}

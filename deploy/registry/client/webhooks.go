@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+)
+
+// Webhook sends the changes of the feed to an address (docs/contract.md, "Webhooks").
+// Timestamps that are absent are empty.
+type Webhook struct {
+	ID              string    `json:"id"`
+	DateCreated     Timestamp `json:"dateCreated"`
+	Broker          string    `json:"broker"`                    // of the key that has created it
+	ByAdministrator bool      `json:"byAdministrator,omitempty"` // only administrators see it
+	URL             string    `json:"url"`
+	Version         string    `json:"version"`             // of the entries
+	Mode            string    `json:"mode"`                // "", "test" or "_all_"
+	OptFields       string    `json:"opt_fields"`          // "*": whole assets; "": id and dateModified
+	State           string    `json:"state"`               // "unverified", "active" or "disabled"
+	Reason          string    `json:"reason,omitempty"`    // "paused", "stopped", "gone", "failing" or "unverified"
+	Offset          Timestamp `json:"offset"`              // the receiver has acknowledged everything up to here
+	Behind          int64     `json:"behind"`              // age of the oldest change that is not acknowledged, in seconds
+	Failures        int64     `json:"failures"`            // since the last success
+	LastError       string    `json:"lastError,omitempty"` // empty after a success
+	Next            Timestamp `json:"next,omitempty"`      // no attempt before
+	Succeeded       Timestamp `json:"succeeded,omitempty"`
+	PublicKey       string    `json:"publicKey,omitempty"` // verifies signatures v1a: "whpk_..."
+}
+
+// WebhookAccess holds the secret of a webhook, which is returned once.
+type WebhookAccess struct {
+	Secret Secret `json:"secret"` // verifies signatures v1: "whsec_..."
+}
+
+// NewWebhook is a webhook with its secret.
+type NewWebhook struct {
+	Webhook Webhook       `json:"data"`
+	Access  WebhookAccess `json:"access"`
+}
+
+// WebhookSettings are what a client chooses of a new webhook. Only URL is required.
+type WebhookSettings struct {
+	URL       string    `json:"url"`
+	Mode      string    `json:"mode,omitempty"`       // as of Webhook
+	OptFields string    `json:"opt_fields,omitempty"` // as of Webhook
+	Offset    Timestamp `json:"offset,omitempty"`     // changes after it are sent; empty: those after now
+	State     string    `json:"state,omitempty"`      // "disabled" creates a paused one
+}
+
+// WebhookChange changes a webhook. Empty fields stay as they are.
+type WebhookChange struct {
+	URL   string `json:"url,omitempty"`   // has to answer a challenge first
+	State string `json:"state,omitempty"` // "disabled" pauses, "active" resumes
+}
+
+const webhooks = "webhooks"
+
+// CreateWebhook creates a webhook. It sends an Idempotency-Key of its own, so its retries
+// create one webhook.
+func (c *Client) CreateWebhook(ctx context.Context, s WebhookSettings) (NewWebhook, error) {
+	r := request{method: http.MethodPost, path: path(webhooks), data: s, idempotency: rand.Text(), repeatable: true}
+	return c.withSecret(ctx, r)
+}
+
+// withSecret sends a request whose answer has a webhook and its secret.
+func (c *Client) withSecret(ctx context.Context, r request) (made NewWebhook, err error) {
+	got, err := c.send(ctx, r)
+	if err != nil {
+		return made, err
+	}
+	if err := json.Unmarshal(got.text, &made); err != nil {
+		return made, fmt.Errorf("%s %s: the answer is not the registry's: %w", r.method, r.path, err)
+	}
+	return made, nil
+}
+
+// Webhooks returns the webhooks of the key's broker, in the order of their ids; for an
+// administrator all, or those of one broker if broker is not empty. The sequence ends with
+// the first error.
+func (c *Client) Webhooks(ctx context.Context, broker string) iter.Seq2[Webhook, error] {
+	return func(yield func(Webhook, error) bool) {
+		query := url.Values{}
+		if broker != "" {
+			query.Set("broker", broker)
+		}
+		for {
+			got, err := c.send(ctx, read(path(webhooks), query))
+			var page struct {
+				Data []Webhook `json:"data"`
+				Next struct {
+					After string `json:"after"`
+				} `json:"next_page"`
+			}
+			if err == nil {
+				err = json.Unmarshal(got.text, &page)
+			}
+			if err != nil {
+				yield(Webhook{}, err)
+				return
+			}
+			for _, w := range page.Data {
+				if !yield(w, nil) {
+					return
+				}
+			}
+			if page.Next.After == "" || len(page.Data) == 0 {
+				return
+			}
+			query.Set("after", page.Next.After)
+		}
+	}
+}
+
+// Webhook reads a webhook.
+func (c *Client) Webhook(ctx context.Context, id string) (Webhook, error) {
+	if err := checkIDs(id); err != nil {
+		return Webhook{}, err
+	}
+	body, err := call[Webhook](ctx, c, read(path(webhooks, id), nil))
+	return body.Data, err
+}
+
+// ChangeWebhook pauses, resumes or moves a webhook.
+func (c *Client) ChangeWebhook(ctx context.Context, id string, change WebhookChange) (Webhook, error) {
+	return c.webhook(ctx, id, request{method: http.MethodPatch, path: path(webhooks, id), data: change, repeatable: true})
+}
+
+// ReplayWebhook sends the changes after an offset again. With an empty offset a disabled
+// webhook goes on where it ended.
+func (c *Client) ReplayWebhook(ctx context.Context, id string, from Timestamp) (Webhook, error) {
+	data := Fields{}
+	if from != "" {
+		data["offset"] = from
+	}
+	return c.webhook(ctx, id, request{
+		method: http.MethodPost, path: path(webhooks, id, "replay"), data: data, repeatable: true,
+	})
+}
+
+// webhook sends a request about a webhook, whose answer has the webhook.
+func (c *Client) webhook(ctx context.Context, id string, r request) (Webhook, error) {
+	if err := checkIDs(id); err != nil {
+		return Webhook{}, err
+	}
+	body, err := call[Webhook](ctx, c, r)
+	return body.Data, err
+}
+
+// RotateWebhook replaces the secrets of a webhook. For a day messages are signed with both.
+// It is not sent again after a try with an unknown end, because each try makes a new secret.
+func (c *Client) RotateWebhook(ctx context.Context, id string) (NewWebhook, error) {
+	if err := checkIDs(id); err != nil {
+		return NewWebhook{}, err
+	}
+	return c.withSecret(ctx, request{method: http.MethodPost, path: path(webhooks, id, "rotate"), data: Fields{}})
+}
+
+// RemoveWebhook removes a webhook.
+func (c *Client) RemoveWebhook(ctx context.Context, id string) error {
+	if err := checkIDs(id); err != nil {
+		return err
+	}
+	_, err := c.send(ctx, request{method: http.MethodDelete, path: path(webhooks, id)})
+	return err
+}

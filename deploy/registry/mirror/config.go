@@ -1,0 +1,142 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"asset-registry/deploy/registry/client"
+	"asset-registry/gateway"
+	"asset-registry/shared/durable"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/logclient"
+	"asset-registry/shared/translog"
+)
+
+// Config is the configuration of Run. Its tags declare the flags of the command `registry
+// mirror`.
+type Config struct {
+	httpserver.Process
+	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
+
+	Of string `required:"" placeholder:"URL" help:"Address of the registry, or of another mirror of it."`
+	// Search services follow the mirror or the registry, and are processes of their own.
+	SearchURL []string `name:"search-url" help:"Addresses of the search services; by default there are none, and no search."`
+
+	Addr string `default:"127.0.0.1:8081" help:"Address to listen on."`
+	Data string `default:"./mirror" help:"Directory of the copy; created if it does not exist."`
+
+	// Without both, the mirror checks that the log is append-only and has the assets, and not
+	// who has signed it.
+	PublicKey []string `sep:"none" placeholder:"KEY" help:"Public key of the log. May be repeated."`
+	LogPolicy string   `placeholder:"FILE" help:"Policy file (C2SP tlog-policy) with the log's key and witnesses."`
+
+	MaxBehind time.Duration `default:"5m" help:"/readyz fails while the copy is further behind; 0: never for that."`
+
+	// One asset after the other is compared with its leaf, whose salt the registry is asked for.
+	CheckInterval time.Duration `default:"10s" help:"Time between two assets that are compared with the log; 0: none is."`
+
+	BaseURL string `name:"base-url" help:"Public address that links start with; by default that of the client's request."`
+
+	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
+
+	// Snapshots are kept in the directory of the copy.
+	SnapshotInterval time.Duration `default:"1h" help:"Time between snapshots; 0: none are made."`
+	SnapshotKeep     int           `default:"2" help:"Snapshots that are kept."`
+
+	// Requests together may hold a part of these bytes. 0 takes the least of the three.
+	Memory int64 `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
+
+	TrustedProxies []netip.Prefix   `help:"Networks of proxies whose X-Forwarded-For is believed."`
+	Limits         gateway.Limits   `embed:""`
+	Settings       gateway.Settings `embed:""`
+}
+
+// policy returns which checkpoints to trust, nil for all.
+func (c Config) policy() (translog.Opener, error) {
+	switch {
+	case c.LogPolicy != "" && len(c.PublicKey) > 0:
+		return nil, errors.New("--public-key and --log-policy exclude each other")
+	case c.LogPolicy != "":
+		return logclient.ReadPolicy(c.LogPolicy)
+	case len(c.PublicKey) == 0:
+		return nil, nil
+	}
+	var keys []translog.PublicKey
+	for _, text := range c.PublicKey {
+		key, err := translog.ParsePublicKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("--public-key: %w", err)
+		}
+		keys = append(keys, key)
+	}
+	return translog.LogPolicy(keys...)
+}
+
+// validate reports everything that is wrong with the configuration.
+func (c Config) validate() error {
+	var faults []error
+	if _, err := client.New(client.Config{URL: c.Of}); err != nil {
+		faults = append(faults, fmt.Errorf("--of: %w", err))
+	}
+	if c.Data == "" {
+		faults = append(faults, errors.New("the directory of the copy has no name: set --data"))
+	}
+	if c.Timeout <= 0 {
+		faults = append(faults, errors.New("--timeout must be greater than 0"))
+	}
+	if c.MaxBehind < 0 || c.CheckInterval < 0 || c.SnapshotInterval < 0 || c.SnapshotKeep < 0 || c.Memory < 0 {
+		faults = append(faults, errors.New(
+			"--max-behind, --check-interval, --snapshot-interval, --snapshot-keep and --memory must not be negative"))
+	}
+	_, err := c.policy()
+	return errors.Join(append(faults, err)...)
+}
+
+// The files of the directory of a mirror, beside copy.db.
+const (
+	formatFile        = "FORMAT"
+	format            = "asset-registry mirror 1"
+	logFile           = "log.db"
+	originFile        = "origin" // the address of the registry that takes writes, once the copy is served
+	snapshotDirectory = "snapshots"
+)
+
+// openData creates the directory of a mirror if it does not exist. It writes nothing into a
+// directory that holds other files.
+func openData(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("create the directory of the mirror: %w", err)
+	}
+	found, err := os.ReadFile(filepath.Join(dir, formatFile))
+	if err == nil && strings.TrimSpace(string(found)) == format {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("open the directory of the mirror: %w", err)
+	}
+	if err == nil {
+		return fmt.Errorf("the directory %s has the format %q, and a mirror needs %q: name an empty or a new one",
+			dir, strings.TrimSpace(string(found)), format)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("open the directory of the mirror: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), formatFile+durable.Unfinished) {
+			return fmt.Errorf("the directory %s is not one of a mirror, it holds %s and no %s: name an empty or a new one",
+				dir, e.Name(), formatFile)
+		}
+	}
+	err = durable.Create(filepath.Join(dir, formatFile), []byte(format+"\n"))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("write into the directory of the mirror: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,52 @@
+package mirror
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAForeignDirectoryIsRefused(t *testing.T) {
+	empty, own, foreign, other := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	for file, text := range map[string]string{
+		filepath.Join(own, formatFile): format + "\n", filepath.Join(own, "copy.db"): "",
+		filepath.Join(foreign, "secret"): "x", filepath.Join(other, formatFile): "asset-registry data 1\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ name, dir, want string }{
+		{"a new one", filepath.Join(empty, "a", "b"), ""},
+		{"an empty one", t.TempDir(), ""},
+		{"one of a mirror", own, ""},
+		{"one with other files", foreign, "it holds secret"},
+		{"one of a registry", other, `the format "asset-registry data 1"`},
+	} {
+		for range 2 { // the second time it is one of a mirror
+			err := openData(c.dir)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+			}
+		}
+	}
+}
+
+func TestAllThatIsWrongIsTold(t *testing.T) {
+	err := Config{Of: "registry.example", MaxBehind: -1, PublicKey: []string{"x"}}.validate()
+	for _, want := range []string{"--of", "--data", "--timeout", "--max-behind", "--public-key"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s in it", err, want)
+		}
+	}
+	right := Config{Of: "https://registry.example", Data: "x", Timeout: time.Second}
+	if err := right.validate(); err != nil {
+		t.Errorf("got %v, want no error", err)
+	}
+	right.PublicKey, right.LogPolicy = []string{"x"}, "y"
+	if err := right.validate(); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+		t.Errorf("got %v, want that the two exclude each other", err)
+	}
+}

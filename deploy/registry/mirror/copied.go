@@ -1,0 +1,96 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"asset-registry/assetsvc"
+	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/translog"
+)
+
+// copied is a replica as the asset service reads it.
+type copied struct {
+	*replica.Replica
+	ready func(context.Context) error
+}
+
+var _ assetsvc.Copy = copied{}
+
+func assetOf(e replica.Entry) assetsvc.CopiedAsset {
+	return assetsvc.CopiedAsset{ID: e.ID, Position: e.Position, Test: e.Test, Text: e.JSON}
+}
+
+// Feed implements assetsvc.Copy.
+func (c copied) Feed(q assetsvc.CopyQuery, visit func(assetsvc.CopiedAsset) bool) (upto int64, err error) {
+	return c.Replica.Feed(replica.FeedQuery{
+		After: q.After, Descending: q.Descending, Real: q.Real, Test: q.Test, Texts: q.Texts,
+	}, func(e replica.Entry) bool { return visit(assetOf(e)) })
+}
+
+// Range implements assetsvc.Copy.
+func (c copied) Range(from string, visit func(assetsvc.CopiedAsset) bool) error {
+	return c.From(from, func(e replica.Entry) bool { return visit(assetOf(e)) })
+}
+
+// Ready implements assetsvc.Copy.
+func (c copied) Ready(ctx context.Context) error { return c.ready(ctx) }
+
+// has tells whether the copy has an asset.
+func (c copied) has(id string) (has bool, err error) {
+	_, has, err = c.positionOf(id)
+	return has, err
+}
+
+func (c copied) positionOf(id string) (position int64, has bool, err error) {
+	err = c.From(id, func(e replica.Entry) bool {
+		position, has = e.Position, e.ID == id
+		return false
+	})
+	return position, has, err
+}
+
+// errDiffers is returned for a copy that has other assets than the public log.
+var errDiffers = errors.New("the copy differs from the public log")
+
+// compare compares the copy with the leaves of the log after a position. The copy has each
+// asset of a leaf at the leaf's position or later, and each of its public assets up to the
+// last leaf has a leaf at its position.
+func (c copied) compare(after int64, leaves []translog.Leaf) error {
+	if len(leaves) == 0 {
+		return nil
+	}
+	public := make(map[int64]string, len(leaves))
+	for _, leaf := range leaves {
+		if leaf.Kind != translog.Withdraw {
+			public[leaf.Position] = leaf.Asset
+		}
+	}
+	last := leaves[len(leaves)-1].Position
+	var without replica.Entry
+	upto, err := c.Replica.Feed(replica.FeedQuery{After: after, Real: true}, func(e replica.Entry) bool {
+		if e.Position <= last && public[e.Position] != e.ID {
+			without = e
+		}
+		return e.Position <= last && without.ID == ""
+	})
+	switch {
+	case err != nil:
+		return err
+	case upto < last:
+		return assetsvc.ErrLogAhead
+	case without.ID != "":
+		return fmt.Errorf("%w: the log has no leaf of asset %s at %d", errDiffers, without.ID, without.Position)
+	}
+	for _, leaf := range leaves {
+		position, has, err := c.positionOf(leaf.Asset)
+		if err != nil {
+			return err
+		}
+		if !has || position < leaf.Position {
+			return fmt.Errorf("%w: the copy has no asset %s of %d or later", errDiffers, leaf.Asset, leaf.Position)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,313 @@
+package mirror
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry/assetsvc"
+	"asset-registry/deploy/registry/client"
+	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/boltfile"
+	"asset-registry/shared/durable"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/translog"
+)
+
+// errZone is returned if the origin prints its times in another zone than before.
+var errZone = errors.New("the registry prints its times in another zone")
+
+// isVoid tells whether an error means that a copy must not be served any more.
+func isVoid(err error) bool {
+	for _, void := range []error{
+		replica.ErrOtherData, replica.ErrUnsound, boltfile.ErrDamaged, assetsvc.ErrOtherLog, errDiffers,
+		translog.ErrTampered, translog.ErrConsistency, translog.ErrOrder,
+	} {
+		if errors.Is(err, void) {
+			return true
+		}
+	}
+	return false
+}
+
+// remove removes the copy, its log and its snapshots.
+func (m *mirror) remove() error {
+	return errors.Join(
+		replica.Remove(m.config.Data),
+		os.RemoveAll(filepath.Join(m.config.Data, logFile)),
+		os.RemoveAll(filepath.Join(m.config.Data, originFile)),
+		os.RemoveAll(filepath.Join(m.config.Data, snapshotDirectory)),
+	)
+}
+
+// keeper keeps one copy up to date and serves it.
+type keeper struct {
+	*mirror
+	copied   copied
+	source   replica.Source
+	serverID atomic.Value          // string: of the copy; nil or "": none yet
+	unstored atomic.Pointer[error] // why the copy cannot be stored; nil: it can
+	distrust atomic.Bool           // the log is not signed as it must be
+	void     chan error            // gets a reason why the copy is void
+	compared chan struct{}         // closed once the copy may be served as far as the log says
+	once     sync.Once             // closes compared
+}
+
+// keep opens the copy, brings it up to date and serves it, until ctx is done or the copy
+// cannot be served. It returns the reason. Then the copy is closed and no longer served.
+func (m *mirror) keep(ctx context.Context) (err error) {
+	m.say("The mirror opens its copy.")
+	r, err := replica.Open(m.config.Data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	k := &keeper{mirror: m, void: make(chan error, 1), compared: make(chan struct{})}
+	k.copied = copied{r, k.ready}
+	if k.source, err = m.newSource(); err != nil {
+		return err
+	}
+	m.fresh.Restart(m.lastEqual(r.State()))
+	group, ctx := errgroup.WithContext(ctx)
+	complete := make(chan string, 1)
+	group.Go(func() error { return k.follow(ctx, complete) })
+	group.Go(func() error { return k.ask(ctx) })
+	group.Go(func() error {
+		select {
+		case zone := <-complete:
+			return k.serve(ctx, zone)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	return group.Wait()
+}
+
+// newSource returns the origin as package replica reads it.
+func (m *mirror) newSource() (replica.Source, error) {
+	c, err := client.New(client.Config{URL: m.config.Of, UserAgent: userAgent, Transport: m.transport})
+	return replica.Source{Client: c, Address: m.config.Of, Pause: again}, err
+}
+
+// lastEqual returns a time at which a copy was as new as the origin, as far as its file
+// tells. For a copy that is not complete it is now: nothing of it is served.
+func (m *mirror) lastEqual(s replica.State) time.Time {
+	info, err := os.Stat(filepath.Join(m.config.Data, replica.FileName))
+	if err != nil || !isComplete(s) {
+		return time.Now()
+	}
+	return info.ModTime()
+}
+
+func isComplete(s replica.State) bool { return s.Complete && !s.Loading }
+
+// follow brings the copy up to date and follows the origin. Once the copy may be served it
+// sends the zone of its times.
+func (k *keeper) follow(ctx context.Context, complete chan<- string) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	zone := ""
+	tell := func(done replica.Progress) {
+		k.unstored.Store(nil)
+		state := k.copied.State()
+		k.serverID.Store(state.Position.ServerID)
+		if position, err := state.Upto(); err == nil && !state.Loading {
+			k.fresh.Reached(position)
+		}
+		now := zoneOf(state.Position.Offset)
+		switch {
+		case zone == "" && isComplete(state):
+			zone = now
+			complete <- now
+		case zone == "":
+			k.say(fmt.Sprintf("The mirror loads its copy: it has read %d assets.", done.Assets))
+		case now != zone:
+			stop(errZone)
+		}
+	}
+	tell(replica.Progress{})
+	for {
+		err := k.copied.CatchUp(ctx, k.source, tell)
+		if err == nil {
+			err = k.copied.Follow(ctx, k.source, tell)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if isVoid(err) {
+			return err
+		}
+		if errors.Is(err, replica.ErrNotStored) {
+			k.unstored.Store(&err)
+		}
+		k.failures.Failed(err)
+		sleep(ctx, again)
+	}
+}
+
+// fault returns why the copy cannot be stored, "" if it can.
+func (k *keeper) fault() string {
+	err := k.unstored.Load()
+	if err == nil {
+		return ""
+	}
+	if number, ok := errors.AsType[syscall.Errno](*err); ok {
+		return fmt.Sprintf("The copy cannot be stored: %s.", number)
+	}
+	return "The copy cannot be stored; the mirror's log has the reason."
+}
+
+// zoneOf returns the zone in which the registry has printed a time. Without a time it is
+// UTC.
+func zoneOf(t client.Timestamp) string {
+	if len(t) < len("+00:00") {
+		return "+00:00"
+	}
+	return string(t[len(t)-len("+00:00"):])
+}
+
+// ask asks for the end of the origin's feed again and again. It returns ErrOtherData if the
+// origin has other data than the copy.
+func (k *keeper) ask(ctx context.Context) error {
+	c := &http.Client{Transport: k.transport}
+	others := 0
+	for ctx.Err() == nil {
+		end, err := replica.AskEnd(ctx, c, k.config.Of, userAgent)
+		known, _ := k.serverID.Load().(string)
+		switch {
+		case err != nil:
+		case known == "":
+		case end.ServerID == known:
+			others = 0
+			k.fresh.Saw(end.Seen)
+		default:
+			if others++; others == otherTimes {
+				return fmt.Errorf("%w: those of %q, and the copy those of %q", replica.ErrOtherData, end.ServerID, known)
+			}
+		}
+		if others > 0 {
+			sleep(ctx, otherRest)
+		} else {
+			sleep(ctx, askEvery)
+		}
+	}
+	return ctx.Err()
+}
+
+const (
+	otherTimes = 3 // answers of other data in a row
+	otherRest  = time.Second
+)
+
+// heard notes the outcome of a look at the public log.
+func (k *keeper) heard(err error) {
+	k.distrust.Store(isDistrust(err))
+	switch {
+	case err == nil:
+		k.mayServe()
+	case isVoid(err):
+		select {
+		case k.void <- err:
+		default: // one reason is enough
+		}
+	default:
+		k.say("The mirror cannot compare its copy with the public log; its log has the reason.")
+		k.failures.Failed(err)
+	}
+}
+
+// mayServe notes that the copy was compared with the public log, now or in an earlier run.
+func (k *keeper) mayServe() { k.once.Do(func() { close(k.compared) }) }
+
+// ready returns a fault unless the copy is new enough, and its log one that is trusted.
+func (k *keeper) ready(context.Context) error {
+	behind, most := k.fresh.Behind(), k.config.MaxBehind
+	if most > 0 && behind > most {
+		return fault.New(fault.Unavailable, fault.URL, "mirror",
+			"The copy is %.0f s behind the registry, and may be %.0f s.", behind.Seconds(), most.Seconds())
+	}
+	if k.distrust.Load() {
+		return fault.New(fault.Unavailable, fault.URL, "mirror",
+			"The registry's public log is not signed as this mirror demands; the mirror's log has the reason.")
+	}
+	if n := k.differing(); n > 0 {
+		return fault.New(fault.Unavailable, fault.URL, "mirror",
+			"Assets of the copy differ from the public log (%d so far); the mirror's log names them.", n)
+	}
+	return nil
+}
+
+// isDistrust tells whether an error is about the signatures of the log.
+func isDistrust(err error) bool {
+	return errors.Is(err, translog.ErrSignature) || errors.Is(err, translog.ErrQuorum) ||
+		errors.Is(err, translog.ErrCheckpoint)
+}
+
+// origin returns the address of the registry that takes writes: a mirror knows it of its
+// own origin. While that does not answer, it is what it was before. origin also notes that
+// the copy is served.
+func (m *mirror) origin(ctx context.Context) (string, error) {
+	before, known := m.servedBefore()
+	address, err := askOrigin(ctx, &http.Client{Transport: m.transport}, m.config.Of)
+	switch {
+	case err != nil && known:
+		return before, nil
+	case err != nil:
+		address = m.config.Of
+	case known && address == before:
+		return address, nil
+	}
+	err = durable.WriteFile(filepath.Join(m.config.Data, originFile), []byte(address+"\n"), 0o600)
+	if err != nil && known { // the next start writes it
+		m.failures.Failed(err)
+		return address, nil
+	}
+	return address, err
+}
+
+// servedBefore tells whether the copy was served in an earlier run, and with which origin.
+func (m *mirror) servedBefore() (origin string, known bool) {
+	text, err := os.ReadFile(filepath.Join(m.config.Data, originFile))
+	return strings.TrimSpace(string(text)), err == nil
+}
+
+// askOrigin asks a registry or a mirror for the address of the registry that takes writes.
+func askOrigin(ctx context.Context, c *http.Client, of string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(of, "/")+"/", nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("User-Agent", userAgent)
+	resp, err := c.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var welcome struct {
+		Origin string `json:"origin"` // a mirror says it
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("ask for the registry: status %d", resp.StatusCode)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer)).Decode(&welcome); err != nil {
+		return "", fmt.Errorf("ask for the registry: %w", err)
+	}
+	if _, err := client.New(client.Config{URL: welcome.Origin}); err == nil {
+		return welcome.Origin, nil
+	}
+	return of, nil
+}

@@ -1,0 +1,210 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/failurelog"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
+	"asset-registry/shared/telemetry"
+	"asset-registry/shared/translog"
+)
+
+const userAgent = "asset-registry-mirror"
+
+const (
+	askEvery   = 5 * time.Second
+	askWithin  = 10 * time.Second
+	mostAnswer = 64 << 10 // bytes
+
+	again     = 5 * time.Second // after a failure of the origin or of the disk
+	zoneRest  = time.Second     // after another zone: registries of several zones behind one address change it often
+	anewFirst = 2 * time.Second // before the mirror begins anew; then doubled
+	anewMost  = 10 * time.Minute
+	anewRest  = time.Hour // after so long without a new beginning, the pause is the first one again
+)
+
+// mirror is a running mirror.
+type mirror struct {
+	config    Config
+	of        *url.URL
+	policy    translog.Opener // nil: any log is trusted
+	transport http.RoundTripper
+	log       *slog.Logger
+	telemetry *telemetry.Telemetry
+	front     *httpserver.Replaceable
+	fresh     replica.Freshness
+	failures  *failurelog.Log
+	relay     *relay
+	checker   atomic.Pointer[checker] // nil: no assets are compared with the log
+	count     func(outcome)           // counts comparisons of assets with the log
+	doing     atomic.Value            // string: a sentence that says why nothing is served
+}
+
+// Run keeps a copy of a registry and serves it until ctx is done. Then it finishes the
+// requests under way. It calls ready with the public address once it listens; /readyz
+// answers 200 once the copy is served.
+func Run(ctx context.Context, c Config, log io.Writer, ready func(addr string)) (err error) {
+	logger, flush := httpserver.NewLog(log, c.LogLevel)
+	defer func() { err = errors.Join(err, flush()) }()
+	memory.RespectLimit(logger, c.Memory)
+	if err := c.validate(); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // harmless if it is closed already
+	certificate, err := c.TLS.Config(logger)
+	if err != nil {
+		return err
+	}
+	if err := openData(c.Data); err != nil {
+		return err
+	}
+	c.Name = "mirror"
+	t, stop, err := c.Observe(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := httpserver.MeasureCertificate(t.Meter(), certificate); err != nil {
+		return err
+	}
+	m, err := newMirror(c, logger, t)
+	if err != nil {
+		return err
+	}
+	silence, err := m.measure(t.Meter())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, silence()) }()
+	// The copy outlasts the requests that read it.
+	working, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.work(working)
+	}()
+	defer func() { end(); <-ended }()
+	ready(listener.Addr().String())
+	return httpserver.Serve(ctx, listener, m.front, logger, c.Serving(certificate, m.front.Drain))
+}
+
+func newMirror(c Config, log *slog.Logger, t *telemetry.Telemetry) (*mirror, error) {
+	of, err := url.Parse(c.Of)
+	if err != nil {
+		return nil, fmt.Errorf("--of: %w", err)
+	}
+	policy, err := c.policy()
+	if err != nil {
+		return nil, err
+	}
+	m := &mirror{
+		config: c, of: of, policy: policy, transport: newTransport(), log: log, telemetry: t,
+		failures: failurelog.New(log, "the copy cannot be brought up to date; it is tried again"),
+	}
+	m.relay = newRelay(of, m.transport, log)
+	m.fresh.Restart(time.Now())
+	m.say("The mirror starts.")
+	m.front = httpserver.NewReplaceable(m.waiting())
+	return m, nil
+}
+
+// newTransport returns the connections to the origin.
+func newTransport() http.RoundTripper {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 2 * relayed
+	transport.MaxResponseHeaderBytes = 64 << 10
+	return transport
+}
+
+// measure reports how far the copy is behind, and what the comparison with the log finds.
+func (m *mirror) measure(meter metric.Meter) (silence func() error, err error) {
+	behind, err1 := meter.Float64ObservableGauge("registry.mirror.behind", metric.WithUnit("s"),
+		metric.WithDescription("Time since the copy was last as new as the registry."))
+	differing, err2 := meter.Int64ObservableGauge("registry.mirror.differing", metric.WithUnit("{asset}"),
+		metric.WithDescription("Assets of the copy that differ from the public log, as far as they are known."))
+	checked, err3 := meter.Int64Counter("registry.mirror.checked", metric.WithUnit("{asset}"),
+		metric.WithDescription("Comparisons of assets of the copy with the public log."))
+	registration, err4 := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		o.ObserveFloat64(behind, m.fresh.Behind().Seconds())
+		o.ObserveInt64(differing, int64(m.differing()))
+		return nil
+	}, behind, differing)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, fmt.Errorf("create metrics: %w", err)
+	}
+	m.count = func(found outcome) {
+		result := metric.WithAttributes(attribute.String("result", string(found)))
+		checked.Add(context.Background(), 1, result)
+	}
+	return registration.Unregister, nil
+}
+
+// differing returns how many assets of the copy are known to differ from the log.
+func (m *mirror) differing() int {
+	if c := m.checker.Load(); c != nil {
+		return c.differing()
+	}
+	return 0
+}
+
+// work keeps and serves a copy until ctx is done. It begins anew whenever the copy is void.
+func (m *mirror) work(ctx context.Context) {
+	pause, begun := anewFirst, time.Now()
+	for {
+		err := m.keep(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, errZone) {
+			m.log.Info("the services begin again", "reason", err)
+			sleep(ctx, zoneRest)
+			continue
+		}
+		if !isVoid(err) { // the copy stays: only the services begin again
+			m.failures.Failed(err)
+			sleep(ctx, again)
+			continue
+		}
+		m.say("The copy is void. The mirror removes it and begins anew; its log has the reason.")
+		m.log.Warn("the copy is void; the mirror removes it and begins anew", "error", err)
+		if time.Since(begun) > anewRest {
+			pause = anewFirst
+		}
+		sleep(ctx, pause)
+		pause, begun = min(2*pause, anewMost), time.Now()
+		for ctx.Err() == nil {
+			if err := m.remove(); err == nil {
+				break
+			} else {
+				m.failures.Failed(err)
+			}
+			sleep(ctx, again)
+		}
+	}
+}
+
+// sleep waits until a time has passed or ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,162 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"asset-registry/shared/failurelog"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpserver"
+)
+
+const (
+	relayed     = 16              // requests to the origin at once
+	relayWithin = 4 * time.Second // for one, until the answer begins
+	relayBuffer = 32 << 10        // bytes
+	mostRelayed = 32 << 20        // bytes of an answer
+)
+
+// relay asks the origin for what a copy does not have: proofs, transfers, and assets that
+// the copy lacks, such as drafts. All other requests go to next.
+type relay struct {
+	of    *url.URL
+	to    http.RoundTripper
+	has   func(id string) (bool, error)
+	next  http.Handler
+	turns chan struct{}
+
+	failures *failurelog.Log
+}
+
+func newRelay(of *url.URL, to http.RoundTripper, log *slog.Logger) *relay {
+	return &relay{of: of, to: to, turns: make(chan struct{}, relayed),
+		failures: failurelog.New(log, "the mirror cannot ask the registry")}
+}
+
+// before returns the relay in front of a copy and its asset service.
+func (r *relay) before(next http.Handler, has func(id string) (bool, error)) *relay {
+	relay := *r
+	relay.next, relay.has = next, has
+	return &relay
+}
+
+// ServeHTTP implements http.Handler.
+func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	there, err := r.isElsewhere(req.URL.Path)
+	if err == nil && !there {
+		r.next.ServeHTTP(w, req)
+		return
+	}
+	if err == nil {
+		err = r.forward(w, req)
+	}
+	if err != nil {
+		if req.Context().Err() == nil {
+			r.failures.Failed(err)
+		}
+		faulthttp.Write(w, err)
+	}
+}
+
+// isElsewhere tells whether only the origin can answer a reading of a path.
+func (r *relay) isElsewhere(path string) (bool, error) {
+	segments := strings.Split(path, "/") // "", "api", version, kind, id, part
+	switch {
+	case len(segments) < 5 || segments[1] != "api":
+		return false, nil
+	case segments[3] == "transfers":
+		return true, nil
+	case segments[3] != "assets":
+		return false, nil
+	case len(segments) == 6 && segments[5] == "proof":
+		return true, nil
+	case !isID(segments[4]):
+		return false, nil
+	}
+	has, err := r.has(segments[4])
+	return !has, err
+}
+
+// isID tells whether a text is the id of an asset.
+func isID(text string) bool { return len(text) == 32 && strings.Trim(text, "0123456789abcdef") == "" }
+
+// away returns the fault of an origin that does not answer.
+func away(cause error) error {
+	const text = "This mirror does not have this, and cannot ask the registry for it now; repeat the request."
+	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, fault.URL, "mirror", text), cause)
+}
+
+var (
+	errBusy   = errors.New("too many requests to the registry are under way")
+	errAnswer = errors.New("the registry refuses to answer")
+)
+
+// passed are the headers of a request, and of an answer, that pass.
+var (
+	passedOn   = []string{"Accept", "If-Match", "If-None-Match", "Range", "If-Range", httpserver.RequestIDHeader}
+	passedBack = []string{"Cache-Control", "Content-Range", "Content-Type", "Content-Length", "Etag", "Location",
+		"X-Content-Type-Options"}
+)
+
+// forward sends a reading to the origin, and its answer to w. With an error nothing was
+// written.
+func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
+	select {
+	case r.turns <- struct{}{}:
+		defer func() { <-r.turns }()
+	default:
+		return away(errBusy)
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	late := time.AfterFunc(relayWithin, cancel)
+	defer late.Stop()
+	target := r.of.JoinPath(req.URL.EscapedPath())
+	target.RawQuery = req.URL.RawQuery
+	out, err := http.NewRequestWithContext(ctx, req.Method, target.String(), nil)
+	if err != nil {
+		return away(err)
+	}
+	out.Header.Set("User-Agent", userAgent)
+	out.Header.Set("Accept-Encoding", "identity") // the gateway compresses
+	pass(out.Header, req.Header, passedOn)
+	resp, err := r.to.RoundTrip(out)
+	if err != nil {
+		return away(err)
+	}
+	defer resp.Body.Close()
+	if !late.Stop() || !isAnswer(resp.StatusCode) {
+		return away(fmt.Errorf("%w: status %d", errAnswer, resp.StatusCode))
+	}
+	pass(w.Header(), resp.Header, passedBack)
+	w.WriteHeader(resp.StatusCode)
+	sender := httpserver.NewSender(w, httpserver.DefaultPace)
+	if _, err := io.CopyBuffer(sender, io.LimitReader(resp.Body, mostRelayed), make([]byte, relayBuffer)); err != nil {
+		panic(http.ErrAbortHandler) // cut the connection: the answer is not complete
+	}
+	return nil
+}
+
+// isAnswer tells whether a status is one of an answer that depends on the request only.
+func isAnswer(status int) bool {
+	return slices.Contains([]int{http.StatusOK, http.StatusPartialContent, http.StatusFound, http.StatusNotModified,
+		http.StatusBadRequest, http.StatusNotFound, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable,
+	}, status)
+}
+
+func pass(to, from http.Header, names []string) {
+	for _, name := range names {
+		if values := from.Values(name); len(values) > 0 {
+			to[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package mirror
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+const known, unknown = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
+
+// stage is a relay between an origin and a copy, which has one asset.
+func stage(t *testing.T, origin http.HandlerFunc) *relay {
+	t.Helper()
+	server := httptest.NewServer(origin)
+	t.Cleanup(server.Close)
+	of, err := url.Parse(server.URL + "/below")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
+	return newRelay(of, server.Client().Transport, slog.New(slog.DiscardHandler)).
+		before(here, func(id string) (bool, error) { return id == known, nil })
+}
+
+func get(r *relay, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	req := httptest.NewRequest(http.MethodGet, path, nil)
+	req.Header.Set("Authorization", "secret")
+	req.Header.Set("X-Access-Token", "secret")
+	req.Header.Set("If-None-Match", `"tag"`)
+	r.ServeHTTP(w, req)
+	return w
+}
+
+func TestOnlyTheOriginIsAskedForWhatTheCopyLacks(t *testing.T) {
+	r := stage(t, func(w http.ResponseWriter, r *http.Request) {
+		for name, want := range map[string]string{"Authorization": "", "X-Access-Token": "", "If-None-Match": `"tag"`} {
+			if got := r.Header.Get(name); got != want {
+				t.Errorf("%s: got %s %q, want %q", r.URL, name, got, want)
+			}
+		}
+		w.Header().Set("ETag", `"x"`)
+		w.Header().Set("Set-Cookie", "a=b")
+		_, _ = io.WriteString(w, "there "+r.URL.RequestURI())
+	})
+	for path, want := range map[string]string{
+		"/api/2.5/assets":                             "here",
+		"/api/2.5/assets/" + known:                    "here",
+		"/api/2.5/assets/" + known + "/items/1":       "here",
+		"/api/2.5/assets/x":                           "here",
+		"/api/2.5/snapshot":                           "here",
+		"/log/checkpoint":                             "here",
+		"/feed/2.5/live":                              "here",
+		"/readyz":                                     "here",
+		"/api/2.5/assets/" + known + "/proof?a=1":     "there /below/api/2.5/assets/" + known + "/proof?a=1",
+		"/api/2.4/assets/" + unknown + "?opt_pretty=": "there /below/api/2.4/assets/" + unknown + "?opt_pretty=",
+		"/api/2.5/assets/" + unknown + "/items":       "there /below/api/2.5/assets/" + unknown + "/items",
+		"/api/2.5/transfers/x":                        "there /below/api/2.5/transfers/x",
+	} {
+		got := get(r, path)
+		relayed := strings.HasPrefix(want, "there")
+		if got.Code != 200 || got.Body.String() != want || (got.Header().Get("ETag") == `"x"`) != relayed ||
+			got.Header().Get("Set-Cookie") != "" {
+			t.Errorf("%s: got %d %q %v, want %q", path, got.Code, got.Body, got.Header(), want)
+		}
+	}
+}
+
+func TestTroublesOfTheOriginAreUnavailable(t *testing.T) {
+	for status, want := range map[int]int{200: 200, 302: 302, 304: 304, 400: 400, 404: 404, 412: 412,
+		401: 503, 421: 503, 429: 503, 500: 503, 502: 503, 503: 503} {
+		r := stage(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		if got := get(r, "/api/2.5/transfers/x"); got.Code != want {
+			t.Errorf("the origin answers %d: got %d, want %d", status, got.Code, want)
+		}
+	}
+	r := stage(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	got := get(r, "/api/2.5/transfers/x")
+	isMirrors := strings.Contains(got.Body.String(), `"name":"mirror"`)
+	if got.Code != 503 || !isMirrors || got.Header().Get("Retry-After") == "" {
+		t.Errorf("no answer: got %d %s, want 503 url/mirror", got.Code, got.Body)
+	}
+}
+
+func TestABusyRelayRefuses(t *testing.T) {
+	r := stage(t, func(http.ResponseWriter, *http.Request) {})
+	for range relayed {
+		r.turns <- struct{}{}
+	}
+	if got := get(r, "/api/2.5/transfers/x"); got.Code != 503 {
+		t.Errorf("got %d, want 503", got.Code)
+	}
+	<-r.turns
+	if got := get(r, "/api/2.5/transfers/x"); got.Code != 200 {
+		t.Errorf("got %d, want 200", got.Code)
+	}
+}

@@ -1,0 +1,177 @@
+package mirror
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/assetsvc"
+	"asset-registry/gateway"
+	"asset-registry/shared/config"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/logclient"
+)
+
+// waiting is the service of a mirror that has nothing to serve yet.
+type waiting struct{ handler http.Handler }
+
+// say notes why nothing is served.
+func (m *mirror) say(sentence string) { m.doing.Store(sentence) }
+
+// waiting returns a service that answers 503 and says why.
+func (m *mirror) waiting() httpserver.Service {
+	refuse := func() error {
+		doing, _ := m.doing.Load().(string)
+		return fault.New(fault.Unavailable, fault.URL, "mirror", "%s", doing)
+	}
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name: "mirror", Log: m.log, LogLevel: slog.LevelDebug, Timeout: m.config.Timeout, Edge: true,
+		Ready: func(context.Context) error { return refuse() }, Telemetry: m.telemetry,
+	})
+	engine.NoRoute(httpserver.Handle(func(*gin.Context) error { return refuse() }))
+	return waiting{engine}
+}
+
+// Handler implements httpserver.Service.
+func (w waiting) Handler() http.Handler { return w.handler }
+
+// Close implements httpserver.Service.
+func (waiting) Close() error { return nil }
+
+// services are the gateway and the asset service of a copy.
+type services struct {
+	gateway *gateway.Server
+	assets  *assetsvc.Server
+}
+
+// Handler implements httpserver.Service.
+func (s services) Handler() http.Handler { return s.gateway.Handler() }
+
+// Drain implements httpserver.Drainer.
+func (s services) Drain() { s.gateway.Drain() }
+
+// Close implements httpserver.Service.
+func (s services) Close() error { return errors.Join(s.gateway.Close(), s.assets.Close()) }
+
+// serve serves the copy, whose times are in a zone, until ctx is done or the copy is void.
+func (k *keeper) serve(ctx context.Context, zone string) (err error) {
+	k.say("The mirror compares its copy with the public log.")
+	secrets := keyring.Ring{make([]byte, keyring.MinLength)} // the services share no secret with others
+	rand.Read(secrets[0])                                    // never fails
+	assets, err := k.newAssets(ctx, zone, secrets)
+	if err != nil {
+		return err
+	}
+	if _, known := k.servedBefore(); known {
+		k.mayServe()
+	}
+	select {
+	case <-k.compared:
+	case err := <-k.void:
+		return errors.Join(err, assets.Close())
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), assets.Close())
+	}
+	edge, err := k.newGateway(ctx, assets, secrets)
+	if err != nil {
+		return errors.Join(err, assets.Close())
+	}
+	if err := k.front.Replace(services{edge, assets}); err != nil {
+		return err // of the service that waits, which has nothing to close
+	}
+	k.mirror.log.Info("the copy is served")
+	checking, stop := context.WithCancel(ctx)
+	checked := make(chan struct{})
+	go func() {
+		defer close(checked)
+		k.check(checking, assets)
+	}()
+	defer func() {
+		stop()
+		<-checked
+		err = errors.Join(err, k.front.Replace(k.waiting()))
+	}()
+	select {
+	case err := <-k.void:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// check compares assets of the copy with the copy of the log until ctx is done.
+func (k *keeper) check(ctx context.Context, assets *assetsvc.Server) {
+	if k.config.CheckInterval == 0 {
+		return
+	}
+	c := &checker{copied: k.copied, leaf: assets.Leaf, prove: k.source.Proof, log: k.mirror.log, count: k.count}
+	k.checker.Store(c)
+	defer k.checker.Store(nil)
+	c.run(ctx, k.config.CheckInterval)
+}
+
+func (k *keeper) newAssets(ctx context.Context, zone string, secrets keyring.Ring) (*assetsvc.Server, error) {
+	c := k.config
+	location, err := config.Zone(zone)
+	if err != nil {
+		return nil, err
+	}
+	source, err := logclient.NewSource(k.of.JoinPath("log").String(), k.transport)
+	if err != nil {
+		return nil, err
+	}
+	snapshots := assetsvc.Snapshot{
+		Dir: filepath.Join(c.Data, snapshotDirectory), Interval: c.SnapshotInterval, Keep: c.SnapshotKeep,
+	}
+	if c.SnapshotInterval == 0 {
+		snapshots = assetsvc.Snapshot{}
+	}
+	return assetsvc.New(ctx, assetsvc.Config{
+		Mirror: &assetsvc.Mirror{
+			Copy: k.copied, LogFile: filepath.Join(c.Data, logFile), LogSource: source, LogPolicy: k.policy,
+			CheckLog: k.copied.compare, LogReport: k.heard,
+		},
+		Secrets:   secrets,
+		Zone:      location,
+		Memory:    c.Memory,
+		Timeout:   c.Timeout,
+		Snapshot:  snapshots,
+		Log:       k.mirror.log.With("service", "assetsvc"),
+		Telemetry: k.telemetry,
+	})
+}
+
+func (k *keeper) newGateway(ctx context.Context, assets *assetsvc.Server, secrets keyring.Ring) (
+	*gateway.Server, error,
+) {
+	c := k.config
+	origin, err := k.origin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	serverID, _ := k.serverID.Load().(string)
+	return gateway.New(ctx, gateway.Config{
+		SearchURLs: c.SearchURL,
+
+		Assets:   k.relay.before(assets.Handler(), k.copied.has),
+		Secrets:  secrets,
+		ServerID: serverID,
+		BaseURL:  c.BaseURL,
+		Memory:   c.Memory,
+		Timeout:  c.Timeout,
+		Limits:   c.Limits.OrDefault(false),
+		Mirror:   &gateway.Mirror{Origin: origin, Age: k.fresh.Behind, Fault: k.fault},
+		Log:      k.mirror.log.With("service", "gateway"),
+
+		Telemetry:      k.telemetry,
+		TrustedProxies: c.TrustedProxies,
+		Settings:       c.Settings,
+	})
+}

@@ -1,0 +1,208 @@
+package registryctl
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"asset-registry/deploy/registry/client"
+)
+
+type webhookCommands struct {
+	List   listWebhooks  `cmd:"" help:"List webhooks: those of your broker, or with an administrator's key all."`
+	New    newWebhook    `cmd:"" help:"Create a webhook and print its secret, which cannot be shown again."`
+	Show   showWebhook   `cmd:"" help:"Show a webhook."`
+	Pause  pauseWebhook  `cmd:"" help:"Send nothing to a webhook until it is resumed. Nothing is lost."`
+	Resume resumeWebhook `cmd:"" help:"Go on with a paused or disabled webhook where it ended."`
+	Replay replayWebhook `cmd:"" help:"Send the changes after an offset again."`
+	Rotate rotateWebhook `cmd:"" help:"Give a webhook a new secret and print it. The former one signs for a day more."`
+	Remove removeWebhook `cmd:"" help:"Remove a webhook."`
+}
+
+// webhookID is the argument of commands about one webhook.
+type webhookID struct {
+	ID string `arg:"" help:"Id of the webhook."`
+}
+
+type listWebhooks struct {
+	Broker string `help:"List only webhooks of this broker. It needs an administrator's key."`
+}
+
+// Run lists webhooks.
+func (l listWebhooks) Run(ctx context.Context, p *program) error {
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	found := []client.Webhook{}
+	for w, err := range c.Webhooks(ctx, l.Broker) {
+		if err != nil {
+			return err
+		}
+		found = append(found, w)
+	}
+	return p.printWebhooks(map[string]any{"data": found}, found...)
+}
+
+type newWebhook struct {
+	URL    string `arg:"" help:"Address that messages are sent to: https, of a public host."`
+	Mode   string `complete:"test,_all_" help:"'test': test assets only; '_all_': all assets. By default real ones."`
+	Whole  bool   `help:"Send whole assets. By default messages have ids and times."`
+	From   string `placeholder:"OFFSET" help:"Send the changes after this offset. By default those after now."`
+	Paused bool   `help:"Send nothing, not even the challenge, until it is resumed."`
+}
+
+// Run creates a webhook.
+func (n newWebhook) Run(ctx context.Context, p *program) error {
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	s := client.WebhookSettings{URL: n.URL, Mode: n.Mode, Offset: client.Timestamp(n.From)}
+	if n.Whole {
+		s.OptFields = "*"
+	}
+	if n.Paused {
+		s.State = disabled
+	}
+	made, err := c.CreateWebhook(ctx, s)
+	if err != nil {
+		return err
+	}
+	return p.printNewWebhook(made)
+}
+
+// The states that a client can ask for.
+const (
+	active   = "active"
+	disabled = "disabled"
+)
+
+type showWebhook struct {
+	webhookID `embed:""`
+}
+
+// Run shows a webhook.
+func (s showWebhook) Run(ctx context.Context, p *program) error {
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	found, err := c.Webhook(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if p.output == asJSON {
+		return p.printJSON(map[string]any{"data": found}, "  ")
+	}
+	return p.show(found)
+}
+
+type pauseWebhook struct {
+	webhookID `embed:""`
+}
+
+// Run pauses a webhook.
+func (w pauseWebhook) Run(ctx context.Context, p *program) error {
+	return w.change(ctx, p, client.WebhookChange{State: disabled})
+}
+
+type resumeWebhook struct {
+	webhookID `embed:""`
+}
+
+// Run resumes a webhook.
+func (w resumeWebhook) Run(ctx context.Context, p *program) error {
+	return w.change(ctx, p, client.WebhookChange{State: active})
+}
+
+// change changes a webhook and prints it.
+func (w webhookID) change(ctx context.Context, p *program, change client.WebhookChange) error {
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	changed, err := c.ChangeWebhook(ctx, w.ID, change)
+	if err != nil {
+		return err
+	}
+	return p.printWebhooks(map[string]any{"data": changed}, changed)
+}
+
+type replayWebhook struct {
+	webhookID `embed:""`
+	From      string `placeholder:"OFFSET" help:"Send the changes after this; else those after the webhook's offset."`
+}
+
+// Run replays a webhook.
+func (r replayWebhook) Run(ctx context.Context, p *program) error {
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	changed, err := c.ReplayWebhook(ctx, r.ID, client.Timestamp(r.From))
+	if err != nil {
+		return err
+	}
+	return p.printWebhooks(map[string]any{"data": changed}, changed)
+}
+
+type rotateWebhook struct {
+	webhookID `embed:""`
+}
+
+// Run replaces the secrets of a webhook.
+func (r rotateWebhook) Run(ctx context.Context, p *program) error {
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	made, err := c.RotateWebhook(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	return p.printNewWebhook(made)
+}
+
+type removeWebhook struct {
+	webhookID `embed:""`
+}
+
+// Run removes a webhook.
+func (r removeWebhook) Run(ctx context.Context, p *program) error {
+	c, err := p.public(true)
+	if err != nil {
+		return err
+	}
+	if err := c.RemoveWebhook(ctx, r.ID); err != nil {
+		return err
+	}
+	if p.output == asJSON {
+		return p.printJSON(map[string]any{"data": nil}, "  ")
+	}
+	return p.note("The webhook %s is removed.", plain(r.ID))
+}
+
+// printNewWebhook prints a webhook and its secret.
+func (p *program) printNewWebhook(made client.NewWebhook) error {
+	const text = "The secret, which cannot be shown again:\n\n  %s\n"
+	if err := p.note(text, plain(string(made.Access.Secret))); err != nil {
+		return err
+	}
+	return p.printWebhooks(made, made.Webhook)
+}
+
+func (p *program) printWebhooks(answer any, all ...client.Webhook) error {
+	var rows []row
+	for _, w := range all {
+		state := w.State
+		if w.Reason != "" {
+			state += ": " + w.Reason
+		}
+		behind := (time.Duration(w.Behind) * time.Second).String()
+		rows = append(rows, row{
+			w.ID, w.Broker, state, behind, strconv.FormatInt(w.Failures, 10), w.LastError, string(w.Offset), w.URL,
+		})
+	}
+	return p.print(answer, row{"ID", "BROKER", "STATE", "BEHIND", "FAILURES", "LAST ERROR", "OFFSET", "URL"}, rows...)
+}
