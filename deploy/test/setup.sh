@@ -6,6 +6,7 @@ set -eu
 PATH=$PATH:/usr/sbin
 packages=
 for command; do
+	[ "$command" = hunspell-uk ] && [ -e /usr/share/hunspell/uk_UA.dic ] && continue # a dictionary
 	command -v "$command" >/dev/null && continue
 	case $command in # whose package has another name
 	dockerd) packages="$packages docker.io" ;;
@@ -16,6 +17,7 @@ for command; do
 done
 missing=
 for command in go gcc curl jq column redis-server spin "$@"; do
+	[ "$command" = hunspell-uk ] && [ -e /usr/share/hunspell/uk_UA.dic ] && continue
 	command -v "$command" >/dev/null || missing="$missing $command"
 done
 [ -z "$missing" ] && exit 0

@@ -84,7 +84,7 @@ func start(t *testing.T) *fleet {
 	t.Helper()
 	t.Setenv("MONGODB_URI", "") // one that can be killed
 	bin, dir := t.TempDir(), t.TempDir()
-	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./authsvc/cmd/authsvc")
+	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./authsvc/cmd/authsvc", "./deploy/registry/cmd/registry")
 	buildCollector(t, bin)
 	f := &fleet{metrics: map[string]string{}, more: map[string]string{}, mongo: mongotest.Start(t), jaeger: startJaeger(t)}
 	tokens, limits := redistest.Start(t, "--maxmemory", "100mb").URL(), redistest.Start(t, "--appendonly", "no").URL()
@@ -166,6 +166,10 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 		f.more[name] = "http://" + metrics + "/metrics"
 		run(processes.StartAny, name, addr, append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret}, args...)...)
 	}
+	mirror, metrics := address(t), address(t) // prometheus.yaml does not ask mirrors: they run elsewhere
+	f.more["mirror"] = "http://" + metrics + "/metrics"
+	run(processes.StartAny, "registry", mirror, "mirror", "--addr", mirror, "--metrics-addr", metrics, "--of", f.url,
+		"--data", filepath.Join(dir, "mirror"))
 	key, err := exec.CommandContext(t.Context(), filepath.Join(bin, "authsvc"), "admin-key", "--store", tokens, "--secret-file", secret, "--name", "check").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -36,9 +36,11 @@ require (
 
 replace (
 	asset-registry/assetsvc => ../../../assetsvc
+	asset-registry/assetsvc/cmd/searchsvc => ../../../assetsvc/cmd/searchsvc
 	asset-registry/authsvc => ../../../authsvc
 	asset-registry/deploy => ../..
 	asset-registry/deploy/registry/client => ../../registry/client
+	asset-registry/deploy/registry/replica => ../../registry/replica
 	asset-registry/gateway => ../../../gateway
 	asset-registry/shared => ../../../shared
 )

@@ -30,10 +30,20 @@ type Streams struct {
 // Hold opens streams and keeps them until ctx is done. A connection that the registry
 // has closed by then counts as cut off.
 func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
+	return r.hold(ctx, s.Clients, s.Each, func(client, n int) (path, header string) {
+		return "/api/2.5/assets?" + s.Query(client, n).Encode(), "Accept: " + s.Accept
+	})
+}
+
+// hold sends requests, of which it reads the status alone, and keeps the connections until
+// ctx is done. Each client has an address of its own, and sends each requests.
+func (r *Registry) hold(
+	ctx context.Context, clients, each int, ask func(client, n int) (path, header string),
+) *Outcome {
 	var o Outcome
-	crowd(s.Clients*s.Each, func(i int) {
-		client := i / s.Each
-		conn, status, err := r.open(ctx, client, s.Accept, s.Query(client, i%s.Each))
+	crowd(clients*each, func(i int) {
+		path, header := ask(i/each, i%each)
+		conn, status, err := r.open(ctx, i/each, path, header)
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // a dial may end before ctx
 				o.fail(err)
@@ -42,7 +52,7 @@ func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
 		}
 		defer conn.Close()
 		switch status {
-		case http.StatusOK:
+		case http.StatusOK, http.StatusPartialContent:
 			o.answered.Add(1)
 			<-ctx.Done()
 			if isClosed(conn) {
@@ -51,22 +61,21 @@ func (r *Registry) Hold(ctx context.Context, s Streams) *Outcome {
 		case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 			o.refused.Add(1)
 		default:
-			o.fail(fmt.Errorf("got status %d, want 200, 429 or 503", status))
+			o.fail(fmt.Errorf("got status %d, want 200, 206, 429 or 503", status))
 		}
 	})
 	return &o
 }
 
 // open sends a request from an address of a client, and reads the status alone.
-func (r *Registry) open(ctx context.Context, client int, accept string, query url.Values) (net.Conn, int, error) {
+func (r *Registry) open(ctx context.Context, client int, path, header string) (net.Conn, int, error) {
 	conn, err := r.dialAs(ctx, client)
 	if err != nil {
 		return nil, 0, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) }) // fails if conn is closed
 	defer stop()
-	_, err = fmt.Fprintf(conn, "GET /api/2.5/assets?%s HTTP/1.1\r\nHost: registry\r\nAccept: %s\r\n\r\n", query.Encode(),
-		accept)
+	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: registry\r\n%s\r\n\r\n", path, header)
 	if err != nil {
 		return nil, 0, errors.Join(err, conn.Close())
 	}

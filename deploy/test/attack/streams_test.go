@@ -66,6 +66,7 @@ func fieldList(n int) string {
 const (
 	freedWithin     = 30 * time.Second
 	spareGoroutines = 300 // of connections that are kept
+	ownStreams      = 1   // by which the search service follows the feed
 )
 
 // usage is what streams take of a process.
@@ -83,16 +84,16 @@ func (m member) usage(t *testing.T) (u usage) {
 	return u
 }
 
-// expectFreed waits until a process has no stream, and about as many goroutines as
-// before.
+// expectFreed waits until a process has no stream of clients, and about as many goroutines
+// as before.
 func (m member) expectFreed(t *testing.T, before usage) {
 	t.Helper()
 	var now usage
 	for end := time.Now().Add(freedWithin); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		now = m.usage(t)
-		if now.streams == 0 && now.goroutines <= before.goroutines+spareGoroutines {
+		if now.streams <= ownStreams && now.goroutines <= before.goroutines+spareGoroutines {
 			return
 		}
 	}
-	t.Errorf("%s: got %+v after the attack, want no stream and about %v goroutines", m.name, now, before.goroutines)
+	t.Errorf("%s: got %+v after the attack, want at most one stream and about %v goroutines", m.name, now, before.goroutines)
 }

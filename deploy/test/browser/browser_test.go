@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	patience    = 4 * time.Minute // for one test on a busy machine
+	patience    = 8 * time.Minute // for one test on a busy machine
 	screenshots = "../../../bin/screenshots"
 )
 

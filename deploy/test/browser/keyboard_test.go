@@ -33,7 +33,7 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	b.press("\r")
 	b.tabTo("#name")
 	b.run(chromedp.KeyEvent("typed"))
-	b.tabTo(`[name=levels][value="3"]`)
+	b.tabTo(`[name=levels][value="0"]`)
 	b.run(chromedp.KeyEvent(" "))
 	b.tabTo("main button[type=submit]")
 	b.press("\r")
@@ -41,11 +41,20 @@ func TestTheKeyboardAloneIsEnough(t *testing.T) {
 	r.mustKnow(t, secret, 200)
 	b.tabTo("main .button")
 	b.press("\r")
-	b.mustSay("typed", "Levels\n3")
+	b.mustSay("typed", "Levels\nall")
 	b.tabTo(`a[href$="/revoke"]`)
 	b.press("\r")
-	b.tabTo("main button[type=submit]")
-	b.press("\r")
+	for range 2 { // the gateway may report the use of the key meanwhile
+		if b.asksName() {
+			b.tabTo("#confirm")
+			b.run(chromedp.KeyEvent("typed"))
+		}
+		b.tabTo("main button[type=submit]")
+		b.press("\r")
+		if !b.asksName() {
+			break
+		}
+	}
 	b.mustSay("The key is revoked.")
 	r.mustKnow(t, secret, 401)
 	b.tabTo(".account button")

@@ -32,6 +32,9 @@ type registry struct {
 	api     string
 	client  *authapi.Client
 	assets  http.Handler
+	gateway http.Handler
+	toAuth  http.RoundTripper
+	logKey  string // public key of the log
 }
 
 func startRegistry(t *testing.T) *registry {
@@ -45,7 +48,11 @@ func startRegistry(t *testing.T) *registry {
 	if _, r.port, err = net.SplitHostPort(listener.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	r.auth, err = authsvc.New(t.Context(), authsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"),
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.gateway.ServeHTTP(w, req) // a test sends no request earlier
+	}))
+	t.Cleanup(server.Close)
+	r.auth, err = authsvc.New(t.Context(), authsvc.Config{BaseURL: server.URL, Store: "file:" + filepath.Join(t.TempDir(), "tokens.db"),
 		Secrets: secrets, Sandbox: true, Admin: listener, Log: log,
 		Assets: httpserver.InProcess(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			r.assets.ServeHTTP(w, req) // a test opens no page earlier
@@ -65,7 +72,7 @@ func startRegistry(t *testing.T) *registry {
 	}
 	assets, err := assetsvc.New(t.Context(), assetsvc.Config{Store: "file:" + filepath.Join(t.TempDir(), "assets.db"),
 		Auth: toAuth, Secrets: secrets, LogKeys: []translog.Key{logKey}, Zone: time.UTC, AssetTypes: []string{"bounce"},
-		Log: log})
+		Log: log, Webhooks: assetsvc.Webhooks{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, HTTP: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +87,7 @@ func startRegistry(t *testing.T) *registry {
 			t.Error(err)
 		}
 	})
-	server := httptest.NewServer(edge.Handler())
-	t.Cleanup(server.Close)
+	r.gateway, r.toAuth, r.logKey = edge.Handler(), toAuth, logKey.Public().String()
 	r.api = server.URL + "/api/2.5"
 	signer, err := identity.NewSigner(secrets, time.Now)
 	if err != nil {

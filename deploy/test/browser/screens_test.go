@@ -27,8 +27,7 @@ func (b *browser) stock(r *registry) string {
 	} {
 		b.goTo("/new-key")
 		b.fill(key)
-		b.run(chromedp.Click(chromedp.CSS(`[name=levels][value="1"]`)),
-			chromedp.Click(chromedp.CSS(`[name=levels][value="3"]`)))
+		b.untick("2", "4")
 		b.submit()
 		b.shown()
 		b.follow(chromedp.Reload())
@@ -43,20 +42,28 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 	b := open(t, r.console)
 	b.signIn(r.operator(t))
 	key, id := b.stock(r), r.publish(t)
+	gone := b.revoked(r)
+	hook := r.webhook(t, "broker", deaf(t)+"/a/long/path/of/a/receiver/that/somebody/has/thought/of?with=a&long=query")
+	r.webhook(t, "administrator", "https://registry.example/hook")
+	r.awaitError(t, hook)
 	pages := []struct{ name, path string }{
 		{"keys", "/keys"}, {"key", key}, {"key-year", key + "?days=365"}, {"key-form", "/new-key"},
 		{"key-edit", key + "/edit"}, {"rotate", key + "/rotate"}, {"revoke", key + "/revoke"},
+		{"key-revoked", gone}, {"keys-all", "/keys?state=any&sort=name"}, {"key-form-broker", "/new-key?broker=acme"},
 		{"brokers", "/brokers"}, {"broker", "/broker?name=acme"}, {"broker-form", "/edit-broker?name=acme"},
+		{"broker-unused", "/broker?name=ProZorro.Sale"}, {"audit-search", "/audit?broker=acme&action=key.create&days=7"},
 		{"audit", "/audit"}, {"check", "/audit/check"}, {"empty", "/keys?q=nothing"}, {"missing", "/none"},
 		{"log", "/log"}, {"asset", "/asset?id=" + id},
+		{"webhooks", "/webhooks"}, {"webhook", "/webhooks/" + hook}, {"webhook-remove", "/webhooks/" + hook + "/remove"},
 	}
 	background := map[bool]string{}
 	for _, screen := range []struct {
 		name  string
 		phone bool
 		dark  bool
-	}{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false},
-		{"phone-dark", true, true}} {
+		axe   bool // each layout and each colour is checked once: a check takes a second
+	}{{"wide-light", false, false, true}, {"wide-dark", false, true, false}, {"phone-light", true, false, false},
+		{"phone-dark", true, true, true}} {
 		t.Run(screen.name, func(t *testing.T) {
 			if screen.phone {
 				b.phone()
@@ -66,7 +73,15 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 				b.goTo(page.path)
 				b.mustFit(page.name)
 				b.mustBeLegible(page.name)
+				if screen.axe {
+					b.mustBeAccessible(page.name)
+				}
 				b.screenshot(screen.name + "-" + page.name)
+			}
+			b.newKeys(screen.name)
+			if screen.phone {
+				b.goTo("/keys")
+				b.mustBeShort()
 			}
 			background[screen.dark] = evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
 		})
@@ -75,6 +90,55 @@ func TestEveryPageFitsEveryScreen(t *testing.T) {
 		t.Errorf("got the background %s in light and dark mode, want two colours", background[true])
 	}
 	b.mustBeContent()
+}
+
+// revoked makes a key of the broker acme, revokes it and returns its path.
+func (b *browser) revoked(r *registry) string {
+	b.t.Helper()
+	b.goTo("/new-key?broker=acme")
+	b.fill(map[string]string{"name": "retired"})
+	b.submit()
+	b.shown()
+	b.follow(chromedp.Reload())
+	path := b.path()
+	b.goTo(path + "/revoke")
+	b.submit()
+	b.mustSay("The key is revoked.")
+	return path
+}
+
+// newKeys checks the pages that answer the form for a new key: the one with problems, and the
+// one with the secret.
+func (b *browser) newKeys(screen string) {
+	b.t.Helper()
+	b.goTo("/new-key")
+	b.fill(map[string]string{"broker": "nobody", "limit-read": "fast", "allow": "nowhere"})
+	b.submit()
+	b.mustSay("Nothing was saved yet", "Name: This field is required.", "There is no such broker", "fast", "nowhere")
+	for _, name := range []string{"key-form-refused", "secret"} {
+		b.mustFit(name)
+		b.mustBeLegible(name)
+		b.mustBeAccessible(name)
+		b.screenshot(screen + "-" + name)
+		if name == "secret" {
+			break
+		}
+		b.fill(map[string]string{"broker": "acme", "name": "of a " + screen, "limit-read": "5/1s", "allow": "192.0.2.0/24"})
+		b.submit()
+		b.shown()
+	}
+}
+
+// mustBeShort checks that a key takes at most 107 pixels of a narrow list: half of what it
+// took as a table of labels.
+func (b *browser) mustBeShort() {
+	b.t.Helper()
+	for _, height := range evaluate[[]float64](b, `[...document.querySelectorAll(".rows tbody tr")]
+		.filter(row => row.querySelector("th").innerText.length < 40).map(row => row.offsetHeight)`) {
+		if height > 107 {
+			b.t.Errorf("got a key of %v pixels in the list, want at most 107", height)
+		}
+	}
 }
 
 // mustFit checks that a page needs no horizontal scrolling, that its ids are unique, and

@@ -36,7 +36,7 @@ try {
 func TestTypeScriptClientPassesTheScenarioInChromium(t *testing.T) {
 	need(t, "node", "npm", "chromium")
 	_, installed := compiled(t)
-	s := newStage(t)
+	s := newStage(t, 0)
 	mux := s.site(page, "scenario.mjs")
 	mux.Handle("GET /client/", http.StripPrefix("/client/",
 		http.FileServer(http.Dir(filepath.Join(installed, "dist")))))

@@ -42,6 +42,8 @@ func wanted() []step {
 		{"change with a tag", map[string]any{"description": "two entrances", "stale": 412.0}},
 		{"parts", map[string]any{"documents": 2.0, "quantity": "7.25"}},
 		{"hand over", map[string]any{"owner": "broker3", "old token": 403.0, "new token": "three entrances"}},
+		{"webhooks", map[string]any{"state": "disabled", "reason": "paused", "url": "https://receiver.example/new",
+			"listed": 1.0, "rotated": true, "replayed": "unverified", "removed": 404.0}},
 		{"429", map[string]any{"refusals": []any{429.0, 429.0}, "title": "Asset 1"}},
 		{"503", map[string]any{"refusals": []any{503.0, 503.0}, "description": "four entrances"}},
 		{"lost answers", map[string]any{"refusals": []any{503.0, 0.0}, "published": titles("Asset 1", "Asset 2")}},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,10 +17,11 @@ import (
 )
 
 func TestGoClientPassesTheScenario(t *testing.T) {
-	s := newStage(t)
+	s := newStage(t, 0)
 	g := &goScenario{t: t, stage: s}
 	g.broker, g.broker3, g.reader = g.client("broker"), g.client("broker3"), g.client("")
 	id, owner := g.life()
+	g.webhooks()
 	g.faults(id, owner)
 	position := g.follow()
 	g.report("start over", g.startOver(client.Position{Offset: "no offset"}))
@@ -222,6 +224,35 @@ func (g *goScenario) handOver(asset string, old client.Access) client.Secret {
 		"owner": taken.Owner, "old token": client.StatusOf(refused), "new token": changed.Description,
 	})
 	return made.Access.Token
+}
+
+// webhooks creates, changes and removes a webhook, to which nothing is sent.
+func (g *goScenario) webhooks() {
+	ctx := g.t.Context()
+	made, err := g.broker.CreateWebhook(ctx, client.WebhookSettings{URL: "https://receiver.example/", State: "disabled"})
+	g.must(err)
+	id := made.Webhook.ID
+	_, err = g.broker.ChangeWebhook(ctx, id, client.WebhookChange{URL: "https://receiver.example/new"})
+	g.must(err)
+	rotated, err := g.broker.RotateWebhook(ctx, id)
+	g.must(err)
+	got, err := g.broker.Webhook(ctx, id)
+	g.must(err)
+	listed := 0
+	for w, err := range g.broker.Webhooks(ctx, "") {
+		g.must(err)
+		if w.ID == id {
+			listed++
+		}
+	}
+	replayed, err := g.broker.ReplayWebhook(ctx, id, got.Offset)
+	g.must(err)
+	g.must(g.broker.RemoveWebhook(ctx, id))
+	_, err = g.broker.Webhook(ctx, id)
+	secret := string(rotated.Access.Secret)
+	g.report("webhooks", fields{"state": got.State, "reason": got.Reason, "url": got.URL, "listed": listed,
+		"rotated":  strings.HasPrefix(secret, "whsec_") && rotated.Access.Secret != made.Access.Secret,
+		"replayed": replayed.State, "removed": client.StatusOf(err)})
 }
 
 // faults meets refusals, lost answers and a rate limit.

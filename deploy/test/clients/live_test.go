@@ -17,10 +17,21 @@ const lastTitle = "Asset 4"
 
 // live publishes two assets, kills the registry once the follower has reported them, and
 // publishes two more. It then checks that the follower has seen each asset once, and that
-// it went on where its stream broke off.
+// it went on where its stream broke off. It does so at a registry, and at a mirror of its
+// mirror.
 func live(t *testing.T, follow func(*stage)) {
 	t.Helper()
-	s := newStage(t)
+	for _, c := range []struct {
+		name     string
+		mirrored int
+	}{{"a registry", 0}, {"a mirror of a mirror", 2}} {
+		t.Run(c.name, func(t *testing.T) { liveAt(t, c.mirrored, follow) })
+	}
+}
+
+func liveAt(t *testing.T, mirrored int, follow func(*stage)) {
+	t.Helper()
+	s := newStage(t, mirrored)
 	broker := (&goScenario{t: t, stage: s}).client("broker")
 	ended := make(chan error, 1)
 	go func() { ended <- s.publishAround(broker) }()

@@ -44,11 +44,15 @@ type proxy struct {
 	missed chan struct{} // closed once a page could not be passed on; nil while nobody waits
 }
 
-func newProxy(addr string) *proxy {
+// newProxy returns a proxy in front of the registry at addr. It sends readings to reader.
+func newProxy(addr, reader string) *proxy {
 	p := &proxy{}
-	target := &url.URL{Scheme: "http", Host: addr}
 	p.registry = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
+			target := &url.URL{Scheme: "http", Host: addr}
+			if r.In.Method == http.MethodGet {
+				target.Host = reader
+			}
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
 		},

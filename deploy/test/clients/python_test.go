@@ -33,14 +33,14 @@ func TestPythonTypesAreConsistent(t *testing.T) {
 
 func TestPythonClientPassesTheScenario(t *testing.T) {
 	need(t, "python3")
-	s := newStage(t)
+	s := newStage(t, 0)
 	program(t, ".", append(s.env(), absolutePython(t)), "python3", "-W", "error", "scenario.py")
 	s.check(append(wanted(), otherData))
 }
 
 func TestPythonClientChecksCertificates(t *testing.T) {
 	need(t, "python3")
-	s := newStage(t)
+	s := newStage(t, 0)
 	secure := httptest.NewUnstartedServer(s.proxy)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake
 	secure.StartTLS()
@@ -69,7 +69,7 @@ except TransportError as error:
 
 func TestPythonExampleWorks(t *testing.T) {
 	need(t, "python3")
-	s := newStage(t)
+	s := newStage(t, 0)
 	file := filepath.Join(t.TempDir(), "example.py")
 	if err := os.WriteFile(file, []byte(s.example(python, "python")), 0o600); err != nil {
 		t.Fatal(err)

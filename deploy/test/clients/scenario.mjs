@@ -16,6 +16,7 @@ export async function run(registry, control, cookies) {
   const stage = { registry, refusals, client, ask, report: (name, got) => ask("/step", { Step: name, Got: got }),
     broker: client("broker"), broker3: client("broker3"), reader: client("") };
   const [id, token] = await life(stage);
+  await webhooks(stage);
   await faults(stage, id, token);
   const position = await follow(stage);
   await stage.report("start over", await startOver(stage, "no offset"));
@@ -83,6 +84,22 @@ async function life({ broker, broker3, reader, report }) {
   const taken = await broker3.change(id, { description: "three entrances" }, { token: transfer.token });
   await report("hand over", { owner, "old token": old.status, "new token": taken.data.description });
   return [id, transfer.token];
+}
+
+/** webhooks creates, changes and removes a webhook, to which nothing is sent. */
+async function webhooks({ broker, report }) {
+  const made = await broker.webhooks.create({ url: "https://receiver.example/", state: "disabled" });
+  const { id } = made.data;
+  await broker.webhooks.change(id, { url: "https://receiver.example/new" });
+  const rotated = await broker.webhooks.rotate(id);
+  const { state, reason, url, offset } = await broker.webhooks.get(id);
+  let listed = 0;
+  for await (const webhook of broker.webhooks.list()) if (webhook.id === id) listed++;
+  const replayed = await broker.webhooks.replay(id, offset);
+  await broker.webhooks.remove(id);
+  const gone = await refused(NotFound, broker.webhooks.get(id));
+  await report("webhooks", { state, reason, url, listed, replayed: replayed.state, removed: gone.status,
+    rotated: rotated.secret.startsWith("whsec_") && rotated.secret !== made.secret });
 }
 
 /** faults meets refusals, lost answers and a rate limit. */

@@ -108,6 +108,24 @@ def life() -> tuple[str, str]:
     return asset_id, transfer.token
 
 
+def webhooks() -> None:
+    """webhooks creates, changes and removes a webhook, to which nothing is sent."""
+    made = broker.webhooks.create({"url": "https://receiver.example/", "state": "disabled"})
+    webhook_id = made.data["id"]
+    broker.webhooks.change(webhook_id, {"url": "https://receiver.example/new"})
+    rotated = broker.webhooks.rotate(webhook_id)
+    got = broker.webhooks.get(webhook_id)
+    listed = len([w for w in broker.webhooks.list() if w["id"] == webhook_id])
+    replayed = broker.webhooks.replay(webhook_id, got["offset"])["state"]
+    broker.webhooks.remove(webhook_id)
+    try:
+        broker.webhooks.get(webhook_id)
+    except asset_registry.NotFound as gone:
+        report("webhooks", {"state": got["state"], "reason": got["reason"], "url": got["url"], "listed": listed,
+                            "rotated": rotated.secret.startswith("whsec_") and rotated.secret != made.secret,
+                            "replayed": replayed, "removed": gone.status})
+
+
 def faults(asset_id: str, token: str) -> None:
     """faults meets refusals, lost answers and a rate limit."""
     refusals.clear()
@@ -183,6 +201,7 @@ def other_data(position: str, asset_id: str, token: str) -> None:
 def main() -> None:
     """main runs all steps."""
     asset_id, token = life()
+    webhooks()
     faults(asset_id, token)
     position = follow()
     report("start over", start_over("no offset"))

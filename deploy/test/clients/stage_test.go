@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"asset-registry/deploy/test/rig/mirrors"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
 )
@@ -57,6 +60,7 @@ const (
 type stage struct {
 	t         *testing.T
 	addr, dir string
+	chain     []string // addresses of mirrors, each of the one before, the first of the registry
 	output    processes.Output
 	proxy     *proxy
 	api       *httptest.Server // serves the proxy
@@ -65,6 +69,7 @@ type stage struct {
 
 	mu       sync.Mutex
 	registry *processes.Process
+	mirrors  []*processes.Process
 	steps    []step
 	told     chan step // gets each step
 }
@@ -75,15 +80,20 @@ type step struct {
 	Got  any
 }
 
-// newStage starts a registry with an empty directory of data.
-func newStage(t *testing.T) *stage {
+// newStage starts a registry with an empty directory of data, and a chain of mirrors.
+// Clients read from the last of them.
+func newStage(t *testing.T, mirrored int) *stage {
 	t.Helper()
-	addr, err := porttest.FreeAddr()
-	if err != nil {
-		t.Fatal(err)
+	var addrs []string
+	for range 1 + mirrored {
+		addr, err := porttest.FreeAddr()
+		if err != nil {
+			t.Fatal(err)
+		}
+		addrs = append(addrs, addr)
 	}
-	s := &stage{t: t, addr: addr, dir: filepath.Join(t.TempDir(), "data"), proxy: newProxy(addr),
-		told: make(chan step, 100)}
+	s := &stage{t: t, addr: addrs[0], chain: addrs[1:], mirrors: make([]*processes.Process, mirrored),
+		dir: filepath.Join(t.TempDir(), "data"), proxy: newProxy(addrs[0], addrs[mirrored]), told: make(chan step, 100)}
 	if err := s.start(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,12 +112,14 @@ func (s *stage) close() {
 	s.control.Close()
 	s.restarts.Wait()
 	s.api.Close()
-	if err := s.registry.Stop(); err != nil {
-		s.t.Errorf("stop the registry: %v; it printed: %s", err, s.output.String())
+	for _, p := range append(slices.Clone(s.mirrors), s.registry) {
+		if err := p.Stop(); err != nil {
+			s.t.Errorf("stop the registry: %v; it printed: %s", err, s.output.String())
+		}
 	}
 }
 
-// start starts the registry on the data of the stage.
+// start starts the registry on the data of the stage, and the mirrors that do not run.
 func (s *stage) start() error {
 	registry, err := processes.Start(context.Background(), s.addr, &s.output, filepath.Join(*bin, "registry"),
 		"serve", "--sandbox", "--addr", s.addr, "--data", s.dir, "--limit-key-list", keyPages)
@@ -117,6 +129,17 @@ func (s *stage) start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.registry = registry
+	of := s.addr
+	for n, addr := range s.chain {
+		if s.mirrors[n] == nil {
+			s.mirrors[n], err = mirrors.Start(context.Background(), *bin, addr, "http://"+of, fmt.Sprint(s.dir, "-mirror", n),
+				&s.output)
+			if err != nil {
+				return err
+			}
+		}
+		of = addr
+	}
 	return nil
 }
 
@@ -162,12 +185,16 @@ func (s *stage) restart(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// kill kills the registry. It starts it again once a follower has failed to get a page or
-// a stream.
+// kill kills the registry, and the mirror that clients read from. It starts them again once
+// a follower has failed to get a page or a stream.
 func (s *stage) kill() error {
 	missed := s.proxy.nextMissedPage()
 	s.mu.Lock()
 	err := s.registry.Kill()
+	if last := len(s.mirrors) - 1; last >= 0 {
+		err = errors.Join(err, s.mirrors[last].Kill())
+		s.mirrors[last] = nil
+	}
 	s.mu.Unlock()
 	if err != nil {
 		return err

@@ -30,6 +30,10 @@ var schemas = map[string][]string{
 	"Revision":            {"Revision"},
 	"Leaf":                {"Leaf"},
 	"Proof":               {"Proof"},
+	"Webhook":             {"Webhook", "WebhookInput", "WebhookPatch"},
+	"SearchHit":           {"SearchHit"},
+	"SearchFacet":         {"SearchFacet"},
+	"SearchAnswer":        {"SearchAnswer"},
 }
 
 // notTyped are fields that the registry accepts and ignores, or that only the answer for

@@ -110,7 +110,7 @@ func TestTypeScriptClientPassesItsOwnTests(t *testing.T) {
 func TestTypeScriptClientPassesTheScenarioInNode(t *testing.T) {
 	need(t, "node", "npm")
 	dir, _ := compiled(t)
-	s := newStage(t)
+	s := newStage(t, 0)
 	copyAll(t, "scenario.mjs", filepath.Join(dir, "scenario.mjs"))
 	program(t, dir, s.env(), "node", "--input-type=module", "--eval",
 		`import { run } from "./scenario.mjs"; await run(process.env.REGISTRY, process.env.CONTROL, true);`)
@@ -120,7 +120,7 @@ func TestTypeScriptClientPassesTheScenarioInNode(t *testing.T) {
 func TestTypeScriptExampleWorks(t *testing.T) {
 	need(t, "node", "npm")
 	dir, _ := compiled(t)
-	s := newStage(t)
+	s := newStage(t, 0)
 	if err := os.WriteFile(filepath.Join(dir, "example.mts"), []byte(s.example(typescript, "ts")), 0o600); err != nil {
 		t.Fatal(err)
 	}

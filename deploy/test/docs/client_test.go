@@ -56,6 +56,8 @@ func TestTheGoClientHasEveryField(t *testing.T) {
 		{name: "Transfer", of: client.Transfer{}},
 		{name: "Revision", of: client.Revision{}},
 		{name: "Caller.data", of: client.Me{}},
+		{name: "Webhook", of: client.Webhook{}},
+		{name: "WebhookCreated", of: client.NewWebhook{}},
 		{name: "SnapshotAnswer.data", of: client.Snapshot{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,5 +135,7 @@ func describeType(of reflect.Type, path, skip string, to map[string]string) {
 		to[path] = "string"
 	case of.Kind() == reflect.Int64:
 		to[path] = "integer"
+	case of.Kind() == reflect.Bool:
+		to[path] = "boolean"
 	}
 }

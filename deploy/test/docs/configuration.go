@@ -29,7 +29,7 @@ Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
 `
 
 // programs are the programs in the order of the document.
-var programs = []string{"registry", "gateway", "assetsvc", "authsvc", "registryctl"}
+var programs = []string{"registry", "gateway", "assetsvc", "searchsvc", "authsvc", "registryctl"}
 
 // Configuration returns the text of docs/configuration.md for the programs in the
 // directory bin.

@@ -43,8 +43,8 @@ func examples(t *testing.T, document, section string) []string {
 // place is a directory with a registry that answers at addresses of its own.
 type place struct{ dir, addr, admin string }
 
-// newPlace starts a registry as `make run` does. It ends with the test.
-func newPlace(t *testing.T) place {
+// newPlace starts a registry as `make run` does, with args. It ends with the test.
+func newPlace(t *testing.T, args ...string) place {
 	t.Helper()
 	p := place{dir: t.TempDir()}
 	for _, addr := range []*string{&p.addr, &p.admin} {
@@ -59,8 +59,9 @@ func newPlace(t *testing.T) place {
 		t.Fatal(err)
 	}
 	output := &processes.Output{}
-	process, err := processes.Start(t.Context(), p.addr, output, filepath.Join(programs, "registry"),
-		"serve", "--sandbox", "--data", filepath.Join(p.dir, "data"), "--addr", p.addr, "--admin-addr", p.admin)
+	args = append([]string{"serve", "--sandbox", "--data", filepath.Join(p.dir, "data"), "--addr", p.addr,
+		"--admin-addr", p.admin}, args...)
+	process, err := processes.Start(t.Context(), p.addr, output, filepath.Join(programs, "registry"), args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/deploy/test/rig/mirrors"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/disktest"
 )
@@ -134,4 +135,55 @@ func TestAFullDiskUnderTokensStopsOwnersOnly(t *testing.T) {
 	free()
 	recovers(t, a)
 	a.patch(t, c, fields{"description": "зміна"}).must(t, 200)
+}
+
+// TestAFullDiskStopsNoReadingOfAMirror fills the disk of a mirror. It goes on serving what it
+// has, after a restart too, says why it does not follow, and follows once there is room.
+func TestAFullDiskStopsNoReadingOfAMirror(t *testing.T) {
+	t.Parallel()
+	small, addrs := disktest.New(t, 24), []string{freeAddr(t), freeAddr(t)}
+	origin, mirror := api{"http://" + addrs[0], "2.5"}, api{"http://" + addrs[1], "2.5"}
+	standalone(t, addrs[0], filepath.Join(t.TempDir(), "data"), &processes.Output{})
+	first := origin.publish(t, validAsset())
+	front := mirrors.NewFront(origin.base, mirror.base)
+	output := &processes.Output{}
+	var running *processes.Process
+	start := func() {
+		running = startMirror(t, addrs[1], origin.base, filepath.Join(small, "mirror"), output, "--snapshot-interval", "0")
+	}
+	start()
+	if err := front.AwaitMirror(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	free := disktest.Fill(t, small)
+	const reason = `"fault":"The copy cannot be stored: no space left on device."`
+	saysSo := func() bool {
+		got := mirror.do(t, call{method: "GET", path: "/readyz"})
+		return got.status == 200 && strings.Contains(got.text, reason)
+	}
+	soon(t, "/readyz tells of the full disk", time.Minute, func() bool {
+		origin.publish(t, validAsset().set("description", strings.Repeat("опис ", 10_000)))
+		return saysSo()
+	})
+	await(t, output, "no space left on device")
+	isOld := func() {
+		t.Helper()
+		got := mirror.read(t, first.id).must(t, 200)
+		equal(t, "the first asset", got.text, origin.read(t, first.id).text)
+		equal(t, "the first page of one", mirror.page(t, "?limit=1").text,
+			strings.ReplaceAll(origin.page(t, "?limit=1").text, addrs[0], addrs[1]))
+	}
+	isOld()
+	if err := running.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	start()
+	isOld()
+	soon(t, "/readyz tells of the full disk again", time.Minute, saysSo)
+	free()
+	soon(t, "the mirror has all, and tells of no fault", time.Minute, func() bool {
+		all := strings.ReplaceAll(origin.page(t, "?limit=1000").text, addrs[0], addrs[1])
+		return mirror.page(t, "?limit=1000").text == all && !saysSo()
+	})
+	isOld()
 }

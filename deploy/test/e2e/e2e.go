@@ -28,6 +28,7 @@ var inEveryVersion = []scenario{
 	{"a write with a stale ETag is refused", testConditionalWrites},
 	{"a repeated creation returns the same asset", testRepeatedCreation},
 	{"every change is a revision", testRevisions},
+	{"a webhook belongs to its broker", testWebhooks},
 }
 
 // inVersion25 are the scenarios that one version is enough for.
@@ -76,6 +77,7 @@ var inVersion25 = []scenario{
 	{"a snapshot and the feed are everything", testSnapshot},
 	{"the public log has each change of a public asset", testPublicLog},
 	{"each public revision of an asset has a proof", testProofs},
+	{"a repeated creation returns the same webhook", testRepeatedWebhook},
 }
 
 // Run runs every scenario against the registry at base ("http://host:port").

@@ -27,17 +27,37 @@ func TestAt(t *testing.T) {
 
 func TestStandalone(t *testing.T) {
 	addr := freeAddr(t)
-	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{})
+	standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{},
+		"--webhook-networks", "127.0.0.0/8", "--webhook-http")
 	Run(t, "http://"+addr)
+	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{"http://" + addr, "2.5"}) })
 	t.Run("malformed HTTP gets one clear answer",
 		func(t *testing.T) { testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", addr) }) })
 }
 
 func TestSplit(t *testing.T) {
-	base := split(t, filepath.Join(t.TempDir(), "data"), processes.Stores{}, &processes.Output{}).URL
+	stores := processes.Stores{
+		Env: []string{"ASSETSVC_WEBHOOK_NETWORKS=127.0.0.0/8", "ASSETSVC_WEBHOOK_HTTP=true"},
+	}
+	base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
 	Run(t, base)
+	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{base, "2.4"}) })
 	t.Run("malformed HTTP gets one clear answer", func(t *testing.T) {
 		testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(base, "http://")) })
+	})
+}
+
+// TestSearch searches in one process, and in a process of its own.
+func TestSearch(t *testing.T) {
+	t.Run("one process", func(t *testing.T) {
+		addr := freeAddr(t)
+		standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--search")
+		testFoundAssets(t, api{"http://" + addr, "2.5"})
+	})
+	t.Run("four processes", func(t *testing.T) {
+		stores := processes.Stores{Search: true}
+		base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
+		testFoundAssets(t, api{base, "2.5"})
 	})
 }
 

@@ -58,6 +58,16 @@ func freeAddr(t *testing.T) string {
 	return addr
 }
 
+// killAtEnd kills a process when the test ends, and looks for races in what it has written.
+func killAtEnd(t *testing.T, p *processes.Process, output *processes.Output) {
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+		checkRaces(t, output)
+	})
+}
+
 // standalone starts the registry as one process and kills it when the test ends.
 func standalone(t *testing.T, addr, dir string, output *processes.Output, args ...string) *processes.Process {
 	t.Helper()
@@ -66,12 +76,7 @@ func standalone(t *testing.T, addr, dir string, output *processes.Output, args .
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
-		checkRaces(t, output)
-	})
+	killAtEnd(t, p, output)
 	return p
 }
 

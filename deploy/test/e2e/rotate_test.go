@@ -194,7 +194,7 @@ func TestTheSecretOfADataDirectoryIsRotated(t *testing.T) {
 	mustRefuse(t, "no rotation to finish", "rotate-secret", "--data", dir, "--finish")
 	mustRefuse(t, "is no data directory", "rotate-secret", "--data", filepath.Join(dir, "none"))
 	// The second run finds the rotation under way and adds no third secret.
-	for _, want := range []string{"2 token records, 1 entries", "0 token records, 0 entries"} {
+	for _, want := range []string{"2 token records, 0 webhooks, 1 entries", "0 token records, 0 webhooks, 0 entries"} {
 		if got := mustRun(t, "rotate-secret", "--data", dir); !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)
 		}

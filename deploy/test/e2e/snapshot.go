@@ -101,6 +101,12 @@ func (a api) readSegments(t *testing.T, segments []any, into map[string]string) 
 // follow reads all assets after an offset.
 func (a api) follow(t *testing.T, offset string, into map[string]string) {
 	t.Helper()
+	a.wholePages(t, offset, func(asset []byte) { keep(t, asset, into) })
+}
+
+// wholePages calls take with each entry of the feed after an offset, with all fields.
+func (a api) wholePages(t *testing.T, offset string, take func(entry []byte)) {
+	t.Helper()
 	for {
 		resp, err := http.Get(a.base + "/api/2.5/assets?mode=_all_&opt_fields=*&limit=1000&offset=" + url.QueryEscape(offset))
 		if err != nil {
@@ -119,7 +125,7 @@ func (a api) follow(t *testing.T, offset string, into map[string]string) {
 			return
 		}
 		for _, asset := range page.Data {
-			keep(t, asset, into)
+			take(asset)
 		}
 		offset = page.Next.Offset
 	}

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"maps"
 	"math/rand/v2"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,11 +23,14 @@ import (
 	"asset-registry/deploy/test/rig/processes"
 )
 
+var syncKills = flag.Int("sync.kills", 20, "how often TestACopyIsEqualAfterKills kills registryctl sync")
+
 // TestACopyIsEqualAfterKills kills registryctl sync at random moments, and the registry
 // now and then, while writers work and snapshots replace each other. Some rounds begin
 // with an empty copy. In the end each copy equals the whole feed, byte by byte.
 func TestACopyIsEqualAfterKills(t *testing.T) {
-	const kills, writers = 20, 6
+	const writers = 6
+	kills := *syncKills
 	addr, dir := freeAddr(t), filepath.Join(t.TempDir(), "data")
 	v := verifying{api: api{"http://" + addr, "2.5"}, data: t.TempDir()}
 	args := []string{"--snapshot-interval", "1s", "--snapshot-keep", "1"}
@@ -130,33 +132,15 @@ func (v *verifying) equalCopy(t *testing.T, dir string) {
 // entries returns the whole feed: the text of each entry by id.
 func (v *verifying) entries(t *testing.T) map[string]string {
 	t.Helper()
-	all, offset := map[string]string{}, ""
-	for {
-		address := v.base + "/api/2.5/assets?mode=_all_&opt_fields=*&limit=1000&offset=" + url.QueryEscape(offset)
-		resp, err := http.Get(address)
-		if err != nil {
+	all := map[string]string{}
+	v.wholePages(t, "", func(entry []byte) {
+		var head struct{ ID string }
+		if err := json.Unmarshal(entry, &head); err != nil {
 			t.Fatal(err)
 		}
-		var page struct {
-			Data []json.RawMessage
-			Next struct{ Offset string } `json:"next_page"`
-		}
-		err = json.NewDecoder(resp.Body).Decode(&page)
-		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK {
-			t.Fatalf("read the feed: got %d, %v; want 200", resp.StatusCode, err)
-		}
-		for _, entry := range page.Data {
-			var head struct{ ID string }
-			if err := json.Unmarshal(entry, &head); err != nil {
-				t.Fatal(err)
-			}
-			all[head.ID] = string(entry)
-		}
-		if offset = page.Next.Offset; len(page.Data) == 0 {
-			return all
-		}
-	}
+		all[head.ID] = string(entry)
+	})
+	return all
 }
 
 // TestACopyThatWasMadeWrongIsFound damages what a copy is made from, and the copy. It

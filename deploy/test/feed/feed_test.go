@@ -122,6 +122,14 @@ func TestFeedOfOneFileUnderFaults(t *testing.T) {
 	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, 100, &network{})
 }
 
+// TestFeedOfMirrorsUnderFaults checks the feed of a mirror and of its mirror, beside that of
+// the gateways. Live followers move between all of them, and all are killed and frozen.
+func TestFeedOfMirrorsUnderFaults(t *testing.T) {
+	dir := t.TempDir()
+	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir, mirrors: 2}, 1, 100,
+		&network{})
+}
+
 // checkOn runs the load on count services of a fleet, and the faults.
 func checkOn(t *testing.T, fleet *fleet, count, assets int, network *network) {
 	t.Helper()
@@ -175,6 +183,7 @@ type fleet struct {
 	output          processes.Output
 	secretFile      string
 	services, edges []*service
+	mirrors         int // each is of the one before, the first of a gateway
 }
 
 type service struct {
@@ -205,14 +214,30 @@ func (f *fleet) start(t *testing.T, count int) {
 		f.edges = append(f.edges, f.add(t, "gateway", "--auth-url", auth, "--no-limits", "--assets-url",
 			strings.Join(urls(f.services), ",")))
 	}
+	for n := range f.mirrors {
+		f.edges = append(f.edges, f.addMirror(t, f.edges[len(f.edges)-1], fmt.Sprint("mirror", n)))
+	}
+}
+
+// addMirror starts a mirror, which ends with the test.
+func (f *fleet) addMirror(t *testing.T, of *service, dir string) *service {
+	t.Helper()
+	addr := freeAddr(t)
+	return f.begin(t, &service{name: "registry", addr: addr, args: []string{"mirror", "--addr", addr, "--of",
+		"http://" + of.addr, "--data", filepath.Join(f.dir, dir), "--no-limits", "--log-level", "warn"}})
 }
 
 // add starts a process, which ends with the test.
 func (f *fleet) add(t *testing.T, name string, args ...string) *service {
 	t.Helper()
 	addr := freeAddr(t)
-	s := &service{name: name, addr: addr,
-		args: append([]string{"--addr", addr, "--secret-file", f.secretFile, "--log-level", "warn"}, args...)}
+	return f.begin(t, &service{name: name, addr: addr,
+		args: append([]string{"--addr", addr, "--secret-file", f.secretFile, "--log-level", "warn"}, args...)})
+}
+
+// begin starts a process, which ends with the test.
+func (f *fleet) begin(t *testing.T, s *service) *service {
+	t.Helper()
 	if err := f.launch(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,7 @@ type stack struct {
 	namespaces  []*corev1.Namespace
 	accounts    []*corev1.ServiceAccount
 	configs     []*corev1.ConfigMap
+	claims      []*corev1.PersistentVolumeClaim
 	services    []*corev1.Service
 	deployments []*appsv1.Deployment
 	budgets     []*policyv1.PodDisruptionBudget
@@ -75,6 +76,8 @@ func (s *stack) add(object runtime.Object) error {
 		s.accounts = append(s.accounts, o)
 	case *corev1.ConfigMap:
 		s.configs = append(s.configs, o)
+	case *corev1.PersistentVolumeClaim:
+		s.claims = append(s.claims, o)
 	case *corev1.Service:
 		s.services = append(s.services, o)
 	case *appsv1.Deployment:

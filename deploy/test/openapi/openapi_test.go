@@ -122,6 +122,7 @@ func TestRequestsFromTheDocument(t *testing.T) {
 var unseen = map[string]string{
 	"* 500":            "a defect of the registry: none is known",
 	"* 503":            "an outage: the tests of faults and of attacks provoke it",
+	"* 421":            "only a mirror answers so: TestEveryReadingOfAMirrorIsTheOrigins provokes it",
 	"readSnapshot 404": "this registry has a snapshot: the unit tests of package httpapi provoke it",
 	"readCaller 403":   "a key that is limited to addresses: the tests of the gateway provoke it",
 	"* 409":            "many changes at the same moment: the unit tests of package registry provoke it",

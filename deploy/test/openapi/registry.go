@@ -158,10 +158,45 @@ func (r *registry) furnish(ctx context.Context) ([]place, error) {
 	if err != nil {
 		return nil, err
 	}
+	hook, err := r.webhook(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i := range places {
 		places[i].file = file
+		if places[i].key == "broker" {
+			places[i].webhook = hook
+		}
 	}
 	return places, nil
+}
+
+const (
+	webhooks = "/api/2.5/webhooks"
+	webhook  = `{"data":{"url":"https://broker.example/registry"}}` // the name never resolves (RFC 2606)
+)
+
+// webhook returns the id of a webhook of "broker". A broker may have few, so it takes one
+// that is there.
+func (r *registry) webhook(ctx context.Context) (string, error) {
+	got, err := r.must(ctx, http.StatusOK, "GET", webhooks+"?limit=1", "broker", "", "")
+	if err != nil {
+		return "", err
+	}
+	var there struct{ Data []struct{ ID string } }
+	if err := json.Unmarshal(got.body, &there); err != nil {
+		return "", err
+	}
+	if len(there.Data) > 0 {
+		return there.Data[0].ID, nil
+	}
+	made, err := r.must(ctx, http.StatusCreated, "POST", webhooks, "broker", "", webhook)
+	if err != nil {
+		return "", err
+	}
+	var c created
+	err = json.Unmarshal(made.body, &c)
+	return c.Data.ID, err
 }
 
 // segment returns the name of a file of the newest snapshot. The registry makes one when

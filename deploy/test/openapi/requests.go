@@ -60,6 +60,7 @@ type place struct {
 	pending            bool   // the asset is in the state pending
 	tag                string
 	file               string // segment of the newest snapshot
+	webhook            string // of the broker; "": there may be none
 }
 
 // keys are the API keys that requests use; "" is none.
@@ -136,7 +137,8 @@ func suitable(o operation, places []place) []place {
 
 // fill puts ids into a path: mostly those of p, else some that do not exist.
 func fill(t *rapid.T, path string, p place) string {
-	ids := map[string]string{"{id}": p.id, "{part}": p.part, "{transfer}": p.transfer, "{file}": p.file}
+	ids := map[string]string{"{id}": p.id, "{part}": p.part, "{transfer}": p.transfer, "{file}": p.file,
+		"{webhook}": p.webhook}
 	path = strings.ReplaceAll(path, "{number}", rapid.SampledFrom([]string{"1", "2", "99", "0", "x"}).Draw(t, "number"))
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		value := ids[name]

@@ -44,6 +44,9 @@ func provoke(t *testing.T, r *registry) {
 		if strings.HasSuffix(o.path, "related_processes/{part}") {
 			p.part = addProcess(t, r, p)
 		}
+		if strings.Contains(o.path, "{webhook}") {
+			p.webhook = newID(t, r, webhooks, p.key, webhook)
+		}
 		if o.OperationID == "proveAsset" {
 			awaitProof(t, r, p.pathOf(o))
 		}
@@ -100,7 +103,7 @@ func exhaust(t *testing.T, r *registry) {
 		if o.Responses.Value("429") == nil {
 			continue
 		}
-		q := request{method: o.method, path: place{id: strings.Repeat("0", 32), part: "x", transfer: "x", file: "x"}.pathOf(o)}
+		q := request{method: o.method, path: place{id: strings.Repeat("0", 32), part: "x", transfer: "x", file: "x", webhook: "x"}.pathOf(o)}
 		q.header = map[string]string{"Authorization": basic("nobody")}
 		for range 3 {
 			if _, err := r.send(t.Context(), q); err != nil {
@@ -130,7 +133,7 @@ func published(o operation, places []place) place {
 
 func (p place) pathOf(o operation) string {
 	return "/api/" + o.version + strings.NewReplacer("{id}", p.id, "{part}", p.part, "{transfer}", p.transfer, "{number}", "1",
-		"{file}", p.file).Replace(o.path)
+		"{file}", p.file, "{webhook}", p.webhook).Replace(o.path)
 }
 
 // requestTo returns a request of an operation that the owner of p sends.
@@ -156,7 +159,7 @@ func refused(o operation, p place) (all []expected) {
 	}
 	add(401, func(q *request) { q.header["Authorization"] = basic("nobody") })
 	add(404, func(q *request) {
-		q.path = place{id: strings.Repeat("0", 32), part: p.part, transfer: "x", file: "x"}.pathOf(o)
+		q.path = place{id: strings.Repeat("0", 32), part: p.part, transfer: "x", file: "x", webhook: "x"}.pathOf(o)
 		if !strings.Contains(o.path, "{") {
 			q.path += "?offset=x"
 		}
@@ -169,7 +172,7 @@ func refused(o operation, p place) (all []expected) {
 	add(415, func(q *request) { q.header["Content-Type"] = "text/plain" })
 	add(403, func(q *request) {
 		q.header["Authorization"], q.header["X-Access-Token"] = basic("broker1"), "x"
-		if o.OperationID == "createTransfer" {
+		if o.OperationID == "createTransfer" || strings.HasPrefix(o.path, "/webhooks") {
 			q.header["Authorization"] = basic("concierge")
 		}
 		if o.OperationID == "createAsset" {

@@ -210,7 +210,13 @@ func Standalone(ctx context.Context, bin, addr, dir string, output *Output, args
 	return Start(ctx, addr, output, filepath.Join(bin, "registry"), args...)
 }
 
-// Split is the registry as three processes.
+// Search starts a search service of the registry at the address of, with its index in dir.
+func Search(ctx context.Context, bin, addr, of, dir string, output *Output, args ...string) (*Process, error) {
+	args = append([]string{"--addr", addr, "--of", of, "--data", dir}, args...)
+	return Start(ctx, addr, output, filepath.Join(bin, "searchsvc"), args...)
+}
+
+// Split is the registry as three processes, and perhaps a search service.
 type Split struct {
 	URL       string // of the gateway
 	processes []*Process
@@ -219,6 +225,7 @@ type Split struct {
 // Stores are the URLs of the services' stores. An empty one means a file.
 type Stores struct {
 	Assets, Tokens string
+	Search         bool     // run a search service, too
 	Env            []string // what the services need for these stores, such as "ASSETSVC_TIMEOUT=50s"
 }
 
@@ -249,6 +256,14 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 	stores.Assets = cmp.Or(stores.Assets, "file:"+filepath.Join(dir, "assets.db"))
 	stores.Tokens = cmp.Or(stores.Tokens, "file:"+filepath.Join(dir, "tokens.db"))
 	s := &Split{URL: "http://" + addr}
+	gateway := []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}
+	search, err := porttest.FreeAddr()
+	if err != nil {
+		return nil, err
+	}
+	if stores.Search {
+		gateway = append(gateway, "--search-url", "http://"+search)
+	}
 	logKey := filepath.Join(dir, "log.key")
 	if _, err := logkey.ReadOrCreate(logKey, addr); err != nil {
 		return nil, err
@@ -262,10 +277,17 @@ func StartSplit(ctx context.Context, bin, addr, dir string, stores Stores, outpu
 			"--store", stores.Assets, "--sandbox", "--auth-url", "http://" + auth, "--log-key-file", logKey,
 			"--snapshot-dir", filepath.Join(dir, "snapshots"),
 		}},
-		{"gateway", addr, []string{"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits"}},
+		{"gateway", addr, gateway},
 	} {
 		all := slices.Concat([]string{"--addr", service.addr, "--secret-file", secret}, service.args, args)
 		p, err := Start(ctx, service.addr, output, "env", stores.Command(filepath.Join(bin, service.name), all...)...)
+		if err != nil {
+			return nil, errors.Join(err, s.Stop())
+		}
+		s.processes = append(s.processes, p)
+	}
+	if stores.Search {
+		p, err := Search(ctx, bin, search, s.URL, filepath.Join(dir, "search"), output)
 		if err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -315,7 +337,7 @@ func Build(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
 		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl",
 		"asset-registry/gateway/cmd/gateway",
-		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/authsvc/cmd/authsvc")
+		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/assetsvc/cmd/searchsvc", "asset-registry/authsvc/cmd/authsvc")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector needs it
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w: %s", err, text)

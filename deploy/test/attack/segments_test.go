@@ -1,0 +1,94 @@
+package attack
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+const segmentShare = 16 // segments that one address may read at once (docs/contract.md, "Snapshot")
+
+// TestStandaloneWithstandsReadersOfSegments has clients ask for segments of the snapshot,
+// whole and in parts, and read nothing of them.
+func TestStandaloneWithstandsReadersOfSegments(t *testing.T) {
+	bin, addr, data := build(t), freeAddr(t), t.TempDir()
+	one := start(t, "registry", addr, filepath.Join(bin, "registry"), "serve", "--sandbox", "--no-limits",
+		"--log-level", "error", "--snapshot-interval", "0", "--addr", addr, "--data", data)
+	r := At(addr)
+	if err := r.fillSegments(t.Context(), scale(16, 64)); err != nil {
+		t.Fatal(err)
+	}
+	snapshot := exec.CommandContext(t.Context(), filepath.Join(bin, "registry"), "snapshot", "--data", data)
+	text, err := snapshot.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make a snapshot: %v: %s", err, text)
+	}
+	paths, err := r.segments(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, each := scale(8, 28), 3*segmentShare
+	withstand(t, r, attack{"unread segments", 20 * time.Second, func(ctx context.Context) *Outcome {
+		o := r.hold(ctx, clients, each, func(_, n int) (path, header string) {
+			return paths[n%len(paths)], fmt.Sprintf("Range: bytes=%d-", n/len(paths))
+		})
+		if got, most := o.Answered(), int64(clients*segmentShare); got == 0 || got > most {
+			t.Errorf("got %d answers to %d clients at once, want some and at most %d", got, clients, most)
+		}
+		return o
+	}}, []member{one})
+}
+
+// fillSegments publishes one small asset, and assets of nearly 1 MB that zstd cannot make
+// small.
+func (r *Registry) fillSegments(ctx context.Context, assets int) error {
+	small, err := r.publish(ctx, "small")
+	if err != nil {
+		return err
+	}
+	r.small = small.id
+	noise := make([]byte, 450_000)
+	for range assets {
+		rand.Read(noise) // never fails
+		if _, err := r.publish(ctx, hex.EncodeToString(noise)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// segments returns the paths of the segments that fill more than what the kernel buffers.
+func (r *Registry) segments(ctx context.Context) (paths []string, err error) {
+	text, err := r.write(ctx, http.MethodGet, "/api/2.5/snapshot", "", "")
+	if err != nil {
+		return nil, err
+	}
+	var manifest struct {
+		Data struct {
+			Segments []struct {
+				Path  string
+				Bytes int64
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &manifest); err != nil {
+		return nil, err
+	}
+	const buffered = 512 << 10
+	for _, s := range manifest.Data.Segments {
+		if s.Bytes > buffered {
+			paths = append(paths, s.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("got no segment of more than %d bytes: %.500s", buffered, text)
+	}
+	return paths, nil
+}

@@ -1,0 +1,66 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// axe returns the script of axe-core, which finds faults of accessibility.
+var axe = sync.OnceValues(func() (string, error) {
+	command := exec.Command("sh", "../clients/npm.sh", ".")
+	command.Stderr = os.Stderr
+	folder, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("install axe-core: %w", err)
+	}
+	script, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "axe-core", "axe.min.js"))
+	return string(script), err
+})
+
+// findings are the faults of a page, each with the elements that have it.
+const findings = `axe.run(document, {resultTypes: ["violations"]}).then(found =>
+	found.violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ")).join(", ")))`
+
+// mustBeAccessible checks a page with all rules of axe-core: WCAG 2.2 A and AA, and best
+// practices.
+func (b *browser) mustBeAccessible(name string) {
+	b.t.Helper()
+	if found := b.axeFindings(); len(found) > 0 {
+		b.t.Errorf("%s: got the faults %q by axe-core, want none", name, found)
+	}
+}
+
+func (b *browser) axeFindings() []string {
+	b.t.Helper()
+	script, err := axe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if !evaluate[bool](b, `"axe" in window`) {
+		evaluate[chromedp.Void](b, script+"; undefined") // the policy of the page does not bind the test
+	}
+	return ask(b, chromedp.Evaluate[[]string](findings, chromedp.EvalAwaitPromise))
+}
+
+// TestAxeFindsFaults shows that axe-core finds faults in a page that has some.
+func TestAxeFindsFaults(t *testing.T) {
+	r := startRegistry(t)
+	b := open(t, r.console)
+	b.goTo("/sign-in")
+	b.mustBeAccessible("sign-in")
+	evaluate[chromedp.Void](b, `document.querySelector("main").insertAdjacentHTML("beforeend",
+		'<input type="text"><img src="/console/assets/icon.svg">'); undefined`)
+	found := strings.Join(b.axeFindings(), "; ")
+	for _, rule := range []string{"label", "image-alt"} {
+		if !strings.Contains(found, rule+":") {
+			t.Errorf("got the faults %q of a page without labels, want %s", found, rule)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package browser
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"asset-registry/assetsvc/cmd/searchsvc/search"
+	"asset-registry/assetsvc/cmd/searchsvc/service"
+	"asset-registry/assetsvc/cmd/searchsvc/site"
+	"asset-registry/gateway"
+)
+
+// forger changes answers on their way, as somebody between the registry and its readers
+// could. By default it changes none.
+type forger struct {
+	mu    sync.Mutex
+	paths []string // of the answers
+	forge func([]byte) []byte
+}
+
+func (f *forger) set(forge func([]byte) []byte, paths ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.paths, f.forge = paths, forge
+}
+
+// between returns a handler that forges answers of another one.
+func (f *forger) between(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		paths, forge := f.paths, f.forge
+		f.mu.Unlock()
+		if !slices.Contains(paths, r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		r.Header.Del("Accept-Encoding")
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		body := forge(answer.Body.Bytes())
+		for name, values := range answer.Header() {
+			w.Header()[name] = values
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(body) // the browser may have left
+	})
+}
+
+// publicSite is a registry with assets, a search service and its pages.
+type publicSite struct {
+	*registry
+	base   string
+	asset  string // id of an asset
+	forger *forger
+}
+
+// startSite starts a registry, fills it, and starts a search service with the site.
+func startSite(t *testing.T) *publicSite {
+	t.Helper()
+	s := &publicSite{registry: startRegistry(t), forger: &forger{}}
+	s.asset = s.fill(t)
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	registry := httptest.NewServer(s.forger.between(s.gateway)) // the registry, without pages
+	t.Cleanup(registry.Close)
+	searcher, err := service.New(t.Context(), service.Config{
+		Of: registry.URL, Dir: filepath.Join(t.TempDir(), "index"), Log: log,
+		Site: func(found search.Searcher) (http.Handler, error) {
+			return site.New(site.Config{Searcher: found, Registry: registry.URL, LogKeys: []string{s.logKey}, Log: log})
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, searcher.Close)
+	edge, err := gateway.New(t.Context(), gateway.Config{Auth: s.toAuth, Assets: s.assets, Search: searcher.Handler(),
+		Secrets: secrets, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, edge.Close)
+	public := httptest.NewServer(s.forger.between(edge.Handler()))
+	t.Cleanup(public.Close)
+	s.base = public.URL
+	s.await(t, "/api/2.5/search", func(body []byte) bool {
+		return bytes.Contains(body, fmt.Appendf(nil, `"total":%d`, len(properties)))
+	})
+	s.awaitLog(t)
+	return s
+}
+
+// awaitLog waits until the log has the newest change of the asset.
+func (s *publicSite) awaitLog(t *testing.T) {
+	t.Helper()
+	var record struct{ Data struct{ DateModified string } }
+	if err := json.Unmarshal(s.send(t, "GET", "/assets/"+s.asset, "broker", ""), &record); err != nil {
+		t.Fatal(err)
+	}
+	s.await(t, "/api/2.5/assets/"+s.asset+"/proof", func(body []byte) bool {
+		return bytes.Contains(body, []byte(`"dateModified":"`+record.Data.DateModified+`"`))
+	})
+}
+
+// await waits until an answer is right.
+func (s *publicSite) await(t *testing.T, path string, isRight func(body []byte) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		resp, err := http.Get(s.base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err == nil && resp.StatusCode == http.StatusOK && isRight(body) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: got %d %s, %v, want another answer", path, resp.StatusCode, body, err)
+		}
+	}
+}
+
+// mustBeSmall checks the bytes of a page with all that it loads, without compression.
+func (b *browser) mustBeSmall(name string) {
+	b.t.Helper()
+	bytes := evaluate[int](b, `[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+		.reduce((sum, e) => sum + (e.name.includes("/api/") ? 0 : e.decodedBodySize), 0)`)
+	if bytes > 60_000 {
+		b.t.Errorf("%s: got %d bytes, want at most 60,000", name, bytes)
+	}
+}
+
+func TestTheSiteFitsEveryScreen(t *testing.T) {
+	s := startSite(t)
+	b := open(t, s.base)
+	asked := b.watch()
+	pages := []struct{ name, path string }{
+		{"search", "/uk/"}, {"search-en", "/en/"},
+		{"found", "/uk/?q=%D0%B1%D1%83%D0%B4%D1%96%D0%B2%D0%BB%D1%8F&status=active"},
+		{"nothing", "/en/?q=xyzzy"}, {"faulty", "/uk/?status=draft"},
+		{"asset", "/uk/assets/" + s.asset}, {"asset-en", "/en/assets/" + s.asset},
+		{"changes", "/uk/assets/" + s.asset + "/changes?from=4"},
+		{"statistics", "/uk/statistics"}, {"about", "/en/about"}, {"about-uk", "/uk/about"}, {"missing", "/uk/none"},
+	}
+	background := map[bool]string{}
+	for _, screen := range []struct {
+		name        string
+		phone, dark bool
+	}{{"wide-light", false, false}, {"wide-dark", false, true}, {"phone-light", true, false},
+		{"phone-dark", true, true}} {
+		t.Run(screen.name, func(t *testing.T) {
+			if screen.phone {
+				b.phone()
+			}
+			b.dark(screen.dark)
+			for _, page := range pages {
+				b.goTo(page.path)
+				b.mustFit(page.name)
+				b.mustBeLegible(page.name)
+				b.mustBeSmall(page.name)
+				if screen.phone == screen.dark { // two screens have both colours and both widths
+					b.mustBeAccessible(page.name)
+				}
+				b.screenshot(screen.name + "-site-" + page.name)
+			}
+			background[screen.dark] = evaluate[string](b, "getComputedStyle(document.body).backgroundColor")
+		})
+	}
+	if background[true] == background[false] {
+		t.Errorf("got the background %s in light and dark mode, want two colours", background[true])
+	}
+	b.mustBeContent() // the content policy has no violation
+	asked.mustBeOnly(t, s.base)
+}
+
+// check presses the button that checks a record, and returns the result.
+func (b *browser) check() string {
+	b.t.Helper()
+	b.run(chromedp.Click(chromedp.CSS("#check-button")))
+	b.wait(`!document.getElementById("check-button").disabled`)
+	return evaluate[string](b, `document.querySelector("#check-result [data-result]:not([hidden])").dataset.result`)
+}
+
+func TestARecordIsCheckedInTheBrowser(t *testing.T) {
+	s := startSite(t)
+	b := open(t, s.base)
+	record := "/api/2.5/assets/" + s.asset
+	proof := record + "/proof"
+	swap := func(old, new string) func([]byte) []byte {
+		return func(body []byte) []byte { return bytes.Replace(body, []byte(old), []byte(new), 1) }
+	}
+	member := func(name string, forged any) func([]byte) []byte {
+		return func(body []byte) []byte {
+			var answer struct {
+				Data map[string]json.RawMessage `json:"data"`
+			}
+			if err := json.Unmarshal(body, &answer); err != nil || answer.Data[name] == nil {
+				return body // there is no proof of this revision
+			}
+			value, err := json.Marshal(forged)
+			if err != nil {
+				t.Error(err)
+			}
+			return bytes.Replace(body, answer.Data[name], value, 1)
+		}
+	}
+	for _, test := range []struct {
+		name         string
+		paths        []string
+		forge        func([]byte) []byte
+		result, step string // the step that fails
+	}{
+		{"an honest record", nil, nil, "ok", ""},
+		{"a forged title", []string{record}, swap("Нежитлова будівля", "Житлова будівля"), "failed", "page"},
+		{"a forged quantity", []string{record}, swap("1284.6", "128.6"), "failed", "page"},
+		{"a forged address of a document", []string{record}, swap("docs.example.org", "docs.example.com"), "failed", "page"},
+		{"a field that is left out", []string{record}, swap(`,"assetType":"bounce"`, ""), "failed", "page"},
+		{"a field that is added", []string{record}, swap(`"assetType"`, `"mood":"good","assetType"`), "failed", "page"},
+		{"a proof that is forged as the record is", []string{record, proof}, swap("1284.6", "128.6"), "failed", "asset"},
+		{"another number of the same value", []string{proof}, swap("1284.6", "1284.60"), "failed", "asset"},
+		{"a salt", []string{proof}, member("salt", strings.Repeat("0", 64)), "failed", "asset"},
+		{"an index", []string{proof}, member("index", 0), "failed", "included"},
+		{"a path", []string{proof}, member("path", []string{}), "failed", "included"},
+		{"a leaf", []string{proof}, swap(`"revision":`, `"revision":1`), "failed", "included"},
+		{"the size of a checkpoint", []string{proof}, swap(`1a2b3c4d\n`, `1a2b3c4d\n1`), "failed", "signature"},
+		{"an answer that is no proof", []string{proof}, func([]byte) []byte { return []byte(`{"data":{}}`) }, "failed", "signature"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.forger.set(test.forge, test.paths...)
+			defer s.forger.set(nil)
+			b.goTo("/uk/assets/" + s.asset)
+			result := b.check()
+			step := evaluate[string](b, `document.querySelector("#check-steps .no")?.dataset.step ?? ""`)
+			if result != test.result || step != test.step {
+				t.Errorf("got %q at the step %q, want %q at %q: %s", result, step, test.result, test.step,
+					evaluate[string](b, `document.getElementById("check-run").dataset.why ?? ""`))
+			}
+			if test.step == "" || test.step == "page" {
+				b.mustBeAccessible(test.name)
+			}
+		})
+	}
+	b.goTo("/en/assets/" + s.asset)
+	b.run(chromedp.Click(chromedp.CSS("#check-run summary")))
+	other := "registry.example/log+952bc5e7+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
+	b.run(chromedp.SetValue(chromedp.CSS("#check-key"), other))
+	if result := b.check(); result != "failed" {
+		t.Errorf("got %q with the key of another log, want failed", result)
+	}
+	b.goTo("/en/assets/" + s.asset)
+	s.send(t, "PATCH", "/assets/"+s.asset, "concierge", `{"data":{"status":"complete"}}`)
+	s.awaitLog(t)
+	if result := b.check(); result != "newer" {
+		t.Errorf("got %q for a record that has changed meanwhile, want newer", result)
+	}
+	b.mustBeContent()
+}
+
+func TestTheSiteNeedsNoScript(t *testing.T) {
+	s := startSite(t)
+	b := open(t, s.base)
+	b.withoutScript()
+	b.phone()
+	b.goTo("/uk/")
+	b.fill(map[string]string{"q": "кав'ярня"})
+	b.run(chromedp.Click(chromedp.CSS(`[name=status][value=verification]`)))
+	b.click("aside button[type=submit]")
+	b.mustSay("Знайдено 1\u00a0актив", "Приміщення кав’ярні", "Застосовані фільтри")
+	b.click(".hits a")
+	b.mustSay("Перевірка запису", "Перевірити командою", "Запис оприлюднено", "86\u00a0м²")
+	if shown := evaluate[bool](b, `!document.getElementById("check-run").hidden`); shown {
+		t.Error("got the button that checks a record, want none without script")
+	}
+	b.screenshot("site-without-script")
+	b.click(".languages a[hreflang=en]")
+	b.mustSay("Check this record", "Under verification")
+	b.click(`.sections a[href="/en/statistics"]`)
+	b.mustSay("By region", "м. Київ")
+	b.click(`.bars a[href*="status=active"]`)
+	b.mustSay("Found 1\u00a0asset", "Non-residential building")
+	b.mustBeContent()
+}
+
+func TestTheSiteWorksByKeyboard(t *testing.T) {
+	s := startSite(t)
+	b := open(t, s.base)
+	b.goTo("/uk/")
+	b.tabTo(".skip")
+	b.run(chromedp.KeyEvent("\r"))
+	b.tabTo("#q")
+	b.run(chromedp.KeyEvent("будівлі"))
+	b.press("\r")
+	b.mustSay("Знайдено")
+	b.tabTo(`[name=status][value=active]`)
+	b.run(chromedp.KeyEvent(" "))
+	b.tabTo("aside button[type=submit]")
+	b.press("\r")
+	b.mustSay("Застосовані фільтри")
+	b.tabTo(".hits a")
+	b.press("\r")
+	b.tabTo("#check-button")
+	b.run(chromedp.KeyEvent("\r"))
+	b.wait(`document.querySelector("[data-result=ok]:not([hidden])")`)
+	b.mustFocus("#check-button") // the focus stays, and the result is a status
+	b.screenshot("site-keyboard")
+	b.mustBeContent()
+}

@@ -1,0 +1,112 @@
+package docs
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/clients"
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/porttest"
+)
+
+// send sends a request of the key "broker" and decodes the answer. A refusal fails.
+func (p place) send(t *testing.T, method, path, body string, into any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+p.addr+"/api/2.5"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth("broker", "")
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode >= 400 {
+		t.Fatalf("%s %s: got %d %s, %v; want success", method, path, answer.StatusCode, text, err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheReceiverOfTheContractWorks runs the receiver of docs/contract.md, "Webhooks",
+// word for word but for its address. It answers the challenge and hears of a new asset. A
+// message that is not signed is refused.
+func TestTheReceiverOfTheContractWorks(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Fatal("python3 is missing; make setup installs it")
+	}
+	code := regexp.MustCompile("(?ms)^```python\n(.*?)^```$").FindStringSubmatch(section(t, "Webhooks"))
+	if code == nil {
+		t.Fatal("got no example in Python, want one")
+	}
+	p := newPlace(t, "--webhook-networks", "127.0.0.0/8", "--webhook-http")
+	addr, err := porttest.FreeAddr()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(addr, ":")
+	var made struct {
+		Data   struct{ ID string }
+		Access struct{ Secret, Token string }
+	}
+	p.send(t, "POST", "/webhooks", `{"data":{"url":"http://127.0.0.1:`+port+`/","state":"disabled"}}`, &made)
+
+	ctx, cancel := context.WithTimeout(t.Context(), shellTimeout)
+	defer cancel()
+	output := &processes.Output{}
+	receiver := exec.CommandContext(ctx, python, "-c", strings.ReplaceAll(code[1], "9000", port))
+	receiver.Env, receiver.Dir = []string{"SECRET=" + made.Access.Secret}, filepath.Clean(p.dir)
+	receiver.Stdout, receiver.Stderr = output, output
+	if err := receiver.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cancel()
+		_ = receiver.Wait() // it was killed
+	}()
+	for {
+		answer, err := http.Post("http://127.0.0.1:"+port+"/", "application/json", strings.NewReader("{}"))
+		if err == nil {
+			answer.Body.Close()
+			if answer.StatusCode != http.StatusUnauthorized {
+				t.Errorf("a message without a signature: got %d, want 401", answer.StatusCode)
+			}
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("the receiver does not answer: %v; it printed: %s", err, output)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	id := made.Data.ID
+	var asset struct {
+		Data   struct{ ID string }
+		Access struct{ Token string }
+	}
+	p.send(t, "PATCH", "/webhooks/"+id, `{"data":{"state":"active"}}`, &struct{}{})
+	p.send(t, "POST", "/assets", clients.Creation, &asset)
+	p.send(t, "PATCH", "/assets/"+asset.Data.ID+"?acc_token="+asset.Access.Token, `{"data":{"status":"pending"}}`, &struct{}{})
+	if err := output.Await(ctx, "changed: "+asset.Data.ID); err != nil {
+		t.Fatalf("%v; the receiver printed: %s", err, output)
+	}
+	var hook struct {
+		Data struct{ State, LastError string }
+	}
+	p.send(t, "GET", "/webhooks/"+id, "", &hook)
+	if hook.Data.State != "active" || hook.Data.LastError != "" {
+		t.Errorf("got the webhook %+v, want it active and without an error", hook.Data)
+	}
+}

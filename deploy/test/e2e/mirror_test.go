@@ -1,0 +1,582 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"asset-registry/deploy/test/rig/mirrors"
+	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/routes"
+	"asset-registry/shared/translog"
+)
+
+// startMirror starts a mirror at an address and kills it when the test ends.
+func startMirror(t *testing.T, addr, of, dir string, output *processes.Output, args ...string) *processes.Process {
+	t.Helper()
+	build(t)
+	p, err := mirrors.Start(t.Context(), bin, addr, of, dir, output, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killAtEnd(t, p, output)
+	return p
+}
+
+// chain is a registry, its mirror, and the mirror of that one.
+type chain struct {
+	verifying
+	dirs, addrs []string // of the three
+	args        [][]string
+	processes   []*processes.Process
+}
+
+// newChain starts a chain. All three get args.
+func newChain(t *testing.T, args ...string) *chain {
+	t.Helper()
+	c := &chain{processes: make([]*processes.Process, 3)}
+	for _, name := range []string{"data", "first", "second"} {
+		c.addrs, c.dirs = append(c.addrs, freeAddr(t)), append(c.dirs, filepath.Join(t.TempDir(), name))
+		c.args = append(c.args, args)
+	}
+	c.verifying = verifying{api: api{"http://" + c.addrs[0], "2.5"}, data: c.dirs[0]}
+	for n := range c.processes {
+		c.start(t, n)
+	}
+	c.readKeys(t, 1)
+	return c
+}
+
+// start starts one of the three.
+func (c *chain) start(t *testing.T, n int) {
+	t.Helper()
+	if n == 0 {
+		c.processes[0] = standalone(t, c.addrs[0], c.dirs[0], &processes.Output{}, c.args[0]...)
+		return
+	}
+	c.processes[n] = startMirror(t, c.addrs[n], "http://"+c.addrs[n-1], c.dirs[n], &processes.Output{}, c.args[n]...)
+}
+
+func (c *chain) kill(t *testing.T, n int) {
+	t.Helper()
+	if err := c.processes[n].Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// at returns the API of one of the three.
+func (c *chain) at(n int) api { return api{"http://" + c.addrs[n], "2.5"} }
+
+// await waits until the mirrors have what the registry has.
+func (c *chain) await(t *testing.T) {
+	t.Helper()
+	for n := range 2 {
+		if err := mirrors.NewFront(c.base, c.at(n+1).base).AwaitMirror(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitLog waits until the mirrors have the newest checkpoint of the registry.
+func (c *chain) awaitLog(t *testing.T) {
+	t.Helper()
+	soon(t, "the mirrors have the checkpoint", time.Minute, func() bool {
+		want := c.do(t, call{method: "GET", path: "/log/checkpoint"}).text
+		is := func(n int) bool { return c.at(n).do(t, call{method: "GET", path: "/log/checkpoint"}).text == want }
+		return is(1) && is(2)
+	})
+}
+
+// TestReadingFromAMirrorOfAMirror runs all scenarios. They write to a registry and read from
+// the mirror of its mirror.
+func TestReadingFromAMirrorOfAMirror(t *testing.T) {
+	t.Parallel()
+	// At a mirror all streams of one address count together, one of another scenario too.
+	c := newChain(t, "--snapshot-interval", "1s", "--client-streams", "33")
+	front := httptest.NewServer(mirrors.NewFront(c.base, c.at(2).base))
+	t.Cleanup(front.Close)
+	Run(t, front.URL)
+}
+
+// TestEveryReadingOfAMirrorIsTheOrigins compares the answers to each reading of the API, in
+// each version, byte by byte.
+func TestEveryReadingOfAMirrorIsTheOrigins(t *testing.T) {
+	t.Parallel()
+	c := newChain(t, "--base-url", "https://registry.example", "--snapshot-interval", "1s")
+	places := c.furnish(t)
+	c.await(t)
+	c.awaitLog(t)
+	compared := map[string]bool{}
+	for _, v := range routes.Versions() {
+		for _, r := range routes.All() {
+			for _, place := range places {
+				path := v.Prefix() + place.Replace(r.Pattern)
+				if compared[r.Method+path] || r.AtSearch { // a mirror has a search service of its own, if any
+					continue
+				}
+				compared[r.Method+path] = true
+				if r.Class == routes.Write || r.Key {
+					c.refusesAtMirrors(t, r.Method, path)
+					continue
+				}
+				for _, query := range queriesOf(r) {
+					c.compare(t, r.Method, path+query)
+				}
+			}
+		}
+	}
+	size := c.leavesOf(t)
+	for _, tile := range append(translog.EdgeTiles(size), translog.BundleOf(0, size)) {
+		c.compare(t, "GET", "/log/"+tile.Path())
+		_, name, _ := strings.Cut(c.origin(t), "/log/")
+		c.compare(t, "GET", "/log/"+name+"/"+tile.Path())
+	}
+	t.Logf("%d paths compared", len(compared))
+}
+
+// furnish fills the registry with assets in several states. It returns replacers of the
+// parameters of routes.
+func (c *chain) furnish(t *testing.T) (places []*strings.Replacer) {
+	t.Helper()
+	full := c.publish(t, validAsset().set("title", "Назва <&> \" \u2028"))
+	for _, kind := range []string{"items", "decisions", "documents"} {
+		part := map[string]any{"items": validItem(), "documents": validDocument(),
+			"decisions": fields{"decisionDate": "2026-11-21", "decisionID": "1"}}[kind]
+		got := c.as(t, "broker", full, "POST", full.of(kind), part).must(t, 201)
+		if kind == "documents" {
+			c.as(t, "broker", full, "PUT", full.of(kind)+"/"+text(got.data()["id"]), validDocument()).must(t, 200)
+		}
+		places = append(places, placeOf(full.id, text(got.data()["id"])))
+	}
+	c.move(t, "concierge", full, "verification").must(t, 200)
+	process := c.as(t, "concierge", full, "POST", full.of("related_processes"), validProcess()).must(t, 201)
+	test, draft := c.publish(t, validAsset().set("mode", "test")), c.create(t, validAsset())
+	withdrawn := c.publish(t, validAsset())
+	c.withdraw(t, withdrawn)
+	for range 130 { // with two leaves each, more than a tile of the log
+		c.patch(t, c.publish(t, validAsset()), fields{"title": "again"}).must(t, 200)
+	}
+	places = append(places, placeOf(full.id, text(process.data()["id"])), placeOf(test.id, "x"), placeOf(draft.id, "x"),
+		placeOf(withdrawn.id, "x"), placeOf(strings.Repeat("0", 32), strings.Repeat("0", 32)), placeOf("x", "x"))
+	c.verifying.await(t, c.patch(t, c.publish(t, validAsset()), fields{"title": "last"}).must(t, 200))
+	return places
+}
+
+func placeOf(id, part string) *strings.Replacer {
+	return strings.NewReplacer(":id", id, ":part", part, ":transfer", part, ":file", part+".ndjson.zst", ":number", "1")
+}
+
+// queriesOf returns queries for a route.
+func queriesOf(r routes.Route) []string {
+	switch {
+	case r.Method == http.MethodHead:
+		return []string{"", "?opt_pretty=1"}
+	case r.Class != routes.List:
+		return []string{"", "?opt_pretty=1", "?opt_jsonp=f", "?all=1", "?download=x", "?offset=%zz"}
+	}
+	var all []string
+	for _, mode := range []string{"", "test", "_all_"} {
+		for _, wanted := range []string{"", "*", "status,title,rectificationPeriod"} {
+			for _, rest := range []string{"&limit=3&opt_pretty=1", "&descending=1&limit=2", "&offset=2030-01-01",
+				"&offset=2020-01-01&limit=1000", "&offset=x", "&limit=0", "&descending=1&offset=2030-01-01"} {
+				all = append(all, "?mode="+mode+"&opt_fields="+url.QueryEscape(wanted)+rest)
+			}
+		}
+	}
+	return all
+}
+
+// differing are headers that answers of two servers need not share.
+var differing = []string{"Age", "Date", "X-Request-Id", "Ratelimit", "Ratelimit-Policy"}
+
+// compare compares the answers of the three to a reading. Those that have a tag answer it
+// with 304.
+func (c *chain) compare(t *testing.T, method, path string) {
+	t.Helper()
+	want, tag := c.reading(t, 0, method, path, "")
+	if strings.HasSuffix(path, "/snapshot") || strings.Contains(path, "/snapshot?") {
+		return // each makes its own: testSnapshot reads it
+	}
+	for n := 1; n <= 2; n++ {
+		got, _ := c.reading(t, n, method, path, "")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s %s at mirror %d (-origin +mirror):\n%.2000s", method, path, n, diff)
+		}
+		if tag == "" {
+			continue
+		}
+		if again, _ := c.reading(t, n, method, path, tag); !strings.HasPrefix(again, "304") {
+			t.Errorf("%s %s at mirror %d with the tag %s: got %.100s, want 304", method, path, n, tag, again)
+		}
+	}
+}
+
+// reading returns the status, the headers and the body of an answer, and its tag.
+func (c *chain) reading(t *testing.T, n int, method, path, tag string) (answer, newTag string) {
+	t.Helper()
+	req, err := http.NewRequest(method, c.at(n).base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tag != "" {
+		req.Header.Set("If-None-Match", tag)
+	}
+	resp, err := client.Transport.RoundTrip(req) // it follows no redirect
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if age := resp.Header.Get("Age"); (age == "") != (n == 0) {
+		t.Errorf("%s %s at %d: got the Age %q, want one at mirrors only", method, path, n, age)
+	}
+	var header strings.Builder
+	for _, name := range differing {
+		resp.Header.Del(name)
+	}
+	if err := resp.Header.Write(&header); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d\n%s\n%s", resp.StatusCode, &header, body), resp.Header.Get("ETag")
+}
+
+// refusesAtMirrors sends a request that needs a key to the mirrors.
+func (c *chain) refusesAtMirrors(t *testing.T, method, path string) {
+	t.Helper()
+	for n := 1; n <= 2; n++ {
+		got := c.at(n).do(t, call{method: method, path: path, key: "broker", body: data(fields{})})
+		link := `<` + c.base + `>; rel="original"`
+		if got.status != http.StatusMisdirectedRequest || got.header.Get("Link") != link ||
+			method != http.MethodHead && !strings.Contains(got.text, c.base) {
+			t.Errorf("%s %s at mirror %d: got %d, Link %q, %s, want 421 and %q", method, path, n, got.status,
+				got.header.Get("Link"), got.text, link)
+		}
+	}
+}
+
+func (c *chain) checkpoint(t *testing.T) translog.Checkpoint {
+	t.Helper()
+	got, err := translog.Unverified([]byte(c.do(t, call{method: "GET", path: "/log/checkpoint"}).text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func (c *chain) leavesOf(t *testing.T) int64 { t.Helper(); return c.checkpoint(t).Size }
+func (c *chain) origin(t *testing.T) string  { t.Helper(); return c.checkpoint(t).Origin }
+
+// TestMirrorsAreEqualAfterKills kills the registry, its mirror and the mirror of that one at
+// random moments under writers. In the end the three are equal, and the log verifies.
+func TestMirrorsAreEqualAfterKills(t *testing.T) {
+	t.Parallel()
+	const kills, writers = 15, 6
+	c := newChain(t, "--snapshot-interval", "1s")
+	stop := writeOn(t, c.api, writers)
+	for kill := range kills {
+		// A random moment of the kill.
+		time.Sleep(time.Duration(50+rand.IntN(1500)) * time.Millisecond)
+		n := kill % 3
+		c.kill(t, n)
+		if kill == kills/2 { // this mirror begins with nothing
+			if err := os.RemoveAll(c.dirs[n]); n == 0 || err != nil {
+				t.Fatalf("%d, %v", n, err)
+			}
+		}
+		c.start(t, n)
+	}
+	written := stop()
+	c.await(t)
+	c.awaitLog(t)
+	want := c.entries(t)
+	for n := 1; n <= 2; n++ {
+		v := verifying{api: c.at(n), data: c.dirs[0], keys: c.keys}
+		if diff := cmp.Diff(want, v.entries(t)); diff != "" || len(want) == 0 {
+			t.Errorf("mirror %d differs (-origin +mirror):\n%.5000s", n, diff)
+		}
+		v.verify(t, filepath.Join(t.TempDir(), "remembered"))
+	}
+	t.Logf("%d acknowledged writes of %d assets, %d kills", written, len(want), kills)
+}
+
+// TestAMirrorGoesOnWithoutItsOrigin stops the registry. The mirror goes on, says how old it
+// is, and starts again.
+func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	asset := c.publish(t, validAsset())
+	c.await(t)
+	c.kill(t, 2)
+	c.args[2] = []string{"--max-behind", "20s"} // an answer may be 5 s old at each mirror
+	c.start(t, 2)
+	c.kill(t, 0)
+	last := c.at(2)
+	equal(t, "title", last.read(t, asset.id).must(t, 200).data()["title"], asset.data()["title"])
+	refused := last.do(t, call{method: "GET", path: asset.of("proof")}).fails(t, 503, "url/mirror")
+	if refused.header.Get("Retry-After") == "" {
+		t.Error("got no Retry-After, want one")
+	}
+	last.read(t, strings.Repeat("0", 32)).fails(t, 503, "url/mirror")
+	c.kill(t, 1)
+	c.start(t, 1)
+	last.read(t, asset.id).must(t, 200)
+	c.at(1).page(t, "")
+	soon(t, "/readyz fails", time.Minute, func() bool {
+		got := last.do(t, call{method: "GET", path: "/readyz"})
+		return got.status == 503 && strings.Contains(got.text, "behind the registry") && len(got.header.Get("Age")) > 1
+	})
+	last.page(t, "")
+	c.start(t, 0)
+	soon(t, "/readyz answers 200", time.Minute, func() bool {
+		return last.do(t, call{method: "GET", path: "/readyz"}).status == 200
+	})
+	last.do(t, call{method: "GET", path: asset.of("proof")}).must(t, 200)
+}
+
+// TestMirrorsBeginAnewWithOtherData puts other data behind the address of the registry. A
+// client of a mirror is told to start over, as one of the registry is.
+func TestMirrorsBeginAnewWithOtherData(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	old := c.publish(t, validAsset())
+	c.await(t)
+	first := c.at(2).page(t, "")
+	cookie, offset := cookieOf(first.header), text(at(first.json, "next_page.offset"))
+	c.kill(t, 0)
+	if err := os.RemoveAll(c.dirs[0]); err != nil {
+		t.Fatal(err)
+	}
+	c.start(t, 0)
+	asset := c.publish(t, validAsset())
+	for n := range 3 {
+		soon(t, "the mirror has the other data", time.Minute, func() bool {
+			return c.at(n).read(t, asset.id).status == 200 && c.at(n).page(t, "").text == c.inPlaceOf(t, n)
+		})
+		a := c.at(n)
+		for _, accept := range []string{"application/json", asEvents, asLines} {
+			got := a.do(t, call{method: "GET", path: "/assets?offset=" + url.QueryEscape(offset),
+				header: map[string]string{"Cookie": "SERVER_ID=" + cookie, "Accept": accept}})
+			got.fails(t, 404, "querystring/offset")
+			if is := cookieOf(got.header); is == cookie || is != cookieOf(c.page(t, "").header) {
+				t.Errorf("at %d: got the cookie %q, want the new one", n, is)
+			}
+		}
+		a.read(t, old.id).must(t, 404)
+	}
+	c.awaitLog(t)
+}
+
+// inPlaceOf returns the first page of the registry with links to another of the three.
+func (c *chain) inPlaceOf(t *testing.T, n int) string {
+	t.Helper()
+	return strings.ReplaceAll(c.page(t, "").text, c.addrs[0], c.addrs[n])
+}
+
+// cookieOf returns the cookie SERVER_ID of an answer.
+func cookieOf(header http.Header) string {
+	cookies := (&http.Response{Header: header}).Cookies()
+	i := slices.IndexFunc(cookies, func(c *http.Cookie) bool { return c.Name == "SERVER_ID" })
+	if i < 0 {
+		return ""
+	}
+	return cookies[i].Value
+}
+
+// TestAMirrorServesOnlyWhatTheLogHas starts mirrors whose log has another key, and whose copy
+// was changed.
+func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	forged := c.publish(t, validAsset())
+	newest := c.publish(t, validAsset())
+	c.verifying.await(t, newest.answer)
+	c.await(t)
+	c.awaitLog(t)
+	c.kill(t, 1)
+	c.args[1] = []string{"--public-key", c.keys[0]}
+	c.start(t, 1)
+	c.at(1).read(t, newest.id).must(t, 200)
+
+	c.kill(t, 1)
+	movePosition(t, c.dirs[1], forged.id)
+	if err := os.Remove(filepath.Join(c.dirs[1], "log.db")); err != nil {
+		t.Fatal(err)
+	}
+	output := &processes.Output{}
+	c.processes[1] = startMirror(t, c.addrs[1], c.base, c.dirs[1], output, c.args[1]...)
+	await(t, output, "begins anew")
+	equal(t, "the asset again", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
+
+	c.kill(t, 2)
+	dir, addr := filepath.Join(t.TempDir(), "third"), freeAddr(t)
+	output = &processes.Output{}
+	cmd := startUnready(t, addr, output, "mirror", "--of", c.base, "--addr", addr, "--data", dir, "--public-key",
+		otherKey(t, filepath.Dir(c.dirs[0])))
+	await(t, output, "no valid signature")
+	api{"http://" + addr, "2.5"}.read(t, newest.id).fails(t, 503, "url/mirror")
+	if err := cmd.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAMirrorTellsOfAWrongRecord forges an asset of a copy, which the mirror compares with the
+// log later. The mirror goes on with the next state of the asset.
+func TestAMirrorTellsOfAWrongRecord(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	forged := c.publish(t, validAsset().set("title", "The true title"))
+	for range 20 {
+		c.publish(t, validAsset())
+	}
+	test := c.publish(t, validAsset().set("mode", "test"))
+	c.verifying.await(t, c.patch(t, c.publish(t, validAsset()), fields{"title": "last"}).must(t, 200))
+	c.await(t)
+	c.awaitLog(t)
+	c.kill(t, 1)
+	metrics, output := freeAddr(t), &processes.Output{}
+	c.args[1] = []string{"--check-interval", "10ms", "--metrics-addr", metrics}
+	start := func() {
+		c.processes[1] = startMirror(t, c.addrs[1], c.base, c.dirs[1], output, c.args[1]...)
+	}
+	start()
+	soon(t, "all assets are compared", time.Minute, func() bool { return metricOf(t, metrics, `checked_total{`, "matches") >= 50 })
+	if got := metricOf(t, metrics, "differing", ""); got != 0 {
+		t.Errorf("got %g assets that differ, want 0", got)
+	}
+	c.at(1).do(t, call{method: "GET", path: "/readyz"}).must(t, 200)
+	c.kill(t, 1)
+	forge(t, c.dirs[1], forged.id, "The true title", "A false title.")
+	forge(t, c.dirs[1], test.id, validAsset()["title"].(string), "A false title.") // it has no leaf
+	start()
+	got := await(t, output, "an asset of the copy differs from the public log")
+	if !strings.Contains(got, forged.id) {
+		t.Errorf("got the log %s, want the id %s", got, forged.id)
+	}
+	soon(t, "/readyz fails", time.Minute, func() bool {
+		got := c.at(1).do(t, call{method: "GET", path: "/readyz"})
+		return got.status == 503 && strings.Contains(got.text, "differ from the public log (1 so far)")
+	})
+	if got := metricOf(t, metrics, "differing", ""); got != 1 {
+		t.Errorf("got %g assets that differ, want 1", got)
+	}
+	equal(t, "the title", c.at(1).read(t, forged.id).must(t, 200).data()["title"], any("A false title."))
+	c.patch(t, forged, fields{"title": "The next title"}).must(t, 200)
+	soon(t, "/readyz answers 200", time.Minute, func() bool {
+		return c.at(1).do(t, call{method: "GET", path: "/readyz"}).status == 200
+	})
+	equal(t, "the asset", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
+}
+
+// metricOf returns the value of a metric of a mirror: the first of which the line has a text.
+func metricOf(t *testing.T, addr, name, text string) float64 {
+	t.Helper()
+	resp, err := client.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(body)) {
+		if !strings.HasPrefix(line, "registry_mirror_"+name) || !strings.Contains(line, text) {
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]), 64)
+		if err != nil {
+			t.Fatalf("got the line %q: %v", line, err)
+		}
+		return value
+	}
+	return 0
+}
+
+// TestMirrorsFollowTheZoneOfTheRegistry starts the registry again with other zones. The
+// mirrors then print times as it does.
+func TestMirrorsFollowTheZoneOfTheRegistry(t *testing.T) {
+	t.Parallel()
+	c := newChain(t, "--base-url", "https://registry.example", "--snapshot-interval", "0")
+	base := c.args[0]
+	asset := c.publish(t, validAsset())
+	c.publish(t, validAsset().set("mode", "test"))
+	c.await(t)
+	for _, zone := range []string{"+02:00", "-03:30", "+00:00"} {
+		c.kill(t, 0)
+		c.args[0] = append(slices.Clone(base), "--zone="+zone)
+		c.start(t, 0)
+		want := c.page(t, "").text
+		if !strings.Contains(want, zone) {
+			t.Fatalf("got the page %s, want times in the zone %s", want, zone)
+		}
+		for n := 1; n <= 2; n++ {
+			soon(t, "the mirror has the zone "+zone, time.Minute, func() bool {
+				got := c.at(n).do(t, call{method: "GET", path: "/assets"})
+				return got.status == 200 && got.text == want
+			})
+		}
+		for _, path := range []string{"/api/2.5/assets?mode=_all_&opt_fields=*", "/api/2.5/assets?descending=1&limit=1",
+			"/api/2.4/assets", "/api/2.4/assets/" + asset.id, "/api/2.5/assets/" + asset.id} {
+			c.compare(t, http.MethodGet, path)
+		}
+		c.patch(t, asset, fields{"title": "in the zone " + zone}).must(t, 200)
+		soon(t, "the mirrors have the change", time.Minute, func() bool {
+			want := c.page(t, "").text
+			return c.at(1).page(t, "").text == want && c.at(2).page(t, "").text == want
+		})
+		c.compare(t, http.MethodGet, "/api/2.5/assets/"+asset.id)
+	}
+}
+
+// movePosition gives an asset of a copy a position that the log does not have.
+func movePosition(t *testing.T, dir, id string) {
+	t.Helper()
+	db, err := bbolt.Open(filepath.Join(dir, "copy.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		assets, feed := tx.Bucket([]byte("assets")), tx.Bucket([]byte("feed"))
+		key, err := hex.DecodeString(id)
+		if err != nil {
+			return err
+		}
+		value := bytes.Clone(assets.Get(key))
+		before := bytes.Clone(value[:8])
+		value[7]--
+		return errors.Join(feed.Delete(before), feed.Put(value[:8], key), assets.Put(key, value))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startUnready starts a program that is not ready, and ends it with the test.
+func startUnready(t *testing.T, addr string, output *processes.Output, args ...string) *processes.Process {
+	t.Helper()
+	p, err := processes.StartAny(t.Context(), addr, output, filepath.Join(bin, "registry"), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	killAtEnd(t, p, output)
+	return p
+}

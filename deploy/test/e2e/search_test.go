@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// nonsense returns a word that no other asset has. It has Ukrainian letters only.
+func nonsense() string {
+	letters := []rune("бвгджзклмнпрст")
+	var word strings.Builder
+	for range 6 {
+		word.WriteRune(letters[rand.IntN(len(letters))])
+		word.WriteRune([]rune("аоу")[rand.IntN(3)])
+	}
+	return word.String() + "в"
+}
+
+// find searches, and returns the answer.
+func (a api) find(t *testing.T, query url.Values) answer {
+	t.Helper()
+	return a.do(t, call{method: "GET", path: "/api/2.5/search?" + query.Encode()}).must(t, 200)
+}
+
+// ids returns the ids of the hits.
+func idsOf(got answer) (ids []string) {
+	for _, hit := range list(got.json["data"]) {
+		ids = append(ids, text(at(hit, "id")))
+	}
+	return ids
+}
+
+// awaitFound searches until exactly these assets are found.
+func (a api) awaitFound(t *testing.T, query url.Values, want ...string) answer {
+	t.Helper()
+	slices.Sort(want)
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		got := a.find(t, query)
+		ids := idsOf(got)
+		slices.Sort(ids)
+		if slices.Equal(ids, want) {
+			return got
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v: got %v, want %v", query, ids, want)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// testFoundAssets searches a registry that has a search service.
+func testFoundAssets(t *testing.T, a api) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if a.do(t, call{method: "GET", path: "/api/2.5/search"}).status == 200 {
+			break // before, the search service starts
+		}
+	}
+	t.Run("a published asset is found by its words and filters", a.findsWords)
+	t.Run("pages and facets are about all found assets", a.findsPages)
+	t.Run("hidden assets are never found", a.hides)
+	t.Run("faulty searches are refused", a.refusesSearches)
+}
+
+func (a api) findsWords(t *testing.T) {
+	word := nonsense()
+	f := validAsset()
+	f["title"] = "Приміщення " + word
+	f["description"] = "Об'єкт у м. Івано-Франківськ, ґанок; house near the lakes."
+	c := a.publish(t, f)
+	base := url.Values{"q": {word}}
+	got := a.awaitFound(t, base, c.id)
+	equal(t, "total", got.json["total"], any(json.Number("1")))
+	equal(t, "dateModified", at(got.json, "data.0.dateModified"), c.data()["dateModified"])
+	for _, q := range []string{
+		"приміщеннями", "ПРИМІЩЕНЬ", "об’єктами", "обєкт", "ганку", "houses", "lake", "Івано-Франківська", "06111000-3",
+		"військовослужбовців", "пpимiщення", c.id, text(c.data()["assetID"]), "00037256",
+	} {
+		if ids := idsOf(a.find(t, url.Values{"q": {word + " " + q}})); !slices.Equal(ids, []string{c.id}) {
+			t.Errorf("%s: got %v, want the asset", q, ids)
+		}
+	}
+	for _, q := range []string{"примірник", "06111000-2", "озеро"} {
+		if ids := idsOf(a.find(t, url.Values{"q": {word + " " + q}})); len(ids) != 0 {
+			t.Errorf("%s: got %v, want none", q, ids)
+		}
+	}
+	year := text(c.data()["dateModified"])[:10]
+	for filter, meets := range map[string]bool{
+		"status=pending": true, "status=active": false, "status=active&status=pending": true, "type=bounce": true,
+		"classification=06111000-3": true, "classification=0611": true, "classification=06": true,
+		"classification=04": false, "region=київ": true, "region=Львів": false, "locality=місто Київ": true,
+		"owner=broker": true, "owner=broker1": false, "quantity_from=5&quantity_to=5.001": true, "quantity_from=6": false,
+		"published_from=" + year: true, "published_to=2020-01-01": false, "modified_to=" + year: true,
+		"custodian=UA-EDR-00037256": true, "custodian=UA-EDR-1": false,
+	} {
+		query, err := url.ParseQuery(filter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query.Set("q", word)
+		if found := len(idsOf(a.find(t, query))) == 1; found != meets {
+			t.Errorf("%s: got the asset %t, want %t", filter, found, meets)
+		}
+	}
+	a.patch(t, c, fields{"title": "Інше"}).must(t, 200)
+	a.awaitFound(t, base)
+}
+
+func (a api) findsPages(t *testing.T) {
+	word, all := nonsense(), []string(nil)
+	for i := range 7 {
+		f := validAsset()
+		f["title"] = fmt.Sprintf("%s %d", word, i)
+		all = append(all, a.publish(t, f).id)
+	}
+	query := url.Values{"q": {word}, "facets": {"status", "region", "month"}}
+	first := a.awaitFound(t, query, slices.Clone(all)...)
+	equal(t, "the facet status", at(first.json, "facets.status.values"),
+		any([]any{map[string]any{"value": "pending", "count": json.Number("7")}}))
+	tag := first.header.Get("ETag")
+	again := a.do(t, call{method: "GET", path: "/api/2.5/search?" + query.Encode(), header: map[string]string{"If-None-Match": tag}})
+	equal(t, "the status with If-None-Match", again.status, 304)
+	for _, sort := range []string{"relevance", "-modified", "modified", "-published", "published"} {
+		var got []string
+		page := a.find(t, url.Values{"q": {word}, "sort": {sort}, "limit": {"3"}})
+		for {
+			got = append(got, idsOf(page)...)
+			next := text(at(page.json, "next_page.path"))
+			if next == "" {
+				break
+			}
+			page = a.do(t, call{method: "GET", path: next}).must(t, 200)
+		}
+		want := slices.Clone(all)
+		if sort != "modified" && sort != "published" {
+			slices.Reverse(want)
+		}
+		equal(t, "the pages by "+sort, got, want)
+	}
+}
+
+// hides looks for hidden assets with canaries: words that only they have. A published asset
+// with a later position proves each time that the index has seen the change.
+func (a api) hides(t *testing.T) {
+	canaries := map[string]string{"a draft": nonsense(), "a test asset": nonsense(), "a deleted asset": nonsense(),
+		"an asset that became a test asset": nonsense()}
+	with := func(word string) fields {
+		f := validAsset()
+		f["title"], f["description"] = word, word
+		return f
+	}
+	a.create(t, with(canaries["a draft"]))
+	test := with(canaries["a test asset"])
+	test["mode"] = "test"
+	a.publish(t, test)
+	deleted := a.publish(t, with(canaries["a deleted asset"]))
+	became := a.publish(t, with(canaries["an asset that became a test asset"]))
+	a.awaitFound(t, url.Values{"q": {canaries["a deleted asset"]}}, deleted.id)
+	a.awaitFound(t, url.Values{"q": {canaries["an asset that became a test asset"]}}, became.id)
+	a.do(t, call{method: "POST", path: "/assets/" + deleted.id + "/documents", key: "broker", token: deleted.token,
+		body: data(fields{"documentType": "cancellationDetails", "title": "x", "url": "http://example.com/1"})}).must(t, 201)
+	a.patch(t, deleted, fields{"status": "deleted"}).must(t, 200)
+	a.do(t, call{method: "PATCH", path: "/assets/" + became.id, key: "administrator",
+		body: data(fields{"mode": "test"})}).must(t, 200)
+	marker := nonsense()
+	a.awaitFound(t, url.Values{"q": {marker}}, a.publish(t, with(marker)).id)
+	for name, word := range canaries {
+		for _, sort := range []string{"relevance", "modified"} {
+			if ids := idsOf(a.find(t, url.Values{"q": {word}, "sort": {sort}})); len(ids) != 0 {
+				t.Errorf("%s: got %v, want none", name, ids)
+			}
+		}
+	}
+}
+
+func (a api) refusesSearches(t *testing.T) {
+	for query, name := range map[string]string{
+		"q=" + strings.Repeat("я", 257): "q", "status=draft": "status", "status=deleted": "status",
+		"classification=x": "classification", "limit=101": "limit", "sort=price": "sort", "facets=title": "facets",
+		"search_after=x": "search_after", "published_from=x": "published_from", "quantity_from=x": "quantity_from",
+	} {
+		a.do(t, call{method: "GET", path: "/api/2.5/search?" + query}).fails(t, 400, "querystring/"+name)
+	}
+	a.do(t, call{method: "GET", path: "/api/2.4/search"}).fails(t, 404, "url/not_found")
+	a.do(t, call{method: "POST", path: "/api/2.5/search"}).fails(t, 404, "url/method_not_allowed")
+}

@@ -1,0 +1,99 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/registry/client"
+)
+
+// costly are the questions that cost the most, within the bounds and beyond them.
+func costly() []string {
+	words := url.QueryEscape(strings.TrimSpace(strings.Repeat("опис ", 16)))
+	facets := "&facets=status,classification,region,locality,custodian&facet_limit=100&limit=100"
+	var many strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&many, "&region=%d&locality=%d&custodian=%d&owner=%d&type=%d", i, i, i, i, i)
+	}
+	return []string{
+		"q=" + words + facets, facets[1:], "q=" + words + facets + many.String(), "sort=published" + facets,
+		"q=" + url.QueryEscape("будинок приміщення опис") + "&quantity_from=0&published_from=2000-01-01" + facets,
+		"q=" + strings.Repeat("a+", 5000), "q=" + strings.Repeat("%D0%B0", 3000), "limit=1000000", strings.Repeat("region=x&", 2000),
+		"q=*", "q=%2A%2A%2A", "q=" + url.QueryEscape("/.*/ ~2 ^9 (a OR b) [1 TO 2]"), "search_after=" + strings.Repeat("A", 5000),
+	}
+}
+
+// TestHostileSearchersDelayOthersAndNothingElse sends costly questions from many clients, and
+// asks a simple one meanwhile.
+func TestHostileSearchersDelayOthersAndNothingElse(t *testing.T) {
+	s := newStage(t)
+	for i := range 50 {
+		created, err := s.registry.Create(t.Context(), asset(fmt.Sprint("Будинок ", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.registry.Publish(t.Context(), created.Asset.ID, client.Write{Token: created.Access.Token}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaitEqual(t)
+	ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
+	defer end()
+	statuses, mu := map[int]int{}, sync.Mutex{}
+	var attacking sync.WaitGroup
+	questions := costly()
+	for n := range 100 {
+		attacking.Go(func() {
+			for i := n; ctx.Err() == nil; i++ {
+				status := ask(ctx, "http://"+s.addr+"/api/2.5/search?"+questions[i%len(questions)])
+				mu.Lock()
+				statuses[status]++
+				mu.Unlock()
+			}
+		})
+	}
+	answered := 0
+	for ctx.Err() == nil {
+		if ask(ctx, "http://"+s.addr+"/api/2.5/search?q=42") == http.StatusOK {
+			answered++
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	attacking.Wait()
+	t.Logf("answers to the attack by status: %v; simple questions answered: %d", statuses, answered)
+	for status := range statuses {
+		switch status {
+		case 0, http.StatusOK, http.StatusBadRequest, http.StatusServiceUnavailable, http.StatusRequestHeaderFieldsTooLarge:
+		default:
+			t.Errorf("got the status %d, want 200, 400, 431 or 503", status)
+		}
+	}
+	if answered == 0 {
+		t.Error("got no answer to a simple question during the attack, want some")
+	}
+	s.awaitEqual(t)
+}
+
+// ask returns the status of an answer, 0 if there is none.
+func ask(ctx context.Context, address string) int {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return 0
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return 0
+	}
+	return resp.StatusCode
+}

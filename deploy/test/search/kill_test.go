@@ -1,0 +1,61 @@
+package search
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+var kills = flag.Int("kills", 8, "times that the search service is killed")
+
+// TestAfterEachKillTheIndexIsTheFeed kills the search service while it starts, builds its
+// index or follows writers. After each kill it must come to what the feed has, by itself.
+func TestAfterEachKillTheIndexIsTheFeed(t *testing.T) {
+	s := newStage(t)
+	r := rand.New(rand.NewPCG(7, 7))
+	for n := range *kills {
+		ctx, end := context.WithCancel(t.Context())
+		var writing sync.WaitGroup
+		writing.Go(func() { s.write(ctx, t) })
+		time.Sleep(time.Duration(50+r.IntN(900)) * time.Millisecond)
+		if err := s.service.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		switch n % 4 {
+		case 2: // the index is lost
+			if err := os.RemoveAll(s.dir); err != nil {
+				t.Fatal(err)
+			}
+		case 3: // the index is damaged
+			spoil(t, s.dir)
+		}
+		s.start(t)
+		time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
+		end()
+		writing.Wait()
+		t.Logf("kill %d: the index has the %d assets of the feed", n+1, s.awaitEqual(t))
+	}
+}
+
+// spoil writes into the middle of each file of the index.
+func spoil(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(name, info.Size()*2/3); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+module asset-registry/deploy/test/webhooks
+
+go 1.26.0
+
+require (
+	asset-registry/deploy v0.0.0
+	asset-registry/shared v0.0.0
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
+)
+
+require (
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
+	golang.org/x/mod v0.42.0 // indirect
+)
+
+replace (
+	asset-registry/assetsvc => ../../../assetsvc
+	asset-registry/assetsvc/cmd/searchsvc => ../../../assetsvc/cmd/searchsvc
+	asset-registry/authsvc => ../../../authsvc
+	asset-registry/deploy => ../..
+	asset-registry/deploy/registry/client => ../../registry/client
+	asset-registry/deploy/registry/replica => ../../registry/replica
+	asset-registry/gateway => ../../../gateway
+	asset-registry/shared => ../../../shared
+)

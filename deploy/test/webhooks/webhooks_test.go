@@ -1,0 +1,257 @@
+package webhooks
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+var (
+	bin   = flag.String("bin", "", "absolute path of the directory of the programs; by default they are built")
+	hooks = flag.Int("hooks", 200, "webhooks of the measurement; a tenth is dead and a tenth slow")
+	lasts = flag.Duration("lasts", 15*time.Second, "time of the measurement")
+	kills = flag.Int("kills", 20, "how often the registry is killed")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+// run builds the programs, unless -bin names their directory, and runs the tests.
+func run(m *testing.M) int {
+	if *bin == "" {
+		dir, err := os.MkdirTemp("", "registry-webhooks")
+		if err == nil {
+			defer os.RemoveAll(dir)
+			err = processes.Build(context.Background(), dir)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		*bin = dir
+	}
+	return m.Run()
+}
+
+const (
+	rate = 50          // changes a second
+	goal = time.Second // from a change to a healthy receiver, at p99
+)
+
+// TestHealthyReceiversGetEachChange has a tenth of dead and a tenth of slow receivers. It
+// prints how soon the others get a change; the time is not asserted.
+func TestHealthyReceiversGetEachChange(t *testing.T) {
+	registry := startRegistry(t, 200)
+	r, nobody := newReceivers(t), silent(t)
+	for i := range *hooks {
+		fields := ""
+		if i%20 == 2 {
+			fields = "*"
+		}
+		switch i % 10 {
+		case 0:
+			registry.hook(nobody+"/"+strconv.Itoa(i), fields)
+		default:
+			r.add(registry, i%10 == 1, fields)
+		}
+	}
+	registry.touchAll()
+	r.await(registry, 5*time.Minute) // all are verified
+	r.mu.Lock()
+	r.timing = true
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), *lasts)
+	defer cancel()
+	before := processor(registry.process.ID())
+	changes := registry.write(ctx, rate)
+	r.await(registry, 2*time.Minute)
+	used := processor(registry.process.ID()) - before
+	r.check()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.Sort(r.delays)
+	if len(r.delays) < changes {
+		t.Fatalf("got %d entries at all receivers for %d changes, want more", len(r.delays), changes)
+	}
+	at := func(share float64) time.Duration { return r.delays[int(share*float64(len(r.delays)-1))] }
+	t.Logf("%d webhooks, %d changes in %v, %d entries at healthy receivers: p50 %v, p99 %v, most %v; %.2f of the goal of %v",
+		*hooks, changes, *lasts, len(r.delays), at(.5), at(.99), at(1), at(.99).Seconds()/goal.Seconds(), goal)
+	t.Logf("the registry used %v of processor time; all processes of the machine wait as in /proc/loadavg: %s", used, load())
+}
+
+// touchAll changes each asset once.
+func (r *registry) touchAll() {
+	r.t.Helper()
+	for _, a := range r.assets {
+		if err := r.change(a, `{"data":{"title":"`+rand.Text()+`"}}`); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// TestKilledSendersLoseNothing kills the registry under writers again and again.
+func TestKilledSendersLoseNothing(t *testing.T) {
+	registry := startRegistry(t, 50)
+	r := newReceivers(t)
+	r.life = 1
+	for i := range 40 {
+		r.add(registry, false, []string{"", "*"}[i%2])
+	}
+	registry.touchAll()
+	r.await(registry, 3*time.Minute)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var writing sync.WaitGroup
+	writing.Go(func() { registry.write(ctx, 100) })
+	for i := range *kills {
+		time.Sleep(time.Duration(300+37*(i%20)) * time.Millisecond)
+		if err := registry.process.Kill(); err != nil {
+			t.Logf("kill: %v", err) // it says that the process was killed
+		}
+		r.mu.Lock()
+		r.life++
+		r.mu.Unlock()
+		registry.start()
+	}
+	stop()
+	writing.Wait()
+	r.await(registry, 2*time.Minute)
+	r.check()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	repeats, messages := 0, 0
+	for n, to := range r.all {
+		repeats, messages = repeats+to.repeats, messages+to.messages
+		if to.repeats > *kills {
+			t.Errorf("receiver %d: got %d repeats for %d kills, want at most one each", n, to.repeats, *kills)
+		}
+	}
+	t.Logf("%d kills, %d webhooks: %d messages, of which %d were repeats; 0 changes lost",
+		*kills, len(r.all), messages, repeats)
+}
+
+// TestHostileReceiversTakeLittleMemory has receivers with endless answers and headers, and
+// silent ones. The memory of the process stays bounded, and an honest receiver gets all.
+func TestHostileReceiversTakeLittleMemory(t *testing.T) {
+	const memory = 256 << 20
+	registry := startRegistry(t, 50, "--memory", strconv.Itoa(memory))
+	chunks := strings.Repeat("10000\r\n"+strings.Repeat("x", 1<<16)+"\r\n", 4)
+	const early = "HTTP/1.1 103 Early Hints\r\n"
+	hostile := []string{
+		endless(t, "HTTP/1.1 200 OK\r\n\r\n", strings.Repeat("x", 64<<10)),
+		endless(t, "HTTP/1.1 200 OK\r\n", strings.Repeat("X-A: b\r\n", 8<<10)),
+		endless(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", chunks),
+		endless(t, early+"\r\n", strings.Repeat(early+"X-A: b\r\n\r\n", 1<<10)),
+		silent(t),
+	}
+	for i := range 200 {
+		registry.hook(hostile[i%len(hostile)]+"/"+strconv.Itoa(i), "*")
+	}
+	r := newReceivers(t)
+	r.add(registry, false, "*")
+	registry.touchAll()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	most := make(chan int64, 1)
+	go func() {
+		peak := int64(0)
+		for ctx.Err() == nil {
+			peak = max(peak, resident(registry.process.ID()))
+			time.Sleep(50 * time.Millisecond)
+		}
+		most <- peak
+	}()
+	registry.write(ctx, rate)
+	r.await(registry, 2*time.Minute)
+	r.check()
+	peak := <-most
+	if peak == 0 || peak > memory {
+		t.Errorf("got %d MiB of memory at most, want at most %d", peak>>20, memory>>20)
+	}
+	t.Logf("200 hostile receivers: %d MiB of memory at most", peak>>20)
+}
+
+// endless returns the address of a server that answers each request with a head, and then
+// with a part without end.
+func endless(t *testing.T, head, part string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, err := bufio.NewReader(c).ReadString('\n')
+				for text := head; err == nil; text = part {
+					_, err = c.Write([]byte(text))
+				}
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// processor returns the processor time that a process has used, or 0.
+func processor(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, err1 := strconv.ParseInt(fields[11], 10, 64)
+	system, err2 := strconv.ParseInt(fields[12], 10, 64)
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond // ticks of Linux
+}
+
+// load returns how many processes run or wait, on average.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// resident returns the bytes of memory that a process has, or 0.
+func resident(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * int64(os.Getpagesize())
+}
