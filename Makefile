@@ -1,21 +1,23 @@
 # Everything that one does with this project. `make help` lists it.
 
-# MODULES are the modules of the workspace. APART are test modules outside of it,
-# because of their dependencies; TOOLS are programs that only tests need
+# MODULES are the modules of the workspace. APART are modules outside of it, because of
+# the dependencies of a test or of one optional command; TOOLS are programs that only tests need
 # (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
 # the end-to-end tests it runs SCENARIOS.
-MODULES     := assetsvc authsvc deploy deploy/registry/client gateway shared
-APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s deploy/test/log
+MODULES     := assetsvc assetsvc/cmd/searchsvc authsvc deploy deploy/registry/client deploy/registry/replica gateway shared
+APART       := deploy/registry/parquet deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s \
+	deploy/test/log deploy/test/webhooks
 TOOLS       := deploy/test/alerts/collector deploy/test/alerts/promtool deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
-SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./shared/...
-PACKAGES    := $(SERVICES) ./deploy/... ./deploy/registry/client/...
+SERVICES    := ./assetsvc/... ./assetsvc/cmd/searchsvc/... ./authsvc/... ./gateway/... ./shared/...
+PACKAGES    := $(SERVICES) ./deploy/... ./deploy/registry/client/... ./deploy/registry/replica/...
 SLOW        := mongostore|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
-SCENARIOS   := ^(TestStandalone|TestSplit|TestARestartKeepsAllData|TestGoClient)$$
+SCENARIOS   := ^(TestStandalone|TestSplit|TestSearch|TestARestartKeepsAllData|TestGoClient)$$
 FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
+ASSETS      ?= 100000
 
 # The lanes of test-all. FIRST runs alone and leaves little to compile or to install; the
 # attacks are in it, because they measure how fast others are answered. Then
@@ -25,7 +27,7 @@ SOAKTIME    ?= 10m
 FIRST       := packages test test-attack
 WAITING     := test-crash test-compose
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
-	test-docs test-log test-browser test-openapi check-apart model-quick fuzz
+	test-docs test-log test-parquet test-webhooks test-search test-std test-browser test-openapi check-apart model-quick fuzz
 DATA        ?= ./data
 
 # Everything is compiled in two ways only: without cgo, and with the race detector, which
@@ -36,9 +38,9 @@ export GOFLAGS     := $(filter-out -trimpath -vet=off,$(GOFLAGS)) -trimpath -vet
 RACE               := CGO_ENABLED=1 go test -race
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-compose \
-	test-mongo feed-long model model-quick fuzz vuln bench bench-live bench-gateway soak images clean
+.PHONY: help setup packages tools build parquet run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
+	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-parquet test-webhooks test-search test-std test-compose \
+	test-mongo feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -53,10 +55,13 @@ tools: ## build the programs that only tests need, once
 	@for tool in devmongo composectl collector promtool kubeapi; do deploy/test/tool.sh $$tool || exit 1; done
 
 build: ## build the programs into ./bin
-	go build -o bin/ ./deploy/registry/cmd/registry ./deploy/registry/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./authsvc/cmd/authsvc
+	go build -o bin/ ./deploy/registry/cmd/registry ./deploy/registry/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./assetsvc/cmd/searchsvc ./authsvc/cmd/authsvc
+
+parquet: ## build registry-parquet, which writes a snapshot as one Parquet file, into ./bin
+	cd deploy/registry/parquet && GOWORK=off go build -o $(CURDIR)/bin/registry-parquet .
 
 run: build ## run the whole registry as one process, with sandbox keys
-	bin/registry serve --sandbox --data $(DATA) --admin-addr 127.0.0.1:8079
+	bin/registry serve --sandbox --search --data $(DATA) --admin-addr 127.0.0.1:8079
 
 run-split: build ## run the three services as processes of their own
 	bin/split
@@ -68,7 +73,8 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 	go vet $(SERVICES)
 	go test $$(go list $(SERVICES) | grep -vE '$(SLOW)')
 
-test: setup build check unit e2e attack openapi-short fuzz-short ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
+test: ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
+	@exec deploy/test/stages.sh "setup build attack" "e2e check" "unit openapi-short fuzz-short"
 
 test-all: ## everything, in stages that say their name, time and result
 	@exec deploy/test/stages.sh "$(FIRST)" "$(WAITING)" "$(WORKING)"
@@ -133,9 +139,9 @@ test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo
 	go test -count=1 -timeout 25m ./deploy/test/feed
 
-test-browser: ## the admin console and the documentation page in a browser; the screenshots stay in bin/screenshots
-	@deploy/test/setup.sh chromium
-	cd deploy/test/browser && GOWORK=off go test -count=1 -timeout 10m .
+test-browser: ## the admin console, the site and the documentation page in a browser; the screenshots stay in bin/screenshots
+	@deploy/test/setup.sh chromium node npm
+	cd deploy/test/browser && GOWORK=off go test -count=1 -timeout 20m .
 
 test-clients: build ## the clients in Go, Python and TypeScript, against one process that is killed and refuses
 	@deploy/test/setup.sh python3 mypy node npm chromium
@@ -152,6 +158,23 @@ test-alerts: setup ## rules, alerts, dashboards and the collector's configuratio
 test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in Python from docs/log.md
 	@deploy/test/setup.sh python3 openssl
 	cd deploy/test/log && GOWORK=off go test -count=1 -timeout 10m .
+
+test-parquet: build parquet ## the Parquet file of a snapshot, by a reader that others wrote
+	@deploy/test/setup.sh node npm
+	cd deploy/registry/parquet && GOWORK=off $(RACE) -count=1 .
+	go test -count=1 -timeout 10m ./deploy/test/parquet -bin $(CURDIR)/bin
+
+test-std: ## the scenarios on one process and on three with --http-server=std
+	go test -count=1 ./shared/httpserver -std
+	REGISTRY_HTTP_SERVER=std GATEWAY_HTTP_SERVER=std ASSETSVC_HTTP_SERVER=std AUTHSVC_HTTP_SERVER=std \
+		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
+
+test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under kill -9
+	cd deploy/test/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
+
+test-search: build ## the search: words by a dictionary, kills, hostile clients
+	@deploy/test/setup.sh hunspell-uk
+	go test -count=1 -timeout 20m ./deploy/test/search -bin $(CURDIR)/bin -hunspell /usr/share/hunspell
 
 test-compose: ## docker-compose.yml with containers killed and cut off under load, where a Docker engine can run
 	@deploy/test/compose/test.sh
@@ -183,8 +206,26 @@ bench: build ## measure the registry beside the limits of what it does
 	go run ./deploy/bench/registry -bin bin
 	go test -run '^$$' -bench . -benchtime 2s ./assetsvc/... ./gateway/... ./shared/...
 
+bench-figures: ## the figures that comments of packages quote (deploy/bench/README.md); an idle machine, 5 minutes
+	go test -run '^$$' -bench RoundTrip -count 4 ./shared/upstream
+	go test -run '^$$' -bench Forward -count 4 ./gateway/internal/proxy
+	go test -run '^$$' -bench 'Leases|Admit' -count 4 ./gateway/internal/ratelimit
+	go test -run '^$$' -bench Read -count 4 ./gateway
+	go test -run '^$$' -bench Log -count 4 ./shared/httpserver
+
 bench-live: build ## how changes reach 100, 1,000 and 10,000 followers, beside a naive handler
 	go run ./deploy/bench/live -bin bin
+
+bench-copy: build ## a first copy of ASSETS assets in three ways, and the making of a snapshot
+	go build -o bin/bench-fill ./assetsvc/internal/fill
+	go run ./deploy/bench/copy -bin bin -assets $(ASSETS)
+
+bench-search: build ## the search service on ASSETS assets: index, memory, latency, and when changes are found
+	go build -o bin/bench-fill ./assetsvc/internal/fill
+	go run ./deploy/bench/search -bin bin -assets $(ASSETS)
+
+bench-webhooks: build ## how soon changes reach 1,000 webhooks, a tenth of them dead and a tenth slow
+	cd deploy/test/webhooks && GOWORK=off go test -count=1 -v -timeout 15m -run Healthy . -bin $(CURDIR)/bin -hooks 1000 -lasts 60s
 
 bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are built or installed
 	@deploy/test/setup.sh nginx
