@@ -58,6 +58,9 @@ func TestBrowsersGetPagesAndProgramsGetTheWelcome(t *testing.T) {
 		{"a file", with, "/site/x/site.css", "", 200, "page /site/x/site.css"},
 		{"the map", with, "/sitemap.xml", "", 200, "page /sitemap.xml"},
 		{"no site", without, "/uk/", browser, 404, "not_found"},
+		{"a search", with, "/api/2.5/search", "", 200, "page /"},
+		{"no search", without, "/api/2.5/search", "", 404, "not_found"},
+		{"an old version", with, "/api/2.4/search", "", 404, "not_found"},
 		{"no map", without, "/sitemap.xml", browser, 404, "not_found"},
 		{"no such page", with, "/de/", browser, 404, "not_found"},
 	} {

@@ -54,6 +54,7 @@ type stream struct {
 	in     *inbound
 	out    *outbound
 	head   chan *http.Response // holds the answer when its head came, or nil if it failed
+	headed bool                // the head came; for run
 }
 
 // Dial asks the server at the other end of conn for the protocol. Host is what requests
@@ -152,15 +153,18 @@ func (c *Conn) take(f frame) error {
 		if err != nil {
 			return err
 		}
-		if ok = len(s.head) == 0; ok {
+		if ok = !s.headed; ok {
+			s.headed = true
 			s.head <- resp
 		}
 	case bodyFrame:
-		ok = s.in.arrive(f.content)
+		ok = s.headed && s.in.arrive(f.content)
 	case endFrame:
-		c.forget(s)
-		s.out.fail(errAnswered)
-		s.in.end(nil)
+		if ok = s.headed; ok {
+			c.forget(s)
+			s.out.fail(errAnswered)
+			s.in.end(nil)
+		}
 	case cancelFrame:
 		c.forget(s)
 		s.fail(errAborted)

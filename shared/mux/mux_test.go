@@ -444,6 +444,8 @@ func FuzzClient(f *testing.F) {
 	f.Add(appendFrame(appendFrame(nil, 1, headFrame, "200\r\nContent-Length: 2\r\n"), 1, bodyFrame, "ok"))
 	f.Add(appendFrame(appendFrame(nil, 1, headFrame, "204\r\n"), 1, endFrame, ""))
 	f.Add(appendFrame(nil, 0, drainFrame, ""))
+	f.Add(appendFrame(nil, 1, endFrame, "")) // without a head
+	f.Add(appendFrame(appendFrame(nil, 1, headFrame, "200\r\n"), 1, headFrame, "200\r\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		near, far := net.Pipe()
 		go func() {

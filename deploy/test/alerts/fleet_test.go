@@ -84,7 +84,8 @@ func start(t *testing.T) *fleet {
 	t.Helper()
 	t.Setenv("MONGODB_URI", "") // one that can be killed
 	bin, dir := t.TempDir(), t.TempDir()
-	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./authsvc/cmd/authsvc", "./deploy/registry/cmd/registry")
+	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./assetsvc/cmd/searchsvc", "./authsvc/cmd/authsvc",
+		"./deploy/registry/cmd/registry")
 	buildCollector(t, bin)
 	f := &fleet{metrics: map[string]string{}, more: map[string]string{}, mongo: mongotest.Start(t), jaeger: startJaeger(t)}
 	tokens, limits := redistest.Start(t, "--maxmemory", "100mb").URL(), redistest.Start(t, "--appendonly", "no").URL()
@@ -155,7 +156,12 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	service("authsvc", auth, "--store", tokens, "--sandbox", "--admin-addr", admin)
 	service("assetsvc", assets, "--store", f.mongo.URI(t, fmt.Sprintf("observed%d", time.Now().UnixNano())), "--auth-url", "http://"+auth,
 		"--log-key-file", logKey, "--log-policy", policy, "--snapshot-dir", filepath.Join(dir, "snapshots"))
-	service("gateway", edge, "--auth-url", "http://"+auth, "--assets-url", "http://"+assets, "--limits-redis", limits)
+	search, searchMetrics := address(t), address(t)
+	service("gateway", edge, "--auth-url", "http://"+auth, "--assets-url", "http://"+assets, "--limits-redis", limits,
+		"--search-url", "http://"+search)
+	f.more["searchsvc"] = "http://" + searchMetrics + "/metrics"
+	run(processes.Start, "searchsvc", search, "--addr", search, "--metrics-addr", searchMetrics, "--of", f.url,
+		"--data", filepath.Join(dir, "search"))
 	// A gateway that speaks TLS, and an asset service on a file.
 	cert, private := certify(t, dir)
 	for name, args := range map[string][]string{

@@ -53,8 +53,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// serve starts a registry that is one process, without rate limits, with further
-// arguments.
+// serve starts a registry that is one process, with search and without rate limits, with
+// further arguments.
 func serve(t *testing.T, args ...string) *registry {
 	t.Helper()
 	dir := build(t)
@@ -63,6 +63,7 @@ func serve(t *testing.T, args ...string) *registry {
 		t.Fatal(err)
 	}
 	output := &processes.Output{}
+	args = append([]string{"--search"}, args...)
 	p, err := processes.Standalone(t.Context(), dir, addr, filepath.Join(t.TempDir(), "data"), output, args...)
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +84,7 @@ func serve(t *testing.T, args ...string) *registry {
 // flag -rapid.checks says how many.
 func TestRequestsFromTheDocument(t *testing.T) {
 	r := serve(t)
+	awaitSearch(t, r)
 	documents := operationsOf(r.documents)
 	var places []place
 	sent := 0
@@ -124,6 +126,7 @@ var unseen = map[string]string{
 	"* 503":            "an outage: the tests of faults and of attacks provoke it",
 	"* 421":            "only a mirror answers so: TestEveryReadingOfAMirrorIsTheOrigins provokes it",
 	"readSnapshot 404": "this registry has a snapshot: the unit tests of package httpapi provoke it",
+	"searchAssets 404": "a registry without search: TestBrowsersGetPagesAndProgramsGetTheWelcome provokes it",
 	"readCaller 403":   "a key that is limited to addresses: the tests of the gateway provoke it",
 	"* 409":            "many changes at the same moment: the unit tests of package registry provoke it",
 }
@@ -132,6 +135,7 @@ var unseen = map[string]string{
 // cannot: those of the framing, of rate limits and of large bodies.
 func TestEveryDocumentedStatusOccurs(t *testing.T) {
 	r := serve(t)
+	awaitSearch(t, r)
 	provoke(t, r)
 	limited := serve(t, "--no-limits=false", "--limits", `[{"name": "all", "by": "address", "costs": {"list": 1, "read": 1, "write": 1},
 		"windows": {"1h": 1}}, {"name": "keys", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1h": 1}},

@@ -82,6 +82,18 @@ func receiveStreams(t *testing.T, r *registry, o operation) {
 // awaitProof waits until the newest checkpoint covers the newest change of an asset.
 func awaitProof(t *testing.T, r *registry, path string) {
 	t.Helper()
+	awaitNot(t, r, path, uncovered)
+}
+
+// awaitSearch waits until the search service has its index.
+func awaitSearch(t *testing.T, r *registry) {
+	t.Helper()
+	awaitNot(t, r, "/api/2.5/search", http.StatusServiceUnavailable)
+}
+
+// awaitNot repeats a reading until its status is another one.
+func awaitNot(t *testing.T, r *registry, path string, status int) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), requestTimeout)
 	defer cancel()
 	for {
@@ -89,7 +101,7 @@ func awaitProof(t *testing.T, r *registry, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.status != uncovered {
+		if got.status != status {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
