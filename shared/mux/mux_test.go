@@ -143,6 +143,9 @@ func TestSameAsPlainHTTP(t *testing.T) {
 					return w
 				}
 				want, got := ask(plain), ask(c)
+				if path == "/abort" && want.Status == 0 {
+					continue // the reset of the connection has overtaken the answer
+				}
 				if want.Length < 0 { // a length is told for more answers
 					got.Header.Del("Content-Length")
 					got.Length = want.Length

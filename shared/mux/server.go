@@ -169,13 +169,13 @@ func (c *serverConn) take(f frame) error {
 		return c.begin(f)
 	}
 	c.mu.Lock()
-	s := c.streams[f.stream]
+	s, draining := c.streams[f.stream], c.draining
 	c.mu.Unlock()
 	if s == nil {
-		if f.stream > c.last {
+		if f.stream > c.last && !draining {
 			return fmt.Errorf("%w: a frame of kind %d for the stream %d, which has not begun", errProtocol, f.kind, f.stream)
 		}
-		return nil // the answer is on its way
+		return nil // the answer is on its way, or the drain is
 	}
 	ok := true
 	switch f.kind {

@@ -86,19 +86,20 @@ func (c *calls) retire() {
 	}
 }
 
-// exchange sends a request. It returns false if the request was not sent, and plain HTTP
-// must carry it. The meaning of progress is that of server.exchange: a connection that was
-// lost with all its requests is one that the server had closed.
-func (c *calls) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, p progress, done bool, err error) {
+// exchange sends a request. It returns false if the server did not take it, and plain HTTP
+// must carry it, with *body. The meaning of progress is that of server.exchange: a
+// connection that was lost with all its requests is one that the server had closed.
+func (c *calls) exchange(r *http.Request, body *io.ReadCloser) (_ *http.Response, p progress, done bool, err error) {
 	conn := c.conn()
 	if conn == nil {
 		return nil, notSent, false, nil
 	}
-	if body != r.Body {
-		r = r.WithContext(r.Context()) // a copy, since a RoundTripper must not change its request
-		r.Body = body
+	sent := r.WithContext(r.Context()) // a copy, since a RoundTripper must not change its request
+	watched := &watchedBody{ReadCloser: *body}
+	if hasBody(r) {
+		sent.Body = watched
 	}
-	resp, err := conn.RoundTrip(r)
+	resp, err := conn.RoundTrip(sent)
 	switch {
 	case err == nil:
 		b := &calledBody{ReadCloser: resp.Body, server: c.server}
@@ -108,13 +109,27 @@ func (c *calls) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response,
 			resp.Body = b
 		}
 		return resp, sentOnNew, true, nil
-	case errors.Is(err, mux.ErrNotTaken) || errors.Is(err, mux.ErrNotPlain):
+	case (errors.Is(err, mux.ErrNotTaken) || errors.Is(err, mux.ErrNotPlain)) && !watched.used:
 		return nil, notSent, false, nil
+	case errors.Is(err, mux.ErrNotTaken) && r.GetBody != nil: // the server drains, and ignored the body
+		*body, err = r.GetBody()
+		return nil, notSent, err != nil, err
 	case errors.Is(err, mux.ErrLost) && r.Context().Err() == nil:
 		return nil, sentOnReused, true, staleConnError{err}
 	default:
 		return nil, sentOnNew, true, err
 	}
+}
+
+// watchedBody tells whether a request's body was used.
+type watchedBody struct {
+	io.ReadCloser
+	used bool
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.used = true
+	return b.ReadCloser.Read(p)
 }
 
 // calledBody is the body of an answer. Its end counts the request as done.

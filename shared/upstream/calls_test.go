@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,32 +140,59 @@ func TestALostCallIsRepeatedOnce(t *testing.T) {
 	}
 }
 
-// TestADrainLosesNoRequest shuts the calls of one of two servers down, again and again,
-// while changes are sent.
+// TestADrainLosesNoRequest shuts the calls of one of two servers down while changes are
+// sent, several at a time.
 func TestADrainLosesNoRequest(t *testing.T) {
-	var done atomic.Int64
-	handler := func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			done.Add(1)
+	const rounds, senders, each = 20, 8, 50
+	for range rounds {
+		var done atomic.Int64
+		handler := func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				done.Add(1)
+			}
+			_, _ = io.Copy(w, r.Body)
 		}
-		_, _ = io.Copy(w, r.Body)
-	}
-	stable := startCalls(t, handler)
-	first := startCalls(t, handler)
-	p := newCallingPool(t, stable.url, first.url)
-	awaitCalls(t, p, 2)
-	drained := make(chan error, 1)
-	go func() { drained <- first.Shutdown(context.Background()) }()
-	const requests = 2000
-	for i := range requests {
-		if _, got, err := ask(t, p, "POST", "/", strings.Repeat("x", i%100+1)); err != nil || len(got) != i%100+1 {
-			t.Fatalf("request %d: got %d bytes, %v; want %d", i, len(got), err, i%100+1)
+		stable, first := startCalls(t, handler), startCalls(t, handler)
+		p := newCallingPool(t, stable.url, first.url)
+		awaitCalls(t, p, 2)
+		drained := make(chan error, 1)
+		var sending sync.WaitGroup
+		for sender := range senders {
+			sending.Go(func() {
+				for i := range each {
+					if sender == 0 && i == each/2 {
+						go func() { drained <- first.Shutdown(context.Background()) }()
+					}
+					text := strings.Repeat("x", i%100+1)
+					if _, got, err := ask(t, p, "POST", "/", text); err != nil || got != text {
+						t.Errorf("request %d: got %d bytes, %v; want %d", i, len(got), err, len(text))
+					}
+				}
+			})
+		}
+		sending.Wait()
+		if err := <-drained; err != nil {
+			t.Errorf("shutdown: got %v, want nil", err)
+		}
+		if got := done.Load(); got != senders*each {
+			t.Errorf("got %d changes, want %d", got, senders*each)
 		}
 	}
-	if err := <-drained; err != nil {
-		t.Errorf("shutdown: got %v, want nil", err)
-	}
-	if done.Load() != requests {
-		t.Errorf("got %d changes, want %d", done.Load(), requests)
+}
+
+// TestABodyThatFailsEndsItsRequest sends bodies that end too early.
+func TestABodyThatFailsEndsItsRequest(t *testing.T) {
+	s := startCalls(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	p := newPool(t, s.url)
+	for range 2 { // on a new connection, and on another one
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://service/", io.NopCloser(strings.NewReader("12")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = 3
+		if resp, err := p.RoundTrip(r); err == nil {
+			resp.Body.Close()
+			t.Errorf("got the answer %d, want an error", resp.StatusCode)
+		}
 	}
 }

@@ -64,7 +64,8 @@ func (c *conn) exchange(r *http.Request, body io.ReadCloser) (_ *http.Response, 
 }
 
 // send writes a request and reads the head of its answer. Failed is the error of the
-// writes. Even then it reads, because the server may have refused the body early.
+// writes. Even then it reads, because the server may have refused the body early. If the
+// body itself has failed, no answer will come.
 func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, failed, err error) {
 	target := r.URL.RequestURI()
 	isPlain := c.kind == readings && httpwire.IsTarget(target)
@@ -78,6 +79,8 @@ func (c *conn) send(r *http.Request, body io.ReadCloser) (resp *http.Response, f
 	if !isPlain {
 		if failed = out.Write(c.w); failed == nil {
 			failed = c.w.Flush()
+		} else if c.w.Flush() == nil { // the connection is good, so the body has failed
+			return nil, nil, failed
 		}
 	}
 	resp, err = c.readFinal(out)

@@ -95,7 +95,7 @@ const (
 func (s *server) exchange(r *http.Request, body io.ReadCloser, check connCheck) (*http.Response, progress, error) {
 	s.busy.Add(1)
 	if s.calls != nil {
-		if resp, progress, done, err := s.calls.exchange(r, body); done {
+		if resp, progress, done, err := s.calls.exchange(r, &body); done {
 			if err != nil {
 				s.busy.Add(-1)
 			}
