@@ -46,6 +46,7 @@ type Config struct {
 	AssetTypes []string          // accepted values of assetType; empty: bounce
 	CodeLists  string            // directory with lists of codes, CPV.txt and others; "": none
 	Sandbox    bool              // accept sandboxParameters
+	Hide       []string          // groups of fields that only callers with an API key see (docs/contract.md, "Hidden fields")
 	MaxBody    int64             // bytes of a request body; 0: 1 MiB
 	Timeout    time.Duration     // of a request; 0: 10 s
 	Memory     int64             // bytes that the process may use; requests get shares of it; 0: memory.Limit
@@ -101,6 +102,9 @@ func (c Config) Validate() error {
 	if slices.Contains(c.AssetTypes, "") {
 		faults = append(faults, errors.New("an asset type is empty"))
 	}
+	if _, err := asset.ParseGroups(c.Hide); err != nil {
+		faults = append(faults, err)
+	}
 	if c.MaxBody < 0 {
 		faults = append(faults, errors.New("the body limit is negative"))
 	}
@@ -144,6 +148,12 @@ func (c Config) validateStore() error {
 	return errors.Join(faults...)
 }
 
+// hidden returns the groups of Hide, which Validate has checked.
+func (c Config) hidden() []asset.Group {
+	hidden, _ := asset.ParseGroups(c.Hide)
+	return hidden
+}
+
 func (c Config) onMongo() bool {
 	return strings.HasPrefix(c.Store, "mongodb://") || strings.HasPrefix(c.Store, "mongodb+srv://")
 }
@@ -155,11 +165,11 @@ func (c Config) openStore(ctx context.Context) (store, error) {
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{
 			Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
-			Import: registry.Describe, FreshReads: c.FreshReads,
+			Import: registry.Describer(c.hidden()...), FreshReads: c.FreshReads,
 		})
 	}
 	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
-		Import: registry.Describe, Interrupt: ctx.Done()}
+		Import: registry.Describer(c.hidden()...), Interrupt: ctx.Done()}
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 }
 
@@ -234,7 +244,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		auth = s.auth
 	}
 	tokens := authapi.NewClient(auth, signer, "assetsvc")
-	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone, Codes: codes}
+	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone, Codes: codes, Hidden: c.hidden()}
 	assets := registry.New(s.store, tokens, rules, c.Now)
 	if len(c.LogKeys) > 0 {
 		assets = assets.WithLog(publiclog.NewReader(s.store))
@@ -259,6 +269,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Telemetry: c.Telemetry,
 	})
 	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
+	api.Hide(c.hidden())
 	if c.Snapshot.Dir != "" {
 		if s.snapshots, err = startSnapshots(s.store, c); err != nil {
 			return nil, errors.Join(err, s.Close())

@@ -31,7 +31,7 @@ func Move(ctx context.Context, file, uri string, progress func(done, total int))
 		return 0, err
 	}
 	from, err := boltstore.Open(file, boltstore.Options{
-		Now: time.Now, Import: registry.Describe, Interrupt: ctx.Done(),
+		Now: time.Now, Import: registry.Describer(), Interrupt: ctx.Done(),
 	})
 	if err != nil {
 		return 0, err

@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/publiclog"
 	"asset-registry/assetsvc/internal/snapshot"
@@ -48,7 +49,8 @@ func newKeeper(store store, c Config) (*snapshot.Keeper, error) {
 		Dir:      c.Snapshot.Dir,
 		Interval: c.Snapshot.Interval,
 		Keep:     c.Snapshot.Keep,
-		Show:     httpapi.SnapshotLine(c.Zone),
+		Show:     httpapi.SnapshotLine(c.Zone, c.hidden()),
+		Hidden:   c.hidden(),
 		Now:      c.Now,
 		Log:      c.Log,
 		Checkpoint: func(ctx context.Context) (string, error) {
@@ -145,11 +147,14 @@ func makeSnapshot(ctx context.Context, keeper *snapshot.Keeper) (Made, error) {
 }
 
 // MakeSnapshot makes a snapshot of a store in a directory, beside the services that
-// run. Of the configuration it takes Store, StoreTimeout, Snapshot, Zone and Log. A
+// run. Of the configuration it takes Store, StoreTimeout, Snapshot, Zone, Hide and Log. A
 // store in a file must not be in use.
 func MakeSnapshot(ctx context.Context, c Config) (made Made, err error) {
 	if c.Snapshot.Dir == "" {
 		return Made{}, errNoDirectory
+	}
+	if _, err := asset.ParseGroups(c.Hide); err != nil {
+		return Made{}, err
 	}
 	c = c.withDefaults()
 	store, err := c.openStore(ctx)

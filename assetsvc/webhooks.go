@@ -43,7 +43,7 @@ func startWebhooks(store webhook.Store, feed live.Feed, w *live.Watcher, c Confi
 	}
 	sender, err := webhook.New(webhook.Config{
 		Store:  store,
-		Feed:   httpapi.NewWebhookFeed(feed, w, c.Zone),
+		Feed:   httpapi.NewWebhookFeed(feed, w, c.Zone, c.hidden()),
 		Seals:  seals,
 		Policy: c.Webhooks.policy(),
 		Memory: c.Memory / 16,

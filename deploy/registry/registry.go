@@ -62,6 +62,9 @@ type Config struct {
 	// A code whose list is missing is checked by its form only. A list has one code a line.
 	CodeLists string `placeholder:"DIR" help:"Directory with CPV.txt, CPVS.txt, dk018.txt and kvtspz.txt."`
 
+	// All callers with an API key see all fields.
+	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
+
 	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
 
@@ -345,6 +348,7 @@ func (c Config) assets(p process, auth http.RoundTripper) assetsvc.Config {
 		Zone:       zone,
 		AssetTypes: c.AssetTypes,
 		CodeLists:  c.CodeLists,
+		Hide:       c.Hide,
 		Sandbox:    c.Sandbox,
 		MaxBody:    c.MaxBody,
 		Memory:     c.Memory,

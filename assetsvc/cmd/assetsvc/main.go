@@ -39,10 +39,11 @@ type reseal struct {
 
 // makeNow is the settings of the command snapshot.
 type makeNow struct {
-	Store        string `required:"" help:"Store of the assets, as for serve."`
-	SnapshotDir  string `required:"" placeholder:"DIR" help:"Directory of the snapshots, as for serve."`
-	SnapshotKeep int    `default:"2" help:"Snapshots that are kept."`
-	Zone         string `default:"+00:00" help:"Constant offset of printed timestamps, as for serve."`
+	Store        string   `required:"" help:"Store of the assets, as for serve."`
+	SnapshotDir  string   `required:"" placeholder:"DIR" help:"Directory of the snapshots, as for serve."`
+	SnapshotKeep int      `default:"2" help:"Snapshots that are kept."`
+	Hide         []string `help:"Fields that the snapshot leaves out, as for serve."`
+	Zone         string   `default:"+00:00" help:"Constant offset of printed timestamps, as for serve."`
 }
 
 // logKey is the settings of the command log-key.
@@ -76,6 +77,9 @@ type settings struct {
 
 	// Codes of a scheme without a list are checked by their form.
 	CodeLists string `placeholder:"DIR" help:"Directory with CPV.txt, CPVS.txt, dk018.txt or kvtspz.txt, one code a line."`
+
+	// All services with one store hide the same, and so does the command snapshot.
+	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
 
 	MaxBody int64         `default:"1048576" help:"Largest request body, in bytes."`
 	Timeout time.Duration `default:"10s" help:"Longest time for a request."`
@@ -149,7 +153,7 @@ func (m makeNow) run(ctx context.Context) error {
 		return err
 	}
 	made, err := assetsvc.MakeSnapshot(ctx, assetsvc.Config{
-		Store: m.Store, Zone: zone, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
+		Store: m.Store, Zone: zone, Hide: m.Hide, Log: slog.New(slog.NewJSONHandler(os.Stderr, nil)),
 		Snapshot: assetsvc.Snapshot{Dir: m.SnapshotDir, Keep: m.SnapshotKeep},
 	})
 	if err == nil {
@@ -212,6 +216,7 @@ func (s settings) run(ctx context.Context) error {
 			AssetTypes:   s.AssetTypes,
 			CodeLists:    s.CodeLists,
 			Sandbox:      s.Sandbox,
+			Hide:         s.Hide,
 			MaxBody:      s.MaxBody,
 			Timeout:      s.Timeout,
 			Memory:       s.Memory,

@@ -36,6 +36,7 @@ type Rules struct {
 	Sandbox bool           // accept sandboxParameters
 	Zone    *time.Location // constant offset of the service's timestamps, and of sent ones without an offset
 	Codes   CodeLists      // code lists of the operator; nil: none
+	Hidden  []Group        // fields that only callers with an API key see, sorted
 }
 
 // Asset is an asset that follows the rules. It is immutable.

@@ -96,6 +96,7 @@ type FieldDescription struct {
 	Ignored  bool     // the registry ignores what clients send
 	Sandbox  bool     // it exists only in a sandbox
 	Hidden   bool     // no answer has it
+	Group    Group    // an operator may hide it with this group; "": never
 	List     bool     // its value is a list
 	Default  string   // the value of a field that a client leaves out; "": none
 	Writers  []string // who writes the field; only for fields of the asset itself
@@ -143,7 +144,8 @@ func (m *model) called() string {
 
 func (f field) describe() FieldDescription {
 	d := FieldDescription{
-		Name: f.name, Since: f.since, Required: f.required, Given: f.given || f.required || f.absent != nil,
+		Name: f.name, Since: f.since, Required: f.required, Group: f.group,
+		Given:   f.group == "" && (f.given || f.required || f.absent != nil),
 		Ignored: f.ours, Sandbox: f.sandboxOnly, Writers: f.writers.names(),
 	}
 	of := f.of

@@ -67,7 +67,7 @@ var itemModel = model{name: "Item", fields: []field{
 	{name: "unit", of: &unitModel, required: true},
 	{name: "quantity", of: quantity, required: true},
 	{name: "address", of: &addressModel, required: true},
-	{name: "location", of: &locationModel},
+	{name: "location", of: &locationModel, group: Locations},
 	{name: "registrationDetails", of: &registrationModel, required: true},
 	{name: "schema_properties", of: dropped{disabled}},
 }}
@@ -105,10 +105,10 @@ var unitModel = model{name: "Unit", fields: []field{
 }}
 
 var addressModel = model{name: "Address", fields: []field{
-	{name: "streetAddress", of: text},
+	{name: "streetAddress", of: text, group: Addresses},
 	{name: "locality", of: text},
 	{name: "region", of: text},
-	{name: "postalCode", of: text},
+	{name: "postalCode", of: text, group: Addresses},
 	{name: "countryName", of: text, required: true},
 	{name: "countryName_en", of: text},
 	{name: "countryName_ru", of: text},
@@ -183,13 +183,13 @@ const (
 // "Organisation").
 var custodianModel = model{name: "Organization", fields: append(organisationFields,
 	field{name: "address", of: &addressModel, required: true},
-	field{name: "contactPoint", of: &contactModel, required: true},
+	field{name: "contactPoint", of: &contactModel, required: true, group: Contacts},
 )}
 
 // holderModel is custodianModel with an optional address and contact point.
 var holderModel = model{name: "Organization", title: "Holder", fields: append(organisationFields,
 	field{name: "address", of: &addressModel},
-	field{name: "contactPoint", of: &contactModel},
+	field{name: "contactPoint", of: &contactModel, group: Contacts},
 )}
 
 // organisationFields has no spare capacity, so each append to it copies.
@@ -200,7 +200,7 @@ var organisationFields = []field{
 	{name: "kind", of: oneOf("general", "special", "other")},
 	{name: "identifier", of: &identifierModel, required: true},
 	{name: "additionalIdentifiers", of: listOf(&identifierModel)},
-	{name: "additionalContactPoints", since: "2.5", of: listOf(&contactModel)},
+	{name: "additionalContactPoints", since: "2.5", of: listOf(&contactModel), group: Contacts},
 }
 
 var identifierModel = model{name: "Identifier", fields: []field{

@@ -255,15 +255,43 @@ func TestNoErrorSuggestsALaterField(t *testing.T) {
 func TestHiddenFieldsOfTheVersions(t *testing.T) {
 	for _, c := range []struct {
 		version Version
+		groups  []Group
 		want    []string
 	}{
-		{"2.4", []string{
+		{"2.4", nil, []string{
 			"rectificationPeriod", "assetCustodian.additionalContactPoints", "assetHolder.additionalContactPoints",
 		}},
-		{"2.5", nil},
+		{"2.5", nil, nil},
+		{"2.5", []Group{Contacts}, []string{
+			"assetCustodian.additionalContactPoints", "assetCustodian.contactPoint",
+			"assetHolder.additionalContactPoints", "assetHolder.contactPoint",
+		}},
+		{"2.5", []Group{Addresses, Locations}, []string{
+			"items.location", "assetCustodian.address.postalCode", "assetCustodian.address.streetAddress",
+			"assetHolder.address.postalCode", "assetHolder.address.streetAddress",
+			"items.address.postalCode", "items.address.streetAddress",
+		}},
 	} {
-		if diff := cmp.Diff(c.want, NewView(c.version).Hidden()); diff != "" {
-			t.Errorf("version %s: the hidden fields differ (-want +got):\n%s", c.version, diff)
+		if diff := cmp.Diff(c.want, NewView(c.version, c.groups...).Hidden()); diff != "" {
+			t.Errorf("version %s without %v: the hidden fields differ (-want +got):\n%s", c.version, c.groups, diff)
+		}
+	}
+}
+
+func TestOnlyKnownGroupsAreHidden(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		want  []Group
+		fails bool
+	}{
+		{nil, nil, false},
+		{[]string{"locations", "contacts", "locations"}, []Group{Contacts, Locations}, false},
+		{[]string{"contacts", "titles"}, []Group{Contacts, "titles"}, true},
+		{[]string{""}, []Group{""}, true},
+	} {
+		got, err := ParseGroups(c.names)
+		if diff := cmp.Diff(c.want, got); diff != "" || (err != nil) != c.fails {
+			t.Errorf("%q: got %v, %v; want %v and failure %t", c.names, got, err, c.want, c.fails)
 		}
 	}
 }

@@ -11,24 +11,24 @@ import (
 )
 
 // View shows assets as one version of the API has them: without the fields of
-// later versions, at any depth (docs/contract.md, "Versions"). It is derived from
-// the field table. A View is immutable and safe for concurrent use.
+// later versions, at any depth (docs/contract.md, "Versions"). It may hide groups of
+// fields too. It is derived from the field table. A View is immutable and safe for concurrent use.
 type View struct {
 	asset  *hiding
 	access *hiding  // of the access block of a creation
 	marks  [][]byte // the names of all hidden fields of the asset, as JSON strings
 }
 
-// hiding lists the fields that a version lacks in the objects of one model. Nil
-// means that it lacks none.
+// hiding lists the fields that a view lacks in the objects of one model. Nil means
+// that it lacks none.
 type hiding struct {
 	fields map[string]bool
 	within map[string]*hiding // fields whose values have hidden fields
 }
 
-// NewView returns the view of a version.
-func NewView(v Version) *View {
-	view := &View{asset: assetModel.hiding(v), access: accessModel.hiding(v)}
+// NewView returns the view of a version without the fields of some groups.
+func NewView(v Version, hidden ...Group) *View {
+	view := &View{asset: assetModel.hiding(v, hidden), access: accessModel.hiding(v, nil)}
 	for _, path := range view.Hidden() {
 		name := path[strings.LastIndexByte(path, '.')+1:]
 		view.marks = append(view.marks, record.AppendString(nil, name))
@@ -36,14 +36,15 @@ func NewView(v Version) *View {
 	return view
 }
 
-// hiding returns the fields of a model, and within it, that a version lacks.
-func (m *model) hiding(v Version) *hiding {
+// hiding returns the fields of a model, and within it, that a version lacks or that are in
+// a hidden group.
+func (m *model) hiding(v Version, hidden []Group) *hiding {
 	h := &hiding{fields: map[string]bool{}, within: map[string]*hiding{}}
 	for _, f := range m.fields {
-		if v.before(f.since) {
+		if v.before(f.since) || slices.Contains(hidden, f.group) {
 			h.fields[f.name] = true
 		} else if inner := modelOf(f.of); inner != nil {
-			if below := inner.hiding(v); below != nil {
+			if below := inner.hiding(v, hidden); below != nil {
 				h.within[f.name] = below
 			}
 		}
@@ -79,7 +80,7 @@ func (h *hiding) paths(parent string, paths []string) []string {
 	return paths
 }
 
-// IsWhole tells whether the version has every field of an asset.
+// IsWhole tells whether the view has every field of an asset.
 func (v *View) IsWhole() bool { return v.asset == nil }
 
 // MayHide tells whether an encoded asset or field may have a hidden field. False

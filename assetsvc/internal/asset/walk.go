@@ -50,6 +50,7 @@ type field struct {
 	keeps       bool    // a PUT without the field leaves its value as it is
 	sandboxOnly bool    // the field exists only in a sandbox
 	unsuggested bool    // clients may send the field, and no error names it as the nearest
+	group       Group   // may be hidden with it; fields below are hidden too
 	writers     writers // for fields of the asset itself; fields below it have the same
 
 	// absent returns the value of a field without one. Nil: the field gets none.

@@ -175,7 +175,7 @@ func BenchmarkPublicLog(b *testing.B) {
 		clients.Go(func() error {
 			r := registry.Record{ID: storetest.NewID(), Listed: true, Body: body}
 			var err error
-			if r.Change, r.Whole, err = registry.Describe(r, nil); err != nil {
+			if r.Change, r.Whole, err = registry.Describer()(r, nil); err != nil {
 				return err
 			}
 			_, err = s.Create(b.Context(), r)

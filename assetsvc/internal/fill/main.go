@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := boltstore.Open(*file, boltstore.Options{Now: time.Now, Import: registry.Describe})
+	store, err := boltstore.Open(*file, boltstore.Options{Now: time.Now, Import: registry.Describer()})
 	if err != nil {
 		return err
 	}
@@ -126,6 +126,6 @@ func (v *variant) record(example record.Object) (registry.Record, error) {
 		ID: shown.Text("id"), Listed: true, State: asset.Status(shown.Text("status")), Body: record.Append(nil, shown),
 	}
 	var err error
-	r.Change, r.Whole, err = registry.Describe(r, nil)
+	r.Change, r.Whole, err = registry.Describer()(r, nil)
 	return r, err
 }

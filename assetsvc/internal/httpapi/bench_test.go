@@ -30,7 +30,7 @@ func BenchmarkShow(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, v := range versions() {
+	for _, v := range publicVersions(nil) {
 		for _, c := range []struct {
 			name string
 			body []byte

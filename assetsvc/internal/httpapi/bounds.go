@@ -47,11 +47,11 @@ const (
 )
 
 // bounded returns a gin handler that reserves memory for h: factor bytes for each
-// byte of the asset and the body. It runs h again with more memory if h returns
+// byte of the asset and the body. H gets the version as the caller sees it. Bounded runs h again with more memory if h returns
 // registry.ErrLarge, so h must return that error before it changes anything.
 func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
-		factor := factor
+		factor, v := factor, v.seenBy(c)
 		if strings.Contains(c.Request.URL.RawQuery, "opt_") { // the answer is indented or wrapped
 			factor = trees
 		}

@@ -13,11 +13,14 @@ import (
 )
 
 // tag returns the entity tag of an answer (RFC 9110, 8.8.3; docs/contract.md,
-// "Conditional requests"): the position of the asset, the version, and the
-// options that change the bytes, such as "1763640000123456-2.5-pretty". It is a
-// strong tag. Parts have the tag of their asset.
+// "Conditional requests"): the position of the asset, the version, whether fields are
+// hidden, and the options that change the bytes, such as "1763640000123456-2.5-pretty". It
+// is a strong tag. Parts have the tag of their asset.
 func tag(position int64, v version, o options) string {
 	text := strconv.FormatInt(position, 10) + "-" + string(v.name)
+	if v.full != nil {
+		text += "-public"
+	}
 	if o.pretty {
 		text += "-pretty"
 	}

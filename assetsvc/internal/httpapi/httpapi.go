@@ -32,6 +32,7 @@ type API struct {
 	memory   Memory
 	proofs   *memory.Semaphore // turns of requests for proofs
 	pace     httpserver.Pace
+	hidden   []asset.Group // fields that only callers with an API key see
 
 	snapshots *snapshots
 	webhooks  *webhook.Service // nil: the API has no webhooks
@@ -48,13 +49,17 @@ func New(r *registry.Registry, zone *time.Location, maxBody int64, m Memory) *AP
 		pace: httpserver.DefaultPace, snapshots: newSnapshots(), leave: func() {}}
 }
 
+// Hide hides the fields of some groups from callers without an API key. It must be called
+// before Route.
+func (a *API) Hide(hidden []asset.Group) { a.hidden = hidden }
+
 // handler answers a request of one version. An error becomes the answer.
 type handler func(a *API, c *gin.Context, v version) error
 
 // Route adds the routes of every version to engine. A test compares them with
 // package routes.
 func (a *API) Route(engine *gin.Engine, signer *identity.Signer) {
-	for _, v := range versions() {
+	for _, v := range publicVersions(a.hidden) {
 		r := engine.Group(v.prefix(), httpserver.Identify(signer), caching)
 		list := httpserver.Handle(func(c *gin.Context) error { return a.list(c, v) })
 		routeRead(r, "/assets", list)

@@ -29,7 +29,7 @@ const (
 // RouteFeed adds the routes by which gateways follow the feed. Their answers are
 // messages of package follow. Live feeds end when ending is closed.
 func (a *API) RouteFeed(engine *gin.Engine, signer *identity.Signer, w *live.Watcher, ending <-chan struct{}) {
-	for _, v := range versions() {
+	for _, v := range publicVersions(a.hidden) {
 		page := func(c *gin.Context) error { return a.feedPage(c, v) }
 		feed := func(c *gin.Context) error { return a.feedLive(c, v, w, ending) }
 		r := engine.Group("", httpserver.Identify(signer), caching)

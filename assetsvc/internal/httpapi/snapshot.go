@@ -50,11 +50,10 @@ func newSnapshots() *snapshots { return &snapshots{readers: make(chan struct{}, 
 // answers that there are none. It must be called before Route.
 func (a *API) ServeSnapshots(kept Snapshots) { a.snapshots.kept = kept }
 
-// SnapshotLine returns the snapshot.Options.Show of the current version, which prints
-// times in zone.
-func SnapshotLine(zone *time.Location) func(dst []byte, e registry.Entry) ([]byte, error) {
-	name := asset.Version(routes.Current)
-	v := version{name: name, view: asset.NewView(name)}
+// SnapshotLine returns the snapshot.Options.Show of the current version without some
+// fields, which prints times in zone.
+func SnapshotLine(zone *time.Location, hidden []asset.Group) func(dst []byte, e registry.Entry) ([]byte, error) {
+	v := publicVersion(routes.Current, hidden)
 	all := fieldSet{all: true}
 	return func(dst []byte, e registry.Entry) ([]byte, error) { return v.listed(dst, e, all, zone) }
 }

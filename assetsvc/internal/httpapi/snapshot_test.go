@@ -47,7 +47,7 @@ func newWithSnapshots(t *testing.T) withSnapshots {
 	}
 	t.Cleanup(func() { store.Close() })
 	log := slog.New(slog.DiscardHandler)
-	keep, err := snapshot.New(store, snapshot.Options{Dir: t.TempDir(), Show: SnapshotLine(time.UTC), Now: time.Now, Log: log})
+	keep, err := snapshot.New(store, snapshot.Options{Dir: t.TempDir(), Show: SnapshotLine(time.UTC, nil), Now: time.Now, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,26 +6,47 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/live"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
 
-// version is one version of the API (docs/contract.md, "Versions").
+// version is one version of the API (docs/contract.md, "Versions"), as a caller sees it.
 type version struct {
 	name asset.Version
 	view *asset.View
+	full *asset.View // of callers with an API key; nil: all see the same
 }
 
-// versions returns the versions that the gateway forwards.
-func versions() []version {
+// publicVersions returns the versions that the gateway forwards, without the fields of
+// some groups.
+func publicVersions(hidden []asset.Group) []version {
 	var all []version
 	for _, target := range routes.Targets() {
-		name := asset.Version(target)
-		all = append(all, version{name: name, view: asset.NewView(name)})
+		all = append(all, publicVersion(target, hidden))
 	}
 	return all
+}
+
+func publicVersion(name string, hidden []asset.Group) version {
+	v := version{name: asset.Version(name), view: asset.NewView(asset.Version(name), hidden...)}
+	if len(hidden) > 0 {
+		v.full = asset.NewView(v.name)
+	}
+	return v
+}
+
+// seenBy returns the version as the caller of a request sees it (docs/contract.md,
+// "Hidden fields").
+func (v version) seenBy(c *gin.Context) version {
+	if v.full != nil && !httpserver.Caller(c).IsAnonymous() {
+		v.view, v.full = v.full, nil
+	}
+	return v
 }
 
 // prefix returns the start of every path of the version: "/api/2.5".

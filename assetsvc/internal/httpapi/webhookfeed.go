@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/live"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
@@ -20,9 +21,10 @@ type WebhookFeed struct {
 	versions []version
 }
 
-// NewWebhookFeed returns a feed that prints times in zone, a constant offset.
-func NewWebhookFeed(feed live.Feed, w *live.Watcher, zone *time.Location) *WebhookFeed {
-	return &WebhookFeed{feed: feed, watcher: w, zone: zone, versions: versions()}
+// NewWebhookFeed returns a feed without some fields, which prints times in zone, a constant
+// offset.
+func NewWebhookFeed(feed live.Feed, w *live.Watcher, zone *time.Location, hidden []asset.Group) *WebhookFeed {
+	return &WebhookFeed{feed: feed, watcher: w, zone: zone, versions: publicVersions(hidden)}
 }
 
 // fieldsOf returns the fields of a selection as the parameter opt_fields.

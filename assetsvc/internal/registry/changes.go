@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
@@ -100,7 +99,7 @@ func (p *packer) describe(to *Record, by Author, was bool, before, after record.
 	}
 	patch := record.Append(nil, operations)
 	c := change{By: by, Patch: patch, Size: len(patch)}
-	if c.Leaf, err = newLeaf(p.view, was, *to); err != nil {
+	if c.Leaf, err = newLeaf(p.public, was, *to); err != nil {
 		return err
 	}
 	to.Whole = nil
@@ -126,14 +125,11 @@ func (p *packer) describe(to *Record, by Author, was bool, before, after record.
 	return err
 }
 
-// imports returns the packer of all imported assets. A new one for each would cost more
-// than the rest of an import.
-var imports = sync.OnceValue(newPacker)
+// Describer returns the Import of a Registry that hides these fields. The record of an
+// asset from an older store begins with the whole asset.
+func Describer(hidden ...asset.Group) Import { return newPacker(hidden).describeImported }
 
-// Describe is the Import of a Registry. The record of an asset from an older store
-// begins with the whole asset.
-func Describe(r Record, kept []byte) (described, whole []byte, err error) {
-	p := imports()
+func (p *packer) describeImported(r Record, kept []byte) (described, whole []byte, err error) {
 	var c change
 	if len(kept) > 0 {
 		text, err := inflate(kept)
@@ -145,7 +141,7 @@ func Describe(r Record, kept []byte) (described, whole []byte, err error) {
 		}
 	}
 	if r.isPublic() {
-		if c.Leaf, err = commit(p.view, translog.Import, r.Body); err != nil {
+		if c.Leaf, err = p.public.commit(translog.Import, r.Body); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -21,6 +21,18 @@ type leaf struct {
 	Kind       translog.Kind       `json:"kind"`
 	Commitment translog.Commitment `json:"commitment,omitzero"` // zero for a Withdraw
 	Salt       translog.Salt       `json:"salt,omitzero"`       // zero for a Withdraw
+	Hidden     []asset.Group       `json:"hidden,omitempty"`    // the commitment is without these fields
+}
+
+// shownTo is how everybody sees assets: in the version of the log, without the fields of
+// some groups.
+type shownTo struct {
+	view   *asset.View
+	hidden []asset.Group
+}
+
+func publicView(hidden []asset.Group) shownTo {
+	return shownTo{asset.NewView(LogVersion, hidden...), hidden}
 }
 
 // isPublic tells whether the public log has the changes of an asset: it is listed, and
@@ -29,38 +41,38 @@ func (r Record) isPublic() bool { return r.Listed && !r.Test }
 
 // newLeaf returns the leaf of a change after which the asset is r. Was tells whether the
 // asset was public before.
-func newLeaf(view *asset.View, was bool, r Record) (*leaf, error) {
+func newLeaf(all shownTo, was bool, r Record) (*leaf, error) {
 	switch {
 	case was && !r.isPublic():
 		return &leaf{Kind: translog.Withdraw}, nil
 	case was:
-		return commit(view, translog.Change, r.Body)
+		return all.commit(translog.Change, r.Body)
 	case r.isPublic():
-		return commit(view, translog.Publish, r.Body)
+		return all.commit(translog.Publish, r.Body)
 	default:
 		return nil, nil
 	}
 }
 
 // commit returns a leaf that commits to an asset under a new salt.
-func commit(view *asset.View, kind translog.Kind, body []byte) (*leaf, error) {
-	body, err := public(view, body)
+func (all shownTo) commit(kind translog.Kind, body []byte) (*leaf, error) {
+	body, err := all.show(body)
 	if err != nil {
 		return nil, err
 	}
-	l := &leaf{Kind: kind, Salt: translog.NewSalt()}
+	l := &leaf{Kind: kind, Salt: translog.NewSalt(), Hidden: all.hidden}
 	if l.Commitment, err = translog.Commit(l.Salt, body); err != nil {
 		return nil, fmt.Errorf("commit to asset: %w", err)
 	}
 	return l, nil
 }
 
-// public returns a stored asset as the public log shows it, without its dateModified.
-func public(view *asset.View, body []byte) ([]byte, error) {
-	if !view.MayHide(body) {
+// show returns a stored asset as everybody sees it, without its dateModified.
+func (all shownTo) show(body []byte) ([]byte, error) {
+	if !all.view.MayHide(body) {
 		return body, nil
 	}
-	members, err := view.AppendMembers(nil, body, func(string) bool { return true })
+	members, err := all.view.AppendMembers(nil, body, func(string) bool { return true })
 	if err != nil || len(members) == 0 {
 		return nil, fmt.Errorf("show asset to the log: %w", err)
 	}
@@ -78,11 +90,16 @@ func (r Revision) Leaf() (l translog.Leaf, salt translog.Salt, public bool, err 
 	if kept == nil {
 		return l, salt, false, nil
 	}
-	l = translog.Leaf{
-		Position: r.Position, Asset: r.ID, Revision: r.Revision,
-		Kind: kept.Kind, Commitment: kept.Commitment,
+	l, err = kept.entry(r)
+	return l, kept.Salt, true, err
+}
+
+// entry returns the leaf as the public log has it.
+func (l *leaf) entry(of Revision) (translog.Leaf, error) {
+	entry := translog.Leaf{
+		Position: of.Position, Asset: of.ID, Revision: of.Revision, Kind: l.Kind, Commitment: l.Commitment,
 	}
-	return l, kept.Salt, true, l.Check()
+	return entry, entry.Check()
 }
 
 // leaf returns what the record has for the public log. It reads no more of the record

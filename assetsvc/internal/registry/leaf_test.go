@@ -84,7 +84,7 @@ func TestTheLogBeginsWithPublicAssetsOfAnOlderStore(t *testing.T) {
 	} {
 		r := registry.Record{ID: "00000000000000000000000000000001", Position: 7, Revision: 3, Listed: c.listed,
 			Test: c.test, Body: []byte(`{"id":"00000000000000000000000000000001","title":"x"}`)}
-		change, whole, err := registry.Describe(r, []byte(c.kept))
+		change, whole, err := registry.Describer()(r, []byte(c.kept))
 		if err != nil || string(whole) != string(r.Body) {
 			t.Fatalf("%s: got whole %s, %v; want the asset", c.name, whole, err)
 		}
@@ -97,7 +97,7 @@ func TestTheLogBeginsWithPublicAssetsOfAnOlderStore(t *testing.T) {
 			t.Errorf("%s: got commitment %v, want %v, %v", c.name, leaf.Commitment, got, err)
 		}
 	}
-	if _, _, err := registry.Describe(registry.Record{Body: []byte(`{}`)}, []byte("?")); err == nil {
+	if _, _, err := registry.Describer()(registry.Record{Body: []byte(`{}`)}, []byte("?")); err == nil {
 		t.Error("a kept change of an unknown form: got nil, want an error")
 	}
 }

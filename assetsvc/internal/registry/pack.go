@@ -30,11 +30,11 @@ const level = 6
 
 // packer describes changes. It reuses the memory of its compressors.
 type packer struct {
-	view *asset.View // of the public log
-	idle sync.Pool
+	public shownTo
+	idle   sync.Pool
 }
 
-func newPacker() *packer { return &packer{view: asset.NewView(LogVersion)} }
+func newPacker(hidden []asset.Group) *packer { return &packer{public: publicView(hidden)} }
 
 // pack compresses a text, unless it is small.
 func (p *packer) pack(text []byte) ([]byte, error) {

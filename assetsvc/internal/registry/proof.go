@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"asset-registry/assetsvc/internal/asset"
@@ -42,7 +43,8 @@ const maxLookBack = 1024
 
 // Prove returns the proof that the public log has a revision of an asset, and the evidence
 // for it (docs/log.md, "Proofs"). Revision 0 stands for the asset's newest public change.
-// The evidence has no salt and no asset for a withdrawal and for an erased revision.
+// The evidence has no salt and no asset for a withdrawal, for an erased revision, and for one
+// that the log has with fields that are hidden now.
 //
 // Prove returns a fault of kind NotFound if there is no such asset, public revision or log,
 // one of kind Unavailable if the newest checkpoint does not cover the change yet, and
@@ -55,7 +57,11 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 	if err != nil {
 		return refuseProof(err)
 	}
-	leaf, salt, _, err := change.Leaf()
+	kept, err := change.leaf()
+	if err != nil {
+		return refuseProof(err)
+	}
+	leaf, err := kept.entry(change)
 	if err != nil {
 		return refuseProof(err)
 	}
@@ -72,10 +78,11 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 			change.Revision, id, logged, leaf.Encode()))
 	}
 	evidence := translog.Evidence{Leaf: logged}
-	if salt == (translog.Salt{}) { // a withdrawal, or it was erased
+	salt := kept.Salt
+	if salt == (translog.Salt{}) || !asset.HasGroups(kept.Hidden, r.rules.Hidden) { // nobody may check it any more
 		return proof, evidence, nil
 	}
-	if evidence.Asset, err = r.shown(ctx, id, change.Position); err != nil {
+	if evidence.Asset, err = r.shown(ctx, id, change.Position, kept.Hidden); err != nil {
 		return refuseProof(err)
 	}
 	if err := leaf.Match(evidence.Asset, salt); err != nil {
@@ -97,9 +104,9 @@ func notYet() error {
 	return f
 }
 
-// shown returns an asset as the public log shows it after the change at a position, with
-// its dateModified.
-func (r *Registry) shown(ctx context.Context, id string, position int64) ([]byte, error) {
+// shown returns an asset as the public log has it after the change at a position: without
+// hidden fields, and with its dateModified.
+func (r *Registry) shown(ctx context.Context, id string, position int64, hidden []asset.Group) ([]byte, error) {
 	past, err := r.Past(ctx, id, position)
 	switch {
 	case errors.Is(err, ErrNoCopy):
@@ -111,7 +118,11 @@ func (r *Registry) shown(ctx context.Context, id string, position int64) ([]byte
 	if len(body) > r.most {
 		return nil, ErrLarge
 	}
-	if body, err = public(r.packer.view, body); err != nil {
+	all := r.packer.public
+	if !slices.Equal(hidden, all.hidden) { // another setting was in force
+		all = publicView(hidden)
+	}
+	if body, err = all.show(body); err != nil {
 		return nil, err
 	}
 	body = append(bytes.TrimSuffix(body, []byte{'}'}), `,"dateModified":"`...)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
@@ -59,9 +60,10 @@ func (s *reads) Log(ctx context.Context, id string, q registry.LogQuery) ([]regi
 // prover is a registry with one asset, and a log of the whole record.
 type prover struct {
 	*registry.Registry
-	id    string
-	store *reads
-	log   *wholeLog
+	id     string
+	store  *reads
+	tokens registry.Tokens
+	log    *wholeLog
 }
 
 func newProver(t *testing.T) *prover {
@@ -69,7 +71,7 @@ func newProver(t *testing.T) *prover {
 	_, store, keys, id := open(t)
 	counted := &reads{Store: store}
 	log := &wholeLog{Store: store}
-	return &prover{registry.New(counted, keys, plainRules, time.Now).WithLog(log), id, counted, log}
+	return &prover{registry.New(counted, keys, plainRules, time.Now).WithLog(log), id, counted, keys, log}
 }
 
 // change changes the asset, and returns it.
@@ -150,6 +152,52 @@ func checkEvidence(
 	if shown.Text("dateModified") == "" || !record.Equal(shown.Without("dateModified"), parse(t, body)) {
 		t.Errorf("revision %d: got %s, want %s and its dateModified", revision, e.Asset, body)
 	}
+}
+
+// TestAProofShowsNothingThatIsHidden changes which fields are hidden between two changes of
+// an asset, and asks for proofs of both under each setting.
+func TestAProofShowsNothingThatIsHidden(t *testing.T) {
+	p := newProver(t)
+	hiding := func(hidden ...asset.Group) *registry.Registry {
+		return registry.New(p.store, p.tokens, hiddenRules(hidden...), time.Now).WithLog(p.log)
+	}
+	p.change(t, `{"status":"pending"}`) // revision 2, with all fields
+	input := registry.Input{Fields: parse(t, `{"title":"b"}`)}
+	if _, err := hiding(asset.Contacts).Change(t.Context(), owner, p.id, "token", input); err != nil { // revision 3
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		hidden   []asset.Group
+		revision int64
+		shown    bool
+		contact  bool // the shown asset has a contact
+	}{
+		{nil, 2, true, true},
+		{nil, 3, true, false},
+		{[]asset.Group{asset.Contacts}, 2, false, false},
+		{[]asset.Group{asset.Contacts}, 3, true, false},
+		{[]asset.Group{asset.Addresses, asset.Contacts}, 3, false, false},
+	} {
+		_, e, err := hiding(c.hidden...).Prove(t.Context(), p.id, c.revision)
+		if err != nil {
+			t.Errorf("revision %d without %v: got %v, want a proof", c.revision, c.hidden, err)
+			continue
+		}
+		contact := strings.Contains(string(e.Asset), `"contactPoint"`)
+		if (e.Asset != nil) != c.shown || (e.Salt != nil) != c.shown || contact != c.contact {
+			t.Errorf("revision %d without %v: got the asset %s, want one: %t, with a contact: %t", c.revision, c.hidden, e.Asset,
+				c.shown, c.contact)
+		}
+		if leaf, err := translog.ParseLeaf(e.Leaf); err != nil || c.shown && leaf.Match(e.Asset, *e.Salt) != nil {
+			t.Errorf("revision %d without %v: got the leaf %s, %v, want one that matches", c.revision, c.hidden, e.Leaf, err)
+		}
+	}
+}
+
+func hiddenRules(hidden ...asset.Group) asset.Rules {
+	rules := plainRules
+	rules.Hidden = hidden
+	return rules
 }
 
 func TestAProofIsRefused(t *testing.T) {

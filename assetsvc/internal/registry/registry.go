@@ -61,7 +61,7 @@ func New(store Store, tokens Tokens, rules asset.Rules, now func() time.Time) *R
 		now:    now,
 		turns:  newTurns(),
 		births: newTurns(),
-		packer: newPacker(),
+		packer: newPacker(rules.Hidden),
 		most:   AnySize,
 	}
 }

@@ -58,8 +58,14 @@ func (k *Keeper) lookForNewest() (Manifest, error) {
 		}
 		k.newest = m
 	}
+	if !k.shows(k.newest) {
+		return Manifest{}, ErrNone
+	}
 	return k.newest, nil
 }
+
+// shows tells whether a snapshot has the fields that it would have now.
+func (k *Keeper) shows(m Manifest) bool { return slices.Equal(m.Hidden, k.o.Hidden) }
 
 // Segment opens the segment with a hash. It returns ErrNone if there is none. The file
 // stays readable when its snapshot is removed.
@@ -167,7 +173,7 @@ func (k *Keeper) tidy(belongs func(Manifest) bool) error {
 		if err != nil && !errors.Is(err, errDamaged) {
 			return err // perhaps it can be read later
 		}
-		if err != nil || kept == k.o.Keep || !belongs(m) {
+		if err != nil || kept == k.o.Keep || !k.shows(m) || !belongs(m) {
 			if err := os.Remove(k.manifest(at)); err != nil {
 				return fmt.Errorf("remove a snapshot: %w", err)
 			}

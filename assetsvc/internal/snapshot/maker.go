@@ -40,7 +40,7 @@ func (k *Keeper) make(ctx context.Context) (m Manifest, err error) {
 	if err != nil {
 		return m, err
 	}
-	m.Position = now.Upto
+	m.Position, m.Hidden = now.Upto, k.o.Hidden
 	if err := k.tidy(func(old Manifest) bool { return old.Position <= m.Position }); err != nil {
 		return m, err
 	}

@@ -12,18 +12,21 @@ import (
 	"sync"
 	"time"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
 )
 
 // Manifest lists the parts of a snapshot.
 type Manifest struct {
-	Position   int64     `json:"position"` // of the feed; whoever has the snapshot follows from here
-	Begun      int64     `json:"begun"`    // µs since the Unix epoch; rises from one snapshot to the next
-	Assets     int       `json:"assets"`
-	Bytes      int64     `json:"bytes"`      // of all segments
-	Plain      int64     `json:"plain"`      // bytes of all lines
-	Checkpoint string    `json:"checkpoint"` // of the public log; "": none
-	Segments   []Segment `json:"segments"`   // in the order of their ranges, which cover all ids
+	Position   int64  `json:"position"` // of the feed; whoever has the snapshot follows from here
+	Begun      int64  `json:"begun"`    // µs since the Unix epoch; rises from one snapshot to the next
+	Assets     int    `json:"assets"`
+	Bytes      int64  `json:"bytes"`      // of all segments
+	Plain      int64  `json:"plain"`      // bytes of all lines
+	Checkpoint string `json:"checkpoint"` // of the public log; "": none
+	// Hidden are the groups of fields that the assets lack, sorted.
+	Hidden   []asset.Group `json:"hidden,omitempty"`
+	Segments []Segment     `json:"segments"` // in the order of their ranges, which cover all ids
 }
 
 // Segment is one file with the assets of a range of ids.
@@ -50,6 +53,9 @@ type Options struct {
 
 	// Show appends an asset as a line shows it, without a line break.
 	Show func(dst []byte, e registry.Entry) ([]byte, error)
+	// Hidden are the groups of fields that Show leaves out, sorted. The keeper shows no
+	// snapshot with other ones.
+	Hidden []asset.Group
 	// Checkpoint returns the newest checkpoint of the public log, "" if there is none. Nil:
 	// there is no log.
 	Checkpoint func(ctx context.Context) (string, error)

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
@@ -338,6 +339,24 @@ func TestASnapshotOfOtherDataIsRemoved(t *testing.T) {
 	}
 	if _, err := k.Newest(); !errors.Is(err, ErrNone) || len(names(t, dir)) != 0 {
 		t.Errorf("got %v and the files %v, want ErrNone and none", err, names(t, dir))
+	}
+}
+
+func TestASnapshotWithOtherFieldsIsNotShown(t *testing.T) {
+	dir, store := t.TempDir(), openStore(t)
+	create(t, store, registry.Record{ID: storetest.NewID(), Listed: true, Body: body(10)})
+	mustMake(t, keeper(t, store, dir))
+	k := keeper(t, store, dir)
+	k.o.Hidden = []asset.Group{asset.Contacts}
+	if m, err := k.Newest(); !errors.Is(err, ErrNone) {
+		t.Errorf("got %v, %v before fields are hidden, want ErrNone", m, err)
+	}
+	made := mustMake(t, k)
+	if m, err := k.Newest(); err != nil || m.Begun != made.Begun {
+		t.Errorf("got %v, %v, want the snapshot %v", m, err, made)
+	}
+	if diff := cmp.Diff(wantFiles(made), names(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
 

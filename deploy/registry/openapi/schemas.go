@@ -179,6 +179,9 @@ func (w *writer) property(parent string, f assetsvc.Field, v variant) object {
 	if parent == "Asset" && len(f.Writers) > 0 {
 		text += " Written by: " + strings.Join(inStates(f.Writers), "; ") + "."
 	}
+	if v == shown && f.Group != "" {
+		text += " An operator may hide it from callers without an API key."
+	}
 	o := w.value(f, v, ignored)
 	if f.List && !ignored {
 		o = object{{"type", "array"}, {"items", o}}

@@ -1072,7 +1072,7 @@ export interface components {
             quantity: Decimal;
             /** @description Address. */
             address: components["schemas"]["Address"];
-            /** @description Coordinates. */
+            /** @description Coordinates. An operator may hide it from callers without an API key. */
             location?: components["schemas"]["Location"];
             /** @description State of the entry in the register of property rights. */
             registrationDetails: components["schemas"]["RegistrationDetails"];
@@ -1373,7 +1373,7 @@ export interface components {
         /** @description Postal address. */
         Address: {
             /**
-             * @description Street and number.
+             * @description Street and number. An operator may hide it from callers without an API key.
              * @example вул. Банкова, 11
              */
             streetAddress?: string;
@@ -1388,7 +1388,7 @@ export interface components {
              */
             region?: string;
             /**
-             * @description Postal code.
+             * @description Postal code. An operator may hide it from callers without an API key.
              * @example 01220
              */
             postalCode?: string;
@@ -2058,12 +2058,12 @@ export interface components {
             identifier: components["schemas"]["Identifier"];
             /** @description Further identifiers. */
             additionalIdentifiers?: components["schemas"]["Identifier"][];
-            /** @description Further contacts. */
+            /** @description Further contacts. An operator may hide it from callers without an API key. */
             additionalContactPoints?: components["schemas"]["ContactPoint"][];
             /** @description Address. */
             address: components["schemas"]["Address"];
-            /** @description Main contact. */
-            contactPoint: components["schemas"]["ContactPoint"];
+            /** @description Main contact. An operator may hide it from callers without an API key. */
+            contactPoint?: components["schemas"]["ContactPoint"];
         };
         /** @description Organisation that administers an asset. As a client sends it to create one. */
         OrganizationInput: {
@@ -2322,11 +2322,11 @@ export interface components {
             identifier: components["schemas"]["Identifier"];
             /** @description Further identifiers. */
             additionalIdentifiers?: components["schemas"]["Identifier"][];
-            /** @description Further contacts. */
+            /** @description Further contacts. An operator may hide it from callers without an API key. */
             additionalContactPoints?: components["schemas"]["ContactPoint"][];
             /** @description Address. */
             address?: components["schemas"]["Address"];
-            /** @description Main contact. */
+            /** @description Main contact. An operator may hide it from callers without an API key. */
             contactPoint?: components["schemas"]["ContactPoint"];
         };
         /** @description Organisation that holds an asset. Its address and its contact are optional. As a client sends it to create one. */

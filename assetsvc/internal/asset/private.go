@@ -1,0 +1,43 @@
+package asset
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Group is a group of fields that an operator may hide from callers without an API key
+// (docs/contract.md, "Hidden fields"). The field table says which fields are in it. "" is
+// the group of all other fields, which are always public.
+type Group string
+
+// The groups.
+const (
+	Contacts  Group = "contacts"  // persons and their telephones, addresses and pages
+	Addresses Group = "addresses" // street and postal code; region and locality stay
+	Locations Group = "locations" // coordinates
+)
+
+var groups = []Group{Contacts, Addresses, Locations}
+
+// ParseGroups returns the groups with these names, sorted, each once. The error names
+// those that do not exist.
+func ParseGroups(names []string) ([]Group, error) {
+	var all []Group
+	var faults []error
+	for _, name := range names {
+		if !slices.Contains(groups, Group(name)) {
+			known := strings.Trim(fmt.Sprint(groups), "[]")
+			faults = append(faults, fmt.Errorf("there is no group %q of fields to hide; the groups are %s", name, known))
+		}
+		all = append(all, Group(name))
+	}
+	slices.Sort(all)
+	return slices.Compact(all), errors.Join(faults...)
+}
+
+// HasGroups tells whether all of some groups are among others.
+func HasGroups(others, some []Group) bool {
+	return !slices.ContainsFunc(some, func(g Group) bool { return !slices.Contains(others, g) })
+}

@@ -1,0 +1,268 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"asset-registry/deploy/test/rig/processes"
+)
+
+// canaries are values of hidden fields, by the path of the field in an asset. No other
+// field has such a value.
+var canaries = map[string]string{
+	"assetCustodian.contactPoint.name":                "Таємничук",
+	"assetCustodian.contactPoint.telephone":           "+380449998877",
+	"assetCustodian.additionalContactPoints.0.name":   "Прихованюк",
+	"assetCustodian.additionalContactPoints.0.email":  "hidden@canary.example",
+	"assetHolder.contactPoint.name":                   "Невидимчук",
+	"assetHolder.contactPoint.telephone":              "+380449998866",
+	"assetHolder.additionalContactPoints.0.name":      "Незримець",
+	"assetHolder.additionalContactPoints.0.telephone": "+380449998855",
+	"assetCustodian.address.streetAddress":            "вул. Канарейкова 77",
+	"assetCustodian.address.postalCode":               "77987",
+	"assetHolder.address.streetAddress":               "вул. Канарейкова 66",
+	"assetHolder.address.postalCode":                  "66987",
+	"items.0.address.streetAddress":                   "вул. Канарейкова 55",
+	"items.0.address.postalCode":                      "55987",
+	"items.0.location.latitude":                       "49.8877665",
+	"items.0.location.longitude":                      "24.5566778",
+}
+
+// withCanaries returns an asset whose fields of all groups have canaries.
+func withCanaries() fields {
+	f := validAsset()
+	f["assetHolder"] = map[string]any{"name": "Утримувач", "identifier": map[string]any{"scheme": "UA-EDR", "id": "00037257"},
+		"address": map[string]any{"countryName": "Україна", "locality": "м. Львів"}}
+	for _, organisation := range []string{"assetCustodian", "assetHolder"} {
+		f = f.set(organisation+".additionalContactPoints", []any{map[string]any{"telephone": "1"}})
+	}
+	for _, path := range slices.Sorted(maps.Keys(canaries)) {
+		f = f.set(path, canaries[path])
+	}
+	return f
+}
+
+// TestHiddenFieldsAreNowhere hides all groups of fields and looks for their values in all
+// that the registry shows without a key (docs/contract.md, "Hidden fields").
+func TestHiddenFieldsAreNowhere(t *testing.T) {
+	t.Parallel()
+	t.Run("one process", func(t *testing.T) {
+		addr := freeAddr(t)
+		standalone(t, addr, filepath.Join(t.TempDir(), "data"), &processes.Output{}, "--search", "--snapshot-interval", "1s",
+			"--hide", "contacts,addresses,locations", "--webhook-networks", "127.0.0.0/8", "--webhook-http")
+		testHidden(t, api{"http://" + addr, "2.5"})
+	})
+	t.Run("four processes", func(t *testing.T) {
+		stores := processes.Stores{Search: true, Env: []string{"ASSETSVC_HIDE=contacts,addresses,locations",
+			"ASSETSVC_SNAPSHOT_INTERVAL=1s", "ASSETSVC_WEBHOOK_NETWORKS=127.0.0.0/8", "ASSETSVC_WEBHOOK_HTTP=true"}}
+		base := split(t, filepath.Join(t.TempDir(), "data"), stores, &processes.Output{}).URL
+		testHidden(t, api{base, "2.5"})
+	})
+}
+
+func testHidden(t *testing.T, a api) {
+	shown := &shownTexts{in: map[string]string{}}
+	hook := newPlainReceiver(t, shown)
+	a.makeHook(t, "broker", fields{"url": hook, "opt_fields": "*"})
+	f := withCanaries()
+	word := nonsense()
+	f["title"] = word
+	streams := shown.follow(t, a)
+	c := a.publish(t, f)
+	c.answer = a.patch(t, c, fields{"description": "друга редакція"}).must(t, 200)
+	shown.want(t, "the answer to the owner", c.text)
+	for path, value := range canaries {
+		got := a.do(t, call{method: "GET", path: "/assets/" + c.id, key: "concierge"}).must(t, 200)
+		if is := fmt.Sprint(at(got.data(), path)); is != value {
+			t.Errorf("%s: got %q with a key, want %q", path, is, value)
+		}
+	}
+	a.expectTags(t, c)
+	shown.add("the asset", a.read(t, c.id).must(t, 200).text)
+	shown.add("the asset in 2.4", api{a.base, "2.4"}.read(t, c.id).must(t, 200).text)
+	shown.add("items", a.do(t, call{method: "GET", path: "/assets/" + c.id + "/items"}).must(t, 200).text)
+	shown.add("an asset with a wrong key", a.do(t, call{method: "GET", path: "/assets/" + c.id, key: "nobody"}).must(t, 200).text)
+	shown.add("an asset with the token only",
+		a.do(t, call{method: "GET", path: "/assets/" + c.id, token: c.token}).must(t, 200).text)
+	for _, key := range []string{"", "broker"} { // the feed is the same for all
+		shown.add("the feed", a.do(t, call{method: "GET", path: "/assets?opt_fields=*", key: key}).must(t, 200).text)
+		shown.add("named fields",
+			a.do(t, call{method: "GET", path: "/assets?opt_fields=items,assetCustodian,assetHolder", key: key}).must(t, 200).text)
+	}
+	shown.proof(t, a, c)
+	copied := a.newCopy(t, "")
+	for deadline := time.Now().Add(30 * time.Second); copied.assets[c.id] == "" && time.Now().Before(deadline); {
+		copied = a.newCopy(t, copied.date)
+	}
+	shown.add("the snapshot", copied.assets[c.id])
+	found := a.awaitFound(t, url.Values{"q": {word}}, c.id)
+	shown.add("the search", found.text)
+	for path, value := range canaries {
+		if got := a.find(t, url.Values{"q": {value}}).json["total"]; got != json.Number("0") {
+			t.Errorf("%s: got %v found assets for its value, want 0", path, got)
+		}
+	}
+	for _, page := range []string{"/uk/assets/" + c.id, "/uk/assets/" + c.id + "/changes?from=3", "/uk/?q=" + url.QueryEscape(word),
+		"/uk/feed.atom"} {
+		got := a.do(t, call{method: "GET", path: page})
+		if got.status != http.StatusOK {
+			t.Errorf("%s: got %d, want 200", page, got.status)
+		}
+		shown.add(page, got.text)
+	}
+	streams(c)
+	shown.await(t, "the webhook", c)
+	shown.expectNone(t, c)
+}
+
+// expectTags checks that a cache cannot take one view for the other one, and that the owner
+// may change the asset with the tag of either.
+func (a api) expectTags(t *testing.T, c created) {
+	t.Helper()
+	public := a.read(t, c.id).header.Get("ETag")
+	full := a.do(t, call{method: "GET", path: "/assets/" + c.id, key: "broker"})
+	if tag := full.header.Get("ETag"); tag == public || !strings.Contains(full.header.Get("Vary"), "Authorization") {
+		t.Errorf("got the tags %s and %s and Vary %q, want two tags, and Authorization", public, tag, full.header.Get("Vary"))
+	}
+	again := call{method: "GET", path: "/assets/" + c.id}.with("If-None-Match", public)
+	if got := a.do(t, again); got.status != http.StatusNotModified {
+		t.Errorf("got %d for the tag %s without a key, want 304", got.status, public)
+	}
+	again.key = "broker"
+	a.do(t, again).must(t, 200)
+	write := call{method: "PATCH", path: "/assets/" + c.id, key: "broker", token: c.token,
+		body: data(fields{"description": "третя редакція"})}
+	a.do(t, write.with("If-Match", public)).must(t, 200)
+}
+
+// shownTexts are what the registry shows without a key.
+type shownTexts struct {
+	mu sync.Mutex
+	in map[string]string // by place
+}
+
+func (s *shownTexts) add(place, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.in[place] += text
+}
+
+// want checks that a text with hidden fields has all canaries: else the test could not fail.
+func (s *shownTexts) want(t *testing.T, place, text string) {
+	t.Helper()
+	for path, value := range canaries {
+		if !strings.Contains(text, value) {
+			t.Errorf("%s: got no %s in %s, want it", place, path, text)
+		}
+	}
+}
+
+// await waits until a place shows an asset.
+func (s *shownTexts) await(t *testing.T, place string, c created) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		s.mu.Lock()
+		there := strings.Contains(s.in[place], c.id)
+		s.mu.Unlock()
+		if there {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: got nothing of asset %s within 30 s", place, c.id)
+		}
+	}
+}
+
+// expectNone looks for the canaries in all texts, which must be about the asset.
+func (s *shownTexts) expectNone(t *testing.T, c created) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for place, text := range s.in {
+		if place != "items" && !strings.Contains(text, c.id) {
+			t.Errorf("%s: got no asset %s in %.300s, want it", place, c.id, text)
+		}
+		for path, value := range canaries {
+			if strings.Contains(text, value) {
+				t.Errorf("%s: got %s, want it hidden: %s", place, path, text)
+			}
+		}
+	}
+}
+
+// follow opens streams of both kinds, and returns a function that waits until they have
+// shown an asset.
+func (s *shownTexts) follow(t *testing.T, a api) (await func(c created)) {
+	t.Helper()
+	kinds := []string{"text/event-stream", "application/x-ndjson"}
+	for _, kind := range kinds {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.base+"/api/2.5/assets?opt_fields=*", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", kind)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			defer resp.Body.Close()
+			lines := bufio.NewScanner(resp.Body)
+			lines.Buffer(nil, 1<<20)
+			for lines.Scan() { // until the test ends
+				s.add(kind, lines.Text())
+			}
+		}()
+	}
+	return func(c created) {
+		for _, kind := range kinds {
+			s.await(t, kind, c)
+		}
+	}
+}
+
+// proof adds the proof of an asset, which must have the asset itself.
+func (s *shownTexts) proof(t *testing.T, a api, c created) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		got := a.do(t, call{method: "GET", path: "/assets/" + c.id + "/proof"})
+		if got.status == http.StatusOK {
+			if text(at(got.data(), "asset.id")) != c.id {
+				t.Errorf("got %s, want a proof with the asset", got.text)
+			}
+			s.add("the proof", got.text)
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("got %d %s for 30 s, want a proof", got.status, got.text)
+		}
+	}
+}
+
+// newPlainReceiver returns the address of a receiver of webhooks that adds what comes.
+func newPlainReceiver(t *testing.T, s *shownTexts) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var m struct{ Data struct{ Challenge string } }
+		if err != nil || json.Unmarshal(body, &m) != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		s.add("the webhook", string(body))
+		json.NewEncoder(w).Encode(map[string]string{"challenge": m.Data.Challenge})
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
