@@ -21,6 +21,25 @@ func SnapshotOf(path string, to func(size int64) (io.Writer, error)) error {
 	return errors.Join(f.Snapshot(to), f.Close())
 }
 
+// Verify checks the structure of a file that no process has open, as Open does. It is for
+// files that others open with bbolt itself, which maps them into memory: a file that is cut
+// off would end the process. Bbolt creates an empty or missing file, so Verify returns nil
+// for it. Other errors wrap ErrDamaged or ErrInUse, or are of the operating system.
+func Verify(path string) error {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = withLock(file, syscall.LOCK_SH, func() error { return errors.Join(verify(file, quick)...) })
+	if errors.Is(err, errEmpty) {
+		err = nil
+	}
+	return errors.Join(err, file.Close())
+}
+
 // Check returns the faults of a file that no process has open: of its structure,
 // its format and its secret. If there are none, it returns the faults that contents
 // finds in a read-only transaction. It does not change the file.

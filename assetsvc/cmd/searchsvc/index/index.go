@@ -26,6 +26,7 @@ import (
 	"asset-registry/assetsvc/cmd/searchsvc/search"
 	"asset-registry/deploy/registry/client"
 	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/boltfile"
 	"asset-registry/shared/fault"
 )
 
@@ -89,6 +90,9 @@ func Open(dir string) (x *Index, err error) {
 }
 
 func (x *Index) open() error {
+	if err := boltfile.Verify(filepath.Join(x.dir, "root.bolt")); err != nil {
+		return openFailed(err)
+	}
 	watch(x.dir, x)
 	opened, err := scorch.NewScorch(scorch.Name, map[string]any{
 		"path": x.dir,
@@ -119,7 +123,7 @@ func openFailed(err error) error {
 			return fmt.Errorf("open the index: %w", err)
 		}
 	}
-	if err.Error() == "timeout" { // of bbolt, whose error has no other sign here
+	if errors.Is(err, boltfile.ErrInUse) || err.Error() == "timeout" { // of bbolt, whose error has no other sign here
 		return errors.New("open the index: another process has it open")
 	}
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
