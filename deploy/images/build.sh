@@ -16,8 +16,8 @@ MAX=40000000 # bytes of an image
 
 mkdir -p "$TARGET"
 go build -o "$TARGET/sbom" ./deploy/images/sbom
-declare -A package=([registryctl]=./deploy/registry/cmd/registryctl)
-for service in gateway assetsvc authsvc registryctl; do
+declare -A package=([registryctl]=./deploy/registry/cmd/registryctl [searchsvc]=./assetsvc/cmd/searchsvc)
+for service in gateway assetsvc authsvc searchsvc registryctl; do
 	root=$TARGET/$service
 	rm -rf "$root"
 	mkdir -p "$root/etc/ssl/certs"

@@ -159,7 +159,7 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	search, searchMetrics := address(t), address(t)
 	service("gateway", edge, "--auth-url", "http://"+auth, "--assets-url", "http://"+assets, "--limits-redis", limits,
 		"--search-url", "http://"+search)
-	f.more["searchsvc"] = "http://" + searchMetrics + "/metrics"
+	f.metrics["searchsvc"] = "http://" + searchMetrics + "/metrics"
 	run(processes.Start, "searchsvc", search, "--addr", search, "--metrics-addr", searchMetrics, "--of", f.url,
 		"--data", filepath.Join(dir, "search"))
 	// A gateway that speaks TLS, and an asset service on a file.

@@ -19,14 +19,15 @@ import (
 func TestScenariosOnCompose(t *testing.T) {
 	// The stand-in for MongoDB scans all assets for each operation.
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s",
-		"COMPOSE_PROFILES=witness", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
+		"COMPOSE_PROFILES=witness,search", "GATEWAY_SEARCH_URL=http://searchsvc:8083", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
 	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })
 	t.Run("a gateway cannot reach the admin API", func(t *testing.T) { testAdminApart(t, s) })
 	t.Run("pull asks no image registry for our images",
-		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc") })
+		func(t *testing.T) { s.run(t, "pull", "gateway", "assetsvc", "authsvc", "searchsvc") })
 	t.Run("an operator creates keys", func(t *testing.T) { testKeys(t, s) })
 	t.Run("the witnesses cosign the public log", func(t *testing.T) { testWitnesses(t, s) })
 	t.Run("scenarios", func(t *testing.T) { e2e.Run(t, s.public) })
+	t.Run("the search finds their assets", func(t *testing.T) { testSearch(t, s) })
 }
 
 // TestFailures breaks every part of the stack under load: each fault may cause only
@@ -40,7 +41,7 @@ func TestFailures(t *testing.T) {
 	working := make(chan struct{})
 	go func() {
 		defer close(working)
-		c.Run(ctx, 16, 12, time.Hour) // the stand-in for MongoDB bears no more
+		c.Run(ctx, 16, 6, time.Hour) // the stand-in for MongoDB bears no more
 	}()
 	defer func() {
 		stop()
@@ -49,6 +50,7 @@ func TestFailures(t *testing.T) {
 	testRestarts(t, s)
 	testKills(t, s)
 	testCuts(t, s)
+	s.awaitWork(t)
 	a := s.publish(t)
 	testOutages(t, s, a)
 	t.Run("tokens come back from a backup after Redis has lost its disk", func(t *testing.T) { testRestore(t, s, a) })

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -65,6 +66,27 @@ func testWitnesses(t *testing.T, s *stack) {
 		}
 		return signed.Size > 0
 	})
+}
+
+// testSearch waits until the search has all changes so far, and reads the first page. The
+// profile "search" is on.
+func testSearch(t *testing.T, s *stack) {
+	a := s.publish(t)
+	changed, _ := ask(t, "PATCH", a.url, "broker", a.token, `{"data":{"status":"pending"}}`, 200)["data"].(map[string]any)
+	found := s.public + "/api/2.5/search?sort=-modified&limit=1"
+	await(t, "the newest asset is found", func() bool {
+		status, _, text, err := send("GET", found, "", "", "")
+		return err == nil && status == http.StatusOK && strings.Contains(string(text), fmt.Sprint(changed["id"]))
+	})
+	page := s.public + "/en/assets/" + fmt.Sprint(changed["id"])
+	if status, _, text, err := send("GET", page, "", "", ""); err != nil || status != http.StatusOK {
+		t.Errorf("%s: got %d %s, %v, want 200", page, status, text, err)
+	}
+	docker(t, "kill", s.container(t, "searchsvc"))
+	if status, header, _, err := send("GET", found, "", "", ""); err != nil || status != http.StatusOK &&
+		status != http.StatusServiceUnavailable || status == http.StatusServiceUnavailable && header.Get("Retry-After") == "" {
+		t.Errorf("got %d, %v without the search service, want 200, or 503 with Retry-After", status, err)
+	}
 }
 
 // testRestore deletes Redis's data and restores them from a backup. Owners can write

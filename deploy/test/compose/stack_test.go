@@ -67,6 +67,7 @@ func start(t *testing.T, settings ...string) *stack {
 	s.set("ADMIN_ADDR", addrs[1])
 	s.set("EDGE_SUBNET", "10.230.2.0/24")
 	s.set("ADMIN_SUBNET", balancers)
+	s.set("SEARCH_SUBNET", "10.230.5.0/24")
 	s.set("SANDBOX", "true")
 	s.set("GATEWAY_LIMITS", `[
 		{"name": "key", "by": "key", "costs": {"list": 1, "read": 1, "write": 1}, "windows": {"1s": 100000}},

@@ -34,9 +34,10 @@ const startTimeout = 30 * time.Second
 func buildPrograms(t *testing.T) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
-	for _, name := range []string{"gateway", "assetsvc", "authsvc"} {
-		build := exec.Command("go", "build", "-trimpath", "-o", bin, "./cmd/"+name)
-		build.Dir = filepath.Join("..", "..", "..", name)
+	for name, path := range map[string]string{"gateway": "gateway/cmd/gateway", "assetsvc": "assetsvc/cmd/assetsvc",
+		"authsvc": "authsvc/cmd/authsvc", "searchsvc": "assetsvc/cmd/searchsvc"} {
+		build := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
+		build.Dir = filepath.Join("..", "..", "..", path)
 		build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 		if text, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", name, err, text)
@@ -51,11 +52,11 @@ func TestProgramsKnowTheirVariables(t *testing.T) {
 	bin := buildPrograms(t)
 	others := []string{"GOMEMLIMIT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"} // Go's and OpenTelemetry's
 	variable := regexp.MustCompile(`\$([A-Z_]+)`)
-	for _, dir := range []string{"base", "production"} {
+	for _, dir := range []string{"base", withSearch} {
 		s := stackFor(t, dir)
 		for _, d := range s.deployments {
 			args := []string{"--help"}
-			if d.Name != "gateway" { // these have other commands beside
+			if d.Name != "gateway" && d.Name != "searchsvc" { // these have other commands beside
 				args = []string{"serve", "--help"}
 			}
 			help, err := exec.Command(filepath.Join(bin, d.Name), args...).Output()

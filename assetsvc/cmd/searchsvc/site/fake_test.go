@@ -86,6 +86,9 @@ type registry struct {
 	hasLog    bool
 	feed      int // entries
 	status    int // of every answer; 0: as usual
+
+	mu       sync.Mutex
+	visitors []string // X-Forwarded-For of each request
 }
 
 // revision is a state of the asset. A draft has no leaf.
@@ -107,6 +110,9 @@ func newRegistry(states ...[]byte) *registry {
 }
 
 func (r *registry) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	r.visitors = append(r.visitors, req.Header.Get("X-Forwarded-For"))
+	r.mu.Unlock()
 	w := httptest.NewRecorder()
 	r.answer(w, req)
 	resp := w.Result()

@@ -151,11 +151,26 @@ func (r *registry) past(ctx context.Context, id string, revision int64) (past, e
 	return p, nil
 }
 
-// bounded fails the reading of an answer that is too large.
+// visitorKey is the key of the visitor's address in a context.
+type visitorKey struct{}
+
+// withVisitor returns a context with the address of the visitor for whom the registry is
+// read; "" stands for none.
+func withVisitor(ctx context.Context, address string) context.Context {
+	return context.WithValue(ctx, visitorKey{}, address)
+}
+
+// bounded fails the reading of an answer that is too large. It names the visitor to the
+// registry, so that the rate limits count each visitor, if the gateways trust this service
+// as a proxy (docs/operations.md, "Site").
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if visitor, _ := r.Context().Value(visitorKey{}).(string); visitor != "" {
+		r = r.Clone(r.Context()) // a RoundTripper must not change its request
+		r.Header.Set("X-Forwarded-For", visitor)
+	}
 	resp, err := b.next.RoundTrip(r)
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
-	s.mux.ServeHTTP(w, r)
+	s.mux.ServeHTTP(w, r.WithContext(withVisitor(r.Context(), r.Header.Get(httpserver.ClientHeader))))
 }
 
 // contentSecurityPolicy lets pages load from and call their own origin only, and lets no

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/assetsvc/cmd/searchsvc/search"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
 )
 
 func TestPages(t *testing.T) {
@@ -232,6 +233,22 @@ func TestWhatIsNotPublicIsNotShown(t *testing.T) {
 	}
 	mustHave(t, body, "Це тестовий запис", `content="noindex, follow"`)
 	mustLack(t, body, "ld+json")
+}
+
+// TestTheRegistryHearsOfTheVisitor reads pages for two visitors. The gateways count the
+// readings of each.
+func TestTheRegistryHearsOfTheVisitor(t *testing.T) {
+	r := newRegistry(whole, whole)
+	s := newSite(t, r, newFound())
+	for _, visitor := range []string{"192.0.2.1", "2001:db8::2", ""} {
+		r.visitors = nil
+		for _, path := range []string{"/uk/assets/" + id, "/en/assets/" + id + "/changes?from=2"} {
+			get(t, s, path, httpserver.ClientHeader, visitor)
+		}
+		if len(r.visitors) < 2 || slices.ContainsFunc(r.visitors, func(got string) bool { return got != visitor }) {
+			t.Errorf("got readings for %q, want several for %q", r.visitors, visitor)
+		}
+	}
 }
 
 func TestConditionalRequests(t *testing.T) {
