@@ -46,7 +46,7 @@ type Config struct {
 	AssetTypes []string          // accepted values of assetType; empty: bounce
 	CodeLists  string            // directory with lists of codes, CPV.txt and others; "": none
 	Sandbox    bool              // accept sandboxParameters
-	Hide       []string          // groups of fields that only callers with an API key see (docs/contract.md, "Hidden fields")
+	Hide       []string          // groups of fields that callers without an API key do not see
 	MaxBody    int64             // bytes of a request body; 0: 1 MiB
 	Timeout    time.Duration     // of a request; 0: 10 s
 	Memory     int64             // bytes that the process may use; requests get shares of it; 0: memory.Limit

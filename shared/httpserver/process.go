@@ -30,7 +30,9 @@ type Process struct {
 	MetricsAddr string        `help:"Address on which /metrics answers Prometheus; by default none."`
 	LogLevel    slog.Level    `default:"info" help:"Lowest level that is logged: debug, info, warn or error."`
 	DrainDelay  time.Duration `default:"0s" help:"How long to serve after SIGTERM, while /readyz says 503."`
-	HTTPServer  string        `name:"http-server" default:"lean" enum:"lean,std" help:"How HTTP/1.1 is served: lean, or std for net/http alone."`
+
+	// Both send the same answers (package lean).
+	HTTPServer string `name:"http-server" default:"lean" enum:"lean,std" help:"Server of HTTP/1.1; std is net/http alone."`
 
 	Certificate Certificate `kong:"-"` // the zero value serves plain HTTP
 	TakesCalls  bool        `kong:"-"` // ServeOptions.Calls

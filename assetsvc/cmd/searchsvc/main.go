@@ -62,12 +62,13 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	s.Budget = s.Memory
-	return httpserver.Run(ctx, s.Addr, s.Process, func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
+	open := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
 		return service.New(ctx, service.Config{
 			Of: s.Of, Dir: s.Data, Timeout: s.Timeout, MaxBehind: s.MaxBehind, Log: log, Telemetry: t,
 			Site: func(found search.Searcher) (http.Handler, error) {
 				return site.New(site.Config{Searcher: found, Registry: s.Of, LogKeys: s.PublicKey, Log: log})
 			},
 		})
-	})
+	}
+	return httpserver.Run(ctx, s.Addr, s.Process, open)
 }

@@ -47,8 +47,8 @@ const (
 )
 
 // bounded returns a gin handler that reserves memory for h: factor bytes for each
-// byte of the asset and the body. H gets the version as the caller sees it. Bounded runs h again with more memory if h returns
-// registry.ErrLarge, so h must return that error before it changes anything.
+// byte of the asset and the body. H gets the version as the caller sees it. Bounded runs h
+// again with more memory if h returns registry.ErrLarge, so h must return that error before it changes anything.
 func (a *API) bounded(v version, factor int, h handler) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
 		factor, v := factor, v.seenBy(c)

@@ -88,7 +88,8 @@ func (s *Service) create(ctx context.Context, by identity.Identity, in Creation,
 		case errors.Is(err, ErrBrokerFull):
 			return e, forbidden(fmt.Sprintf("the broker has %d webhooks, the most it may have; remove one first", MaxOfBroker))
 		case errors.Is(err, ErrFull):
-			return e, forbidden(fmt.Sprintf("the registry has %d webhooks, the most it can have; ask its operator", MaxEndpoints))
+			const says = "the registry has %d webhooks, the most it can have; ask its operator"
+			return e, forbidden(fmt.Sprintf(says, MaxEndpoints))
 		case !errors.Is(err, ErrStale): // ErrStale: another process has made it at this moment
 			return e, unavailable("create a webhook", err)
 		}

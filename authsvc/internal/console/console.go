@@ -183,7 +183,7 @@ func (c *Console) Handler() http.Handler {
 
 var errNoPage = fault.New(fault.NotFound, fault.URL, "path", "There is no such page.")
 
-// noPage shows that there is no such page. A user who is signed in keeps the navigation.
+// noPage answers a request for a page that does not exist. A user who is signed in keeps the navigation.
 func (c *Console) noPage(w http.ResponseWriter, r *http.Request) error {
 	by, err := c.user(w, r)
 	if err != nil {

@@ -150,7 +150,8 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, p.Stop()) }()
 	snapshot, err := b.registry.Snapshot(ctx)
 	if client.IsNotFound(err) || err == nil && snapshot.Assets < int64(b.assets) {
-		made, failed := exec.CommandContext(ctx, filepath.Join(b.bin, "registry"), "snapshot", "--data", b.data()).CombinedOutput()
+		command := exec.CommandContext(ctx, filepath.Join(b.bin, "registry"), "snapshot", "--data", b.data())
+		made, failed := command.CombinedOutput()
 		if failed != nil {
 			return fmt.Errorf("%w: %s", failed, made)
 		}

@@ -83,7 +83,7 @@ func (c *checker) take() (id string, found bool) {
 		return !found && seen < mostSkipped
 	})
 	c.next = after(id)
-	return id, found && err == nil // whoever follows the origin notes that the copy is damaged
+	return id, found && err == nil // the goroutine that follows the origin tells of a damaged copy
 }
 
 // after returns the lowest id above an id; "" after the last one, and for "".

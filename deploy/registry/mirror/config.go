@@ -26,7 +26,7 @@ type Config struct {
 
 	Of string `required:"" placeholder:"URL" help:"Address of the registry, or of another mirror of it."`
 	// Search services follow the mirror or the registry, and are processes of their own.
-	SearchURL []string `name:"search-url" help:"Addresses of the search services; by default there are none, and no search."`
+	SearchURL []string `name:"search-url" help:"Addresses of the search services; by default there is no search."`
 
 	Addr string `default:"127.0.0.1:8081" help:"Address to listen on."`
 	Data string `default:"./mirror" help:"Directory of the copy; created if it does not exist."`

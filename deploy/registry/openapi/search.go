@@ -130,13 +130,16 @@ func searchSchemas() object {
 		{"assetID", text("Readable id.")}, {"assetType", text("Type.")},
 		{"status", str("State.", member{"enum", names(search.Statuses)})},
 		{"date", stamp("The last step between states.")},
-		{"title", text("Title.")}, {"title_en", text("English title.")}, {"description", text("Beginning of the description.")},
+		{"title", text("Title.")}, {"title_en", text("English title.")},
+		{"description", text("Beginning of the description.")},
 		{"owner", text("Broker that owns the asset.")},
-		{"rectificationPeriod", closed("Period.", object{{"startDate", stamp("When the asset was published.")}}, "startDate")},
+		{"rectificationPeriod", closed("Period.", object{
+			{"startDate", stamp("When the asset was published.")},
+		}, "startDate")},
 		{"assetCustodian", organisation},
 		{"items", object{{"type", "array"}, {"maxItems", 3}, {"items", item}, {"description", "The first items."}}},
-	}, "assetID", "assetType", "date", "title", "title_en", "description", "owner", "rectificationPeriod", "assetCustodian",
-		"items")
+	}, "assetID", "assetType", "date", "title", "title_en", "description", "owner", "rectificationPeriod",
+		"assetCustodian", "items")
 	facet := closed("Counts of the found assets by the values of a property.", object{
 		{"values", listOf(closed("A value.", object{
 			{"value", text("Value, as the filter takes it.")}, {"name", text("Its name, where there is one.")},

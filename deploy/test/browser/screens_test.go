@@ -129,8 +129,8 @@ func (b *browser) newKeys(screen string) {
 	}
 }
 
-// mustBeShort checks that a key takes at most 107 pixels of a narrow list: half of what it
-// took as a table of labels.
+// mustBeShort checks that a key takes at most 107 pixels of a narrow list: half of its
+// height as a table of labels.
 func (b *browser) mustBeShort() {
 	b.t.Helper()
 	for _, height := range evaluate[[]float64](b, `[...document.querySelectorAll(".rows tbody tr")]

@@ -31,7 +31,7 @@ import (
 )
 
 // Format is the version of the index. An index of another version is built anew.
-const Format = 1
+const Format = 2
 
 // ErrDamaged is returned for an index that must be removed and built anew.
 var ErrDamaged = errors.New("the index is damaged, or of another version")

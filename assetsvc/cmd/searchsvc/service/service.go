@@ -178,7 +178,8 @@ func (s *Server) ready(context.Context) error {
 	case !state.Ready:
 		return fault.New(fault.Unavailable, fault.URL, "search", "%s", s.keeper.saying())
 	case s.config.MaxBehind > 0 && state.Behind > s.config.MaxBehind:
-		return fault.New(fault.Unavailable, fault.URL, "search", "The index is %.0f s behind the registry, and may be %.0f s.",
+		const says = "The index is %.0f s behind the registry, and may be %.0f s."
+		return fault.New(fault.Unavailable, fault.URL, "search", says,
 			state.Behind.Seconds(), s.config.MaxBehind.Seconds())
 	}
 	return nil

@@ -62,7 +62,7 @@ type choice struct {
 // chip is a filter that is in effect.
 type chip struct{ Name, Value, Without string }
 
-// search shows the search, its filters and a page of what it finds.
+// search shows the search, its filters and a page of the found assets.
 func (s *Site) search(w http.ResponseWriter, r request) error {
 	sent := r.URL.Query()
 	for _, name := range []string{"limit", "facets", "facet_limit"} { // of the API only

@@ -28,7 +28,8 @@ var youngEndings = sorted("яти яті ям ят ятам ятами ятах"
 // "купую" have the same stem. Reflexive verbs have lost -ся or -сь before.
 var verbEndings = sorted(join(
 	infinitives, past, present,
-	each("ув", startingWithA(infinitives), startingWithA(past)), each("юв", startingWithA(infinitives), startingWithA(past)),
+	each("ув", startingWithA(infinitives), startingWithA(past)),
+	each("юв", startingWithA(infinitives), startingWithA(past)),
 	each("н", "ути ув ула уло ули увши", "у еш е еть емо ем ете уть"),
 ))
 

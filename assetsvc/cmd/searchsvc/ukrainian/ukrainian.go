@@ -89,6 +89,10 @@ func split(text string) []word {
 
 const apostrophe = '\''
 
+// apostrophes gives all apostrophes one form. It must come first: some of them are letters
+// to Unicode, and NFKC makes a blank of another one.
+var apostrophes = strings.NewReplacer("ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'")
+
 // isPart tells whether a rune is a letter or a digit.
 func isPart(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
 
@@ -115,7 +119,7 @@ func isCode(field string) bool {
 // normal returns a text in small letters, with one form of each letter, apostrophe and
 // hyphen. Letters that look alike get the script of the rest of their word.
 func normal(text string) string {
-	text = strings.ToLower(norm.NFKC.String(text))
+	text = strings.ToLower(norm.NFKC.String(apostrophes.Replace(text)))
 	var out strings.Builder
 	out.Grow(len(text))
 	begin := 0
@@ -129,8 +133,6 @@ func normal(text string) string {
 		flush(i)
 		begin = i + len(string(r))
 		switch r {
-		case 'ʼ', '’', '‘', '`', '´', 'ʹ', '′':
-			out.WriteRune(apostrophe)
 		case '‐', '‑', '−', '–':
 			out.WriteByte('-')
 		case '\u0301', '\u00ad': // a stress mark, a soft hyphen

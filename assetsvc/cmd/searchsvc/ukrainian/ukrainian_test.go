@@ -1,0 +1,91 @@
+package ukrainian
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// meets tells whether a text has each word of a question.
+func meets(question, text string) bool {
+	var has []string
+	Each(text, func(key string) { has = append(has, key) })
+	words := Words(question)
+	for _, keys := range words {
+		if !slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(has, key) }) {
+			return false
+		}
+	}
+	return len(words) > 0
+}
+
+func TestQuestionsMeetTexts(t *testing.T) {
+	for _, c := range []struct {
+		name, question, text string
+		want                 bool
+	}{
+		{"the same word", "будинок", "Будинок", true},
+		{"another case", "нежитлових приміщень", "нежитлове приміщення 240 м²", true},
+		{"the plural", "земельні ділянки", "земельної ділянки", true},
+		{"a short word", "ліс", "у лісі", true},
+		{"a vowel that comes and goes", "ніч", "ночі", true},
+		{"a typographic apostrophe", "об’єкт", "об'єкта", true},
+		{"a modifier letter as apostrophe", "обʼєкт", "Об'єкт", true},
+		{"ґ for г", "ґанок", "ганок", true},
+		{"Latin letters that look alike", "Kиїв", "м. Київ", true},
+		{"a code", "UA-AR-2026", "лот UA-AR-2026", true},
+		{"a part of a code", "2026", "лот UA-AR-2026", true},
+		{"parts of a name with a hyphen", "Франківськ", "Івано-Франківськ", true},
+		{"English", "houses", "a house near the lakes", true},
+		{"accents that are written apart", "кафе\u0301", "кафе", true},
+		{"two words, one of them missing", "будинок ставок", "будинок", false},
+		{"another word with the same beginning", "лісок", "лісник", false},
+		{"an empty question", "", "будинок", false},
+		{"marks only", "?! -", "будинок", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := meets(c.question, c.text); got != c.want {
+				t.Errorf("%q in %q: got %t, want %t; keys %q", c.question, c.text, got, c.want, Words(c.question))
+			}
+		})
+	}
+}
+
+func TestAllApostrophesAreOne(t *testing.T) {
+	signs := []string{"'", "ʼ", "ʻ", "ʹ", "’", "‘", "`", "´", "′", ""}
+	for _, asked := range signs {
+		for _, written := range signs {
+			question, text := "об"+asked+"єкти", "кам"+written+"яний об"+written+"єкт"
+			if !meets(question, text) {
+				t.Errorf("got no %q in %q, want it there; keys %q", question, text, Words(question))
+			}
+		}
+	}
+}
+
+// FuzzWords looks for texts whose words do not meet themselves, and for keys that are no text
+// or too long.
+func FuzzWords(f *testing.F) {
+	for _, text := range []string{
+		"Нежитлове приміщення", "об’єкт ґанок", "UA-EDR-00032945", "Kиїв", "houses' ends", "\xff\xfe", "é́́", "a-b--c", "'", "ʼʼ",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		words := Words(text)
+		for _, keys := range words {
+			if len(keys) == 0 {
+				t.Errorf("%q: got a word without keys", text)
+			}
+			for _, key := range keys {
+				if key == "" || !utf8.ValidString(key) || utf8.RuneCountInString(key) > 3*maxWord {
+					t.Errorf("%q: got the key %q, want a text of at most %d letters", text, key, 3*maxWord)
+				}
+			}
+		}
+		if len(words) > 0 && !meets(text, strings.ToUpper(text)) && !meets(text, text) {
+			t.Errorf("%q does not meet itself; keys %q", text, words)
+		}
+	})
+}
