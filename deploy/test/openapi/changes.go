@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -23,8 +24,8 @@ func Breaks(old, new []byte) ([]string, error) {
 	if err := json.Unmarshal(new, &c.new); err != nil {
 		return nil, fmt.Errorf("read the new document: %w", err)
 	}
-	for path, item := range object(c.old["paths"]) {
-		for method, operation := range object(item) {
+	for path, item := range inOrder(object(c.old["paths"])) {
+		for method, operation := range inOrder(object(item)) {
 			if method == "parameters" {
 				continue
 			}
@@ -34,6 +35,18 @@ func Breaks(old, new []byte) ([]string, error) {
 	}
 	slices.Sort(c.breaks)
 	return slices.Compact(c.breaks), nil
+}
+
+// inOrder returns the members of an object, sorted by their names. So a schema that many
+// operations share is always compared, and named, in the same one.
+func inOrder(o tree) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, name := range slices.Sorted(maps.Keys(o)) {
+			if !yield(name, o[name]) {
+				return
+			}
+		}
+	}
 }
 
 // comparison compares two documents.
@@ -79,7 +92,7 @@ func (c *comparison) operation(name string, old, new tree) {
 	if was != nil && now != nil {
 		c.sent(name+": body", was, now)
 	}
-	for status, response := range object(old["responses"]) {
+	for status, response := range inOrder(object(old["responses"])) {
 		then := follow(c.old, response)
 		after := follow(c.new, object(new["responses"])[status])
 		if after == nil {
@@ -91,7 +104,7 @@ func (c *comparison) operation(name string, old, new tree) {
 				c.add("%s: %s lost the header %s", name, status, header)
 			}
 		}
-		for media, content := range object(then["content"]) {
+		for media, content := range inOrder(object(then["content"])) {
 			schema := object(object(after["content"])[media])["schema"]
 			if schema == nil {
 				c.add("%s: %s lost the media type %s", name, status, media)
@@ -144,7 +157,7 @@ func (c *comparison) sent(at string, old, new any) {
 		return
 	}
 	c.narrower(at, was, now, "no longer accepts")
-	for name, property := range object(was["properties"]) {
+	for name, property := range inOrder(object(was["properties"])) {
 		after, there := object(now["properties"])[name]
 		if !there && now["additionalProperties"] == false {
 			c.add("%s: no longer accepts %s", at, name)
@@ -166,7 +179,7 @@ func (c *comparison) shown(at string, old, new any) {
 		return
 	}
 	c.narrower(at, now, was, "may now be")
-	for name, property := range object(was["properties"]) {
+	for name, property := range inOrder(object(was["properties"])) {
 		after, there := object(now["properties"])[name]
 		if !there {
 			c.add("%s: lost %s", at, name)
