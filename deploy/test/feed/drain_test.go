@@ -167,12 +167,20 @@ func TestStreamsOutliveAssetServices(t *testing.T) {
 		{[]way{events}, "_all_", "", 0}, {[]way{lines}, "_all_", "*", 0}, {[]way{events}, "", "description", 0},
 		{[]way{lines}, "", "", 0},
 	}})
-	faulty, endFaults := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	faulty, endFaults := context.WithCancel(ctx)
 	defer endFaults()
 	broken := make(chan error, 1)
 	rounds := 0
-	go func() { broken <- fleet.endInTurn(faulty, &rounds) }()
-	r := h.run(t.Context(), func() {
+	go func() {
+		err := fleet.endInTurn(faulty, &rounds)
+		if err != nil {
+			cancel() // without its services the load never ends
+		}
+		broken <- err
+	}()
+	r := h.run(ctx, func() {
 		endFaults()
 		if err := <-broken; err != nil {
 			t.Error(err)

@@ -43,8 +43,9 @@ func signer(t *testing.T) *identity.Signer {
 	return s
 }
 
+// client returns a client of requests, each of which ends within a minute.
 func client() *http.Client {
-	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 }
 
 // bin is the folder of the built programs. TestMain creates it, and build fills it.
