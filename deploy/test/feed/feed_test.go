@@ -297,7 +297,7 @@ func (f *fleet) tail() string {
 
 // launches is how often restart tries to start a process: on a busy machine it may need
 // longer than processes.Start waits.
-const launches = 6
+const launches = 2
 
 // restart ends a process and starts it again.
 func (f *fleet) restart(ctx context.Context, s *service, end func() error) (err error) {

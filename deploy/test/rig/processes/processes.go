@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	startTimeout = 20 * time.Second // until a process is ready
-	stopTimeout  = 20 * time.Second // from SIGTERM to the end
+	startTimeout = time.Minute      // until a process is ready
+	stopTimeout  = 40 * time.Second // from SIGTERM to the end
 	pollInterval = 10 * time.Millisecond
 )
 
