@@ -53,8 +53,8 @@ func TestComposeNeverPullsOurImages(t *testing.T) {
 			t.Errorf("%s: got the image %q, want one that begins with %q", name, s.Image, want)
 		}
 	}
-	if built != 4 {
-		t.Errorf("got %d services with a build, want 4", built)
+	if built != 5 {
+		t.Errorf("got %d services with a build, want 5", built)
 	}
 }
 
@@ -78,6 +78,16 @@ func (f composeFile) on(network string) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+func TestTheSearchReachesGatewaysOnly(t *testing.T) {
+	f := readFile(t)
+	if got, want := f.on("search"), []string{"gateway", "searchsvc"}; !slices.Equal(got, want) {
+		t.Errorf("got %q on the network of the search, want %q", got, want)
+	}
+	if got, want := f.Services["searchsvc"].Networks, []string{"search", "telemetry"}; !slices.Equal(got, want) {
+		t.Errorf("got searchsvc on the networks %q, want %q", got, want)
+	}
 }
 
 func TestOnlyAssetServicesReachTheWitnesses(t *testing.T) {
