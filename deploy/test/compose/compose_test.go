@@ -19,7 +19,7 @@ import (
 func TestScenariosOnCompose(t *testing.T) {
 	// The stand-in for MongoDB scans all assets for each operation.
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s",
-		"COMPOSE_PROFILES=witness,search", "GATEWAY_SEARCH_URL=http://searchsvc:8083", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
+		"COMPOSE_PROFILES=witness", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
 	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })
 	t.Run("a gateway cannot reach the admin API", func(t *testing.T) { testAdminApart(t, s) })
 	t.Run("pull asks no image registry for our images",
@@ -231,7 +231,7 @@ func testContained(t *testing.T, s *stack) {
 // checkRights checks the user, the limits and the networks of one container.
 func checkRights(t *testing.T, c inspected) {
 	t.Helper()
-	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "snapshots", "witness-policy"}, c.service())
+	mayBeRoot := slices.Contains([]string{"secrets", "log-key", "snapshots", "search-index", "witness-policy"}, c.service())
 	if c.Config.User == "" || strings.HasPrefix(c.Config.User, "0") && !mayBeRoot {
 		t.Errorf("%s: got the user %q, want one that is not root", c.Name, c.Config.User)
 	}

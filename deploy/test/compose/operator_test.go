@@ -68,9 +68,13 @@ func testWitnesses(t *testing.T, s *stack) {
 	})
 }
 
-// testSearch waits until the search has all changes so far, and reads the first page. The
-// profile "search" is on.
+// testSearch adds the search to a running stack, as .env.example says, waits until it has
+// all changes so far, and reads a page.
 func testSearch(t *testing.T, s *stack) {
+	s.set("COMPOSE_PROFILES", "witness,search")
+	s.set("GATEWAY_SEARCH_URL", "http://searchsvc:8083")
+	s.run(t, "up", "--detach", "--no-build", "--wait", "--wait-timeout", "120")
+	testContained(t, s)
 	a := s.publish(t)
 	changed, _ := ask(t, "PATCH", a.url, "broker", a.token, `{"data":{"status":"pending"}}`, 200)["data"].(map[string]any)
 	found := s.public + "/api/2.5/search?sort=-modified&limit=1"
