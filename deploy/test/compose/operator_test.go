@@ -73,8 +73,10 @@ func testWitnesses(t *testing.T, s *stack) {
 func testSearch(t *testing.T, s *stack) {
 	s.set("COMPOSE_PROFILES", "witness,search")
 	s.set("GATEWAY_SEARCH_URL", "http://searchsvc:8083")
-	s.run(t, "up", "--detach", "--no-build", "--wait", "--wait-timeout", "120")
+	s.run(t, "up", "--detach", "--no-build") // the balancer is unhealthy while both gateways are replaced
+	s.awaitHealth(t, "searchsvc", "balancer")
 	testContained(t, s)
+	s.awaitWork(t)
 	a := s.publish(t)
 	changed, _ := ask(t, "PATCH", a.url, "broker", a.token, `{"data":{"status":"pending"}}`, 200)["data"].(map[string]any)
 	found := s.public + "/api/2.5/search?sort=-modified&limit=1"
