@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -57,32 +58,50 @@ func (c facetColumn) valueOf(term string) (value string, ok bool) {
 	}
 }
 
-// table numbers the sets of values that assets have in a column. 0 is the empty set. Most
-// assets have one value, so there are hardly more sets than values.
+// table numbers the values of a column, and the sets of values that assets have in it. Set 0
+// is the empty one. Most assets have one value, so there are hardly more sets than values.
+// Values and sets are added only, so a view keeps the slices of its time.
 type table struct {
-	numbers map[string]uint32
-	sets    [][]string // by number
+	sets
+	valueNumbers map[string]uint32
+	setNumbers   map[string]uint32 // by the numbers of the values, four bytes each
 }
 
-// setSeparator is between the values of a set in table.numbers.
-const setSeparator = "\x1f"
+// sets are the values and the sets of a column, by their numbers.
+type sets struct {
+	values  []string
+	members [][]uint32 // numbers of values
+}
 
-func newTable() *table { return &table{numbers: map[string]uint32{"": 0}, sets: [][]string{nil}} }
+func newTable() *table {
+	return &table{
+		sets: sets{members: [][]uint32{nil}}, valueNumbers: map[string]uint32{}, setNumbers: map[string]uint32{"": 0},
+	}
+}
 
 // with returns the number of a set with one more value.
 func (t *table) with(number uint32, value string) uint32 {
-	set := t.sets[number]
-	if slices.Contains(set, value) {
+	added, known := t.valueNumbers[value]
+	if !known {
+		added = uint32(len(t.values))
+		t.valueNumbers[value] = added
+		t.values = append(t.values, value)
+	}
+	set := t.members[number]
+	if slices.Contains(set, added) {
 		return number
 	}
-	set = append(slices.Clone(set), value)
+	set = append(slices.Clone(set), added)
 	slices.Sort(set)
-	key := strings.Join(set, setSeparator)
-	found, ok := t.numbers[key]
+	var key []byte
+	for _, n := range set {
+		key = binary.LittleEndian.AppendUint32(key, n)
+	}
+	found, ok := t.setNumbers[string(key)]
 	if !ok {
-		found = uint32(len(t.sets))
-		t.numbers[key] = found
-		t.sets = append(t.sets, set)
+		found = uint32(len(t.members))
+		t.setNumbers[string(key)] = found
+		t.members = append(t.members, set)
 	}
 	return found
 }
@@ -102,7 +121,7 @@ func newTables() *tables {
 // assets that have changed since.
 func (t *tables) isOvergrown(assets int64) bool {
 	for _, one := range t.of {
-		if int64(len(one.sets)) > 2*assets+10_000 {
+		if int64(len(one.members)) > 2*assets+10_000 {
 			return true
 		}
 	}
@@ -130,16 +149,16 @@ func newColumns(s segment.Segment, t *tables) (*columns, error) {
 		return nil, err
 	}
 	for _, f := range facetFields {
-		column, sets := make([]uint32, count), t.of[f.facetColumn]
+		column, table := make([]uint32, count), t.of[f.facetColumn]
 		if err := eachTerm(s, f.field, func(term string, p postings) {
 			value, ok := f.valueOf(term)
 			if !ok {
 				return
 			}
-			before, after := uint32(0), sets.with(0, value) // of the asset before; often the same
+			before, after := uint32(0), table.with(0, value) // of the asset before; often the same
 			p.each(func(n uint32) {
 				if column[n] != before {
-					before, after = column[n], sets.with(column[n], value)
+					before, after = column[n], table.with(column[n], value)
 				}
 				column[n] = after
 			})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
@@ -17,54 +18,98 @@ func (v *view) facet(ctx context.Context, q *plan, name search.FacetName, matche
 	if name == search.ByClassification {
 		column.level = q.Filters.CodeLevel()
 	}
-	counts, err := v.counts(ctx, column, matches)
-	if err != nil {
-		return search.Facet{}, err
-	}
 	compare := func(a, b search.Count) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
 	}
 	if name == search.ByMonth {
 		compare = func(a, b search.Count) int { return cmp.Compare(b.Value, a.Value) }
 	}
-	slices.SortFunc(counts, compare)
 	most := cmp.Or(q.FacetLimit, search.DefaultFacetLimit)
-	facet := search.Facet{Name: name, Values: counts[:min(len(counts), most)], More: len(counts) > most}
+	first := firsts{most: most, compare: compare}
+	if err := v.count(ctx, column, matches, first.offer); err != nil {
+		return search.Facet{}, err
+	}
+	facet := search.Facet{Name: name, Values: first.sorted(), More: first.offered > most}
 	for i := range facet.Values {
-		if facet.Values[i].Name, err = v.nameOf(column, facet.Values[i].Value); err != nil {
+		value, err := v.nameOf(column, facet.Values[i].Value)
+		if err != nil {
 			return search.Facet{}, err
 		}
+		facet.Values[i].Name = value
 	}
 	return facet, nil
 }
 
-// counts counts the found assets by the values of a column.
-func (v *view) counts(ctx context.Context, column facetColumn, matches []match) ([]search.Count, error) {
-	sets := v.sets[column]
-	bySet := make([]uint32, len(sets))
+// firsts keeps the first counts of an order. It sorts a few at a time, because there may be
+// as many values as assets.
+type firsts struct {
+	most    int
+	compare func(a, b search.Count) int
+	kept    []search.Count // the first of those that were sorted, then further ones
+	full    bool           // most of kept are sorted
+	offered int
+}
+
+func (f *firsts) offer(c search.Count) {
+	f.offered++
+	if f.full && f.compare(c, f.kept[f.most-1]) > 0 {
+		return
+	}
+	if f.kept = append(f.kept, c); len(f.kept) >= 2*f.most {
+		f.sorted()
+	}
+}
+
+func (f *firsts) sorted() []search.Count {
+	slices.SortFunc(f.kept, f.compare)
+	f.full = len(f.kept) >= f.most
+	f.kept = f.kept[:min(len(f.kept), f.most)]
+	return f.kept
+}
+
+// counters is memory for the counts of a column, all zero.
+var counters = sync.Pool{New: func() any { return new([]uint32) }}
+
+// zeros returns n counts of zero, and what gives them back.
+func zeros(n int) (counts []uint32, free func()) {
+	kept := counters.Get().(*[]uint32)
+	if cap(*kept) < n {
+		*kept = make([]uint32, n+n/4)
+	}
+	counts = (*kept)[:n]
+	return counts, func() {
+		clear(counts)
+		counters.Put(kept)
+	}
+}
+
+// count calls visit for each value that found assets have in a column.
+func (v *view) count(ctx context.Context, column facetColumn, matches []match, visit func(search.Count)) error {
+	all := v.sets[column]
+	bySet, freeSets := zeros(len(all.members))
+	defer freeSets()
 	for _, m := range matches {
 		values := m.facets[column]
 		if err := each(ctx, m.found, func(n uint32) { bySet[values[n]]++ }); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	places := map[string]int{}
-	var counts []search.Count
+	byValue, freeValues := zeros(len(all.values))
+	defer freeValues()
 	for set, count := range bySet {
 		if count == 0 {
 			continue
 		}
-		for _, value := range sets[set] {
-			at, ok := places[value]
-			if !ok {
-				at = len(counts)
-				places[value] = at
-				counts = append(counts, search.Count{Value: value})
-			}
-			counts[at].Count += int64(count)
+		for _, value := range all.members[set] {
+			byValue[value] += count
 		}
 	}
-	return counts, nil
+	for value, count := range byValue {
+		if count > 0 {
+			visit(search.Count{Value: all.values[value], Count: int64(count)})
+		}
+	}
+	return nil
 }
 
 // nameFields are the fields with the names of values.
