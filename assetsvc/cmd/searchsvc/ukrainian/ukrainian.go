@@ -7,6 +7,7 @@
 package ukrainian
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -49,16 +50,21 @@ func Words(text string) [][]string {
 	return words
 }
 
-// keys returns the keys of a word that normal has made.
+// keys returns the keys of a word that normal has made. A word of soft signs only, which
+// have no part in stems, is its own key.
 func keys(word string) []string {
+	var found []string
 	switch scriptOf(word) {
 	case cyrillic:
-		return stems(word)
+		found = stems(word)
 	case latin:
-		return []string{english(word)}
-	default:
+		found = []string{english(word)}
+	}
+	found = slices.DeleteFunc(found, func(key string) bool { return key == "" })
+	if len(found) == 0 {
 		return []string{word}
 	}
+	return found
 }
 
 // word is a part of a text between blanks and marks.
