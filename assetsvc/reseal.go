@@ -11,7 +11,7 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// sealedStore is a store with what the registry's secret has sealed.
+// sealedStore is a store with records that the registry's secret has sealed.
 type sealedStore interface {
 	registry.SealedStore
 	webhook.Store

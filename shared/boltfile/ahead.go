@@ -69,7 +69,7 @@ func (a *reader) branch(id uint64) []entry {
 	}
 	data := head
 	if overflow := int64(native.Uint32(head[12:])); overflow > maxOverflow {
-		return nil // the page is damaged; whoever reads it finds out
+		return nil // the page is damaged; its next reader gets the error
 	} else if overflow > 0 {
 		data = make([]byte, (overflow+1)*a.pageSize)
 		if !a.read(data, id) {

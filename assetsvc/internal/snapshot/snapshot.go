@@ -18,7 +18,7 @@ import (
 
 // Manifest lists the parts of a snapshot.
 type Manifest struct {
-	Position   int64  `json:"position"` // of the feed; whoever has the snapshot follows from here
+	Position   int64  `json:"position"` // of the feed; a client with the snapshot follows from here
 	Begun      int64  `json:"begun"`    // µs since the Unix epoch; rises from one snapshot to the next
 	Assets     int    `json:"assets"`
 	Bytes      int64  `json:"bytes"`      // of all segments

@@ -42,7 +42,7 @@ type Page struct {
 // Feed is the source of messages. It is safe for concurrent use.
 type Feed interface {
 	// Follow returns a ring of the newest entries of a selection. The caller must call
-	// leave once. An error means that there is no ring now; pages have the same entries.
+	// leave once. After an error the caller reads pages, which have the same entries.
 	Follow(s Selection) (ring *follow.Ring, leave func(), err error)
 	// Page returns entries of a selection after a position: at most MaxEntries, and
 	// MaxBytes of assets, but at least one if there is one.

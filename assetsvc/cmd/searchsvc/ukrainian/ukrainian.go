@@ -97,7 +97,9 @@ const apostrophe = '\''
 
 // apostrophes gives all apostrophes one form. It must come first: some of them are letters
 // to Unicode, and NFKC makes a blank of another one.
-var apostrophes = strings.NewReplacer("ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'")
+var apostrophes = strings.NewReplacer(
+	"ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'",
+)
 
 // isPart tells whether a rune is a letter or a digit.
 func isPart(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
