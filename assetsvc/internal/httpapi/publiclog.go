@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -59,7 +60,7 @@ func (a *API) readLog(c *gin.Context, log Log, path string) error {
 	case errors.Is(err, translog.ErrPath):
 		return notInLog("The log has the paths checkpoint, tile/LEVEL/NUMBER and tile/entries/NUMBER only.")
 	case err != nil:
-		return err
+		return registry.Unavailable("read the log", err)
 	}
 	h := c.Writer.Header()
 	h.Set("Content-Type", contentType)

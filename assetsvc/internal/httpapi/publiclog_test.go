@@ -55,8 +55,8 @@ func TestPublicLog(t *testing.T) {
 		{"a path that is not canonical", "GET /log/tile/0/1", fakeLog{}, 404, "no-store", "tile/LEVEL/NUMBER"},
 		{"a path out of the log", "GET /log/tile/../checkpoint", fakeLog{}, 404, "no-store", "tile/LEVEL/NUMBER"},
 		{"the log of another origin", "GET /log/00000000/checkpoint", fakeLog{}, 404, "no-store", "tile/LEVEL/NUMBER"},
-		{"a failed read of a part", "GET /log/tile/entries/000", fakeLog{failure: down}, 500, "no-store", "error"},
-		{"a failed read of the checkpoint", "GET /log/checkpoint", fakeLog{checkpoint: down}, 500, "no-store", "error"},
+		{"a failed read of a part", "GET /log/tile/entries/000", fakeLog{failure: down}, 503, "no-store", "cannot reach"},
+		{"a failed read of the checkpoint", "GET /log/checkpoint", fakeLog{checkpoint: down}, 503, "no-store", "cannot reach"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			engine := httpserver.NewEngine(httpserver.Options{Log: slog.New(slog.DiscardHandler), Timeout: time.Minute})

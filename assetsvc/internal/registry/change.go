@@ -119,7 +119,7 @@ func (r *Registry) saveInTurn(
 			newest = false
 			continue
 		case err != nil:
-			return Record{}, unavailable("change asset "+stored.ID, err)
+			return Record{}, Unavailable("change asset "+stored.ID, err)
 		}
 		changed.Revision++
 		r.events.change(ctx, stored, changed)

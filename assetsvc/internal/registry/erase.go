@@ -53,7 +53,7 @@ func (r *Registry) Erase(ctx context.Context, by identity.Identity, id string, r
 			return change.decode()
 		}
 	}
-	return Change{}, unavailable(fmt.Sprintf("erase revision %d of asset %s", revision, id), errRewritten)
+	return Change{}, Unavailable(fmt.Sprintf("erase revision %d of asset %s", revision, id), errRewritten)
 }
 
 // errRewritten is the cause of an erasure that others have overtaken too often.
@@ -145,7 +145,7 @@ func (r *Registry) rewrite(ctx context.Context, of *Revision, c change, whole []
 		return false, err
 	}
 	if done, err = r.store.Rewrite(ctx, *of, kept, whole); err != nil {
-		return false, unavailable(fmt.Sprintf("erase a revision of asset %s", of.ID), err)
+		return false, Unavailable(fmt.Sprintf("erase a revision of asset %s", of.ID), err)
 	}
 	of.Change, of.Whole = kept, whole
 	return done, nil

@@ -160,7 +160,7 @@ func (r *Registry) createOnce(ctx context.Context, by identity.Identity, in Inpu
 			stored, err = r.store.Get(ctx, b.id, r.most) // another process was faster
 		}
 		if err != nil {
-			return Created{}, unavailable("read asset "+b.id, err)
+			return Created{}, Unavailable("read asset "+b.id, err)
 		}
 		created, found, err := r.again(ctx, by, in, in.Seed, b, stored)
 		if found || err != nil {
@@ -199,7 +199,7 @@ func (r *Registry) createdUnder(
 			continue
 		}
 		if err != nil {
-			return Created{}, false, unavailable("read asset "+b.id, err)
+			return Created{}, false, Unavailable("read asset "+b.id, err)
 		}
 		if created, found, err = r.again(ctx, by, in, seed, b, stored); found || err != nil {
 			return created, found, err

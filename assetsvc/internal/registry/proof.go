@@ -72,7 +72,7 @@ func (r *Registry) Prove(ctx context.Context, id string, revision int64) (transl
 	case errors.Is(err, ErrNoLeaf): // to wait does not help
 		return refuseProof(fmt.Errorf("prove revision %d of asset %s: %w", change.Revision, id, err))
 	case err != nil:
-		return refuseProof(unavailable(fmt.Sprintf("prove revision %d of asset %s", change.Revision, id), err))
+		return refuseProof(Unavailable(fmt.Sprintf("prove revision %d of asset %s", change.Revision, id), err))
 	case !bytes.Equal(logged, leaf.Encode()):
 		return refuseProof(fmt.Errorf("prove revision %d of asset %s: the log has the leaf %s, the record %s",
 			change.Revision, id, logged, leaf.Encode()))

@@ -137,7 +137,7 @@ func (r *Registry) create(ctx context.Context, by identity.Identity, in Input, b
 	}
 	stored.Position, err = r.store.Create(ctx, stored)
 	if err != nil {
-		return Created{}, unavailable("create asset "+a.ID(), err)
+		return Created{}, Unavailable("create asset "+a.ID(), err)
 	}
 	r.events.creation(ctx, by.Broker)
 	return Created{Record: stored, Token: tokens.Token, Transfer: tokens.Transfer}, nil
@@ -153,7 +153,7 @@ func (r *Registry) numberAndTokens(
 		day := b.now.In(r.rules.Zone).Format(time.DateOnly)
 		number, err := r.store.NextNumber(ctx, day)
 		if err != nil {
-			return unavailable("number asset", err)
+			return Unavailable("number asset", err)
 		}
 		assetID = fmt.Sprintf("UA-AR-DGF-%s-%06d", day, number) // docs/contract.md, "Identifiers"
 		return nil
@@ -179,7 +179,7 @@ func (r *Registry) Read(ctx context.Context, id string) (Record, error) {
 	case errors.Is(err, ErrLarge):
 		return Record{}, err
 	case err != nil:
-		return Record{}, unavailable("read asset "+id, err)
+		return Record{}, Unavailable("read asset "+id, err)
 	}
 	return stored, nil
 }
@@ -218,7 +218,7 @@ func decode(stored Record) (asset.Asset, error) {
 func (r *Registry) List(ctx context.Context, q Query) (FeedPage, error) {
 	page, err := r.store.Page(ctx, q)
 	if err != nil {
-		return FeedPage{}, unavailable("list assets", err)
+		return FeedPage{}, Unavailable("list assets", err)
 	}
 	return page, nil
 }
@@ -226,9 +226,9 @@ func (r *Registry) List(ctx context.Context, q Query) (FeedPage, error) {
 // Ready returns nil if assets can be read and written.
 func (r *Registry) Ready(ctx context.Context) error { return r.store.Ready(ctx) }
 
-// unavailable returns the fault for a store that did not answer. Only the log shows
-// doing and cause.
-func unavailable(doing string, cause error) error {
+// Unavailable returns the fault for a store that did not answer (docs/contract.md, "Errors").
+// Only the log shows doing and cause.
+func Unavailable(doing string, cause error) error {
 	const text = "The registry cannot reach its data now; repeat the request."
 	f := fault.New(fault.Unavailable, fault.URL, "store", text)
 	return fmt.Errorf("%s: %w: %w", doing, f, cause)

@@ -55,7 +55,7 @@ func (r *Registry) log(ctx context.Context, id string, q LogQuery) ([]Revision, 
 	case errors.Is(err, ErrNotFound):
 		return nil, missing()
 	case err != nil:
-		return nil, unavailable("read changes of asset "+id, err)
+		return nil, Unavailable("read changes of asset "+id, err)
 	}
 	return log, nil
 }
