@@ -74,7 +74,7 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 	go test $$(go list $(SERVICES) | grep -vE '$(SLOW)')
 
 test: ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
-	@exec deploy/test/stages.sh "setup build attack" "e2e check" "unit openapi-short fuzz-short"
+	@exec deploy/test/stages.sh "setup build attack" "e2e check openapi-short fuzz-short" "unit"
 
 test-all: ## everything, in stages that say their name, time and result
 	@exec deploy/test/stages.sh "$(FIRST)" "$(WAITING)" "$(WORKING)"
@@ -170,6 +170,7 @@ test-std: ## the scenarios on one process and on three with --http-server=std
 		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
 
 test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under kill -9
+	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000
 	cd deploy/test/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
 
 test-search: build ## the search: words by a dictionary, kills, hostile clients

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var kills = flag.Int("webhook.kills", 1000, "kills of the simulation")
+var kills = flag.Int("webhook.kills", 200, "kills of the simulation")
 
 // conducts are those of the receivers in the simulation.
 func conducts() []conduct {

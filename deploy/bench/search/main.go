@@ -34,6 +34,7 @@ func main() {
 type bench struct {
 	bin, dir, like string
 	assets, rate   int
+	budget         int64
 	lasts, within  time.Duration
 
 	of, addr string // of the registry, and of the search service
@@ -49,6 +50,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags.StringVar(&b.like, "like", "deploy/bench/copy/asset.json", "file with the example of an asset")
 	flags.IntVar(&b.assets, "assets", 100_000, "assets of the registry")
 	flags.IntVar(&b.rate, "rate", 50, "searches a second")
+	flags.Int64Var(&b.budget, "memory", 1_000_000_000, "bytes that the search service may use; 0: all of the machine")
 	flags.DurationVar(&b.lasts, "lasts", 30*time.Second, "duration of the searches")
 	flags.DurationVar(&b.within, "within", time.Hour, "longest time to build the index")
 	if err := flags.Parse(args); err != nil {

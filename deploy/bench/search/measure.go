@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +24,8 @@ import (
 func (b *bench) build(ctx context.Context, index string, s client.Snapshot) (*processes.Process, error) {
 	begun := time.Now()
 	service, err := processes.StartAny(ctx, b.addr, &b.output, filepath.Join(b.bin, "searchsvc"),
-		"--addr", b.addr, "--of", "http://"+b.of, "--data", index)
+		"--addr", b.addr, "--of", "http://"+b.of, "--data", index,
+		"--memory", strconv.FormatInt(b.budget, 10))
 	if err != nil {
 		return nil, err
 	}

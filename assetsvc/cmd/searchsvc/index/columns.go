@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -18,8 +17,77 @@ type columns struct {
 	positions  []int64
 	published  []int64 // 0: never
 	quantities [][2]uint32
-	values     []float64                // those of quantities, from the first index up to the second
-	facets     map[facetColumn][]uint32 // sets of values (tables)
+	values     []float64 // those of quantities, from the first index up to the second
+	facets     map[facetColumn]*facetValues
+}
+
+// facetValues has the numbers that a table gives to the values of the assets of a segment.
+type facetValues struct {
+	of     []uint32 // by asset: the number of its value; noValue; or severalValues and an index of lists
+	lists  []uint32 // lists of numbers, each after its length
+	totals []total  // how many assets of the segment have each value
+}
+
+type total struct{ value, assets uint32 }
+
+const (
+	noValue       = 0       // is no number of a value
+	severalValues = 1 << 31 // is larger than all numbers of values
+)
+
+// newFacetValues reads a column of a segment.
+func newFacetValues(s segment.Segment, field string, c facetColumn, t *table) (*facetValues, error) {
+	v := &facetValues{of: make([]uint32, s.Count())}
+	err := eachTerm(s, field, func(term string, p postings) {
+		if _, ok := c.valueOf(term); ok {
+			p.each(func(n uint32) { v.of[n]++ })
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for n, values := range v.of { // each list gets its place
+		v.of[n] = noValue
+		if values > 1 {
+			v.of[n] = severalValues | uint32(len(v.lists))
+			v.lists = append(v.lists, make([]uint32, 1+values)...)
+		}
+	}
+	err = eachTerm(s, field, func(term string, p postings) {
+		value, ok := c.valueOf(term)
+		if !ok {
+			return
+		}
+		all := total{value: t.number(value)}
+		p.each(func(n uint32) {
+			all.assets++
+			if v.of[n] < severalValues {
+				v.of[n] = all.value
+				return
+			}
+			list := v.lists[v.of[n]&^severalValues:]
+			list[0]++
+			list[list[0]] = all.value
+		})
+		v.totals = append(v.totals, all)
+	})
+	return v, err
+}
+
+// count adds one to the count of each value of assets. To take one away, add is the
+// largest number.
+func (v *facetValues) count(assets []uint32, counts []uint32, add uint32) {
+	for _, n := range assets {
+		value := v.of[n]
+		if value < severalValues {
+			counts[value] += add
+			continue
+		}
+		list := v.lists[value&^severalValues:]
+		for _, value := range list[1 : 1+list[0]] {
+			counts[value] += add
+		}
+	}
 }
 
 // facetColumn names a column of a facet. Classifications have one for each level.
@@ -58,52 +126,24 @@ func (c facetColumn) valueOf(term string) (value string, ok bool) {
 	}
 }
 
-// table numbers the values of a column, and the sets of values that assets have in it. Set 0
-// is the empty one. Most assets have one value, so there are hardly more sets than values.
-// Values and sets are added only, so a view keeps the slices of its time.
+// table numbers the values of a column from 1 on. Values are added only, so a view keeps
+// the slice of its time.
 type table struct {
-	sets
-	valueNumbers map[string]uint32
-	setNumbers   map[string]uint32 // by the numbers of the values, four bytes each
+	values  []string // by number
+	numbers map[string]uint32
 }
 
-// sets are the values and the sets of a column, by their numbers.
-type sets struct {
-	values  []string
-	members [][]uint32 // numbers of values
-}
+func newTable() *table { return &table{values: []string{noValue: ""}, numbers: map[string]uint32{}} }
 
-func newTable() *table {
-	return &table{
-		sets: sets{members: [][]uint32{nil}}, valueNumbers: map[string]uint32{}, setNumbers: map[string]uint32{"": 0},
-	}
-}
-
-// with returns the number of a set with one more value.
-func (t *table) with(number uint32, value string) uint32 {
-	added, known := t.valueNumbers[value]
+// number returns the number of a value.
+func (t *table) number(value string) uint32 {
+	n, known := t.numbers[value]
 	if !known {
-		added = uint32(len(t.values))
-		t.valueNumbers[value] = added
+		n = uint32(len(t.values))
+		t.numbers[value] = n
 		t.values = append(t.values, value)
 	}
-	set := t.members[number]
-	if slices.Contains(set, added) {
-		return number
-	}
-	set = append(slices.Clone(set), added)
-	slices.Sort(set)
-	var key []byte
-	for _, n := range set {
-		key = binary.LittleEndian.AppendUint32(key, n)
-	}
-	found, ok := t.setNumbers[string(key)]
-	if !ok {
-		found = uint32(len(t.members))
-		t.setNumbers[string(key)] = found
-		t.members = append(t.members, set)
-	}
-	return found
+	return n
 }
 
 // tables are the tables of all columns.
@@ -117,11 +157,11 @@ func newTables() *tables {
 	return t
 }
 
-// isOvergrown tells whether a table has far more sets than there are assets: most are of
+// isOvergrown tells whether a table has far more values than there are assets: most are of
 // assets that have changed since.
 func (t *tables) isOvergrown(assets int64) bool {
 	for _, one := range t.of {
-		if int64(len(one.members)) > 2*assets+10_000 {
+		if int64(len(one.values)) > 2*assets+10_000 {
 			return true
 		}
 	}
@@ -133,7 +173,7 @@ func newColumns(s segment.Segment, t *tables) (*columns, error) {
 	count := s.Count()
 	c := &columns{
 		positions: make([]int64, count), published: make([]int64, count), quantities: make([][2]uint32, count),
-		facets: map[facetColumn][]uint32{},
+		facets: map[facetColumn]*facetValues{},
 	}
 	if err := eachTerm(s, positionField, func(term string, p postings) {
 		p.each(func(n uint32) { c.positions[n] = numberOf(term) })
@@ -149,23 +189,11 @@ func newColumns(s segment.Segment, t *tables) (*columns, error) {
 		return nil, err
 	}
 	for _, f := range facetFields {
-		column, table := make([]uint32, count), t.of[f.facetColumn]
-		if err := eachTerm(s, f.field, func(term string, p postings) {
-			value, ok := f.valueOf(term)
-			if !ok {
-				return
-			}
-			before, after := uint32(0), table.with(0, value) // of the asset before; often the same
-			p.each(func(n uint32) {
-				if column[n] != before {
-					before, after = column[n], table.with(column[n], value)
-				}
-				column[n] = after
-			})
-		}); err != nil {
+		values, err := newFacetValues(s, f.field, f.facetColumn, t.of[f.facetColumn])
+		if err != nil {
 			return nil, err
 		}
-		c.facets[f.facetColumn] = column
+		c.facets[f.facetColumn] = values
 	}
 	return c, nil
 }

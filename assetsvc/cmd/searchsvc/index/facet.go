@@ -3,113 +3,109 @@ package index
 import (
 	"cmp"
 	"context"
-	"slices"
+	"math"
 	"strings"
-	"sync"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 
 	"asset-registry/assetsvc/cmd/searchsvc/search"
 )
 
-// facet counts the found assets by the values of a property.
-func (v *view) facet(ctx context.Context, q *plan, name search.FacetName, matches []match) (search.Facet, error) {
-	column := facetColumn{name: name}
-	if name == search.ByClassification {
-		column.level = q.Filters.CodeLevel()
+// facets counts the found assets by the values of properties.
+func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.Facet, error) {
+	if len(q.Facets) == 0 {
+		return nil, nil
 	}
+	columns := make([]facetColumn, len(q.Facets))
+	for i, name := range q.Facets {
+		columns[i].name = name
+		if name == search.ByClassification {
+			columns[i].level = q.Filters.CodeLevel()
+		}
+	}
+	counts, free, err := v.count(ctx, columns, matches)
+	if err != nil {
+		return nil, err
+	}
+	defer free()
+	most := cmp.Or(q.FacetLimit, search.DefaultFacetLimit)
+	facets := make([]search.Facet, len(columns))
+	for i, column := range columns {
+		if facets[i], err = v.facet(column, counts[i], most); err != nil {
+			return nil, err
+		}
+	}
+	return facets, nil
+}
+
+var counterPool pool[uint32]
+
+// count returns for each column how many found assets have each value, by its number.
+func (v *view) count(ctx context.Context, columns []facetColumn, matches []match) (
+	counts [][]uint32, free func(), err error,
+) {
+	counts = make([][]uint32, len(columns))
+	frees := make([]func(), len(columns))
+	for i, column := range columns {
+		counts[i], frees[i] = counterPool.zeros(len(v.values[column]))
+	}
+	free = func() {
+		for _, f := range frees {
+			f()
+		}
+	}
+	for i := range matches {
+		if err := matches[i].addTo(ctx, columns, counts); err != nil {
+			free()
+			return nil, nil, err
+		}
+	}
+	return counts, free, nil
+}
+
+// addTo adds the found assets of a part to the counts. Where most are found, it takes the
+// others from the totals of the part.
+func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uint32) error {
+	found, add := m.found, uint32(1)
+	if found.GetCardinality() > uint64(m.count)/2 {
+		for i, column := range columns {
+			for _, all := range m.facets[column].totals {
+				counts[i][all.value] += all.assets
+			}
+		}
+		found, add = roaring.Flip(found, 0, uint64(m.count)), math.MaxUint32
+	}
+	return each(ctx, found, func(numbers []uint32) {
+		for i, column := range columns {
+			m.facets[column].count(numbers, counts[i], add)
+		}
+	})
+}
+
+// facet returns the first values of a column.
+func (v *view) facet(column facetColumn, counts []uint32, most int) (search.Facet, error) {
 	compare := func(a, b search.Count) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
 	}
-	if name == search.ByMonth {
+	if column.name == search.ByMonth {
 		compare = func(a, b search.Count) int { return cmp.Compare(b.Value, a.Value) }
 	}
-	most := cmp.Or(q.FacetLimit, search.DefaultFacetLimit)
-	first := firsts{most: most, compare: compare}
-	if err := v.count(ctx, column, matches, first.offer); err != nil {
-		return search.Facet{}, err
+	first, values := firsts[search.Count]{most: most, compare: compare}, v.values[column]
+	for value, count := range counts {
+		if count > 0 && value != noValue {
+			first.offer(search.Count{Value: values[value], Count: int64(count)})
+		}
 	}
-	facet := search.Facet{Name: name, Values: first.sorted(), More: first.offered > most}
+	facet := search.Facet{Name: column.name, Values: first.sorted(), More: first.offered > most}
 	for i := range facet.Values {
-		value, err := v.nameOf(column, facet.Values[i].Value)
+		name, err := v.nameOf(column, facet.Values[i].Value)
 		if err != nil {
 			return search.Facet{}, err
 		}
-		facet.Values[i].Name = value
+		facet.Values[i].Name = name
 	}
 	return facet, nil
-}
-
-// firsts keeps the first counts of an order. It sorts a few at a time, because there may be
-// as many values as assets.
-type firsts struct {
-	most    int
-	compare func(a, b search.Count) int
-	kept    []search.Count // the first of those that were sorted, then further ones
-	full    bool           // most of kept are sorted
-	offered int
-}
-
-func (f *firsts) offer(c search.Count) {
-	f.offered++
-	if f.full && f.compare(c, f.kept[f.most-1]) > 0 {
-		return
-	}
-	if f.kept = append(f.kept, c); len(f.kept) >= 2*f.most {
-		f.sorted()
-	}
-}
-
-func (f *firsts) sorted() []search.Count {
-	slices.SortFunc(f.kept, f.compare)
-	f.full = len(f.kept) >= f.most
-	f.kept = f.kept[:min(len(f.kept), f.most)]
-	return f.kept
-}
-
-// counters is memory for the counts of a column, all zero.
-var counters = sync.Pool{New: func() any { return new([]uint32) }}
-
-// zeros returns n counts of zero, and what gives them back.
-func zeros(n int) (counts []uint32, free func()) {
-	kept := counters.Get().(*[]uint32)
-	if cap(*kept) < n {
-		*kept = make([]uint32, n+n/4)
-	}
-	counts = (*kept)[:n]
-	return counts, func() {
-		clear(counts)
-		counters.Put(kept)
-	}
-}
-
-// count calls visit for each value that found assets have in a column.
-func (v *view) count(ctx context.Context, column facetColumn, matches []match, visit func(search.Count)) error {
-	all := v.sets[column]
-	bySet, freeSets := zeros(len(all.members))
-	defer freeSets()
-	for _, m := range matches {
-		values := m.facets[column]
-		if err := each(ctx, m.found, func(n uint32) { bySet[values[n]]++ }); err != nil {
-			return err
-		}
-	}
-	byValue, freeValues := zeros(len(all.values))
-	defer freeValues()
-	for set, count := range bySet {
-		if count == 0 {
-			continue
-		}
-		for _, value := range all.members[set] {
-			byValue[value] += count
-		}
-	}
-	for value, count := range byValue {
-		if count > 0 {
-			visit(search.Count{Value: all.values[value], Count: int64(count)})
-		}
-	}
-	return nil
 }
 
 // nameFields are the fields with the names of values.

@@ -41,7 +41,7 @@ func idOf(n int) string { return fmt.Sprintf("%032x", n) }
 
 func stamp(micro int64) client.Timestamp { return client.At(time.UnixMicro(micro).UTC()) }
 
-func (s simple) entry(t *testing.T) replica.Entry {
+func (s simple) entry(t testing.TB) replica.Entry {
 	t.Helper()
 	a := client.Asset{
 		ID: idOf(s.n), DateModified: stamp(s.position), Status: s.status, Title: s.title, Description: s.text,
@@ -99,7 +99,7 @@ func random(r *rand.Rand, n int, position int64) simple {
 	return s
 }
 
-func openIndex(t *testing.T, dir string) *Index {
+func openIndex(t testing.TB, dir string) *Index {
 	t.Helper()
 	x, err := Open(dir)
 	if err != nil {
@@ -108,7 +108,7 @@ func openIndex(t *testing.T, dir string) *Index {
 	return x
 }
 
-func apply(t *testing.T, x *Index, state replica.State, list ...simple) {
+func apply(t testing.TB, x *Index, state replica.State, list ...simple) {
 	t.Helper()
 	c := replica.Change{State: state}
 	for _, s := range list {
@@ -123,7 +123,7 @@ func stateAt(position int64) replica.State {
 	return replica.State{Position: client.Position{Offset: stamp(position), ServerID: "one"}, Complete: true}
 }
 
-func mustSearch(t *testing.T, x *Index, q search.Query) search.Result {
+func mustSearch(t testing.TB, x *Index, q search.Query) search.Result {
 	t.Helper()
 	result, err := x.Search(t.Context(), q)
 	if err != nil {

@@ -130,11 +130,15 @@ func (m *match) ranges(ctx context.Context, f search.Filters) error {
 		return nil
 	}
 	kept := roaring.New()
-	err := each(ctx, m.found, func(n uint32) {
-		if published.has(m.published[n]) && modified.has(m.positions[n]) &&
-			(!quantity || m.hasQuantity(n, f.Quantity)) {
-			kept.Add(n)
+	err := each(ctx, m.found, func(numbers []uint32) {
+		in := numbers[:0]
+		for _, n := range numbers {
+			if published.has(m.published[n]) && modified.has(m.positions[n]) &&
+				(!quantity || m.hasQuantity(n, f.Quantity)) {
+				in = append(in, n)
+			}
 		}
+		kept.AddMany(in)
 	})
 	m.found = kept
 	return err
@@ -160,8 +164,9 @@ func spanOf(t search.Times) span {
 // has tells whether a time is in the range. 0 is no time, which is in no range.
 func (s span) has(at int64) bool { return !s.isBounded || at != 0 && at >= s.from && at < s.until }
 
-// each calls visit for the assets of a set, until ctx is done.
-func each(ctx context.Context, set *roaring.Bitmap, visit func(uint32)) error {
+// each calls visit for the assets of a set, many at once and in their order, until ctx is
+// done. visit may change the numbers.
+func each(ctx context.Context, set *roaring.Bitmap, visit func(numbers []uint32)) error {
 	var numbers [4096]uint32
 	for all := set.ManyIterator(); ; {
 		n := all.NextMany(numbers[:])
@@ -171,9 +176,7 @@ func each(ctx context.Context, set *roaring.Bitmap, visit func(uint32)) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for _, number := range numbers[:n] {
-			visit(number)
-		}
+		visit(numbers[:n])
 	}
 }
 

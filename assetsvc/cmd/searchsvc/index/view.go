@@ -21,8 +21,8 @@ type view struct {
 	refs     atomic.Int64 // of searches, and one of the index
 	snapshot *scorch.IndexSnapshot
 	parts    []part
-	sets     map[facetColumn]sets // of the tables, as far as this view uses them
-	position client.Position      // the view has everything up to it
+	values   map[facetColumn][]string // of the tables, as far as this view uses them
+	position client.Position          // the view has everything up to it
 	assets   int64
 }
 
@@ -45,7 +45,7 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, t *tables) (*view, error
 			before[p.id] = p.columns
 		}
 	}
-	v := &view{snapshot: snapshot, sets: map[facetColumn]sets{}}
+	v := &view{snapshot: snapshot, values: map[facetColumn][]string{}}
 	v.refs.Store(1)
 	for _, s := range snapshot.Segments() {
 		p := part{id: s.Id(), segment: s.Segment(), deleted: s.Deleted(), count: uint32(s.FullSize())}
@@ -66,7 +66,7 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, t *tables) (*view, error
 		}
 	}
 	for column, table := range t.of {
-		v.sets[column] = table.sets
+		v.values[column] = table.values
 	}
 	return v, v.readPosition()
 }
