@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
@@ -19,6 +20,7 @@ type columns struct {
 	quantities [][2]uint32
 	values     []float64 // those of quantities, from the first index up to the second
 	facets     map[facetColumn]*facetValues
+	names      sync.Map // from namedValue to string: names of values of facets
 }
 
 // facetValues has the numbers that a table gives to the values of the assets of a segment.

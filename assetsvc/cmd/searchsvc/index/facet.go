@@ -131,7 +131,7 @@ func (v *view) nameOf(column facetColumn, value string) (name string, err error)
 		if p.count <= size {
 			continue
 		}
-		found, err := commonName(p.segment, field, value)
+		found, err := p.nameOf(field, value)
 		if err != nil {
 			return "", err
 		}
@@ -140,6 +140,22 @@ func (v *view) nameOf(column facetColumn, value string) (name string, err error)
 		}
 	}
 	return name, nil
+}
+
+// namedValue is a value whose name somebody has asked for.
+type namedValue struct{ field, value string }
+
+// nameOf is commonName, and remembers the name: a segment never changes.
+func (p *part) nameOf(field, value string) (string, error) {
+	asked := namedValue{field, value}
+	if known, ok := p.names.Load(asked); ok {
+		return known.(string), nil
+	}
+	name, err := commonName(p.segment, field, value)
+	if err == nil {
+		p.names.Store(asked, name)
+	}
+	return name, err
 }
 
 // commonName returns the name of a value that most assets of a segment have.

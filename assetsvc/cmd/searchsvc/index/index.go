@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	bleve "github.com/blevesearch/bleve_index_api"
+	"golang.org/x/sync/errgroup"
 
 	"asset-registry/assetsvc/cmd/searchsvc/search"
 	"asset-registry/deploy/registry/client"
@@ -37,8 +39,8 @@ const Format = 2
 var ErrDamaged = errors.New("the index is damaged, or of another version")
 
 const (
-	batchSize     = 1000 // assets of one batch
-	mostUnstored  = 8    // batches that are not on the disk yet
+	batchSize     = 2000 // assets of one batch
+	mostUnstored  = 16   // batches that are not on the disk yet
 	analysers     = 2    // goroutines that make the terms of a batch
 	storeWithin   = 30 * time.Second
 	persistPause  = 500 // milliseconds between two writings to the disk
@@ -247,22 +249,7 @@ func (x *Index) Apply(c replica.Change) error {
 	if err := x.Damage(); err != nil {
 		return err
 	}
-	batch := bleve.NewBatch()
-	for _, e := range c.Entries {
-		if err := x.put(batch, e, c.State.Loading); err != nil {
-			return err
-		}
-		if len(batch.IndexOps) == batchSize {
-			if err := x.batch(batch); err != nil {
-				return err
-			}
-			batch = bleve.NewBatch()
-		}
-	}
-	if err := x.putState(batch, c); err != nil {
-		return err
-	}
-	if err := x.batch(batch); err != nil {
+	if err := x.putAll(c); err != nil {
 		return err
 	}
 	x.mu.Lock()
@@ -274,25 +261,68 @@ func (x *Index) Apply(c replica.Change) error {
 	return x.Refresh()
 }
 
-// put adds an entry to a batch.
-func (x *Index) put(batch *bleve.Batch, e replica.Entry, loading bool) error {
+// putAll makes a change in batches, of which the last has the state. While one is made, the
+// next is prepared.
+func (x *Index) putAll(c replica.Change) error {
+	parts := slices.Collect(slices.Chunk(c.Entries, batchSize))
+	if len(parts) == 0 {
+		parts = append(parts, nil)
+	}
+	var making errgroup.Group
+	for i, part := range parts {
+		batch := bleve.NewBatch()
+		err := x.put(batch, part, c.State.Loading)
+		if i == len(parts)-1 {
+			err = errors.Join(err, x.putState(batch, c))
+		}
+		if err := errors.Join(err, making.Wait()); err != nil {
+			return err
+		}
+		making = errgroup.Group{}
+		making.Go(func() error { return x.batch(batch) })
+	}
+	return making.Wait()
+}
+
+// put adds entries to a batch. Several goroutines prepare them.
+func (x *Index) put(batch *bleve.Batch, entries []replica.Entry, loading bool) error {
+	adds := make([]func(*bleve.Batch), len(entries))
+	var workers errgroup.Group
+	for n := range analysers {
+		workers.Go(func() (err error) {
+			for i := n; i < len(entries) && err == nil; i += analysers {
+				adds[i], err = x.operation(entries[i], loading)
+			}
+			return err
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return err
+	}
+	for _, add := range adds {
+		add(batch)
+	}
+	return nil
+}
+
+// operation returns what adds an entry to a batch.
+func (x *Index) operation(e replica.Entry, loading bool) (add func(*bleve.Batch), err error) {
 	if !loading && x.isNewer(e) { // while files of a snapshot are read, none is
-		return nil
+		return func(*bleve.Batch) {}, nil
 	}
 	a, err := parse(e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !isFound(e, a) {
-		batch.Delete(e.ID)
-		return nil
+		return func(b *bleve.Batch) { b.Delete(e.ID) }, nil
 	}
 	terms, hit, err := a.fields(e.Position)
 	if err != nil {
-		return fmt.Errorf("index asset %s: %w", e.ID, err)
+		return nil, fmt.Errorf("index asset %s: %w", e.ID, err)
 	}
-	batch.Update(newEntry(e.ID, terms, hit))
-	return nil
+	made := newEntry(e.ID, terms, hit)
+	return func(b *bleve.Batch) { b.Update(made) }, nil
 }
 
 // putState adds the state to a batch, and the hashes of the files that the change has read.

@@ -16,14 +16,23 @@ const (
 
 func scriptOf(word string) script {
 	for _, r := range word {
-		switch {
-		case unicode.Is(unicode.Cyrillic, r):
-			return cyrillic
-		case unicode.Is(unicode.Latin, r):
-			return latin
+		if s := scriptOfRune(r); s != otherScript {
+			return s
 		}
 	}
 	return otherScript
+}
+
+// scriptOfRune returns the script of a small letter.
+func scriptOfRune(r rune) script {
+	switch { // the letters of most texts come first
+	case r >= 'а' && r <= 'ї', unicode.Is(unicode.Cyrillic, r):
+		return cyrillic
+	case r >= 'a' && r <= 'z', unicode.Is(unicode.Latin, r):
+		return latin
+	default:
+		return otherScript
+	}
 }
 
 // The small letters that look alike, in the same order. Those that look alike as capitals
@@ -46,29 +55,29 @@ func pairs(from, to string) map[rune]rune {
 // oneScript returns a word with letters of both scripts in one of them: Latin if only that
 // has all its letters, else Cyrillic.
 func oneScript(word string) string {
-	hasLatin, hasCyrillic, onlyLatin := false, false, false
+	hasLatin, hasCyrillic := false, false
 	for _, r := range word {
-		switch {
-		case unicode.Is(unicode.Cyrillic, r):
+		switch scriptOfRune(r) {
+		case cyrillic:
 			hasCyrillic = true
-			if _, ok := toLatin[r]; !ok {
-				return replace(word, toCyrillic)
-			}
-		case unicode.Is(unicode.Latin, r):
+		case latin:
 			hasLatin = true
-			if _, ok := toCyrillic[r]; !ok {
-				onlyLatin = true
-			}
 		}
 	}
-	switch {
-	case !hasLatin || !hasCyrillic:
+	if !hasLatin || !hasCyrillic {
 		return word
-	case onlyLatin:
-		return replace(word, toLatin)
-	default:
-		return replace(word, toCyrillic)
 	}
+	onlyLatin, onlyCyrillic := false, false // a letter that the other script lacks
+	for _, r := range word {
+		_, alike := toLatin[r]
+		onlyCyrillic = onlyCyrillic || scriptOfRune(r) == cyrillic && !alike
+		_, alike = toCyrillic[r]
+		onlyLatin = onlyLatin || scriptOfRune(r) == latin && !alike
+	}
+	if onlyLatin && !onlyCyrillic {
+		return replace(word, toLatin)
+	}
+	return replace(word, toCyrillic)
 }
 
 func replace(word string, letters map[rune]rune) string {

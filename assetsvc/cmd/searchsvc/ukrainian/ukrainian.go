@@ -24,7 +24,7 @@ func Each(text string, visit func(key string)) {
 			visit(w.text)
 		}
 		for _, part := range w.parts {
-			for _, key := range keys(part) {
+			for _, key := range known.keys(part) {
 				visit(key)
 			}
 		}
@@ -77,7 +77,7 @@ type word struct {
 // split returns the words of a text. Signs within codes and apostrophes within words stay.
 func split(text string) []word {
 	var words []word
-	for _, field := range strings.FieldsFunc(normal(text), func(r rune) bool { return !isInner(r) && !isPart(r) }) {
+	for _, field := range strings.FieldsFunc(normal(text), func(r rune) bool { return !isPart(r) && !isInner(r) }) {
 		field = strings.TrimFunc(field, func(r rune) bool { return !isPart(r) })
 		if field == "" {
 			continue
@@ -101,8 +101,13 @@ var apostrophes = strings.NewReplacer(
 	"ʼ", "'", "ʻ", "'", "ʹ", "'", "’", "'", "‘", "'", "‛", "'", "`", "'", "´", "'", "′", "'",
 )
 
-// isPart tells whether a rune is a letter or a digit.
-func isPart(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+// isPart tells whether a rune is a letter, a digit or a mark.
+func isPart(r rune) bool { return isLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) }
+
+// isLetter is unicode.IsLetter, and faster for the letters of most texts.
+func isLetter(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'а' && r <= 'ё' || unicode.IsLetter(r)
+}
 
 // isInner tells whether a rune may stand within a code or a word.
 func isInner(r rune) bool { return strings.ContainsRune("'-./:_", r) }
@@ -127,7 +132,10 @@ func isCode(field string) bool {
 // normal returns a text in small letters, with one form of each letter, apostrophe and
 // hyphen. Letters that look alike get the script of the rest of their word.
 func normal(text string) string {
-	text = strings.ToLower(norm.NFKC.String(apostrophes.Replace(text)))
+	if !isUsual(text) {
+		text = norm.NFKC.String(apostrophes.Replace(text))
+	}
+	text = strings.ToLower(text)
 	var out strings.Builder
 	out.Grow(len(text))
 	begin := 0
@@ -135,7 +143,7 @@ func normal(text string) string {
 		out.WriteString(oneScript(text[begin:end]))
 	}
 	for i, r := range text {
-		if unicode.IsLetter(r) {
+		if isLetter(r) {
 			continue
 		}
 		flush(i)
@@ -150,6 +158,17 @@ func normal(text string) string {
 	}
 	flush(len(text))
 	return out.String()
+}
+
+// isUsual tells whether a text has only characters that NFKC leaves as they are, and no
+// apostrophe of another form: ASCII and the letters of Ukrainian. Most texts are so.
+func isUsual(text string) bool {
+	for _, r := range text {
+		if (r > unicode.MaxASCII || r == '`') && (r < 'Ѐ' || r > 'џ') && r != 'ґ' && r != 'Ґ' {
+			return false
+		}
+	}
+	return true
 }
 
 // Place returns the key of the name of a region or a locality: without the words that say
