@@ -61,6 +61,11 @@ type Config struct {
 	// must cosign a checkpoint before it is published. Nil: there are none.
 	LogPolicy *translog.Policy
 
+	// Changing is called with the ids of assets before they are written, and what it returns
+	// when nothing of that batch can be written any more. Nil: nobody wants to know. It needs
+	// a Store in a file, which no other process writes.
+	Changing func(ids []string) (done func())
+
 	// Snapshot configures copies of all listed assets. The zero value makes none.
 	Snapshot Snapshot
 
@@ -101,6 +106,9 @@ func (c Config) Validate() error {
 	}
 	if slices.Contains(c.AssetTypes, "") {
 		faults = append(faults, errors.New("an asset type is empty"))
+	}
+	if c.Changing != nil && (c.onMongo() || c.Mirror != nil) {
+		faults = append(faults, errors.New("writes are announced only of a store in a file that is no mirror's"))
 	}
 	if _, err := asset.ParseGroups(c.Hide); err != nil {
 		faults = append(faults, err)
@@ -169,7 +177,7 @@ func (c Config) openStore(ctx context.Context) (store, error) {
 		})
 	}
 	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
-		Import: registry.Describer(c.hidden()...), Interrupt: ctx.Done()}
+		Import: registry.Describer(c.hidden()...), Interrupt: ctx.Done(), Changing: c.Changing}
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 }
 

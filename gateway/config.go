@@ -23,6 +23,7 @@ import (
 type Config struct {
 	AssetsURLs []string          // addresses of the asset services, which share a store
 	Assets     http.Handler      // an asset service in this process; replaces AssetsURLs
+	Answers    *Answers          // hears of the writes of Assets, and keeps answers; nil: none are kept
 	SearchURLs []string          // addresses of the search services; empty: there are none
 	Search     http.Handler      // a search service in this process; replaces SearchURLs
 	AuthURLs   []string          // addresses of the auth services, which share a store
@@ -117,6 +118,9 @@ func (c Config) validateServices() error {
 		faults = append(faults, checkService("asset service", c.AssetsURLs))
 	} else if len(c.AssetsURLs) > 0 {
 		faults = append(faults, errors.New("the asset service is in process or at an address, not both"))
+	}
+	if c.Answers != nil && (c.Assets == nil || c.Mirror != nil) {
+		faults = append(faults, errors.New("answers are kept only beside the asset service that writes the assets"))
 	}
 	if len(c.SearchURLs) > 0 {
 		faults = append(faults, checkService("search service", c.SearchURLs))

@@ -73,6 +73,10 @@ func (s *Server) pipeline(v routes.Version, r routes.Route) []gin.HandlerFunc {
 		return []gin.HandlerFunc{
 			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.shareSegments, s.bound(r.Class), s.forward(v),
 		}
+	case r.Pattern == "/assets/:id":
+		return []gin.HandlerFunc{
+			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.bound(r.Class), s.recall(v), s.forward(v),
+		}
 	default:
 		return []gin.HandlerFunc{
 			s.identify(s.config.Timeout / readKeyShare), s.limit(r.Class), s.bound(r.Class), s.forward(v),

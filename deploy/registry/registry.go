@@ -232,7 +232,10 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	}
 	*opened = append(*opened, auth.Close)
 	toAuth := httpserver.InProcess(auth.Handler())
-	assets, err := assetsvc.New(ctx, c.assets(p, toAuth))
+	kept := gateway.NewAnswers(c.Memory)
+	toAssets := c.assets(p, toAuth)
+	toAssets.Changing = kept.Change
+	assets, err := assetsvc.New(ctx, toAssets)
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +248,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 		return nil, err
 	}
 	toEdge, forSearch := c.gateway(p, toAuth, assets.Handler()), &later{}
+	toEdge.Answers = kept
 	if c.Search {
 		toEdge.Search = forSearch
 	}

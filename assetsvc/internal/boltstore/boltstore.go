@@ -65,6 +65,10 @@ type Options struct {
 	Secrets [][]byte         // the file must carry one of these, and gets the first; none: any file is opened
 	Log     *slog.Logger     // nil: no log
 
+	// Changing is called with the ids of assets before they are written, and what it returns
+	// when nothing of that batch can be written any more. nil: nobody wants to know.
+	Changing func(ids []string) (done func())
+
 	// Interrupt ends an upgrade of the file early, when it is closed. Open then returns an
 	// error, and the next Open continues the upgrade. nil: nothing ends it.
 	Interrupt <-chan struct{}
@@ -75,6 +79,7 @@ type Options struct {
 type Store struct {
 	logFile
 	now    func() time.Time
+	told   func(ids []string) (done func()) // Options.Changing
 	queue  chan *write
 	closed chan struct{} // closed by Close: no new write is accepted
 	done   chan struct{} // closed when the writing goroutine has ended
@@ -104,6 +109,7 @@ func Open(path string, o Options) (*Store, error) {
 	s := &Store{
 		logFile: logFile{file},
 		now:     o.Now,
+		told:    o.Changing,
 		queue:   make(chan *write, maxBatch),
 		closed:  make(chan struct{}),
 		done:    make(chan struct{}),

@@ -114,6 +114,7 @@ func (s *Store) commit(batch []*write) {
 	if len(batch) == 0 {
 		return
 	}
+	defer s.announce(batch)()
 	outcomes := make([]outcome, len(batch))
 	var numbers map[string]int
 	err := s.file.Update(func(tx *bbolt.Tx) error {
@@ -143,6 +144,23 @@ func (s *Store) commit(batch []*write) {
 		}
 		w.done <- outcomes[i]
 	}
+}
+
+// announce calls Options.Changing for the assets that a batch changes, and returns what is
+// to be called after the batch. Nobody has read an asset that the batch creates.
+func (s *Store) announce(batch []*write) (done func()) {
+	var ids []string
+	if s.told != nil {
+		for _, w := range batch {
+			if !w.create {
+				ids = append(ids, w.ID)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return func() {}
+	}
+	return s.told(ids)
 }
 
 // isRefusal tells whether err concerns one write and not the whole transaction.

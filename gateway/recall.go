@@ -1,0 +1,138 @@
+package gateway
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/answers"
+	"asset-registry/shared/memory"
+	"asset-registry/shared/routes"
+)
+
+// Answers keeps answers to readings of assets in memory, for an asset service in the same
+// process. Its method Change must hear of each write before it happens.
+type Answers = answers.Memory
+
+// NewAnswers returns a memory for answers that takes 1/16 of the bytes that the process may
+// use; 0 stands for memory.Limit.
+func NewAnswers(bytes int64) *Answers {
+	return answers.New(cmp.Or(bytes, memory.Limit())/16, time.Now)
+}
+
+// recall answers a plain reading of an asset from memory. Otherwise it passes the request
+// on, and offers the answer to the memory.
+func (s *Server) recall(v routes.Version) gin.HandlerFunc {
+	return func(c *gin.Context) {
+		if s.config.Answers == nil || !isPlain(c.Request) {
+			return
+		}
+		id, form := c.Param("id"), answers.Form{Version: v.Target, Full: !caller(c).IsAnonymous()}
+		if a := s.config.Answers.Find(id, form); a != nil && isAbout(c.Request, a.ETag) {
+			answerFrom(c, a)
+			c.Abort()
+			return
+		}
+		if c.Request.Method == http.MethodHead {
+			return
+		}
+		reading := s.config.Answers.Begin(id)
+		if reading == nil {
+			return
+		}
+		var answer *answers.Answer
+		defer func() { reading.End(answer) }() // also after a panic
+		copied := &copier{ResponseWriter: c.Writer}
+		c.Writer = copied
+		c.Next()
+		answer = copied.answer(form)
+	}
+}
+
+// isPlain tells whether the answer to a request depends on nothing but the asset, the
+// version and whether the caller has an API key.
+func isPlain(r *http.Request) bool {
+	return r.URL.RawQuery == "" && len(r.Header["If-Match"]) == 0
+}
+
+// isAbout tells whether a request has no condition, or one that names the answer's tag only.
+func isAbout(r *http.Request, tag string) bool {
+	tags := r.Header["If-None-Match"]
+	return len(tags) == 0 || len(tags) == 1 && tags[0] == tag
+}
+
+// answerFrom sends an answer from memory, or 304 if the client has it.
+func answerFrom(c *gin.Context, a *answers.Answer) {
+	h := c.Writer.Header()
+	values := [...]string{a.CacheControl, a.ETag, a.ContentType, strconv.Itoa(len(a.Body))}
+	h["Cache-Control"], h["Etag"] = values[0:1:1], values[1:2:2]
+	if len(c.Request.Header["If-None-Match"]) > 0 { // it names this answer's tag: isAbout
+		c.Status(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	h["Content-Type"], h["Content-Length"] = values[2:3:3], values[3:4:4]
+	c.Status(http.StatusOK)
+	if c.Request.Method == http.MethodHead {
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	if _, err := c.Writer.Write(a.Body); err != nil {
+		_ = c.Error(err)            // for the log
+		panic(http.ErrAbortHandler) // ends the connection
+	}
+}
+
+// copier copies an answer on its way to the client, if it can be kept.
+type copier struct {
+	gin.ResponseWriter
+	begun  bool
+	length int
+	copied *answers.Answer // nil: it cannot be kept
+}
+
+// Write implements io.Writer.
+func (w *copier) Write(p []byte) (int, error) {
+	if !w.begun { // the edge changes the headers later, if it compresses the answer
+		w.begun, w.copied = true, w.begin()
+	}
+	if a := w.copied; a != nil {
+		a.Body = append(a.Body, p...)
+		if len(a.Body) > w.length {
+			w.copied = nil
+		}
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// begin returns an answer without its body, or nil if the answer cannot be kept.
+func (w *copier) begin() *answers.Answer {
+	h := w.Header()
+	length, err := strconv.Atoi(h.Get("Content-Length"))
+	if err != nil || length > answers.MaxBody || w.Status() != http.StatusOK || h.Get("ETag") == "" {
+		return nil
+	}
+	w.length = length
+	return &answers.Answer{
+		ContentType: h.Get("Content-Type"), CacheControl: h.Get("Cache-Control"), ETag: h.Get("ETag"),
+		Body: make([]byte, 0, length),
+	}
+}
+
+// WriteString implements io.StringWriter.
+func (w *copier) WriteString(text string) (int, error) { return w.Write([]byte(text)) }
+
+// Unwrap returns the wrapped writer, for http.ResponseController.
+func (w *copier) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// answer returns the whole answer in its form, or nil if it cannot be kept.
+func (w *copier) answer(f answers.Form) *answers.Answer {
+	if w.copied == nil || len(w.copied.Body) < w.length {
+		return nil
+	}
+	w.copied.Form = f
+	return w.copied
+}
