@@ -14,7 +14,7 @@ import (
 )
 
 // reads is the number of readings that testFreshReads checks.
-var reads = flag.Int("reads", 4_000, "readings that the scenario of fresh readings checks")
+var reads = flag.Int("reads", 2_000, "readings that the scenario of fresh readings checks")
 
 // testReadAgain reads an asset several times in each form, before and after a change. The
 // registry may answer later readings from memory, and the client sees no difference.
