@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 
@@ -18,8 +19,20 @@ var words = strings.Fields(`нежитлові приміщення першог
 
 // freeTexts are the fields whose words vary.
 var freeTexts = map[string]bool{
-	"title": true, "description": true, "streetAddress": true, "locality": true, "region": true, "name": true,
+	"title": true, "description": true, "streetAddress": true, "locality": true, "name": true,
 }
+
+var (
+	regions = strings.Fields(`Вінницька Волинська Дніпропетровська Донецька Житомирська Закарпатська Запорізька
+	Івано-Франківська Київська Кіровоградська Луганська Львівська Миколаївська Одеська Полтавська Рівненська Сумська
+	Тернопільська Харківська Херсонська Хмельницька Черкаська Чернівецька Чернігівська`)
+	codes = strings.Fields(`04111000-9 04113000-3 04121000-2 04123000-6 04132000-2 04142000-5 04152000-8 04212000-7 04214000-1
+	04222000-0 04224000-4 04231000-6 04233000-0 05111000-6 06112000-0 06122000-3 06124000-7 06126000-1
+	06128000-5 07121000-3 07123000-7 07125000-1 07127000-5 07222000-1 07224000-5 07226000-9`)
+)
+
+// organisations is how many custodians there are: as many as have state or municipal property.
+const organisations = 20_000
 
 // variant makes random variants of values. A seed always makes the same ones.
 type variant struct{ random *rand.Rand }
@@ -32,7 +45,7 @@ func (v *variant) vary(name string, value record.Value) record.Value {
 	case record.Object:
 		varied := make(record.Object, len(value))
 		for i, m := range value {
-			varied[i] = record.Member{Name: m.Name, Value: v.vary(m.Name, m.Value)}
+			varied[i] = record.Member{Name: m.Name, Value: v.member(name, m)}
 		}
 		return varied
 	case record.List:
@@ -47,6 +60,19 @@ func (v *variant) vary(name string, value record.Value) record.Value {
 		return v.text(name, value)
 	}
 	return value
+}
+
+// member returns a value like that of a member of an object.
+func (v *variant) member(of string, m record.Member) record.Value {
+	switch {
+	case of == "identifier" && m.Name == "id":
+		return fmt.Sprintf("%08d", 10_000_000+v.random.IntN(organisations))
+	case of == "classification" && m.Name == "id":
+		return codes[v.random.IntN(len(codes))]
+	case m.Name == "region":
+		return regions[v.random.IntN(len(regions))] + " область"
+	}
+	return v.vary(m.Name, m.Value)
 }
 
 func (v *variant) text(name, text string) string {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 // columns hold values of the assets of a segment by their numbers in it. A segment never
 // changes, so neither do its columns.
 type columns struct {
+	*tables
 	positions  []int64
 	published  []int64 // 0: never
 	quantities [][2]uint32
@@ -23,31 +25,65 @@ type columns struct {
 	names      sync.Map // from namedValue to string: names of values of facets
 }
 
-// facetValues has the numbers that a table gives to the values of the assets of a segment.
+// facetValues has the values of the assets of a segment in one column, as numbers of a
+// table. Few values have a set each; many have a number for each asset.
 type facetValues struct {
-	of     []uint32 // by asset: the number of its value; noValue; or severalValues and an index of lists
-	lists  []uint32 // lists of numbers, each after its length
-	totals []total  // how many assets of the segment have each value
+	totals []total
+	sets   []*roaring.Bitmap // of the assets with each value of totals; nil: see of
+	of     []uint32          // by asset: the number of its value; noValue; or severalValues and an index of lists
+	lists  []uint32          // lists of numbers, each after its length
 }
 
+// total is how many assets of a segment have a value.
 type total struct{ value, assets uint32 }
 
 const (
 	noValue       = 0       // is no number of a value
 	severalValues = 1 << 31 // is larger than all numbers of values
+	mostSets      = 32      // as large as the numbers of all assets
 )
 
-// newFacetValues reads a column of a segment.
-func newFacetValues(s segment.Segment, field string, c facetColumn, t *table) (*facetValues, error) {
-	v := &facetValues{of: make([]uint32, s.Count())}
-	err := eachTerm(s, field, func(term string, p postings) {
-		if _, ok := c.valueOf(term); ok {
-			p.each(func(n uint32) { v.of[n]++ })
+// pairs calls visit for each value of each asset, always in the same order.
+type pairs func(visit func(asset, value uint32)) error
+
+// newFacetValues makes a column of assets from their values, whose numbers are below end.
+func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
+	v := &facetValues{of: make([]uint32, assets)}
+	counts, free := counterPool.zeros(end)
+	defer free()
+	err := all(func(asset, value uint32) {
+		v.of[asset]++
+		if counts[value]++; counts[value] == 1 {
+			v.totals = append(v.totals, total{value: value})
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
+	for i, t := range v.totals {
+		v.totals[i].assets = counts[t.value]
+	}
+	if len(v.totals) <= mostSets {
+		return v, v.fillSets(counts, all)
+	}
+	return v, v.fillNumbers(all)
+}
+
+// fillSets makes the sets. It needs a number for each value as scratch memory.
+func (v *facetValues) fillSets(places []uint32, all pairs) error {
+	v.of, v.sets = nil, make([]*roaring.Bitmap, len(v.totals))
+	for i, t := range v.totals {
+		v.sets[i], places[t.value] = roaring.New(), uint32(i)
+	}
+	err := all(func(asset, value uint32) { v.sets[places[value]].Add(asset) })
+	for _, set := range v.sets {
+		set.RunOptimize()
+	}
+	return err
+}
+
+// fillNumbers replaces the counts of values in v.of by their numbers.
+func (v *facetValues) fillNumbers(all pairs) error {
 	for n, values := range v.of { // each list gets its place
 		v.of[n] = noValue
 		if values > 1 {
@@ -55,25 +91,65 @@ func newFacetValues(s segment.Segment, field string, c facetColumn, t *table) (*
 			v.lists = append(v.lists, make([]uint32, 1+values)...)
 		}
 	}
-	err = eachTerm(s, field, func(term string, p postings) {
-		value, ok := c.valueOf(term)
-		if !ok {
+	return all(func(asset, value uint32) {
+		if v.of[asset] < severalValues {
+			v.of[asset] = value
 			return
 		}
-		all := total{value: t.number(value)}
-		p.each(func(n uint32) {
-			all.assets++
-			if v.of[n] < severalValues {
-				v.of[n] = all.value
-				return
-			}
-			list := v.lists[v.of[n]&^severalValues:]
-			list[0]++
-			list[list[0]] = all.value
-		})
-		v.totals = append(v.totals, all)
+		list := v.listAt(v.of[asset])
+		list[0]++
+		list[list[0]] = value
 	})
-	return v, err
+}
+
+// listAt returns a list from its length on.
+func (v *facetValues) listAt(several uint32) []uint32 { return v.lists[several&^severalValues:] }
+
+// each calls visit for each value of each asset.
+func (v *facetValues) each(visit func(asset, value uint32)) {
+	for i, set := range v.sets {
+		postings{many: set}.each(func(n uint32) { visit(n, v.totals[i].value) })
+	}
+	for n, value := range v.of {
+		switch {
+		case value == noValue:
+		case value < severalValues:
+			visit(uint32(n), value)
+		default:
+			list := v.listAt(value)
+			for _, value := range list[1 : 1+list[0]] {
+				visit(uint32(n), value)
+			}
+		}
+	}
+}
+
+// readFacetValues reads a column of a segment.
+func readFacetValues(s segment.Segment, field string, c facetColumn, t *table) (*facetValues, error) {
+	all := func(visit func(asset, value uint32)) error {
+		return eachTerm(s, field, func(term string, p postings) {
+			if value, ok := c.valueOf(term); ok {
+				number := t.number(value)
+				p.each(func(n uint32) { visit(n, number) })
+			}
+		})
+	}
+	if err := terms(s, field, func(term string) error {
+		if value, ok := c.valueOf(term); ok {
+			t.number(value) // new values get their numbers
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return newFacetValues(int(s.Count()), len(t.values), all)
+}
+
+// intersect adds to the count of each value the assets of a set that have it.
+func (v *facetValues) intersect(found *roaring.Bitmap, counts []uint32) {
+	for i, set := range v.sets {
+		counts[v.totals[i].value] += uint32(found.AndCardinality(set))
+	}
 }
 
 // count adds one to the count of each value of assets. To take one away, add is the
@@ -85,7 +161,7 @@ func (v *facetValues) count(assets []uint32, counts []uint32, add uint32) {
 			counts[value] += add
 			continue
 		}
-		list := v.lists[value&^severalValues:]
+		list := v.listAt(value)
 		for _, value := range list[1 : 1+list[0]] {
 			counts[value] += add
 		}
@@ -148,7 +224,7 @@ func (t *table) number(value string) uint32 {
 	return n
 }
 
-// tables are the tables of all columns.
+// tables are the tables of all columns. Only Index.Refresh reads and changes them.
 type tables struct{ of map[facetColumn]*table }
 
 func newTables() *tables {
@@ -170,13 +246,16 @@ func (t *tables) isOvergrown(assets int64) bool {
 	return false
 }
 
-// newColumns reads the columns of a segment.
-func newColumns(s segment.Segment, t *tables) (*columns, error) {
-	count := s.Count()
-	c := &columns{
-		positions: make([]int64, count), published: make([]int64, count), quantities: make([][2]uint32, count),
-		facets: map[facetColumn]*facetValues{},
+func newColumns(assets int, t *tables) *columns {
+	return &columns{
+		tables: t, positions: make([]int64, assets), published: make([]int64, assets),
+		quantities: make([][2]uint32, assets), facets: map[facetColumn]*facetValues{},
 	}
+}
+
+// readColumns reads the columns of a segment.
+func readColumns(s segment.Segment, t *tables) (*columns, error) {
+	c := newColumns(int(s.Count()), t)
 	if err := eachTerm(s, positionField, func(term string, p postings) {
 		p.each(func(n uint32) { c.positions[n] = numberOf(term) })
 	}); err != nil {
@@ -191,7 +270,7 @@ func newColumns(s segment.Segment, t *tables) (*columns, error) {
 		return nil, err
 	}
 	for _, f := range facetFields {
-		values, err := newFacetValues(s, f.field, f.facetColumn, t.of[f.facetColumn])
+		values, err := readFacetValues(s, f.field, f.facetColumn, t.of[f.facetColumn])
 		if err != nil {
 			return nil, err
 		}
@@ -223,6 +302,60 @@ func (c *columns) readQuantities(s segment.Segment) error {
 		c.quantities[q.number][1] = uint32(i + 1)
 	}
 	return nil
+}
+
+// dropped is the new number of an asset that a merge leaves out.
+const dropped = math.MaxUint64
+
+// mergeColumns makes the columns of a segment that segments were merged into, from theirs.
+// numbers has the new number of each asset of each old segment, or dropped. Each segment
+// follows the one before it. values are those of the tables.
+func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]string) (*columns, error) {
+	assets := 0
+	for _, of := range numbers {
+		for _, n := range of {
+			if n != dropped {
+				assets++
+			}
+		}
+	}
+	merged := newColumns(assets, old[0].tables)
+	for i, c := range old {
+		merged.copy(c, numbers[i])
+	}
+	for _, f := range facetFields {
+		all := func(visit func(asset, value uint32)) error {
+			for i, c := range old {
+				c.facets[f.facetColumn].each(func(asset, value uint32) {
+					if n := numbers[i][asset]; n != dropped {
+						visit(uint32(n), value)
+					}
+				})
+			}
+			return nil
+		}
+		facet, err := newFacetValues(assets, len(values[f.facetColumn]), all)
+		if err != nil {
+			return nil, err
+		}
+		merged.facets[f.facetColumn] = facet
+	}
+	return merged, nil
+}
+
+// copy takes over the assets of an older segment, but for their facets.
+func (c *columns) copy(old *columns, numbers []uint64) {
+	for from, to := range numbers {
+		if to == dropped {
+			continue
+		}
+		c.positions[to], c.published[to] = old.positions[from], old.published[from]
+		if span := old.quantities[from]; span[1] > span[0] {
+			first := uint32(len(c.values))
+			c.values = append(c.values, old.values[span[0]:span[1]]...)
+			c.quantities[to] = [2]uint32{first, uint32(len(c.values))}
+		}
+	}
 }
 
 // hasQuantity tells whether an asset has a quantity in a range.
@@ -308,16 +441,29 @@ func eachTerm(s segment.Segment, field string, visit func(term string, p posting
 	if err != nil {
 		return err
 	}
-	terms := r.dictionary.AutomatonIterator(nil, nil, nil)
+	return terms(s, field, func(term string) error {
+		p, err := r.postings(term)
+		if err == nil {
+			visit(term, p)
+		}
+		return err
+	})
+}
+
+// terms calls visit for each term of a field, in their order, until it fails.
+func terms(s segment.Segment, field string, visit func(term string) error) error {
+	dictionary, err := s.Dictionary(field)
+	if err != nil {
+		return err
+	}
+	all := dictionary.AutomatonIterator(nil, nil, nil)
 	for {
-		entry, err := terms.Next()
+		entry, err := all.Next()
 		if err != nil || entry == nil {
 			return err
 		}
-		p, err := r.postings(entry.Term)
-		if err != nil {
+		if err := visit(entry.Term); err != nil {
 			return err
 		}
-		visit(entry.Term, p)
 	}
 }

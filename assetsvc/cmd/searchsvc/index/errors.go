@@ -28,7 +28,10 @@ var watched struct {
 
 // watch makes scorch tell x of failures in the background.
 func watch(dir string, x *Index) {
-	watched.once.Do(func() { scorch.RegistryAsyncErrorCallbacks[errorCallback] = backgroundError })
+	watched.once.Do(func() {
+		scorch.RegistryAsyncErrorCallbacks[errorCallback] = backgroundError
+		watchMerges()
+	})
 	watched.mu.Lock()
 	defer watched.mu.Unlock()
 	if watched.indexes == nil {
@@ -43,10 +46,15 @@ func unwatch(dir string) {
 	delete(watched.indexes, dir)
 }
 
-func backgroundError(err error, dir string) {
+// watchedAt returns the open index in a directory, or nil.
+func watchedAt(dir string) *Index {
 	watched.mu.Lock()
-	x := watched.indexes[dir]
-	watched.mu.Unlock()
+	defer watched.mu.Unlock()
+	return watched.indexes[dir]
+}
+
+func backgroundError(err error, dir string) {
+	x := watchedAt(dir)
 	if x == nil {
 		return
 	}

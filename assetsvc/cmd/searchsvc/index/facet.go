@@ -67,18 +67,31 @@ func (v *view) count(ctx context.Context, columns []facetColumn, matches []match
 // addTo adds the found assets of a part to the counts. Where most are found, it takes the
 // others from the totals of the part.
 func (m *match) addTo(ctx context.Context, columns []facetColumn, counts [][]uint32) error {
-	found, add := m.found, uint32(1)
-	if found.GetCardinality() > uint64(m.count)/2 {
-		for i, column := range columns {
-			for _, all := range m.facets[column].totals {
+	isMost := m.found.GetCardinality() > uint64(m.count)/2
+	var byNumber []int // indexes of columns without sets
+	for i, column := range columns {
+		values := m.facets[column]
+		if values.sets != nil {
+			values.intersect(m.found, counts[i])
+			continue
+		}
+		byNumber = append(byNumber, i)
+		if isMost {
+			for _, all := range values.totals {
 				counts[i][all.value] += all.assets
 			}
 		}
+	}
+	if len(byNumber) == 0 {
+		return ctx.Err()
+	}
+	found, add := m.found, uint32(1)
+	if isMost {
 		found, add = roaring.Flip(found, 0, uint64(m.count)), math.MaxUint32
 	}
 	return each(ctx, found, func(numbers []uint32) {
-		for i, column := range columns {
-			m.facets[column].count(numbers, counts[i], add)
+		for _, i := range byNumber {
+			m.facets[columns[i]].count(numbers, counts[i], add)
 		}
 	})
 }

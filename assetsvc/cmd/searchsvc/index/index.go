@@ -43,7 +43,8 @@ const (
 	mostUnstored  = 16   // batches that are not on the disk yet
 	analysers     = 2    // goroutines that make the terms of a batch
 	storeWithin   = 30 * time.Second
-	persistPause  = 500 // milliseconds between two writings to the disk
+	persistPause  = 500     // milliseconds between two writings to the disk
+	mostMerged    = 250_000 // assets of a merged file: a merge takes a processor for some seconds
 	prefixSegment = "segment/"
 )
 
@@ -58,7 +59,7 @@ type Index struct {
 	dir     string
 	scorch  *scorch.Scorch
 	queue   *bleve.AnalysisQueue
-	tables  *tables // of the columns; only refresh uses them
+	merges  merges
 	unsaved chan struct{}
 	failed  atomic.Pointer[error] // the newest failure to write to the disk
 	damaged atomic.Pointer[error] // the index must be built anew
@@ -72,11 +73,12 @@ type Index struct {
 // Open opens the index in a directory, and creates both unless they exist. The error wraps
 // ErrDamaged if the index must be removed.
 func Open(dir string) (x *Index, err error) {
+	dir = filepath.Clean(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory of the index: %w", err)
 	}
 	x = &Index{
-		dir: dir, queue: bleve.NewAnalysisQueue(analysers), tables: newTables(),
+		dir: dir, queue: bleve.NewAnalysisQueue(analysers),
 		unsaved: make(chan struct{}, mostUnstored),
 	}
 	defer func() { // scorch panics on some damaged files
@@ -104,6 +106,7 @@ func (x *Index) open() error {
 		"bolt_timeout":           "1s",
 		"asyncErrorCallbackName": errorCallback,
 		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": persistPause},
+		"scorchMergePlanOptions": map[string]any{"MaxSegmentSize": mostMerged},
 	}, x.queue)
 	if err != nil {
 		return fmt.Errorf("open the index: %w", err)
@@ -404,7 +407,7 @@ func (x *Index) Refresh() (err error) {
 	if err != nil {
 		return errors.Join(err, reader.Close())
 	}
-	v, err := newView(snapshot, x.acquire(), x.tables)
+	v, err := newView(snapshot, x.acquire(), &x.merges)
 	if err != nil {
 		return errors.Join(err, reader.Close())
 	}

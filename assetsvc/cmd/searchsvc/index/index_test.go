@@ -93,7 +93,11 @@ func random(r *rand.Rand, n int, position int64) simple {
 		s.published = int64(1+r.IntN(90)) * 86400e6
 	}
 	for range r.IntN(4) {
-		s.regions = append(s.regions, regions[r.IntN(len(regions))])
+		region := regions[r.IntN(len(regions))]
+		if r.IntN(4) == 0 { // so that there are more values than mostSets
+			region = fmt.Sprintf("Край%02d", r.IntN(2*mostSets))
+		}
+		s.regions = append(s.regions, region)
 		s.quantities = append(s.quantities, r.IntN(10))
 	}
 	return s

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ var errIterator = errors.New("the segments of the index have no sets of assets")
 type view struct {
 	refs     atomic.Int64 // of searches, and one of the index
 	snapshot *scorch.IndexSnapshot
+	tables   *tables // of the columns of all parts
 	parts    []part
 	values   map[facetColumn][]string // of the tables, as far as this view uses them
 	position client.Position          // the view has everything up to it
@@ -36,36 +38,37 @@ type part struct {
 }
 
 // newView makes a view of a snapshot, which it closes at its end. It takes over the columns
-// of segments that an older view has, and releases that view.
-func newView(snapshot *scorch.IndexSnapshot, old *view, t *tables) (*view, error) {
-	before := map[uint64]*columns{}
-	if old != nil {
-		defer old.release()
-		for _, p := range old.parts {
-			before[p.id] = p.columns
-		}
-	}
-	v := &view{snapshot: snapshot, values: map[facetColumn][]string{}}
+// that an older view has, or that merges have made, and releases the older view.
+func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, error) {
+	v := &view{snapshot: snapshot, tables: newTables(), values: map[facetColumn][]string{}}
 	v.refs.Store(1)
 	for _, s := range snapshot.Segments() {
 		p := part{id: s.Id(), segment: s.Segment(), deleted: s.Deleted(), count: uint32(s.FullSize())}
 		v.assets += int64(s.Count())
 		v.parts = append(v.parts, p)
 	}
-	if t.isOvergrown(v.assets) {
-		*t, before = *newTables(), nil
+	before := map[uint64]*columns{}
+	if old != nil {
+		defer old.release()
+		if !old.tables.isOvergrown(v.assets) {
+			v.tables = old.tables
+		}
+		for _, p := range old.parts {
+			before[p.id] = p.columns
+		}
 	}
 	for i := range v.parts {
 		p := &v.parts[i]
-		if p.columns = before[p.id]; p.columns != nil {
+		p.columns = cmp.Or(before[p.id], merges.take(p.segment))
+		if p.columns != nil && p.columns.tables == v.tables {
 			continue
 		}
 		var err error
-		if p.columns, err = newColumns(p.segment, t); err != nil {
+		if p.columns, err = readColumns(p.segment, v.tables); err != nil {
 			return nil, fmt.Errorf("read the index: %w", err)
 		}
 	}
-	for column, table := range t.of {
+	for column, table := range v.tables.of {
 		v.values[column] = table.values
 	}
 	return v, v.readPosition()

@@ -1,0 +1,83 @@
+package index
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+	zap "github.com/blevesearch/zapx/v17"
+)
+
+// merges are the columns of merged segments that no view has yet. They are made of the
+// columns of the old segments, which is far quicker than to read the merged file.
+type merges struct {
+	mu   sync.Mutex
+	made map[string]*columns // by the path of the file
+}
+
+// mostMerges bounds the columns that wait for a view. They are read anew if they are lost.
+const mostMerges = 8
+
+func (m *merges) put(path string, c *columns) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.made == nil || len(m.made) >= mostMerges {
+		m.made = map[string]*columns{}
+	}
+	m.made[path] = c
+}
+
+// take returns the columns of a segment, and forgets them; nil if there are none.
+func (m *merges) take(s segment.Segment) *columns {
+	file, ok := s.(segment.PersistedSegment)
+	if !ok {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.made[file.Path()]
+	delete(m.made, file.Path())
+	return c
+}
+
+// format is scorch's format of files, of which we watch the merges.
+type format struct{ zap.ZapPlugin }
+
+// watchMerges makes scorch use the format, for all indexes.
+func watchMerges() { scorch.RegisterSegmentPlugin(&format{}, true) }
+
+// MergeUsing implements scorch.SegmentPlugin.
+func (f *format) MergeUsing(
+	old []segment.Segment, drops []*roaring.Bitmap, path string, stop chan struct{}, s segment.StatsReporter,
+	config map[string]any,
+) (numbers [][]uint64, size uint64, err error) {
+	numbers, size, err = f.ZapPlugin.MergeUsing(old, drops, path, stop, s, config)
+	if x := watchedAt(filepath.Dir(path)); x != nil && err == nil {
+		x.merged(path, old, numbers)
+	}
+	return numbers, size, err
+}
+
+// merged makes the columns of a merged segment, if the view has those of all old ones.
+func (x *Index) merged(path string, segments []segment.Segment, numbers [][]uint64) {
+	v := x.acquire()
+	if v == nil {
+		return // the index is being built
+	}
+	defer v.release()
+	known := map[segment.Segment]*columns{}
+	for i := range v.parts {
+		known[v.parts[i].segment] = v.parts[i].columns
+	}
+	old := make([]*columns, len(segments))
+	for i, s := range segments {
+		if old[i] = known[s]; old[i] == nil {
+			return
+		}
+	}
+	if c, err := mergeColumns(old, numbers, v.values); err == nil {
+		x.merges.put(path, c)
+	}
+}

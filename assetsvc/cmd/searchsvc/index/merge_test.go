@@ -1,0 +1,88 @@
+package index
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// TestMergedColumnsAreThoseOfTheFile merges all segments of an index of which many assets
+// were replaced. The columns that the merge made hold what the merged file does.
+func TestMergedColumnsAreThoseOfTheFile(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	defer x.Close()
+	r := rand.New(rand.NewPCG(1, 1))
+	for n := range 10 {
+		var list []simple
+		for i := range 200 {
+			list = append(list, random(r, r.IntN(1000), int64(1000*n+i+1)))
+		}
+		apply(t, x, stateAt(int64(1000*(n+1))), list...)
+		if err := x.Stored(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Refresh(); err != nil { // so that the view has the files
+			t.Fatal(err)
+		}
+	}
+	if err := x.scorch.ForceMerge(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	x.merges.mu.Lock()
+	made := maps.Clone(x.merges.made)
+	x.merges.mu.Unlock()
+	if err := x.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	v := x.acquire()
+	defer v.release()
+	if len(v.parts) != 1 {
+		t.Fatalf("got %d segments after the merge, want 1", len(v.parts))
+	}
+	file := v.parts[0].segment.(segment.PersistedSegment)
+	merged := made[file.Path()]
+	if merged == nil {
+		t.Fatalf("no columns were made for %s", filepath.Base(file.Path()))
+	}
+	if v.parts[0].columns != merged {
+		t.Error("the view has read the columns anew, want those of the merge")
+	}
+	read, err := readColumns(file, newTables())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(contentOf(read), contentOf(merged)); diff != "" {
+		t.Errorf("the columns differ (-read +merged):\n%s", diff)
+	}
+}
+
+// contentOf returns what columns hold, by asset.
+func contentOf(c *columns) (all [][]string) {
+	for n := range c.positions {
+		span := c.quantities[n]
+		quantities := slices.Sorted(slices.Values(c.values[span[0]:span[1]]))
+		all = append(all, []string{fmt.Sprint(c.positions[n], c.published[n], quantities)})
+	}
+	for _, f := range facetFields {
+		values, totals := c.tables.of[f.facetColumn].values, map[uint32]uint32{}
+		c.facets[f.facetColumn].each(func(asset, value uint32) {
+			totals[value]++
+			all[asset] = append(all[asset], fmt.Sprint(f.facetColumn, values[value]))
+		})
+		for _, t := range c.facets[f.facetColumn].totals {
+			if totals[t.value] != t.assets {
+				panic(fmt.Sprintf("%v %s: got a total of %d, want %d", f.facetColumn, values[t.value], t.assets, totals[t.value]))
+			}
+		}
+	}
+	for n := range all {
+		slices.Sort(all[n])
+	}
+	return all
+}
