@@ -1,5 +1,5 @@
 #!/bin/sh
-# Check the models of the feed: that they keep their promises whatever happens,
+# Check the models: that they keep their promises whatever happens,
 # and that they break one with any single thing left out (README.md).
 #
 #   check.sh          everything
@@ -48,6 +48,28 @@ variants() {
 		JOIN_RUNNING F4 failover -DCAUGHT_UP
 		NO_TIME F4 failover -DCAUGHT_UP
 		NO_SESSION F1 failover -DCAUGHT_UP
+		JOIN_AT_ONCE A1 answers
+		OLD_RENEWAL A1 answers
+		RENEW_BY_READ A1 answers
+		OPEN_UNREGISTERED A1 answers
+		REMOVE_UNFENCED A1 answers
+		NO_CONFIRM A1 answers
+		CONFIRM_ANY A1 answers
+		NO_MARGIN A1 answers
+		GRANT_SILENT A1 answers
+		DONE_EARLY A1 answers
+		OVERTAKE A1 answers
+		SOME_LEASES A1 answers
+		NO_CLEAR A1 answers
+		NO_CLEAR_NAMED A1 answers
+		KEEP_LAPSED A1 answers
+		KEEP_EARLY A1 answers
+		KEEP_UNDERWAY A1 answers
+		KEEP_CHANGING A1 answers
+		CLEAR_MARKS A1 answers
+		ONE_MARK A1 answers
+		OLD_READS A1 answers
+		USED use answers
 	END
 }
 
@@ -71,7 +93,7 @@ row() {
 		/depth reached/ { for (i = 1; i < NF; i++) if ($i == "reached") depth = $(i + 1) + 0 }
 		/elapsed time/ { seconds = $4 }
 		/total actual memory/ { memory = $1 }
-		END { printf "%-16s %11d %6d %8.1f %6d  %-9s %-9s %s\n", name, states, depth, seconds, memory,
+		END { printf "%-17s %11d %6d %8.1f %6d  %-9s %-9s %s\n", name, states, depth, seconds, memory,
 			result, expected, result == expected ? "" : "  <-- NOT AS EXPECTED" }' "$out"
 	[ "$2" = "$3" ] || {
 		cat "$out"
@@ -79,10 +101,10 @@ row() {
 	}
 }
 
-# holds NAME MODEL FLAGS: the whole model keeps its promises in every history.
+# holds NAME MODEL FLAGS [C-FLAGS]: the whole model keeps its promises in every history.
 holds() {
 	(
-		build "$1" "$2" "$3" '-O2 -DCOLLAPSE'
+		build "$1" "$2" "$3" "-O2 -DCOLLAPSE ${4:-}"
 		./pan -m$deepest -w25 >out.txt 2>&1 || true
 		result='no search'
 		if grep -q 'errors: [1-9]' out.txt; then
@@ -94,7 +116,7 @@ holds() {
 		fi
 		# Where nothing happened, nothing was checked.
 		case $1 in
-		batches | chain | failover)
+		batches | chain | failover | answers)
 			if sed -n '/^unreached in/,$p' out.txt | grep 'state [0-9]' | grep -vq -e '"-end-"'; then
 				result='unreached'
 			fi
@@ -117,6 +139,8 @@ breaks() {
 		*'sum>offset'* | *'seen[i]'* | *'>=horizon['*) result=F1 ;;
 		*'sum>position'* | *'sum!=position'* | *'sum<=last'*) result=F3 ;;
 		*'>=least['*) result=F4 ;;
+		*'memory=='*) result=A1 ;;
+		*'named['*) result=use ;;
 		*'>=first['*) result=prompt ;;
 		*'first['*'open['*) result=clock ;;
 		*'said['*'!='*) result=outcome ;;
@@ -140,7 +164,7 @@ if [ "${1:-}" = trace ]; then
 	exit
 fi
 
-printf '%-16s %11s %6s %8s %6s  %-9s %-9s\n' model states depth seconds MB result expected
+printf '%-17s %11s %6s %8s %6s  %-9s %-9s\n' model states depth seconds MB result expected
 large=
 if [ "${1:-}" != quick ]; then
 	holds batches feed '-DPLAIN -DFORGET' >"$work/batches.txt" 2>&1 &
@@ -151,6 +175,7 @@ holds faults feed '-DPLAIN -DRUN=1 -DAHEAD=1' || failed=1
 holds again feed '-DRUN=1 -DDOCS=1 -DOPENS=2' || failed=1
 holds log feed '-DRUN=1 -DDOCS=1 -DLOG' || failed=1
 holds failover failover '' || failed=1
+holds answers answers '' -DBFS || failed=1
 if [ -n "$large" ]; then
 	holds twice feed '-DPLAIN -DRUN=1 -DOPENS=2 -DFENCES=2 -DFORGET' || failed=1
 	holds documents feed '-DPLAIN -DRUN=1 -DDOCS=3 -DFORGET -DAT_ONCE' || failed=1
