@@ -35,6 +35,7 @@ type bench struct {
 	bin, dir, like string
 	assets, rate   int
 	budget         int64
+	again          bool
 	lasts, within  time.Duration
 
 	of, addr string // of the registry, and of the search service
@@ -52,6 +53,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags.IntVar(&b.rate, "rate", 50, "searches a second")
 	flags.Int64Var(&b.budget, "memory", 1_000_000_000, "bytes that the search service may use; 0: all of the machine")
 	flags.DurationVar(&b.lasts, "lasts", 30*time.Second, "duration of the searches")
+	flags.BoolVar(&b.again, "again", false, "search in the index that an earlier run left in the folder of -dir")
 	flags.DurationVar(&b.within, "within", time.Hour, "longest time to build the index")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -163,8 +165,10 @@ func (b *bench) measure(ctx context.Context) (err error) {
 		return err
 	}
 	index := filepath.Join(b.dir, "index")
-	if err := os.RemoveAll(index); err != nil {
-		return err
+	if !b.again {
+		if err := os.RemoveAll(index); err != nil {
+			return err
+		}
 	}
 	service, err := b.build(ctx, index, snapshot)
 	if err != nil {

@@ -28,10 +28,16 @@ type stage struct {
 // newStage starts both.
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	return newStageIn(t, filepath.Join(t.TempDir(), "search"))
+}
+
+// newStageIn starts both, with the index in a directory.
+func newStageIn(t *testing.T, dir string) *stage {
+	t.Helper()
 	if *bin == "" {
 		t.Fatal("name the folder of the programs with -bin; make test-search does so")
 	}
-	s := &stage{of: free(t), addr: free(t), dir: filepath.Join(t.TempDir(), "search")}
+	s := &stage{of: free(t), addr: free(t), dir: dir}
 	registry, err := processes.Standalone(t.Context(), *bin, s.of, filepath.Join(t.TempDir(), "data"), &s.output,
 		"--no-search", "--snapshot-interval", "2s")
 	if err != nil {

@@ -30,7 +30,7 @@ var watched struct {
 func watch(dir string, x *Index) {
 	watched.once.Do(func() {
 		scorch.RegistryAsyncErrorCallbacks[errorCallback] = backgroundError
-		watchMerges()
+		useFormat()
 	})
 	watched.mu.Lock()
 	defer watched.mu.Unlock()

@@ -45,8 +45,8 @@ func (m *merges) take(s segment.Segment) *columns {
 // format is scorch's format of files, of which we watch the merges.
 type format struct{ zap.ZapPlugin }
 
-// watchMerges makes scorch use the format, for all indexes.
-func watchMerges() { scorch.RegisterSegmentPlugin(&format{}, true) }
+// useFormat makes scorch use the format, for all indexes.
+func useFormat() { scorch.RegisterSegmentPlugin(&format{}, true) }
 
 // MergeUsing implements scorch.SegmentPlugin.
 func (f *format) MergeUsing(

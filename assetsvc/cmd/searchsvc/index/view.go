@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
+	zap "github.com/blevesearch/zapx/v17"
 
 	"asset-registry/deploy/registry/client"
 	"asset-registry/deploy/registry/replica"
@@ -47,24 +48,19 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, 
 		v.assets += int64(s.Count())
 		v.parts = append(v.parts, p)
 	}
-	before := map[uint64]*columns{}
+	before := map[uint64]part{}
 	if old != nil {
 		defer old.release()
 		if !old.tables.isOvergrown(v.assets) {
 			v.tables = old.tables
 		}
 		for _, p := range old.parts {
-			before[p.id] = p.columns
+			before[p.id] = p
 		}
 	}
 	for i := range v.parts {
 		p := &v.parts[i]
-		p.columns = cmp.Or(before[p.id], merges.take(p.segment))
-		if p.columns != nil && p.columns.tables == v.tables {
-			continue
-		}
-		var err error
-		if p.columns, err = readColumns(p.segment, v.tables); err != nil {
+		if err := v.complete(p, before[p.id], merges); err != nil {
 			return nil, fmt.Errorf("read the index: %w", err)
 		}
 	}
@@ -72,6 +68,18 @@ func newView(snapshot *scorch.IndexSnapshot, old *view, merges *merges) (*view, 
 		v.values[column] = table.values
 	}
 	return v, v.readPosition()
+}
+
+// complete gives a part its columns. was is the part in the older view, or zero.
+func (v *view) complete(p *part, was part, merges *merges) (err error) {
+	p.columns = cmp.Or(was.columns, merges.take(p.segment))
+	if p.columns == nil || p.columns.tables != v.tables {
+		p.columns, err = readColumns(p.segment, v.tables)
+	}
+	if file, ok := p.segment.(*zap.Segment); ok && p.segment != was.segment { // it is new, or was not in a file
+		err = errors.Join(err, readSingly(file.Data()))
+	}
+	return err
 }
 
 func (v *view) readPosition() error {
