@@ -17,7 +17,7 @@ import (
 func TestAFullDiskStopsNoSearch(t *testing.T) {
 	small := disktest.New(t, 24)
 	s := newStageIn(t, filepath.Join(small, "search"))
-	ctx, end := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, end := context.WithTimeout(t.Context(), 2*time.Second)
 	defer end()
 	s.write(ctx, t)
 	before := s.awaitEqual(t)
