@@ -16,7 +16,7 @@ import (
 // columns hold values of the assets of a segment by their numbers in it. A segment never
 // changes, so neither do its columns.
 type columns struct {
-	*tables
+	tables     *tables
 	positions  []int64
 	published  []int64 // 0: never
 	quantities [][2]uint32
