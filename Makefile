@@ -39,7 +39,7 @@ RACE               := CGO_ENABLED=1 go test -race
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build parquet run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-parquet test-webhooks test-search test-std test-compose \
+	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-parquet test-webhooks test-search test-std test-mux test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
 
 help: ## list the targets
@@ -168,6 +168,12 @@ test-std: ## the scenarios on one process and on three with --http-server=std
 	go test -count=1 ./shared/httpserver -std
 	REGISTRY_HTTP_SERVER=std GATEWAY_HTTP_SERVER=std ASSETSVC_HTTP_SERVER=std AUTHSVC_HTTP_SERVER=std \
 		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
+
+test-mux: ## crashes, freezes, restarts and rotation with --calls=mux
+	@deploy/test/tool.sh devmongo
+	GATEWAY_CALLS=mux ASSETSVC_CALLS=mux go test -count=1 -timeout 20m \
+		-run '^TestSplit$$|Rolling|Crash|Revocation|Rotat' ./deploy/test/e2e
+	GATEWAY_CALLS=mux ASSETSVC_CALLS=mux go test -count=1 -timeout 15m ./deploy/test/feed
 
 test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under kill -9
 	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000
