@@ -18,9 +18,6 @@ import (
 	"asset-registry/shared/httpwire"
 )
 
-// ErrUnsupported is returned by Dial for a server that does not know the protocol.
-var ErrUnsupported = errors.New("the service does not know the protocol of calls")
-
 // ErrNotPlain is returned by RoundTrip for a request that only plain HTTP can carry. It
 // was not sent.
 var ErrNotPlain = errors.New("the request has fields that calls do not carry")
@@ -58,34 +55,16 @@ type stream struct {
 }
 
 // Dial asks the server at the other end of conn for the protocol. Host is what requests
-// name as Host. If it fails, it closes conn.
+// name as Host. If it fails, it closes conn. It returns httpwire.ErrUnsupported for a server
+// that does not know the protocol.
 func Dial(ctx context.Context, conn net.Conn, host string) (*Conn, error) {
-	r, err := ask(ctx, conn, host)
+	r, err := httpwire.Upgrade(ctx, conn, host, Path, Protocol, nil)
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	c := &Conn{conn: conn, host: host, out: newOutbox(conn), streams: map[uint32]*stream{}, heard: time.Now()}
 	go c.run(frames{r: r})
 	return c, nil
-}
-
-func ask(ctx context.Context, conn net.Conn, host string) (*bufio.Reader, error) {
-	release := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	defer release()
-	const request = "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n"
-	_, err := fmt.Fprintf(conn, request, Path, host, Protocol)
-	if err != nil {
-		return nil, err
-	}
-	r := bufio.NewReaderSize(conn, 64<<10)
-	resp, err := http.ReadResponse(r, nil)
-	if err != nil {
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != Protocol {
-		return nil, ErrUnsupported
-	}
-	return r, nil
 }
 
 // IsOpen reports whether new requests can be sent.

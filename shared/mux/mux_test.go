@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/httpwire"
 )
 
 // start serves handler by calls and by plain HTTP. It returns a connection and the address.
@@ -393,8 +395,8 @@ func TestAServerThatDoesNotKnowTheProtocol(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Dial(t.Context(), conn, "a"); !errors.Is(err, ErrUnsupported) {
-		t.Errorf("got %v, want %v", err, ErrUnsupported)
+	if _, err := Dial(t.Context(), conn, "a"); !errors.Is(err, httpwire.ErrUnsupported) {
+		t.Errorf("got %v, want %v", err, httpwire.ErrUnsupported)
 	}
 }
 

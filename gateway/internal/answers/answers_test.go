@@ -113,7 +113,7 @@ func (r *rig) reader() []func() {
 			if reading = r.m.Begin("a"); reading == nil && r.unblocked {
 				a := r.m.activity("a")
 				a.readings++
-				reading = &Reading{memory: r.m, id: "a", changes: a.last}
+				reading = &Reading{memory: r.m, id: "a", changes: a.last, forgotten: r.m.forgotten}
 			}
 		},
 		func() { read = r.stored },
