@@ -36,7 +36,7 @@ func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 	if err != nil {
 		return found, err
 	}
-	store, err := c.openStore(ctx)
+	store, err := c.openStore(ctx, nil)
 	if err != nil {
 		return found, err
 	}

@@ -17,9 +17,9 @@
 // The sampling decision comes before any span, so an unsampled request costs no
 // tracing.
 //
-// Where the asset service is in the same process, the gateway answers readings of
-// assets from memory (package answers), and none of these answers is stale. A
-// gateway in front of other processes keeps no answers.
+// The gateway can answer readings of assets from memory (package answers), and none
+// of these answers is stale: where the asset service is in the same process, and with
+// Config.Leases while it has leases of all asset services (package lease).
 package gateway
 
 import (
@@ -45,6 +45,7 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/lease"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/upstream"
 )
@@ -63,6 +64,7 @@ type Server struct {
 	overrun  metric.Int64Counter  // requests that current or health refused
 	health   health
 	bodies   *memory.Budget // memory of request bodies
+	holder   *lease.Holder  // of Config.Answers; nil: they need no leases
 	docs     *docspage.Site
 	feeds    feeds
 	segments *concurrency.Shares // segments of the snapshot that are read
@@ -92,16 +94,15 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		segments: concurrency.NewShares(c.Settings.ClientSegments, c.Settings.MaxConcurrent),
 		health:   health{current: concurrency.New(maxHealth)},
 		ending:   make(chan struct{}),
-		stop:     func() {},
 	}
 	s.drain = sync.OnceFunc(func() { close(s.ending) })
-	if err := s.open(signer); err != nil {
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.open(ctx, signer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if c.Mirror != nil { // which has no keys
 		return s, nil
 	}
-	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.running.Go(func() { s.keys.Watch(ctx, s.auth, c.Log) })
 	s.running.Go(func() { s.usage.Run(ctx) })
 	return s, nil
@@ -109,9 +110,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 
 // open makes everything that a request passes. Close closes what open has made,
 // also after an error.
-func (s *Server) open(signer *identity.Signer) (err error) {
+func (s *Server) open(ctx context.Context, signer *identity.Signer) (err error) {
 	c := s.config
-	if s.assets, err = s.assetService(signer); err != nil {
+	if s.assets, err = s.assetService(ctx, signer); err != nil {
 		return err
 	}
 	if s.search, err = s.searchService(signer); err != nil {
@@ -174,6 +175,13 @@ func (s *Server) measure(encoders *memory.Budget) (err error) {
 		}
 		s.unregister = append(s.unregister, kept)
 	}
+	if s.holder != nil {
+		leases, err := s.holder.Measure(meter)
+		if err != nil {
+			return err
+		}
+		s.unregister = append(s.unregister, leases)
+	}
 	budgets, err := memory.Measure(meter, map[string]memory.Limiter{"bodies": s.bodies, "encoders": encoders})
 	if err != nil {
 		return err
@@ -182,13 +190,19 @@ func (s *Server) measure(encoders *memory.Budget) (err error) {
 	return nil
 }
 
-func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) {
+func (s *Server) assetService(ctx context.Context, signer *identity.Signer) (*proxy.Upstream, error) {
 	if s.config.Assets != nil {
 		return proxy.Local(s.config.Assets, signer), nil
 	}
 	pool, err := s.pool("assetsvc", s.config.AssetsURLs)
 	if err != nil {
 		return nil, err
+	}
+	if s.config.Leases {
+		s.config.Answers = NewAnswers(s.config.Memory)
+		s.holder = lease.NewHolder(s.config.Answers)
+		s.config.Answers.Use(s.holder.Valid)
+		s.running.Go(func() { s.holdLeases(ctx, pool, signer) })
 	}
 	return proxy.Remote(pool, signer), nil
 }

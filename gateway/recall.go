@@ -13,8 +13,8 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Answers keeps answers to readings of assets in memory, for an asset service in the same
-// process. Its method Change must hear of each write before it happens.
+// Answers keeps answers to readings of assets in memory. Its method Change must hear of each
+// write before it happens.
 type Answers = answers.Memory
 
 // NewAnswers returns a memory for answers that takes 1/16 of the bytes that the process may

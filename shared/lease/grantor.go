@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 )
@@ -47,9 +46,11 @@ type Options struct {
 	Failed  func(error)   // gets errors of Group, which are tried again
 }
 
-// Grantor is the side of a writer. It is safe for concurrent use.
+// Grantor is the side of a writer. It grants nothing, and delays nothing, until Start is
+// called. It is safe for concurrent use.
 type Grantor struct {
 	o       Options
+	ctx     context.Context // of run
 	stop    context.CancelFunc
 	running sync.WaitGroup // run
 	serving sync.WaitGroup // connections
@@ -59,12 +60,13 @@ type Grantor struct {
 	holders  map[*holding]struct{}
 	members  []string  // by the newest renewal; nil: nothing is granted
 	renewed  time.Time // when that renewal was sent
+	started  bool      // Start was called
 	admitted bool      // the writer has waited since it joined
 	batch    *Batch    // announced and not done; nil: none
 	batches  uint64    // announced so far
 	closed   bool
 
-	granted, announced int64 // for the metrics
+	granted, confirmed, waited int64 // for the metrics
 }
 
 // holding is what the writer knows of a connection of a gateway.
@@ -76,29 +78,44 @@ type holding struct {
 	gone   bool      // its connection has ended
 }
 
-// NewGrantor returns a grantor that joins the group at once. Close ends it.
+// NewGrantor returns a grantor that is in no group yet. Close ends it.
 func NewGrantor(o Options) *Grantor {
 	ctx, stop := context.WithCancel(context.Background())
-	g := &Grantor{o: o, stop: stop, changed: make(chan struct{}), holders: map[*holding]struct{}{}}
-	g.running.Go(func() { g.run(ctx) })
-	return g
+	return &Grantor{o: o, ctx: ctx, stop: stop, changed: make(chan struct{}), holders: map[*holding]struct{}{}}
 }
 
-// Close leaves the group and ends all connections. No batch may be under way.
-func (g *Grantor) Close() error {
-	g.stop()
-	g.running.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), g.o.Timeout)
-	defer cancel()
-	err := g.o.Group.Leave(ctx)
+// Start joins the group. From then on a batch waits until the writer is admitted. The writer
+// must have a way to be refused by the store if it is not registered while others are.
+func (g *Grantor) Start() {
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.started && !g.closed {
+		g.started = true
+		g.running.Go(func() { g.run(g.ctx) })
+	}
+}
+
+// Close ends all connections, waits until no gateway can hold a lease, which takes at most
+// Length, and leaves the group. No batch may be under way.
+func (g *Grantor) Close() error {
+	g.mu.Lock()
+	started := g.started
 	g.closed = true
+	until := g.longest(nil)
 	for h := range g.holders {
 		h.to.close()
 	}
 	g.mu.Unlock()
+	g.stop()
+	g.running.Wait()
 	g.serving.Wait()
-	if err != nil {
+	time.Sleep(time.Until(until))
+	if !started {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), g.o.Timeout)
+	defer cancel()
+	if err := g.o.Group.Leave(ctx); err != nil {
 		return fmt.Errorf("leave the group of writers: %w", err)
 	}
 	return nil
@@ -173,12 +190,21 @@ func (g *Grantor) admit() {
 	g.notify()
 }
 
-// Admitted reports whether the writer is registered and has waited.
-func (g *Grantor) Admitted() bool {
+// Ready returns nil if batches may be written now.
+func (g *Grantor) Ready() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.admitted
+	if g.mayWrite() {
+		return nil
+	}
+	return errWaits
 }
+
+// errWaits is returned while a writer waits for leases to end that do not name it.
+var errWaits = errors.New("the writer has joined others, and waits until no lease is older")
+
+// mayWrite reports whether the writer is in no group, or admitted. The caller holds mu.
+func (g *Grantor) mayWrite() bool { return !g.started || g.admitted }
 
 // notify wakes a batch that waits. The caller holds mu.
 func (g *Grantor) notify() {
@@ -199,11 +225,10 @@ func (g *Grantor) Announce(ids []string) *Batch {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.batches++
-	g.announced++
 	b := &Batch{grantor: g, number: g.batches, ids: ids}
 	g.batch = b
 	for h := range g.holders {
-		if h.believed() {
+		if len(ids) > 0 && h.believed() {
 			h.awaits = b.number
 			h.to.send(message{Kind: announce, Batch: b.number, IDs: ids})
 		}
@@ -221,7 +246,7 @@ func (b *Batch) Wait(ctx context.Context) error {
 	g := b.grantor
 	for {
 		g.mu.Lock()
-		admitted, changed, until := g.admitted, g.changed, g.longest(b)
+		admitted, changed, until := g.mayWrite(), g.changed, g.longest(b)
 		g.mu.Unlock()
 		if admitted && until.IsZero() {
 			return nil
@@ -239,9 +264,9 @@ func (b *Batch) Wait(ctx context.Context) error {
 	}
 }
 
-// longest returns the last moment at which a gateway that has not confirmed the batch may
-// hold a lease, or zero if there is none. It forgets connections that no longer count. The
-// caller holds mu.
+// longest returns the last moment at which a gateway may hold a lease that has not confirmed
+// the batch, or with a nil batch any gateway. It returns zero if there is none. It forgets
+// connections that no longer count. The caller holds mu.
 func (g *Grantor) longest(b *Batch) (until time.Time) {
 	for h := range g.holders {
 		switch {
@@ -249,7 +274,7 @@ func (g *Grantor) longest(b *Batch) (until time.Time) {
 			if h.gone {
 				delete(g.holders, h)
 			}
-		case h.awaits == b.number && until.Before(h.until):
+		case (b == nil || h.awaits == b.number) && until.Before(h.until):
 			until = h.until
 		}
 	}
@@ -262,15 +287,20 @@ func (b *Batch) Done() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.batch = nil
+	told := &g.confirmed
 	for h := range g.holders {
+		if h.awaits != 0 {
+			told = &g.waited
+		}
 		h.awaits = 0
-		if h.believed() {
+		if len(b.ids) > 0 && h.believed() {
 			h.to.send(message{Kind: done, Batch: b.number})
 		}
 		if h.asked {
 			g.answer(h)
 		}
 	}
+	*told++
 }
 
 // answer answers an ask, unless the gateway must confirm a batch first. The caller holds mu.
@@ -280,7 +310,7 @@ func (g *Grantor) answer(h *holding) {
 	}
 	at := time.Now()
 	lasts := left(at, g.renewed.Add(Length))
-	if g.members == nil || lasts < time.Millisecond {
+	if g.closed || g.members == nil || lasts < time.Millisecond {
 		h.to.send(message{Kind: none})
 		return
 	}
@@ -363,11 +393,4 @@ func (g *Grantor) take(h *holding, m message) error {
 		return fmt.Errorf("%w: got %q of a gateway", errProtocol, m.Kind)
 	}
 	return nil
-}
-
-// Members returns the registered writers by the newest renewal.
-func (g *Grantor) Members() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.members)
 }

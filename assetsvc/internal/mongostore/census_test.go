@@ -32,7 +32,7 @@ func TestOneProcessTakesTheCensusAndAllReportIt(t *testing.T) {
 	create(asset.Draft)
 	old := create(asset.Pending)
 	void := storetest.NewID()
-	if err := (feedStore{s.db}).Fence(t.Context(), []string{void}); err != nil {
+	if err := (feedStore{database: s.db}).Fence(t.Context(), []string{void}); err != nil {
 		t.Fatal(err)
 	}
 	// An earlier version of the product wrote documents without a state.

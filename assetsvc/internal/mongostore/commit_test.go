@@ -172,7 +172,7 @@ func nameOf(b *testing.B, s *Store) string {
 func TestAFencedIDIsVoid(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "tvoid"), Options{})
 	r := registry.Record{ID: storetest.NewID(), Body: body}
-	if err := (feedStore{s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
+	if err := (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -198,7 +198,7 @@ func TestTheLogSkipsRevisionsOfFences(t *testing.T) {
 	want := []string{"1"}
 	for r.Revision < 12 {
 		if r.Revision == 3 || r.Revision == 7 {
-			if err := (feedStore{s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
+			if err := (feedStore{database: s.db}).Fence(t.Context(), []string{r.ID}); err != nil {
 				t.Fatal(err)
 			}
 			r.Revision++

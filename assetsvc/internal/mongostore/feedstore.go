@@ -27,6 +27,9 @@ type clock struct {
 	Open   map[string]int64    `bson:"open"` // writer -> first position of its open batch
 	IDs    map[string][]string `bson:"ids"`  // writer -> documents of its open batch
 	Tidy   bool                `bson:"tidy"` // no document is of an earlier version (tidy)
+
+	Writers []string         `bson:"writers,omitempty"` // registered writers (members)
+	Renewed map[string]int64 `bson:"renewed,omitempty"` // registered writer -> its renewals
 }
 
 func newClock() clock {
@@ -60,7 +63,10 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 }
 
 // feedStore is the database as a feed.Store.
-type feedStore struct{ *database }
+type feedStore struct {
+	*database
+	group *members // of the writer; nil: the store is of a watcher
+}
 
 // Open implements feed.Store. The clock that it returns has Last and the batch of
 // this writer, without ids. It removes the record of a batch that was refused, but
@@ -91,11 +97,12 @@ func (f feedStore) Open(
 // notShown matches records that no reader has seen.
 var notShown = bson.E{Key: "shown", Value: bson.D{{Key: "$ne", Value: true}}}
 
-// take puts a batch into the clock, if its positions are new.
+// take puts a batch into the clock, if its positions are new, and if the writer is
+// registered or no writer is.
 func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now feed.Clock, opened bool, err error) {
 	err = f.do(ctx, func(ctx context.Context) error {
 		result, err := f.clocks.UpdateOne(ctx,
-			append(withID(clockID), bson.E{Key: "last", Value: bson.D{{Key: "$lt", Value: b.First}}}),
+			append(withID(clockID), bson.E{Key: "last", Value: bson.D{{Key: "$lt", Value: b.First}}}, f.group.guard()),
 			set(
 				bson.E{Key: "last", Value: b.Last()},
 				bson.E{Key: "open." + writer, Value: b.First},
@@ -108,8 +115,11 @@ func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now f
 			now = feed.Clock{Last: b.Last(), Open: map[string]feed.Batch{writer: b}}
 			return nil
 		}
-		current, err := f.readClock(ctx, only("last", "open."+writer))
+		current, err := f.readClock(ctx, only("last", "open."+writer, "writers"))
 		now = current.batches()
+		if err == nil && current.Last < b.First {
+			err = f.group.refused()
+		}
 		return err
 	})
 	return now, opened, err

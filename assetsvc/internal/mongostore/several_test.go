@@ -104,7 +104,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	uri := mongotest.Start(t).URI(t, "fenced")
 	s := openWith(t, uri, Options{Lease: lease})
-	there, dead := mustCreate(t, s), feedStore{s.db}
+	there, dead := mustCreate(t, s), feedStore{database: s.db}
 	newID := storetest.NewID()
 	batch := feed.Batch{First: time.Now().UnixMicro() + 1000, IDs: []string{there.ID, newID}}
 	late := []feed.Write{
@@ -166,7 +166,7 @@ func TestABatchOfADeadWriterIsFenced(t *testing.T) {
 // asset that does not exist.
 func TestSettleKeepsTheChangesThatWereApplied(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "settle"), Options{Lease: time.Hour})
-	f := feedStore{s.db}
+	f := feedStore{database: s.db}
 	applied, followed, refused := mustCreate(t, s), mustCreate(t, s), mustCreate(t, s)
 	none := registry.Record{ID: storetest.NewID(), Body: body}
 	first := time.Now().UnixMicro() + 1_000_000
@@ -220,7 +220,7 @@ func TestARefusedOpenLeavesNoRecord(t *testing.T) {
 	r := mustCreate(t, s)
 	b := feed.Batch{First: r.Position, IDs: []string{r.ID}}
 	writes := []feed.Write{{ID: r.ID, Revision: 1, Before: r.Position, Position: r.Position, Document: r}}
-	now, opened, err := (feedStore{s.db}).Open(t.Context(), "w", b, writes)
+	now, opened, err := (feedStore{database: s.db}).Open(t.Context(), "w", b, writes)
 	if err != nil || opened || now.Last != r.Position {
 		t.Errorf("got %v, %v, %v; want a refusal at %d", now, opened, err, r.Position)
 	}
@@ -235,7 +235,7 @@ func TestARefusedOpenLeavesNoRecord(t *testing.T) {
 // first Open has no effect.
 func TestASettledRecordOutlivesALateOpen(t *testing.T) {
 	s := openWith(t, mongotest.Start(t).URI(t, "outlives"), Options{Lease: time.Hour})
-	f := feedStore{s.db}
+	f := feedStore{database: s.db}
 	r := mustCreate(t, s)
 	b := feed.Batch{First: time.Now().UnixMicro() + 1_000_000, IDs: []string{r.ID}}
 	writes := []feed.Write{{ID: r.ID, Revision: 1, Before: r.Position, Position: b.First, Document: r}}
@@ -276,7 +276,7 @@ func TestTheLogLeavesOutBatchesThatWereOpenedSince(t *testing.T) {
 	}
 	b := feed.Batch{First: time.Now().UnixMicro() + 1_000_000, IDs: []string{r.ID}}
 	refused := []feed.Write{{ID: r.ID, Revision: 7, Before: r.Position, Position: b.First, Document: r}}
-	f := feedStore{s.db}
+	f := feedStore{database: s.db}
 	_, _, opened := f.Open(t.Context(), "w", b, refused)
 	_, written := f.Write(t.Context(), "w", b, refused)
 	if err := errors.Join(opened, written); err != nil {

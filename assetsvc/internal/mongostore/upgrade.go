@@ -151,7 +151,7 @@ func (d *database) stopWriters(ctx context.Context, lease time.Duration) (oldClo
 			continue
 		}
 		for _, writer := range slices.Sorted(maps.Keys(old.Open)) {
-			if err := (feedStore{d}).Fence(ctx, old.IDs[writer]); err != nil {
+			if err := (feedStore{database: d}).Fence(ctx, old.IDs[writer]); err != nil {
 				return old, fmt.Errorf("fence a batch of the format before: %w", err)
 			}
 			if err := d.closeOld(ctx, writer, old.Open[writer]); err != nil {

@@ -30,6 +30,7 @@ type settings struct {
 	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
 	AuthURL        []string       `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
 	Calls          string         `default:"plain" enum:"mux,plain" help:"${calls}"`
+	Leases         bool           `help:"${leases}"`
 	SearchURL      []string       `name:"search-url" help:"${search_url}"`
 	SecretFile     string         `required:"" help:"${secret_file}"`
 	ServerID       string         `name:"server-id" help:"${server_id}"`
@@ -54,6 +55,8 @@ func (settings) HelpTexts() map[string]string {
 		"auth_url": "Addresses of the auth services, in the same form as --assets-url.",
 		"calls": "How requests travel to these services: mux sends many at once over one connection, to a service " +
 			"that can take them so; plain uses a connection for each.",
+		"leases": "Answer repeated readings of assets from memory, while all asset services grant leases: " +
+			"each of them needs --leases. No such answer is stale.",
 		"search_url": "Addresses of the search services, in the same form. By default there are none, and no search.",
 		"secret_file": "File with the secret that the services share, at least 32 bytes. " +
 			"During a rotation it has two lines: the secret that signs and seals, then the other one.",
@@ -148,6 +151,7 @@ func (s settings) config() (gateway.Config, error) {
 		AssetsURLs:     s.AssetsURL,
 		AuthURLs:       s.AuthURL,
 		Calls:          s.Calls == "mux",
+		Leases:         s.Leases,
 		SearchURLs:     s.SearchURL,
 		Secrets:        secrets,
 		ServerID:       s.ServerID,

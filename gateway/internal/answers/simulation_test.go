@@ -127,6 +127,7 @@ func (w *world) newWriter(n int) *writer {
 	wr.grantor = lease.NewGrantor(lease.Options{
 		Name: wr.name, Group: group{w, wr.name}, Timeout: 2 * time.Second, Failed: func(error) {},
 	})
+	wr.grantor.Start()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writers = append(w.writers, wr)

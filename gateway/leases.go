@@ -1,0 +1,28 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"asset-registry/shared/identity"
+	"asset-registry/shared/lease"
+	"asset-registry/shared/upstream"
+)
+
+// askWithin is how long an asset service may take to answer a request for leases.
+const askWithin = 2 * time.Second
+
+// holdLeases lets the gateway answer from memory while it has leases of all asset services.
+// It asks each of them for leases until ctx is done.
+func (s *Server) holdLeases(ctx context.Context, assets *upstream.Pool, signer *identity.Signer) {
+	assets.Each(ctx, func(ctx context.Context, conn net.Conn, host string) error {
+		asking, cancel := context.WithTimeout(ctx, askWithin)
+		r, err := lease.Ask(asking, conn, host, signer)
+		cancel()
+		if err != nil {
+			return err // the service grants no leases, or is down
+		}
+		return s.holder.Follow(conn, r)
+	})
+}
