@@ -65,7 +65,7 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 // feedStore is the database as a feed.Store.
 type feedStore struct {
 	*database
-	group *members // of the writer; nil: the store is of a watcher
+	group *members // of the writer; nil: it never joins others
 }
 
 // Open implements feed.Store. The clock that it returns has Last and the batch of

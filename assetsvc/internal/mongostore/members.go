@@ -35,9 +35,9 @@ var errUnregistered = errors.New("the writer is not registered, and waits until 
 // It does not announce the batch.
 var errUnannounced = errors.New("no leases are granted: a writer that is not registered writes to the same store")
 
-// guard matches a clock in which the writer may open a batch.
+// guard matches a clock in which the writer may open a batch. A nil m is never registered.
 func (m *members) guard() bson.E {
-	if m.joined.Load() {
+	if m != nil && m.joined.Load() {
 		return bson.E{Key: "writers", Value: m.writer}
 	}
 	return bson.E{Key: "writers.0", Value: bson.D{{Key: "$exists", Value: false}}}
@@ -46,7 +46,9 @@ func (m *members) guard() bson.E {
 // refused returns the error of an Open that only the guard can have refused. It makes the
 // writer join the others.
 func (m *members) refused() error {
-	m.start()
+	if m != nil {
+		m.start()
+	}
 	return errUnregistered
 }
 
@@ -76,7 +78,7 @@ func (m *members) Renew(ctx context.Context) (names []string, err error) {
 		return m.db.clocks.FindOneAndUpdate(ctx,
 			append(withID(clockID), bson.E{Key: "writers", Value: m.writer}),
 			bson.D{{Key: "$inc", Value: bson.D{{Key: "renewed." + m.writer, Value: int64(1)}}}},
-			options.FindOneAndUpdate().SetReturnDocument(options.After).SetProjection(only("writers", "open")),
+			options.FindOneAndUpdate().SetReturnDocument(options.After),
 		).Decode(&now)
 	})
 	switch {
