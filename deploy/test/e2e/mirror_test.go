@@ -103,6 +103,14 @@ func (c *chain) awaitLog(t *testing.T) {
 	})
 }
 
+// awaitReady waits until one of the three is ready.
+func (c *chain) awaitReady(t *testing.T, n int) {
+	t.Helper()
+	soon(t, "/readyz answers 200", time.Minute, func() bool {
+		return c.at(n).do(t, call{method: "GET", path: "/readyz"}).status == 200
+	})
+}
+
 // TestReadingFromAMirrorOfAMirror runs all scenarios. They write to a registry and read from
 // the mirror of its mirror.
 func TestReadingFromAMirrorOfAMirror(t *testing.T) {
@@ -346,9 +354,7 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	})
 	last.page(t, "")
 	c.start(t, 0)
-	soon(t, "/readyz answers 200", time.Minute, func() bool {
-		return last.do(t, call{method: "GET", path: "/readyz"}).status == 200
-	})
+	c.awaitReady(t, 2)
 	last.do(t, call{method: "GET", path: asset.of("proof")}).must(t, 200)
 }
 
@@ -423,8 +429,11 @@ func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
 	}
 	output := &processes.Output{}
 	c.processes[1] = startMirror(t, c.addrs[1], c.base, c.dirs[1], output, c.args[1]...)
-	await(t, output, "begins anew")
+	const void = "the copy is void; the mirror removes it and begins anew"
+	await(t, output, void)
+	c.awaitReady(t, 1) // it may have served the old copy until now
 	equal(t, "the asset again", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
+	equal(t, "new beginnings", strings.Count(output.String(), void), 1)
 
 	c.kill(t, 2)
 	dir, addr := filepath.Join(t.TempDir(), "third"), freeAddr(t)
@@ -480,9 +489,7 @@ func TestAMirrorTellsOfAWrongRecord(t *testing.T) {
 	}
 	equal(t, "the title", c.at(1).read(t, forged.id).must(t, 200).data()["title"], any("A false title."))
 	c.patch(t, forged, fields{"title": "The next title"}).must(t, 200)
-	soon(t, "/readyz answers 200", time.Minute, func() bool {
-		return c.at(1).do(t, call{method: "GET", path: "/readyz"}).status == 200
-	})
+	c.awaitReady(t, 1)
 	equal(t, "the asset", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
 }
 
