@@ -104,6 +104,7 @@ const (
 	format            = "asset-registry mirror 1"
 	logFile           = "log.db"
 	originFile        = "origin" // the address of the registry that takes writes, once the copy is served
+	equalFile         = "equal"  // the time when the copy was last as new as the registry
 	snapshotDirectory = "snapshots"
 )
 

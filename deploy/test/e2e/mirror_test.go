@@ -337,6 +337,7 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	c.args[2] = []string{"--max-behind", "20s"} // an answer may be 5 s old at each mirror
 	c.start(t, 2)
 	c.kill(t, 0)
+	killed := time.Now()
 	last := c.at(2)
 	equal(t, "title", last.read(t, asset.id).must(t, 200).data()["title"], asset.data()["title"])
 	refused := last.do(t, call{method: "GET", path: asset.of("proof")}).fails(t, 503, "url/mirror")
@@ -353,6 +354,15 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 		return got.status == 503 && strings.Contains(got.text, "behind the registry") && len(got.header.Get("Age")) > 1
 	})
 	last.page(t, "")
+	c.kill(t, 1)
+	c.start(t, 1)
+	for n := 1; n <= 2; n++ {
+		without := int(time.Since(killed).Seconds())
+		age, err := strconv.Atoi(c.at(n).do(t, call{method: "GET", path: "/readyz"}).header.Get("Age"))
+		if err != nil || age < without {
+			t.Errorf("mirror %d, %d s after the end of the registry: got the Age %d, %v, want no less", n, without, age, err)
+		}
+	}
 	c.start(t, 0)
 	c.awaitReady(t, 2)
 	last.do(t, call{method: "GET", path: asset.of("proof")}).must(t, 200)
