@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,6 +57,10 @@ type Config struct {
 	Limits         gateway.Limits   `embed:""`
 	Settings       gateway.Settings `embed:""`
 }
+
+// relayWithin returns how long the origin may take until it answers a relayed reading. The
+// rest of the reading's time is for the answer 503, which names the reason.
+func (c Config) relayWithin() time.Duration { return cmp.Or(c.Settings.ReadTimeout, c.Timeout) * 4 / 5 }
 
 // policy returns which checkpoints to trust, nil for all.
 func (c Config) policy() (translog.Opener, error) {

@@ -121,7 +121,7 @@ func newMirror(c Config, log *slog.Logger, t *telemetry.Telemetry) (*mirror, err
 		failures: failurelog.New(log, "the copy cannot be brought up to date; it is tried again"),
 		unkept:   failurelog.New(log, "the age of the copy cannot be stored; after a restart Age may be too great"),
 	}
-	m.relay = newRelay(of, m.transport, log)
+	m.relay = newRelay(of, m.transport, c.relayWithin(), log)
 	m.fresh.Restart(time.Now())
 	m.say("The mirror starts.")
 	m.front = httpserver.NewReplaceable(m.waiting())
