@@ -63,14 +63,19 @@ func newChain(t *testing.T, args ...string) *chain {
 	return c
 }
 
+// patient are the arguments for answers that come late rather than never. On a busy machine
+// a reading through three processes may take longer than 5 s.
+var patient = []string{"--timeout", "1m", "--read-timeout", "1m", "--list-timeout", "1m"}
+
 // start starts one of the three.
 func (c *chain) start(t *testing.T, n int) {
 	t.Helper()
+	args := slices.Concat(patient, c.args[n])
 	if n == 0 {
-		c.processes[0] = standalone(t, c.addrs[0], c.dirs[0], &processes.Output{}, c.args[0]...)
+		c.processes[0] = standalone(t, c.addrs[0], c.dirs[0], &processes.Output{}, args...)
 		return
 	}
-	c.processes[n] = startMirror(t, c.addrs[n], "http://"+c.addrs[n-1], c.dirs[n], &processes.Output{}, c.args[n]...)
+	c.processes[n] = startMirror(t, c.addrs[n], "http://"+c.addrs[n-1], c.dirs[n], &processes.Output{}, args...)
 }
 
 func (c *chain) kill(t *testing.T, n int) {
