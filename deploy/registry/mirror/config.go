@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,6 +58,10 @@ type Config struct {
 	Settings       gateway.Settings `embed:""`
 }
 
+// relayWithin returns how long the origin may take until it answers a relayed reading. The
+// rest of the reading's time is for the answer 503, which names the reason.
+func (c Config) relayWithin() time.Duration { return cmp.Or(c.Settings.ReadTimeout, c.Timeout) * 4 / 5 }
+
 // policy returns which checkpoints to trust, nil for all.
 func (c Config) policy() (translog.Opener, error) {
 	switch {
@@ -104,6 +109,7 @@ const (
 	format            = "asset-registry mirror 1"
 	logFile           = "log.db"
 	originFile        = "origin" // the address of the registry that takes writes, once the copy is served
+	equalFile         = "equal"  // the time when the copy was last as new as the registry
 	snapshotDirectory = "snapshots"
 )
 

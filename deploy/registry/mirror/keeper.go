@@ -48,6 +48,7 @@ func (m *mirror) remove() error {
 		replica.Remove(m.config.Data),
 		os.RemoveAll(filepath.Join(m.config.Data, logFile)),
 		os.RemoveAll(filepath.Join(m.config.Data, originFile)),
+		os.RemoveAll(filepath.Join(m.config.Data, equalFile)),
 		os.RemoveAll(filepath.Join(m.config.Data, snapshotDirectory)),
 	)
 }
@@ -55,14 +56,15 @@ func (m *mirror) remove() error {
 // keeper keeps one copy up to date and serves it.
 type keeper struct {
 	*mirror
-	copied   copied
-	source   replica.Source
-	serverID atomic.Value          // string: of the copy; nil or "": none yet
-	unstored atomic.Pointer[error] // why the copy cannot be stored; nil: it can
-	distrust atomic.Bool           // the log is not signed as it must be
-	void     chan error            // gets a reason why the copy is void
-	compared chan struct{}         // closed once the copy may be served as far as the log says
-	once     sync.Once             // closes compared
+	copied    copied
+	source    replica.Source
+	serverID  atomic.Value          // string: of the copy; nil or "": none yet
+	unstored  atomic.Pointer[error] // why the copy cannot be stored; nil: it can
+	equalKept string                // what keepEqual has written
+	distrust  atomic.Bool           // the log is not signed as it must be
+	void      chan error            // gets a reason why the copy is void
+	compared  chan struct{}         // closed once the copy may be served as far as the log says
+	once      sync.Once             // closes compared
 }
 
 // keep opens the copy, brings it up to date and serves it, until ctx is done or the copy
@@ -79,7 +81,11 @@ func (m *mirror) keep(ctx context.Context) (err error) {
 	if k.source, err = m.newSource(); err != nil {
 		return err
 	}
-	m.fresh.Restart(m.lastEqual(r.State()))
+	equal, err := lastEqual(m.config.Data, r.State())
+	if err != nil {
+		return err
+	}
+	m.fresh.Restart(equal)
 	group, ctx := errgroup.WithContext(ctx)
 	complete := make(chan string, 1)
 	group.Go(func() error { return k.follow(ctx, complete) })
@@ -99,16 +105,6 @@ func (m *mirror) keep(ctx context.Context) (err error) {
 func (m *mirror) newSource() (replica.Source, error) {
 	c, err := client.New(client.Config{URL: m.config.Of, UserAgent: userAgent, Transport: m.transport})
 	return replica.Source{Client: c, Address: m.config.Of, Pause: again}, err
-}
-
-// lastEqual returns a time at which a copy was as new as the origin, as far as its file
-// tells. For a copy that is not complete it is now: nothing of it is served.
-func (m *mirror) lastEqual(s replica.State) time.Time {
-	info, err := os.Stat(filepath.Join(m.config.Data, replica.FileName))
-	if err != nil || !isComplete(s) {
-		return time.Now()
-	}
-	return info.ModTime()
 }
 
 func isComplete(s replica.State) bool { return s.Complete && !s.Loading }
@@ -192,6 +188,7 @@ func (k *keeper) ask(ctx context.Context) error {
 		case end.ServerID == known:
 			others = 0
 			k.fresh.Saw(end.Seen)
+			k.keepEqual()
 		default:
 			if others++; others == otherTimes {
 				return fmt.Errorf("%w: those of %q, and the copy those of %q", replica.ErrOtherData, end.ServerID, known)

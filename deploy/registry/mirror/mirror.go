@@ -48,6 +48,7 @@ type mirror struct {
 	front     *httpserver.Replaceable
 	fresh     replica.Freshness
 	failures  *failurelog.Log
+	unkept    *failurelog.Log // tells that the age of the copy cannot be stored
 	relay     *relay
 	checker   atomic.Pointer[checker] // nil: no assets are compared with the log
 	count     func(outcome)           // counts comparisons of assets with the log
@@ -118,8 +119,9 @@ func newMirror(c Config, log *slog.Logger, t *telemetry.Telemetry) (*mirror, err
 	m := &mirror{
 		config: c, of: of, policy: policy, transport: newTransport(), log: log, telemetry: t,
 		failures: failurelog.New(log, "the copy cannot be brought up to date; it is tried again"),
+		unkept:   failurelog.New(log, "the age of the copy cannot be stored; after a restart Age may be too great"),
 	}
-	m.relay = newRelay(of, m.transport, log)
+	m.relay = newRelay(of, m.transport, c.relayWithin(), log)
 	m.fresh.Restart(time.Now())
 	m.say("The mirror starts.")
 	m.front = httpserver.NewReplaceable(m.waiting())

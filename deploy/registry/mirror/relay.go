@@ -19,26 +19,26 @@ import (
 )
 
 const (
-	relayed     = 16              // requests to the origin at once
-	relayWithin = 4 * time.Second // for one, until the answer begins
-	relayBuffer = 32 << 10        // bytes
-	mostRelayed = 32 << 20        // bytes of an answer
+	relayed     = 16       // requests to the origin at once
+	relayBuffer = 32 << 10 // bytes
+	mostRelayed = 32 << 20 // bytes of an answer
 )
 
 // relay asks the origin for what a copy does not have: proofs, transfers, and assets that
 // the copy lacks, such as drafts. All other requests go to next.
 type relay struct {
-	of    *url.URL
-	to    http.RoundTripper
-	has   func(id string) (bool, error)
-	next  http.Handler
-	turns chan struct{}
+	of     *url.URL
+	to     http.RoundTripper
+	within time.Duration // for a request, until the answer begins
+	has    func(id string) (bool, error)
+	next   http.Handler
+	turns  chan struct{}
 
 	failures *failurelog.Log
 }
 
-func newRelay(of *url.URL, to http.RoundTripper, log *slog.Logger) *relay {
-	return &relay{of: of, to: to, turns: make(chan struct{}, relayed),
+func newRelay(of *url.URL, to http.RoundTripper, within time.Duration, log *slog.Logger) *relay {
+	return &relay{of: of, to: to, within: within, turns: make(chan struct{}, relayed),
 		failures: failurelog.New(log, "the mirror cannot ask the registry")}
 }
 
@@ -118,7 +118,7 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
-	late := time.AfterFunc(relayWithin, cancel)
+	late := time.AfterFunc(r.within, cancel)
 	defer late.Stop()
 	target := r.of.JoinPath(req.URL.EscapedPath())
 	target.RawQuery = req.URL.RawQuery

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 const known, unknown = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
@@ -22,7 +23,7 @@ func stage(t *testing.T, origin http.HandlerFunc) *relay {
 		t.Fatal(err)
 	}
 	here := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
-	return newRelay(of, server.Client().Transport, slog.New(slog.DiscardHandler)).
+	return newRelay(of, server.Client().Transport, time.Minute, slog.New(slog.DiscardHandler)).
 		before(here, func(id string) (bool, error) { return id == known, nil })
 }
 
@@ -83,6 +84,22 @@ func TestTroublesOfTheOriginAreUnavailable(t *testing.T) {
 	isMirrors := strings.Contains(got.Body.String(), `"name":"mirror"`)
 	if got.Code != 503 || !isMirrors || got.Header().Get("Retry-After") == "" {
 		t.Errorf("no answer: got %d %s, want 503 url/mirror", got.Code, got.Body)
+	}
+}
+
+func TestTheOriginHasMostOfTheTimeOfAReading(t *testing.T) {
+	config := Config{Timeout: 10 * time.Second}
+	if got, want := config.relayWithin(), 8*time.Second; got != want {
+		t.Errorf("without a time of readings: got %v, want %v", got, want)
+	}
+	config.Settings.ReadTimeout = 5 * time.Second
+	if got, want := config.relayWithin(), 4*time.Second; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	r := stage(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	r.within = time.Millisecond
+	if got := get(r, "/api/2.5/transfers/x"); got.Code != 503 || !strings.Contains(got.Body.String(), `"name":"mirror"`) {
+		t.Errorf("no answer in time: got %d %s, want 503 url/mirror", got.Code, got.Body)
 	}
 }
 

@@ -70,11 +70,16 @@ func (f *Freshness) Restart(equal time.Time) {
 	f.position, f.goals, f.equal = 0, nil, equal
 }
 
-// Behind returns the time since the copy was last as new as the origin.
-func (f *Freshness) Behind() time.Duration {
+// Equal returns when the copy was last as new as the origin.
+func (f *Freshness) Equal() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return max(0, time.Since(f.equal))
+	return f.equal
+}
+
+// Behind returns the time since the copy was last as new as the origin.
+func (f *Freshness) Behind() time.Duration {
+	return max(0, time.Since(f.Equal()))
 }
 
 // End is the answer to a question for the end of a feed.

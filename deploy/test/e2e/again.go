@@ -4,6 +4,7 @@ import (
 	"flag"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,8 +53,12 @@ func testReadAgain(t *testing.T, a api) {
 	}
 }
 
+// ageForm is the form of Age (RFC 9111, 5.1).
+var ageForm = regexp.MustCompile(`^[0-9]+$`)
+
 // lasting returns the headers of an answer that a repetition has too. The identifiers of the
-// request, its time, and the count of requests left differ.
+// request, its time, and the count of requests left differ. Each answer of a mirror has an Age,
+// whose value changes: it grows with the time, and falls when the mirror asks the registry.
 func lasting(h http.Header) http.Header {
 	h = h.Clone()
 	for _, name := range []string{
@@ -61,6 +66,9 @@ func lasting(h http.Header) http.Header {
 		"Ratelimit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
 	} {
 		h.Del(name)
+	}
+	for i, age := range h["Age"] {
+		h["Age"][i] = ageForm.ReplaceAllLiteralString(age, "some seconds")
 	}
 	return h
 }

@@ -63,14 +63,19 @@ func newChain(t *testing.T, args ...string) *chain {
 	return c
 }
 
+// patient are the arguments for answers that come late rather than never. On a busy machine
+// a reading through three processes may take longer than 5 s.
+var patient = []string{"--timeout", "1m", "--read-timeout", "1m", "--list-timeout", "1m"}
+
 // start starts one of the three.
 func (c *chain) start(t *testing.T, n int) {
 	t.Helper()
+	args := slices.Concat(patient, c.args[n])
 	if n == 0 {
-		c.processes[0] = standalone(t, c.addrs[0], c.dirs[0], &processes.Output{}, c.args[0]...)
+		c.processes[0] = standalone(t, c.addrs[0], c.dirs[0], &processes.Output{}, args...)
 		return
 	}
-	c.processes[n] = startMirror(t, c.addrs[n], "http://"+c.addrs[n-1], c.dirs[n], &processes.Output{}, c.args[n]...)
+	c.processes[n] = startMirror(t, c.addrs[n], "http://"+c.addrs[n-1], c.dirs[n], &processes.Output{}, args...)
 }
 
 func (c *chain) kill(t *testing.T, n int) {
@@ -100,6 +105,14 @@ func (c *chain) awaitLog(t *testing.T) {
 		want := c.do(t, call{method: "GET", path: "/log/checkpoint"}).text
 		is := func(n int) bool { return c.at(n).do(t, call{method: "GET", path: "/log/checkpoint"}).text == want }
 		return is(1) && is(2)
+	})
+}
+
+// awaitReady waits until one of the three is ready.
+func (c *chain) awaitReady(t *testing.T, n int) {
+	t.Helper()
+	soon(t, "/readyz answers 200", time.Minute, func() bool {
+		return c.at(n).do(t, call{method: "GET", path: "/readyz"}).status == 200
 	})
 }
 
@@ -329,6 +342,7 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 	c.args[2] = []string{"--max-behind", "20s"} // an answer may be 5 s old at each mirror
 	c.start(t, 2)
 	c.kill(t, 0)
+	killed := time.Now()
 	last := c.at(2)
 	equal(t, "title", last.read(t, asset.id).must(t, 200).data()["title"], asset.data()["title"])
 	refused := last.do(t, call{method: "GET", path: asset.of("proof")}).fails(t, 503, "url/mirror")
@@ -345,10 +359,17 @@ func TestAMirrorGoesOnWithoutItsOrigin(t *testing.T) {
 		return got.status == 503 && strings.Contains(got.text, "behind the registry") && len(got.header.Get("Age")) > 1
 	})
 	last.page(t, "")
+	c.kill(t, 1)
+	c.start(t, 1)
+	for n := 1; n <= 2; n++ {
+		without := int(time.Since(killed).Seconds())
+		age, err := strconv.Atoi(c.at(n).do(t, call{method: "GET", path: "/readyz"}).header.Get("Age"))
+		if err != nil || age < without {
+			t.Errorf("mirror %d, %d s after the end of the registry: got the Age %d, %v, want no less", n, without, age, err)
+		}
+	}
 	c.start(t, 0)
-	soon(t, "/readyz answers 200", time.Minute, func() bool {
-		return last.do(t, call{method: "GET", path: "/readyz"}).status == 200
-	})
+	c.awaitReady(t, 2)
 	last.do(t, call{method: "GET", path: asset.of("proof")}).must(t, 200)
 }
 
@@ -423,8 +444,11 @@ func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
 	}
 	output := &processes.Output{}
 	c.processes[1] = startMirror(t, c.addrs[1], c.base, c.dirs[1], output, c.args[1]...)
-	await(t, output, "begins anew")
+	const void = "the copy is void; the mirror removes it and begins anew"
+	await(t, output, void)
+	c.awaitReady(t, 1) // it may have served the old copy until now
 	equal(t, "the asset again", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
+	equal(t, "new beginnings", strings.Count(output.String(), void), 1)
 
 	c.kill(t, 2)
 	dir, addr := filepath.Join(t.TempDir(), "third"), freeAddr(t)
@@ -480,9 +504,7 @@ func TestAMirrorTellsOfAWrongRecord(t *testing.T) {
 	}
 	equal(t, "the title", c.at(1).read(t, forged.id).must(t, 200).data()["title"], any("A false title."))
 	c.patch(t, forged, fields{"title": "The next title"}).must(t, 200)
-	soon(t, "/readyz answers 200", time.Minute, func() bool {
-		return c.at(1).do(t, call{method: "GET", path: "/readyz"}).status == 200
-	})
+	c.awaitReady(t, 1)
 	equal(t, "the asset", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
 }
 
