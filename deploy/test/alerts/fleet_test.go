@@ -162,16 +162,18 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	f.metrics["searchsvc"] = "http://" + searchMetrics + "/metrics"
 	run(processes.Start, "searchsvc", search, "--addr", search, "--metrics-addr", searchMetrics, "--of", f.url,
 		"--data", filepath.Join(dir, "search"))
-	// A gateway that speaks TLS, and an asset service on a file.
+	// An asset service on a file that grants leases, and a gateway that holds them and speaks TLS.
 	cert, private := certify(t, dir)
-	for name, args := range map[string][]string{
-		"gateway":  {"--auth-url", "http://" + auth, "--assets-url", "http://" + assets, "--no-limits", "--tls-cert", cert, "--tls-key", private},
-		"assetsvc": {"--store", "file:" + filepath.Join(dir, "assets.db"), "--auth-url", "http://" + auth},
-	} {
-		addr, metrics := address(t), address(t)
+	further := func(name, addr string, args ...string) {
+		t.Helper()
+		metrics := address(t)
 		f.more[name] = "http://" + metrics + "/metrics"
 		run(processes.StartAny, name, addr, append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret}, args...)...)
 	}
+	inFile := address(t)
+	further("assetsvc", inFile, "--store", "file:"+filepath.Join(dir, "assets.db"), "--auth-url", "http://"+auth, "--leases")
+	further("gateway", address(t), "--auth-url", "http://"+auth, "--assets-url", "http://"+inFile, "--leases", "--no-limits",
+		"--tls-cert", cert, "--tls-key", private)
 	mirror, metrics := address(t), address(t) // prometheus.yaml does not ask mirrors: they run elsewhere
 	f.more["mirror"] = "http://" + metrics + "/metrics"
 	run(processes.StartAny, "registry", mirror, "mirror", "--addr", mirror, "--metrics-addr", metrics, "--of", f.url,
