@@ -15,7 +15,7 @@ const (
 )
 
 // Log logs failures of one kind. It is safe for concurrent use. From the first
-// failure to the end a timer runs.
+// failure to the end a timer runs, unless Close stops it.
 type Log struct {
 	log  *slog.Logger
 	what string
@@ -26,6 +26,8 @@ type Log struct {
 	told   time.Time // the last line
 	last   time.Time // the last failure
 	lastBy error     // the cause of the last failure
+	timer  *time.Timer
+	closed bool
 }
 
 // New returns a Log whose lines begin with what, such as "requests are refused".
@@ -35,6 +37,9 @@ func New(log *slog.Logger, what string) *Log { return &Log{log: log, what: what}
 func (l *Log) Failed(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
 	l.times++
 	l.last, l.lastBy = time.Now(), cause
 	if l.times > 1 {
@@ -42,7 +47,17 @@ func (l *Log) Failed(cause error) {
 	}
 	l.began, l.told = l.last, l.last
 	l.log.Warn(l.what, "error", cause)
-	time.AfterFunc(over, l.check)
+	l.timer = time.AfterFunc(over, l.check)
+}
+
+// Close stops the timer. From then on nothing is logged.
+func (l *Log) Close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
 }
 
 // check logs the end if no failure came for a while. Otherwise it logs that
@@ -50,6 +65,9 @@ func (l *Log) Failed(cause error) {
 func (l *Log) check() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return
+	}
 	now := time.Now()
 	if quiet := now.Sub(l.last); quiet < over {
 		if now.Sub(l.told) >= tellEvery {
@@ -57,7 +75,7 @@ func (l *Log) check() {
 			l.log.Warn(l.what+": it goes on",
 				"times", l.times, "seconds", now.Sub(l.began).Seconds(), "error", l.lastBy)
 		}
-		time.AfterFunc(over-quiet, l.check)
+		l.timer = time.AfterFunc(over-quiet, l.check)
 		return
 	}
 	l.log.Info(l.what+": no more", "times", l.times, "seconds", l.last.Sub(l.began).Seconds())

@@ -41,3 +41,20 @@ level=INFO msg="it fails: no more" times=1 seconds=0
 		}
 	})
 }
+
+// TestNothingIsLoggedAfterClose closes a Log whose timer runs.
+func TestNothingIsLoggedAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var text bytes.Buffer
+		l := New(slog.New(slog.NewTextHandler(&text, nil)), "it fails")
+		l.Failed(errors.New("refused"))
+		l.Close()
+		text.Reset()
+		l.Failed(errors.New("again"))
+		time.Sleep(2 * over)
+		synctest.Wait()
+		if got := text.String(); got != "" {
+			t.Errorf("got %q after Close, want nothing", got)
+		}
+	})
+}

@@ -132,10 +132,13 @@ var recordIndexes = []bson.D{
 // webhookIndexes are the indexes of webhooks: of those of one broker.
 var webhookIndexes = []bson.D{{{Key: "broker", Value: 1}, {Key: "byAdmin", Value: 1}, {Key: "_id", Value: 1}}}
 
-// placeIndex lets each place of a broker have one webhook. It leaves out webhooks without a
-// place.
-var placeIndex = mongo.IndexModel{
-	Keys: bson.D{{Key: "place", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true),
+// placeIndex returns an index that lets each place of a broker have one webhook. It leaves
+// out webhooks without a place. The driver changes the options of a model, so stores that
+// start at once must not share one.
+func placeIndex() mongo.IndexModel {
+	return mongo.IndexModel{
+		Keys: bson.D{{Key: "place", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true),
+	}
 }
 
 // prepare creates the indexes and the clock if they are missing. It may be
@@ -169,7 +172,7 @@ func (d *database) createIndexes(ctx context.Context) error {
 			}
 		}
 	}
-	if _, err := d.hooks.Indexes().CreateOne(ctx, placeIndex); err != nil {
+	if _, err := d.hooks.Indexes().CreateOne(ctx, placeIndex()); err != nil {
 		return fmt.Errorf("create index: %w", err)
 	}
 	return nil

@@ -159,10 +159,12 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 
 // newStore returns a store that has sent nothing to the database yet.
 func newStore(uri string, o Options) (_ *Store, err error) {
+	failures := failurelog.New(o.Log, "operations of the store fail; they are retried or fenced")
 	s := &Store{
-		log:    o.Log,
-		failed: failurelog.New(o.Log, "operations of the store fail; they are retried or fenced").Failed,
-		time:   &storeTime{own: o.Now, log: o.Log},
+		log:     o.Log,
+		failed:  failures.Failed,
+		time:    &storeTime{own: o.Now, log: o.Log},
+		closers: []func() error{func() error { failures.Close(); return nil }},
 	}
 	if s.metrics, err = newMetrics(o.Meter); err != nil {
 		return nil, err

@@ -56,6 +56,27 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, opener(server))
 }
 
+// TestStoresStartAtOnce needs the race detector: stores must share no options of the driver.
+// No server is needed, as the driver changes the options before it sends anything.
+func TestStoresStartAtOnce(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var all sync.WaitGroup
+	for range 8 {
+		db, err := connect("mongodb://127.0.0.1:1", rigTimeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.disconnect()
+		all.Go(func() {
+			if _, err := db.hooks.Indexes().CreateOne(ctx, placeIndex()); err == nil {
+				t.Error("got an index without a server, want an error")
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
 	server := mongotest.Start(t)
 	s := open(t, server, "a", time.Now)

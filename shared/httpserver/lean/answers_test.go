@@ -79,6 +79,7 @@ func TestSameAnswersAsNetHTTP(t *testing.T) {
 		"", "w", "ww", "b", "bb", "bw", "wb", "fw", "wf", "wfw", "hwh", "2w", "2h", "2hw", "n", "nw", "m", "mw", "4w", "7w",
 		"lw", "lww", "lwww", "lwfw", "lb", "iw", "tw", "zw", "tm", "lm", "ln", "cw", "wc", "cn", "ew", "we", "dw", "0", "0w",
 		"rw", "wr", "wfr", "rwf", "rn", "p", "wp", "wfp", "bp", "24", "w4", "bfb", "l2fww", "cl", "l", "tl", "f", "ff",
+		"i0r", "iwr", "i2r", "ir", "i4wr", "ibr",
 	} {
 		p.compareAnswers(t, http.MethodGet, program)
 		p.compareAnswers(t, http.MethodHead, program)

@@ -38,8 +38,9 @@ type response struct {
 	closing bool  // the connection ends after the answer
 	failed  error // of a write
 
-	// These say how the header was when WriteHeader was called.
-	typed, encoded, dated, trails bool
+	// These say how the header was when WriteHeader was called. sized means that it had a
+	// Content-Length, even if that was no number.
+	typed, encoded, dated, trails, sized bool
 
 	head []byte // what was not sent of the head: up to the handler's fields unless begun
 	body []byte // what was not sent of the body
@@ -82,7 +83,7 @@ func (w *response) WriteHeader(status int) {
 	w.head = appendStatus(appendTo(w.head, "HTTP/1.1 "), status)
 	has := func(name string) bool { _, ok := w.header[name]; return ok }
 	w.typed, w.dated = has("Content-Type") || w.header.Get("Content-Encoding") != "", has("Date")
-	w.encoded = w.header.Get("Transfer-Encoding") != ""
+	w.encoded, w.sized = w.header.Get("Transfer-Encoding") != "", has("Content-Length")
 	for name, values := range w.header {
 		switch {
 		case strings.HasPrefix(name, http.TrailerPrefix):
@@ -175,7 +176,8 @@ func (w *response) begin(first []byte, final bool) {
 	if allowed && !w.typed && !w.encoded && len(first) > 0 {
 		w.head = httpwire.AppendField(w.head, "Content-Type", []string{http.DetectContentType(first)})
 	}
-	if allowed && w.length == unknown && final && !w.trails && !w.encoded && (!isHead || w.written > 0) {
+	// As in net/http, an answer is chunked if the handler's Content-Length is no number.
+	if allowed && final && !w.sized && !w.trails && !w.encoded && (!isHead || w.written > 0) {
 		w.length = w.written
 	}
 	switch {
