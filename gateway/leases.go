@@ -23,6 +23,6 @@ func (s *Server) holdLeases(ctx context.Context, assets *upstream.Pool, signer *
 		if err != nil {
 			return err // the service grants no leases, or is down
 		}
-		return s.holder.Follow(conn, r)
+		return s.holder.Follow(ctx, conn, r)
 	})
 }

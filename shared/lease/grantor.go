@@ -217,6 +217,7 @@ type Batch struct {
 	grantor *Grantor
 	number  uint64
 	ids     []string
+	waited  bool // a lease had to end, because a gateway has not confirmed
 }
 
 // Announce says that a batch will write some assets. A writer has one batch at a time. The
@@ -258,6 +259,7 @@ func (b *Batch) Wait(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ended:
+			b.waited = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -287,11 +289,12 @@ func (b *Batch) Done() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.batch = nil
-	told := &g.confirmed
+	if b.waited {
+		g.waited++
+	} else {
+		g.confirmed++
+	}
 	for h := range g.holders {
-		if h.awaits != 0 {
-			told = &g.waited
-		}
 		h.awaits = 0
 		if len(b.ids) > 0 && h.believed() {
 			h.to.send(message{Kind: done, Batch: b.number})
@@ -300,7 +303,6 @@ func (b *Batch) Done() {
 			g.answer(h)
 		}
 	}
-	*told++
 }
 
 // answer answers an ask, unless the gateway must confirm a batch first. The caller holds mu.
@@ -389,6 +391,9 @@ func (g *Grantor) take(h *holding, m message) error {
 		if h.asked {
 			g.answer(h)
 		}
+	case release:
+		h.until, h.awaits, h.asked = time.Time{}, 0, false
+		g.notify()
 	default:
 		return fmt.Errorf("%w: got %q of a gateway", errProtocol, m.Kind)
 	}

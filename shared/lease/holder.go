@@ -2,6 +2,7 @@ package lease
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"slices"
@@ -65,14 +66,21 @@ func (h *Holder) Valid() bool {
 type conn struct {
 	to    *sender
 	asked atomic.Pointer[time.Time] // when the ask without an answer was sent; nil: there is none
+	left  bool                      // no more leases are taken; needs Holder.mu
 }
 
 // Follow asks for leases over a connection and handles what the writer says, until the
-// connection ends. R holds what was read of it.
-func (h *Holder) Follow(to net.Conn, r *bufio.Reader) error {
+// connection ends. R holds what was read of it. When ctx ends, Follow gives the lease back,
+// so that the writer need not wait for its end.
+func (h *Holder) Follow(ctx context.Context, to net.Conn, r *bufio.Reader) error {
 	c := &conn{to: newSender(to)}
 	defer h.leave(c)
 	defer c.to.close()
+	stop := context.AfterFunc(ctx, func() {
+		h.leave(c)
+		c.to.finish(message{Kind: release})
+	})
+	defer stop()
 	in := newReader(r, maxLine)
 	c.ask()
 	for {
@@ -140,7 +148,7 @@ func (h *Holder) take(c *conn, m message) error {
 
 // granted takes a lease with an end. The caller holds mu.
 func (h *Holder) granted(c *conn, m message, end time.Time) {
-	if !isBefore(time.Now(), end) {
+	if c.left || !isBefore(time.Now(), end) {
 		return // it has lapsed on the way
 	}
 	l := h.leases[c]
@@ -238,10 +246,11 @@ func (h *Holder) account() {
 	h.absent += max(0, at.Sub(from))
 }
 
-// leave ends the lease of a connection that has ended.
+// leave ends the lease of a connection that ends.
 func (h *Holder) leave(c *conn) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	c.left = true
 	if h.leases[c] != nil {
 		h.lapse(c)
 	}

@@ -18,6 +18,7 @@
 //	announce  "batch" will write the assets "ids"
 //	confirm   the gateway has dropped the assets of "batch"
 //	done      "batch" is written, or never will be
+//	release   the gateway stops; it uses no lease of this connection any more
 //
 // # Clocks
 //

@@ -120,6 +120,11 @@ func (p *peer) grants(writer string, left time.Duration, members []string, ids .
 	p.say(message{Kind: grant, Writer: writer, Members: members, Left: left.Milliseconds(), IDs: ids})
 }
 
+// follow returns Holder.Follow for connect.
+func follow(h *Holder) func(net.Conn, *bufio.Reader) error {
+	return func(conn net.Conn, r *bufio.Reader) error { return h.Follow(context.Background(), conn, r) }
+}
+
 func newMemory() *memory { return &memory{marked: map[string]int{}} }
 
 // wantValid compares whether the memory may be used.
@@ -141,7 +146,7 @@ func TestAMemoryIsUsedWithTheLeasesOfAllWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		h := NewHolder(m)
-		a, b := connect(t, h.Follow), connect(t, h.Follow)
+		a, b := connect(t, follow(h)), connect(t, follow(h))
 		wantValid(t, "without leases", h, false)
 		a.grants("a", Length, []string{"a"})
 		wantValid(t, "with the only lease", h, true)
@@ -168,7 +173,7 @@ func TestALeaseEndsEarlierAtTheGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		h := NewHolder(m)
-		a := connect(t, h.Follow)
+		a := connect(t, follow(h))
 		a.hears(ask)
 		time.Sleep(300 * time.Millisecond) // the time counts from the ask
 		a.say(message{Kind: grant, Writer: "a", Members: []string{"a"}, Left: 1000, IDs: []string{"x"}})
@@ -196,7 +201,7 @@ func TestMarksBelongToOneWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		h := NewHolder(m)
-		a, b := connect(t, h.Follow), connect(t, h.Follow)
+		a, b := connect(t, follow(h)), connect(t, follow(h))
 		both := []string{"a", "b"}
 		a.say(message{Kind: announce, Batch: 1, IDs: []string{"x"}})
 		a.hears(ask)
@@ -231,7 +236,7 @@ func TestTheConnectionEndsWhen(t *testing.T) {
 		"a message is too long":     `{"kind":"` + strings.Repeat("x", maxLine) + `"}`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			a := connect(t, NewHolder(newMemory()).Follow)
+			a := connect(t, follow(NewHolder(newMemory())))
 			a.hears(ask)
 			_, _ = io.WriteString(a.conn, text+"\n")
 			for _, err := a.lines.ReadByte(); ; _, err = a.lines.ReadByte() {
@@ -363,8 +368,36 @@ func TestALostConnectionCountsUntilItsLeaseEnds(t *testing.T) {
 		if got := waits(t, g.Announce([]string{"x"})); got < left || got > left+time.Millisecond {
 			t.Errorf("got a wait of %v, want the lease of %v", got, left)
 		}
+		g.batch.Done()
+		if g.waited != 1 || g.confirmed != 0 {
+			t.Errorf("got %d batches that waited and %d confirmed, want one that waited", g.waited, g.confirmed)
+		}
 		if n := len(g.holders); n != 0 {
 			t.Errorf("got %d connections after the lease, want none", n)
+		}
+	})
+}
+
+func TestAGatewayThatStopsGivesItsLeaseBack(t *testing.T) {
+	grantors(t, func(t *testing.T, g *Grantor, of *group) {
+		of.members = []string{"a"}
+		time.Sleep(Every)
+		h := NewHolder(newMemory())
+		here, there := net.Pipe()
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { _ = g.Serve(there, bufio.NewReader(there)) }()
+		followed := make(chan error)
+		go func() { followed <- h.Follow(ctx, here, bufio.NewReader(here)) }()
+		synctest.Wait()
+		wantValid(t, "with a lease", h, true)
+		stop()
+		if err := <-followed; err == nil {
+			t.Error("got no error at the end, want one")
+		}
+		wantValid(t, "after the end", h, false)
+		synctest.Wait()
+		if got := waits(t, g.Announce([]string{"x"})); got != 0 {
+			t.Errorf("got a wait of %v for a gateway that has stopped, want none", got)
 		}
 	})
 }
@@ -457,7 +490,7 @@ func FuzzMessages(f *testing.F) {
 		m := newMemory()
 		h := NewHolder(m)
 		g := NewGrantor(Options{Name: "a", Group: Alone("a"), Timeout: time.Second, Failed: func(error) {}})
-		for _, serve := range []func(net.Conn, *bufio.Reader) error{h.Follow, g.Serve} {
+		for _, serve := range []func(net.Conn, *bufio.Reader) error{follow(h), g.Serve} {
 			if err := serve(discard{}, bufio.NewReader(bytes.NewReader(data))); err == nil {
 				t.Error("got no error at the end of the connection, want one")
 			}

@@ -20,6 +20,7 @@ const (
 	announce kind = "announce"
 	confirm  kind = "confirm"
 	done     kind = "done"
+	release  kind = "release"
 )
 
 // message is a line between a writer and a gateway.
@@ -110,6 +111,14 @@ func (s *sender) send(m message) {
 	default:
 		s.close()
 	}
+}
+
+// finish sends a last message, before what is queued, and ends the connection.
+func (s *sender) finish(m message) {
+	if line, err := json.Marshal(m); err == nil && s.conn.SetWriteDeadline(time.Now().Add(within)) == nil {
+		_, _ = s.conn.Write(append(line, '\n')) // a lost message only costs time
+	}
+	s.close()
 }
 
 // close ends the connection.

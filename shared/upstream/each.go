@@ -13,9 +13,9 @@ const (
 )
 
 // Each calls follow for each server, with a connection of its own and the server's host and
-// port, and again some time after follow has returned. It closes the connection then, and
-// when the server leaves the pool. Each returns once ctx is done and each follow has
-// returned.
+// port, and again some time after follow has returned. It closes the connection then. The
+// context of follow ends when the server leaves the pool. Each returns once ctx is done and
+// each follow has returned.
 func (p *Pool) Each(ctx context.Context, follow func(ctx context.Context, conn net.Conn, host string) error) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -52,10 +52,8 @@ func (p *Pool) Each(ctx context.Context, follow func(ctx context.Context, conn n
 func (s *server) each(ctx context.Context, follow func(ctx context.Context, conn net.Conn, host string) error) {
 	for ctx.Err() == nil {
 		if conn, err := dial(ctx, s.addr, s.tls); err == nil {
-			stop := context.AfterFunc(ctx, func() { conn.Close() })
 			_ = follow(ctx, conn, s.addr)
-			stop()
-			conn.Close()
+			_ = conn.Close() // it may be closed already
 		}
 		select {
 		case <-time.After(eachPause):

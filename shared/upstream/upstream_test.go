@@ -414,3 +414,51 @@ func TestReadingsHaveConnectionsOfTheirOwn(t *testing.T) {
 		t.Errorf("got %d connections, want two", got)
 	}
 }
+
+// TestEachHasAConnectionToEachServer follows two servers, one of which closes its
+// connections.
+func TestEachHasAConnectionToEachServer(t *testing.T) {
+	listen := func(serve func(net.Conn)) string {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listener.Close() })
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				go serve(conn)
+			}
+		}()
+		return listener.Addr().String()
+	}
+	lasting := listen(func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	short := listen(func(conn net.Conn) { conn.Close() })
+	p, err := New(Config{Name: "each", URLs: []string{"http://" + lasting, "http://" + short},
+		Log: slog.New(slog.DiscardHandler), Meter: noop.NewMeterProvider().Meter("")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var mu sync.Mutex
+	begun := map[string]int{}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	p.Each(ctx, func(ctx context.Context, conn net.Conn, host string) error {
+		mu.Lock()
+		begun[host]++
+		if begun[short] > 2 {
+			cancel()
+		}
+		mu.Unlock()
+		defer context.AfterFunc(ctx, func() { conn.Close() })()
+		_, err := io.Copy(io.Discard, conn)
+		return err
+	})
+	if begun[lasting] != 1 || begun[short] != 3 {
+		t.Errorf("got connections %v, want one to the lasting server and three to the other", begun)
+	}
+}

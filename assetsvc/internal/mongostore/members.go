@@ -35,6 +35,11 @@ var errUnregistered = errors.New("the writer is not registered, and waits until 
 // It does not announce the batch.
 var errUnannounced = errors.New("no leases are granted: a writer that is not registered writes to the same store")
 
+// errOldReads is returned by Renew for a store without fresh reads. A gateway could keep an
+// answer of a primary that was voted out.
+var errOldReads = errors.New("no leases are granted: this service joined others that announce their writes, " +
+	"and makes no fresh reads")
+
 // guard matches a clock in which the writer may open a batch. A nil m is never registered.
 func (m *members) guard() bson.E {
 	if m != nil && m.joined.Load() {
@@ -86,6 +91,9 @@ func (m *members) Renew(ctx context.Context) (names []string, err error) {
 		return nil, lease.ErrNotMember
 	case err != nil:
 		return nil, fmt.Errorf("renew registration: %w", err)
+	}
+	if m.db.barrier == nil {
+		return nil, errOldReads
 	}
 	for writer := range now.Open {
 		if !slices.Contains(now.Writers, writer) {

@@ -69,7 +69,7 @@ func hold(t *testing.T, keeper lease.Keeper, stores ...*Store) *lease.Holder {
 	for _, s := range stores {
 		here, there := net.Pipe()
 		all.Go(func() { _ = s.Grantor().Serve(there, bufio.NewReader(there)) })
-		all.Go(func() { _ = holder.Follow(here, bufio.NewReader(here)) })
+		all.Go(func() { _ = holder.Follow(t.Context(), here, bufio.NewReader(here)) })
 		t.Cleanup(func() { here.Close() })
 	}
 	soon(t, "the gateway has all leases", holder.Valid)
@@ -79,8 +79,9 @@ func hold(t *testing.T, keeper lease.Keeper, stores ...*Store) *lease.Holder {
 // TestAStoreAnnouncesABatchBeforeItWrites compares what is stored when a gateway hears of a
 // change with what was stored before.
 func TestAStoreAnnouncesABatchBeforeItWrites(t *testing.T) {
-	uri := mongotest.Start(t).URI(t, "announced")
-	s, other := openWith(t, uri, Options{Leases: true}), openWith(t, uri, Options{Leases: true})
+	leasing := Options{Leases: true, FreshReads: true}
+	_, uri := newNode(t, mongotest.Start(t), "announced")
+	s, other := openWith(t, uri, leasing), openWith(t, uri, leasing)
 	asset := mustCreate(t, s)
 	var told []string
 	w := &watched{changed: func(ids []string) {
@@ -118,6 +119,10 @@ func TestAWriterThatIsNotRegisteredJoinsTheOthers(t *testing.T) {
 	soon(t, "the store with leases is registered", func() bool { return len(registered(t, leasing)) == 1 })
 	if _, err := plain.Replace(t.Context(), asset); err != nil {
 		t.Fatalf("replace: %v", err)
+	}
+	group := &members{db: plain.db, writer: registered(t, plain)[1]}
+	if _, err := group.Renew(t.Context()); !errors.Is(err, errOldReads) {
+		t.Errorf("renew of a store without fresh reads: got %v, want %v", err, errOldReads)
 	}
 	if got := registered(t, plain); len(got) != 2 {
 		t.Errorf("got writers %v, want both", got)
@@ -184,7 +189,8 @@ func TestARemovedWriterJoinsAgain(t *testing.T) {
 // TestNoLeasesBesideABatchOfAnUnregisteredWriter opens a batch for a writer of a program
 // that knows no leases.
 func TestNoLeasesBesideABatchOfAnUnregisteredWriter(t *testing.T) {
-	s := openWith(t, mongotest.Start(t).URI(t, "unannounced"), Options{Leases: true, Lease: time.Hour})
+	_, uri := newNode(t, mongotest.Start(t), "unannounced")
+	s := openWith(t, uri, Options{Leases: true, FreshReads: true, Lease: time.Hour})
 	soon(t, "the store is registered", func() bool { return len(registered(t, s)) == 1 })
 	open := func(change bson.D) {
 		if _, err := s.db.clocks.UpdateOne(t.Context(), withID(clockID), change); err != nil {

@@ -239,7 +239,7 @@ func (w *world) link(ctx context.Context, h *lease.Holder, to *writer) {
 		all.Go(func() { defer end(); w.pass(there, here, nil) })
 		all.Go(func() { defer end(); w.pass(here, there, w.changed(there)) })
 		all.Go(func() { defer end(); _ = to.grantor.Serve(writerEnd, bufio.NewReader(writerEnd)) })
-		all.Go(func() { defer end(); _ = h.Follow(gatewayEnd, bufio.NewReader(gatewayEnd)) })
+		all.Go(func() { defer end(); _ = h.Follow(ctx, gatewayEnd, bufio.NewReader(gatewayEnd)) })
 		stop := context.AfterFunc(ctx, end)
 		all.Wait()
 		stop()

@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 const (
@@ -28,4 +31,33 @@ func readMessage(r io.Reader) ([]byte, error) {
 		return nil, err
 	}
 	return message, nil
+}
+
+const (
+	opMsg      = 2013 // opcode of all messages but the first of a connection
+	bodyOffset = 21   // of the document: 16 bytes of header, 4 of flags, 1 for the kind of section
+)
+
+// edited returns a message whose document edit has changed.
+func edited(message []byte, edit func(bson.D) bson.D) ([]byte, error) {
+	if binary.LittleEndian.Uint32(message[12:]) != opMsg {
+		return message, nil
+	}
+	length := binary.LittleEndian.Uint32(message[bodyOffset:])
+	var document bson.D
+	if err := bson.Unmarshal(message[bodyOffset:][:length], &document); err != nil {
+		return nil, err
+	}
+	body, err := bson.Marshal(edit(document))
+	if err != nil {
+		return nil, err
+	}
+	changed := slices.Concat(message[:bodyOffset], body, message[bodyOffset+length:])
+	binary.LittleEndian.PutUint32(changed, uint32(len(changed)))
+	return changed, nil
+}
+
+// withoutConcern removes the read concern of a command, which FerretDB does not know.
+func withoutConcern(command bson.D) bson.D {
+	return slices.DeleteFunc(command, func(e bson.E) bool { return e.Key == "readConcern" })
 }
