@@ -52,7 +52,7 @@ func (down) RoundTrip(*http.Request) (*http.Response, error) { return nil, error
 
 // start starts a gateway in process, with the fakes known and assets. change
 // may alter its configuration; nil alters nothing.
-func start(t *testing.T, change func(*Config)) *Server {
+func start(t testing.TB, change func(*Config)) *Server {
 	t.Helper()
 	c := Config{
 		Assets:  http.HandlerFunc(assets),

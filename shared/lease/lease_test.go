@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -511,3 +512,19 @@ func (discard) Write(p []byte) (int, error)      { return len(p), nil }
 func (discard) Close() error                     { return nil }
 func (discard) SetReadDeadline(time.Time) error  { return nil }
 func (discard) SetWriteDeadline(time.Time) error { return nil }
+
+func BenchmarkValid(b *testing.B) {
+	for _, writers := range []int{1, 4} {
+		b.Run(fmt.Sprintf("%d writers", writers), func(b *testing.B) {
+			h := NewHolder(newMemory())
+			ends := slices.Repeat([]time.Time{time.Now().Add(time.Hour)}, writers)
+			h.ends.Store(&ends)
+			b.ReportAllocs()
+			for b.Loop() {
+				if !h.Valid() {
+					b.Fatal("got an invalid memory, want a valid one")
+				}
+			}
+		})
+	}
+}

@@ -5,16 +5,17 @@
 //   - our gateway with an API key, rate limits in Redis and one request in a hundred
 //     traced, with either of its servers (--http-server);
 //   - our gateway with only the key;
-//   - our gateway that answers from memory, once it can;
+//   - our gateway with all of these, which answers from memory: with the body, and with 304;
 //   - Traefik with basic authentication, a rate limit in Redis and the same tracing;
 //   - Caddy with a comparison of the key and the same tracing (it has no rate limit);
 //   - nginx with a map of keys and limit_req;
 //   - nginx with the same and answers from its cache;
 //   - the upstream alone.
 //
-// The command prints a table for each number of connections, and judges nothing. It names
-// each contender that it skips, because its program is missing or lacks a flag. CPU, memory
-// and system calls belong to the contender's processes, not to its backends.
+// The command prints a table for each number of connections, and judges no figure. It names
+// each contender that it skips because its program is missing. CPU, memory and system calls
+// belong to the contender's processes, not to its backends. A measurement from memory or from
+// a cache fails if a single one of its requests reaches the upstream.
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 	"encoding/base64"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
@@ -47,6 +49,8 @@ const (
 	key      = "broker" // a sandbox key
 	path     = "/api/2.5/assets/0123456789abcdef0123456789abcdef"
 	tag      = `"1"` // of each answer of the upstream
+
+	readingsPath = "/readings" // where the upstream tells how many requests for path it got
 )
 
 func run(ctx context.Context, args []string) error {
@@ -128,6 +132,7 @@ type contender struct {
 	processes  []int // process ids
 	request    []byte
 	status     int                // of each answer
+	upstream   string             // the address of the upstream, if no request may reach it; else ""
 	results    map[int][]measured // by the number of connections
 }
 
@@ -138,16 +143,47 @@ type measured struct {
 	calls float64       // reads and writes of the contender for a request
 }
 
-// await waits up to 10 s until the contender answers as it has to.
+// await waits up to 20 s until the contender answers as it has to.
 func (c *contender) await(ctx context.Context) (err error) {
 	for range 100 {
-		one := load.Load{Addr: c.addr, Request: c.request, Status: c.status, Clients: 1}
-		if _, err = one.Run(ctx, 100*time.Millisecond); err == nil {
+		if _, err = c.load(ctx, 1, 100*time.Millisecond); err == nil {
 			return nil
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	return err
+}
+
+// load repeats the request. It fails if a request reaches an upstream that must get none.
+func (c *contender) load(ctx context.Context, clients int, during time.Duration) (load.Result, error) {
+	before, err := c.readings()
+	if err != nil {
+		return load.Result{}, err
+	}
+	r, err := load.Load{Addr: c.addr, Request: c.request, Status: c.status, Clients: clients}.Run(ctx, during)
+	if err != nil {
+		return load.Result{}, err
+	}
+	after, err := c.readings()
+	if err == nil && after != before {
+		err = fmt.Errorf("%d of %d requests reached the upstream, want none", after-before, r.Requests)
+	}
+	return r, err
+}
+
+// readings returns how many requests the upstream got, or 0 if they may reach it.
+func (c *contender) readings() (n int, err error) {
+	if c.upstream == "" {
+		return 0, nil
+	}
+	client := http.Client{Timeout: 10 * time.Second}
+	resp, err := client.Get("http://" + c.upstream + readingsPath)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, err = fmt.Fscan(resp.Body, &n)
+	return n, err
 }
 
 // measure runs one round and appends its result.
@@ -156,7 +192,7 @@ func (c *contender) measure(ctx context.Context, clients int, during time.Durati
 	if err != nil {
 		return err
 	}
-	r, err := load.Load{Addr: c.addr, Request: c.request, Status: c.status, Clients: clients}.Run(ctx, during)
+	r, err := c.load(ctx, clients, during)
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/lease"
 	"asset-registry/shared/porttest"
 )
 
@@ -28,9 +30,6 @@ const (
 	traefikName = "Traefik, all on"
 	nginxName   = "nginx, key map and limit_req"
 )
-
-// memoryFlag is the flag with which the gateway answers from memory. "": it cannot yet.
-const memoryFlag = ""
 
 // stage holds the contenders and the servers that they need.
 type stage struct {
@@ -125,16 +124,36 @@ func (s *stage) write(name, text string) (string, error) {
 	return file, nil
 }
 
-// serveUpstream answers every request with the same bytes.
+// serveUpstream answers every request with the same bytes, except those for leases and for
+// the number of readings so far.
 func serveUpstream(ctx context.Context) error {
 	listener, err := net.Listen("tcp", os.Getenv("UPSTREAM_ADDR"))
 	if err != nil {
 		return err
 	}
-	body := append([]byte(`{"data":"`+strings.Repeat("x", bodySize-11)), `"}`...)
-	// Like our services, it takes calls, and answers plain requests without net/http's server.
 	log := slog.New(slog.DiscardHandler)
-	return httpserver.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	const name = "upstream"
+	leases := lease.NewGrantor(lease.Options{
+		Name: name, Group: lease.Alone(name), Timeout: time.Second,
+		Failed: func(err error) { fmt.Fprintln(os.Stderr, "leases:", err) },
+	})
+	leases.Start() // the end of the process is its end
+	body := append([]byte(`{"data":"`+strings.Repeat("x", bodySize-11)), `"}`...)
+	var readings atomic.Int64
+	// Like our services, it takes calls, and answers plain requests without net/http's server.
+	return httpserver.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case lease.Path:
+			if err := leases.Accept(w, r); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+			}
+			return
+		case readingsPath:
+			fmt.Fprint(w, readings.Load())
+			return
+		case path:
+			readings.Add(1)
+		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("ETag", tag)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -227,14 +246,11 @@ func (s *stage) startGateway(ctx context.Context, name string, env, args []strin
 // processes: one gets whole answers, the other one 304.
 func (s *stage) startFromMemory(ctx context.Context, args []string) error {
 	const name = "our gateway, all on, from memory"
-	if memoryFlag == "" {
-		fmt.Printf("skipping %s: it cannot yet\n", name)
-		return nil
-	}
-	if err := s.startGateway(ctx, name, s.tracing("gateway"), append(slices.Clip(args), memoryFlag)); err != nil {
+	if err := s.startGateway(ctx, name, s.tracing("gateway"), append(slices.Clip(args), "--leases")); err != nil {
 		return err
 	}
 	if whole := named(s.contenders, name); whole != nil {
+		whole.upstream = s.upstream
 		unchanged := *whole
 		unchanged.name, unchanged.request = name+", 304", request("If-None-Match: "+tag+"\r\n")
 		unchanged.status, unchanged.results = http.StatusNotModified, map[int][]measured{}
@@ -318,6 +334,9 @@ func (s *stage) startNginx(ctx context.Context) error {
 	for n, c := range []struct{ name, cache string }{{nginxName, ""}, {"nginx, the same, from proxy_cache", cached}} {
 		if err := s.startOneNginx(ctx, n, c.name, c.cache); err != nil {
 			return err
+		}
+		if cached := named(s.contenders, c.name); cached != nil && c.cache != "" {
+			cached.upstream = s.upstream
 		}
 	}
 	return nil
