@@ -164,9 +164,10 @@ test-parquet: build parquet ## the Parquet file of a snapshot, by a reader that 
 	cd deploy/registry/parquet && GOWORK=off $(RACE) -count=1 .
 	go test -count=1 -timeout 10m ./deploy/test/parquet -bin $(CURDIR)/bin
 
-test-std: ## the scenarios on one process and on three with --http-server=std
+test-std: ## the scenarios with --http-server=std, and with --leases on three processes
 	go test -count=1 ./shared/httpserver -std
 	REGISTRY_HTTP_SERVER=std GATEWAY_HTTP_SERVER=std ASSETSVC_HTTP_SERVER=std AUTHSVC_HTTP_SERVER=std \
+	GATEWAY_LEASES=true ASSETSVC_LEASES=true \
 		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
 
 test-mux: ## crashes, freezes, restarts and rotation with --calls=mux

@@ -28,7 +28,7 @@ type fileLeases struct {
 
 // openFileLeases returns the leases of a store in a file, or nil if there are none. A service
 // that is killed leaves its leases and the marker behind. So the next one waits until they
-// have ended, even if it shall grant none.
+// have ended, and grants leases as well.
 func (c Config) openFileLeases() (*fileLeases, error) {
 	path, isFile := strings.CutPrefix(c.Store, fileScheme)
 	if !isFile || c.Mirror != nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -205,7 +206,7 @@ func leased(b *testing.B, kept *Answers) *lease.Holder {
 	})
 	holder := lease.NewHolder(kept)
 	go writer.Serve(far, bufio.NewReader(far))
-	go holder.Follow(near, bufio.NewReader(near))
+	go holder.Follow(context.Background(), near, bufio.NewReader(near))
 	for !holder.Valid() {
 		time.Sleep(time.Millisecond)
 	}

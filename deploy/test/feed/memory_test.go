@@ -1,0 +1,239 @@
+package feed
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"asset-registry/shared/mongotest"
+)
+
+var readsWanted = flag.Int64("reads", 30_000, "number of readings through gateways that answer from memory")
+
+// fresh checks invariant A1 (docs/architecture.md, "Between processes"). Writers change a
+// few assets at any asset service. Readers read them through any gateway, and want each
+// change that was acknowledged or shown to anybody before.
+type fresh struct {
+	services *services
+	assets   []freshAsset
+
+	reads, failed, changes atomic.Int64
+	mu                     sync.Mutex
+	stale                  []string
+}
+
+type freshAsset struct {
+	id, token string
+	newest    atomic.Int64 // position that was acknowledged or shown
+}
+
+// newFresh creates the assets.
+func newFresh(t *testing.T, s *services, count int) *fresh {
+	f := &fresh{services: s, assets: make([]freshAsset, count)}
+	for i := range f.assets {
+		var got struct {
+			Data   struct{ ID string }
+			Access struct{ Token string }
+		}
+		for end := time.Now().Add(time.Minute); got.Data.ID == ""; {
+			s.call(t.Context(), "POST", "/api/2.5/assets", "", map[string]any{"data": asset("new", "")}, &got)
+			if time.Now().After(end) {
+				t.Fatal("got no new asset within a minute, want one")
+			}
+		}
+		f.assets[i].id, f.assets[i].token = got.Data.ID, got.Access.Token
+	}
+	return f
+}
+
+// run reads so many times beside changes.
+func (f *fresh) run(ctx context.Context, readers, writers int, reads int64) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				f.change(ctx, n)
+				time.Sleep(rand.N(200 * time.Millisecond))
+			}
+		})
+	}
+	for range readers {
+		all.Go(func() {
+			for f.reads.Load() < reads && ctx.Err() == nil {
+				f.read(ctx)
+			}
+			cancel()
+		})
+	}
+	all.Wait()
+}
+
+// change changes an asset.
+func (f *fresh) change(ctx context.Context, n int) {
+	a := &f.assets[rand.IntN(len(f.assets))]
+	var got struct {
+		Data struct{ DateModified time.Time }
+	}
+	status := f.services.call(ctx, "PATCH", "/api/2.5/assets/"+a.id, a.token,
+		map[string]any{"data": map[string]any{"description": strconv.Itoa(n)}}, &got)
+	if status == http.StatusOK {
+		raise(&a.newest, got.Data.DateModified.UnixMicro())
+		f.changes.Add(1)
+	}
+}
+
+// read reads an asset through a gateway.
+func (f *fresh) read(ctx context.Context) {
+	a := &f.assets[rand.IntN(len(f.assets))]
+	want := a.newest.Load()
+	edge := f.services.edges[rand.IntN(len(f.services.edges))]
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, edge+"/api/2.5/assets/"+a.id, nil)
+	if err != nil {
+		panic(err) // the test is wrong
+	}
+	resp, err := f.services.client.Do(req)
+	if err != nil {
+		f.failed.Add(1)
+		time.Sleep(leastPause)
+		return
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
+		f.failed.Add(1)
+		time.Sleep(leastPause)
+		return
+	}
+	f.reads.Add(1)
+	digits, _, _ := strings.Cut(strings.TrimPrefix(resp.Header.Get("ETag"), `"`), "-")
+	got, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || got < want {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.stale = append(f.stale, fmt.Sprintf("%s of %s: got position %d, %v, want at least %d", a.id, edge, got, err, want))
+		return
+	}
+	raise(&a.newest, got)
+}
+
+// raise sets a to at least value.
+func raise(a *atomic.Int64, value int64) {
+	for old := a.Load(); old < value && !a.CompareAndSwap(old, value); old = a.Load() {
+	}
+}
+
+// hits returns how many readings the running gateways have answered from memory.
+func (f *fleet) hits(t *testing.T) (hits int64) {
+	for _, addr := range f.metrics {
+		resp, err := http.Get("http://" + addr + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, "registry_answers_lookups") && strings.Contains(line, `result="hit"`) {
+				value, err := strconv.ParseFloat(line[strings.LastIndex(line, " ")+1:len(line)-1], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				hits += int64(value)
+			}
+		}
+	}
+	return hits
+}
+
+// TestReadingsFromMemoryAreFresh reads through gateways that answer from memory, while
+// asset services and gateways are killed, stopped and frozen.
+func TestReadingsFromMemoryAreFresh(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name, store string
+		services    int
+	}{
+		{"one file", "file:" + filepath.Join(dir, "assets.db"), 1},
+		{"two services on MongoDB", mongotest.StartMember(t).URI(t, "freshcheck") + "?directConnection=true", 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fleet := &fleet{bin: build(t), store: c.store, dir: t.TempDir(), leases: true}
+			fleet.start(t, c.services)
+			s := &services{bases: urls(fleet.services), edges: urls(fleet.edges), signer: signer(t), client: client()}
+			f := newFresh(t, s, 8)
+			f.run(t.Context(), 16, 4, *readsWanted/10)
+			if hits := fleet.hits(t); hits < f.reads.Load()/4 {
+				t.Errorf("got %d of %d answers from memory before the faults, want a quarter", hits, f.reads.Load())
+			}
+			faulty, endFaults := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			chaos := chaos{}
+			go func() { ended <- fleet.breakServices(faulty, &chaos) }()
+			f.run(t.Context(), 16, 4, *readsWanted)
+			endFaults()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			t.Logf("%d readings, %d from memory since the last restarts, %d failed, %d changes, %+v",
+				f.reads.Load(), fleet.hits(t), f.failed.Load(), f.changes.Load(), chaos)
+			for _, text := range f.stale[:min(10, len(f.stale))] {
+				t.Error(text)
+			}
+			if f.reads.Load() < *readsWanted || f.changes.Load() < *readsWanted/1000 {
+				t.Errorf("got %d readings and %d changes, want at least %d and %d",
+					f.reads.Load(), f.changes.Load(), *readsWanted, *readsWanted/1000)
+			}
+		})
+	}
+}
+
+// TestStaleReadingsAreFound reads through a naive cache, which keeps answers for a second.
+func TestStaleReadingsAreFound(t *testing.T) {
+	fleet := &fleet{bin: build(t), store: "file:" + filepath.Join(t.TempDir(), "assets.db"), dir: t.TempDir()}
+	fleet.start(t, 1)
+	s := &services{bases: urls(fleet.services), signer: signer(t), client: client()}
+	var mu sync.Mutex
+	tags := map[string]string{}
+	cache := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if tags[r.URL.Path] == "" {
+			resp, err := http.Get("http://" + fleet.edges[0].addr + r.URL.Path)
+			if err != nil {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			resp.Body.Close()
+			tags[r.URL.Path] = resp.Header.Get("ETag")
+			time.AfterFunc(time.Second, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				delete(tags, r.URL.Path)
+			})
+		}
+		w.Header().Set("ETag", tags[r.URL.Path])
+	}))
+	defer cache.Close()
+	s.edges = []string{cache.URL}
+	f := newFresh(t, s, 2)
+	f.run(t.Context(), 4, 2, 2000)
+	if len(f.stale) == 0 {
+		t.Errorf("got no stale readings of %d through a naive cache, want some", f.reads.Load())
+	}
+}
