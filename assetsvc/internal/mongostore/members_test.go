@@ -173,16 +173,11 @@ func TestARemovedWriterJoinsAgain(t *testing.T) {
 	if removed, err := s.db.remove(t.Context(), name); err != nil || !removed {
 		t.Fatalf("remove: got %v, %v; want true", removed, err)
 	}
-	soon(t, "the writer is registered again", func() bool { return len(registered(t, s)) == 1 })
-	if s.Ready(t.Context()) == nil {
-		t.Error("got a writer that is ready at once, want one that waits")
-	}
-	before := time.Now()
 	if _, err := s.Replace(t.Context(), asset); err != nil {
 		t.Fatalf("replace: %v", err)
 	}
-	if waited := time.Since(before); waited < lease.Length/2 {
-		t.Errorf("got a write after %v, want it after the wait of %v", waited, lease.Length)
+	if got := registered(t, s); len(got) != 1 {
+		t.Errorf("got writers %v after a change, want the one that has made it", got)
 	}
 }
 

@@ -361,7 +361,7 @@ func (w *world) version(asset int) int {
 	return w.assets[asset]
 }
 
-// read reads an asset through a gateway. An answer from memory must have each change that
+// look reads an asset through a gateway. An answer from memory must have each change that
 // has landed.
 func (g *gateway) look(asset int) {
 	id := strconv.Itoa(asset)
