@@ -381,7 +381,9 @@ func TestALostConnectionCountsUntilItsLeaseEnds(t *testing.T) {
 
 func TestAGatewayThatStopsGivesItsLeaseBack(t *testing.T) {
 	grantors(t, func(t *testing.T, g *Grantor, of *group) {
+		of.mu.Lock()
 		of.members = []string{"a"}
+		of.mu.Unlock()
 		time.Sleep(Every)
 		h := NewHolder(newMemory())
 		here, there := net.Pipe()
