@@ -136,15 +136,7 @@ type renewal struct {
 
 // removeDead removes the writers that have not renewed for longer than a lease, by the clock
 // of this process. A batch of theirs must be fenced first.
-func (s *Store) removeDead(ctx context.Context, seen renewals) error {
-	var now clock
-	err := s.db.do(ctx, func(ctx context.Context) (err error) {
-		now, err = s.db.readClock(ctx, only("renewed"))
-		return err
-	})
-	if err != nil {
-		return err
-	}
+func (s *Store) removeDead(ctx context.Context, now clock, seen renewals) error {
 	for writer := range seen {
 		if _, is := now.Renewed[writer]; !is {
 			delete(seen, writer)

@@ -146,18 +146,18 @@ func TestADeadWriterIsRemovedOnceItsBatchIsClosed(t *testing.T) {
 	}
 	batch := feed.Batch{First: time.Now().UnixMicro() + 1000, IDs: []string{asset.ID}}
 	writes := []feed.Write{{ID: asset.ID, Revision: 1, Before: asset.Position, Position: batch.First, Document: asset}}
-	if _, opened, err := (feedStore{s.db, dead}).Open(t.Context(), "dead", batch, writes); err != nil || !opened {
+	if _, opened, err := (feedStore{database: s.db, group: dead}).Open(t.Context(), "dead", batch, writes); err != nil || !opened {
 		t.Fatalf("open: got %v, %v; want true", opened, err)
 	}
 	soon(t, "the dead writer is removed", func() bool { return !slices.Contains(registered(t, s), "dead") })
-	if applied, err := (feedStore{s.db, dead}).Write(t.Context(), "dead", batch, writes); err != nil || applied != 0 {
+	if applied, err := (feedStore{database: s.db, group: dead}).Write(t.Context(), "dead", batch, writes); err != nil || applied != 0 {
 		t.Errorf("a write after the removal: got %d applied, %v; want 0", applied, err)
 	}
 	if _, err := dead.Renew(t.Context()); !errors.Is(err, lease.ErrNotMember) {
 		t.Errorf("renew: got %v, want %v", err, lease.ErrNotMember)
 	}
 	batch.First += time.Hour.Microseconds()
-	_, opened, err := (feedStore{s.db, dead}).Open(t.Context(), "dead", batch, writes)
+	_, opened, err := (feedStore{database: s.db, group: dead}).Open(t.Context(), "dead", batch, writes)
 	if opened || !errors.Is(err, errUnregistered) {
 		t.Errorf("open after the removal: got %v, %v; want %v", opened, err, errUnregistered)
 	}

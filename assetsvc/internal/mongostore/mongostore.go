@@ -196,7 +196,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 	}
 	s.closers = append(s.closers, silence)
 	group.start = s.grantor.Start
-	s.writer = feed.NewWriter(feedStore{s.db, group}, feed.Options{
+	s.writer = feed.NewWriter(feedStore{database: s.db, group: group}, feed.Options{
 		Name:     group.writer,
 		Now:      s.time.now,
 		Announce: func(ids []string) feed.Announcement { return s.grantor.Announce(ids) },
@@ -312,7 +312,9 @@ func (s *Store) release() error {
 // watch fences stalled batches and compares this machine's clock with the
 // store's, until ctx is done.
 func (s *Store) watch(ctx context.Context, lease time.Duration) {
-	watcher, seen := feed.NewWatcher(feedStore{database: s.db}, lease, time.Now), renewals{}
+	var read clock
+	store := feedStore{database: s.db, saw: func(c clock) { read = c }}
+	watcher, seen := feed.NewWatcher(store, lease, time.Now), renewals{}
 	tick := time.NewTicker(lease / looksPerLease)
 	defer tick.Stop()
 	for {
@@ -332,10 +334,9 @@ func (s *Store) watch(ctx context.Context, lease time.Duration) {
 		}
 		if err == nil {
 			s.metrics.recordClock(ctx, now, fenced)
-			err = s.removeDead(ctx, seen)
-		}
-		if err != nil && ctx.Err() == nil {
-			s.failed(fmt.Errorf("look for writers that are gone: %w", err))
+			if err := s.removeDead(ctx, read, seen); err != nil && ctx.Err() == nil {
+				s.failed(fmt.Errorf("remove writers that are gone: %w", err))
+			}
 		}
 		lead, err := s.time.measure(ctx, s.db)
 		if err != nil {
