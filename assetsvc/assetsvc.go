@@ -120,7 +120,7 @@ func (c Config) Validate() error {
 		faults = append(faults, errors.New("writes are announced only of a store in a file that is no mirror's"))
 	}
 	if c.Leases && (c.Changing != nil || c.Mirror != nil) {
-		faults = append(faults, errors.New("a service that grants leases has a store of its own, and no gateway in its process"))
+		faults = append(faults, errors.New("leases are for gateways in other processes, and a mirror grants none"))
 	}
 	if c.Leases && c.onMongo() && !c.FreshReads {
 		faults = append(faults, errors.New("leases need fresh reads: otherwise a gateway may keep an answer "+
@@ -266,7 +266,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	if s.store, err = c.openStore(ctx, s.leases); err != nil {
-		return nil, errors.Join(err, s.closeLeases())
+		return nil, errors.Join(err, s.leases.end())
 	}
 	auth := c.Auth
 	if c.Mirror != nil {

@@ -22,8 +22,9 @@ import (
 // fileLeases are the leases of a service that keeps the assets in a file.
 type fileLeases struct {
 	*lease.Grantor
-	marker  string       // a file that exists while leases may be held
-	silence func() error // ends the metrics
+	marker   string // a file that exists while leases may be held
+	failures *failurelog.Log
+	silence  func() error // ends the metrics
 }
 
 // openFileLeases returns the leases of a store in a file, or nil if there are none. A service
@@ -45,10 +46,11 @@ func (c Config) openFileLeases() (*fileLeases, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mark that leases are granted: %w", err)
 	}
+	l.failures = failurelog.New(c.Log, "connections of leases fail")
 	name := "w" + rand.Text()
 	l.Grantor = lease.NewGrantor(lease.Options{
 		Name: name, Group: lease.Alone(name), Timeout: DefaultStoreTimeout,
-		Failed: failurelog.New(c.Log, "connections of leases fail").Failed,
+		Failed: l.failures.Failed,
 	})
 	if l.silence, err = l.Measure(c.Telemetry.Meter()); err != nil {
 		return nil, err
@@ -60,13 +62,18 @@ func (c Config) openFileLeases() (*fileLeases, error) {
 // changing is the Options.Changing of the store.
 func (l *fileLeases) changing(ids []string) (done func()) {
 	b := l.Announce(ids)
-	_ = b.Wait(context.Background()) // which never ends
+	_ = b.Wait(context.Background()) // no error: this context does not end
 	return b.Done
 }
 
-// Close waits until the leases have ended.
-func (l *fileLeases) Close() error {
-	return errors.Join(l.silence(), l.Grantor.Close(), os.Remove(l.marker))
+// end waits until the leases have ended. It leaves the marker: if the store cannot be opened,
+// the marker may belong to the process that has it open. A nil l has no leases.
+func (l *fileLeases) end() error {
+	if l == nil {
+		return nil
+	}
+	defer l.failures.Close()
+	return errors.Join(l.silence(), l.Grantor.Close())
 }
 
 // routeLeases adds the route by which gateways ask for leases.
@@ -97,10 +104,10 @@ func (s *Server) grantor() *lease.Grantor {
 	return nil
 }
 
-// closeLeases waits until the leases of a file's service have ended.
+// closeLeases waits until the leases of a file's service have ended, and removes the marker.
 func (s *Server) closeLeases() error {
 	if s.leases == nil {
 		return nil
 	}
-	return s.leases.Close()
+	return errors.Join(s.leases.end(), os.Remove(s.leases.marker))
 }

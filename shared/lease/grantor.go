@@ -327,7 +327,8 @@ func (g *Grantor) answer(h *holding) {
 	h.to.send(m)
 }
 
-// Serve talks to a gateway until its connection ends. R holds what was read of conn.
+// Serve talks to a gateway until its connection ends, or nothing has come for a while. R
+// holds what was read of conn.
 func (g *Grantor) Serve(conn net.Conn, r *bufio.Reader) error {
 	h := &holding{to: newSender(conn)}
 	if !g.add(h) {
@@ -336,7 +337,11 @@ func (g *Grantor) Serve(conn net.Conn, r *bufio.Reader) error {
 	}
 	in := newReader(r, maxReply)
 	for {
-		m, err := in.next()
+		var m message
+		err := conn.SetReadDeadline(time.Now().Add(silence))
+		if err == nil {
+			m, err = in.next()
+		}
 		if err == nil {
 			err = g.take(h, m)
 		}

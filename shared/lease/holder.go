@@ -84,7 +84,7 @@ func (h *Holder) Follow(ctx context.Context, to net.Conn, r *bufio.Reader) error
 	in := newReader(r, maxLine)
 	c.ask()
 	for {
-		if err := to.SetReadDeadline(time.Now().Add(2 * Length)); err != nil {
+		if err := to.SetReadDeadline(time.Now().Add(silence)); err != nil {
 			return err
 		}
 		m, err := in.next()

@@ -10,7 +10,7 @@
 //
 // A gateway has one connection to each writer. It asks for it on the port of HTTP: GET Path
 // with "Upgrade: registry-leases/1" and the signed identity of a service. Both sides send
-// messages of one line of JSON. A message with the name of its kind in "kind" is
+// messages of one line of JSON. The field "kind" of a message is
 //
 //	ask       a gateway wants a lease; the next ask follows the answer
 //	grant     the answer: "writer", "members", "left" in ms, "batch" and "ids" in flight
@@ -25,8 +25,8 @@
 // Only durations count. A side that must not be late (a gateway with its lease, a writer
 // with the age of its renewal) takes the longer of two clocks, the monotonic one and the
 // wall clock, because the monotonic clock stops while a machine is suspended. A side that
-// must not be early (a writer that waits) takes the monotonic clock. The clocks of two
-// machines must run at the same speed up to Margin in Length, 10 %.
+// must not be early (a writer that waits) takes the monotonic clock. The speeds of two
+// machines' clocks must differ by less than Margin in Length, which is 10 %.
 package lease
 
 import "time"
@@ -42,6 +42,10 @@ const (
 	Path = "/.leases"
 	// Protocol is the name in Upgrade.
 	Protocol = "registry-leases/1"
+
+	// silence ends a connection on which nothing came for so long. A gateway asks, and a
+	// writer answers, several times in it.
+	silence = 2 * Length
 )
 
 // isBefore reports whether a moment is before an end by both clocks.

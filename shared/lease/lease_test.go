@@ -530,3 +530,19 @@ func BenchmarkValid(b *testing.B) {
 		})
 	}
 }
+
+func TestASilentConnectionEnds(t *testing.T) {
+	grantors(t, func(t *testing.T, g *Grantor, _ *group) {
+		for name, p := range map[string]*peer{
+			"of a gateway": connect(t, g.Serve), "of a writer": connect(t, follow(NewHolder(newMemory()))),
+		} {
+			begun := time.Now()
+			if _, err := io.Copy(io.Discard, p.conn); err != nil {
+				t.Errorf("%s: got %v, want the end", name, err)
+			}
+			if took := time.Since(begun); took > silence {
+				t.Errorf("%s: got the end after %v, want it within %v", name, took, silence)
+			}
+		}
+	})
+}

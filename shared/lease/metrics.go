@@ -16,7 +16,7 @@ func (g *Grantor) Measure(meter metric.Meter) (unregister func() error, err erro
 	granted, err2 := meter.Int64ObservableCounter("registry.lease.granted", metric.WithUnit("{lease}"),
 		metric.WithDescription("Leases that this writer has granted."))
 	batches, err3 := meter.Int64ObservableCounter("registry.lease.batches", metric.WithUnit("{batch}"),
-		metric.WithDescription("Batches by how gateways were told: confirmed (all have confirmed) or waited (a lease had to end)."))
+		metric.WithDescription("Batches by result: confirmed (by all gateways with a lease) or waited (a lease had to end)."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}

@@ -16,7 +16,7 @@ const (
 // port, and again some time after follow has returned. It closes the connection then. The
 // context of follow ends when the server leaves the pool. Each returns once ctx is done and
 // each follow has returned.
-func (p *Pool) Each(ctx context.Context, follow func(ctx context.Context, conn net.Conn, host string) error) {
+func (p *Pool) Each(ctx context.Context, follow func(ctx context.Context, conn net.Conn, host string)) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	followed := map[*server]context.CancelFunc{}
@@ -48,11 +48,11 @@ func (p *Pool) Each(ctx context.Context, follow func(ctx context.Context, conn n
 	}
 }
 
-// each calls follow again and again. An error is that of one connection.
-func (s *server) each(ctx context.Context, follow func(ctx context.Context, conn net.Conn, host string) error) {
+// each calls follow again and again.
+func (s *server) each(ctx context.Context, follow func(ctx context.Context, conn net.Conn, host string)) {
 	for ctx.Err() == nil {
 		if conn, err := dial(ctx, s.addr, s.tls); err == nil {
-			_ = follow(ctx, conn, s.addr)
+			follow(ctx, conn, s.addr)
 			_ = conn.Close() // it may be closed already
 		}
 		select {

@@ -447,7 +447,7 @@ func TestEachHasAConnectionToEachServer(t *testing.T) {
 	begun := map[string]int{}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	p.Each(ctx, func(ctx context.Context, conn net.Conn, host string) error {
+	p.Each(ctx, func(ctx context.Context, conn net.Conn, host string) {
 		mu.Lock()
 		begun[host]++
 		if begun[short] > 2 {
@@ -455,8 +455,7 @@ func TestEachHasAConnectionToEachServer(t *testing.T) {
 		}
 		mu.Unlock()
 		defer context.AfterFunc(ctx, func() { conn.Close() })()
-		_, err := io.Copy(io.Discard, conn)
-		return err
+		_, _ = io.Copy(io.Discard, conn)
 	})
 	if begun[lasting] != 1 || begun[short] != 3 {
 		t.Errorf("got connections %v, want one to the lasting server and three to the other", begun)

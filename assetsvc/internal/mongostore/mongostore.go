@@ -85,7 +85,7 @@ type Options struct {
 
 	// Leases lets gateways answer from memory: the store registers as a writer, announces
 	// its batches and grants leases (Grantor). Without it, it does so once it finds other
-	// writers that have registered. All stores of a database must make FreshReads.
+	// writers that have registered. It grants no leases without FreshReads.
 	Leases bool
 
 	// FreshReads makes Get, Page and Log show every change that any process has
