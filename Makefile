@@ -125,7 +125,7 @@ test-attack: ## hostile clients against the services as processes
 test-openapi: build ## many requests from the OpenAPI document, each documented status, and foreign linters
 	@deploy/test/setup.sh node npm
 	@deploy/test/openapi/lint.sh
-	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=100000 -rapid.nofailfile
+	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=50000 -rapid.nofailfile
 
 test-k8s: ## the manifests for Kubernetes: with the API server's code and with the programs, without a cluster
 	@deploy/test/tool.sh kubeapi
