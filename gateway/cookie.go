@@ -26,6 +26,12 @@ func ServerIDOf(secret []byte) string {
 	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
+// serverCookie returns the value of Set-Cookie for a registry with an id.
+func serverCookie(id string) string {
+	cookie := http.Cookie{Name: cookieName, Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	return cookie.String()
+}
+
 // checkCookie sets the cookie for a client that has none, and refuses a request
 // that must not go on with the cookie of other data:
 //
@@ -43,9 +49,7 @@ func (s *Server) checkCookie(c *gin.Context) error {
 	if hasCookie && isRead(c.Request) && !isList(c) {
 		return nil
 	}
-	http.SetCookie(c.Writer, &http.Cookie{
-		Name: cookieName, Value: s.config.ServerID, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	})
+	c.Writer.Header()["Set-Cookie"] = s.cookie
 	switch {
 	case !hasCookie:
 		return nil

@@ -68,6 +68,7 @@ type Server struct {
 	docs     *docspage.Site
 	feeds    feeds
 	segments *concurrency.Shares // segments of the snapshot that are read
+	cookie   []string            // Set-Cookie for a client without the cookie; all answers share it
 	handler  http.Handler
 
 	unregister []func() error // end the metrics
@@ -93,6 +94,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		current:  concurrency.New(c.Settings.MaxConcurrent),
 		segments: concurrency.NewShares(c.Settings.ClientSegments, c.Settings.MaxConcurrent),
 		health:   health{current: concurrency.New(maxHealth)},
+		cookie:   []string{serverCookie(c.ServerID)},
 		ending:   make(chan struct{}),
 	}
 	s.drain = sync.OnceFunc(func() { close(s.ending) })

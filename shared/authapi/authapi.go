@@ -13,7 +13,9 @@ import (
 // leaves the process that received the secret, and only this form is stored.
 func Hash(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // The paths of authsvc's internal API.

@@ -26,6 +26,9 @@ func (p Proxies) Client(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	addr := peer.Addr().Unmap()
+	if !p.contain(addr) {
+		return addr
+	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for len(hops) > 0 && p.contain(addr) {
 		forwarded, err := netip.ParseAddr(strings.TrimSpace(hops[len(hops)-1]))

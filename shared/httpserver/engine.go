@@ -110,8 +110,12 @@ func readyz(o Options) func(*gin.Context) error {
 	}
 }
 
+// NoSniff is the value of X-Content-Type-Options, which forbids browsers to guess the type of
+// an answer. All answers share it: nobody may change it.
+var NoSniff = []string{"nosniff"}
+
 func answerHeaders(c *gin.Context) {
-	c.Header("X-Content-Type-Options", "nosniff")
+	c.Writer.Header()["X-Content-Type-Options"] = NoSniff
 }
 
 // recoverPanic turns a panic into an internal error. It passes on

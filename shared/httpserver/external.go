@@ -1,6 +1,8 @@
 package httpserver
 
 import (
+	"encoding/binary"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 
@@ -21,10 +23,21 @@ func SanitizeExternal(r *http.Request) (id string) {
 		}
 	}
 	if id = r.Header.Get(RequestIDHeader); !isRequestID(id) {
-		id = uuid.NewString()
-		r.Header.Set(RequestIDHeader, id)
+		id = newRequestID()
+		r.Header[RequestIDHeader] = []string{id}
 	}
 	return id
+}
+
+// newRequestID returns a random UUID (RFC 9562, version 4). It is no secret, so it needs no
+// random bytes of the operating system, which would cost more than all else here.
+func newRequestID() string {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+	id[6] = id[6]&0x0f | 4<<4
+	id[8] = id[8]&0x3f | 2<<6
+	return id.String()
 }
 
 const requestIDCharacters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_."

@@ -35,16 +35,15 @@ const answerMargin = 50 * time.Millisecond
 // request to the timeout of its route, and to the time for which the caller waits.
 func begin(o Options) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		ctx := context.WithValue(c.Request.Context(), requestIDKey{}, c.GetHeader(RequestIDHeader))
+		ctx := &requestContext{Context: c.Request.Context(), id: c.GetHeader(RequestIDHeader)}
 		left := o.Timeout
 		if o.TimeoutOf != nil {
 			left = cmp.Or(o.TimeoutOf(c), left)
 		}
 		if left = earliest(c, left); left != Unlimited {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, left)
-			defer cancel()
+			ctx.end = time.Now().Add(left)
 		}
+		defer ctx.finish()
 		c.Request = c.Request.WithContext(ctx)
 		c.Next()
 	}

@@ -62,13 +62,18 @@ func New(next http.Handler, c Config) (http.Handler, error) {
 	return handler{next, compress(next), c.Encoders, c.TrustedProxies, newCORS(c.CORSOrigins)}, nil
 }
 
+// vary is Vary of an answer that is not compressed. Gzhttp adds the second value to others.
+var vary = []string{"Authorization, Origin, X-Access-Token", "Accept-Encoding"}
+
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set(httpserver.RequestIDHeader, httpserver.SanitizeExternal(r))
-	header.Set("X-Content-Type-Options", "nosniff")
-	header["Vary"] = []string{"Authorization, Origin, X-Access-Token"}
+	values := [...]string{httpserver.SanitizeExternal(r), ""}
+	header[httpserver.RequestIDHeader] = values[0:1:1]
+	header["X-Content-Type-Options"] = httpserver.NoSniff
+	header["Vary"] = vary[0:1:1] // who adds a value gets a copy
 	if client := h.proxies.Client(r); client.IsValid() {
-		r.Header.Set(httpserver.ClientHeader, client.String())
+		values[1] = client.String()
+		r.Header[httpserver.ClientHeader] = values[1:2:2]
 	}
 	if h.cors.answer(header, r) {
 		w.WriteHeader(http.StatusNoContent)
@@ -87,6 +92,6 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.compressed.ServeHTTP(w, r)
 		return
 	}
-	header.Add("Vary", "Accept-Encoding")
+	header["Vary"] = vary
 	h.plain.ServeHTTP(w, r)
 }

@@ -92,15 +92,15 @@ func (c *conn) take(n int) bool {
 	c.filled += n
 	used, served := 0, state == idleState
 	for used < c.filled {
-		r, size := parse(c.buffer[used:c.filled])
-		if r == nil {
+		size, open := c.answer(c.buffer[used:c.filled])
+		if size == 0 {
 			c.handOver = !served || c.filled-used >= leastStart
 			break
 		}
-		used += size
-		if !c.answer(r, c.buffer[used:c.filled]) || c.listener.draining.Load() {
+		if !open || c.listener.draining.Load() {
 			return false
 		}
+		used += size
 		served = true
 	}
 	c.filled = copy(c.buffer[:], c.buffer[used:c.filled])
@@ -138,17 +138,21 @@ func (c *conn) extendWrite(now time.Time) {
 	}
 }
 
-// answer calls the handler. Rest is what the client has sent after the request. It returns
-// false if no other request can follow.
-func (c *conn) answer(r *http.Request, rest []byte) (open bool) {
-	c.extendWrite(time.Now())
+// answer answers the first request of b. It returns the size of its head, or 0 if it is not
+// simple. It returns false if no other request can follow.
+func (c *conn) answer(b []byte) (size int, open bool) {
 	ctx, cancel := context.WithCancel(c.base)
 	defer cancel()
+	r := new(http.Request).WithContext(ctx)
+	if size = parse(b, r); size == 0 {
+		return 0, false
+	}
 	r.RemoteAddr, r.TLS = c.remote, c.tls
-	r = r.WithContext(ctx)
-	w := newResponse(c, r, rest)
+	now := time.Now()
+	c.extendWrite(now)
+	w := newResponse(c, r, b[size:])
 	defer w.free()
-	c.watch.begin(c.net, cancel)
+	c.watch.begin(c.net, cancel, now)
 	defer c.watch.stop()
 	defer func() {
 		if p := recover(); p != nil {
@@ -159,7 +163,7 @@ func (c *conn) answer(r *http.Request, rest []byte) (open bool) {
 		}
 	}()
 	c.listener.options.Handler.ServeHTTP(w, r)
-	return w.finish()
+	return size, w.finish()
 }
 
 // cut ends a connection whose handler may still run. The handler's context ends.
@@ -171,31 +175,38 @@ func (c *conn) cut() {
 	}
 }
 
-// watch ends the context of a request whose client leaves while its handler runs.
+// watch ends the context of a request whose client leaves while its handler runs. Its timer
+// is not stopped after a request: on a busy connection it then serves many.
 type watch struct {
 	mu     sync.Mutex
 	raw    syscall.RawConn
 	cancel context.CancelFunc // of the request; nil: no handler runs
+	begun  time.Time          // when the handler began
 	timer  *time.Timer        // nil: the connection cannot be watched
+	isSet  bool               // the timer runs
 	wait   time.Duration      // until the next look
 }
 
-// A watch looks first after firstLook, and then after twice the time, up to lastLook.
+// A watch looks first after firstLook to twice that, and then after twice the time, up to
+// lastLook.
 const (
 	firstLook = 20 * time.Millisecond
 	lastLook  = time.Second
 )
 
-func (w *watch) begin(conn net.Conn, cancel context.CancelFunc) {
+func (w *watch) begin(conn net.Conn, cancel context.CancelFunc, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.cancel, w.wait = cancel, firstLook
-	if w.timer != nil {
+	w.cancel, w.begun, w.wait = cancel, now, firstLook
+	switch {
+	case w.isSet:
+	case w.timer != nil:
 		w.timer.Reset(firstLook)
-		return
-	}
-	if w.raw = rawOf(plainOf(conn)); w.raw != nil {
-		w.timer = time.AfterFunc(firstLook, w.look)
+		w.isSet = true
+	default:
+		if w.raw = rawOf(plainOf(conn)); w.raw != nil {
+			w.timer, w.isSet = time.AfterFunc(firstLook, w.look), true
+		}
 	}
 }
 
@@ -203,22 +214,23 @@ func (w *watch) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cancel = nil
-	if w.timer != nil {
-		w.timer.Stop()
-	}
 }
 
 func (w *watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cancel == nil {
+		w.isSet = false
 		return
 	}
-	if hasLeft(w.raw) {
-		w.cancel()
-		return
+	if time.Since(w.begun) >= firstLook { // else the timer was set for an earlier request
+		if hasLeft(w.raw) {
+			w.cancel()
+			w.isSet = false
+			return
+		}
+		w.wait = min(2*w.wait, lastLook)
 	}
-	w.wait = min(2*w.wait, lastLook)
 	w.timer.Reset(w.wait)
 }
 

@@ -381,3 +381,23 @@ func TestLargeAndStreamedAnswers(t *testing.T) {
 		}
 	}
 }
+
+func TestNothingOfAnAnswerIsInTheNext(t *testing.T) {
+	l, _ := start(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/first" {
+			w.Header().Set("X-First", "1")
+			_, _ = io.WriteString(w, "body")
+		}
+	}, Options{})
+	conn := dial(t, l)
+	r := bufio.NewReader(conn)
+	for range 10 { // the memory of answers is used again
+		for path, want := range map[string]string{"/first": "1 body", "/second": " "} {
+			ask(t, conn, path)
+			resp, body := answerOf(t, r)
+			if got := resp.Header.Get("X-First") + " " + body; got != want {
+				t.Fatalf("%s: got %q, want %q", path, got, want)
+			}
+		}
+	}
+}

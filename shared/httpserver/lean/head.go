@@ -13,8 +13,8 @@ var endOfHead = []byte("\r\n\r\n")
 
 const endOfRequestLine = " HTTP/1.1\r\n"
 
-// parse reads the first request of b. It returns nil unless the whole head is there and
-// simple, and else the request and the size of its head. A request is simple if
+// parse reads the first request of b into r, which must be new. It returns the size of its
+// head, or 0 unless the whole head is there and simple. A request is simple if
 //
 //   - its first line is GET or HEAD, a path, and HTTP/1.1, with single spaces,
 //   - each line ends with CR LF, has a name, a colon, and a value of printable ASCII,
@@ -22,29 +22,29 @@ const endOfRequestLine = " HTTP/1.1\r\n"
 //   - and it has none of the fields that net/http itself acts on (difficult).
 //
 // The request equals the one that net/http's server makes.
-func parse(b []byte) (r *http.Request, size int) {
+func parse(b []byte, r *http.Request) (size int) {
 	end := bytes.Index(b, endOfHead)
 	if end < 0 {
-		return nil, 0
+		return 0
 	}
 	size = end + len(endOfHead)
 	head := string(b[:end+2])
-	r = &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody}
+	r.Proto, r.ProtoMajor, r.ProtoMinor, r.Body = "HTTP/1.1", 1, 1, http.NoBody
 	fields, ok := parseRequestLine(r, head)
 	if !ok {
-		return nil, 0
+		return 0
 	}
 	r.Header, ok = httpwire.Fields(fields, difficult)
 	if !ok {
-		return nil, 0
+		return 0
 	}
 	hosts := r.Header["Host"]
 	if len(hosts) != 1 || !httpwire.IsHost(hosts[0]) {
-		return nil, 0
+		return 0
 	}
 	r.Host = hosts[0]
 	delete(r.Header, "Host")
-	return r, size
+	return size
 }
 
 // parseRequestLine sets what the first line of head says, and returns the other lines.

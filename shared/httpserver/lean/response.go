@@ -18,8 +18,16 @@ const maxBuffered = 16 << 10
 // unknown is the length of an answer whose handler has not told it.
 const unknown = -1
 
-// buffers holds the buffers of answers.
-var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
+// buffers holds what answers have used, for others.
+var buffers = sync.Pool{New: func() any {
+	return &buffer{head: make([]byte, 0, 8<<10), header: make(http.Header, 16)}
+}}
+
+// buffer is the memory of an answer. Body is made by the first answer that needs it.
+type buffer struct {
+	head, body []byte
+	header     http.Header
+}
 
 // response is an http.ResponseWriter. It behaves as that of net/http, except that
 // interim answers (1xx) are not sent, that trailers must begin with http.TrailerPrefix,
@@ -27,7 +35,8 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b
 type response struct {
 	conn   *conn
 	r      *http.Request
-	rest   []byte // what the client has sent after the request
+	rest   []byte  // what the client has sent after the request
+	buffer *buffer // nil once the answer has ended
 	header http.Header
 
 	status  int   // 0: the handler has not set it
@@ -47,26 +56,27 @@ type response struct {
 }
 
 func newResponse(c *conn, r *http.Request, rest []byte) *response {
-	return &response{conn: c, r: r, rest: rest, header: http.Header{}, length: unknown}
-}
-
-// appendTo adds p to a buffer, which it takes from buffers if it is nil.
-func appendTo[T []byte | string](buffer []byte, p T) []byte {
-	if buffer == nil {
-		buffer = (*buffers.Get().(*[]byte))[:0]
+	b := buffers.Get().(*buffer)
+	return &response{
+		conn: c, r: r, rest: rest, length: unknown, buffer: b, header: b.header, head: b.head[:0], body: b.body[:0],
 	}
-	return append(buffer, p...)
 }
 
-// free gives the buffers back.
+// free gives the memory back. The handler has returned, so it may not use the header any
+// more (http.ResponseWriter).
 func (w *response) free() {
-	for _, b := range [][]byte{w.head, w.body} {
-		if b != nil && cap(b) <= 2*maxBuffered {
-			buffers.Put(&b)
-		}
+	b := w.buffer
+	small := cap(w.head) <= 2*maxBuffered && cap(w.body) <= 2*maxBuffered && len(w.header) <= maxFields
+	if small && w.conn.hijacked == nil {
+		clear(w.header)
+		b.head, b.body = w.head, w.body
+		buffers.Put(b)
 	}
-	w.head, w.body = nil, nil
+	w.buffer, w.header, w.head, w.body = nil, nil, nil, nil
 }
+
+// maxFields is the most fields of a header that is used again.
+const maxFields = 64
 
 // Header implements http.ResponseWriter.
 func (w *response) Header() http.Header { return w.header }
@@ -80,7 +90,7 @@ func (w *response) WriteHeader(status int) {
 		return
 	}
 	w.status = status
-	w.head = appendStatus(appendTo(w.head, "HTTP/1.1 "), status)
+	w.head = appendStatus(append(w.head, "HTTP/1.1 "...), status)
 	has := func(name string) bool { _, ok := w.header[name]; return ok }
 	w.typed, w.dated = has("Content-Type") || w.header.Get("Content-Encoding") != "", has("Date")
 	w.encoded, w.sized = w.header.Get("Transfer-Encoding") != "", has("Content-Length")
@@ -148,13 +158,13 @@ func write[T []byte | string](w *response, p T) (int, error) {
 		return 0, http.ErrContentLength // finish closes the connection
 	}
 	if w.r.Method == http.MethodHead {
-		w.body = appendTo(w.body, p[:min(len(p), max(sniffed-len(w.body), 0))]) // for the type only
+		w.body = append(w.body, p[:min(len(p), max(sniffed-len(w.body), 0))]...) // for the type only
 		return len(p), nil
 	}
 	if len(w.body)+len(p) > maxBuffered {
 		w.send([]byte(p), false)
 	} else {
-		w.body = appendTo(w.body, p)
+		w.body = append(w.body, p...)
 	}
 	if w.failed != nil {
 		return 0, w.failed

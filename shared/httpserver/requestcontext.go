@@ -1,0 +1,85 @@
+package httpserver
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// requestContext is the context of a request. It knows the request's id, and ends at a
+// deadline if the request has one. The timer for that is made when somebody waits for the
+// end, or asks for a context below: most of the requests that are answered at once need none.
+type requestContext struct {
+	context.Context // of the connection
+	id              string
+	end             time.Time // zero: there is no deadline
+
+	mu     sync.Mutex
+	over   bool            // the request has been answered
+	timed  context.Context // with the timer; nil: nobody has needed it
+	cancel context.CancelFunc
+}
+
+// Deadline implements context.Context.
+func (c *requestContext) Deadline() (time.Time, bool) {
+	if end, within := c.Context.Deadline(); within && (c.end.IsZero() || end.Before(c.end)) {
+		return end, true
+	}
+	return c.end, !c.end.IsZero()
+}
+
+// Done implements context.Context.
+func (c *requestContext) Done() <-chan struct{} { return c.withTimer().Done() }
+
+// Err implements context.Context.
+func (c *requestContext) Err() error {
+	c.mu.Lock()
+	isEarly := c.timed == nil && !c.over && (c.end.IsZero() || time.Now().Before(c.end))
+	c.mu.Unlock()
+	if isEarly {
+		return c.Context.Err()
+	}
+	return c.withTimer().Err()
+}
+
+// Value implements context.Context.
+func (c *requestContext) Value(key any) any {
+	if key == (requestIDKey{}) {
+		return c.id
+	}
+	c.mu.Lock()
+	below := c.timed
+	c.mu.Unlock()
+	if below == nil {
+		below = c.Context
+	}
+	return below.Value(key) // package context finds the timer so, after it has called Done
+}
+
+// withTimer returns a context that ends when the request does.
+func (c *requestContext) withTimer() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timed != nil {
+		return c.timed
+	}
+	if c.end.IsZero() {
+		c.timed, c.cancel = context.WithCancel(c.Context)
+	} else {
+		c.timed, c.cancel = context.WithDeadline(c.Context, c.end)
+	}
+	if c.over {
+		c.cancel()
+	}
+	return c.timed
+}
+
+// finish ends the context: the request has been answered.
+func (c *requestContext) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	if c.cancel != nil {
+		c.cancel()
+	}
+}

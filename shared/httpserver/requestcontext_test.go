@@ -1,0 +1,130 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestARequestsContextBehavesLikeOneOfPackageContext(t *testing.T) {
+	type end struct {
+		err      error
+		at       time.Duration // when it ended
+		deadline bool
+	}
+	// Each case is run with our context and with those of package context.
+	for name, c := range map[string]struct {
+		left, parent time.Duration // 0: no deadline
+		finish       time.Duration // when the request is answered; 0: never
+		leave        time.Duration // when the client leaves; 0: never
+	}{
+		"deadline":                {left: 2 * time.Second},
+		"earlier end of parent":   {left: 3 * time.Second, parent: time.Second},
+		"later end of parent":     {left: time.Second, parent: 3 * time.Second},
+		"only an end of parent":   {parent: time.Second},
+		"answered":                {left: 3 * time.Second, finish: time.Second},
+		"answered, no deadline":   {finish: time.Second},
+		"client leaves":           {left: 3 * time.Second, leave: time.Second},
+		"client leaves, no limit": {leave: time.Second},
+	} {
+		// How the end is seen: by whom it is waited for.
+		for how, wait := range map[string]func(context.Context) error{
+			"done": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			"err": func(ctx context.Context) error {
+				for ctx.Err() == nil {
+					time.Sleep(7 * time.Millisecond) // no end falls together with a look
+				}
+				return ctx.Err()
+			},
+			"child": func(ctx context.Context) error {
+				child, cancel := context.WithCancel(ctx)
+				defer cancel()
+				<-child.Done()
+				return child.Err()
+			},
+			"cause": func(ctx context.Context) error {
+				for context.Cause(ctx) == nil && ctx.Err() == nil {
+					time.Sleep(7 * time.Millisecond) // no end falls together with a look
+				}
+				return context.Cause(ctx)
+			},
+			"after": func(ctx context.Context) error {
+				ended := make(chan struct{})
+				context.AfterFunc(ctx, func() { close(ended) })
+				<-ended
+				return ctx.Err()
+			},
+		} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				run := func(ours bool) (e end) {
+					synctest.Test(t, func(t *testing.T) {
+						parent, leave := context.WithCancel(context.Background())
+						defer leave()
+						if c.parent > 0 {
+							var cancel context.CancelFunc
+							parent, cancel = context.WithTimeout(parent, c.parent)
+							defer cancel()
+						}
+						ctx, finish := usual(parent, c.left)
+						if ours {
+							own := &requestContext{Context: parent}
+							if c.left > 0 {
+								own.end = time.Now().Add(c.left)
+							}
+							ctx, finish = own, own.finish
+						}
+						defer finish()
+						began := time.Now()
+						if c.finish > 0 {
+							time.AfterFunc(c.finish, finish)
+						}
+						if c.leave > 0 {
+							time.AfterFunc(c.leave, leave)
+						}
+						_, e.deadline = ctx.Deadline()
+						e.err = wait(ctx)
+						e.at = time.Since(began)
+					})
+					return e
+				}
+				if got, want := run(true), run(false); got != want {
+					t.Errorf("got %+v, want %+v", got, want)
+				}
+			})
+		}
+	}
+}
+
+// usual returns the context of package context that a requestContext stands for.
+func usual(parent context.Context, left time.Duration) (context.Context, context.CancelFunc) {
+	if left == 0 {
+		return context.WithCancel(parent)
+	}
+	return context.WithTimeout(parent, left)
+}
+
+func TestARequestsContextKnowsIdAndValues(t *testing.T) {
+	type key struct{}
+	ctx := &requestContext{Context: context.WithValue(context.Background(), key{}, "v"), id: "r1"}
+	defer ctx.finish()
+	for _, when := range []string{"at first", "with a child"} {
+		if got := RequestID(ctx); got != "r1" {
+			t.Errorf("%s: got id %q, want r1", when, got)
+		}
+		if got := ctx.Value(key{}); got != "v" {
+			t.Errorf("%s: got value %v, want v", when, got)
+		}
+		_ = ctx.Done()
+	}
+}
+
+func TestAnAnsweredRequestsContextHasEndedForAll(t *testing.T) {
+	ctx := &requestContext{Context: context.Background(), end: time.Now().Add(time.Hour)}
+	ctx.finish()
+	if err := ctx.Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	<-ctx.Done()
+}
