@@ -17,11 +17,16 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// Keys of values in the context of a request.
-const (
-	callerKey  = "caller"      // authapi.Key: the verified API key
-	refusalKey = "key refused" // error: why the API key is not accepted
-)
+// visitorKey is where a request's context has its *visitor.
+const visitorKey = "visitor"
+
+// visitor is whom a request comes from.
+type visitor struct {
+	addr    netip.Addr // invalid if the request did not come over a network
+	known   bool       // it has a valid API key
+	key     authapi.Key
+	refusal error // why the API key is not accepted
+}
 
 // Verifying the API key may take this part of the request's time limit. A read
 // goes on without a key, so it waits for a shorter time than a write.
@@ -30,17 +35,25 @@ const (
 	writeKeyShare = 4  // 1/4 for a write
 )
 
-// caller returns the identity of the caller; anonymous without a valid key.
-func caller(c *gin.Context) identity.Identity {
-	k, _ := c.Value(callerKey).(authapi.Key)
-	return k.Identity
+// visitorOf returns whom a request comes from. Before identify it has no key.
+func visitorOf(c *gin.Context) *visitor {
+	if v, known := c.Get(visitorKey); known {
+		return v.(*visitor)
+	}
+	addr, _ := netip.ParseAddr(c.GetHeader(httpserver.ClientHeader))
+	v := &visitor{addr: addr}
+	c.Set(visitorKey, v)
+	return v
 }
 
-// client returns whom the rate limits count the request for. The address is
-// invalid if the request did not come over a network.
+// caller returns the identity of the caller; anonymous without a valid key.
+func caller(c *gin.Context) identity.Identity {
+	return visitorOf(c).key.Identity
+}
+
+// client returns whom the rate limits count the request for.
 func client(c *gin.Context) ratelimit.Client {
-	addr, _ := netip.ParseAddr(c.GetHeader(httpserver.ClientHeader))
-	return ratelimit.Client{Addr: addr, Identity: caller(c)}
+	return ratelimit.Client{Addr: visitorOf(c).addr, Identity: caller(c)}
 }
 
 // identify verifies the API key, if the request has one. It refuses nobody,
@@ -52,12 +65,13 @@ func (s *Server) identify(within time.Duration) gin.HandlerFunc {
 		if c.GetHeader("Authorization") == "" || s.config.Mirror != nil {
 			return
 		}
-		k, err := s.verify(c, within)
+		v := visitorOf(c)
+		k, err := s.verify(c, v.addr, within)
 		switch {
 		case err == nil:
-			c.Set(callerKey, k)
+			v.key, v.known = k, true
 			httpserver.SetTenant(c, string(k.Role))
-			s.usage.Used(k, client(c).Addr)
+			s.usage.Used(k, v.addr)
 			return
 		case fault.KindOf(err) == fault.Internal:
 			_ = c.Error(err) // for the log; a read may still succeed
@@ -65,14 +79,13 @@ func (s *Server) identify(within time.Duration) gin.HandlerFunc {
 		case fault.KindOf(err) == fault.Unavailable:
 			_ = c.Error(err)
 		}
-		c.Set(refusalKey, err)
+		v.refusal = err
 	}
 }
 
 // verify returns the API key of the request if it is valid and may be used from
 // the client's address. A call to authsvc takes at most within.
-func (s *Server) verify(c *gin.Context, within time.Duration) (authapi.Key, error) {
-	addr := client(c).Addr
+func (s *Server) verify(c *gin.Context, addr netip.Addr, within time.Duration) (authapi.Key, error) {
 	if err := s.limits.CheckLockout(c.Request.Context(), addr); err != nil {
 		return authapi.Key{}, err
 	}
@@ -110,11 +123,12 @@ func (s *Server) key(r *http.Request, within time.Duration) (authapi.Key, error)
 // needKey refuses a request without a valid API key. The request must have
 // passed identify.
 func (s *Server) needKey(c *gin.Context) error {
-	if _, known := c.Get(callerKey); known {
+	v := visitorOf(c)
+	if v.known {
 		return nil
 	}
-	if refusal, ok := c.Value(refusalKey).(error); ok {
-		return refusal
+	if v.refusal != nil {
+		return v.refusal
 	}
 	_, missing := apikey.Hash(c.Request.Header)
 	return missing
@@ -125,7 +139,7 @@ func (s *Server) needKey(c *gin.Context) error {
 // wait. The request must have passed identify.
 func (s *Server) lockout(class routes.Class) gin.HandlerFunc {
 	return httpserver.Handle(func(c *gin.Context) error {
-		refusal, _ := c.Value(refusalKey).(error)
+		refusal := visitorOf(c).refusal
 		if fault.KindOf(refusal) != fault.TooMany {
 			return nil
 		}

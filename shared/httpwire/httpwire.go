@@ -23,7 +23,7 @@ func Fields(lines string, refuse map[string]bool) (http.Header, bool) {
 			return nil, false
 		}
 		lines = rest
-		name, value = textproto.CanonicalMIMEHeaderKey(name), strings.Trim(value, " \t")
+		name, value = textproto.CanonicalMIMEHeaderKey(name), trim(value)
 		if refuse[name] || name == "Connection" && !strings.EqualFold(value, "keep-alive") {
 			return nil, false
 		}
@@ -45,13 +45,26 @@ func AppendField(b []byte, name string, values []string) []byte {
 	}
 	for _, value := range values {
 		b = append(append(b, name...), ": "...)
-		if strings.ContainsAny(value, "\r\n") {
+		if strings.IndexByte(value, '\r') >= 0 || strings.IndexByte(value, '\n') >= 0 {
 			value = lineEnds.Replace(value)
 		}
-		b = append(append(b, strings.Trim(value, " \t")...), "\r\n"...)
+		b = append(append(b, trim(value)...), "\r\n"...)
 	}
 	return b
 }
+
+// trim removes spaces and tabs around a value.
+func trim(value string) string {
+	for value != "" && isSpace(value[0]) {
+		value = value[1:]
+	}
+	for value != "" && isSpace(value[len(value)-1]) {
+		value = value[:len(value)-1]
+	}
+	return value
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\t' }
 
 var lineEnds = strings.NewReplacer("\r", " ", "\n", " ")
 

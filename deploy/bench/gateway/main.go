@@ -3,7 +3,7 @@
 // keep connections open on both sides. The contenders are
 //
 //   - our gateway with an API key, rate limits in Redis and one request in a hundred
-//     traced, with either of its servers (--http-server);
+//     traced, with either of its servers (--http-server) and ways to call (--calls);
 //   - our gateway with only the key;
 //   - our gateway with all of these, which answers from memory: with the body, and with 304;
 //   - Traefik with basic authentication, a rate limit in Redis and the same tracing;
@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -60,6 +61,7 @@ func run(ctx context.Context, args []string) error {
 	during := flags.Duration("during", 2*time.Second, "length of one measurement")
 	rounds := flags.Int("rounds", 12, "number of measurements of each contender, for each number of connections")
 	clients := flags.String("clients", "16,64,256", "numbers of connections")
+	only := flags.String("only", "", "regular expression: measure only the contenders whose names it matches")
 	upstream := flags.Bool("upstream", false, "serve as the upstream (the benchmark starts itself with this flag)")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -75,6 +77,10 @@ func run(ctx context.Context, args []string) error {
 		}
 		counts = append(counts, n)
 	}
+	names, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "benchgateway")
 	if err != nil {
 		return fmt.Errorf("create folder of settings: %w", err)
@@ -85,6 +91,7 @@ func run(ctx context.Context, args []string) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
+	s.contenders = slices.DeleteFunc(s.contenders, func(c *contender) bool { return !names.MatchString(c.name) })
 	for _, c := range s.contenders {
 		if err := c.await(ctx); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)

@@ -19,6 +19,7 @@ type Reporter interface {
 }
 
 const (
+	day         = 24 * time.Hour
 	reportEvery = 2 * time.Second
 	lastReport  = time.Second // timeout of the report at the end
 	maxPending  = 10_000      // uses, and counts, that wait for a report; more are dropped
@@ -35,6 +36,8 @@ type Usage struct {
 	mu     sync.Mutex
 	uses   map[use]int64 // to the time of the last use, in µs
 	counts map[count]int64
+	today  string    // the day of the last request
+	until  time.Time // when today ends
 }
 
 type use struct {
@@ -65,11 +68,15 @@ func (u *Usage) Used(k authapi.Key, from netip.Addr) {
 
 // Count counts a request of a class with a key.
 func (u *Usage) Count(keyID, class string) {
-	day := u.now().UTC().Format(time.DateOnly)
+	now := u.now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if !now.Before(u.until) || now.Before(u.until.Add(-day)) {
+		u.until = now.UTC().Truncate(day).Add(day)
+		u.today = now.UTC().Format(time.DateOnly)
+	}
 	if len(u.counts) < maxPending {
-		u.counts[count{keyID, day, class}]++
+		u.counts[count{keyID, u.today, class}]++
 	}
 }
 

@@ -91,21 +91,46 @@ func (w *response) WriteHeader(status int) {
 	}
 	w.status = status
 	w.head = appendStatus(append(w.head, "HTTP/1.1 "...), status)
-	has := func(name string) bool { _, ok := w.header[name]; return ok }
-	w.typed, w.dated = has("Content-Type") || w.header.Get("Content-Encoding") != "", has("Date")
-	w.encoded, w.sized = w.header.Get("Transfer-Encoding") != "", has("Content-Length")
 	for name, values := range w.header {
-		switch {
-		case strings.HasPrefix(name, http.TrailerPrefix):
-			w.trails = true
-		case !w.isOurs(name):
+		if w.note(name, values) {
 			w.head = httpwire.AppendField(w.head, name, values)
 		}
 	}
-	w.closing = w.header.Get("Connection") == "close"
-	if n, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 && hasBody(status) {
-		w.length = n
+}
+
+// note takes what a field of the handler says about the answer. It returns whether the field
+// is sent as it is.
+func (w *response) note(name string, values []string) (isSent bool) {
+	first := ""
+	if len(values) > 0 {
+		first = values[0]
 	}
+	switch name {
+	case "Content-Length":
+		w.sized = true
+		if n, err := strconv.ParseInt(first, 10, 64); err == nil && n >= 0 && hasBody(w.status) {
+			w.length = n
+		}
+		return false // begin decides
+	case "Transfer-Encoding":
+		w.encoded = first != ""
+		return false // begin decides
+	case "Content-Type":
+		w.typed = true
+		return w.status != http.StatusNotModified // as net/http (RFC 9110, section 15.4.5)
+	case "Content-Encoding":
+		w.typed = w.typed || first != ""
+	case "Date":
+		w.dated = true
+	case "Connection":
+		w.closing = first == "close"
+	default:
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			w.trails = true
+			return false
+		}
+	}
+	return true
 }
 
 func appendStatus(b []byte, status int) []byte {
@@ -116,17 +141,6 @@ func appendStatus(b []byte, status int) []byte {
 		b = strconv.AppendInt(append(b, "status code "...), int64(status), 10)
 	}
 	return append(b, "\r\n"...)
-}
-
-// isOurs reports whether a field of the handler is not sent as it is.
-func (w *response) isOurs(name string) bool {
-	switch name {
-	case "Content-Length", "Transfer-Encoding":
-		return true // begin decides
-	case "Content-Type":
-		return w.status == http.StatusNotModified // as net/http (RFC 9110, section 15.4.5)
-	}
-	return false
 }
 
 // hasBody reports whether an answer of this status can have a body.
