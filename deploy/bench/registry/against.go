@@ -25,14 +25,34 @@ func (b *bench) compare(ctx context.Context, bin string) error {
 		return fmt.Errorf("the other version: %w", err)
 	}
 	defer stop()
+	return b.against(ctx, other, kind{"reads", []int{b.clients}, reads}, kind{"pages", []int{b.clients}, pages},
+		kind{"creations", writers, creations}, kind{"changes", writers, changes})
+}
+
+// leases compares creations and changes on three processes with --leases with those on
+// three without.
+func (b *bench) leases(ctx context.Context, bin string) error {
+	with, stopWith, err := b.startSplit(ctx, bin, "with", "GATEWAY_LEASES=true", "ASSETSVC_LEASES=true")
+	if err != nil {
+		return err
+	}
+	defer stopWith()
+	without, stopWithout, err := b.startSplit(ctx, bin, "without")
+	if err != nil {
+		return err
+	}
+	defer stopWithout()
+	b.registry = with
+	return b.against(ctx, without, kind{"creations", writers, creations}, kind{"changes", writers, changes})
+}
+
+// writers are the numbers of clients that write.
+var writers = []int{1, 16, 64}
+
+// against compares loads on two registries.
+func (b *bench) against(ctx context.Context, other string, kinds ...kind) error {
 	fmt.Printf("clients                    this/s  other/s   ratio   this p50, p99       other p50, p99\n")
-	writers := []int{1, 16, 64}
-	for _, k := range []kind{
-		{"reads", []int{b.clients}, reads},
-		{"pages", []int{b.clients}, pages},
-		{"creations", writers, creations},
-		{"changes", writers, changes},
-	} {
+	for _, k := range kinds {
 		for _, clients := range k.clients {
 			ours, err := k.load(b.registry, clients)
 			if err != nil {
