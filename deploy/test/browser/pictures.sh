@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the pictures of docs/pictures from the screenshots that `make test-browser` leaves,
 # each of at most 150 KB, and the picture of a terminal: pictures.sh BIN. BIN has registry
-# and registryctl; pngquant makes the files small.
+# and registryctl; pngquant makes the files small. dashboard.sh makes dashboard.png.
 set -euo pipefail
 bin=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../../.."
