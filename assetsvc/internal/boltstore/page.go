@@ -24,12 +24,13 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 		next := feedOf(tx, q)
 		assets := tx.Bucket(assetBucket)
 		size, most := 0, registry.AnySize // the first body always fits
+		page.Entries = make([]registry.Entry, 0, min(q.Limit, usualPage))
 		for at := next(); at.Position != nil; at = next() {
 			if len(page.Entries) == q.Limit {
 				page.Upto = page.Entries[q.Limit-1].Position
 				return nil
 			}
-			e := registry.Entry{ID: hex.EncodeToString(at.ID), Position: positionOf(at.Position), Test: at.Test}
+			e := registry.Entry{ID: idText(at.ID), Position: positionOf(at.Position), Test: at.Test}
 			if q.Bodies > 0 {
 				r, err := decode(e.ID, assets.Get(at.ID), most)
 				if errors.Is(err, registry.ErrLarge) { // the page is full
@@ -51,6 +52,15 @@ func (s *Store) Page(ctx context.Context, q registry.Query) (page registry.FeedP
 		return registry.FeedPage{}, err
 	}
 	return page, nil
+}
+
+// usualPage is the number of entries that a page has room for at first.
+const usualPage = 100
+
+// idText returns an id as 32 hex characters, with one allocation.
+func idText(id []byte) string {
+	var text [32]byte
+	return string(hex.AppendEncode(text[:0], id))
 }
 
 // feedOf iterates over the places that q asks for, in its order.
