@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -48,6 +49,13 @@ func observe(o Options) gin.HandlerFunc {
 	if err != nil {
 		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
 	}
+	failures, err := o.Telemetry.Meter().Int64Counter("registry.http.failures", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests for the API of a service that were answered with 5xx."))
+	if err != nil {
+		panic(fmt.Sprintf("httpserver: %v", err)) // the name is invalid
+	}
+	ours := metric.WithAttributeSet(attribute.NewSet(attribute.String("registry.service", o.Name)))
+	failures.Add(context.Background(), 0, ours) // without a zero first, a rate misses the first event
 	tracer := o.Telemetry.Tracer()
 	var known sync.Map // series -> metric.MeasurementOption; bounded by routes and outcomes
 	return func(c *gin.Context) {
@@ -61,6 +69,9 @@ func observe(o Options) gin.HandlerFunc {
 					attributes, _ = known.LoadOrStore(s, s.attributes(o.Name))
 				}
 				duration.Record(c.Request.Context(), time.Since(begun).Seconds(), attributes.(metric.MeasurementOption))
+			}
+			if s.status >= http.StatusInternalServerError && isAPI(s.route) {
+				failures.Add(c.Request.Context(), 1, ours)
 			}
 			if span != nil {
 				span.SetName(s.method + " " + s.route)
@@ -118,6 +129,11 @@ func route(c *gin.Context) string {
 		return path
 	}
 	return "unknown"
+}
+
+// isAPI reports whether a route belongs to an API. Others are for health and for people.
+func isAPI(route string) bool {
+	return strings.HasPrefix(route, "/api/") || strings.HasPrefix(route, "/internal/")
 }
 
 func (s series) attributes(service string) metric.MeasurementOption {

@@ -1,0 +1,61 @@
+package httpserver
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"asset-registry/shared/fault"
+	"asset-registry/shared/telemetry"
+)
+
+func TestFailuresCountFromZero(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	engine := NewEngine(Options{
+		Name: "test", Log: slog.New(slog.DiscardHandler), Timeout: time.Minute,
+		Telemetry: telemetry.New(noop.NewTracerProvider(), meters, 0),
+	})
+	fails := Handle(func(*gin.Context) error { return errors.New("defect") })
+	for _, path := range []string{"/api/2.5/assets", "/internal/v1/keys", "/page"} {
+		engine.GET(path, fails)
+	}
+	engine.GET("/api/2.5/refused", Handle(func(*gin.Context) error {
+		return fault.New(fault.Forbidden, fault.URL, "id", "no")
+	}))
+	engine.GET("/api/2.5/broken", func(*gin.Context) { panic("defect") })
+	count := func() (total int64, series int) {
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all.ScopeMetrics[0].Metrics {
+			if sum, is := m.Data.(metricdata.Sum[int64]); is && m.Name == "registry.http.failures" {
+				for _, p := range sum.DataPoints {
+					total, series = total+p.Value, series+1
+				}
+			}
+		}
+		return total, series
+	}
+	if total, series := count(); total != 0 || series != 1 {
+		t.Fatalf("at the start: got %d failures in %d series, want 0 in 1", total, series)
+	}
+	for path, want := range map[string]int64{
+		"/api/2.5/assets": 1, "/internal/v1/keys": 1, "/api/2.5/broken": 1, "/api/2.5/refused": 0, "/page": 0, "/nowhere": 0,
+	} {
+		before, _ := count()
+		engine.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+		if after, series := count(); after-before != want || series != 1 {
+			t.Errorf("GET %s: got %d more failures in %d series, want %d in 1", path, after-before, series, want)
+		}
+	}
+}
