@@ -53,7 +53,8 @@ func caller(c *gin.Context) identity.Identity {
 
 // client returns whom the rate limits count the request for.
 func client(c *gin.Context) ratelimit.Client {
-	return ratelimit.Client{Addr: visitorOf(c).addr, Identity: caller(c)}
+	v := visitorOf(c)
+	return ratelimit.Client{Addr: v.addr, Identity: v.key.Identity}
 }
 
 // identify verifies the API key, if the request has one. It refuses nobody,
@@ -161,7 +162,7 @@ func (s *Server) limit(class routes.Class) gin.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if i := caller(c); !i.IsAnonymous() {
+		if i := r.Client.Identity; !i.IsAnonymous() {
 			s.usage.Count(i.KeyID, string(class))
 		}
 		return nil
