@@ -7,7 +7,7 @@
 MODULES     := assetsvc assetsvc/cmd/searchsvc authsvc deploy deploy/registry/client deploy/registry/replica gateway shared
 APART       := deploy/registry/parquet deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s \
 	deploy/test/log deploy/test/webhooks
-TOOLS       := deploy/test/alerts/collector deploy/test/alerts/promtool deploy/test/compose/composectl \
+TOOLS       := deploy/test/alerts/collector deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./assetsvc/cmd/searchsvc/... ./authsvc/... ./gateway/... ./shared/...
 PACKAGES    := $(SERVICES) ./deploy/... ./deploy/registry/client/... ./deploy/registry/replica/...
@@ -49,10 +49,10 @@ setup: ## install what building and testing need
 	@deploy/test/setup.sh
 
 packages: ## install what the stages of test-all need beyond that, save a Docker engine
-	@deploy/test/setup.sh chromium haproxy busybox mypy node npm openssl python3
+	@deploy/test/setup.sh chromium haproxy busybox mypy node npm openssl promtool python3
 
 tools: ## build the programs that only tests need, once
-	@for tool in devmongo composectl collector promtool kubeapi; do deploy/test/tool.sh $$tool || exit 1; done
+	@for tool in devmongo composectl collector kubeapi; do deploy/test/tool.sh $$tool || exit 1; done
 
 build: ## build the programs into ./bin
 	go build -o bin/ ./deploy/registry/cmd/registry ./deploy/registry/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./assetsvc/cmd/searchsvc ./authsvc/cmd/authsvc
@@ -147,12 +147,12 @@ test-clients: build ## the clients in Go, Python and TypeScript, against one pro
 	@deploy/test/setup.sh python3 mypy node npm chromium
 	go test -count=1 -timeout 15m ./deploy/test/clients -bin $(CURDIR)/bin
 
-test-alerts: setup ## rules, alerts, dashboards and the collector's configuration, against what the services send
+test-alerts: ## rules, alerts, dashboards and the collector's configuration, against what the services send
+	@deploy/test/setup.sh promtool
 	@deploy/test/tool.sh collector
-	promtool=$$(deploy/test/tool.sh promtool) && \
-	$$promtool check config deploy/observability/prometheus.yaml && \
-	$$promtool check rules --lint=all --lint-fatal deploy/observability/rules/*.yaml && \
-	$$promtool test rules deploy/test/alerts/tests/*.yaml
+	promtool check config deploy/observability/prometheus.yaml
+	promtool check rules --lint=all --lint-fatal deploy/observability/rules/*.yaml
+	promtool test rules deploy/test/alerts/tests/*.yaml
 	cd deploy/test/alerts && GOWORK=off go test -count=1 -timeout 10m .
 
 test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in Python from docs/log.md

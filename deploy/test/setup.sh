@@ -12,6 +12,7 @@ for command; do
 	dockerd) packages="$packages docker.io" ;;
 	busybox) packages="$packages busybox-static" ;;
 	node) packages="$packages nodejs" ;;
+	promtool) packages="$packages prometheus" ;;
 	*) packages="$packages $command" ;;
 	esac
 done

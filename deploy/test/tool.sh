@@ -1,20 +1,19 @@
 #!/bin/sh
 # Build a tool that only tests need, once, and print the path of the program:
 #
-#   tool.sh collector | composectl | devmongo | kubeapi | promtool
+#   tool.sh collector | composectl | devmongo | kubeapi
 #
 # Each tool is a module of its own. The program stays in the user's cache under
 # a checksum of the module's files, the Go release and the build flags, so it is
 # compiled again only when one of these changes.
 set -eu
 cd "$(dirname "$0")"
-package=. flags=
+package=.
 case "$1" in
 collector) module=alerts/collector ;;
 composectl) module=compose/composectl package=github.com/docker/compose/v2/cmd ;;
 devmongo) module=rig/devmongo ;;
 kubeapi) module=k8s/kubeapi ;;
-promtool) module=alerts/promtool package=github.com/prometheus/prometheus/cmd/promtool flags=-tags=remove_all_sd,enable_dns_sd ;;
 *)
 	echo "tool.sh: there is no tool $1" >&2
 	exit 2
@@ -22,7 +21,7 @@ promtool) module=alerts/promtool package=github.com/prometheus/prometheus/cmd/pr
 esac
 cd "$module"
 export GOWORK=off CGO_ENABLED=0
-key=$( (go version && echo "$package $flags" && cat go.mod go.sum && find . -name '*.go' | sort | xargs -r cat) | sha256sum | cut -c1-16)
+key=$( (go version && echo "$package " && cat go.mod go.sum && find . -name '*.go' | sort | xargs -r cat) | sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/asset-registry-tools
 program=$cache/$1-$key
 mkdir -p "$cache"
@@ -30,9 +29,8 @@ exec 9>"$program.lock" # tests run at the same time, and one of them builds
 flock 9
 if [ ! -x "$program" ]; then
 	# A build may be killed. So it has another name, and the rename is atomic.
-	# shellcheck disable=SC2086
 	[ "$package" != . ] || go vet . >&2
-	go build -ldflags "-s -w" $flags -o "$program.$$" "$package" >&2
+	go build -ldflags "-s -w" -o "$program.$$" "$package" >&2
 	mv "$program.$$" "$program"
 fi
 echo "$program"

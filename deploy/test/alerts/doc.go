@@ -3,6 +3,6 @@
 // by the services or recorded by a rule, and that traces and metrics come
 // through the collector, by starting all of them.
 //
-// It is a module of its own for what only it needs: Prometheus's parser, and
-// promtool (make test-alerts).
+// It is a module of its own for what only it needs: Prometheus's parser. The rules
+// themselves are tested by promtool (make test-alerts).
 package alerts
