@@ -46,6 +46,7 @@ type Follower struct {
 	first   page
 	w       http.ResponseWriter
 	control *http.ResponseController
+	begun   bool   // at is known: a page has told where Offset is
 	at      int64  // all up to here was sent
 	mark    string // at as an offset, if no entry at that position was sent
 }
@@ -91,6 +92,10 @@ func (f *Follower) follow(ctx context.Context) error {
 	defer beat.Stop()
 	for {
 		view := f.Hub.ring.Read(f.at, batchBytes)
+		if !f.begun { // the ring cannot tell what comes after Offset
+			view.Release()
+			view = follow.View{Changed: view.Changed}
+		}
 		if len(view.Entries) > 0 {
 			err := f.sendEntries(view)
 			view.Release()
@@ -225,11 +230,19 @@ func (f *Follower) readPage(ctx context.Context) (moved bool, err error) {
 	if f.Again != nil && !f.Again() {
 		return false, nil
 	}
-	p, err := f.open(ctx, offsetOf(f.at))
+	p, err := f.open(ctx, f.next())
 	if err != nil {
 		return false, nil
 	}
 	return f.copyPage(p)
+}
+
+// next returns the offset of the next page.
+func (f *Follower) next() string {
+	if !f.begun {
+		return f.Offset
+	}
+	return offsetOf(f.at)
 }
 
 // copyPage sends a page and closes it.
@@ -243,6 +256,7 @@ func (f *Follower) copyPage(p page) (moved bool, err error) {
 		if err != nil { // the end, or a page that broke off between two messages
 			return f.at > before, f.flush()
 		}
+		f.begun = true
 		if m.Kind != follow.EntryKind {
 			f.pass(m.Position, m.Offset)
 			continue
@@ -273,21 +287,21 @@ func IsCrowded(err error) bool { return errors.Is(err, errCrowded) }
 // Wait returns when the feed has an entry after the client's offset, or when ctx ends.
 // It returns at once if the asset service refuses the offset or cannot answer.
 func (f *Follower) Wait(ctx context.Context) {
-	for begun := false; ctx.Err() == nil; begun = true {
+	for ctx.Err() == nil {
 		view := f.Hub.ring.Read(f.at, 1)
 		view.Release()
 		var again <-chan time.Time
 		switch {
-		case len(view.Entries) > 0 && begun:
+		case len(view.Entries) > 0 && f.begun:
 			return
-		case view.Covered && begun:
+		case view.Covered && f.begun:
 			f.pass(view.Upto, view.Offset)
 		default:
-			before := f.at
-			if f.hasMore(ctx, begun) {
+			before, begun := f.at, f.begun
+			if f.hasMore(ctx) {
 				return
 			}
-			if f.at > before {
+			if f.at > before || f.begun && !begun {
 				continue
 			}
 			again = time.After(pageAgain/2 + rand.N(pageAgain))
@@ -303,20 +317,16 @@ func (f *Follower) Wait(ctx context.Context) {
 }
 
 // hasMore reports whether there is an entry after the client's position, or whether the
-// asset service does not say. Begun is false if only the client's offset is known.
-func (f *Follower) hasMore(ctx context.Context, begun bool) bool {
-	offset := f.Offset
-	if begun {
-		offset = offsetOf(f.at)
-		if f.Again != nil && !f.Again() {
-			return false
-		}
+// asset service does not say.
+func (f *Follower) hasMore(ctx context.Context) bool {
+	if f.begun && f.Again != nil && !f.Again() {
+		return false
 	}
 	if !f.Enter() {
 		return true
 	}
 	defer f.Leave()
-	body, err := f.Source.Page(ctx, f.Hub.selection, offset, 1)
+	body, err := f.Source.Page(ctx, f.Hub.selection, f.next(), 1)
 	if err != nil {
 		return true
 	}
@@ -330,6 +340,7 @@ func (f *Follower) hasMore(ctx context.Context, begun bool) bool {
 		case err != nil || m.Kind == follow.EntryKind:
 			return true
 		}
+		f.begun = true
 		f.pass(m.Position, m.Offset)
 	}
 }

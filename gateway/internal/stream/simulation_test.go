@@ -136,19 +136,21 @@ func (w *world) Page(_ context.Context, s Selection, offset string, limit int) (
 	upto := w.last(true)
 	entries := w.standing(s, after, upto)
 	body := follow.AppendBookmark(nil, after, offsetText(after))
+	ends := []int{0, len(body)} // of messages
 	if limit = min(limit, 1+w.random.IntN(9)); len(entries) > limit {
 		entries = entries[:limit]
 		upto = entries[limit-1].position
 	}
 	for _, c := range entries {
 		body = follow.AppendEntry(body, c.position, offsetText(c.position), data(c))
+		ends = append(ends, len(body))
 	}
 	if w.leftOut == "a page tells how far it is complete" {
 		upto = w.last(false)
 	}
 	body = follow.AppendBookmark(body, upto, offsetText(upto))
 	if w.fails(w.random, 20) {
-		body = body[:bytes.LastIndexByte(body[:len(body)-1], '\n')+1] // breaks off between two messages
+		body = body[:ends[w.random.IntN(2)*w.random.IntN(len(ends))]] // breaks off before a message, often the first
 	}
 	return io.NopCloser(bytes.NewReader(body)), nil
 }
@@ -321,6 +323,13 @@ func startsLive(ctx context.Context, f *Follower, c *client) error {
 	return f.follow(ctx)
 }
 
+// forgetsItsOffset is a follower that takes the start of the feed for its place if its first
+// page breaks off before it says where it begins.
+func forgetsItsOffset(ctx context.Context, f *Follower, c *client) error {
+	f.begun = true
+	return openAndRun(ctx, f, c)
+}
+
 // follow connects again and again until the client has seen the end of the feed.
 func (c *client) follow(ctx context.Context, w *world, hubs *Hubs, run run) {
 	for ctx.Err() == nil {
@@ -438,6 +447,7 @@ func TestSimulationCatches(t *testing.T) {
 		run     run
 	}{
 		{"a follower that starts live before it has caught up", "", startsLive},
+		{"a follower that forgets its offset", "", forgetsItsOffset},
 		{"", "a page tells how far it is complete", follower},
 		{"", "a live feed begins where it says", follower},
 		{"", "a live feed tells its gaps", follower},
