@@ -48,11 +48,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := &serverConn{server: s, conn: conn, remote: r.RemoteAddr, streams: map[uint32]*serverStream{}}
 	c.ctx, c.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
-	if !s.add(c) {
+	if !c.upgrade() {
 		_ = conn.Close() // the client asks another server
 		return
 	}
 	go c.run(rest.Reader)
+}
+
+// upgrade lets a connection take requests. It returns false if the server drains. Drain waits
+// for it, so what it sends comes after the answer to the upgrade.
+func (c *serverConn) upgrade() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = newOutbox(c.conn)
+	if !c.server.add(c) {
+		c.out.end()
+		return false
+	}
+	// If it fails, the connection has ended, which run sees.
+	_ = c.out.put(func(b []byte) []byte {
+		return append(b, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+Protocol+"\r\n\r\n"...)
+	})
+	return true
 }
 
 func (s *Server) add(c *serverConn) bool {
@@ -136,13 +153,7 @@ type serverStream struct {
 // run takes requests until the connection ends.
 func (c *serverConn) run(r *bufio.Reader) {
 	defer c.server.remove(c)
-	c.out = newOutbox(c.conn)
-	started := c.out.put(func(b []byte) []byte {
-		return append(b, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+Protocol+"\r\n\r\n"...)
-	})
-	if started == nil {
-		c.read(frames{r: bufio.NewReaderSize(r, 32<<10)})
-	}
+	c.read(frames{r: bufio.NewReaderSize(r, 32<<10)})
 	c.end(ErrLost)
 	c.out.end()
 	_ = c.conn.Close() // nothing can be done about an error
