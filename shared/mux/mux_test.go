@@ -431,7 +431,7 @@ func FuzzServer(f *testing.F) {
 		near, far := net.Pipe()
 		c := &serverConn{server: s, conn: far, remote: "a", streams: map[uint32]*serverStream{}}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
-		if !s.add(c) {
+		if !c.upgrade() {
 			t.Fatal("got a server that drains, want one that serves")
 		}
 		done := make(chan struct{})
