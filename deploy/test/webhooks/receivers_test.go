@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type receivers struct {
 	all    []*receiver
 	faults []string
 	delays []time.Duration // from a change to a healthy receiver, while measuring
+	conns  atomic.Int64    // open connections
 	life   int             // number of the process that sends
 	timing bool
 }
@@ -53,9 +55,31 @@ type message struct {
 	}
 }
 
+// died notes that the sending process was killed. It first waits until the receivers have
+// taken all that the process had sent: it belongs to its life.
+func (r *receivers) died() {
+	for end := time.Now().Add(30 * time.Second); r.conns.Load() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("got %d connections of a dead process after 30 s, want none", r.conns.Load())
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.life++
+}
+
 func newReceivers(t *testing.T) *receivers {
 	r := &receivers{t: t}
-	r.server = httptest.NewServer(r)
+	r.server = httptest.NewUnstartedServer(r)
+	r.server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			r.conns.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			r.conns.Add(-1)
+		}
+	}
+	r.server.Start()
 	t.Cleanup(func() {
 		r.server.CloseClientConnections()
 		r.server.Close()

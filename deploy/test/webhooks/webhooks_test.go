@@ -122,9 +122,7 @@ func TestKilledSendersLoseNothing(t *testing.T) {
 		if err := registry.process.Kill(); err != nil {
 			t.Logf("kill: %v", err) // it says that the process was killed
 		}
-		r.mu.Lock()
-		r.life++
-		r.mu.Unlock()
+		r.died()
 		registry.start()
 	}
 	stop()
