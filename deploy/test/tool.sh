@@ -21,6 +21,7 @@ kubeapi) module=k8s/kubeapi ;;
 esac
 cd "$module"
 export GOWORK=off CGO_ENABLED=0
+# The space after the package keeps the keys of programs that are built already.
 key=$( (go version && echo "$package " && cat go.mod go.sum && find . -name '*.go' | sort | xargs -r cat) | sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/asset-registry-tools
 program=$cache/$1-$key

@@ -7,8 +7,8 @@ import (
 )
 
 // requestContext is the context of a request. It knows the request's id, and ends at a
-// deadline if the request has one. The timer for that is made when somebody waits for the
-// end, or asks for a context below: most of the requests that are answered at once need none.
+// deadline if the request has one. Its timer is made when somebody waits for the end or makes
+// a context below. A request that is answered at once needs no timer.
 type requestContext struct {
 	context.Context // of the connection
 	id              string
@@ -53,7 +53,9 @@ func (c *requestContext) Value(key any) any {
 	if below == nil {
 		below = c.Context
 	}
-	return below.Value(key) // package context finds the timer so, after it has called Done
+	// A context below asks for Done and then for a value of package context: it must be that
+	// of timed, or package context would start a goroutine for it.
+	return below.Value(key)
 }
 
 // withTimer returns a context that ends when the request does.

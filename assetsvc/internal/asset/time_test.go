@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestAppendTimePrintsWhatFormatTimePrints(t *testing.T) {
+func TestTimesArePrintedAsByPackageTime(t *testing.T) {
 	zones := []*time.Location{time.UTC}
 	for _, name := range []string{"Europe/Kyiv", "America/St_Johns", "Asia/Kathmandu", "Africa/Monrovia"} {
 		zone, err := time.LoadLocation(name)
@@ -25,7 +25,11 @@ func TestAppendTimePrintsWhatFormatTimePrints(t *testing.T) {
 	}
 	for _, zone := range zones {
 		for _, at := range times {
-			if got, want := string(AppendTime([]byte("x"), at, zone)), "x"+FormatTime(at, zone); got != want {
+			want := at.In(zone).Format(timeForm)
+			if got := string(AppendTime([]byte("x"), at, zone)); got != "x"+want {
+				t.Fatalf("%v in %v: got %s, want x%s", at, zone, got, want)
+			}
+			if got := FormatTime(at, zone); got != want {
 				t.Fatalf("%v in %v: got %s, want %s", at, zone, got, want)
 			}
 		}
