@@ -109,32 +109,36 @@ func check(t *testing.T, count int) {
 	server, store := startMongo(t)
 	network := newNetwork(t, store.Host)
 	store.Host = network.listener.Addr().String()
-	writers, assets := 64, 300
+	size := load{writers: 64, assets: 300}
 	if !server.Real {
-		// The stand-in scans all assets for each change, and makes about 10 changes a second. More
-		// writers only wait longer, until none of them gets an answer in time on a busy machine.
-		writers, assets = 16, 100
+		// The stand-in scans all assets for each change, and makes about 10 changes a second. With
+		// more writers each waits longer. On a busy machine most then get no answer in time.
+		size = load{writers: 16, assets: 100}
 	}
-	checkOn(t, &fleet{bin: build(t), store: store.String(), dir: t.TempDir()}, count, writers, assets, network)
+	checkOn(t, &fleet{bin: build(t), store: store.String(), dir: t.TempDir()}, count, size, network)
 }
+
+// onFile is the load of a service on a file.
+var onFile = load{writers: 64, assets: 100}
 
 // TestFeedOfOneFileUnderFaults checks the feed of one asset service on a file, which is
 // killed and frozen.
 func TestFeedOfOneFileUnderFaults(t *testing.T) {
 	dir := t.TempDir()
-	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, 64, 100, &network{})
+	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir}, 1, onFile, &network{})
 }
 
 // TestFeedOfMirrorsUnderFaults checks the feed of a mirror and of its mirror, beside that of
 // the gateways. Live followers move between all of them, and all are killed and frozen.
 func TestFeedOfMirrorsUnderFaults(t *testing.T) {
 	dir := t.TempDir()
-	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir, mirrors: 2}, 1, 64, 100,
+	checkOn(t, &fleet{bin: build(t), store: "file:" + filepath.Join(dir, "assets.db"), dir: dir, mirrors: 2}, 1, onFile,
 		&network{})
 }
 
-// checkOn runs the load on count services of a fleet, and the faults.
-func checkOn(t *testing.T, fleet *fleet, count, writers, assets int, network *network) {
+// checkOn runs a load of size's writers and assets on count services of a fleet, and the
+// faults. It sets the rest of size.
+func checkOn(t *testing.T, fleet *fleet, count int, size load, network *network) {
 	t.Helper()
 	services := &services{signer: signer(t), client: client()}
 	fleet.start(t, count)
@@ -152,8 +156,8 @@ func checkOn(t *testing.T, fleet *fleet, count, writers, assets int, network *ne
 		}
 		faultsEnded <- err
 	}()
-	h := newHistory(services, load{writers: writers, followers: 8, changes: *changesWanted, assets: assets,
-		live: tastes(*liveWanted)})
+	size.followers, size.changes, size.live = 8, *changesWanted, tastes(*liveWanted)
+	h := newHistory(services, size)
 	r := h.run(ctx, func() {
 		endFaults()
 		if err := <-faultsEnded; err != nil {
