@@ -22,7 +22,7 @@ esac
 cd "$module"
 export GOWORK=off CGO_ENABLED=0
 # The space after the package keeps the keys of programs that are built already.
-key=$( (go version && echo "$package " && cat go.mod go.sum && find . -name '*.go' | sort | xargs -r cat) | sha256sum | cut -c1-16)
+key=$( (go version && echo "$package " && cat go.mod go.sum && find . -name '*.go' -o -name '*.sh' | sort | xargs -r cat) | sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/asset-registry-tools
 program=$cache/$1-$key
 mkdir -p "$cache"
@@ -31,7 +31,15 @@ flock 9
 if [ ! -x "$program" ]; then
 	# A build may be killed. So it has another name, and the rename is atomic.
 	[ "$package" != . ] || go vet . >&2
-	go build -ldflags "-s -w" -o "$program.$$" "$package" >&2
+	changed=
+	if [ -x source.sh ]; then # the module builds with another go.mod
+		work=$(mktemp -d)
+		trap 'rm -rf "$work"' EXIT
+		./source.sh "$work" >&2
+		changed=-modfile=$work/go.mod
+	fi
+	# shellcheck disable=SC2086 # no flag, or one
+	go build $changed -ldflags "-s -w" -o "$program.$$" "$package" >&2
 	mv "$program.$$" "$program"
 fi
 echo "$program"

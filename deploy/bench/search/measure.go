@@ -42,11 +42,11 @@ func (b *bench) build(ctx context.Context, index string, s client.Snapshot) (*pr
 	if err := b.memory(service.ID(), "while the index was built"); err != nil {
 		return nil, err
 	}
-	time.Sleep(5 * time.Second) // merges end
-	size, err := sizeOf(index)
-	fmt.Printf("index: %d assets in %.1f s, %.0f assets/s; %.0f MiB, %.2f of the %.0f MiB of NDJSON\n", s.Assets,
-		took.Seconds(), float64(s.Assets)/took.Seconds(), mib(size), float64(size)/float64(s.UncompressedBytes),
-		mib(s.UncompressedBytes))
+	size, err := settle(ctx, index)
+	settled := time.Since(begun) - took
+	fmt.Printf("index: %d assets in %.1f s, %.0f assets/s; %.0f MiB, %.2f of the %.0f MiB of NDJSON; settled after %.0f s\n",
+		s.Assets, took.Seconds(), float64(s.Assets)/took.Seconds(), mib(size),
+		float64(size)/float64(s.UncompressedBytes), mib(s.UncompressedBytes), settled.Seconds())
 	return service, err
 }
 
@@ -71,6 +71,26 @@ func sizeOf(dir string) (sum int64, err error) {
 		}
 	}
 	return sum, err
+}
+
+// settle waits until the service merges no files of the index: until their size has not
+// changed for 10 seconds. It returns the size.
+func settle(ctx context.Context, dir string) (size int64, err error) {
+	for unchanged := 0; unchanged < 10; unchanged++ {
+		now, err := sizeOf(dir)
+		if err != nil {
+			return 0, err
+		}
+		if now != size {
+			size, unchanged = now, 0
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return 0, fmt.Errorf("%w: the index still changes", ctx.Err())
+		}
+	}
+	return size, nil
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }

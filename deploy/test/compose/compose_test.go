@@ -17,7 +17,7 @@ import (
 // TestScenariosOnCompose starts docker-compose.yml without any data, and runs the
 // end-to-end scenarios on it.
 func TestScenariosOnCompose(t *testing.T) {
-	// The stand-in for MongoDB scans all assets for each operation.
+	// The stand-in for MongoDB is slow, and so is a machine that runs all of the stack.
 	s := start(t, "STORE_TIMEOUT=50s", "TIMEOUT=55s",
 		"COMPOSE_PROFILES=witness", "ASSETSVC_LOG_POLICY=/run/secrets/witness.policy")
 	t.Run("containers have no more rights than they need", func(t *testing.T) { testContained(t, s) })

@@ -111,8 +111,8 @@ func check(t *testing.T, count int) {
 	store.Host = network.listener.Addr().String()
 	size := load{writers: 64, assets: 300}
 	if !server.Real {
-		// The stand-in scans all assets for each change, and makes about 10 changes a second. With
-		// more writers each waits longer. On a busy machine most then get no answer in time.
+		// The stand-in runs one command at a time. With more writers each waits longer, and on a
+		// busy machine most then get no answer in time.
 		size = load{writers: 16, assets: 100}
 	}
 	checkOn(t, &fleet{bin: build(t), store: store.String(), dir: t.TempDir()}, count, size, network)
