@@ -71,6 +71,9 @@ type match struct {
 // match finds the assets of a part that meet all conditions.
 func (p *part) match(ctx context.Context, q *plan) (match, error) {
 	m := match{part: p}
+	if err := ctx.Err(); err != nil {
+		return m, err
+	}
 	for _, c := range q.words {
 		set, err := p.having(c)
 		if err != nil {
@@ -124,17 +127,29 @@ func (p *part) having(c condition) (*roaring.Bitmap, error) {
 
 // ranges keeps the assets that are in the ranges of filters.
 func (m *match) ranges(ctx context.Context, f search.Filters) error {
-	published, modified := spanOf(f.Published), spanOf(f.Modified)
-	quantity := f.Quantity.From != nil || f.Quantity.To != nil
-	if !published.isBounded && !modified.isBounded && !quantity {
+	if in := spanOf(f.Published); in.isBounded {
+		if err := m.keep(ctx, func(n uint32) bool { return in.has(m.published[n]) }); err != nil {
+			return err
+		}
+	}
+	if in := spanOf(f.Modified); in.isBounded {
+		if err := m.keep(ctx, func(n uint32) bool { return in.has(m.positions[n]) }); err != nil {
+			return err
+		}
+	}
+	if f.Quantity.From == nil && f.Quantity.To == nil {
 		return nil
 	}
+	return m.keep(ctx, func(n uint32) bool { return m.hasQuantity(n, f.Quantity) })
+}
+
+// keep keeps the found assets that are wanted.
+func (m *match) keep(ctx context.Context, wanted func(n uint32) bool) error {
 	kept := roaring.New()
 	err := each(ctx, m.found, func(numbers []uint32) {
 		in := numbers[:0]
 		for _, n := range numbers {
-			if published.has(m.published[n]) && modified.has(m.positions[n]) &&
-				(!quantity || m.hasQuantity(n, f.Quantity)) {
+			if wanted(n) {
 				in = append(in, n)
 			}
 		}
@@ -162,7 +177,7 @@ func spanOf(t search.Times) span {
 }
 
 // has tells whether a time is in the range. 0 is no time, which is in no range.
-func (s span) has(at int64) bool { return !s.isBounded || at != 0 && at >= s.from && at < s.until }
+func (s span) has(at int64) bool { return at != 0 && at >= s.from && at < s.until }
 
 // each calls visit for the assets of a set, many at once and in their order, until ctx is
 // done. visit may change the numbers.

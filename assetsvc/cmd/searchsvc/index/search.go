@@ -5,10 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"asset-registry/assetsvc/cmd/searchsvc/search"
 	"asset-registry/shared/fault"
 )
+
+// atOnce is the number of goroutines of one search.
+const atOnce = 2
 
 // errLate is returned for a search that takes too long.
 var errLate = fault.New(fault.Unavailable, fault.URL, "search", "The search takes too long; use fewer or rarer words.")
@@ -17,21 +23,34 @@ var errLate = fault.New(fault.Unavailable, fault.URL, "search", "The search take
 func (v *view) search(ctx context.Context, q search.Query) (search.Result, error) {
 	p := newPlan(q)
 	result := search.Result{Position: v.position}
-	var matches []match
+	matches := make([]match, len(v.parts))
+	finds := make([]func() error, len(v.parts))
 	for i := range v.parts {
-		if ctx.Err() != nil {
-			return search.Result{}, errLate
+		finds[i] = func() (err error) {
+			matches[i], err = v.parts[i].match(ctx, &p)
+			return err
 		}
-		m, err := v.parts[i].match(ctx, &p)
-		if err != nil {
-			return search.Result{}, orLate(err)
-		}
-		result.Total += int64(m.found.GetCardinality())
-		matches = append(matches, m)
 	}
-	best, err := v.rank(ctx, &p, matches)
-	if err != nil {
+	if err := together(finds...); err != nil {
 		return search.Result{}, orLate(err)
+	}
+	for _, m := range matches {
+		result.Total += int64(m.found.GetCardinality())
+	}
+	err := together(func() (err error) {
+		result.Facets, err = v.facets(ctx, &p, matches)
+		return err
+	}, func() error {
+		return v.page(ctx, &p, matches, &result)
+	})
+	return result, orLate(err)
+}
+
+// page adds the hits of the page to a result, and the cursor of the next page.
+func (v *view) page(ctx context.Context, q *plan, matches []match, result *search.Result) error {
+	best, err := v.rank(ctx, q, matches)
+	if err != nil {
+		return err
 	}
 	if len(best) > q.Limit && q.Limit > 0 { // rank returns one more, if there is one
 		best = best[:q.Limit]
@@ -40,12 +59,34 @@ func (v *view) search(ctx context.Context, q search.Query) (search.Result, error
 	for _, place := range best {
 		hit, err := place.hit()
 		if err != nil {
-			return search.Result{}, err
+			return err
 		}
 		result.Hits = append(result.Hits, hit)
 	}
-	result.Facets, err = v.facets(ctx, &p, matches)
-	return result, orLate(err)
+	return nil
+}
+
+// together runs functions on two processors, and returns their errors. A function that
+// panics lets the caller panic.
+func together(all ...func() error) error {
+	var workers errgroup.Group
+	workers.SetLimit(atOnce)
+	var panicked atomic.Value
+	for _, one := range all {
+		workers.Go(func() error {
+			defer func() {
+				if reason := recover(); reason != nil {
+					panicked.CompareAndSwap(nil, fmt.Sprint(reason))
+				}
+			}()
+			return one()
+		})
+	}
+	err := workers.Wait()
+	if reason := panicked.Load(); reason != nil {
+		panic(reason)
+	}
+	return err
 }
 
 func orLate(err error) error {
