@@ -45,7 +45,7 @@ func (r *Registry) hold(
 		path, header := ask(i/each, i%each)
 		conn, status, err := r.open(ctx, i/each, path, header)
 		if err != nil {
-			if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // a dial may end before ctx
+			if !hasEnded(ctx, err) {
 				o.fail(err)
 			}
 			return
@@ -103,6 +103,12 @@ func (r *Registry) dialAs(ctx context.Context, client int) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", r.addr)
 }
 
+// hasEnded tells whether an error comes from the end of ctx. A call may see the deadline of
+// ctx a moment before ctx does.
+func hasEnded(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // isClosed reports whether the registry has closed a connection. It takes what the
 // kernel still has of it.
 func isClosed(conn net.Conn) bool {
@@ -122,7 +128,7 @@ func (r *Registry) DropPolls(ctx context.Context, clients int) *Outcome {
 		for ctx.Err() == nil {
 			conn, err := r.dialAs(ctx, client)
 			if err != nil {
-				if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // a dial may end before ctx
+				if !hasEnded(ctx, err) {
 					o.fail(err)
 				}
 				return
