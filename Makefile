@@ -25,9 +25,9 @@ ASSETS      ?= 100000
 # other. Two stages of one lane may share a port or a file of bin; stages of two lanes may
 # not. Only WORKING rewrites the programs in bin.
 FIRST       := packages test test-attack
-WAITING     := test-crash test-compose
+WAITING     := test-crash test-compose test-browser
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
-	test-docs test-log test-parquet test-webhooks test-search test-std test-browser test-openapi check-apart model-quick fuzz
+	test-docs test-log test-parquet test-webhooks test-search test-std test-openapi check-apart model-quick fuzz
 DATA        ?= ./data
 
 # Everything is compiled in two ways only: without cgo, and with the race detector, which
