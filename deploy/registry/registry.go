@@ -25,6 +25,7 @@ import (
 	"asset-registry/authsvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
+	"asset-registry/shared/daemon"
 	"asset-registry/shared/durable"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
@@ -38,7 +39,7 @@ import (
 // Config is the configuration of Run. Its tags declare the flags of the command
 // `registry serve`.
 type Config struct {
-	httpserver.Process
+	daemon.Process
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
 	Addr      string `default:"127.0.0.1:8080" help:"Address to listen on."`

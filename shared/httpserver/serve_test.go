@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"asset-registry/shared/probe"
 )
 
@@ -155,20 +153,5 @@ func TestHealthIsReadiness(t *testing.T) {
 	}
 	if probe.Ready(t.Context(), "http://127.0.0.1:1/readyz") == nil {
 		t.Error("no server: got nil, want an error")
-	}
-}
-
-func TestACollectorThatIsAwayIsNoFault(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
-	process := Process{Name: "service", MetricsAddr: "127.0.0.1:0"}
-	told, stop, err := process.Observe(t.Context(), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
-	span.End() // gives the exporter a span
-	if err := stop(); err != nil {
-		t.Errorf("stop: got %v, want nil", err)
 	}
 }

@@ -23,7 +23,7 @@ func Child(
 	if !parent.IsRecording() {
 		return ctx, trace.SpanFromContext(context.Background())
 	}
-	tracer := parent.TracerProvider().Tracer(scope)
+	tracer := parent.TracerProvider().Tracer(Scope)
 	return tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
 }
 

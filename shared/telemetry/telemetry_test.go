@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -15,74 +12,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 )
-
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-func TestWithoutACollectorNothingIsRecorded(t *testing.T) {
-	told, err := Start(t.Context(), "service", quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer told.Close()
-	if told.Sample() {
-		t.Error("got a request sampled, want none")
-	}
-	counter, err := told.Meter().Int64Counter("registry.test.things")
-	if err != nil {
-		t.Fatal(err)
-	}
-	counter.Add(t.Context(), 3)
-	recorder := httptest.NewRecorder()
-	told.Metrics().ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil))
-	for _, want := range []string{
-		"registry_test_things_total{", "} 3\n", `service_name="service"`, "go_build_info", `registry_build_info{`,
-		`process_runtime_version="` + runtime.Version() + `"`, "go_memory_used_bytes", "process_resident_memory_bytes",
-	} {
-		if !strings.Contains(recorder.Body.String(), want) {
-			t.Errorf("got %s, want %s in it", recorder.Body, want)
-		}
-	}
-}
-
-func TestACollectorThatIsAwayIsNoError(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
-	told, err := Start(t.Context(), "service", quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !told.Sample() {
-		t.Error("with a collector: got no request sampled, want all")
-	}
-	_, span := told.Tracer().Start(t.Context(), "x", trace.WithSpanKind(trace.SpanKindServer))
-	span.End()
-	told.Close()
-}
-
-func TestTheStandardsSamplersSetTheShare(t *testing.T) {
-	for _, c := range []struct {
-		name              string
-		sampler, argument string
-		share             float64
-		fails             bool
-	}{
-		{"no sampler samples all", "", "", 1, false},
-		{"always_on", "parentbased_always_on", "", 1, false},
-		{"always_off", "always_off", "", 0, false},
-		{"a ratio", "parentbased_traceidratio", "0.01", 0.01, false},
-		{"a ratio above 1", "traceidratio", "1.5", 0, true},
-		{"a ratio without an argument", "traceidratio", "", 0, true},
-		{"an unknown sampler", "jaeger_remote", "", 0, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Setenv("OTEL_TRACES_SAMPLER", c.sampler)
-			t.Setenv("OTEL_TRACES_SAMPLER_ARG", c.argument)
-			if share, err := shareFromEnvironment(); share != c.share || (err != nil) != c.fails {
-				t.Errorf("got %v, %v; want %v, error: %t", share, err, c.share, c.fails)
-			}
-		})
-	}
-}
 
 func TestAboutTheShareIsChosen(t *testing.T) {
 	const asked = 100_000

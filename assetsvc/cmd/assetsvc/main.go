@@ -13,7 +13,7 @@ import (
 
 	"asset-registry/assetsvc"
 	"asset-registry/shared/config"
-	"asset-registry/shared/httpserver"
+	"asset-registry/shared/daemon"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/logclient"
 	"asset-registry/shared/logkey"
@@ -55,7 +55,7 @@ type logKey struct {
 
 // settings is the settings of the command serve: flags, environment and config file.
 type settings struct {
-	httpserver.Process
+	daemon.Process
 
 	Addr  string `default:"127.0.0.1:8081" help:"Address to listen on."`
 	Store string `required:"" help:"Store of the assets: file:PATH, or mongodb://HOST:PORT,.../DATABASE?replicaSet=NAME."`
@@ -117,7 +117,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
-	c := commands{Serve: settings{Process: httpserver.Process{Name: "assetsvc", TakesCalls: true}}}
+	c := commands{Serve: settings{Process: daemon.Process{Name: "assetsvc", TakesCalls: true}}}
 	const help = "The asset service of the asset registry. " +
 		"\"assetsvc health URL\" asks the /readyz at URL whether a service is ready."
 	command, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
@@ -207,7 +207,7 @@ func (s settings) run(ctx context.Context) error {
 			return err
 		}
 	}
-	open := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
+	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
 			AuthURLs:     s.AuthURL,
@@ -236,5 +236,5 @@ func (s settings) run(ctx context.Context) error {
 		})
 	}
 	s.Budget = s.Memory
-	return httpserver.Run(ctx, s.Addr, s.Process, open)
+	return daemon.Run(ctx, s.Addr, s.Process, open)
 }

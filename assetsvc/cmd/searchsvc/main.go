@@ -15,14 +15,14 @@ import (
 	"asset-registry/assetsvc/cmd/searchsvc/service"
 	"asset-registry/assetsvc/cmd/searchsvc/site"
 	"asset-registry/shared/config"
-	"asset-registry/shared/httpserver"
+	"asset-registry/shared/daemon"
 	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
 )
 
 // settings are the command's flags, environment variables and file settings.
 type settings struct {
-	httpserver.Process
+	daemon.Process
 
 	Addr      string        `default:"127.0.0.1:8083" help:"Address to listen on."`
 	Of        string        `default:"http://127.0.0.1:8080" placeholder:"URL" help:"${of}"`
@@ -55,14 +55,14 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
-	s := settings{Process: httpserver.Process{Name: "searchsvc"}}
+	s := settings{Process: daemon.Process{Name: "searchsvc"}}
 	const help = "The search service of the asset registry. " +
 		"\"searchsvc health URL\" asks the /readyz at URL whether a service is ready."
 	if _, err := config.Parse(&s, "searchsvc", help, "SEARCHSVC", args); err != nil {
 		return err
 	}
 	s.Budget = s.Memory
-	open := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
+	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		return service.New(ctx, service.Config{
 			Of: s.Of, Dir: s.Data, Timeout: s.Timeout, MaxBehind: s.MaxBehind, Log: log, Telemetry: t,
 			Site: func(found search.Searcher) (http.Handler, error) {
@@ -70,5 +70,5 @@ func run(ctx context.Context, args []string) error {
 			},
 		})
 	}
-	return httpserver.Run(ctx, s.Addr, s.Process, open)
+	return daemon.Run(ctx, s.Addr, s.Process, open)
 }

@@ -15,7 +15,7 @@ import (
 
 	"asset-registry/authsvc"
 	"asset-registry/shared/config"
-	"asset-registry/shared/httpserver"
+	"asset-registry/shared/daemon"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/probe"
 	"asset-registry/shared/telemetry"
@@ -49,7 +49,7 @@ func (reseal) Help() string {
 // settings are the flags of the command serve. The environment and the config file can
 // set them, too.
 type settings struct {
-	httpserver.Process
+	daemon.Process
 
 	Addr       string        `default:"127.0.0.1:8082" help:"Address to listen on."`
 	AdminAddr  string        `help:"Address of the admin API; default none. A network as host: the own address in it."`
@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
-	c := commands{Serve: settings{Process: httpserver.Process{Name: "authsvc", TakesCalls: true}}}
+	c := commands{Serve: settings{Process: daemon.Process{Name: "authsvc", TakesCalls: true}}}
 	command, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
 		return err
@@ -144,15 +144,15 @@ func (s settings) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	serve := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
+	serve := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		return s.newService(ctx, secrets, log, t)
 	}
-	return httpserver.Run(ctx, s.Addr, s.Process, serve)
+	return daemon.Run(ctx, s.Addr, s.Process, serve)
 }
 
 func (s settings) newService(
 	ctx context.Context, secrets keyring.Ring, log *slog.Logger, t *telemetry.Telemetry,
-) (httpserver.Service, error) {
+) (daemon.Service, error) {
 	var admin net.Listener
 	if s.AdminAddr != "" {
 		var err error

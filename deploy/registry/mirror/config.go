@@ -13,6 +13,7 @@ import (
 
 	"asset-registry/deploy/registry/client"
 	"asset-registry/gateway"
+	"asset-registry/shared/daemon"
 	"asset-registry/shared/durable"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/logclient"
@@ -22,7 +23,7 @@ import (
 // Config is the configuration of Run. Its tags declare the flags of the command `registry
 // mirror`.
 type Config struct {
-	httpserver.Process
+	daemon.Process
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
 	Of string `required:"" placeholder:"URL" help:"Address of the registry, or of another mirror of it."`

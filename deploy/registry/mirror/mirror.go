@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/daemon"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
@@ -45,7 +46,7 @@ type mirror struct {
 	transport http.RoundTripper
 	log       *slog.Logger
 	telemetry *telemetry.Telemetry
-	front     *httpserver.Replaceable
+	front     *daemon.Replaceable
 	fresh     replica.Freshness
 	failures  *failurelog.Log
 	unkept    *failurelog.Log // tells that the age of the copy cannot be stored
@@ -124,7 +125,7 @@ func newMirror(c Config, log *slog.Logger, t *telemetry.Telemetry) (*mirror, err
 	m.relay = newRelay(of, m.transport, c.relayWithin(), log)
 	m.fresh.Restart(time.Now())
 	m.say("The mirror starts.")
-	m.front = httpserver.NewReplaceable(m.waiting())
+	m.front = daemon.NewReplaceable(m.waiting())
 	return m, nil
 }
 

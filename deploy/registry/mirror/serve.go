@@ -13,6 +13,7 @@ import (
 	"asset-registry/assetsvc"
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
+	"asset-registry/shared/daemon"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
@@ -26,7 +27,7 @@ type waiting struct{ handler http.Handler }
 func (m *mirror) say(sentence string) { m.doing.Store(sentence) }
 
 // waiting returns a service that answers 503 and says why.
-func (m *mirror) waiting() httpserver.Service {
+func (m *mirror) waiting() daemon.Service {
 	refuse := func() error {
 		doing, _ := m.doing.Load().(string)
 		return fault.New(fault.Unavailable, fault.URL, "mirror", "%s", doing)
@@ -39,10 +40,10 @@ func (m *mirror) waiting() httpserver.Service {
 	return waiting{engine}
 }
 
-// Handler implements httpserver.Service.
+// Handler implements daemon.Service.
 func (w waiting) Handler() http.Handler { return w.handler }
 
-// Close implements httpserver.Service.
+// Close implements daemon.Service.
 func (waiting) Close() error { return nil }
 
 // services are the gateway and the asset service of a copy.
@@ -51,13 +52,13 @@ type services struct {
 	assets  *assetsvc.Server
 }
 
-// Handler implements httpserver.Service.
+// Handler implements daemon.Service.
 func (s services) Handler() http.Handler { return s.gateway.Handler() }
 
-// Drain implements httpserver.Drainer.
+// Drain implements daemon.Drainer.
 func (s services) Drain() { s.gateway.Drain() }
 
-// Close implements httpserver.Service.
+// Close implements daemon.Service.
 func (s services) Close() error { return errors.Join(s.gateway.Close(), s.assets.Close()) }
 
 // serve serves the copy, whose times are in a zone, until ctx is done or the copy is void.

@@ -15,6 +15,7 @@ import (
 
 	"asset-registry/gateway"
 	"asset-registry/shared/config"
+	"asset-registry/shared/daemon"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
@@ -24,7 +25,7 @@ import (
 
 // settings are the command's flags, environment variables and file settings.
 type settings struct {
-	httpserver.Process
+	daemon.Process
 
 	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
 	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
@@ -96,7 +97,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	s.Certificate, s.Reloads = s.TLS, true
-	start := func(log *slog.Logger, t *telemetry.Telemetry) (httpserver.Service, error) {
+	start := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		s, err := parse(args) // again: on a reload the file may have changed
 		if err != nil {
 			return nil, err
@@ -109,7 +110,7 @@ func run(ctx context.Context, args []string) error {
 		return gateway.New(ctx, c)
 	}
 	s.Budget = s.Memory
-	return httpserver.Run(ctx, s.Addr, s.Process, start)
+	return daemon.Run(ctx, s.Addr, s.Process, start)
 }
 
 // check returns every fault of a settings file, with flags that override it.
@@ -138,7 +139,7 @@ func check(file string, args []string) error {
 }
 
 func parse(args []string) (settings, error) {
-	s := settings{Process: httpserver.Process{Name: "gateway"}}
+	s := settings{Process: daemon.Process{Name: "gateway"}}
 	_, err := config.Parse(&s, "gateway", description, "GATEWAY", args)
 	return s, err
 }

@@ -30,10 +30,20 @@ var takeScript string
 // round trip, for any number of keys. All rates of a key are in one Redis string,
 // so one script can change them together, also in a cluster.
 type Redis struct {
-	client  redis.UniversalClient
-	script  *redis.Script
-	timeout time.Duration    // of a round trip
-	now     func() time.Time // nil: the clock of Redis, which all gateways share
+	connections connections
+	timeout     time.Duration    // of a round trip
+	now         func() time.Time // nil: the clock of Redis, which all gateways share
+}
+
+// connections are the connections to a server. The interface keeps the types of the client
+// library out of Redis: each package that knows a Redis would take seconds longer to compile.
+type connections interface {
+	// take runs the script once for each key, with its arguments, in one round trip. An error
+	// of one key is an error of take.
+	take(ctx context.Context, keys []string, args [][]any) (answers [][]int64, err error)
+	// pool returns the number of connections, to all nodes of a cluster together.
+	pool() telemetry.Pool
+	Close() error
 }
 
 // OpenRedis returns the server at a URL:
@@ -51,7 +61,7 @@ func openWithin(url string, timeout time.Duration) (*Redis, error) {
 		return nil, err
 	}
 	logging.Disable() // the client's log is global and is not JSON; our errors say the same
-	return &Redis{client: client, timeout: timeout, script: redis.NewScript(takeScript)}, nil
+	return &Redis{connections: library{client, redis.NewScript(takeScript)}, timeout: timeout}, nil
 }
 
 // errMalformed does not quote the URL, because it may contain a password.
@@ -177,28 +187,16 @@ func (r *Redis) args(c *scriptCall) []any {
 func (r *Redis) run(ctx context.Context, calls []*scriptCall) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	pipe := r.client.Pipeline()
-	answers := make([]*redis.Cmd, len(calls))
+	keys, args := make([]string, len(calls)), make([][]any, len(calls))
 	for i, c := range calls {
-		answers[i] = pipe.EvalSha(ctx, r.script.Hash(), []string{c.key}, r.args(c)...)
+		keys[i], args[i] = c.key, r.args(c)
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
-	repeat := false
-	for i, answer := range answers {
-		if redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") { // the call took no effect
-			answers[i] = pipe.Eval(ctx, takeScript, []string{calls[i].key}, r.args(calls[i])...)
-			repeat = true
-		}
-	}
-	if repeat {
-		_, _ = pipe.Exec(ctx)
+	answers, err := r.connections.take(ctx, keys, args)
+	if err != nil {
+		return fmt.Errorf("ask Redis for tokens: %w", err)
 	}
 	for i, answer := range answers {
-		values, err := answer.Int64Slice()
-		if err != nil {
-			return fmt.Errorf("ask Redis for tokens: %w", err)
-		}
-		if !calls[i].read(values) {
+		if !calls[i].read(answer) {
 			return fmt.Errorf("ask Redis for tokens: its answer for %s has an unknown form", calls[i].key)
 		}
 	}
@@ -242,18 +240,53 @@ func callsFor(buckets []Bucket) []*scriptCall {
 	return calls
 }
 
-// pools returns the number of connections, to all nodes of a cluster together.
-func (r *Redis) pools() []telemetry.Pool {
-	s := r.client.PoolStats()
+// pools returns the number of connections.
+func (r *Redis) pools() []telemetry.Pool { return []telemetry.Pool{r.connections.pool()} }
+
+// Close closes the connections.
+func (r *Redis) Close() error { return r.connections.Close() }
+
+// library is the connections of the client library.
+type library struct {
+	redis.UniversalClient
+	script *redis.Script
+}
+
+func (l library) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
+	pipe := l.Pipeline()
+	commands := make([]*redis.Cmd, len(keys))
+	for i, key := range keys {
+		commands[i] = pipe.EvalSha(ctx, l.script.Hash(), []string{key}, args[i]...)
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	repeat := false
+	for i, command := range commands {
+		if redis.HasErrorPrefix(command.Err(), "NOSCRIPT") { // the call took no effect
+			commands[i] = pipe.Eval(ctx, takeScript, []string{keys[i]}, args[i]...)
+			repeat = true
+		}
+	}
+	if repeat {
+		_, _ = pipe.Exec(ctx)
+	}
+	answers := make([][]int64, len(keys))
+	for i, command := range commands {
+		var err error
+		if answers[i], err = command.Int64Slice(); err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+func (l library) pool() telemetry.Pool {
+	s := l.PoolStats()
 	p := telemetry.Pool{
 		Name: "limits", Idle: int64(s.IdleConns), Used: int64(s.TotalConns) - int64(s.IdleConns),
 		Waiting: int64(s.PendingRequests), Timeouts: int64(s.Timeouts),
 	}
-	if single, ok := r.client.(*redis.Client); ok {
+	if single, ok := l.UniversalClient.(*redis.Client); ok {
 		p.Max = int64(single.Options().PoolSize)
 	}
-	return []telemetry.Pool{p}
+	return p
 }
-
-// Close closes the connections.
-func (r *Redis) Close() error { return r.client.Close() }

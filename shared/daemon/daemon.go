@@ -1,4 +1,6 @@
-package httpserver
+// Package daemon runs a service as a process: it listens, logs, exports telemetry, answers
+// until it is told to stop, and then ends what is under way.
+package daemon
 
 import (
 	"context"
@@ -10,8 +12,10 @@ import (
 	"os"
 	"time"
 
+	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
+	"asset-registry/shared/telemetry/export"
 )
 
 // Service is what a process runs. It answers requests until it is closed.
@@ -34,10 +38,10 @@ type Process struct {
 	// Both send the same answers (package lean).
 	HTTPServer string `name:"http-server" default:"lean" enum:"lean,std" help:"Server of HTTP/1.1; std is net/http alone."`
 
-	Certificate Certificate `kong:"-"` // the zero value serves plain HTTP
-	TakesCalls  bool        `kong:"-"` // ServeOptions.Calls
-	Reloads     bool        `kong:"-"` // SIGHUP replaces the service by a new one
-	Budget      int64       `kong:"-"` // bytes that the process may use; 0: no limit but the system's
+	Certificate httpserver.Certificate `kong:"-"` // the zero value serves plain HTTP
+	TakesCalls  bool                   `kong:"-"` // httpserver.ServeOptions.Calls
+	Reloads     bool                   `kong:"-"` // SIGHUP replaces the service by a new one
+	Budget      int64                  `kong:"-"` // bytes that the process may use; 0: no limit but the system's
 }
 
 // Run runs a process with one service. It listens on addr, calls start, and
@@ -50,7 +54,7 @@ func Run(
 	if err != nil {
 		return err
 	}
-	log, flush := NewLog(os.Stderr, p.LogLevel)
+	log, flush := httpserver.NewLog(os.Stderr, p.LogLevel)
 	defer func() { err = errors.Join(err, flush()) }()
 	memory.RespectLimit(log, p.Budget)
 	config, err := p.Certificate.Config(log)
@@ -62,7 +66,7 @@ func Run(
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	if err := MeasureCertificate(t.Meter(), config); err != nil {
+	if err := httpserver.MeasureCertificate(t.Meter(), config); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	service, err := start(log, t)
@@ -75,13 +79,13 @@ func Run(
 		defer current.onHangup(func() (Service, error) { return start(log, t) }, log)()
 	}
 	log.Info("listening", "addr", listener.Addr().String())
-	return Serve(ctx, listener, current, log, p.Serving(config, current.Drain))
+	return httpserver.Serve(ctx, listener, current, log, p.Serving(config, current.Drain))
 }
 
 // Serving returns the options of a server of this process. TLS is nil for plain HTTP; drain is
 // nil if no request lasts.
-func (p Process) Serving(tls *tls.Config, drain func()) ServeOptions {
-	return ServeOptions{
+func (p Process) Serving(tls *tls.Config, drain func()) httpserver.ServeOptions {
+	return httpserver.ServeOptions{
 		DrainDelay: p.DrainDelay, TLS: tls, Drain: drain, Std: p.HTTPServer == "std", Calls: p.TakesCalls,
 	}
 }
@@ -89,27 +93,29 @@ func (p Process) Serving(tls *tls.Config, drain func()) ServeOptions {
 // Observe starts the process's telemetry. It answers Prometheus on MetricsAddr,
 // if that is set, until stop is called.
 func (p Process) Observe(ctx context.Context, log *slog.Logger) (t *telemetry.Telemetry, stop func() error, err error) {
-	t, err = telemetry.Start(ctx, p.Name, log)
+	exported, err := export.Start(ctx, p.Name, log)
 	if err != nil {
 		return nil, nil, err
 	}
 	if p.MetricsAddr == "" {
-		return t, func() error { t.Close(); return nil }, nil
+		return exported.Telemetry, func() error { exported.Close(); return nil }, nil
 	}
 	listener, err := net.Listen("tcp", p.MetricsAddr)
 	if err != nil {
-		t.Close()
+		exported.Close()
 		return nil, nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", t.Metrics())
+	mux.Handle("GET /metrics", exported.Metrics())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, listener, mux, log, ServeOptions{Std: p.Serving(nil, nil).Std}) }()
-	return t, func() error {
+	go func() {
+		served <- httpserver.Serve(ctx, listener, mux, log, httpserver.ServeOptions{Std: p.Serving(nil, nil).Std})
+	}()
+	return exported.Telemetry, func() error {
 		cancel()
 		err := <-served
-		t.Close()
+		exported.Close()
 		return err
 	}, nil
 }

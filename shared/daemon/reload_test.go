@@ -1,4 +1,4 @@
-package httpserver
+package daemon
 
 import (
 	"bufio"

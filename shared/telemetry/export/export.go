@@ -1,0 +1,164 @@
+// Package export sends a process's traces and metrics to others with OpenTelemetry. The
+// standard OTEL_* variables configure it. Prometheus can fetch the same metrics.
+// Without a collector there are no traces, and almost no cost.
+package export
+
+import (
+	"context"
+	cryptorand "crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/semconv/v1.37.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"asset-registry/shared/failurelog"
+	"asset-registry/shared/telemetry"
+)
+
+// closeTimeout limits the last export.
+const closeTimeout = 3 * time.Second
+
+// Export is the telemetry of a process that is exported until Close.
+type Export struct {
+	*telemetry.Telemetry
+	metrics http.Handler // for Prometheus
+	closers []func(context.Context) error
+}
+
+// Start returns the telemetry of a service, as the environment configures it.
+// Later failures are logged and have no other effect.
+func Start(ctx context.Context, service string, log *slog.Logger) (*Export, error) {
+	// The library offers only this global handler.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(failurelog.New(log, "telemetry is lost").Failed))
+	attributes := append(build(), semconv.ServiceName(service), semconv.ServiceInstanceID(cryptorand.Text()))
+	described, err := resource.New(ctx, resource.WithAttributes(attributes...),
+		resource.WithFromEnv(), resource.WithTelemetrySDK(), resource.WithHost())
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, fmt.Errorf("describe service: %w", err)
+	}
+	e := &Export{}
+	tracers, share, err := e.startTraces(ctx, described)
+	if err != nil {
+		return nil, err
+	}
+	meters, err := e.startMetrics(ctx, described)
+	if err != nil {
+		e.Close()
+		return nil, err
+	}
+	e.Telemetry = telemetry.New(tracers, meters, share)
+	return e, nil
+}
+
+// startTraces returns the provider of tracers, nil if no traces are wanted, and the share of
+// requests that are traced.
+func (e *Export) startTraces(
+	ctx context.Context, described *resource.Resource,
+) (_ trace.TracerProvider, share float64, err error) {
+	if !wanted("TRACES") {
+		return nil, 0, nil
+	}
+	if share, err = shareFromEnvironment(); err != nil {
+		return nil, 0, err
+	}
+	exporter, err := autoexport.NewSpanExporter(ctx)
+	if err != nil {
+		return nil, 0, fmt.Errorf("set up export of traces: %w", err)
+	}
+	tracers := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter), sdktrace.WithResource(described), sdktrace.WithSampler(telemetry.Sampler()))
+	e.closers = append(e.closers, tracers.Shutdown)
+	return tracers, share, nil
+}
+
+// startMetrics returns the provider of meters.
+func (e *Export) startMetrics(ctx context.Context, described *resource.Resource) (*sdkmetric.MeterProvider, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		collectors.NewBuildInfoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	if err != nil {
+		return nil, fmt.Errorf("set up metrics: %w", err)
+	}
+	options := []sdkmetric.Option{sdkmetric.WithReader(exporter), sdkmetric.WithResource(described)}
+	if wanted("METRICS") {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("set up export of metrics: %w", err)
+		}
+		options = append(options, sdkmetric.WithReader(reader))
+	}
+	meters := sdkmetric.NewMeterProvider(options...)
+	if err := runtime.Start(runtime.WithMeterProvider(meters)); err != nil {
+		return nil, fmt.Errorf("measure the runtime: %w", err)
+	}
+	if err := measureBuild(meters.Meter(telemetry.Scope)); err != nil {
+		return nil, err
+	}
+	e.metrics = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	e.closers = append(e.closers, meters.Shutdown)
+	return meters, nil
+}
+
+// wanted reports whether the environment names an exporter or a collector for a
+// signal. Without one, the standard uses a collector on this machine; we export
+// nothing.
+func wanted(signal string) bool {
+	for _, name := range []string{
+		"OTEL_" + signal + "_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT",
+	} {
+		if os.Getenv(name) != "" {
+			return os.Getenv("OTEL_SDK_DISABLED") != "true"
+		}
+	}
+	return false
+}
+
+// shareFromEnvironment returns the share of traced requests from
+// OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG.
+func shareFromEnvironment() (float64, error) {
+	switch sampler := os.Getenv("OTEL_TRACES_SAMPLER"); sampler {
+	case "", "always_on", "parentbased_always_on":
+		return 1, nil
+	case "always_off", "parentbased_always_off":
+		return 0, nil
+	case "traceidratio", "parentbased_traceidratio":
+		share, err := strconv.ParseFloat(os.Getenv("OTEL_TRACES_SAMPLER_ARG"), 64)
+		if err != nil || share < 0 || share > 1 {
+			return 0, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1")
+		}
+		return share, nil
+	default:
+		return 0, fmt.Errorf("OTEL_TRACES_SAMPLER %q is not supported", sampler)
+	}
+}
+
+// Metrics returns a handler that answers Prometheus.
+func (e *Export) Metrics() http.Handler { return e.metrics }
+
+// Close exports the remaining traces and metrics. A failure is logged.
+func (e *Export) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	for _, closer := range e.closers {
+		if err := closer(ctx); err != nil {
+			otel.Handle(err)
+		}
+	}
+}
