@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net"
 	"os"
+
+	"asset-registry/shared/rawsocket"
 )
 
 // socketListener keeps the kernel's memory for connections small: it limits
@@ -15,17 +17,19 @@ func (l socketListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tune(tcp)
-		return socket{tcp}, nil
+	}
+	if raw, ok := rawsocket.New(conn).(*rawsocket.Conn); ok {
+		return socket{raw}, nil
 	}
 	return conn, err
 }
 
-type socket struct{ *net.TCPConn }
+type socket struct{ *rawsocket.Conn }
 
 // Write makes Close reset the connection of a client that was too slow. Else the
 // kernel would keep the bytes that the client has not read.
 func (s socket) Write(p []byte) (int, error) {
-	n, err := s.TCPConn.Write(p)
+	n, err := s.Conn.Write(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = s.SetLinger(0) // fails if the connection is gone
 	}

@@ -4,11 +4,13 @@ import (
 	"io"
 	"net"
 	"syscall"
+
+	"asset-registry/shared/rawsocket"
 )
 
 // rawOf returns the raw form of a TCP connection, or nil for any other.
 func rawOf(conn net.Conn) syscall.RawConn {
-	tcp, ok := conn.(*net.TCPConn)
+	tcp, ok := conn.(*rawsocket.Conn)
 	if !ok {
 		return nil
 	}
@@ -22,8 +24,7 @@ func rawOf(conn net.Conn) syscall.RawConn {
 // Read reads from the connection. It first writes the request that was lent, if there is
 // one, and then waits before it reads. Go's own Read would read before it waits, and find
 // nothing. The write must be within raw.Read: Go's poller forgets what came before it, and
-// an answer that came between a write and raw.Read would be missed. The read is syscall's,
-// so the race detector knows that it follows the write of the other side.
+// an answer that came between a write and raw.Read would be missed.
 func (c *conn) Read(p []byte) (n int, err error) {
 	request := c.lent
 	if c.lent = nil; request == nil {
@@ -42,11 +43,7 @@ func (c *conn) Read(p []byte) (n int, err error) {
 			_, err = c.net.Write(request)
 			return err != nil
 		}
-		for {
-			if n, err = syscall.Read(int(fd), p); err != syscall.EINTR {
-				break
-			}
-		}
+		n, err = rawsocket.Read(fd, p)
 		return err != syscall.EAGAIN
 	})
 	switch {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"asset-registry/shared/rawsocket"
 )
 
 const (
@@ -255,5 +257,9 @@ func dial(ctx context.Context, addr string, secure *tls.Config) (net.Conn, error
 	if secure != nil {
 		return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", addr)
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return rawsocket.New(conn), nil
 }

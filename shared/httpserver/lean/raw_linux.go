@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"asset-registry/shared/rawsocket"
 )
 
 // rawOf returns the raw form of a TCP connection, or nil for any other.
@@ -30,16 +32,13 @@ func rawOf(conn net.Conn) syscall.RawConn {
 //
 // Go's poller tells of an arrival once. Within one call of raw.Read it keeps this for the
 // next wait, also while take runs. So a wait is safe after a read that did not fill its
-// buffer, because such a read has emptied the socket. The read is syscall's, so the race
-// detector knows that it follows the write of the other side.
+// buffer, because such a read has emptied the socket.
 func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (err error) {
 	failed := raw.Read(func(fd uintptr) bool {
 		for {
 			buffer := free()
 			var n int
-			switch n, err = syscall.Read(int(fd), buffer); {
-			case err == syscall.EINTR:
-				continue
+			switch n, err = rawsocket.Read(fd, buffer); {
 			case err == syscall.EAGAIN:
 				err = nil
 				return false
