@@ -24,10 +24,8 @@ type inbound struct {
 	failed error
 }
 
-func newInbound(stream uint32, out *outbox) *inbound {
-	b := &inbound{stream: stream, out: out}
-	b.come.L = &b.mu
-	return b
+func (b *inbound) begin(stream uint32, out *outbox) {
+	b.stream, b.out, b.come.L = stream, out, &b.mu
 }
 
 // arrive adds bytes. It returns false if the other side sends more than its window.
@@ -120,10 +118,8 @@ type outbound struct {
 	failed error
 }
 
-func newOutbound(stream uint32, out *outbox) *outbound {
-	b := &outbound{stream: stream, out: out, window: Window}
-	b.more.L = &b.mu
-	return b
+func (b *outbound) begin(stream uint32, out *outbox) {
+	b.stream, b.out, b.window, b.more.L = stream, out, Window, &b.mu
 }
 
 // widen lets so many more bytes be sent. It returns false for a window that is too wide.

@@ -39,6 +39,7 @@ type Conn struct {
 	last     uint32    // the last stream that was begun
 	heard    time.Time // when the last frame came
 	draining bool
+	sweeping bool // sweep will run
 	failed   error
 }
 
@@ -48,10 +49,60 @@ type stream struct {
 	number uint32
 	r      *http.Request
 	begun  time.Time
-	in     *inbound
-	out    *outbound
+	in     inbound
+	out    outbound
 	head   chan *http.Response // holds the answer when its head came, or nil if it failed
 	headed bool                // the head came; for run
+
+	// The stream is given up when ctx ends. If that is nil, it is when until has come, or never
+	// if that is zero. Both need conn.mu.
+	ctx   context.Context
+	until time.Time
+}
+
+// sweepEvery is how often a connection looks for streams to give up. One look for all of them
+// costs less than to be told of the end of each context, which needs a timer for each deadline.
+const sweepEvery = 20 * time.Millisecond
+
+// sweep gives up the streams whose callers do not wait any more.
+func (c *Conn) sweep() {
+	over := map[*stream]error{}
+	now := time.Now()
+	c.mu.Lock()
+	for _, s := range c.streams {
+		if err := s.over(now); err != nil {
+			over[s] = err
+		}
+	}
+	if c.sweeping = len(c.streams) > 0; c.sweeping {
+		time.AfterFunc(sweepEvery, c.sweep)
+	}
+	c.mu.Unlock()
+	for s, err := range over {
+		s.giveUp(err)
+	}
+}
+
+// over returns why the stream must be given up, or nil. It needs conn.mu.
+func (s *stream) over(now time.Time) error {
+	switch {
+	case s.ctx != nil:
+		return s.ctx.Err()
+	case !s.until.IsZero() && now.After(s.until):
+		return os.ErrDeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// outlast replaces the request's context by a time, zero for none. It does nothing once the
+// context has ended.
+func (s *stream) outlast(until time.Time) {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	if s.ctx != nil && s.ctx.Err() == nil {
+		s.ctx, s.until = nil, until
+	}
 }
 
 // Dial asks the server at the other end of conn for the protocol. Host is what requests
@@ -210,39 +261,51 @@ func (s *stream) giveUp(err error) {
 // be read to its end or closed. It returns ErrNotTaken or ErrNotPlain if the request was
 // not sent, ErrLost if the connection ended, and the error of the request's context.
 func (c *Conn) RoundTrip(r *http.Request) (*http.Response, error) {
-	head, err := appendRequest(nil, r, c.host)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	s, err := c.send(r)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.begin(r, head)
-	if err != nil {
-		return nil, err
-	}
-	ctx := r.Context()
-	release := context.AfterFunc(ctx, func() { s.giveUp(ctx.Err()) })
 	if hasContent(r) {
 		s.sendBody(r.Body)
 		_ = r.Body.Close() // a RoundTripper must close it
 	}
 	resp := <-s.head
 	if resp == nil {
-		release()
 		s.in.mu.Lock()
 		defer s.in.mu.Unlock()
 		return nil, s.in.failed
 	}
-	resp.Body = &answerBody{stream: s, release: release, left: resp.ContentLength}
 	if resp.ContentLength == 0 || r.Method == http.MethodHead {
-		release()
+		s.outlast(time.Time{}) // the answer is whole
 		resp.Body = http.NoBody
+	} else {
+		resp.Body = &answerBody{stream: s, left: resp.ContentLength}
 	}
 	return resp, nil
+}
+
+// heads holds buffers for the heads of requests.
+var heads = sync.Pool{New: func() any { return new([]byte) }}
+
+// send sends the head of a request.
+func (c *Conn) send(r *http.Request) (*stream, error) {
+	buffer := heads.Get().(*[]byte)
+	defer heads.Put(buffer)
+	head, err := appendRequest((*buffer)[:0], r, c.host)
+	if err != nil {
+		return nil, err
+	}
+	*buffer = head
+	return c.begin(r, head)
 }
 
 func hasContent(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
 func (c *Conn) begin(r *http.Request, head []byte) (*stream, error) {
-	s := &stream{conn: c, r: r, begun: time.Now(), head: make(chan *http.Response, 1)}
+	s := &stream{conn: c, r: r, ctx: r.Context(), begun: time.Now(), head: make(chan *http.Response, 1)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.draining || c.failed != nil || len(c.streams) >= maxStreams {
@@ -250,12 +313,17 @@ func (c *Conn) begin(r *http.Request, head []byte) (*stream, error) {
 	}
 	c.last++
 	s.number = c.last
-	s.in, s.out = newInbound(s.number, c.out), newOutbound(s.number, c.out)
+	s.in.begin(s.number, c.out)
+	s.out.begin(s.number, c.out)
 	sent, err := c.out.offer(func(b []byte) []byte { return appendFrame(b, s.number, headFrame, head) })
 	if err != nil || !sent {
 		return nil, errors.Join(ErrNotTaken, err)
 	}
 	c.streams[s.number] = s
+	if !c.sweeping {
+		c.sweeping = true
+		time.AfterFunc(sweepEvery, c.sweep)
+	}
 	return s, nil
 }
 
@@ -342,22 +410,14 @@ func parseAnswer(head string, r *http.Request) (*http.Response, error) {
 
 // answerBody is the body of an answer.
 type answerBody struct {
-	stream  *stream
-	release func() bool // detaches the request's context; false if that has ended
-	timer   *time.Timer // set by Outlast
-	left    int64       // bytes that the length promises; negative: not known
-	ended   bool
+	stream *stream
+	left   int64 // bytes that the length promises; negative: not known
+	ended  bool
 }
 
-// Outlast replaces the deadline of the request's context by end, for the rest of the body.
-// It does nothing once the context has ended.
-func (b *answerBody) Outlast(end time.Time) {
-	if b.ended || !b.release() {
-		return
-	}
-	b.release = func() bool { return true }
-	b.timer = time.AfterFunc(time.Until(end), func() { b.stream.giveUp(os.ErrDeadlineExceeded) })
-}
+// Outlast replaces the request's context by end, for the rest of the body. It does nothing once
+// the context has ended.
+func (b *answerBody) Outlast(end time.Time) { b.stream.outlast(end) }
 
 // Read implements io.Reader.
 func (b *answerBody) Read(p []byte) (int, error) {
@@ -367,24 +427,14 @@ func (b *answerBody) Read(p []byte) (int, error) {
 			err = io.ErrUnexpectedEOF
 		}
 	}
-	if err != nil {
-		b.end()
-	}
+	b.ended = b.ended || err != nil
 	return n, err
-}
-
-func (b *answerBody) end() {
-	b.ended = true
-	b.release()
-	if b.timer != nil {
-		b.timer.Stop()
-	}
 }
 
 // Close implements io.Closer. It gives up an answer that was not read to its end.
 func (b *answerBody) Close() error {
 	if !b.ended {
-		b.end()
+		b.ended = true
 		if !b.stream.in.isOver() {
 			b.stream.giveUp(context.Canceled)
 		}

@@ -145,8 +145,8 @@ type serverConn struct {
 
 // serverStream is a request under way.
 type serverStream struct {
-	in     *inbound
-	out    *outbound
+	in     inbound
+	out    outbound
 	cancel context.CancelFunc
 }
 
@@ -233,7 +233,9 @@ func (c *serverConn) begin(f frame) error {
 		return fmt.Errorf("%w: more than %d streams", errProtocol, maxStreams)
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	s := &serverStream{in: newInbound(f.stream, c.out), out: newOutbound(f.stream, c.out), cancel: cancel}
+	s := &serverStream{cancel: cancel}
+	s.in.begin(f.stream, c.out)
+	s.out.begin(f.stream, c.out)
 	now := time.Now()
 	s.in.until, s.out.until = now.Add(readTimeout), now.Add(answerTimeout)
 	c.streams[f.stream] = s
@@ -241,7 +243,7 @@ func (c *serverConn) begin(f frame) error {
 	if r.ContentLength == 0 {
 		s.in.end(nil)
 	} else {
-		r.Body = requestBody{s.in}
+		r.Body = requestBody{&s.in}
 	}
 	go c.answer(f.stream, s, r.WithContext(ctx))
 	return nil
@@ -254,7 +256,7 @@ func (b requestBody) Close() error { return nil }
 
 // answer calls the handler.
 func (c *serverConn) answer(number uint32, s *serverStream, r *http.Request) {
-	w := &response{r: r, out: s.out, header: http.Header{}}
+	w := &response{r: r, out: &s.out, header: http.Header{}}
 	defer func() {
 		s.cancel()
 		c.mu.Lock()

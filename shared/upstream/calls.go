@@ -94,9 +94,9 @@ func (c *calls) exchange(r *http.Request, body *io.ReadCloser) (_ *http.Response
 	if conn == nil {
 		return nil, notSent, false, nil
 	}
-	sent := r.WithContext(r.Context()) // a copy, since a RoundTripper must not change its request
-	watched := &watchedBody{ReadCloser: *body}
+	sent, watched := r, &watchedBody{ReadCloser: *body}
 	if hasBody(r) {
+		sent = r.WithContext(r.Context()) // a copy, since a RoundTripper must not change its request
 		sent.Body = watched
 	}
 	resp, err := conn.RoundTrip(sent)

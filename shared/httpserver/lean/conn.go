@@ -190,7 +190,7 @@ type watch struct {
 // A watch looks first after firstLook to twice that, and then after twice the time, up to
 // lastLook.
 const (
-	firstLook = 20 * time.Millisecond
+	firstLook = 100 * time.Millisecond
 	lastLook  = time.Second
 )
 

@@ -16,7 +16,7 @@
 // Read tries to read before it waits. Here the whole life of a connection is one call of
 // syscall.RawConn's Read, which waits when its function returns false. Go's poller keeps
 // an event that comes while that function runs, so nothing that arrives during a handler
-// is missed. A timer looks after 20 ms, and then ever less often, whether the client has
+// is missed. A timer looks after 100 ms, and then ever less often, whether the client has
 // left; then the request's context ends.
 //
 // While that call lasts, nobody can close the connection (Close waits for its end). So a
