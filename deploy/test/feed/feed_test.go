@@ -25,6 +25,8 @@ var (
 	changesWanted = flag.Int("changes", 600, "number of changes for each number of services")
 	numbersWanted = flag.String("services", "2", "numbers of asset services, separated by commas")
 	liveWanted    = flag.Int("followers", 1, "number of live followers of each kind")
+	builtBin      = flag.String("bin", "",
+		"absolute path of the directory of the programs; by default they are built with the race detector")
 )
 
 const (
@@ -69,6 +71,9 @@ func run(m *testing.M) int {
 // build builds the programs on its first call.
 func build(t *testing.T) string {
 	t.Helper()
+	if *builtBin != "" {
+		return *builtBin
+	}
 	if _, err := os.Stat(filepath.Join(bin, "gateway")); err == nil {
 		return bin
 	}
