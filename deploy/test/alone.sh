@@ -13,9 +13,10 @@ needs() { # OUTPUT: one line for each module that a package here needs, with its
 	grep -v '^asset-registry' "$work/packages" | sort -u >"$1" # ours have no versions
 }
 needs "$work/workspace"
-GOWORK=off needs "$work/alone"
+export GOWORK=off
+needs "$work/alone"
 if ! diff "$work/workspace" "$work/alone"; then
 	echo "$1: with go.work (<) and alone (>) its packages need other versions; raise those of its go.mod" >&2
 	exit 1
 fi
-GOWORK=off go mod tidy -diff
+go mod tidy -diff
