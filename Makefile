@@ -37,7 +37,7 @@ DATA        ?= ./data
 FLAGS              := -trimpath -vet=off -tags=nomsgpack
 export CGO_ENABLED := 0
 export GOFLAGS     := $(filter-out $(FLAGS),$(GOFLAGS)) $(FLAGS)
-RACE               := CGO_ENABLED=1 go test -race -gcflags='all=-l -dwarf=false'
+RACE               := CGO_ENABLED=1 go test -race
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build parquet run run-split quick test test-all check check-apart unit e2e attack fuzz-short \

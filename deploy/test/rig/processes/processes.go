@@ -332,11 +332,9 @@ func makeSecret(path string) error {
 }
 
 // Build builds all programs into dir with the race detector. A process with a data
-// race prints it, and Stop returns an error. The flags are those of RACE in the Makefile, so
-// both share the build cache.
+// race prints it, and Stop returns an error.
 func Build(ctx context.Context, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-gcflags=all=-l -dwarf=false",
-		"-o", dir+string(filepath.Separator),
+	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
 		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl",
 		"asset-registry/gateway/cmd/gateway",
 		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/assetsvc/cmd/searchsvc", "asset-registry/authsvc/cmd/authsvc")
