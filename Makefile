@@ -41,7 +41,7 @@ RACE               := CGO_ENABLED=1 go test -race
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build parquet run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-parquet test-webhooks test-search test-std test-plain test-compose \
+	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-parquet test-webhooks test-search test-std test-mux test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
 
 help: ## list the targets
@@ -166,18 +166,18 @@ test-parquet: build parquet ## the Parquet file of a snapshot, by a reader that 
 	cd deploy/registry/parquet && GOWORK=off $(RACE) -count=1 .
 	go test -count=1 -timeout 10m ./deploy/test/parquet -bin $(CURDIR)/bin
 
-test-std: ## the scenarios with --http-server=std, and on three processes also with --calls=plain and --leases
+test-std: ## the scenarios with --http-server=std, and on three processes also with --calls=mux and --leases
 	go test -count=1 ./shared/httpserver -std
 	REGISTRY_HTTP_SERVER=std GATEWAY_HTTP_SERVER=std ASSETSVC_HTTP_SERVER=std AUTHSVC_HTTP_SERVER=std \
-	GATEWAY_CALLS=plain ASSETSVC_CALLS=plain GATEWAY_LEASES=true ASSETSVC_LEASES=true \
+	GATEWAY_CALLS=mux ASSETSVC_CALLS=mux GATEWAY_LEASES=true ASSETSVC_LEASES=true \
 		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
 
-test-plain: ## crashes, freezes, faults, restarts and rotation with --calls=plain
+test-mux: ## crashes, freezes, faults, restarts and rotation with --calls=mux
 	@deploy/test/tool.sh devmongo
-	cd deploy/test/faults && GATEWAY_CALLS=plain ASSETSVC_CALLS=plain GOWORK=off go test -count=1 -timeout 10m .
-	GATEWAY_CALLS=plain ASSETSVC_CALLS=plain go test -count=1 -timeout 20m \
+	cd deploy/test/faults && GATEWAY_CALLS=mux ASSETSVC_CALLS=mux GOWORK=off go test -count=1 -timeout 10m .
+	GATEWAY_CALLS=mux ASSETSVC_CALLS=mux go test -count=1 -timeout 20m \
 		-run '^TestSplit$$|Rolling|Crash|Revocation|Rotat' ./deploy/test/e2e
-	GATEWAY_CALLS=plain ASSETSVC_CALLS=plain go test -count=1 -timeout 15m ./deploy/test/feed
+	GATEWAY_CALLS=mux ASSETSVC_CALLS=mux go test -count=1 -timeout 15m ./deploy/test/feed
 
 test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under kill -9
 	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000

@@ -63,7 +63,7 @@ type settings struct {
 	// A host name with several addresses stands for a service at each of them.
 	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 
-	Calls string `default:"mux" enum:"mux,plain" help:"How requests travel to them: mux or plain (see gateway)."`
+	Calls string `default:"plain" enum:"mux,plain" help:"How requests travel to them: plain, or mux (see gateway)."`
 
 	SecretFile string `required:"" help:"File of secrets, one a line, at least 32 bytes each; the first signs and seals."`
 

@@ -225,7 +225,7 @@ func (s *stage) startOurs(ctx context.Context) error {
 	}{
 		{"our gateway, all on", s.tracing("gateway"), allOn},
 		{"our gateway, all on, net/http", s.tracing("gateway"), append(slices.Clip(allOn), "--http-server=std")},
-		{"our gateway, all on, plain calls", s.tracing("gateway"), append(slices.Clip(allOn), "--calls=plain")},
+		{"our gateway, all on, mux", s.tracing("gateway"), append(slices.Clip(allOn), "--calls=mux")},
 		{"our gateway, key only", nil, append(slices.Clip(keys), "--no-limits")},
 	} {
 		if err := s.startGateway(ctx, c.name, c.env, c.args); err != nil {

@@ -30,7 +30,7 @@ type settings struct {
 	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
 	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
 	AuthURL        []string       `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
-	Calls          string         `default:"mux" enum:"mux,plain" help:"${calls}"`
+	Calls          string         `default:"plain" enum:"mux,plain" help:"${calls}"`
 	Leases         bool           `help:"${leases}"`
 	SearchURL      []string       `name:"search-url" help:"${search_url}"`
 	SecretFile     string         `required:"" help:"${secret_file}"`
