@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,12 +206,15 @@ func testNotFound(t *testing.T, open Opener) {
 
 func testPositions(t *testing.T, open Opener) {
 	now := start
-	s := open(t, "a", func() time.Time { return now })
+	var clock atomic.Pointer[time.Time] // a store may look in the background, too
+	clock.Store(&now)
+	s := open(t, "a", func() time.Time { return *clock.Load() })
 	var last int64
 	for i, step := range []time.Duration{
 		0, 0, time.Second, -time.Hour, 0, time.Microsecond, 2 * time.Hour, -2 * time.Hour,
 	} {
-		now = now.Add(step)
+		now := clock.Load().Add(step)
+		clock.Store(&now)
 		r := mustCreate(t, s, asset(NewID(), i%2 == 0))
 		if want := max(now.UnixMicro(), last+1); r.Position != want {
 			t.Errorf("step %d: got position %d, want %d", i, r.Position, want)
