@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -135,17 +136,19 @@ func TestZeroedPagesNeverCrash(t *testing.T) {
 }
 
 func TestFlippedBytesNeverCrash(t *testing.T) {
+	// With a second processor each unmapped file interrupts it, which takes most of the time.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	text := sample(t)
 	page := os.Getpagesize()
 	random := rand.New(rand.NewPCG(1, 2))
 	kinds := map[uint16]int{}
 	for at := 0; at < len(text); at += page {
 		kind := binary.NativeEndian.Uint16(text[at+8:])
-		if kinds[kind]++; kinds[kind] > 3 {
-			continue // three pages of a kind are enough
+		if kinds[kind]++; kinds[kind] > 2 {
+			continue // two pages of a kind are enough
 		}
 		var offsets []int
-		for i := range headerSize + 4*elementSize { // the header and the first elements
+		for i := range headerSize + 2*elementSize { // the header and the first elements
 			offsets = append(offsets, i)
 		}
 		for range 10 {

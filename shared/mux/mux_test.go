@@ -166,7 +166,7 @@ func TestSameAsPlainHTTP(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	c, _, _ := start(t, echo)
 	var all sync.WaitGroup
-	for i := range 200 {
+	for i := range 100 {
 		all.Go(func() {
 			for j := range 4 {
 				path := []string{"/", "/large", "/404", "/flushed"}[(i+j)%4]

@@ -128,12 +128,12 @@ func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 	for _, patch := range []int{10, 3000, 40_000} {
 		r, store, _, id := open(t)
-		large := record.Object{{Name: "title_en", Value: hex.EncodeToString(randomBytes(500_000))}}
+		large := record.Object{{Name: "title_en", Value: hex.EncodeToString(randomBytes(250_000))}}
 		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: large})
 		if err != nil {
 			t.Fatal(err)
 		}
-		const changes = 100
+		const changes = 40
 		last := changed.Position
 		for range changes {
 			in := registry.Input{Fields: record.Object{
@@ -152,8 +152,8 @@ func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 		for _, c := range page.Changes {
 			size += len(c.Change) + len(c.Whole)
 		}
-		// A copy has half a megabyte when it is compressed; chance may keep several more.
-		if most := 3*changes*(patch+4096) + 6<<20; size > most {
+		// A copy has 250,000 bytes when it is compressed; chance may keep several more.
+		if most := 3*changes*(patch+4096) + 3<<20; size > most {
 			t.Errorf("patches of %d bytes: got %d bytes in the record, want at most %d", patch, size, most)
 		}
 		past, err := r.Past(t.Context(), id, changed.Position)

@@ -65,7 +65,7 @@ func makeForEver(dir string) error {
 func TestAKilledMakerLeavesTheOldSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	made := 0
-	for range 12 {
+	for range 6 {
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), makerVariable+"="+dir)
 		c.Stderr = os.Stderr

@@ -31,6 +31,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	auditor := &auditor{roots: map[int64]string{}}
 	var shown atomic.Int64 // number of entries that followers read under load
 	for i := range kills {
+		want := (i + 1) * writers // of acknowledged writes and of entries, before this kill
 		registry := standalone(t, addr, dir, &processes.Output{})
 		ledger.check(t, a)
 		for j, f := range followers {
@@ -40,7 +41,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 		var working sync.WaitGroup
 		working.Go(func() { auditor.watch(a) })
 		for _, f := range followers {
-			working.Go(func() { shown.Add(f.chase(t)) })
+			working.Go(func() { f.chase(t, &shown) })
 		}
 		stop := make(chan struct{})
 		for range writers {
@@ -55,8 +56,13 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 				}
 			})
 		}
-		// A random moment of the crash.
-		time.Sleep(time.Duration(50+rand.IntN(500)) * time.Millisecond)
+		for began := time.Now(); ledger.count() < want || shown.Load() < int64(want); time.Sleep(time.Millisecond) {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("got %d writes and %d entries before kill %d, want %d of each", ledger.count(), shown.Load(),
+					i, want)
+			}
+		}
+		time.Sleep(time.Duration(rand.IntN(500)) * time.Millisecond) // a random moment of the crash
 		if err := registry.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -69,11 +75,7 @@ func TestACrashLosesNoAcknowledgedWrite(t *testing.T) {
 	ledger.checkRecords(t, a)
 	auditor.check(t, a, ledger)
 	t.Logf("%d assets, %d acknowledged writes, %d entries followed under load, %d kills", len(ledger.assets),
-		ledger.acknowledged, shown.Load(), kills)
-	if ledger.acknowledged < kills*writers || shown.Load() < kills*writers {
-		t.Errorf("got %d writes and %d entries, want at least %d of each", ledger.acknowledged, shown.Load(),
-			kills*writers)
-	}
+		ledger.count(), shown.Load(), kills)
 }
 
 // TestACrashDuringTheFirstStartIsHarmless kills the registry at a random moment of
@@ -100,23 +102,23 @@ func TestACrashDuringTheFirstStartIsHarmless(t *testing.T) {
 	}
 }
 
-// chase follows the feed until the registry stops answering, and returns the number
-// of entries.
-func (f *follower) chase(t *testing.T) (shown int64) {
+// chase follows the feed until the registry stops answering, and adds the number of
+// entries to shown.
+func (f *follower) chase(t *testing.T, shown *atomic.Int64) {
 	for {
 		var got struct {
 			Data     []struct{ ID, DateModified string }
 			NextPage struct{ Path string } `json:"next_page"`
 		}
 		if send(f.api, "GET", f.next, "", nil, &got) != http.StatusOK {
-			return shown
+			return
 		}
 		var entries []entry
 		for _, e := range got.Data {
 			entries = append(entries, entry{e.ID, e.DateModified})
 		}
 		f.keep(t, entries)
-		shown += int64(len(entries))
+		shown.Add(int64(len(entries)))
 		f.next = got.NextPage.Path
 	}
 }
@@ -168,7 +170,7 @@ func (l *ledger) write(a api) bool {
 	}
 	p.description, p.modified, p.listed, p.tried = description, got.Data.DateModified, true, nil
 	p.dates = append(p.dates, p.modified)
-	l.count()
+	l.acknowledge()
 	return true
 }
 
@@ -182,7 +184,7 @@ func (l *ledger) create(a api) bool {
 	if status != http.StatusCreated {
 		return status != 0
 	}
-	l.count()
+	l.acknowledge()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.assets = append(l.assets, &promise{id: got.Data.ID, token: got.Access.Token, description: got.Data.Description,
@@ -190,10 +192,17 @@ func (l *ledger) create(a api) bool {
 	return true
 }
 
-func (l *ledger) count() {
+func (l *ledger) acknowledge() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acknowledged++
+}
+
+// count returns the number of acknowledged writes.
+func (l *ledger) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acknowledged
 }
 
 // send sends a request as "broker", decodes the answer into into and returns the

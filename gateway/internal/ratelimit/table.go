@@ -14,15 +14,16 @@ const shards = 64
 const (
 	// sweepAbove is the number of entries from which a part drops idle ones.
 	sweepAbove = 256
-	// maxPart bounds the entries of a part, to a million in all parts, so that a
-	// flood of requests from ever new addresses cannot fill the memory.
-	maxPart = 1 << 20 / shards
+	// mostEntries bounds the entries of all parts, so that a flood of requests from ever
+	// new addresses cannot fill the memory.
+	mostEntries = 1 << 20
 )
 
 // table finds the entry of a key.
 type table struct {
 	seed  maphash.Seed
 	parts [shards]part
+	most  int // entries of a part
 }
 
 type part struct {
@@ -43,7 +44,7 @@ type entry struct {
 }
 
 func newTable() *table {
-	t := &table{seed: maphash.MakeSeed()}
+	t := &table{seed: maphash.MakeSeed(), most: mostEntries / shards}
 	for i := range t.parts {
 		t.parts[i] = part{entries: map[Key]*entry{}, sweepAt: sweepAbove}
 	}
@@ -59,17 +60,17 @@ func (t *table) find(b *Bucket, now int64) *entry {
 		return e
 	}
 	if len(p.entries) >= p.sweepAt {
-		p.sweep(now)
+		p.sweep(now, t.most)
 	}
 	e := &entry{windows: make([]window, len(b.Rates)), rates: b.Rates}
 	p.entries[b.Key] = e
 	return e
 }
 
-// sweep drops idle entries. If the part is still nearly full, it also drops
-// addresses, until an eighth of the part is free. It never drops keys and
+// sweep drops idle entries. If the part still has nearly the most entries that it may
+// have, it also drops addresses, until an eighth of the part is free. It never drops keys and
 // tenants in use.
-func (p *part) sweep(now int64) {
+func (p *part) sweep(now int64, most int) {
 	for k, e := range p.entries {
 		e.mu.Lock()
 		if e.idle(now) {
@@ -79,7 +80,7 @@ func (p *part) sweep(now int64) {
 		e.mu.Unlock()
 	}
 	for k, e := range p.entries {
-		if len(p.entries) < maxPart-maxPart/8 {
+		if len(p.entries) < most-most/8 {
 			break
 		}
 		if k.Name == "" {
@@ -89,7 +90,7 @@ func (p *part) sweep(now int64) {
 			delete(p.entries, k)
 		}
 	}
-	p.sweepAt = max(sweepAbove, min(2*len(p.entries), maxPart))
+	p.sweepAt = max(sweepAbove, min(2*len(p.entries), most))
 }
 
 func (e *entry) idle(now int64) bool {
