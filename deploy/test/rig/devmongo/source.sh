@@ -5,7 +5,7 @@
 #
 # FerretDB keeps a collection in one table of SQLite, and reads all of it for each query
 # that asks for more than an id. Here it asks SQLite for fewer documents (_ferretdb/where.go),
-# by indexes that SQLite can use for them.
+# by indexes that SQLite can use for them, also for those that come first in an order.
 set -eu
 cd "$(dirname "$0")"
 module=github.com/FerretDB/FerretDB
@@ -24,7 +24,13 @@ change() { # FILE OLD NEW
 		exit 1
 	fi
 }
-change "$sqlite/collection.go" '^\tq += whereClause$' '\twhereClause, args = where(params.Filter)\n&'
+change "$sqlite/collection.go" '^\tq += whereClause$' \
+	'\tvar order string\n\twhereClause, order, args, params = where(params)\n&'
+change "$sqlite/collection.go" '^\tq += prepareOrderByClause(params.Sort)$' '\tq += order'
+change "$1/ferretdb/internal/handler/msg_find.go" \
+	'^\tif !h.DisablePushdown \&\& params.Filter.Len() == 0 \&\& params.Sort.Len() == 0 \&\& params.Skip == 0 {$' \
+	'\tif qp.Filter.Len() == params.Filter.Len() \&\& params.Sort.Len() < 2 \&\& params.Skip == 0 {\n\t\tif qp.Sort == nil {\n\t\t\tqp.Sort = params.Sort\n\t\t}'
+change "$1/ferretdb/internal/backends/collection.go" 'params.Sort.Map()\["$natural"\]' 'params.Sort.Values()[0]'
 change "$sqlite/metadata/registry.go" '"%s->%s", DefaultColumn, strings.Join(fields, "->")' \
 	'"%s->>%s", DefaultColumn, strings.Join(fields, "->>")'
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/FerretDB/FerretDB/internal/backends"
 	"github.com/FerretDB/FerretDB/internal/backends/sqlite/metadata"
 	"github.com/FerretDB/FerretDB/internal/handler/sjson"
 	"github.com/FerretDB/FerretDB/internal/types"
@@ -17,22 +18,50 @@ var plainName = regexp.MustCompile(`^\w+$`)
 // comparisons are the operators of SQL for those of MongoDB.
 var comparisons = map[string]string{"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 
-// where returns the WHERE clause and its arguments for the conditions of a filter that
-// SQLite can check: ids, other strings, booleans, and ranges of whole numbers. The handler
-// checks each document again with the whole filter, so the clause may find too many, but
-// never too few. It finds no array of booleans or numbers.
-func where(filter *types.Document) (clause string, args []any) {
-	var conditions []string
+// where returns the clauses of SQL for a query, and the query without the parts that must
+// not go to SQLite: it may find too many documents, because the handler checks each one
+// again, but never too few. So it sorts and counts only if it checks the whole filter.
+func where(query *backends.QueryParams) (clause, order string, args []any, rest *backends.QueryParams) {
+	conditions, args, whole := conditionsOf(query.Filter)
+	if len(conditions) > 0 {
+		clause = " WHERE " + strings.Join(conditions, " AND ")
+	}
+	q := *query
+	switch field := strings.Join(q.Sort.Keys(), " "); {
+	case field == "" || field == "$natural":
+		order = prepareOrderByClause(q.Sort)
+	case whole && q.Limit > 0 && plainName.MatchString(field) && field != "_id":
+		order = " ORDER BY " + column(field)
+		if must.NotFail(q.Sort.Get(field)) == int64(-1) {
+			order += " DESC"
+		}
+	default:
+		whole = false
+	}
+	if !whole {
+		q.Limit = 0
+	}
+	return clause, order, args, &q
+}
+
+// column returns the expression for a field, as in an index.
+func column(field string) string { return fmt.Sprintf("%s->>%q", metadata.DefaultColumn, field) }
+
+// conditionsOf returns the conditions of a filter that SQLite can check, and their
+// arguments: ids, other strings, booleans, and ranges of whole numbers. They find no array
+// of booleans or numbers. whole tells whether they are the whole filter.
+func conditionsOf(filter *types.Document) (conditions []string, args []any, whole bool) {
 	add := func(condition string, of ...any) {
 		conditions = append(conditions, condition)
 		args = append(args, of...)
 	}
+	whole = true
 	for _, field := range filter.Keys() {
 		if !plainName.MatchString(field) {
+			whole = false
 			continue
 		}
 		value := must.NotFail(filter.Get(field))
-		column := fmt.Sprintf("%s->>%q", metadata.DefaultColumn, field) // as in an index
 		switch value := value.(type) {
 		case string, types.ObjectID:
 			text := string(must.NotFail(sjson.MarshalSingleValue(value)))
@@ -40,23 +69,28 @@ func where(filter *types.Document) (clause string, args []any) {
 				add(metadata.IDColumn+" = ?", text)
 			} else { // the document has it somewhere
 				add("instr("+metadata.DefaultColumn+", ?) > 0", text)
+				whole = false
 			}
 		case bool:
-			add(column+" = ?", value)
+			add(column(field)+" = ?", value)
 		case *types.Document:
 			for _, operator := range value.Keys() {
 				limit := must.NotFail(value.Get(operator))
+				sign := comparisons[operator]
 				switch limit.(type) {
 				case int32, int64:
-					if sign, ok := comparisons[operator]; ok {
-						add(column+" "+sign+" ?", limit)
-					}
+				default:
+					sign = ""
 				}
+				if sign == "" {
+					whole = false
+					continue
+				}
+				add(column(field)+" "+sign+" ?", limit)
 			}
+		default:
+			whole = false
 		}
 	}
-	if len(conditions) == 0 {
-		return "", nil
-	}
-	return " WHERE " + strings.Join(conditions, " AND "), args
+	return conditions, args, whole
 }
