@@ -25,7 +25,8 @@ const composeScript = `#!/bin/bash
 set -euo pipefail
 DIR=%[1]q SECRETS=%[2]q PORT=%[3]q
 export DIR PORT PATH="$DIR/bin:$PATH"
-echo "$*" | head -1 >>"$DIR/calls"
+call=$*
+echo "${call%%%%$'\n'*}" >>"$DIR/calls" # its first line
 start() {
 	# A daemon would outlive a test run that is interrupted.
 	redis-server --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
