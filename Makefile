@@ -22,12 +22,12 @@ ASSETS      ?= 100000
 # The lanes of test-all. FIRST runs alone and leaves little to compile or to install; the
 # attacks are in it, because they measure how fast others are answered. Then
 # WAITING, which mostly waits, and WORKING, which needs the processors, run beside each
-# other. Two stages of one lane may share a port or a file of bin; stages of two lanes may
+# other. The last stages of WAITING are in it so that both end together. Two stages of one lane may share a port or a file of bin; stages of two lanes may
 # not. Only WORKING rewrites the programs in bin.
 FIRST       := packages test test-attack
-WAITING     := test-crash test-compose test-browser
+WAITING     := test-crash test-compose test-browser model-quick fuzz
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
-	test-docs test-log test-parquet test-webhooks test-search test-std test-openapi check-apart model-quick fuzz
+	test-docs test-log test-parquet test-webhooks test-search test-std test-openapi check-apart
 DATA        ?= ./data
 
 # Everything is compiled in two ways only: without cgo, and with the race detector, which

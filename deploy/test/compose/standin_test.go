@@ -30,7 +30,7 @@ echo "${call%%%%$'\n'*}" >>"$DIR/calls" # its first line
 start() {
 	# A daemon would outlive a test run that is interrupted.
 	redis-server --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
-		--save "" --appendonly yes --appendfsync always >/dev/null 2>&1 </dev/null &
+		--save "" --appendonly yes --appendfsync always --repl-diskless-sync-delay 0 >/dev/null 2>&1 </dev/null &
 	until REDISCLI_AUTH=secret redis-cli ping 2>/dev/null | grep -q PONG; do sleep 0.1; done
 }
 case $1 in
