@@ -120,8 +120,10 @@ func (r *testRegistry) set(id string, asset []byte, listed bool) {
 	r.now[id] = asset
 	r.list = slices.DeleteFunc(r.list, func(other string) bool { return other == id })
 	if listed {
-		r.list = append(r.list, id)
-		slices.SortFunc(r.list, func(a, b string) int { return strings.Compare(r.modified(a), r.modified(b)) })
+		at, _ := slices.BinarySearchFunc(r.list, r.modified(id), func(other, modified string) int {
+			return strings.Compare(r.modified(other), modified)
+		})
+		r.list = slices.Insert(r.list, at, id)
 	}
 }
 
