@@ -39,7 +39,7 @@ if [ ! -x "$program" ]; then
 		changed=-modfile=$work/go.mod
 	fi
 	# shellcheck disable=SC2086 # no flag, or one
-	go build $changed -ldflags "-s -w" -o "$program.$$" "$package" >&2
+	GOGC=400 go build $changed -ldflags "-s -w" -o "$program.$$" "$package" >&2
 	mv "$program.$$" "$program"
 fi
 echo "$program"

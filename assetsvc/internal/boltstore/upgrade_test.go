@@ -1,15 +1,18 @@
 package boltstore
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
@@ -43,37 +46,53 @@ func older(t *testing.T, path string) (want map[string][]registry.Revision) {
 	if _, err := s.NextNumber(t.Context(), "2026-11-20"); err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex // of both maps
 	kept := map[string][]registry.Revision{}
 	want = map[string][]registry.Revision{}
+	var all errgroup.Group // together, the assets share transactions
+	all.SetLimit(64)
 	for i := range 3 * upgradeBatch {
-		r := registry.Record{ID: storetest.NewID(), Listed: i%2 == 0, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
-		r.Position, err = s.Create(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Revision = 1
-		newest := registry.Revision{ID: r.ID, Revision: 1, Position: r.Position, Listed: r.Listed,
-			Change: []byte("imported "), Whole: fmt.Appendf(nil, "whole %s", r.Body)}
-		if i%3 == 0 {
-			want[r.ID] = []registry.Revision{newest}
-			continue
-		}
-		old := registry.Revision{ID: r.ID, Revision: 1, Position: r.Position, Change: []byte("creation")}
-		r.Position, err = s.Replace(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		change := registry.Revision{ID: r.ID, Revision: 2, Position: r.Position, Change: []byte("change")}
-		kept[r.ID] = []registry.Revision{old, change}
-		newest.Revision, newest.Position, newest.Before = 2, r.Position, old.Position
-		newest.Change = []byte("imported change")
-		want[r.ID] = []registry.Revision{newest, old}
+		all.Go(func() error {
+			r := registry.Record{ID: storetest.NewID(), Listed: i%2 == 0, Body: fmt.Appendf(nil, `{"n":%d}`, i)}
+			changes, log, err := history(t.Context(), s, r, i%3 != 0)
+			mu.Lock()
+			defer mu.Unlock()
+			if want[r.ID] = log; changes != nil {
+				kept[r.ID] = changes
+			}
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	err = s.file.Update(func(tx *bbolt.Tx) error { return makeOlder(tx, kept) })
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return want
+}
+
+// history creates an asset, and may change it once. It returns the changes that a file of the
+// format before keeps, and the log that the asset has after the upgrade.
+func history(ctx context.Context, s *Store, r registry.Record, changed bool) (kept, log []registry.Revision, err error) {
+	if r.Position, err = s.Create(ctx, r); err != nil {
+		return nil, nil, err
+	}
+	r.Revision = 1
+	newest := registry.Revision{ID: r.ID, Revision: 1, Position: r.Position, Listed: r.Listed,
+		Change: []byte("imported "), Whole: fmt.Appendf(nil, "whole %s", r.Body)}
+	if !changed {
+		return nil, []registry.Revision{newest}, nil
+	}
+	old := registry.Revision{ID: r.ID, Revision: 1, Position: r.Position, Change: []byte("creation")}
+	if r.Position, err = s.Replace(ctx, r); err != nil {
+		return nil, nil, err
+	}
+	change := registry.Revision{ID: r.ID, Revision: 2, Position: r.Position, Change: []byte("change")}
+	newest.Revision, newest.Position, newest.Before = 2, r.Position, old.Position
+	newest.Change = []byte("imported change")
+	return []registry.Revision{old, change}, []registry.Revision{newest, old}, nil
 }
 
 // checkOlder checks a file of older at any moment of its upgrade. It has no fault.

@@ -133,7 +133,7 @@ func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const changes = 40
+		const changes = 25
 		last := changed.Position
 		for range changes {
 			in := registry.Input{Fields: record.Object{

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-var kills = flag.Int("webhook.kills", 200, "kills of the simulation")
+var kills = flag.Int("webhook.kills", 120, "kills of the simulation")
 
 // conducts are those of the receivers in the simulation.
 func conducts() []conduct {
@@ -143,7 +143,7 @@ func simulateChanges(t *testing.T, seed uint64, change func(*world)) (faults []s
 		stop := make(chan struct{})
 		go w.feed(stop)
 		p := w.start(0)
-		for range 200 {
+		for range 120 {
 			w.mu.Lock()
 			to, pause := all[w.rand.IntN(len(all))], time.Duration(w.rand.IntN(3000))*time.Millisecond
 			w.mu.Unlock()
@@ -204,7 +204,7 @@ func simulateStalls(t *testing.T, seed uint64, change func(*world)) (faults []st
 		stop := make(chan struct{})
 		go w.feed(stop)
 		both := []*process{w.start(0), w.start(0)}
-		for i := range 30 {
+		for i := range 20 {
 			time.Sleep(13 * time.Second)
 			both[i%2].freeze(11 * time.Second)
 			time.Sleep(14 * time.Second)
@@ -255,7 +255,7 @@ func TestDeadAndSlowReceiversDelayNoOthers(t *testing.T) {
 		}
 		p := w.start(0)
 		time.Sleep(3 * time.Second)
-		for range 50 * 15 {
+		for range 50 * 6 {
 			w.grow()
 			time.Sleep(20 * time.Millisecond)
 		}

@@ -115,7 +115,7 @@ func BenchmarkAdmit(b *testing.B) {
 			}
 		})
 	}
-	library, err := libredis.NewStore(leases.redis.connections.(library).UniversalClient)
+	library, err := libredis.NewStore(leases.redis.connections.(library).client)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -246,14 +246,15 @@ func (r *Redis) pools() []telemetry.Pool { return []telemetry.Pool{r.connections
 // Close closes the connections.
 func (r *Redis) Close() error { return r.connections.Close() }
 
-// library is the connections of the client library.
+// library is the connections of the client library. It does not embed the client: the hundreds
+// of methods would take seconds to compile.
 type library struct {
-	redis.UniversalClient
+	client redis.UniversalClient
 	script *redis.Script
 }
 
 func (l library) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
-	pipe := l.Pipeline()
+	pipe := l.client.Pipeline()
 	commands := make([]*redis.Cmd, len(keys))
 	for i, key := range keys {
 		commands[i] = pipe.EvalSha(ctx, l.script.Hash(), []string{key}, args[i]...)
@@ -279,13 +280,15 @@ func (l library) take(ctx context.Context, keys []string, args [][]any) ([][]int
 	return answers, nil
 }
 
+func (l library) Close() error { return l.client.Close() }
+
 func (l library) pool() telemetry.Pool {
-	s := l.PoolStats()
+	s := l.client.PoolStats()
 	p := telemetry.Pool{
 		Name: "limits", Idle: int64(s.IdleConns), Used: int64(s.TotalConns) - int64(s.IdleConns),
 		Waiting: int64(s.PendingRequests), Timeouts: int64(s.Timeouts),
 	}
-	if single, ok := l.UniversalClient.(*redis.Client); ok {
+	if single, ok := l.client.(*redis.Client); ok {
 		p.Max = int64(single.Options().PoolSize)
 	}
 	return p
