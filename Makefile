@@ -102,8 +102,8 @@ unit: ## unit and conformance tests with the race detector
 e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e
 
-attack: ## hostile clients against one process with 256 MiB of memory, but no unread streams
-	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$' -skip '/^unread' ./deploy/test/attack
+attack: ## hostile clients against one process with 256 MiB of memory, but none by streams and long polls
+	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$' -skip '/^(unread|long)' ./deploy/test/attack
 
 openapi-short: build ## a few requests from the OpenAPI document
 	go test -count=1 ./deploy/test/openapi -skip '^TestEveryDocumentedStatusOccurs$$' -bin $(CURDIR)/bin -rapid.checks=2000 -rapid.nofailfile
@@ -126,8 +126,8 @@ test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI 
 test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
 	go test -count=1 -timeout 30m -parallel 4 -skip '$(SCENARIOS)' ./deploy/test/e2e
 
-test-attack: ## hostile clients against the services as processes, and unread streams
-	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$/^unread' ./deploy/test/attack
+test-attack: ## hostile clients against the services as processes, and streams and long polls
+	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$/^(unread|long)' ./deploy/test/attack
 	go test -count=1 -timeout 10m -skip '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
 
 test-openapi: build ## many requests from the OpenAPI document, each documented status, and foreign linters
