@@ -57,7 +57,8 @@ func older(t *testing.T, path string) (want map[string][]registry.Revision) {
 			changes, log, err := history(t.Context(), s, r, i%3 != 0)
 			mu.Lock()
 			defer mu.Unlock()
-			if want[r.ID] = log; changes != nil {
+			want[r.ID] = log
+			if changes != nil {
 				kept[r.ID] = changes
 			}
 			return err
