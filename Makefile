@@ -3,7 +3,8 @@
 # MODULES are the modules of the workspace. APART are modules outside of it, because of
 # the dependencies of a test or of one optional command; TOOLS are programs that only tests need
 # (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
-# the end-to-end tests it runs SCENARIOS.
+# the end-to-end tests it runs SCENARIOS, and of the attacks on one process those that are not in
+# HELD: streams and long polls, which are held open.
 MODULES     := assetsvc assetsvc/cmd/searchsvc authsvc deploy deploy/registry/client deploy/registry/replica gateway shared
 APART       := deploy/registry/parquet deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s \
 	deploy/test/log deploy/test/webhooks
@@ -15,6 +16,7 @@ SLOW        := mongostore|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 SCENARIOS   := ^(TestStandalone|TestSplit|TestSearch|TestARestartKeepsAllData|TestGoClient)$$
+HELD        := unread|long
 FUZZCOUNT   ?= 20000
 SOAKTIME    ?= 10m
 ASSETS      ?= 100000
@@ -95,15 +97,16 @@ check-apart: ## the same for the modules that only tests need
 	@for m in $(APART); do echo "module $$m"; (cd $$m && export $(LARGE) && GOWORK=off go vet ./... && GOWORK=off go run $(STATICCHECK) ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 	@for m in $(TOOLS); do echo "module $$m"; (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
 
+# `go list -export` compiles the tests; `go test` links and runs them.
 unit: ## unit and conformance tests with the race detector
-	@packages=$$(go list $(PACKAGES) | grep -vE '$(SLOW)') && \
-	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && $(RACE) $$packages # list compiles
+	packages=$$(go list $(PACKAGES) | grep -vE '$(SLOW)') && \
+	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && $(RACE) $$packages
 
 e2e: ## the scenarios on one process and on three, and a restart
 	go test -count=1 -timeout 10m -run '$(SCENARIOS)' ./deploy/test/e2e
 
 attack: ## hostile clients against one process with 256 MiB of memory, but none by streams and long polls
-	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$' -skip '/^(unread|long)' ./deploy/test/attack
+	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$' -skip '/^($(HELD))' ./deploy/test/attack
 
 openapi-short: build ## a few requests from the OpenAPI document
 	go test -count=1 ./deploy/test/openapi -skip '^TestEveryDocumentedStatusOccurs$$' -bin $(CURDIR)/bin -rapid.checks=2000 -rapid.nofailfile
@@ -127,7 +130,7 @@ test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: 
 	go test -count=1 -timeout 30m -parallel 4 -skip '$(SCENARIOS)' ./deploy/test/e2e
 
 test-attack: ## hostile clients against the services as processes, and streams and long polls
-	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$/^(unread|long)' ./deploy/test/attack
+	go test -count=1 -timeout 10m -run '^TestStandaloneWithstandsAttacks$$/^($(HELD))' ./deploy/test/attack
 	go test -count=1 -timeout 10m -skip '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
 
 test-openapi: build ## many requests from the OpenAPI document, each documented status, and foreign linters

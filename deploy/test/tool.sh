@@ -38,6 +38,7 @@ if [ ! -x "$program" ]; then
 		./source.sh "$work" >&2
 		changed=-modfile=$work/go.mod
 	fi
+	# GOGC is LARGE of the Makefile: the compiler takes less time.
 	# shellcheck disable=SC2086 # no flag, or one
 	GOGC=400 go build $changed -ldflags "-s -w" -o "$program.$$" "$package" >&2
 	mv "$program.$$" "$program"
