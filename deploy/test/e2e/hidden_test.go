@@ -107,6 +107,7 @@ func testHidden(t *testing.T, a api) {
 		copied = a.newCopy(t, copied.date)
 	}
 	shown.add("the snapshot", copied.assets[c.id])
+	a.awaitSearch(t)
 	found := a.awaitFound(t, url.Values{"q": {word}}, c.id)
 	shown.add("the search", found.text)
 	for path, value := range canaries {

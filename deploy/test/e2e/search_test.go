@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -55,13 +56,17 @@ func (a api) awaitFound(t *testing.T, query url.Values, want ...string) answer {
 	}
 }
 
+// awaitSearch waits until the search service answers. Before, it starts or builds its index.
+func (a api) awaitSearch(t *testing.T) {
+	t.Helper()
+	soon(t, "the search answers", 20*time.Second, func() bool {
+		return a.do(t, call{method: "GET", path: "/api/2.5/search"}).status == http.StatusOK
+	})
+}
+
 // testFoundAssets searches a registry that has a search service.
 func testFoundAssets(t *testing.T, a api) {
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if a.do(t, call{method: "GET", path: "/api/2.5/search"}).status == 200 {
-			break // before, the search service starts
-		}
-	}
+	a.awaitSearch(t)
 	t.Run("a published asset is found by its words and filters", a.findsWords)
 	t.Run("pages and facets are about all found assets", a.findsPages)
 	t.Run("hidden assets are never found", a.hides)
