@@ -29,7 +29,9 @@ func (b *bench) startRegistry(ctx context.Context, bin, folder string) (addr str
 }
 
 // startSplit starts the three services without rate limits on a new folder.
-func (b *bench) startSplit(ctx context.Context, bin, folder string, env ...string) (addr string, stop func(), err error) {
+func (b *bench) startSplit(
+	ctx context.Context, bin, folder string, env ...string,
+) (addr string, stop func(), err error) {
 	if addr, err = porttest.FreeAddr(); err != nil {
 		return "", nil, err
 	}

@@ -44,9 +44,9 @@ func (b *bench) build(ctx context.Context, index string, s client.Snapshot) (*pr
 	}
 	size, err := settle(ctx, index)
 	settled := time.Since(begun) - took
-	fmt.Printf("index: %d assets in %.1f s, %.0f assets/s; %.0f MiB, %.2f of the %.0f MiB of NDJSON; settled after %.0f s\n",
-		s.Assets, took.Seconds(), float64(s.Assets)/took.Seconds(), mib(size),
-		float64(size)/float64(s.UncompressedBytes), mib(s.UncompressedBytes), settled.Seconds())
+	fmt.Printf("index: %d assets in %.1f s, %.0f assets/s; ", s.Assets, took.Seconds(), float64(s.Assets)/took.Seconds())
+	fmt.Printf("%.0f MiB, %.2f of the %.0f MiB of NDJSON; settled after %.0f s\n",
+		mib(size), float64(size)/float64(s.UncompressedBytes), mib(s.UncompressedBytes), settled.Seconds())
 	return service, err
 }
 

@@ -30,7 +30,7 @@ func (k keyID) path() string { return "/keys/" + url.PathEscape(k.ID) }
 
 type listKeys struct {
 	Broker string `complete:"brokers" help:"List only keys of this broker."`
-	State  string `complete:"active,expired,revoked,blocked" help:"List only keys in this state: active, expired, revoked or blocked."`
+	State  string `complete:"active,expired,revoked,blocked" help:"List only active, expired, revoked or blocked keys."`
 	Search string `help:"List only keys with this text in id, name or broker."`
 }
 

@@ -10,7 +10,7 @@ import (
 // keySettings are the flags that describe a key. A nil field was not given.
 type keySettings struct {
 	Name    *string  `help:"Purpose of the key."`
-	Role    *string  `complete:"broker,concierge,administrator,operator,auditor" help:"broker (a new key's default), concierge, administrator, operator or auditor."`
+	Role    *string  `complete:"broker,concierge,administrator,operator,auditor" help:"${roles}"`
 	Levels  *string  `help:"Accreditation levels, such as 13; 0 is all. A new broker's key has 1234 by default."`
 	Expires *string  `help:"End of the key: a time (2027-01-31T00:00:00Z), a duration from now (720h), or never."`
 	Test    *bool    `help:"Accept the key for test assets only."`

@@ -48,18 +48,19 @@ func (o ownerToken) secret(id string) (client.Secret, error) {
 type transferAsset struct {
 	assetID `embed:""`
 	Access  string `placeholder:"FILE" help:"File with the asset's tokens, as create and accept write it."`
-	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token, if there is no file. Set the variable."`
+	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token, if no file has it. Set the variable."`
 }
 
 // Help explains both sides of a change of owner.
 func (transferAsset) Help() string { return ownershipHelp }
 
-const ownershipHelp = `1. The owner runs "assets transfer ID". It prints the asset's transfer token, which create or accept has
-shown, and changes nothing. The owner sends the id and the token to the new owner, in secret.
+const ownershipHelp = `1. The owner runs "assets transfer ID". It prints the asset's transfer token, which create or
+accept has shown, and changes nothing. The owner sends the id and the token to the new owner,
+in secret.
 
-2. The new owner sets REGISTRYCTL_TRANSFER to that token and runs "assets accept ID --access FILE", with an
-API key of its own that has level 3. The asset then belongs to it. FILE has the asset's new tokens; the old
-ones no longer work.`
+2. The new owner sets REGISTRYCTL_TRANSFER to that token and runs "assets accept ID --access FILE",
+with an API key of its own that has level 3. The asset then belongs to it. FILE has the asset's new
+tokens; the old ones no longer work.`
 
 // Run prints what the new owner needs.
 func (a transferAsset) Run(ctx context.Context, p *program) error {
@@ -103,8 +104,8 @@ func (a transferAsset) Run(ctx context.Context, p *program) error {
 
 type acceptAsset struct {
 	assetID `embed:""`
-	Access  string `placeholder:"FILE" help:"File for the asset's new tokens, instead of printing them. An existing one goes on."`
-	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token that the owner sent. Set the variable."`
+	Access  string `placeholder:"FILE" help:"Write the new tokens to this file. After an interruption, name it again."`
+	Secret  string `name:"transfer" env:"REGISTRYCTL_TRANSFER" help:"Transfer token from the owner. Set the variable."`
 }
 
 // Help explains both sides of a change of owner.

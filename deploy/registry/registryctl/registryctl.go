@@ -98,7 +98,10 @@ func newParser(c *commands, out io.Writer) (*kong.Kong, error) {
 		kong.Name("registryctl"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, NoAppDescFormat: true}),
-		kong.Vars{"mode": "'test' shows test assets only, '_all_' adds them. By default they are left out."},
+		kong.Vars{
+			"mode":  "'test' shows test assets only, '_all_' adds them. By default they are left out.",
+			"roles": "broker (a new key's default), concierge, administrator, operator or auditor.",
+		},
 		kong.WithHyphenPrefixedParameters(true), // an offset or a token may start with a hyphen
 		kong.Writers(out, out),
 	)

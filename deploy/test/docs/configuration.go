@@ -20,12 +20,13 @@ const introduction = `# Configuration
 This page is generated from the programs' own declarations. Do not edit it: change the declaration, then run
 ` + "`go test ./deploy/test/docs -run Configuration -update`" + `.
 
-A setting is a flag, an environment variable or a key of a YAML file (` + "`--config FILE`" + `), named like the flag. A flag wins over the
-environment, the environment over the file, the file over the default. Unknown keys of a file are errors. The values of a list are
-separated by commas. A duration is written like ` + "`90s`, `10m` or `24h`" + `.
+A setting is a flag, an environment variable or a key of a YAML file (` + "`--config FILE`" + `), named
+like the flag. A flag wins over the environment, the environment over the file, the file over the
+default. Unknown keys of a file are errors. The values of a list are separated by commas. A duration is
+written like ` + "`90s`, `10m` or `24h`" + `.
 
-All programs also obey the standard variables of OpenTelemetry (` + "`OTEL_*`" + `, see [operations.md](operations.md#metrics-and-traces)) and of
-Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
+All programs also obey the standard variables of OpenTelemetry (` + "`OTEL_*`" + `, see
+[operations.md](operations.md#metrics-and-traces)) and of Go (` + "`GOMEMLIMIT`, `GOGC`, `GOMAXPROCS`" + `).
 `
 
 // programs are the programs in the order of the document.
@@ -108,7 +109,8 @@ func unit(s config.Setting) string {
 // forms are the forms of values by their Go types.
 var forms = map[string]string{
 	"bool": "switch", "int": "number", "int64": "number", "time.Duration": "duration", "duration": "duration",
-	"kong.ConfigFlag": "file", "slog.Level": "level", "[]string": "list", "strings": "list", "[]netip.Prefix": "list of networks",
+	"kong.ConfigFlag": "file", "slog.Level": "level",
+	"[]string": "list", "strings": "list", "[]netip.Prefix": "list of networks",
 	"ratelimit.Table": "name or table", "map[string]string": "list of `VERSION=DATE`",
 }
 

@@ -15,6 +15,7 @@ import (
 
 const (
 	longestLine   = 140 // characters of a line of a document
+	longestCode   = 120 // characters of a line of Go outside tests
 	longestReadme = 150 // lines
 )
 
@@ -73,6 +74,24 @@ func TestLinesAreShort(t *testing.T) {
 		if d.path == "README.md" && len(lines) >= longestReadme {
 			t.Errorf("README.md: got %d lines, want under %d", len(lines), longestReadme)
 		}
+	}
+}
+
+func TestLinesOfCodeAreShort(t *testing.T) {
+	files := 0
+	sources(t, func(path, text string) {
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		files++
+		for i, line := range strings.Split(text, "\n") {
+			if got := utf8.RuneCountInString(line); got > longestCode {
+				t.Errorf("%s:%d: got %d characters, want at most %d", path, i+1, got, longestCode)
+			}
+		}
+	})
+	if files == 0 {
+		t.Error("got no file of Go, want some")
 	}
 }
 

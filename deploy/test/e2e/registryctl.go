@@ -179,7 +179,8 @@ func testCommandLineFaults(t *testing.T, o *office) {
 		{"an unknown command", []string{"keys", "dance"}, "dance"},
 		{"an unknown asset", []string{"assets", "get", "none"}, "404"},
 		{"a body that is no JSON", []string{"assets", "create", "-f", wrong}, "JSON"},
-		{"an address without a registry", []string{"--url", "http://127.0.0.1:1", "version", "-o", "json"}, "does not answer"},
+		{"an address without a registry", []string{"--url", "http://127.0.0.1:1", "version", "-o", "json"},
+			"does not answer"},
 		{"no transfer token", []string{"assets", "accept", "none"}, "REGISTRYCTL_TRANSFER"},
 		{"no tokens in a file", []string{"assets", "publish", "none", "--access", wrong}, "has no tokens"},
 	} {

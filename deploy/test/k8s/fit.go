@@ -45,7 +45,9 @@ func (s *stack) environment(d *appsv1.Deployment) (map[string]string, error) {
 	found := map[string]string{}
 	container := d.Spec.Template.Spec.Containers[0]
 	for _, from := range container.EnvFrom {
-		at := slices.IndexFunc(s.configs, func(c *corev1.ConfigMap) bool { return from.ConfigMapRef != nil && c.Name == from.ConfigMapRef.Name })
+		at := slices.IndexFunc(s.configs, func(c *corev1.ConfigMap) bool {
+			return from.ConfigMapRef != nil && c.Name == from.ConfigMapRef.Name
+		})
 		if at < 0 {
 			return nil, fmt.Errorf("there is no ConfigMap for %v", from)
 		}
@@ -89,7 +91,9 @@ func (s *stack) portsFit(d *appsv1.Deployment) error {
 	for port := range told {
 		faults = append(faults, fmt.Errorf("%s is not declared", port))
 	}
-	for asked, probe := range map[string]*corev1.Probe{"/readyz": container.ReadinessProbe, "/livez": container.LivenessProbe} {
+	for asked, probe := range map[string]*corev1.Probe{
+		"/readyz": container.ReadinessProbe, "/livez": container.LivenessProbe,
+	} {
 		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != asked || probe.HTTPGet.Port.String() != "http" {
 			faults = append(faults, fmt.Errorf("no probe asks for %s at http", asked))
 		}
@@ -362,7 +366,9 @@ func (s *stack) ingressesFit() error {
 			for _, p := range r.HTTP.Paths {
 				to := p.Backend.Service
 				known := slices.ContainsFunc(s.services, func(v *corev1.Service) bool {
-					return v.Name == to.Name && slices.ContainsFunc(v.Spec.Ports, func(port corev1.ServicePort) bool { return port.Name == to.Port.Name })
+					return v.Name == to.Name && slices.ContainsFunc(v.Spec.Ports, func(port corev1.ServicePort) bool {
+						return port.Name == to.Port.Name
+					})
 				})
 				if to.Name != "gateway" || !known || !slices.Contains(publicPaths, p.Path) {
 					faults = append(faults, fmt.Errorf("ingress %s: %s leads to %s", i.Name, p.Path, to.Name))

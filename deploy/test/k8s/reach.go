@@ -27,20 +27,20 @@ type party struct {
 func reaches(policies []*networkingv1.NetworkPolicy, from, to party, port corev1.ContainerPort) bool {
 	out, in := true, true
 	for _, p := range policies {
-		if p.Namespace == from.namespace && matches(&p.Spec.PodSelector, from.labels) && slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
+		if from.isUnder(p) && slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
 			out = false
 		}
-		if p.Namespace == to.namespace && matches(&p.Spec.PodSelector, to.labels) && slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
+		if to.isUnder(p) && slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
 			in = false
 		}
 	}
 	for _, p := range policies {
-		if p.Namespace == from.namespace && matches(&p.Spec.PodSelector, from.labels) {
+		if from.isUnder(p) {
 			out = out || slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
 				return admits(r.To, r.Ports, p.Namespace, to, port)
 			})
 		}
-		if p.Namespace == to.namespace && matches(&p.Spec.PodSelector, to.labels) {
+		if to.isUnder(p) {
 			in = in || slices.ContainsFunc(p.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool {
 				return admits(r.From, r.Ports, p.Namespace, from, port)
 			})
@@ -49,8 +49,16 @@ func reaches(policies []*networkingv1.NetworkPolicy, from, to party, port corev1
 	return out && in
 }
 
+// isUnder tells whether a policy is about a party.
+func (p party) isUnder(policy *networkingv1.NetworkPolicy) bool {
+	return policy.Namespace == p.namespace && matches(&policy.Spec.PodSelector, p.labels)
+}
+
 // admits tells whether a rule of a policy in a namespace is for a peer and a port.
-func admits(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, namespace string, peer party, port corev1.ContainerPort) bool {
+func admits(
+	peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.NetworkPolicyPort, namespace string,
+	peer party, port corev1.ContainerPort,
+) bool {
 	known := len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
 		switch {
 		case p.IPBlock != nil:
@@ -67,7 +75,9 @@ func admits(peers []networkingv1.NetworkPolicyPeer, ports []networkingv1.Network
 		if p.Protocol != nil {
 			protocol = *p.Protocol
 		}
-		return protocol == protocolOf(port) && (p.Port == nil || p.Port.String() == port.Name || p.Port.String() == strconv.Itoa(int(port.ContainerPort)))
+		number := strconv.Itoa(int(port.ContainerPort))
+		return protocol == protocolOf(port) &&
+			(p.Port == nil || p.Port.String() == port.Name || p.Port.String() == number)
 	}))
 }
 

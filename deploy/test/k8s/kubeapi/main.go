@@ -118,7 +118,9 @@ func create(text []byte) error {
 	}
 	kind := object.GetObjectKind().GroupVersionKind()
 	ctx := request.WithNamespace(context.Background(), about.GetNamespace())
-	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: "create", APIGroup: kind.Group, APIVersion: kind.Version})
+	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
+		IsResourceRequest: true, Verb: "create", APIGroup: kind.Group, APIVersion: kind.Version,
+	})
 	if err := rest.BeforeCreate(strategy, ctx, internal); err != nil {
 		return err
 	}
