@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/boltstore"
@@ -268,31 +269,28 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if s.store, err = c.openStore(ctx, s.leases); err != nil {
 		return nil, errors.Join(err, s.leases.end())
 	}
-	auth := c.Auth
-	if c.Mirror != nil {
-		auth = noAuth{}
-	} else if auth == nil {
-		if s.auth, err = c.newAuthPool(); err != nil {
-			return nil, errors.Join(err, s.store.Close(), s.closeLeases())
-		}
-		auth = s.auth
+	if err := s.start(c, signer, codes); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	tokens := authapi.NewClient(auth, signer, "assetsvc")
+	return s, nil
+}
+
+// start makes the registry of the open store and the handler of its API, and starts the work
+// in the background.
+func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists) error {
+	auth, err := s.connectAuth(c)
+	if err != nil {
+		return err
+	}
 	rules := asset.Rules{Types: c.AssetTypes, Sandbox: c.Sandbox, Zone: c.Zone, Codes: codes, Hidden: c.hidden()}
-	assets := registry.New(s.store, tokens, rules, c.Now)
+	assets := registry.New(s.store, authapi.NewClient(auth, signer, "assetsvc"), rules, c.Now)
 	if len(c.LogKeys) > 0 {
 		assets = assets.WithLog(publiclog.NewReader(s.store))
 	}
 	held := httpapi.NewMemory(c.Memory)
-	if err := assets.Measure(c.Telemetry.Meter()); err != nil {
-		return nil, errors.Join(err, s.Close())
+	if err := s.measure(c.Telemetry.Meter(), assets, held); err != nil {
+		return err
 	}
-	limiters := map[string]memory.Limiter{"answers": held.Answers, "work": held.Work}
-	silence, err := memory.Measure(c.Telemetry.Meter(), limiters)
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	s.silence = silence
 	engine := httpserver.NewEngine(httpserver.Options{
 		Name:      "assetsvc",
 		Log:       c.Log,
@@ -302,42 +300,59 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		Ready:     assets.Ready,
 		Telemetry: c.Telemetry,
 	})
+	s.handler = engine
+	s.live = live.New(assets, httpapi.PrintOffset(c.Zone), c.Memory/16, c.Log)
 	api := httpapi.New(assets, c.Zone, c.MaxBody, held)
 	api.Hide(c.hidden())
 	if c.Snapshot.Dir != "" {
 		if s.snapshots, err = startSnapshots(s.store, c); err != nil {
-			return nil, errors.Join(err, s.Close())
+			return err
 		}
 		api.ServeSnapshots(s.snapshots.keeper)
 	}
-	hooks, keepsHooks := s.store.(webhook.Store)
-	if keepsHooks {
-		if err := serveWebhooks(api, hooks, assets, c); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+	if err := s.startWebhooks(api, assets, c); err != nil {
+		return err
 	}
 	api.Route(engine, signer)
-	s.live = live.New(assets, httpapi.PrintOffset(c.Zone), c.Memory/16, c.Log)
 	api.RouteFeed(engine, signer, s.live, s.ending)
 	s.routeLeases(engine, signer)
-	if keepsHooks {
-		if s.webhooks, err = startWebhooks(hooks, assets, s.live, c); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
+	origin, err := s.keepLog(c)
+	if err != nil {
+		return err
 	}
-	if len(c.LogKeys) > 0 {
-		if s.log, err = startLog(s.store, c); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		origin := c.LogKeys[0].Public().Name()
-		api.RouteLog(engine, signer, publiclog.NewReader(s.store), func(context.Context) string { return origin })
+	if origin != nil {
+		api.RouteLog(engine, signer, publiclog.NewReader(s.store), origin)
 	}
+	return nil
+}
+
+// measure makes the metrics of the registry and of the memory.
+func (s *Server) measure(meter metric.Meter, assets *registry.Registry, held httpapi.Memory) error {
+	if err := assets.Measure(meter); err != nil {
+		return err
+	}
+	silence, err := memory.Measure(meter, map[string]memory.Limiter{"answers": held.Answers, "work": held.Work})
+	if err != nil {
+		return err
+	}
+	s.silence = silence
+	return nil
+}
+
+// connectAuth returns the transport to the auth service.
+func (s *Server) connectAuth(c Config) (http.RoundTripper, error) {
 	if c.Mirror != nil {
-		s.copier = c.Mirror.copyLog(s.store)
-		api.RouteLog(engine, signer, publiclog.NewReader(s.store), originOf(publiclog.NewReader(s.store)))
+		return noAuth{}, nil
 	}
-	s.handler = engine
-	return s, nil
+	if c.Auth != nil {
+		return c.Auth, nil
+	}
+	pool, err := c.newAuthPool()
+	if err != nil {
+		return nil, err
+	}
+	s.auth = pool
+	return pool, nil
 }
 
 // newAuthPool returns the connections to the auth services.

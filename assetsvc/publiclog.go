@@ -63,6 +63,23 @@ type logWriter struct {
 	asked     *asked               // nil: no witnesses
 }
 
+// keepLog starts to write the public log, or to copy that of a mirror's registry. It returns
+// the origin of the log as a function, or nil if there is no log.
+func (s *Server) keepLog(c Config) (origin func(context.Context) string, err error) {
+	if c.Mirror != nil {
+		s.copier = c.Mirror.copyLog(s.store)
+		return originOf(publiclog.NewReader(s.store)), nil
+	}
+	if len(c.LogKeys) == 0 {
+		return nil, nil
+	}
+	if s.log, err = startLog(s.store, c); err != nil {
+		return nil, err
+	}
+	name := c.LogKeys[0].Public().Name()
+	return func(context.Context) string { return name }, nil
+}
+
 // startLog starts a writer of the public log.
 func startLog(store store, c Config) (*logWriter, error) {
 	ctx, stop := context.WithCancel(context.Background())

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"asset-registry/assetsvc/internal/httpapi"
-	"asset-registry/assetsvc/internal/live"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
 )
@@ -19,8 +18,13 @@ type Webhooks struct {
 
 func (w Webhooks) policy() webhook.Policy { return webhook.Policy{Networks: w.Networks, HTTP: w.HTTP} }
 
-// serveWebhooks lets the API answer requests for webhooks.
-func serveWebhooks(api *httpapi.API, store webhook.Store, assets *registry.Registry, c Config) error {
+// startWebhooks lets the API answer requests for webhooks, and starts to send them whenever
+// this process has the term. The store of a mirror has none.
+func (s *Server) startWebhooks(api *httpapi.API, assets *registry.Registry, c Config) error {
+	store, keeps := s.store.(webhook.Store)
+	if !keeps {
+		return nil
+	}
 	seals, err := webhook.NewSeals(c.Secrets)
 	if err != nil {
 		return err
@@ -32,18 +36,9 @@ func serveWebhooks(api *httpapi.API, store webhook.Store, assets *registry.Regis
 		CheckURL: func(url string) error { return webhook.CheckURL(url, c.Webhooks.policy()) },
 		Now:      c.Now,
 	}))
-	return nil
-}
-
-// startWebhooks starts to send webhooks, whenever this process has the term.
-func startWebhooks(store webhook.Store, feed live.Feed, w *live.Watcher, c Config) (*webhook.Sender, error) {
-	seals, err := webhook.NewSeals(c.Secrets)
-	if err != nil {
-		return nil, err
-	}
-	sender, err := webhook.New(webhook.Config{
+	s.webhooks, err = webhook.New(webhook.Config{
 		Store:  store,
-		Feed:   httpapi.NewWebhookFeed(feed, w, c.Zone, c.hidden()),
+		Feed:   httpapi.NewWebhookFeed(assets, s.live, c.Zone, c.hidden()),
 		Seals:  seals,
 		Policy: c.Webhooks.policy(),
 		Memory: c.Memory / 16,
@@ -51,7 +46,7 @@ func startWebhooks(store webhook.Store, feed live.Feed, w *live.Watcher, c Confi
 		Meter:  c.Telemetry.Meter(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("start the sender of webhooks: %w", err)
+		return fmt.Errorf("start the sender of webhooks: %w", err)
 	}
-	return sender, nil
+	return nil
 }

@@ -78,10 +78,10 @@ func NewOperations(meter metric.Meter, system attribute.KeyValue) (*Operations, 
 	return &Operations{duration, system}, nil
 }
 
-// Took records the duration of an operation, and whether it failed.
-func (o *Operations) Took(ctx context.Context, name string, took time.Duration, failed bool) {
+// Took records the duration of an operation, and whether it failed: err is not nil.
+func (o *Operations) Took(ctx context.Context, name string, took time.Duration, err error) {
 	attributes := []attribute.KeyValue{o.system, semconv.DBOperationName(name)}
-	if failed {
+	if err != nil {
 		attributes = append(attributes, semconv.ErrorTypeOther)
 	}
 	o.duration.Record(ctx, took.Seconds(), metric.WithAttributes(attributes...))

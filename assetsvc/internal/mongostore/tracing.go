@@ -21,7 +21,7 @@ var errCommand = errors.New("the command failed")
 func tracing(operations *telemetry.Operations, also *event.CommandMonitor) *event.CommandMonitor {
 	var spans sync.Map // request id -> trace.Span of a command under way
 	end := func(ctx context.Context, e event.CommandFinishedEvent, err error) {
-		operations.Took(ctx, e.CommandName, e.Duration, err != nil)
+		operations.Took(ctx, e.CommandName, e.Duration, err)
 		if span, recorded := spans.LoadAndDelete(e.RequestID); recorded {
 			telemetry.End(span.(trace.Span), err)
 		}

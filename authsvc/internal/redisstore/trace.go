@@ -30,7 +30,7 @@ func (w watching) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		ctx, span := telemetry.Child(ctx, trace.SpanKindClient, cmd.Name(),
 			semconv.DBSystemNameRedis, semconv.DBOperationName(cmd.Name()))
 		err := next(ctx, cmd)
-		w.operations.Took(ctx, cmd.Name(), time.Since(begun), failure(err) != nil)
+		w.operations.Took(ctx, cmd.Name(), time.Since(begun), failure(err))
 		telemetry.End(span, failure(err))
 		return unavailable(err)
 	}
@@ -46,7 +46,7 @@ func (w watching) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 		ctx, span := telemetry.Child(ctx, trace.SpanKindClient, pipeline,
 			semconv.DBSystemNameRedis, semconv.DBOperationName(pipeline), semconv.DBOperationBatchSize(len(cmds)))
 		err := next(ctx, cmds)
-		w.operations.Took(ctx, pipeline, time.Since(begun), failure(err) != nil)
+		w.operations.Took(ctx, pipeline, time.Since(begun), failure(err))
 		telemetry.End(span, failure(err))
 		return unavailable(err)
 	}
