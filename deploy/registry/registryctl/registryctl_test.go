@@ -232,7 +232,7 @@ func TestComplete(t *testing.T) {
 		{"subcommands", []string{"keys", "ro"},
 			"rotate\tGive a key a new secret and print it. The secret cannot be shown again.\n"},
 		{"flags", []string{"keys", "list", "--st"},
-			"--state\tList only keys in this state: active, expired, revoked or blocked.\n"},
+			"--state\tList only active, expired, revoked or blocked keys.\n"},
 		{"values of a flag", []string{"-o", ""}, "table\t\njson\t\n"},
 		{"key ids that need no quotes", append(flags, "keys", "get", ""), "key-1\tacme first\nother\t \n"},
 		{"key ids with the typed beginning", append(flags, "keys", "get", "key"), "key-1\tacme first\n"},
