@@ -105,7 +105,9 @@ func (e *Export) startMetrics(ctx context.Context, described *resource.Resource)
 		options = append(options, sdkmetric.WithReader(reader))
 	}
 	meters := sdkmetric.NewMeterProvider(options...)
-	if err := runtime.Start(runtime.WithMeterProvider(meters)); err != nil {
+	// By default, the runtime is read every 15 s, and a scrape gets figures of that age.
+	err = runtime.Start(runtime.WithMeterProvider(meters), runtime.WithMinimumReadMemStatsInterval(time.Second))
+	if err != nil {
 		return nil, fmt.Errorf("measure the runtime: %w", err)
 	}
 	if err := measureBuild(meters.Meter(telemetry.Scope)); err != nil {
