@@ -14,6 +14,7 @@ SERVICES    := ./assetsvc/... ./assetsvc/cmd/searchsvc/... ./authsvc/... ./gatew
 PACKAGES    := $(SERVICES) ./deploy/... ./deploy/registry/client/... ./deploy/registry/replica/...
 SLOW        := mongostore|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.48.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 SCENARIOS   := ^(TestStandalone|TestSplit|TestSearch|TestARestartKeepsAllData|TestGoClient)$$
 HELD        := unread|long
@@ -93,7 +94,8 @@ check: ## format, vet, staticcheck, and each module on its own
 	$(LARGE) go run $(STATICCHECK) $(PACKAGES)
 	@for m in $(MODULES); do echo "module $$m alone"; deploy/test/alone.sh $$m || exit 1; done
 
-check-apart: ## the same for the modules that only tests need
+check-apart: ## the same for the modules that only tests need, and no function that nothing calls
+	@dead=$$($(LARGE) go run $(DEADCODE) -test $(PACKAGES)) && test -z "$$dead" || { echo "$$dead"; exit 1; }
 	@for m in $(APART); do echo "module $$m"; (cd $$m && export $(LARGE) && GOWORK=off go vet ./... && GOWORK=off go run $(STATICCHECK) ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 	@for m in $(TOOLS); do echo "module $$m"; (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
 

@@ -479,15 +479,3 @@ func (x *Index) Search(ctx context.Context, q search.Query) (result search.Resul
 	}()
 	return v.search(ctx, q)
 }
-
-// Size returns the bytes of the files of an index.
-func Size(dir string) (int64, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	var sum int64
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil { // a merge may have removed it
-			sum += info.Size()
-		}
-	}
-	return sum, err
-}
