@@ -78,7 +78,7 @@ func NewOperations(meter metric.Meter, system attribute.KeyValue) (*Operations, 
 	return &Operations{duration, system}, nil
 }
 
-// Took records the duration of an operation, and whether it failed: err is not nil.
+// Took records the duration of an operation. If err is not nil, the operation counts as failed.
 func (o *Operations) Took(ctx context.Context, name string, took time.Duration, err error) {
 	attributes := []attribute.KeyValue{o.system, semconv.DBOperationName(name)}
 	if err != nil {

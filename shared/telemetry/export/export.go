@@ -105,7 +105,7 @@ func (e *Export) startMetrics(ctx context.Context, described *resource.Resource)
 		options = append(options, sdkmetric.WithReader(reader))
 	}
 	meters := sdkmetric.NewMeterProvider(options...)
-	// By default, the runtime is read every 15 s, and a scrape gets figures of that age.
+	// The library's default interval is 15 s. A scrape would then get figures up to 15 s old.
 	err = runtime.Start(runtime.WithMeterProvider(meters), runtime.WithMinimumReadMemStatsInterval(time.Second))
 	if err != nil {
 		return nil, fmt.Errorf("measure the runtime: %w", err)
