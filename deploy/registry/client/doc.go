@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package client is the Go client of the asset registry. It uses the standard
 // library only.
 //

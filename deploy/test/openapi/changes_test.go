@@ -18,9 +18,9 @@ import (
 const publishedDir = "testdata/published"
 
 // TestNoPublishedDocumentBreaks fails if a client of a published document can
-// break, unless docs/changelog.md names the change.
+// break, unless CHANGELOG.md names the change.
 func TestNoPublishedDocumentBreaks(t *testing.T) {
-	changelog, err := os.ReadFile("../../../docs/changelog.md")
+	changelog, err := os.ReadFile("../../../CHANGELOG.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestNoPublishedDocumentBreaks(t *testing.T) {
 		}
 		for _, change := range breaks {
 			if !strings.Contains(string(changelog), "`"+change+"`") {
-				t.Errorf("version %s breaks clients: %s. Undo it, or name it in docs/changelog.md as `%s`", version, change, change)
+				t.Errorf("version %s breaks clients: %s. Undo it, or name it in CHANGELOG.md as `%s`", version, change, change)
 			}
 		}
 	}

@@ -1,0 +1,29 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestEveryClientNamesTheLicence checks that the data of each client's package name
+// the licence whose text is LICENSE.
+func TestEveryClientNamesTheLicence(t *testing.T) {
+	for file, want := range map[string]string{
+		"LICENSE":                       "                                 Apache License\n                           Version 2.0, January 2004\n",
+		"deploy/registry/client/doc.go": "// SPDX-License-Identifier: Apache-2.0\n",
+		"deploy/registry/clients/python/pyproject.toml":        "\nlicense = \"Apache-2.0\"\n",
+		"deploy/registry/clients/typescript/package.json":      "\n  \"license\": \"Apache-2.0\",\n",
+		"deploy/registry/clients/typescript/package-lock.json": "\n      \"license\": \"Apache-2.0\",\n",
+	} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(string(text), "ependencies") // what follows are the licences of others
+		if !strings.Contains(head, want) {
+			t.Errorf("%s: got no %q, want it there", file, want)
+		}
+	}
+}
