@@ -1,12 +1,12 @@
 # Everything that one does with this project. `make help` lists it.
 
 # MODULES are the modules of the workspace. APART are modules outside of it, because of
-# the dependencies of a test or of one optional command; TOOLS are programs that only tests need
+# the dependencies of a test; TOOLS are programs that only tests need
 # (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
 # the end-to-end tests it runs SCENARIOS, and of the attacks on one process those that are not in
 # HELD: streams and long polls, which are held open.
 MODULES     := assetsvc assetsvc/cmd/searchsvc authsvc deploy deploy/registry/client deploy/registry/replica gateway shared
-APART       := deploy/registry/parquet deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s \
+APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s \
 	deploy/test/log deploy/test/webhooks
 TOOLS       := deploy/test/alerts/collector deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
@@ -30,7 +30,7 @@ ASSETS      ?= 100000
 FIRST       := packages test test-attack
 WAITING     := test-crash test-compose test-browser model-quick fuzz
 WORKING     := tools vuln test-faults test-feed test-alerts test-traces test-clients test-stores test-k8s \
-	test-docs test-log test-parquet test-webhooks test-search test-std test-openapi check-apart
+	test-docs test-log test-webhooks test-search test-std test-openapi check-apart
 DATA        ?= ./data
 
 # Everything is compiled in two ways only: without cgo, and with the race detector, which
@@ -47,8 +47,8 @@ RACE               := CGO_ENABLED=1 go test -race
 LARGE              := GOGC=400
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages tools build parquet run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-parquet test-webhooks test-search test-std test-mux test-compose \
+.PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
+	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-webhooks test-search test-std test-mux test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
 
 help: ## list the targets
@@ -65,9 +65,6 @@ tools: ## build the programs that only tests need, once
 
 build: ## build the programs into ./bin
 	$(LARGE) go build -o bin/ ./deploy/registry/cmd/registry ./deploy/registry/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./assetsvc/cmd/searchsvc ./authsvc/cmd/authsvc
-
-parquet: ## build registry-parquet, which writes a snapshot as one Parquet file, into ./bin
-	cd deploy/registry/parquet && $(LARGE) GOWORK=off go build -o $(CURDIR)/bin/registry-parquet .
 
 run: build ## run the whole registry as one process, with sandbox keys
 	bin/registry serve --sandbox --search --data $(DATA) --admin-addr 127.0.0.1:8079
@@ -171,11 +168,6 @@ test-alerts: ## rules, alerts, dashboards and the collector's configuration, aga
 test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in Python from docs/log.md
 	@deploy/test/setup.sh python3 openssl
 	cd deploy/test/log && GOWORK=off go test -count=1 -timeout 10m .
-
-test-parquet: build parquet ## the Parquet file of a snapshot, by a reader that others wrote
-	@deploy/test/setup.sh node npm
-	cd deploy/registry/parquet && GOWORK=off $(RACE) -count=1 .
-	go test -count=1 -timeout 10m ./deploy/test/parquet -bin $(CURDIR)/bin
 
 test-std: ## the scenarios with --http-server=std, and on three processes also with --calls=mux and --leases
 	go test -count=1 ./shared/httpserver -std
