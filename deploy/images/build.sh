@@ -12,17 +12,17 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 CREATED=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 TARGET=bin/images
 MAX=40000000 # bytes of an image
+SBOM=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 # nomsgpack is a build tag of gin. It leaves out a codec of 6 MB that no service uses.
 
 mkdir -p "$TARGET"
-go build -o "$TARGET/sbom" ./deploy/images/sbom
 declare -A package=([registryctl]=./deploy/registry/cmd/registryctl [searchsvc]=./assetsvc/cmd/searchsvc)
 for service in gateway assetsvc authsvc searchsvc registryctl; do
 	root=$TARGET/$service
 	rm -rf "$root"
 	mkdir -p "$root/etc/ssl/certs"
 	CGO_ENABLED=0 go build -trimpath -buildvcs=true -tags nomsgpack -ldflags "-s -w -buildid=" -o "$root/service" "${package[$service]:-./$service/cmd/$service}"
-	"$TARGET/sbom" "$root/service" >"$root/sbom.cdx.json"
+	CGO_ENABLED=0 go run -trimpath "$SBOM" bin -json -std -noserial -notimestamp -version "$VERSION" -output "$root/sbom.cdx.json" "$root/service"
 	cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 	size=$(find "$root" -type f -printf '%s\n' | awk '{ all += $1 } END { print all }')
 	echo "$service $VERSION: $((size / 100000))e5 bytes, program sha256 $(sha256sum "$root/service" | cut -c1-16)"
