@@ -48,7 +48,7 @@ LARGE              := GOGC=400
 
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-webhooks test-search test-std test-mux test-compose \
+	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-webhooks test-search test-std test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
 
 help: ## list the targets
@@ -169,18 +169,11 @@ test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in
 	@deploy/test/setup.sh python3 openssl
 	cd deploy/test/log && GOWORK=off go test -count=1 -timeout 10m .
 
-test-std: ## the scenarios with --http-server=std, and on three processes also with --calls=mux and --leases
+test-std: ## the scenarios with --http-server=std, and on three processes also with --leases
 	go test -count=1 ./shared/httpserver -std
 	REGISTRY_HTTP_SERVER=std GATEWAY_HTTP_SERVER=std ASSETSVC_HTTP_SERVER=std AUTHSVC_HTTP_SERVER=std \
-	GATEWAY_CALLS=mux ASSETSVC_CALLS=mux GATEWAY_LEASES=true ASSETSVC_LEASES=true \
+	GATEWAY_LEASES=true ASSETSVC_LEASES=true \
 		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
-
-test-mux: ## crashes, freezes, faults, restarts and rotation with --calls=mux
-	@deploy/test/tool.sh devmongo
-	cd deploy/test/faults && GATEWAY_CALLS=mux ASSETSVC_CALLS=mux GOWORK=off go test -count=1 -timeout 10m .
-	GATEWAY_CALLS=mux ASSETSVC_CALLS=mux go test -count=1 -timeout 20m \
-		-run '^TestSplit$$|Rolling|Crash|Revocation|Rotat' ./deploy/test/e2e
-	GATEWAY_CALLS=mux ASSETSVC_CALLS=mux go test -count=1 -timeout 15m ./deploy/test/feed
 
 test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under kill -9
 	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000

@@ -41,7 +41,6 @@ import (
 type Config struct {
 	Store      string            // "file:" and a path, or a "mongodb://" or "mongodb+srv://" address
 	AuthURLs   []string          // addresses of the auth services, which share one store
-	Calls      bool              // send many requests at once over one connection to them (package mux)
 	Auth       http.RoundTripper // transport to the auth service, used instead of AuthURLs; nil: use AuthURLs
 	Secrets    keyring.Ring      // sign identities; the same for all services
 	Zone       *time.Location    // of printed timestamps, a constant offset; nil: UTC
@@ -358,7 +357,7 @@ func (s *Server) connectAuth(c Config) (http.RoundTripper, error) {
 // newAuthPool returns the connections to the auth services.
 func (c Config) newAuthPool() (*upstream.Pool, error) {
 	return upstream.New(upstream.Config{
-		Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter(), Calls: c.Calls,
+		Name: "authsvc", URLs: c.AuthURLs, Log: c.Log, Meter: c.Telemetry.Meter(),
 	})
 }
 

@@ -28,7 +28,6 @@ type Config struct {
 	SearchURLs []string          // addresses of the search services; empty: there are none
 	Search     http.Handler      // a search service in this process; replaces SearchURLs
 	AuthURLs   []string          // addresses of the auth services, which share a store
-	Calls      bool              // send many requests at once over one connection to these services (package mux)
 	Auth       http.RoundTripper // a transport to the auth service that replaces AuthURLs; nil: the network
 	Secrets    keyring.Ring      // sign identities; all services have the same
 

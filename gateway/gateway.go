@@ -241,7 +241,7 @@ func (s *Server) authService(signer *identity.Signer) (*authapi.Client, error) {
 // pool opens connections to a service in other processes. Close closes them.
 func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	pool, err := upstream.New(upstream.Config{
-		Name: name, URLs: urls, Log: s.config.Log, Meter: s.config.Telemetry.Meter(), Calls: s.config.Calls,
+		Name: name, URLs: urls, Log: s.config.Log, Meter: s.config.Telemetry.Meter(),
 	})
 	if err != nil {
 		return nil, err

@@ -39,7 +39,6 @@ type Process struct {
 	HTTPServer string `name:"http-server" default:"lean" enum:"lean,std" help:"Server of HTTP/1.1; std is net/http alone."`
 
 	Certificate httpserver.Certificate `kong:"-"` // the zero value serves plain HTTP
-	TakesCalls  bool                   `kong:"-"` // httpserver.ServeOptions.Calls
 	Reloads     bool                   `kong:"-"` // SIGHUP replaces the service by a new one
 	Budget      int64                  `kong:"-"` // bytes that the process may use; 0: no limit but the system's
 }
@@ -86,7 +85,7 @@ func Run(
 // nil if no request lasts.
 func (p Process) Serving(tls *tls.Config, drain func()) httpserver.ServeOptions {
 	return httpserver.ServeOptions{
-		DrainDelay: p.DrainDelay, TLS: tls, Drain: drain, Std: p.HTTPServer == "std", Calls: p.TakesCalls,
+		DrainDelay: p.DrainDelay, TLS: tls, Drain: drain, Std: p.HTTPServer == "std",
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"asset-registry/shared/httpserver/lean"
-	"asset-registry/shared/mux"
 )
 
 const (
@@ -47,9 +46,6 @@ type ServeOptions struct {
 	// Std leaves all requests to net/http. Else package lean answers simple ones, where
 	// the operating system allows it.
 	Std bool
-	// Calls lets other services of the registry send many requests at once over one
-	// connection (package mux).
-	Calls bool
 }
 
 // Serve answers requests on listener until ctx is done and the drain delay is
@@ -63,14 +59,8 @@ func serve(
 	ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, o ServeOptions, t timeouts,
 ) error {
 	draining := &drainHandler{next: handler}
-	var calls *mux.Server
-	top := http.Handler(draining)
-	if o.Calls {
-		calls = mux.NewServer(draining, log)
-		top = calls
-	}
 	server := &http.Server{
-		Handler:           lingering(top),
+		Handler:           lingering(draining),
 		TLSConfig:         o.TLS.Clone(), // net/http changes it; nil stays nil
 		ReadHeaderTimeout: t.header,
 		ReadTimeout:       t.read,
@@ -83,20 +73,17 @@ func serve(
 	if o.TLS != nil {
 		listener = newTLSListener(listener, o.TLS, t.header, log)
 	}
-	ends := []func(context.Context) error{server.Shutdown}
+	shutdown := server.Shutdown
 	if o.Std || !lean.IsSupported {
 		listener = jsonListener{listener}
 	} else {
 		simple := lean.Listen(listener, lean.Options{
-			Handler: top, HandOver: withJSONErrors, IsMine: isHTTP1, Log: log,
+			Handler: draining, HandOver: withJSONErrors, IsMine: isHTTP1, Log: log,
 			First: t.header, Idle: t.idle, Write: t.write,
 		})
 		listener = simple
 		// While simple drains, it may still hand connections over.
-		ends[0] = func(ctx context.Context) error { return errors.Join(simple.Shutdown(ctx), server.Shutdown(ctx)) }
-	}
-	if calls != nil {
-		ends = append(ends, calls.Shutdown)
+		shutdown = func(ctx context.Context) error { return errors.Join(simple.Shutdown(ctx), server.Shutdown(ctx)) }
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -119,23 +106,10 @@ func serve(
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	if err := together(drain, ends); err != nil {
+	if err := shutdown(drain); err != nil {
 		return fmt.Errorf("drain %s: %w", listener.Addr(), errors.Join(err, server.Close()))
 	}
 	return nil
-}
-
-// together calls all functions at once, and returns their errors.
-func together(ctx context.Context, all []func(context.Context) error) error {
-	failed := make(chan error, len(all))
-	for _, f := range all {
-		go func() { failed <- f(ctx) }()
-	}
-	var err error
-	for range all {
-		err = errors.Join(err, <-failed)
-	}
-	return err
 }
 
 // drainHandler answers /readyz with 503 and closes connections once the drain

@@ -34,7 +34,6 @@ type server struct {
 	ready   atomic.Bool
 	busy    atomic.Int64 // requests under way
 	breaker breaker
-	calls   *calls // nil: plain HTTP only
 
 	mu      sync.Mutex
 	idle    [kinds][]*conn // of each kind, the most recently used last
@@ -61,9 +60,6 @@ func kindOf(r *http.Request) kind {
 // newServer returns a server that counts as ready until a check fails.
 func newServer(p *Pool, from source, host string) *server {
 	s := &server{pool: p, addr: net.JoinHostPort(host, from.port), tls: from.tls, from: from}
-	if p.calls {
-		s.calls = &calls{server: s}
-	}
 	s.ready.Store(true)
 	return s
 }
@@ -96,14 +92,6 @@ const (
 // how far the request got.
 func (s *server) exchange(r *http.Request, body io.ReadCloser, check connCheck) (*http.Response, progress, error) {
 	s.busy.Add(1)
-	if s.calls != nil {
-		if resp, progress, done, err := s.calls.exchange(r, &body); done {
-			if err != nil {
-				s.busy.Add(-1)
-			}
-			return resp, progress, err
-		}
-	}
 	c, reused, err := s.conn(r.Context(), kindOf(r), check)
 	if err != nil {
 		s.busy.Add(-1)
@@ -223,9 +211,6 @@ func (s *server) retire() {
 	s.retired = true
 	s.mu.Unlock()
 	s.closeIdle(time.Now().Add(time.Hour))
-	if s.calls != nil {
-		s.calls.retire()
-	}
 }
 
 // check requests /readyz. It returns nil if the server is ready.

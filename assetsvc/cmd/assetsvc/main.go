@@ -63,8 +63,6 @@ type settings struct {
 	// A host name with several addresses stands for a service at each of them.
 	AuthURL []string `name:"auth-url" default:"http://127.0.0.1:8082" help:"Addresses of the auth services."`
 
-	Calls string `default:"plain" enum:"mux,plain" help:"How requests travel to them: plain, or mux (see gateway)."`
-
 	SecretFile string `required:"" help:"File of secrets, one a line, at least 32 bytes each; the first signs and seals."`
 
 	// Without the file the service makes no log.
@@ -117,7 +115,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
-	c := commands{Serve: settings{Process: daemon.Process{Name: "assetsvc", TakesCalls: true}}}
+	c := commands{Serve: settings{Process: daemon.Process{Name: "assetsvc"}}}
 	const help = "The asset service of the asset registry. " +
 		"\"assetsvc health URL\" asks the /readyz at URL whether a service is ready."
 	command, err := config.Parse(&c, "assetsvc", help, "ASSETSVC", args)
@@ -211,7 +209,6 @@ func (s settings) run(ctx context.Context) error {
 		return assetsvc.New(ctx, assetsvc.Config{
 			Store:        s.Store,
 			AuthURLs:     s.AuthURL,
-			Calls:        s.Calls == "mux",
 			Secrets:      secrets,
 			LogKeys:      logKeys,
 			LogPolicy:    logPolicy,

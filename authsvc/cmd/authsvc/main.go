@@ -94,7 +94,7 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "health" {
 		return probe.Ready(ctx, args[1])
 	}
-	c := commands{Serve: settings{Process: daemon.Process{Name: "authsvc", TakesCalls: true}}}
+	c := commands{Serve: settings{Process: daemon.Process{Name: "authsvc"}}}
 	command, err := config.Parse(&c, "authsvc", description, "AUTHSVC", args)
 	if err != nil {
 		return err

@@ -3,7 +3,7 @@
 // keep connections open on both sides. The contenders are
 //
 //   - our gateway with an API key, rate limits in Redis and one request in a hundred
-//     traced, with either of its servers (--http-server) and ways to call (--calls);
+//     traced, with either of its servers (--http-server);
 //   - our gateway with only the key;
 //   - our gateway with all of these, which answers from memory: with the body, and with 304;
 //   - Traefik with basic authentication, a rate limit in Redis and the same tracing;

@@ -140,7 +140,7 @@ func serveUpstream(ctx context.Context) error {
 	leases.Start() // the end of the process is its end
 	body := append([]byte(`{"data":"`+strings.Repeat("x", bodySize-11)), `"}`...)
 	var readings atomic.Int64
-	// Like our services, it takes calls, and answers plain requests without net/http's server.
+	// Like our services, it answers plain requests without net/http's server.
 	return httpserver.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case lease.Path:
@@ -158,7 +158,7 @@ func serveUpstream(ctx context.Context) error {
 		w.Header().Set("ETag", tag)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.Write(body)
-	}), log, httpserver.ServeOptions{Calls: true})
+	}), log, httpserver.ServeOptions{})
 }
 
 func (s *stage) startUpstream(ctx context.Context) (err error) {
@@ -225,7 +225,6 @@ func (s *stage) startOurs(ctx context.Context) error {
 	}{
 		{"our gateway, all on", s.tracing("gateway"), allOn},
 		{"our gateway, all on, net/http", s.tracing("gateway"), append(slices.Clip(allOn), "--http-server=std")},
-		{"our gateway, all on, mux", s.tracing("gateway"), append(slices.Clip(allOn), "--calls=mux")},
 		{"our gateway, key only", nil, append(slices.Clip(keys), "--no-limits")},
 	} {
 		if err := s.startGateway(ctx, c.name, c.env, c.args); err != nil {

@@ -30,7 +30,6 @@ type settings struct {
 	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
 	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
 	AuthURL        []string       `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
-	Calls          string         `default:"plain" enum:"mux,plain" help:"${calls}"`
 	Leases         bool           `help:"${leases}"`
 	SearchURL      []string       `name:"search-url" help:"${search_url}"`
 	SecretFile     string         `required:"" help:"${secret_file}"`
@@ -54,8 +53,6 @@ func (settings) HelpTexts() map[string]string {
 		"assets_url": "Addresses of the asset services, with commas between them. " +
 			"A host name with several addresses stands for a service at each of them.",
 		"auth_url": "Addresses of the auth services, in the same form as --assets-url.",
-		"calls": "How requests travel to these services: mux sends many at once over one connection, to a service " +
-			"that can take them so; plain uses a connection for each.",
 		"leases": "Answer repeated readings of assets from memory, while all asset services grant leases: " +
 			"each of them needs --leases. No such answer is stale.",
 		"search_url": "Addresses of the search services, in the same form. By default there are none, and no search.",
@@ -151,7 +148,6 @@ func (s settings) config() (gateway.Config, error) {
 	return gateway.Config{
 		AssetsURLs:     s.AssetsURL,
 		AuthURLs:       s.AuthURL,
-		Calls:          s.Calls == "mux",
 		Leases:         s.Leases,
 		SearchURLs:     s.SearchURL,
 		Secrets:        secrets,

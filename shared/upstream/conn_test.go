@@ -1,0 +1,27 @@
+package upstream
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestABodyThatFailsEndsItsRequest sends bodies that end too early.
+func TestABodyThatFailsEndsItsRequest(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	t.Cleanup(s.Close)
+	p := newPool(t, s.URL)
+	for range 2 { // on a new connection, and on another one
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://service/", io.NopCloser(strings.NewReader("12")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = 3
+		if resp, err := p.RoundTrip(r); err == nil {
+			resp.Body.Close()
+			t.Errorf("got the answer %d, want an error", resp.StatusCode)
+		}
+	}
+}
