@@ -92,7 +92,7 @@ type Use struct {
 
 // Rotation is the request for a new secret of a key.
 type Rotation struct {
-	Grace string `json:"grace"` // how long the old secret stays valid, such as "24h"; "" or "0" for not at all
+	Grace string `json:"grace"` // how long former secrets stay valid at most, such as "24h"; "" or "0" for not at all
 }
 
 // Day is the number of requests with a key on a day in UTC, by class.

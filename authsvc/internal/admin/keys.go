@@ -115,9 +115,10 @@ func (s *Service) ChangeKey(
 	})
 }
 
-// RotateKey gives a key a new secret and returns it. The previous secret stays
-// valid for the grace period. The fault lists everything wrong with the request,
-// and the details in unread: the fields of the request that could not be read.
+// RotateKey gives a key a new secret and returns it. Former secrets stay valid for
+// the grace period at most; without grace all of them end at once. The fault lists
+// everything wrong with the request, and the details in unread: the fields of the
+// request that could not be read.
 func (s *Service) RotateKey(
 	ctx context.Context, by Actor, id string, grace time.Duration, unread ...fault.Detail,
 ) (made adminapi.Key, secret string, err error) {

@@ -87,7 +87,7 @@ type Secret struct {
 // Fingerprint identifies the secret without revealing it or its hash.
 func (s Secret) Fingerprint() string { return authapi.Hash(s.Hash)[:16] }
 
-// MaxSecrets is the number of secrets that a key can have at the same time.
+// MaxSecrets is the number of valid secrets that a key can have at the same time.
 const MaxSecrets = 5
 
 // MaxGrace is the longest grace period of a rotated secret.
@@ -157,9 +157,11 @@ func (k Key) Admit(hash string, broker Broker, now time.Time) (authapi.Key, bool
 	return admitted, true
 }
 
-// Rotate returns the key with a new secret. The previous secret stays valid for
-// the grace period, or until its own end if that comes first. Rotate returns a
-// fault of kind Conflict if the key is revoked or has MaxSecrets valid secrets.
+// Rotate returns the key with a new secret. Each former secret stays valid for the
+// grace period, or until its own end if that comes first. Without grace all of them
+// end at once. Rotate returns a fault of kind Conflict if the key is revoked, or if
+// more than MaxSecrets secrets would be valid. Of ended secrets the key keeps the
+// newest, up to MaxSecrets secrets in all.
 func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error) {
 	if err := k.changeable(); err != nil {
 		return k, err
@@ -167,20 +169,31 @@ func (k Key) Rotate(hash string, grace time.Duration, now time.Time) (Key, error
 	if grace < 0 || grace > MaxGrace {
 		return k, fault.New(fault.Invalid, fault.Body, "grace", "The grace must be between 0 and %v.", MaxGrace)
 	}
-	k.Secrets = slices.Clone(k.Secrets)
-	if newest := &k.Secrets[0]; newest.Until.IsZero() || newest.Until.After(now.Add(grace)) {
-		newest.Until = now.Add(grace)
-	}
-	if len(k.Secrets) >= MaxSecrets {
-		if last := k.Secrets[len(k.Secrets)-1]; !ended(last.Until, now) {
-			return k, fault.New(fault.Conflict, fault.Body, "grace",
-				"The key has %d valid secrets, the most it can have. Rotate it after the oldest ends, at %s.",
-				len(k.Secrets), last.Until.Format(time.RFC3339))
+	former := slices.Clone(k.Secrets)
+	for i := range former {
+		if until := &former[i].Until; until.IsZero() || until.After(now.Add(grace)) {
+			*until = now.Add(grace)
 		}
-		k.Secrets = k.Secrets[:MaxSecrets-1]
 	}
-	k.Secrets = append([]Secret{{Number: k.Secrets[0].Number + 1, Hash: hash, Created: now}}, k.Secrets...)
+	for i := len(former) - 1; i >= 0 && len(former) >= MaxSecrets; i-- {
+		if ended(former[i].Until, now) {
+			former = slices.Delete(former, i, i+1)
+		}
+	}
+	if len(former) >= MaxSecrets {
+		return k, k.tooManySecrets()
+	}
+	newest := Secret{Number: k.Secrets[0].Number + 1, Hash: hash, Created: now}
+	k.Secrets = append([]Secret{newest}, former...)
 	return k.changed(now), nil
+}
+
+// tooManySecrets returns the fault for a rotation of a key whose secrets are all valid.
+func (k Key) tooManySecrets() error {
+	first := slices.MinFunc(k.Secrets[1:], func(a, b Secret) int { return a.Until.Compare(b.Until) })
+	return fault.New(fault.Conflict, fault.Body, "grace", "The key has %d valid secrets, the most it can have. "+
+		"Rotate it without grace, which ends all of them, or after the first ends, at %s.",
+		len(k.Secrets), first.Until.Format(time.RFC3339))
 }
 
 // Revoke returns the key, ended at once and for ever.

@@ -91,12 +91,15 @@ func TestRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := rotated.Secrets
-	got, want := fmt.Sprint(s[0].Number, s[1].Until.Sub(now), s[2].Until.Sub(now)), "3 30m0s 1h0m0s"
+	got, want := fmt.Sprint(s[0].Number, s[1].Until.Sub(now), s[2].Until.Sub(now)), "3 30m0s 30m0s"
 	if got != want {
 		t.Errorf("the newest number and the graces: got %s, want %s", got, want)
 	}
 	if !k.Secrets[0].Until.IsZero() || len(k.Secrets) != 2 {
 		t.Errorf("the original key: got secrets %+v, want no change", k.Secrets)
+	}
+	if old := k.Secrets[1].Until; !old.Equal(now.Add(time.Hour)) {
+		t.Errorf("the former secret of the original key: got end %v, want no change", old)
 	}
 	for range MaxSecrets - 3 {
 		if rotated, err = rotated.Rotate("more", time.Hour, now); err != nil {
@@ -106,9 +109,13 @@ func TestRotate(t *testing.T) {
 	if _, err := rotated.Rotate("too many", time.Hour, now); fault.KindOf(err) != fault.Conflict {
 		t.Errorf("one secret too many: got %v, want a fault of kind Conflict", err)
 	}
-	later, err := rotated.Rotate("later", time.Hour, now.Add(time.Hour))
+	later, err := rotated.Rotate("later", time.Hour, now.Add(30*time.Minute))
 	if err != nil || len(later.Secrets) != MaxSecrets {
-		t.Errorf("after the oldest secret ends: got %d secrets, %v; want %d", len(later.Secrets), err, MaxSecrets)
+		t.Errorf("after the oldest secrets end: got %d secrets, %v; want %d", len(later.Secrets), err, MaxSecrets)
+	}
+	leaked, err := rotated.Rotate("without grace", 0, now)
+	if err != nil || !slices.Equal(validAt(leaked, now), []int{MaxSecrets + 1}) {
+		t.Errorf("without grace: got valid secrets %v, %v; want the newest, %d", validAt(leaked, now), err, MaxSecrets+1)
 	}
 	revoked, err := k.Revoke(now)
 	if err != nil {
@@ -125,6 +132,72 @@ func TestRotate(t *testing.T) {
 	for _, grace := range []time.Duration{-1, MaxGrace + 1} {
 		if _, err := k.Rotate("x", grace, now); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("grace %v: got %v, want a fault of kind Invalid", grace, err)
+		}
+	}
+}
+
+// validAt returns the numbers of the secrets that a key admits at a time.
+func validAt(k Key, at time.Time) (numbers []int) {
+	for _, s := range k.Secrets {
+		if _, ok := k.Admit(s.Hash, Broker{Name: "b"}, at); ok {
+			numbers = append(numbers, s.Number)
+		}
+	}
+	return numbers
+}
+
+// Keys were stored whose older secrets last longer than newer ones, some of which had
+// ended. Only the valid ones count.
+func TestAKeyIsLimitedByItsValidSecrets(t *testing.T) {
+	k := kept()
+	k.Secrets = []Secret{{Number: MaxSecrets, Hash: "5", Created: now}}
+	for n := MaxSecrets - 1; n > 1; n-- {
+		k.Secrets = append(k.Secrets, Secret{Number: n, Hash: fmt.Sprint(n), Created: now, Until: now})
+	}
+	k.Secrets = append(k.Secrets, Secret{Number: 1, Hash: "1", Created: now, Until: now.Add(MaxGrace)})
+	for want := [][]int{{6, 5, 1}, {7, 6, 5, 1}, {8, 7, 6, 5, 1}}; len(want) > 0; want = want[1:] {
+		var err error
+		if k, err = k.Rotate(fmt.Sprint(want[0][0]), time.Hour, now); err != nil {
+			t.Fatal(err)
+		}
+		if got := validAt(k, now); !slices.Equal(got, want[0]) || len(k.Secrets) != MaxSecrets {
+			t.Errorf("got valid secrets %v of %d, want %v of %d", got, len(k.Secrets), want[0], MaxSecrets)
+		}
+	}
+	_, err := k.Rotate("9", time.Minute, now)
+	if fault.KindOf(err) != fault.Conflict || !strings.Contains(err.Error(), now.Add(time.Hour).Format(time.RFC3339)) {
+		t.Errorf("one secret too many: got %v, want a fault of kind Conflict with the first end, in an hour", err)
+	}
+	if k, err = k.Rotate("9", 0, now); err != nil || !slices.Equal(validAt(k, now), []int{9}) {
+		t.Errorf("without grace: got valid secrets %v, %v; want the newest, 9", validAt(k, now), err)
+	}
+}
+
+// Every order of five rotations with the shortest, a short and the longest grace.
+func TestNoFormerSecretOutlastsTheShortestGraceSince(t *testing.T) {
+	graces := []time.Duration{0, 1, 90 * time.Second, MaxGrace}
+	for order := range 1 << (2 * MaxSecrets) {
+		k, at, ends, did := kept(), now, []time.Time{{}}, []time.Duration{}
+		k.Secrets = k.Secrets[:1]
+		for i := range MaxSecrets {
+			grace := graces[order>>(2*i)&3]
+			at, did = at.Add(time.Minute), append(did, grace)
+			rotated, err := k.Rotate(fmt.Sprint(did), grace, at)
+			if err != nil {
+				continue // TestAKeyIsLimitedByItsValidSecrets tests when
+			}
+			k = rotated
+			for j := range ends {
+				if end := at.Add(grace); ends[j].IsZero() || ends[j].After(end) {
+					ends[j] = end
+				}
+			}
+			ends = append(ends, time.Time{})
+			for _, s := range k.Secrets {
+				if want := ends[s.Number-kept().Secrets[0].Number]; !s.Until.Equal(want) {
+					t.Fatalf("secret %d after rotations with %v: got end %v, want %v", s.Number, did, s.Until, want)
+				}
+			}
 		}
 	}
 }

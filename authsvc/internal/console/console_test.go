@@ -63,15 +63,22 @@ func TestASecretIsShownOnce(t *testing.T) {
 	if secrets.MatchString(again.text) {
 		t.Errorf("the rotation again: got %s, want no secret", again.text)
 	}
-	for secret, want := range map[string]bool{secret: true, second: true} {
-		if _, err := d.verifier.Verify(t.Context(), authapi.Hash(secret)); (err == nil) != want {
+	for _, secret := range []string{secret, second} {
+		if _, err := d.verifier.Verify(t.Context(), authapi.Hash(secret)); err != nil {
 			t.Errorf("a secret within the grace: got %v, want no error", err)
+		}
+	}
+	rotated = b.submit("/console/keys/"+id+"/rotate", url.Values{"grace": {"0s"}})
+	third := secrets.FindString(rotated.text)
+	for secret, want := range map[string]bool{secret: false, second: false, third: true} {
+		if _, err := d.verifier.Verify(t.Context(), authapi.Hash(secret)); (err == nil) != want {
+			t.Errorf("after a rotation without grace: got %v, want %s valid %t", err, secret, want)
 		}
 	}
 	for _, text := range []string{
 		b.get("/console/keys").text, b.get("/console/keys/" + id).text, b.get("/console/audit").text, d.log.String(),
 	} {
-		if strings.Contains(text, secret) || strings.Contains(text, second) {
+		if strings.Contains(text, secret) || strings.Contains(text, second) || strings.Contains(text, third) {
 			t.Errorf("got %s, want no secret in it", text)
 		}
 	}
@@ -93,7 +100,8 @@ func TestASecretIsShownOnce(t *testing.T) {
 			t.Errorf("got entry %+v, want one by a form of Ольга from 127.0.0.1", e)
 		}
 	}
-	if want := []string{"broker.create", "key.create", "key.rotate", "key.revoke"}; !slices.Equal(actions, want) {
+	want := []string{"broker.create", "key.create", "key.rotate", "key.rotate", "key.revoke"}
+	if !slices.Equal(actions, want) {
 		t.Errorf("got actions %v, want %v", actions, want)
 	}
 	b.get("/console/audit").must(t, 200, "key.revoke", "production")

@@ -52,6 +52,7 @@ func Run(t *testing.T, open Opener) {
 		{"a change of a missing record is stale", testCommitMissing},
 		{"records are listed in pages", testRecords},
 		{"each secret finds its key", testFindKey},
+		{"a secret is valid as long as every rotation since lets it", testRotations},
 		{"a reseal replaces only seals", testReseal},
 		{"concurrent changes form one chain", testManyCommits},
 		{"a secret keeps its newest uses, one for each address", testUses},

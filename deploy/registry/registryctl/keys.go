@@ -95,7 +95,7 @@ func (c changeKey) Run(ctx context.Context, p *program) error {
 
 type rotateKey struct {
 	keyID `embed:""`
-	Grace time.Duration `help:"How long the previous secret stays valid, such as 24h. By default it ends immediately."`
+	Grace time.Duration `help:"How long former secrets stay valid at most, such as 24h. By default all end immediately."`
 }
 
 // Run gives the key a new secret.

@@ -152,7 +152,7 @@ func (b *browser) checkUsage(r *registry, id string) {
 	b.screenshot("key-90-days")
 }
 
-// rotateTwice rotates a key with grace and without, and returns the second secret.
+// rotateTwice rotates a key with a grace of an hour and of a day, and returns the second secret.
 func (b *browser) rotateTwice(r *registry, id, first string) (second string) {
 	b.t.Helper()
 	b.goTo("/keys/" + id + "/rotate")
@@ -160,7 +160,7 @@ func (b *browser) rotateTwice(r *registry, id, first string) (second string) {
 	b.screenshot("rotate")
 	b.submit()
 	second = b.shown()
-	b.mustSay("The secret before is good until")
+	b.mustSay("No former secret is good after")
 	r.mustKnow(b.t, second, 200)
 	r.mustKnow(b.t, first, 200)
 	b.follow(chromedp.Reload())

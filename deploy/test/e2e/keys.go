@@ -60,14 +60,19 @@ func testRotation(t *testing.T, o *office) {
 			text(at(got.data(), "secrets.1.uses.0.from")) != ""
 	})
 	third := text(o.ask(t, "POST", "/keys/"+id+"/rotate", fields{}).must(t, 200).json["secret"])
-	soon(t, "the old secret is refused after a rotation without grace", inForce,
-		func() bool { return o.me(t, second).status == 401 })
-	o.me(t, first).must(t, 200) // its grace of one hour has not ended
+	for _, former := range []string{first, second} {
+		soon(t, "each former secret is refused after a rotation without grace", inForce,
+			func() bool { return o.me(t, former).status == 401 })
+	}
 	o.me(t, third).must(t, 200)
-	for range 2 {
+	for range 4 {
 		o.ask(t, "POST", "/keys/"+id+"/rotate", fields{"grace": "1h"}).must(t, 200)
 	}
+	o.me(t, third).must(t, 200)
 	o.ask(t, "POST", "/keys/"+id+"/rotate", fields{"grace": "1h"}).fails(t, 409, "body/grace")
+	fourth := text(o.ask(t, "POST", "/keys/"+id+"/rotate", fields{}).must(t, 200).json["secret"])
+	soon(t, "a key with five valid secrets can be rotated without grace", inForce,
+		func() bool { return o.me(t, third).status == 401 && o.me(t, fourth).status == 200 })
 }
 
 // testRevocation revokes a key, which no later request can change.

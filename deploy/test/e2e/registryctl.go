@@ -77,8 +77,13 @@ func testCommandLine(t *testing.T, o *office) {
 			t.Errorf("%v: got %s, want a list without secrets", args, got)
 		}
 	}
+	_, rest, _ = strings.Cut(o.mustRun(t, "keys", "rotate", id), "ark_")
+	third, _, _ := strings.Cut("ark_"+rest, "\n")
+	o.me(t, o.shown(third)).must(t, 200)
+	soon(t, "a rotation without grace ends every former secret", inForce,
+		func() bool { return o.me(t, secret).status == 401 && o.me(t, second).status == 401 })
 	o.mustRun(t, "keys", "revoke", id)
-	soon(t, "a revoked key is refused", inForce, func() bool { return o.me(t, second).status == 401 })
+	soon(t, "a revoked key is refused", inForce, func() bool { return o.me(t, third).status == 401 })
 	o.mustRun(t, "brokers", "change", name, "--blocked")
 	equal(t, "blocked", at(o.runJSON(t, "brokers", "get", name), "data.blocked"), any(true))
 	o.prints(t, []string{"completion", "bash"}, "registryctl")
