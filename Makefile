@@ -5,14 +5,14 @@
 # (deploy/test/tool.sh). `make test` leaves the packages of SLOW to test-all; of
 # the end-to-end tests it runs SCENARIOS, and of the attacks on one process those that are not in
 # HELD: streams and long polls, which are held open.
-MODULES     := assetsvc assetsvc/cmd/searchsvc authsvc deploy deploy/registry/client deploy/registry/replica gateway shared
+MODULES     := assetsvc authsvc clients/go deploy gateway searchsvc shared
 APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s \
 	deploy/test/log deploy/test/webhooks
 TOOLS       := deploy/test/alerts/collector deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
-SERVICES    := ./assetsvc/... ./assetsvc/cmd/searchsvc/... ./authsvc/... ./gateway/... ./shared/...
-PACKAGES    := $(SERVICES) ./deploy/... ./deploy/registry/client/... ./deploy/registry/replica/...
-SLOW        := mongostore|deploy/bench|deploy/test
+SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./searchsvc/... ./shared/...
+PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...
+SLOW        := mongostore|ukrainian/dictionary|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.48.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -64,7 +64,7 @@ tools: ## build the programs that only tests need, once
 	@for tool in devmongo composectl collector kubeapi; do deploy/test/tool.sh $$tool || exit 1; done
 
 build: ## build the programs into ./bin
-	$(LARGE) go build -o bin/ ./deploy/registry/cmd/registry ./deploy/registry/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./assetsvc/cmd/searchsvc ./authsvc/cmd/authsvc
+	$(LARGE) go build -o bin/ ./deploy/registry/cmd/registry ./deploy/test/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./searchsvc/cmd/searchsvc ./authsvc/cmd/authsvc
 
 run: build ## run the whole registry as one process, with sandbox keys
 	bin/registry serve --sandbox --search --data $(DATA) --admin-addr 127.0.0.1:8079
@@ -181,7 +181,8 @@ test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under 
 
 test-search: build ## the search: words by a dictionary, kills, hostile clients
 	@deploy/test/setup.sh hunspell-uk
-	go test -count=1 -timeout 20m ./deploy/test/search -bin $(CURDIR)/bin -hunspell /usr/share/hunspell
+	go test -count=1 ./searchsvc/internal/ukrainian/dictionary -hunspell /usr/share/hunspell
+	go test -count=1 -timeout 20m ./deploy/test/search -bin $(CURDIR)/bin
 
 test-compose: ## docker-compose.yml with containers killed and cut off under load, where a Docker engine can run
 	@deploy/test/compose/test.sh

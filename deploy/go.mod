@@ -3,12 +3,11 @@ module asset-registry/deploy
 go 1.26.0
 
 require (
+	asset-registry.example/client v0.0.0
 	asset-registry/assetsvc v0.0.0
-	asset-registry/assetsvc/cmd/searchsvc v0.0.0
 	asset-registry/authsvc v0.0.0
-	asset-registry/deploy/registry/client v0.0.0
-	asset-registry/deploy/registry/replica v0.0.0
 	asset-registry/gateway v0.0.0
+	asset-registry/searchsvc v0.0.0
 	asset-registry/shared v0.0.0
 	github.com/alecthomas/kong v1.17.0
 	github.com/getkin/kin-openapi v0.152.0
@@ -138,10 +137,8 @@ replace asset-registry/gateway => ../gateway
 
 replace asset-registry/assetsvc => ../assetsvc
 
-replace asset-registry/assetsvc/cmd/searchsvc => ../assetsvc/cmd/searchsvc
+replace asset-registry/searchsvc => ../searchsvc
 
 replace asset-registry/authsvc => ../authsvc
 
-replace asset-registry/deploy/registry/client => ./registry/client
-
-replace asset-registry/deploy/registry/replica => ./registry/replica
+replace asset-registry.example/client => ../clients/go

@@ -92,3 +92,5 @@ require (
 )
 
 replace asset-registry/shared => ../shared
+
+replace asset-registry.example/client => ../clients/go

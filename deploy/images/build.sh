@@ -16,7 +16,7 @@ SBOM=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 # nomsgpack is a build tag of gin. It leaves out a codec of 6 MB that no service uses.
 
 mkdir -p "$TARGET"
-declare -A package=([registryctl]=./deploy/registry/cmd/registryctl [searchsvc]=./assetsvc/cmd/searchsvc)
+declare -A package=([registryctl]=./deploy/registry/cmd/registryctl [searchsvc]=./searchsvc/cmd/searchsvc)
 for service in gateway assetsvc authsvc searchsvc registryctl; do
 	root=$TARGET/$service
 	rm -rf "$root"

@@ -19,11 +19,9 @@ import (
 	"time"
 
 	"asset-registry/assetsvc"
-	"asset-registry/assetsvc/cmd/searchsvc/search"
-	"asset-registry/assetsvc/cmd/searchsvc/service"
-	"asset-registry/assetsvc/cmd/searchsvc/site"
 	"asset-registry/authsvc"
 	"asset-registry/gateway"
+	"asset-registry/searchsvc"
 	"asset-registry/shared/config"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/durable"
@@ -259,7 +257,7 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 	}
 	*opened = append(*opened, edge.Close)
 	if c.Search {
-		found, err := service.New(ctx, c.search(p, edge.Handler()))
+		found, err := searchsvc.New(ctx, c.search(p, edge.Handler()))
 		if err != nil {
 			return nil, err
 		}
@@ -277,20 +275,16 @@ func (c Config) start(ctx context.Context, p process, admin net.Listener, opened
 
 // search returns the configuration of the search service. It follows the feed through the
 // gateway, as it does from another machine.
-func (c Config) search(p process, edge http.Handler) service.Config {
-	const of = "http://registry"
-	to, log := httpserver.InProcessStream(edge), p.log.With("service", "searchsvc")
-	return service.Config{
-		Of: of, Transport: to, Dir: filepath.Join(c.Data, searchDirectory),
+func (c Config) search(p process, edge http.Handler) searchsvc.Config {
+	var keys []string
+	for _, key := range p.logKeys {
+		keys = append(keys, key.Public().String())
+	}
+	return searchsvc.Config{
+		Of: "http://registry", Transport: httpserver.InProcessStream(edge), LogKeys: keys,
+		Dir:      filepath.Join(c.Data, searchDirectory),
 		AskEvery: time.Minute, // the stream tells changes at once
-		Log:      log, Telemetry: p.telemetry,
-		Site: func(found search.Searcher) (http.Handler, error) {
-			var keys []string
-			for _, key := range p.logKeys {
-				keys = append(keys, key.Public().String())
-			}
-			return site.New(site.Config{Searcher: found, Registry: of, Transport: to, LogKeys: keys, Log: log})
-		},
+		Log:      p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 // result is the cost of a copy.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
 )

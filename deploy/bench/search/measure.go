@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/deploy/test/rig/processes"
 )
 

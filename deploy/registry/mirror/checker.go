@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"asset-registry/deploy/registry/client"
-	"asset-registry/deploy/registry/replica"
+	"asset-registry.example/client"
+	"asset-registry/shared/replica"
 	"asset-registry/shared/translog"
 )
 

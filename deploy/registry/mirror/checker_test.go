@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/deploy/registry/client"
-	"asset-registry/deploy/registry/replica"
+	"asset-registry.example/client"
+	"asset-registry/shared/replica"
 	"asset-registry/shared/translog"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/gateway"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/durable"

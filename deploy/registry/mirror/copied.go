@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"asset-registry/assetsvc"
-	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/replica"
 	"asset-registry/shared/translog"
 )
 

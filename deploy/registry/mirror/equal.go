@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"asset-registry/deploy/registry/replica"
 	"asset-registry/shared/durable"
+	"asset-registry/shared/replica"
 )
 
 // keepEqual stores when the copy was last as new as the origin, for the next start.

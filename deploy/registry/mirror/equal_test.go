@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/deploy/registry/client"
-	"asset-registry/deploy/registry/replica"
+	"asset-registry.example/client"
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/replica"
 )
 
 func TestACopyIsAsOldAfterARestartAsBefore(t *testing.T) {

@@ -17,12 +17,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"asset-registry.example/client"
 	"asset-registry/assetsvc"
-	"asset-registry/deploy/registry/client"
-	"asset-registry/deploy/registry/replica"
 	"asset-registry/shared/boltfile"
 	"asset-registry/shared/durable"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/replica"
 	"asset-registry/shared/translog"
 )
 

@@ -15,11 +15,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"asset-registry/deploy/registry/replica"
 	"asset-registry/shared/daemon"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
+	"asset-registry/shared/replica"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
 )

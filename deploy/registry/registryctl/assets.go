@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 type assetCommands struct {

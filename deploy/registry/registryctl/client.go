@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/shared/durable"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/shared/buildinfo"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/shared/translog"
 )
 

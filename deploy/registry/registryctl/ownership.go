@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 // answer is what commands about one asset print as JSON. It is also the content of an

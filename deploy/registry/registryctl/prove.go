@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/shared/translog"
 )
 

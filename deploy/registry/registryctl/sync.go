@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"asset-registry/deploy/registry/client"
-	"asset-registry/deploy/registry/replica"
+	"asset-registry.example/client"
+	"asset-registry/shared/replica"
 )
 
 type syncCommands struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/replica"
 )
 
 func TestTheProgressOfASync(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"asset-registry/deploy/registry/replica"
+	"asset-registry/shared/replica"
 )
 
 const (

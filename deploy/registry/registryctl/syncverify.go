@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"golang.org/x/sync/errgroup"
 
-	"asset-registry/deploy/registry/client"
-	"asset-registry/deploy/registry/replica"
+	"asset-registry.example/client"
+	"asset-registry/shared/replica"
 	"asset-registry/shared/translog"
 )
 

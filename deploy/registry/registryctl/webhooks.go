@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 type webhookCommands struct {

@@ -84,7 +84,7 @@ func start(t *testing.T) *fleet {
 	t.Helper()
 	t.Setenv("MONGODB_URI", "") // one that can be killed
 	bin, dir := t.TempDir(), t.TempDir()
-	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./assetsvc/cmd/searchsvc", "./authsvc/cmd/authsvc",
+	build(t, bin, "./gateway/cmd/gateway", "./assetsvc/cmd/assetsvc", "./searchsvc/cmd/searchsvc", "./authsvc/cmd/authsvc",
 		"./deploy/registry/cmd/registry")
 	buildCollector(t, bin)
 	f := &fleet{metrics: map[string]string{}, more: map[string]string{}, mongo: mongotest.Start(t), jaeger: startJaeger(t)}

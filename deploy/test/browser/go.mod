@@ -3,28 +3,26 @@ module asset-registry/deploy/test/browser
 go 1.26.0
 
 replace (
+	asset-registry.example/client => ../../../clients/go
 	asset-registry/assetsvc => ../../../assetsvc
-	asset-registry/assetsvc/cmd/searchsvc => ../../../assetsvc/cmd/searchsvc
 	asset-registry/authsvc => ../../../authsvc
-	asset-registry/deploy/registry/client => ../../registry/client
-	asset-registry/deploy/registry/replica => ../../registry/replica
 	asset-registry/gateway => ../../../gateway
+	asset-registry/searchsvc => ../../../searchsvc
 	asset-registry/shared => ../../../shared
 )
 
 require (
 	asset-registry/assetsvc v0.0.0
-	asset-registry/assetsvc/cmd/searchsvc v0.0.0
 	asset-registry/authsvc v0.0.0
 	asset-registry/gateway v0.0.0
+	asset-registry/searchsvc v0.0.0
 	asset-registry/shared v0.0.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.22.1
 )
 
 require (
-	asset-registry/deploy/registry/client v0.0.0 // indirect
-	asset-registry/deploy/registry/replica v0.0.0 // indirect
+	asset-registry.example/client v0.0.0 // indirect
 	code.dny.dev/ssrf v0.3.0 // indirect
 	github.com/KimMachineGun/automemlimit v1.0.1 // indirect
 	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect

@@ -18,10 +18,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"asset-registry/assetsvc/cmd/searchsvc/search"
-	"asset-registry/assetsvc/cmd/searchsvc/service"
-	"asset-registry/assetsvc/cmd/searchsvc/site"
 	"asset-registry/gateway"
+	"asset-registry/searchsvc"
 )
 
 // forger changes answers on their way, as somebody between the registry and its readers
@@ -77,11 +75,9 @@ func startSite(t *testing.T) *publicSite {
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	registry := httptest.NewServer(s.forger.between(s.gateway)) // the registry, without pages
 	t.Cleanup(registry.Close)
-	searcher, err := service.New(t.Context(), service.Config{
+	searcher, err := searchsvc.New(t.Context(), searchsvc.Config{
 		Of: registry.URL, Dir: filepath.Join(t.TempDir(), "index"), Log: log,
-		Site: func(found search.Searcher) (http.Handler, error) {
-			return site.New(site.Config{Searcher: found, Registry: registry.URL, LogKeys: []string{s.logKey}, Log: log})
-		},
+		LogKeys: []string{s.logKey},
 	})
 	if err != nil {
 		t.Fatal(err)

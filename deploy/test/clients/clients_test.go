@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	python  = "../../registry/clients/python"
+	python  = "../../../clients/python"
 	timeout = 4 * time.Minute // for one program, on a busy machine
 )
 

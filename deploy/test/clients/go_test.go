@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 func TestGoClientPassesTheScenario(t *testing.T) {

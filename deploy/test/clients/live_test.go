@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 // lastTitle is the title of the last asset that a follower sees.

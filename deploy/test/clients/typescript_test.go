@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	typescript = "../../registry/clients/typescript"
+	typescript = "../../../clients/typescript"
 	document   = "../../../gateway/internal/openapi/2.5.json"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 // schema is what the test reads of a schema of the OpenAPI document.

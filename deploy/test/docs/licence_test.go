@@ -11,11 +11,11 @@ import (
 // the licence whose text is LICENSE.
 func TestEveryClientNamesTheLicence(t *testing.T) {
 	for file, want := range map[string]string{
-		"LICENSE":                       "                                 Apache License\n                           Version 2.0, January 2004\n",
-		"deploy/registry/client/doc.go": "// SPDX-License-Identifier: Apache-2.0\n",
-		"deploy/registry/clients/python/pyproject.toml":        "\nlicense = \"Apache-2.0\"\n",
-		"deploy/registry/clients/typescript/package.json":      "\n  \"license\": \"Apache-2.0\",\n",
-		"deploy/registry/clients/typescript/package-lock.json": "\n      \"license\": \"Apache-2.0\",\n",
+		"LICENSE":                              "                                 Apache License\n                           Version 2.0, January 2004\n",
+		"clients/go/doc.go":                    "// SPDX-License-Identifier: Apache-2.0\n",
+		"clients/python/pyproject.toml":        "\nlicense = \"Apache-2.0\"\n",
+		"clients/typescript/package.json":      "\n  \"license\": \"Apache-2.0\",\n",
+		"clients/typescript/package-lock.json": "\n      \"license\": \"Apache-2.0\",\n",
 	} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	goclient "asset-registry/deploy/registry/client"
+	goclient "asset-registry.example/client"
 	"asset-registry/deploy/test/rig/processes"
 )
 

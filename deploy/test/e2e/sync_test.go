@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
-	"asset-registry/deploy/registry/replica"
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/replica"
 )
 
 var syncKills = flag.Int("sync.kills", 20, "how often TestACopyIsEqualAfterKills kills registryctl sync")

@@ -86,3 +86,5 @@ replace asset-registry/shared => ../../../shared
 replace asset-registry/assetsvc => ../../../assetsvc
 
 replace asset-registry/authsvc => ../../../authsvc
+
+replace asset-registry.example/client => ../../../clients/go

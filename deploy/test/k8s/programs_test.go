@@ -35,7 +35,7 @@ func buildPrograms(t *testing.T) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
 	for name, path := range map[string]string{"gateway": "gateway/cmd/gateway", "assetsvc": "assetsvc/cmd/assetsvc",
-		"authsvc": "authsvc/cmd/authsvc", "searchsvc": "assetsvc/cmd/searchsvc"} {
+		"authsvc": "authsvc/cmd/authsvc", "searchsvc": "searchsvc/cmd/searchsvc"} {
 		build := exec.Command("go", "build", "-trimpath", "-o", bin, ".")
 		build.Dir = filepath.Join("..", "..", "..", path)
 		build.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"asset-registry/deploy/registry/openapi"
+	"asset-registry/deploy/openapi"
 	"asset-registry/shared/routes"
 )
 

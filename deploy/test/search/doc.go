@@ -1,4 +1,3 @@
-// Package search tests the search service as its clients see it: the words of Ukrainian
-// against a dictionary, kills, hidden assets, hostile questions, and figures (make
-// test-search, make bench-search).
+// Package search tests the search service as its clients see it: kills, hidden assets,
+// hostile questions, and figures (make test-search, make bench-search).
 package search

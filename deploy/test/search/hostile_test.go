@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 // costly are the questions that cost the most, within the bounds and beyond them.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
 )

@@ -14,12 +14,11 @@ require (
 )
 
 replace (
+	asset-registry.example/client => ../../../clients/go
 	asset-registry/assetsvc => ../../../assetsvc
-	asset-registry/assetsvc/cmd/searchsvc => ../../../assetsvc/cmd/searchsvc
 	asset-registry/authsvc => ../../../authsvc
 	asset-registry/deploy => ../..
-	asset-registry/deploy/registry/client => ../../registry/client
-	asset-registry/deploy/registry/replica => ../../registry/replica
 	asset-registry/gateway => ../../../gateway
+	asset-registry/searchsvc => ../../../searchsvc
 	asset-registry/shared => ../../../shared
 )

@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"asset-registry/deploy/registry/client"
+	"asset-registry.example/client"
 )
 
 // Clients sends load to one registry that has the sandbox keys. New makes one.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"asset-registry/deploy/registry/openapi"
+	"asset-registry/deploy/openapi"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/routes"
 )

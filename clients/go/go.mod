@@ -1,0 +1,3 @@
+module asset-registry.example/client
+
+go 1.26.0

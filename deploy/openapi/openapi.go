@@ -1,0 +1,124 @@
+// Package openapi writes the OpenAPI 3.1 documents of the registry: one for each
+// version of the public API, and one for the admin API.
+//
+// The field table of the asset service, the route table and the code lists are
+// the truth for what they hold. This package derives paths and schemas from them
+// and adds the prose: fields.yaml has a sentence and an example for each field,
+// operations.go describes each route. The gateway and the auth service embed the
+// result. A test fails while the embedded files differ:
+//
+//	go test ./deploy/openapi -update
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+
+	"asset-registry/shared/routes"
+)
+
+// object is a JSON object whose members keep their order.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	text.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		name, err := marshal(m.name)
+		if err != nil {
+			return nil, err
+		}
+		value, err := marshal(m.value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		text.Write(append(append(name, ':'), value...))
+	}
+	text.WriteByte('}')
+	return text.Bytes(), nil
+}
+
+// marshal encodes a value without escapes for HTML.
+func marshal(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+}
+
+// with returns o with one more member.
+func (o object) with(name string, value any) object {
+	return append(o[:len(o):len(o)], member{name, value})
+}
+
+// Document is one OpenAPI document in both of its forms.
+type Document struct{ JSON, YAML []byte }
+
+// encode returns the two forms of a document.
+func encode(o object) (Document, error) {
+	text, err := marshal(o)
+	if err != nil {
+		return Document{}, fmt.Errorf("encode the document: %w", err)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "", "  "); err != nil {
+		return Document{}, fmt.Errorf("indent the document: %w", err)
+	}
+	indented.WriteByte('\n')
+	asYAML, err := yaml.JSONToYAML(text)
+	if err != nil {
+		return Document{}, fmt.Errorf("turn the document into YAML: %w", err)
+	}
+	return Document{JSON: indented.Bytes(), YAML: asYAML}, nil
+}
+
+// Public returns the document of a version of the public API.
+func Public(version string) (Document, error) {
+	w, err := newWriter(version)
+	if err != nil {
+		return Document{}, err
+	}
+	paths, err := w.paths()
+	if err != nil {
+		return Document{}, err
+	}
+	schemas, err := w.schemas()
+	if err != nil {
+		return Document{}, err
+	}
+	return encode(object{
+		{"openapi", "3.1.1"},
+		{"info", object{
+			{"title", "Asset registry"},
+			{"version", version},
+			{"summary", "A public registry of assets put up for privatisation."},
+			{"description", guide},
+		}},
+		{"servers", []object{{{"url", routes.Prefix(version)}, {"description", "this registry"}}}},
+		{"security", anyone},
+		{"tags", tags},
+		{"paths", paths},
+		{"components", object{
+			{"schemas", schemas},
+			{"parameters", parameters(version)},
+			{"headers", headers()},
+			{"responses", responses()},
+			{"securitySchemes", securitySchemes},
+		}},
+	})
+}

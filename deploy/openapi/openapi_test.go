@@ -1,0 +1,56 @@
+package openapi_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/deploy/openapi"
+	"asset-registry/shared/routes"
+)
+
+// The gateway and the auth service embed the documents in these folders.
+const (
+	embedded      = "../../gateway/internal/openapi"
+	adminEmbedded = "../../authsvc/internal/openapi"
+)
+
+var update = flag.Bool("update", false, "write the documents instead of comparing them")
+
+func TestTheEmbeddedDocumentsAreUpToDate(t *testing.T) {
+	for _, version := range routes.Targets() {
+		d, err := openapi.Public(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, filepath.Join(embedded, version+".json"), d.JSON)
+		compare(t, filepath.Join(embedded, version+".yaml"), d.YAML)
+	}
+	d, err := openapi.Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, filepath.Join(adminEmbedded, "admin.json"), d.JSON)
+	compare(t, filepath.Join(adminEmbedded, "admin.yaml"), d.YAML)
+}
+
+// compare fails the test if the content of the file is not want. With -update, it
+// first writes want to the file.
+func compare(t *testing.T, file string, want []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs; run this test with -update (-want +got):\n%s", file, diff)
+	}
+}

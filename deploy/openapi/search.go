@@ -1,0 +1,163 @@
+package openapi
+
+import (
+	"slices"
+
+	"asset-registry/searchsvc"
+	"asset-registry/shared/routes"
+)
+
+// searchOperations describes the route of searches (docs/contract.md, "Search").
+var searchOperations = map[string]operation{
+	"GET " + routes.Search: {
+		id: "searchAssets", tag: "search", summary: "Search assets",
+		text: "Assets that have all words of `q` and meet all filters. Drafts, deleted assets and assets in test mode are " +
+			"never found. A filter that is repeated is met by any of its values. Words are compared by their stems, in " +
+			"Ukrainian and English. The answer has every change up to `position`. Follow `next_page` for more; the last " +
+			"page has none. A registry without a search service answers 404, as version 2.4 does.",
+		params: append(append(searchParameterNames(), "If-None-Match"), reading...),
+		answer: "SearchAnswer", tagged: true, javascript: true,
+	},
+}
+
+// searchParameter is a parameter of a search.
+type searchParameter struct {
+	name, text string
+	schema     object
+}
+
+// searchParameters returns the parameters of a search.
+func searchParameters() []searchParameter {
+	search := searchsvc.Describe()
+	text := object{{"type", "string"}, {"maxLength", search.MaxValue}}
+	many := object{{"type", "array"}, {"maxItems", search.MaxValues}, {"items", text}}
+	amongMany := func(values []string, most int) object {
+		return object{{"type", "array"}, {"maxItems", most}, {"items", object{{"type", "string"}, {"enum", values}}}}
+	}
+	day := object{{"type", "string"}, {"examples", []string{"2026-11-20"}}}
+	count := func(most, without int) object {
+		return object{{"type", "integer"}, {"minimum", 0}, {"maximum", most}, {"default", without}}
+	}
+	number := object{{"type", "number"}}
+	return []searchParameter{
+		{"q", "Words, all of which the asset has.", object{{"type", "string"}, {"maxLength", search.MaxText},
+			{"examples", []string{"нежитлові приміщення"}}}},
+		{"status", "State of the asset.", amongMany(search.Statuses, len(search.Statuses))},
+		{"type", "`assetType` of the asset.", many},
+		{"classification", "Code of an item, with or without its check digit. A code of a division, group or class " +
+			"stands for the codes in it. The first 2 to 8 digits will do.",
+			object{{"type", "array"}, {"maxItems", search.MaxValues}, {"items", object{
+				{"type", "string"}, {"pattern", "^[0-9]{2,8}$|^[0-9]{8}-[0-9]$"}, {"examples", []string{"04121000-2"}},
+			}}}},
+		{"region", "Region of an item. Case and words such as область do not count.", many},
+		{"locality", "Locality of an item. Case and words such as місто do not count.", many},
+		{"custodian", "Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`.", many},
+		{"owner", "Broker that owns the asset.", many},
+		{"published_from", "The asset was published at this time or later. A date is its beginning in UTC.", day},
+		{"published_to", "The asset was published at this time or earlier. A date is its end in UTC.", day},
+		{"modified_from", "The last change is of this time or later.", day},
+		{"modified_to", "The last change is of this time or earlier.", day},
+		{"quantity_from", "An item has at least this quantity.", number},
+		{"quantity_to", "An item has at most this quantity.", number},
+		{"sort", "Order of the answer. Without it: `relevance` with `q`, else `-modified`, the newest change first.",
+			object{{"type", "string"}, {"enum", search.Sorts}}},
+		{searchLimit, "Assets of a page.", count(search.MaxLimit, search.DefaultLimit)},
+		{"search_after", "The page after this one: the value that `next_page` has.", object{{"type", "string"}}},
+		{"facets", "Counts of the found assets by these properties, at most 5.",
+			amongMany(search.Facets, search.MaxFacets)},
+		{"facet_limit", "Values of each facet.", count(search.MaxFacetLimit, search.DefaultFacetLimit)},
+	}
+}
+
+// hasSearch tells whether a version has searches.
+func hasSearch(version string) bool {
+	v, _ := routes.FindVersion(version)
+	return slices.ContainsFunc(routes.All(), func(r routes.Route) bool { return r.AtSearch && v.Has(r) })
+}
+
+// searchLimit is the component of the parameter limit of a search. Pages of the feed have
+// another one.
+const searchLimit = "search_limit"
+
+func searchParameterNames() (all []string) {
+	for _, p := range searchParameters() {
+		all = append(all, p.name)
+	}
+	return all
+}
+
+// addSearchParameters adds the parameters of a search.
+func addSearchParameters(addAs func(component, in, name, text string, schema object)) {
+	for _, p := range searchParameters() {
+		name := p.name
+		if name == searchLimit {
+			name = "limit"
+		}
+		addAs(p.name, "query", name, p.text, p.schema)
+	}
+}
+
+// searchSchemas returns the schemas of searches.
+func searchSchemas() object {
+	search := searchsvc.Describe()
+	text := func(says string) object { return str(says) }
+	organisation := closed("The custodian.", object{
+		{"name", text("Name.")},
+		{"identifier", closed("Identifier.", object{
+			{"scheme", text("Scheme.")}, {"id", object{{"type", []string{"string", "number"}}, {"description", "Id."}}},
+		}, "scheme", "id")},
+	}, "name", "identifier")
+	item := closed("An item.", object{
+		{"description", text("The beginning of its description.")},
+		{"classification", closed("Classification.", object{
+			{"scheme", text("Scheme.")}, {"id", text("Code.")}, {"description", text("Name of the code.")},
+		}, "scheme", "id", "description")},
+		{"unit", closed("Unit.", object{{"code", text("Code.")}, {"name", text("Name.")}}, "code", "name")},
+		{"quantity", object{{"type", "number"}, {"description", "Quantity."}}},
+		{"address", closed("Address.", object{
+			{"streetAddress", text("Street.")}, {"locality", text("Locality.")}, {"region", text("Region.")},
+		}, "streetAddress", "locality", "region")},
+	}, "description", "classification", "unit", "quantity", "address")
+	hit := closed("A found asset, with some of its fields. Long texts are cut.", object{
+		{"id", str("Id of the asset.", digits(32))},
+		{"dateModified", stamp("The last change.")},
+		{"assetID", text("Readable id.")}, {"assetType", text("Type.")},
+		{"status", str("State.", member{"enum", search.Statuses})},
+		{"date", stamp("The last step between states.")},
+		{"title", text("Title.")}, {"title_en", text("English title.")},
+		{"description", text("Beginning of the description.")},
+		{"owner", text("Broker that owns the asset.")},
+		{"rectificationPeriod", closed("Period.", object{
+			{"startDate", stamp("When the asset was published.")},
+		}, "startDate")},
+		{"assetCustodian", organisation},
+		{"items", object{{"type", "array"}, {"maxItems", 3}, {"items", item}, {"description", "The first items."}}},
+	}, "assetID", "assetType", "date", "title", "title_en", "description", "owner", "rectificationPeriod",
+		"assetCustodian", "items")
+	facet := closed("Counts of the found assets by the values of a property.", object{
+		{"values", listOf(closed("A value.", object{
+			{"value", text("Value, as the filter takes it.")}, {"name", text("Its name, where there is one.")},
+			{"count", integer("Assets that have the value.", member{"minimum", 1})},
+		}, "name"))},
+		{"more", object{{"type", "boolean"}, {"const", true}, {"description", "There are further values."}}},
+	}, "more")
+	var facets object
+	for _, name := range search.Facets {
+		facets = facets.with(name, reference("schemas", "SearchFacet"))
+	}
+	next := closed("The page after this one.", object{
+		{"search_after", text("Place of the last asset of this page.")}, {"path", text("Path and query of the page.")},
+		{"uri", text("Address of the page.")},
+	})
+	return object{
+		{"SearchHit", hit},
+		{"SearchFacet", facet},
+		{"SearchAnswer", closed("The answer to a search.", object{
+			{"data", listOf(reference("schemas", "SearchHit"))},
+			{"total", integer("Assets on all pages.", member{"minimum", 0})},
+			{"position", stamp("The answer has every change of the feed up to here.")},
+			{"facets", closed("Facets that were asked for.", facets, search.Facets...)},
+			{"next_page", next},
+		}, "facets", "next_page")},
+	}
+}

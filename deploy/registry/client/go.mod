@@ -1,3 +1,0 @@
-module asset-registry/deploy/registry/client
-
-go 1.26.0

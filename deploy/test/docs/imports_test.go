@@ -1,0 +1,79 @@
+package docs
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// level is the place of a package of ours in the order of imports (docs/style.md, "Layout");
+// -1 if the package is not ours.
+func level(path string) int {
+	module, _, _ := strings.Cut(strings.TrimPrefix(path, "asset-registry/"), "/")
+	switch {
+	case path == "asset-registry.example/client":
+		return 0
+	case !strings.HasPrefix(path, "asset-registry/"):
+		return -1
+	case module == "shared":
+		return 1
+	case module == "deploy":
+		return 3
+	default:
+		return 2 // a service
+	}
+}
+
+// forbidden returns what is wrong with an import; empty if it is allowed.
+func forbidden(from, to string) string {
+	a, b := level(from), level(to)
+	module := func(path string) string { return strings.Join(strings.SplitN(path, "/", 3)[:2], "/") }
+	switch {
+	case b < 0 || b < a:
+		return ""
+	case b > a:
+		return "imports what stands above it"
+	case module(from) != module(to):
+		return "imports another service"
+	default:
+		return ""
+	}
+}
+
+// TestImportsPointOneWay reads the imports of all packages of the workspace, with those of
+// their tests: clients < shared < services < deploy, and no service imports another.
+func TestImportsPointOneWay(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"asset-registry/shared/fault", "asset-registry/gateway", "imports what stands above it"},
+		{"asset-registry.example/client", "asset-registry/shared/fault", "imports what stands above it"},
+		{"asset-registry/gateway", "asset-registry/authsvc", "imports another service"},
+		{"asset-registry/searchsvc/internal/site", "asset-registry/searchsvc/internal/search", ""},
+		{"asset-registry/deploy/registry", "asset-registry/gateway", ""},
+	} {
+		if got := forbidden(c.from, c.to); got != c.want {
+			t.Errorf("import of %s in %s: got %q, want %q", c.to, c.from, got, c.want)
+		}
+	}
+	const form = `{{.ImportPath}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}`
+	list := exec.CommandContext(t.Context(), "go", "list", "-f", form, "asset-registry/...", "asset-registry.example/client/...")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("list packages: %v", err)
+	}
+	levels := map[int]int{}
+	for line := range strings.Lines(string(out)) {
+		packages := strings.Fields(line)
+		levels[level(packages[0])]++
+		for _, to := range packages[1:] {
+			if says := forbidden(packages[0], to); says != "" {
+				t.Errorf("%s %s: %s", packages[0], says, to)
+			}
+		}
+	}
+	for of := range 4 {
+		if levels[of] == 0 {
+			t.Errorf("got no package on level %d, want at least one", of)
+		}
+	}
+}

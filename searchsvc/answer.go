@@ -1,0 +1,148 @@
+package searchsvc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+)
+
+// Path is the path of a search as the gateway asks for it. The version is the newest one.
+const Path = "/api/" + routes.Current + routes.Search
+
+// envelope is the answer to a search (docs/contract.md, "Search").
+type envelope struct {
+	Data     []json.RawMessage          `json:"data"`
+	Total    int64                      `json:"total"`
+	Position client.Timestamp           `json:"position"`
+	Facets   map[search.FacetName]facet `json:"facets,omitempty"`
+	Next     *nextPage                  `json:"next_page,omitempty"`
+}
+
+type facet struct {
+	Values []count `json:"values"`
+	More   bool    `json:"more,omitempty"`
+}
+
+type count struct {
+	Value string `json:"value"`
+	Name  string `json:"name,omitempty"`
+	Count int64  `json:"count"`
+}
+
+type nextPage struct {
+	After string `json:"search_after"`
+	Path  string `json:"path"`
+	URI   string `json:"uri"`
+}
+
+// answer answers a search.
+func (s *Server) answer(c *gin.Context) error {
+	values, err := url.ParseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		return fault.New(fault.Invalid, fault.Query, "query", "The query string is malformed: %s.", err)
+	}
+	q, err := search.Parse(values)
+	if err != nil {
+		return err
+	}
+	result, err := s.Search(c.Request.Context(), q)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(view(q, result, c.GetHeader(httpserver.BaseURLHeader)))
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	return write(c, body, values)
+}
+
+// view returns the answer to a question. base is the start of links.
+func view(q search.Query, r search.Result, base string) envelope {
+	e := envelope{Data: []json.RawMessage{}, Total: r.Total, Position: r.Position.Offset}
+	for _, hit := range r.Hits {
+		e.Data = append(e.Data, hit.Asset)
+	}
+	for _, f := range r.Facets {
+		if e.Facets == nil {
+			e.Facets = map[search.FacetName]facet{}
+		}
+		counts := []count{}
+		for _, v := range f.Values {
+			counts = append(counts, count(v))
+		}
+		e.Facets[f.Name] = facet{counts, f.More}
+	}
+	if r.Next != nil {
+		q.After = r.Next
+		path := Path + "?" + q.Values().Encode()
+		e.Next = &nextPage{After: r.Next.String(), Path: path, URI: base + path}
+	}
+	return e
+}
+
+// callbackName is the form of a callback (docs/contract.md, "Requests and answers").
+var callbackName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.]{0,99}$`)
+
+// write sends an answer with a tag, or 304 if the client has it.
+func write(c *gin.Context, body []byte, values url.Values) error {
+	contentType, callback := "application/json", values.Get("opt_jsonp")
+	if callback != "" && !callbackName.MatchString(callback) {
+		return fault.New(fault.Invalid, fault.Query, "opt_jsonp", "This must be the name of a JavaScript function.")
+	}
+	if values.Get("opt_pretty") != "" {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, body, "", "    "); err != nil {
+			return fmt.Errorf("indent the answer: %w", err)
+		}
+		body = indented.Bytes()
+	}
+	body = append(body, '\n')
+	if callback != "" {
+		contentType, body = "application/javascript", fmt.Appendf(nil, "%s(%s);", callback, body)
+	}
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	h := c.Writer.Header()
+	h.Set("Cache-Control", "no-cache")
+	h.Set("ETag", tag)
+	if hasTag(c.Request.Header.Values("If-None-Match"), tag) {
+		c.Status(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.Status(http.StatusOK)
+	if c.Request.Method == http.MethodHead {
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	_, _ = c.Writer.Write(body) // the client may have left
+	return nil
+}
+
+// hasTag tells whether an If-None-Match names a tag (RFC 9110, 13.1.2).
+func hasTag(sent []string, tag string) bool {
+	for one := range strings.SplitSeq(strings.Join(sent, ","), ",") {
+		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
+		if one == "*" || one == tag {
+			return true
+		}
+	}
+	return false
+}

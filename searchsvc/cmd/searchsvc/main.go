@@ -1,0 +1,69 @@
+// Command searchsvc runs the search service and the pages for people as a process of its own.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"asset-registry/searchsvc"
+	"asset-registry/shared/config"
+	"asset-registry/shared/daemon"
+	"asset-registry/shared/probe"
+	"asset-registry/shared/telemetry"
+)
+
+// settings are the command's flags, environment variables and file settings.
+type settings struct {
+	daemon.Process
+
+	Addr      string        `default:"127.0.0.1:8083" help:"Address to listen on."`
+	Of        string        `default:"http://127.0.0.1:8080" placeholder:"URL" help:"${of}"`
+	Data      string        `default:"./search" help:"Directory of the index; created if it does not exist."`
+	Timeout   time.Duration `default:"2s" help:"Longest time for a search."`
+	PublicKey []string      `sep:"none" placeholder:"KEY" help:"${public_key}"`
+	MaxBehind time.Duration `default:"5m" help:"/readyz fails while the index is further behind; 0: never for that."`
+	Memory    int64         `help:"Bytes that the process may use; 0: GOMEMLIMIT, the control group's or the machine's."`
+}
+
+// HelpTexts implements config.HelpTexts.
+func (settings) HelpTexts() map[string]string {
+	return map[string]string{
+		"of": "Address of the registry, or of a mirror of it. No key is needed.",
+		"public_key": "Public key of the public log, with which browsers check records. May be repeated. " +
+			"Without one, pages name the commands that check a record.",
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "searchsvc:", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "health" {
+		return probe.Ready(ctx, args[1])
+	}
+	s := settings{Process: daemon.Process{Name: "searchsvc"}}
+	const help = "The search service of the asset registry. " +
+		"\"searchsvc health URL\" asks the /readyz at URL whether a service is ready."
+	if _, err := config.Parse(&s, "searchsvc", help, "SEARCHSVC", args); err != nil {
+		return err
+	}
+	s.Budget = s.Memory
+	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
+		return searchsvc.New(ctx, searchsvc.Config{
+			Of: s.Of, Dir: s.Data, Timeout: s.Timeout, MaxBehind: s.MaxBehind, LogKeys: s.PublicKey,
+			Log: log, Telemetry: t,
+		})
+	}
+	return daemon.Run(ctx, s.Addr, s.Process, open)
+}

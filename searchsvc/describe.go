@@ -1,0 +1,31 @@
+package searchsvc
+
+import "asset-registry/searchsvc/internal/search"
+
+// Parameters has the values and bounds of the parameters of a search (docs/contract.md, "Search").
+type Parameters struct {
+	Statuses, Sorts, Facets          []string // values, in the order of documents
+	MaxText                          int      // letters of q
+	MaxValue, MaxValues              int      // letters of a filter's value, values of a filter
+	MaxLimit, DefaultLimit           int      // assets of a page
+	MaxFacets                        int      // facets of a question
+	MaxFacetLimit, DefaultFacetLimit int      // values of a facet
+}
+
+// Describe returns the parameters of a search.
+func Describe() Parameters {
+	return Parameters{
+		Statuses: texts(search.Statuses), Sorts: texts(search.Sorts), Facets: texts(search.FacetNames),
+		MaxText: search.MaxText, MaxValue: search.MaxValue, MaxValues: search.MaxValues,
+		MaxLimit: search.MaxLimit, DefaultLimit: search.DefaultLimit,
+		MaxFacets: search.MaxFacets, MaxFacetLimit: search.MaxFacetLimit, DefaultFacetLimit: search.DefaultFacetLimit,
+	}
+}
+
+func texts[T ~string](values []T) []string {
+	var all []string
+	for _, v := range values {
+		all = append(all, string(v))
+	}
+	return all
+}

@@ -1,0 +1,469 @@
+package index
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+
+	"asset-registry/searchsvc/internal/search"
+)
+
+// columns hold values of the assets of a segment by their numbers in it. A segment never
+// changes, so neither do its columns.
+type columns struct {
+	tables     *tables
+	positions  []int64
+	published  []int64 // 0: never
+	quantities [][2]uint32
+	values     []float64 // those of quantities, from the first index up to the second
+	facets     map[facetColumn]*facetValues
+	names      sync.Map // from namedValue to string: names of values of facets
+}
+
+// facetValues has the values of the assets of a segment in one column, as numbers of a
+// table. Few values have a set each; many have a number for each asset.
+type facetValues struct {
+	totals []total
+	sets   []*roaring.Bitmap // of the assets with each value of totals; nil: see of
+	of     []uint32          // by asset: the number of its value; noValue; or severalValues and an index of lists
+	lists  []uint32          // lists of numbers, each after its length
+}
+
+// total is how many assets of a segment have a value.
+type total struct{ value, assets uint32 }
+
+const (
+	noValue       = 0       // is no number of a value
+	severalValues = 1 << 31 // is larger than all numbers of values
+	mostSets      = 32      // as large as the numbers of all assets
+)
+
+// pairs calls visit for each value of each asset, always in the same order.
+type pairs func(visit func(asset, value uint32)) error
+
+// newFacetValues makes a column of assets from their values, whose numbers are below end.
+func newFacetValues(assets, end int, all pairs) (*facetValues, error) {
+	v := &facetValues{of: make([]uint32, assets)}
+	counts, free := counterPool.zeros(end)
+	defer free()
+	err := all(func(asset, value uint32) {
+		v.of[asset]++
+		if counts[value]++; counts[value] == 1 {
+			v.totals = append(v.totals, total{value: value})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range v.totals {
+		v.totals[i].assets = counts[t.value]
+	}
+	if len(v.totals) <= mostSets {
+		return v, v.fillSets(counts, all)
+	}
+	return v, v.fillNumbers(all)
+}
+
+// fillSets makes the sets. It needs a number for each value as scratch memory.
+func (v *facetValues) fillSets(places []uint32, all pairs) error {
+	v.of, v.sets = nil, make([]*roaring.Bitmap, len(v.totals))
+	for i, t := range v.totals {
+		v.sets[i], places[t.value] = roaring.New(), uint32(i)
+	}
+	err := all(func(asset, value uint32) { v.sets[places[value]].Add(asset) })
+	for _, set := range v.sets {
+		set.RunOptimize()
+	}
+	return err
+}
+
+// fillNumbers replaces the counts of values in v.of by their numbers.
+func (v *facetValues) fillNumbers(all pairs) error {
+	for n, values := range v.of { // each list gets its place
+		v.of[n] = noValue
+		if values > 1 {
+			v.of[n] = severalValues | uint32(len(v.lists))
+			v.lists = append(v.lists, make([]uint32, 1+values)...)
+		}
+	}
+	return all(func(asset, value uint32) {
+		if v.of[asset] < severalValues {
+			v.of[asset] = value
+			return
+		}
+		list := v.listAt(v.of[asset])
+		list[0]++
+		list[list[0]] = value
+	})
+}
+
+// listAt returns a list from its length on.
+func (v *facetValues) listAt(several uint32) []uint32 { return v.lists[several&^severalValues:] }
+
+// each calls visit for each value of each asset.
+func (v *facetValues) each(visit func(asset, value uint32)) {
+	for i, set := range v.sets {
+		postings{many: set}.each(func(n uint32) { visit(n, v.totals[i].value) })
+	}
+	for n, value := range v.of {
+		switch {
+		case value == noValue:
+		case value < severalValues:
+			visit(uint32(n), value)
+		default:
+			list := v.listAt(value)
+			for _, value := range list[1 : 1+list[0]] {
+				visit(uint32(n), value)
+			}
+		}
+	}
+}
+
+// readFacetValues reads a column of a segment.
+func readFacetValues(s segment.Segment, field string, c facetColumn, t *table) (*facetValues, error) {
+	all := func(visit func(asset, value uint32)) error {
+		return eachTerm(s, field, func(term string, p postings) {
+			if value, ok := c.valueOf(term); ok {
+				number := t.number(value)
+				p.each(func(n uint32) { visit(n, number) })
+			}
+		})
+	}
+	if err := terms(s, field, func(term string) error {
+		if value, ok := c.valueOf(term); ok {
+			t.number(value) // new values get their numbers
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return newFacetValues(int(s.Count()), len(t.values), all)
+}
+
+// intersect adds to the count of each value the assets of a set that have it.
+func (v *facetValues) intersect(found *roaring.Bitmap, counts []uint32) {
+	for i, set := range v.sets {
+		counts[v.totals[i].value] += uint32(found.AndCardinality(set))
+	}
+}
+
+// count adds one to the count of each value of assets. To take one away, add is the
+// largest number.
+func (v *facetValues) count(assets []uint32, counts []uint32, add uint32) {
+	for _, n := range assets {
+		value := v.of[n]
+		if value < severalValues {
+			counts[value] += add
+			continue
+		}
+		list := v.listAt(value)
+		for _, value := range list[1 : 1+list[0]] {
+			counts[value] += add
+		}
+	}
+}
+
+// facetColumn names a column of a facet. Classifications have one for each level.
+type facetColumn struct {
+	name  search.FacetName
+	level int // digits of the codes; 0: not by codes
+}
+
+// facetFields are the columns of facets, and the field whose terms are their values.
+var facetFields = []struct {
+	facetColumn
+	field string
+}{
+	{facetColumn{name: search.ByStatus}, statusField},
+	{facetColumn{name: search.ByType}, typeField},
+	{facetColumn{search.ByClassification, 2}, codeField},
+	{facetColumn{search.ByClassification, 3}, codeField},
+	{facetColumn{search.ByClassification, 4}, codeField},
+	{facetColumn{search.ByClassification, 8}, codeField},
+	{facetColumn{name: search.ByRegion}, regionField},
+	{facetColumn{name: search.ByLocality}, localityField},
+	{facetColumn{name: search.ByCustodian}, custodianField},
+	{facetColumn{name: search.ByOwner}, ownerField},
+	{facetColumn{name: search.ByMonth}, monthField},
+}
+
+// valueOf returns the value of a term in a column. ok is false for terms of other columns.
+func (c facetColumn) valueOf(term string) (value string, ok bool) {
+	switch whole, isWhole := strings.CutPrefix(term, wholeCode); {
+	case c.level == 0:
+		return term, true
+	case c.level == 8:
+		return whole, isWhole
+	default:
+		return term, !isWhole && len(term) == c.level
+	}
+}
+
+// table numbers the values of a column from 1 on. Values are added only, so a view keeps
+// the slice of its time.
+type table struct {
+	values  []string // by number
+	numbers map[string]uint32
+}
+
+func newTable() *table { return &table{values: []string{noValue: ""}, numbers: map[string]uint32{}} }
+
+// number returns the number of a value.
+func (t *table) number(value string) uint32 {
+	n, known := t.numbers[value]
+	if !known {
+		n = uint32(len(t.values))
+		t.numbers[value] = n
+		t.values = append(t.values, value)
+	}
+	return n
+}
+
+// tables are the tables of all columns. Only Index.Refresh reads and changes them.
+type tables struct{ of map[facetColumn]*table }
+
+func newTables() *tables {
+	t := &tables{of: map[facetColumn]*table{}}
+	for _, f := range facetFields {
+		t.of[f.facetColumn] = newTable()
+	}
+	return t
+}
+
+// isOvergrown tells whether a table has far more values than there are assets: most are of
+// assets that have changed since.
+func (t *tables) isOvergrown(assets int64) bool {
+	for _, one := range t.of {
+		if int64(len(one.values)) > 2*assets+10_000 {
+			return true
+		}
+	}
+	return false
+}
+
+func newColumns(assets int, t *tables) *columns {
+	return &columns{
+		tables: t, positions: make([]int64, assets), published: make([]int64, assets),
+		quantities: make([][2]uint32, assets), facets: map[facetColumn]*facetValues{},
+	}
+}
+
+// readColumns reads the columns of a segment.
+func readColumns(s segment.Segment, t *tables) (*columns, error) {
+	c := newColumns(int(s.Count()), t)
+	if err := eachTerm(s, positionField, func(term string, p postings) {
+		p.each(func(n uint32) { c.positions[n] = numberOf(term) })
+	}); err != nil {
+		return nil, err
+	}
+	if err := eachTerm(s, publishedField, func(term string, p postings) {
+		p.each(func(n uint32) { c.published[n] = numberOf(term) })
+	}); err != nil {
+		return nil, err
+	}
+	if err := c.readQuantities(s); err != nil {
+		return nil, err
+	}
+	for _, f := range facetFields {
+		values, err := readFacetValues(s, f.field, f.facetColumn, t.of[f.facetColumn])
+		if err != nil {
+			return nil, err
+		}
+		c.facets[f.facetColumn] = values
+	}
+	return c, nil
+}
+
+// readQuantities reads the quantities of the items.
+func (c *columns) readQuantities(s segment.Segment) error {
+	type one struct {
+		number uint32
+		value  float64
+	}
+	var all []one
+	if err := eachTerm(s, quantityField, func(term string, p postings) {
+		value := floatOf(term)
+		p.each(func(n uint32) { all = append(all, one{n, value}) })
+	}); err != nil {
+		return err
+	}
+	slices.SortFunc(all, func(a, b one) int { return cmp.Compare(a.number, b.number) })
+	c.values = make([]float64, len(all))
+	for i, q := range all {
+		c.values[i] = q.value
+		if span := &c.quantities[q.number]; span[1] == 0 {
+			span[0] = uint32(i)
+		}
+		c.quantities[q.number][1] = uint32(i + 1)
+	}
+	return nil
+}
+
+// dropped is the new number of an asset that a merge leaves out.
+const dropped = math.MaxUint64
+
+// mergeColumns makes the columns of a segment that segments were merged into, from theirs.
+// numbers has the new number of each asset of each old segment, or dropped. Each segment
+// follows the one before it. values are those of the tables.
+func mergeColumns(old []*columns, numbers [][]uint64, values map[facetColumn][]string) (*columns, error) {
+	assets := 0
+	for _, of := range numbers {
+		for _, n := range of {
+			if n != dropped {
+				assets++
+			}
+		}
+	}
+	merged := newColumns(assets, old[0].tables)
+	for i, c := range old {
+		merged.copy(c, numbers[i])
+	}
+	for _, f := range facetFields {
+		all := func(visit func(asset, value uint32)) error {
+			for i, c := range old {
+				c.facets[f.facetColumn].each(func(asset, value uint32) {
+					if n := numbers[i][asset]; n != dropped {
+						visit(uint32(n), value)
+					}
+				})
+			}
+			return nil
+		}
+		facet, err := newFacetValues(assets, len(values[f.facetColumn]), all)
+		if err != nil {
+			return nil, err
+		}
+		merged.facets[f.facetColumn] = facet
+	}
+	return merged, nil
+}
+
+// copy takes over the assets of an older segment, but for their facets.
+func (c *columns) copy(old *columns, numbers []uint64) {
+	for from, to := range numbers {
+		if to == dropped {
+			continue
+		}
+		c.positions[to], c.published[to] = old.positions[from], old.published[from]
+		if span := old.quantities[from]; span[1] > span[0] {
+			first := uint32(len(c.values))
+			c.values = append(c.values, old.values[span[0]:span[1]]...)
+			c.quantities[to] = [2]uint32{first, uint32(len(c.values))}
+		}
+	}
+}
+
+// hasQuantity tells whether an asset has a quantity in a range.
+func (c *columns) hasQuantity(n uint32, in search.Quantities) bool {
+	span := c.quantities[n]
+	for _, value := range c.values[span[0]:span[1]] {
+		if (in.From == nil || value >= *in.From) && (in.To == nil || value <= *in.To) {
+			return true
+		}
+	}
+	return false
+}
+
+// postings are the assets of a segment that have a term.
+type postings struct {
+	one   uint32
+	isOne bool
+	many  *roaring.Bitmap // nil: none, or one
+}
+
+// each calls visit for each asset.
+func (p postings) each(visit func(uint32)) {
+	if p.isOne {
+		visit(p.one)
+		return
+	}
+	if p.many == nil {
+		return
+	}
+	var numbers [512]uint32
+	for all := p.many.ManyIterator(); ; {
+		n := all.NextMany(numbers[:])
+		if n == 0 {
+			return
+		}
+		for _, number := range numbers[:n] {
+			visit(number)
+		}
+	}
+}
+
+// addTo adds the assets to a set.
+func (p postings) addTo(set *roaring.Bitmap) {
+	switch {
+	case p.isOne:
+		set.Add(p.one)
+	case p.many != nil:
+		set.Or(p.many)
+	}
+}
+
+// reader reads the postings of a field. It re-uses its memory: postings are valid until
+// the next call.
+type reader struct {
+	dictionary segment.TermDictionary
+	list       segment.PostingsList
+	iterator   segment.PostingsIterator
+}
+
+func newReader(s segment.Segment, field string) (*reader, error) {
+	dictionary, err := s.Dictionary(field)
+	return &reader{dictionary: dictionary}, err
+}
+
+func (r *reader) postings(term string) (p postings, err error) {
+	if r.list, err = r.dictionary.PostingsList([]byte(term), nil, r.list); err != nil {
+		return postings{}, err
+	}
+	r.iterator = r.list.Iterator(false, false, false, r.iterator)
+	found, ok := r.iterator.(segment.OptimizablePostingsIterator)
+	if !ok {
+		return postings{}, errIterator
+	}
+	if one, ok := found.DocNum1Hit(); ok {
+		return postings{one: uint32(one), isOne: true}, nil
+	}
+	return postings{many: found.ActualBitmap()}, nil
+}
+
+// eachTerm calls visit for each term of a field, in their order.
+func eachTerm(s segment.Segment, field string, visit func(term string, p postings)) error {
+	r, err := newReader(s, field)
+	if err != nil {
+		return err
+	}
+	return terms(s, field, func(term string) error {
+		p, err := r.postings(term)
+		if err == nil {
+			visit(term, p)
+		}
+		return err
+	})
+}
+
+// terms calls visit for each term of a field, in their order, until it fails.
+func terms(s segment.Segment, field string, visit func(term string) error) error {
+	dictionary, err := s.Dictionary(field)
+	if err != nil {
+		return err
+	}
+	all := dictionary.AutomatonIterator(nil, nil, nil)
+	for {
+		entry, err := all.Next()
+		if err != nil || entry == nil {
+			return err
+		}
+		if err := visit(entry.Term); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,377 @@
+package index
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/searchsvc/internal/ukrainian"
+	"asset-registry/shared/replica"
+)
+
+// The bounds of one asset in the index. An asset has at most 4 MiB of text.
+const (
+	maxDescription = 300    // characters of the description that a hit shows
+	shownItems     = 3      // items that a hit shows
+	maxTerms       = 20_000 // different words that are found; further ones are not
+	maxTerm        = 64     // bytes of a word; longer ones are cut
+	maxKey         = 512    // bytes of a value of a filter; longer ones are left out
+	maxPlaces      = 100    // items whose place, code and quantity are found
+)
+
+// asset has the fields of an asset that the index uses, in the order of a hit.
+type asset struct {
+	ID             string           `json:"id"`
+	DateModified   client.Timestamp `json:"dateModified"`
+	AssetID        string           `json:"assetID,omitzero"`
+	AssetType      string           `json:"assetType,omitzero"`
+	Status         client.Status    `json:"status,omitzero"`
+	Date           string           `json:"date,omitzero"`
+	Title          string           `json:"title,omitzero"`
+	TitleEn        string           `json:"title_en,omitzero"`
+	TitleRu        string           `json:"title_ru,omitzero"`
+	Description    string           `json:"description,omitzero"`
+	DescriptionEn  string           `json:"description_en,omitzero"`
+	DescriptionRu  string           `json:"description_ru,omitzero"`
+	Owner          string           `json:"owner,omitzero"`
+	Rectification  period           `json:"rectificationPeriod,omitzero"`
+	AssetCustodian organisation     `json:"assetCustodian,omitzero"`
+	Items          []item           `json:"items,omitzero"`
+	AssetHolder    organisation     `json:"assetHolder,omitzero"`
+	Decisions      []decision       `json:"decisions,omitzero"`
+	Documents      []document       `json:"documents,omitzero"`
+}
+
+type period struct {
+	StartDate client.Timestamp `json:"startDate,omitzero"`
+}
+
+type organisation struct {
+	Name       string     `json:"name,omitzero"`
+	NameEn     string     `json:"name_en,omitzero"`
+	NameRu     string     `json:"name_ru,omitzero"`
+	Identifier identifier `json:"identifier,omitzero"`
+	Address    address    `json:"address,omitzero"`
+}
+
+type identifier struct {
+	Scheme    string         `json:"scheme,omitzero"`
+	ID        jsontext.Value `json:"id,omitzero"` // a string or a number
+	LegalName string         `json:"legalName,omitzero"`
+}
+
+type item struct {
+	Description    string           `json:"description,omitzero"`
+	DescriptionEn  string           `json:"description_en,omitzero"`
+	DescriptionRu  string           `json:"description_ru,omitzero"`
+	Classification classification   `json:"classification,omitzero"`
+	Additional     []classification `json:"additionalClassifications,omitzero"`
+	Unit           unit             `json:"unit,omitzero"`
+	Quantity       jsontext.Value   `json:"quantity,omitzero"`
+	Address        address          `json:"address,omitzero"`
+	Registration   registration     `json:"registrationDetails,omitzero"`
+}
+
+type classification struct {
+	Scheme        string `json:"scheme,omitzero"`
+	ID            string `json:"id,omitzero"`
+	Description   string `json:"description,omitzero"`
+	DescriptionEn string `json:"description_en,omitzero"`
+	DescriptionRu string `json:"description_ru,omitzero"`
+}
+
+type unit struct {
+	Code string `json:"code,omitzero"`
+	Name string `json:"name,omitzero"`
+}
+
+type address struct {
+	StreetAddress string `json:"streetAddress,omitzero"`
+	Locality      string `json:"locality,omitzero"`
+	Region        string `json:"region,omitzero"`
+	PostalCode    string `json:"postalCode,omitzero"`
+	CountryName   string `json:"countryName,omitzero"`
+}
+
+type registration struct {
+	RegistrationID string `json:"registrationID,omitzero"`
+}
+
+type decision struct {
+	Title      string `json:"title,omitzero"`
+	DecisionID string `json:"decisionID,omitzero"`
+}
+
+type document struct {
+	DocumentType string `json:"documentType,omitzero"`
+	Title        string `json:"title,omitzero"`
+}
+
+// isFound tells whether an asset is in the index (docs/search.md, Q2).
+func isFound(e replica.Entry, a *asset) bool {
+	if e.Test {
+		return false
+	}
+	for _, s := range search.Statuses {
+		if a.Status == s {
+			return true
+		}
+	}
+	return false
+}
+
+// parse reads the entry of a feed.
+func parse(e replica.Entry) (*asset, error) {
+	a := &asset{}
+	if err := json.Unmarshal(e.JSON, a); err != nil {
+		return nil, fmt.Errorf("%w: asset %s: %w", replica.ErrEntry, e.ID, err)
+	}
+	if a.ID != e.ID {
+		return nil, fmt.Errorf("%w: asset %s has the id %.50q", replica.ErrEntry, e.ID, a.ID)
+	}
+	return a, nil
+}
+
+// fields returns the fields of the index, and the text of a hit.
+func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, err error) {
+	t := termSet{}
+	t.add(statusField, string(a.Status))
+	t.add(typeField, a.AssetType)
+	t.add(ownerField, a.Owner)
+	t.add(positionField, numberTerm(position))
+	if at, err := a.Rectification.StartDate.Time(); err == nil {
+		t.add(publishedField, numberTerm(at.UnixMicro()))
+		t.add(monthField, at.UTC().Format("2006-01"))
+	}
+	if id := a.AssetCustodian.Identifier.key(); id != "" {
+		t.add(custodianField, id)
+		t.name(custodianNames, id, a.AssetCustodian.Name)
+	}
+	for i := range a.Items[:min(len(a.Items), maxPlaces)] {
+		t.item(&a.Items[i])
+	}
+	a.words(t)
+	hit, err = json.Marshal(a.summary())
+	return t.lists(), hit, err
+}
+
+// item adds the terms of an item, save its words.
+func (t termSet) item(i *item) {
+	for _, p := range codeTerms(i.Classification.ID) {
+		t.add(codeField, p)
+	}
+	if _, ok := search.CodePrefix(i.Classification.ID); ok {
+		t.name(codeNames, i.Classification.ID, i.Classification.Description)
+	}
+	if key := ukrainian.Place(i.Address.Region); key != "" {
+		t.add(regionField, key)
+		t.name(regionNames, key, i.Address.Region)
+	}
+	if key := ukrainian.Place(i.Address.Locality); key != "" {
+		t.add(localityField, key)
+		t.name(localityNames, key, i.Address.Locality)
+	}
+	if q, err := strconv.ParseFloat(strings.Trim(string(i.Quantity), `"`), 64); err == nil && !math.IsInf(q, 0) {
+		t.add(quantityField, floatTerm(q))
+	}
+}
+
+// words adds the words of an asset. Contact points are left out: they are people.
+func (a *asset) words(t termSet) {
+	for _, text := range []string{a.Title, a.TitleEn, a.TitleRu} {
+		t.text(titleField, text)
+	}
+	t.text(wordField, a.Title, a.TitleEn, a.TitleRu, a.Description, a.DescriptionEn, a.DescriptionRu, a.ID, a.AssetID)
+	for _, o := range []*organisation{&a.AssetCustodian, &a.AssetHolder} {
+		t.text(wordField, o.Name, o.NameEn, o.NameRu, o.Identifier.LegalName, o.Identifier.text())
+		t.address(&o.Address)
+	}
+	for n := range a.Items {
+		i := &a.Items[n]
+		t.text(wordField, i.Description, i.DescriptionEn, i.DescriptionRu, i.Registration.RegistrationID)
+		t.address(&i.Address)
+		t.classification(&i.Classification)
+		for n := range i.Additional {
+			t.classification(&i.Additional[n])
+		}
+	}
+	for _, d := range a.Decisions {
+		t.text(wordField, d.Title, d.DecisionID)
+	}
+	for _, d := range a.Documents {
+		if d.DocumentType != client.InformationDetails { // every asset has one of the same title
+			t.text(wordField, d.Title)
+		}
+	}
+}
+
+func (t termSet) address(a *address) {
+	t.text(wordField, a.StreetAddress, a.Locality, a.Region, a.PostalCode, a.CountryName)
+}
+
+func (t termSet) classification(c *classification) {
+	t.text(wordField, c.ID, c.Description, c.DescriptionEn, c.DescriptionRu)
+}
+
+// summary returns what a hit shows (search.Hit).
+func (a *asset) summary() *asset {
+	s := &asset{
+		ID: a.ID, DateModified: a.DateModified, AssetID: a.AssetID, AssetType: a.AssetType, Status: a.Status,
+		Date: a.Date, Title: a.Title, TitleEn: a.TitleEn, Description: begin(a.Description, maxDescription),
+		Owner: a.Owner, Rectification: a.Rectification,
+		AssetCustodian: organisation{Name: a.AssetCustodian.Name, Identifier: identifier{
+			Scheme: a.AssetCustodian.Identifier.Scheme, ID: a.AssetCustodian.Identifier.ID,
+		}},
+	}
+	s.Title, s.TitleEn = begin(s.Title, maxDescription), begin(s.TitleEn, maxDescription)
+	s.AssetCustodian.Name = begin(s.AssetCustodian.Name, maxDescription)
+	for _, i := range a.Items[:min(len(a.Items), shownItems)] {
+		s.Items = append(s.Items, item{
+			Description: begin(i.Description, maxDescription), Unit: unit{begin(i.Unit.Code, 20), begin(i.Unit.Name, 50)},
+			Quantity: i.Quantity,
+			Classification: classification{
+				Scheme: i.Classification.Scheme, ID: i.Classification.ID,
+				Description: begin(i.Classification.Description, maxDescription),
+			},
+			Address: address{
+				StreetAddress: begin(i.Address.StreetAddress, maxDescription), Locality: begin(i.Address.Locality, maxDescription),
+				Region: begin(i.Address.Region, maxDescription),
+			},
+		})
+	}
+	return s
+}
+
+// begin returns the beginning of a text, with an ellipsis if there is more.
+func begin(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n++; n > most {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// key returns the scheme and the id of an organisation with a hyphen between them.
+func (i *identifier) key() string {
+	id := i.text()
+	if i.Scheme == "" || id == "" {
+		return ""
+	}
+	return i.Scheme + "-" + id
+}
+
+func (i *identifier) text() string {
+	if i.ID.Kind() != '"' {
+		return string(i.ID)
+	}
+	text, err := jsontext.AppendUnquote(nil, i.ID)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// codeTerms returns the terms by which a code is found: the beginnings that its parents
+// have, and the whole code after a mark.
+func codeTerms(code string) []string {
+	prefix, ok := search.CodePrefix(code)
+	if !ok {
+		return nil
+	}
+	terms := []string{wholeCode + code}
+	for n := 2; n <= len(prefix); n++ {
+		terms = append(terms, prefix[:n])
+	}
+	return terms
+}
+
+// termSet has the different terms of each field.
+type termSet map[string]map[string]bool
+
+func (t termSet) add(field, term string) {
+	if term == "" || len(term) > maxKey {
+		return
+	}
+	set := t[field]
+	if set == nil {
+		set = map[string]bool{}
+		t[field] = set
+	}
+	if len(set) < maxTerms {
+		set[term] = true
+	}
+}
+
+// name adds a name of a value, so that facets can show it.
+func (t termSet) name(field, key, name string) {
+	if name = strings.TrimSpace(name); name != "" && len(key) <= maxKey/2 && !strings.Contains(key, nameSeparator) {
+		t.add(field, key+nameSeparator+cut(name, maxKey/2-1))
+	}
+}
+
+// text adds the words of texts.
+func (t termSet) text(field string, texts ...string) {
+	for _, text := range texts {
+		ukrainian.Each(text, func(term string) { t.add(field, cut(term, maxTerm)) })
+	}
+}
+
+// cut returns at most so many bytes of a text, and whole characters.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}
+
+func (t termSet) lists() map[string][]string {
+	lists := make(map[string][]string, len(t))
+	for field, set := range t {
+		list := make([]string, 0, len(set))
+		for term := range set {
+			list = append(list, term)
+		}
+		lists[field] = list
+	}
+	return lists
+}
+
+// numberTerm returns a number as a term. Terms have the order of their numbers.
+func numberTerm(n int64) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(n)^1<<63))
+}
+
+func numberOf(term string) int64 {
+	if len(term) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64([]byte(term)) ^ 1<<63)
+}
+
+// floatTerm returns a floating-point number as a term.
+func floatTerm(f float64) string {
+	return string(binary.BigEndian.AppendUint64(nil, math.Float64bits(f)))
+}
+
+func floatOf(term string) float64 {
+	if len(term) != 8 {
+		return 0
+	}
+	return math.Float64frombits(binary.BigEndian.Uint64([]byte(term)))
+}

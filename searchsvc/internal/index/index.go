@@ -1,0 +1,481 @@
+// Package index keeps the assets of a feed in files of scorch, the index of bleve, and
+// answers searches from them (docs/search.md).
+//
+// Scorch stores terms with the sets of assets that have them, replaces assets atomically,
+// merges its files, and survives a kill at any moment. The evaluation is of this package:
+// it works on whole sets, and counts facets in columns, so that the time of a search
+// hardly depends on how many assets it finds.
+package index
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	bleve "github.com/blevesearch/bleve_index_api"
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/boltfile"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/replica"
+)
+
+// Format is the version of the index. An index of another version is built anew.
+const Format = 2
+
+// ErrDamaged is returned for an index that must be removed and built anew.
+var ErrDamaged = errors.New("the index is damaged, or of another version")
+
+const (
+	batchSize     = 2000 // assets of one batch
+	mostUnstored  = 16   // batches that are not on the disk yet
+	analysers     = 2    // goroutines that make the terms of a batch
+	storeWithin   = 30 * time.Second
+	persistPause  = 500     // milliseconds between two writings to the disk
+	mostMerged    = 250_000 // assets of a merged file: a merge takes a processor for some seconds
+	prefixSegment = "segment/"
+)
+
+var (
+	stateKey  = []byte("state")
+	formatKey = []byte("format")
+)
+
+// Index is an open index. It implements search.Searcher, and replica.Store for one
+// goroutine that changes it.
+type Index struct {
+	dir     string
+	scorch  *scorch.Scorch
+	queue   *bleve.AnalysisQueue
+	merges  merges
+	unsaved chan struct{}
+	failed  atomic.Pointer[error] // the newest failure to write to the disk
+	damaged atomic.Pointer[error] // the index must be built anew
+
+	refreshing sync.Mutex // one refresh at a time
+	mu         sync.Mutex
+	state      replica.State
+	view       *view // nil: there is none yet
+}
+
+// Open opens the index in a directory, and creates both unless they exist. The error wraps
+// ErrDamaged if the index must be removed.
+func Open(dir string) (x *Index, err error) {
+	dir = filepath.Clean(dir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the directory of the index: %w", err)
+	}
+	x = &Index{
+		dir: dir, queue: bleve.NewAnalysisQueue(analysers),
+		unsaved: make(chan struct{}, mostUnstored),
+	}
+	defer func() { // scorch panics on some damaged files
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	if err := x.open(); err != nil {
+		x.queue.Close()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (x *Index) open() error {
+	if err := boltfile.Verify(filepath.Join(x.dir, "root.bolt")); err != nil {
+		return openFailed(err)
+	}
+	watch(x.dir, x)
+	opened, err := scorch.NewScorch(scorch.Name, map[string]any{
+		"path": x.dir,
+		// Batches are found at once and written soon after. A kill loses the last ones; the
+		// position, which is one of their values, is lost with them (docs/search.md, Q4).
+		"unsafe_batch":           true,
+		"bolt_timeout":           "1s",
+		"asyncErrorCallbackName": errorCallback,
+		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": persistPause},
+		"scorchMergePlanOptions": map[string]any{"MaxSegmentSize": mostMerged},
+	}, x.queue)
+	if err != nil {
+		return fmt.Errorf("open the index: %w", err)
+	}
+	if err := opened.Open(); err != nil {
+		return openFailed(err)
+	}
+	x.scorch = opened.(*scorch.Scorch)
+	if err := x.readState(); err != nil {
+		return errors.Join(err, x.Close())
+	}
+	return nil
+}
+
+// openFailed adds ErrDamaged, unless the machine has refused.
+func openFailed(err error) error {
+	for _, other := range []error{syscall.ENOSPC, syscall.EACCES, syscall.EMFILE, syscall.EROFS, syscall.ENOMEM} {
+		if errors.Is(err, other) {
+			return fmt.Errorf("open the index: %w", err)
+		}
+	}
+	if errors.Is(err, boltfile.ErrInUse) || err.Error() == "timeout" { // of bbolt, whose error has no other sign here
+		return errors.New("open the index: another process has it open")
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// readState reads the stored state. A new index gets the format.
+func (x *Index) readState() error {
+	reader, err := x.scorch.Reader()
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	snapshot, err := snapshotOf(reader)
+	if err != nil {
+		return err
+	}
+	if err := verifyFiles(snapshot); err != nil {
+		return err
+	}
+	format, err := reader.GetInternal(formatKey)
+	if err != nil {
+		return err
+	}
+	docs, err := reader.DocCount()
+	if err != nil {
+		return err
+	}
+	if format == nil && docs == 0 {
+		return x.setFormat(Format)
+	}
+	if want := fmt.Sprint(Format); string(format) != want {
+		return fmt.Errorf("%w: its format is %q, want %q", ErrDamaged, format, want)
+	}
+	text, err := reader.GetInternal(stateKey)
+	if err != nil || text == nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &x.state); err != nil {
+		return fmt.Errorf("%w: its state: %w", ErrDamaged, err)
+	}
+	return nil
+}
+
+// setFormat stores the format, and waits until it is on the disk.
+func (x *Index) setFormat(format int) error {
+	batch, done := bleve.NewBatch(), make(chan struct{})
+	batch.SetInternal(formatKey, fmt.Append(nil, format))
+	batch.SetPersistedCallback(func(error) { close(done) })
+	if err := x.scorch.Batch(batch); err != nil {
+		return fmt.Errorf("%w: %w", replica.ErrNotStored, err)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-time.After(storeWithin):
+		return fmt.Errorf("%w: the disk is too slow", replica.ErrNotStored)
+	}
+}
+
+// Close closes the index. No search may be under way.
+func (x *Index) Close() error {
+	x.publish(nil)
+	unwatch(x.dir)
+	err := x.scorch.Close()
+	x.queue.Close()
+	return err
+}
+
+// Remove removes the index in a directory. No process may have it open.
+func Remove(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove the index: %w", err)
+	}
+	return nil
+}
+
+// State implements replica.Store.
+func (x *Index) State() replica.State {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.state
+}
+
+// Damage returns the reason why the index must be built anew, or nil.
+func (x *Index) Damage() error {
+	if err := x.damaged.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// damage notes that the index must be built anew, and returns the error.
+func (x *Index) damage(reason any) error {
+	err := fmt.Errorf("%w: %v", ErrDamaged, reason)
+	x.damaged.CompareAndSwap(nil, &err)
+	return err
+}
+
+// Loaded implements replica.Store.
+func (x *Index) Loaded() (map[string]bool, error) {
+	reader, err := x.scorch.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	loaded := map[string]bool{}
+	snapshot, err := snapshotOf(reader)
+	if err != nil {
+		return nil, err
+	}
+	for key := range snapshot.Internal() {
+		if hash, ok := strings.CutPrefix(key, prefixSegment); ok {
+			loaded[hash] = true
+		}
+	}
+	return loaded, nil
+}
+
+// Apply implements replica.Store. Changes after the load are found once it returns.
+func (x *Index) Apply(c replica.Change) error {
+	if err := x.Damage(); err != nil {
+		return err
+	}
+	if err := x.putAll(c); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	x.state = c.State
+	x.mu.Unlock()
+	if c.State.Loading || !c.State.Complete {
+		return nil
+	}
+	return x.Refresh()
+}
+
+// putAll makes a change in batches, of which the last has the state. While one is made, the
+// next is prepared.
+func (x *Index) putAll(c replica.Change) error {
+	parts := slices.Collect(slices.Chunk(c.Entries, batchSize))
+	if len(parts) == 0 {
+		parts = append(parts, nil)
+	}
+	var making errgroup.Group
+	for i, part := range parts {
+		batch := bleve.NewBatch()
+		err := x.put(batch, part, c.State.Loading)
+		if i == len(parts)-1 {
+			err = errors.Join(err, x.putState(batch, c))
+		}
+		if err := errors.Join(err, making.Wait()); err != nil {
+			return err
+		}
+		making = errgroup.Group{}
+		making.Go(func() error { return x.batch(batch) })
+	}
+	return making.Wait()
+}
+
+// put adds entries to a batch. Several goroutines prepare them.
+func (x *Index) put(batch *bleve.Batch, entries []replica.Entry, loading bool) error {
+	adds := make([]func(*bleve.Batch), len(entries))
+	var workers errgroup.Group
+	for n := range analysers {
+		workers.Go(func() (err error) {
+			for i := n; i < len(entries) && err == nil; i += analysers {
+				adds[i], err = x.operation(entries[i], loading)
+			}
+			return err
+		})
+	}
+	if err := workers.Wait(); err != nil {
+		return err
+	}
+	for _, add := range adds {
+		add(batch)
+	}
+	return nil
+}
+
+// operation returns what adds an entry to a batch.
+func (x *Index) operation(e replica.Entry, loading bool) (add func(*bleve.Batch), err error) {
+	if !loading && x.isNewer(e) { // while files of a snapshot are read, none is
+		return func(*bleve.Batch) {}, nil
+	}
+	a, err := parse(e)
+	if err != nil {
+		return nil, err
+	}
+	if !isFound(e, a) {
+		return func(b *bleve.Batch) { b.Delete(e.ID) }, nil
+	}
+	terms, hit, err := a.fields(e.Position)
+	if err != nil {
+		return nil, fmt.Errorf("index asset %s: %w", e.ID, err)
+	}
+	made := newEntry(e.ID, terms, hit)
+	return func(b *bleve.Batch) { b.Update(made) }, nil
+}
+
+// putState adds the state to a batch, and the hashes of the files that the change has read.
+func (x *Index) putState(batch *bleve.Batch, c replica.Change) error {
+	text, err := json.Marshal(c.State)
+	if err != nil {
+		return err
+	}
+	batch.SetInternal(stateKey, text)
+	for _, hash := range c.Segments {
+		batch.SetInternal([]byte(prefixSegment+hash), []byte{})
+	}
+	if c.State.Loading || !x.State().Loading {
+		return nil
+	}
+	loaded, err := x.Loaded()
+	for hash := range loaded {
+		batch.DeleteInternal([]byte(prefixSegment + hash))
+	}
+	return err
+}
+
+// batch makes a batch. It waits while too many batches are not on the disk.
+func (x *Index) batch(b *bleve.Batch) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = x.damage(r)
+		}
+	}()
+	timeout := time.NewTimer(storeWithin)
+	defer timeout.Stop()
+	select {
+	case x.unsaved <- struct{}{}:
+	case <-timeout.C:
+		reason := errors.New("the disk is too slow")
+		if failed := x.failed.Load(); failed != nil {
+			reason = *failed
+		}
+		return fmt.Errorf("%w: %w", replica.ErrNotStored, reason)
+	}
+	b.SetPersistedCallback(func(error) { <-x.unsaved })
+	if err := x.scorch.Batch(b); err != nil {
+		<-x.unsaved
+		return fmt.Errorf("%w: %w", replica.ErrNotStored, err)
+	}
+	return nil
+}
+
+// Stored waits until everything that was applied is on the disk, or ctx is done.
+func (x *Index) Stored(ctx context.Context) error {
+	b, done := bleve.NewBatch(), make(chan struct{})
+	b.SetInternal(formatKey, fmt.Append(nil, Format))
+	b.SetPersistedCallback(func(error) { close(done) })
+	if err := x.scorch.Batch(b); err != nil {
+		return fmt.Errorf("%w: %w", replica.ErrNotStored, err)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Refresh makes everything that was applied and merged found.
+func (x *Index) Refresh() (err error) {
+	x.refreshing.Lock()
+	defer x.refreshing.Unlock()
+	defer func() {
+		if r := recover(); r != nil {
+			err = x.damage(r)
+		}
+	}()
+	reader, err := x.scorch.Reader()
+	if err != nil {
+		return err
+	}
+	snapshot, err := snapshotOf(reader)
+	if err != nil {
+		return errors.Join(err, reader.Close())
+	}
+	v, err := newView(snapshot, x.acquire(), &x.merges)
+	if err != nil {
+		return errors.Join(err, reader.Close())
+	}
+	x.publish(v)
+	return nil
+}
+
+func snapshotOf(reader bleve.IndexReader) (*scorch.IndexSnapshot, error) {
+	snapshot, ok := reader.(*scorch.IndexSnapshot)
+	if !ok {
+		return nil, fmt.Errorf("the index has readers of the type %T", reader)
+	}
+	return snapshot, nil
+}
+
+// publish replaces the view.
+func (x *Index) publish(v *view) {
+	x.mu.Lock()
+	old := x.view
+	x.view = v
+	x.mu.Unlock()
+	if old != nil {
+		old.release()
+	}
+}
+
+// acquire returns the view, which the caller must release; nil if there is none.
+func (x *Index) acquire() *view {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.view != nil {
+		x.view.refs.Add(1)
+	}
+	return x.view
+}
+
+// isNewer tells whether the index has a later state of an asset.
+func (x *Index) isNewer(e replica.Entry) bool {
+	v := x.acquire()
+	if v == nil {
+		return false
+	}
+	defer v.release()
+	position, ok := v.positionOf(e.ID)
+	return ok && position > e.Position
+}
+
+// Position returns the position up to which the view has everything, and its assets.
+func (x *Index) Position() (at client.Position, assets int64) {
+	v := x.acquire()
+	if v == nil {
+		return client.Position{}, 0
+	}
+	defer v.release()
+	return v.position, v.assets
+}
+
+// Search answers a question. It is that of search.Searcher.
+func (x *Index) Search(ctx context.Context, q search.Query) (result search.Result, err error) {
+	v := x.acquire()
+	if v == nil {
+		return search.Result{}, fault.New(fault.Unavailable, fault.URL, "search", "The index is being built.")
+	}
+	defer v.release()
+	defer func() {
+		if r := recover(); r != nil {
+			err = x.damage(r)
+		}
+	}()
+	return v.search(ctx, q)
+}

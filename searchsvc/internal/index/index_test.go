@@ -1,0 +1,478 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/replica"
+)
+
+// simple is an asset of the tests. The index must find the same ones as a loop does.
+type simple struct {
+	n          int
+	position   int64
+	published  int64
+	status     client.Status
+	test       bool
+	title      string
+	text       string
+	code       string
+	regions    []string
+	quantities []int
+	custodian  string
+}
+
+func idOf(n int) string { return fmt.Sprintf("%032x", n) }
+
+func stamp(micro int64) client.Timestamp { return client.At(time.UnixMicro(micro).UTC()) }
+
+func (s simple) entry(t testing.TB) replica.Entry {
+	t.Helper()
+	a := client.Asset{
+		ID: idOf(s.n), DateModified: stamp(s.position), Status: s.status, Title: s.title, Description: s.text,
+		Owner: "broker", AssetType: "bounce",
+		AssetCustodian: client.Organisation{
+			Name: "Фонд " + s.custodian, Identifier: client.Identifier{Scheme: "UA-EDR", ID: client.Text(s.custodian)},
+		},
+	}
+	if s.test {
+		a.Mode = client.TestMode
+	}
+	if s.published != 0 {
+		a.RectificationPeriod = &client.Period{StartDate: stamp(s.published)}
+	}
+	for i, region := range s.regions {
+		a.Items = append(a.Items, client.Item{
+			Description: "річ", Quantity: client.Decimal(fmt.Sprint(s.quantities[i])),
+			Classification: client.Classification{ID: s.code, Description: "Код " + s.code},
+			Address:        client.Address{Region: region},
+		})
+	}
+	text, err := a.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return replica.Entry{ID: a.ID, Position: s.position, Test: s.test, JSON: text}
+}
+
+var (
+	vocabulary = strings.Fields("альфа бета гамма дельта епсилон дзета ета тета йота капа")
+	codes      = []string{"04121000-2", "04122000-9", "04210000-3", "06110000-6"}
+	regions    = []string{"Київська", "Львівська", "Одеська"}
+)
+
+func random(r *rand.Rand, n int, position int64) simple {
+	words := func(most int) string {
+		var list []string
+		for range 1 + r.IntN(most) {
+			list = append(list, vocabulary[r.IntN(len(vocabulary))])
+		}
+		return strings.Join(list, " ")
+	}
+	s := simple{
+		n: n, position: position, status: []client.Status{client.Pending, client.Active, client.Complete, client.Deleted}[r.IntN(4)],
+		test: r.IntN(10) == 0, title: words(2), text: words(4), code: codes[r.IntN(len(codes))],
+		custodian: fmt.Sprintf("%08d", r.IntN(3)),
+	}
+	if r.IntN(5) > 0 {
+		s.published = int64(1+r.IntN(90)) * 86400e6
+	}
+	for range r.IntN(4) {
+		region := regions[r.IntN(len(regions))]
+		if r.IntN(4) == 0 { // so that there are more values than mostSets
+			region = fmt.Sprintf("Край%02d", r.IntN(2*mostSets))
+		}
+		s.regions = append(s.regions, region)
+		s.quantities = append(s.quantities, r.IntN(10))
+	}
+	return s
+}
+
+func openIndex(t testing.TB, dir string) *Index {
+	t.Helper()
+	x, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func apply(t testing.TB, x *Index, state replica.State, list ...simple) {
+	t.Helper()
+	c := replica.Change{State: state}
+	for _, s := range list {
+		c.Entries = append(c.Entries, s.entry(t))
+	}
+	if err := x.Apply(c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stateAt(position int64) replica.State {
+	return replica.State{Position: client.Position{Offset: stamp(position), ServerID: "one"}, Complete: true}
+}
+
+func mustSearch(t testing.TB, x *Index, q search.Query) search.Result {
+	t.Helper()
+	result, err := x.Search(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// finds tells whether a question finds an asset. It is the specification, as a loop.
+func (s simple) finds(q search.Query) bool {
+	if s.test || s.status == client.Deleted {
+		return false
+	}
+	all := " " + s.title + " " + s.text + " "
+	for _, word := range strings.Fields(q.Text) {
+		if !strings.Contains(all, " "+word+" ") {
+			return false
+		}
+	}
+	f := q.Filters
+	if len(f.Statuses) > 0 && !slices.Contains(f.Statuses, string(s.status)) ||
+		len(f.Custodians) > 0 && !slices.Contains(f.Custodians, "UA-EDR-"+s.custodian) ||
+		!f.Published.From.IsZero() && (s.published == 0 || s.published < f.Published.From.UnixMicro()) ||
+		!f.Modified.Until.IsZero() && s.position >= f.Modified.Until.UnixMicro() {
+		return false
+	}
+	some := func(values []string, has func(want string, i int) bool) bool {
+		return len(values) == 0 || slices.ContainsFunc(values, func(want string) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Keys(slicesMap(s.regions))), func(i int) bool { return has(want, i) })
+		})
+	}
+	return some(f.Regions, func(want string, i int) bool { return s.regions[i] == want }) &&
+		some(f.Classifications, func(want string, _ int) bool { return strings.HasPrefix(s.code, strings.TrimRight(want, "0")) }) &&
+		(f.Quantity.From == nil || slices.ContainsFunc(s.quantities, func(n int) bool { return float64(n) >= *f.Quantity.From }))
+}
+
+func slicesMap(list []string) map[int]bool {
+	m := map[int]bool{}
+	for i := range list {
+		m[i] = true
+	}
+	return m
+}
+
+func randomQuery(r *rand.Rand) search.Query {
+	q := search.Query{
+		Limit: 10 + r.IntN(50), Facets: []search.FacetName{search.ByStatus, search.ByRegion, search.ByMonth, search.ByClassification},
+		FacetLimit: 100,
+	}
+	for range r.IntN(3) {
+		q.Text += vocabulary[r.IntN(len(vocabulary))] + " "
+	}
+	q.Sort = search.Sorts[r.IntN(len(search.Sorts))]
+	if q.Text == "" && q.Sort == search.ByRelevance {
+		q.Sort = search.NewestFirst
+	}
+	if r.IntN(3) == 0 {
+		q.Filters.Statuses = []string{"active", "complete"}[:1+r.IntN(2)]
+	}
+	if r.IntN(3) == 0 {
+		q.Filters.Regions = []string{regions[r.IntN(len(regions))]}
+	}
+	if r.IntN(4) == 0 {
+		q.Filters.Classifications = []string{[]string{"04", "0412", "06110000"}[r.IntN(3)]}
+	}
+	if r.IntN(4) == 0 {
+		q.Filters.Published.From = time.UnixMicro(int64(r.IntN(60)) * 86400e6)
+	}
+	if r.IntN(4) == 0 {
+		at := float64(r.IntN(12))
+		q.Filters.Quantity.From = &at
+	}
+	if r.IntN(6) == 0 {
+		q.Filters.Custodians = []string{"UA-EDR-00000001"}
+	}
+	return q
+}
+
+// TestTheIndexFindsWhatALoopFinds makes random changes and asks random questions. It opens the
+// index again now and then.
+func TestTheIndexFindsWhatALoopFinds(t *testing.T) {
+	for seed := range uint64(2) {
+		r, dir := rand.New(rand.NewPCG(seed, 1)), t.TempDir()
+		x, all, position := openIndex(t, dir), map[int]simple{}, int64(1e15)
+		for range 20 {
+			var changed []simple
+			for range 1 + r.IntN(60) {
+				position += 1 + r.Int64N(1e9)
+				s := random(r, r.IntN(400), position)
+				all[s.n] = s
+				changed = append(changed, s)
+			}
+			apply(t, x, stateAt(position), changed...)
+			if r.IntN(10) == 0 {
+				if err := x.Stored(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if err := x.Close(); err != nil {
+					t.Fatal(err)
+				}
+				x = openIndex(t, dir)
+				if diff := gocmp.Diff(stateAt(position), x.State()); diff != "" {
+					t.Fatalf("the state differs (-want +got):\n%s", diff)
+				}
+				if err := x.Refresh(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 6 {
+				compare(t, x, all, randomQuery(r))
+			}
+		}
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// compare compares all pages of a search with the loop.
+func compare(t *testing.T, x *Index, all map[int]simple, q search.Query) {
+	t.Helper()
+	var want []simple
+	for _, s := range all {
+		if s.finds(q) {
+			want = append(want, s)
+		}
+	}
+	result := mustSearch(t, x, q)
+	if result.Total != int64(len(want)) {
+		t.Fatalf("%+v: got %d assets, want %d", q, result.Total, len(want))
+	}
+	compareFacets(t, want, q, result.Facets)
+	got := map[string]bool{}
+	var before *search.Hit
+	for page := result; ; page = mustSearch(t, x, q) {
+		for _, hit := range page.Hits {
+			if got[hit.ID] {
+				t.Fatalf("%+v: asset %s came twice", q, hit.ID)
+			}
+			got[hit.ID] = true
+			a, err := hit.Decode()
+			if err != nil || a.ID != hit.ID {
+				t.Fatalf("the hit %s: got %v, %v", hit.Asset, a.ID, err)
+			}
+			if before != nil && !inOrder(t, q.Sort, *before, hit) {
+				t.Fatalf("%+v: %s came before %s", q, before.Asset, hit.Asset)
+			}
+			before = &hit
+		}
+		if q.After, q.Facets = page.Next, nil; q.After == nil {
+			break
+		}
+	}
+	for _, s := range want {
+		if !got[idOf(s.n)] {
+			t.Fatalf("%+v: asset %+v is missing", q, s)
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%+v: got %d hits, want %d", q, len(got), len(want))
+	}
+}
+
+func inOrder(t *testing.T, sort search.Sort, a, b search.Hit) bool {
+	t.Helper()
+	first, err1 := a.Decode()
+	second, err2 := b.Decode()
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	start := func(a client.Asset) client.Timestamp {
+		if a.RectificationPeriod == nil {
+			return ""
+		}
+		return a.RectificationPeriod.StartDate
+	}
+	switch sort {
+	case search.NewestFirst:
+		return first.DateModified > second.DateModified
+	case search.OldestFirst:
+		return first.DateModified < second.DateModified
+	case search.LatestPublished:
+		return cmp.Or(cmp.Compare(start(first), start(second)), cmp.Compare(first.DateModified, second.DateModified)) > 0
+	case search.FirstPublished:
+		return cmp.Or(cmp.Compare(start(first), start(second)), cmp.Compare(first.DateModified, second.DateModified)) < 0
+	}
+	return true
+}
+
+func compareFacets(t *testing.T, found []simple, q search.Query, got []search.Facet) {
+	t.Helper()
+	want := map[search.FacetName]map[string]int64{
+		search.ByStatus: {}, search.ByRegion: {}, search.ByMonth: {}, search.ByClassification: {},
+	}
+	level := q.Filters.CodeLevel()
+	for _, s := range found {
+		want[search.ByStatus][string(s.status)]++
+		different := slices.Compact(slices.Sorted(slices.Values(s.regions)))
+		for _, region := range different {
+			want[search.ByRegion][strings.ToLower(region)]++
+		}
+		if s.published != 0 {
+			want[search.ByMonth][time.UnixMicro(s.published).UTC().Format("2006-01")]++
+		}
+		if len(s.regions) == 0 {
+			continue
+		}
+		if prefix, _ := search.CodePrefix(s.code); level == 8 {
+			want[search.ByClassification][s.code]++
+		} else if len(prefix) >= level {
+			want[search.ByClassification][prefix[:level]]++
+		}
+	}
+	for _, facet := range got {
+		counts := map[string]int64{}
+		for _, v := range facet.Values {
+			counts[v.Value] = v.Count
+			if facet.Name == search.ByRegion && strings.ToLower(v.Name) != v.Value {
+				t.Errorf("the region %q: got the name %q", v.Value, v.Name)
+			}
+		}
+		if diff := gocmp.Diff(want[facet.Name], counts); diff != "" {
+			t.Fatalf("%+v: the facet %s differs (-want +got):\n%s", q, facet.Name, diff)
+		}
+	}
+}
+
+func TestADamagedIndexIsRefusedOrEmpty(t *testing.T) {
+	type damage struct {
+		name       string
+		spoil      func(dir string) error
+		mayBeWhole bool // perhaps nothing is lost
+	}
+	all := []damage{
+		{"a byte of a segment", func(dir string) error { return spoil(dir, "*.zap", 100) }, false},
+		{"the list of segments", func(dir string) error { return spoil(dir, "root.bolt", 0) }, false},
+		{"a segment is missing", func(dir string) error { return onFirst(dir, "*.zap", os.Remove) }, false},
+		{"a segment is cut off", func(dir string) error {
+			return onFirst(dir, "*.zap", func(name string) error { return os.Truncate(name, 50) })
+		}, false},
+	}
+	for tenths := range int64(10) { // it is mapped into memory, so the process would end
+		all = append(all, damage{fmt.Sprintf("the list of segments has %d tenths of its bytes", tenths), func(dir string) error {
+			name := filepath.Join(dir, "root.bolt")
+			info, err := os.Stat(name)
+			if err != nil {
+				return err
+			}
+			return os.Truncate(name, info.Size()*tenths/10)
+		}, true})
+	}
+	for _, c := range all {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			x := openIndex(t, dir)
+			apply(t, x, stateAt(1e15), simple{n: 1, position: 1e15, status: client.Active, title: "слово"})
+			if err := x.Stored(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.spoil(dir); err != nil {
+				t.Fatal(err)
+			}
+			x, err := Open(dir)
+			if errors.Is(err, ErrDamaged) {
+				return
+			}
+			if err != nil {
+				t.Fatalf("got %v, want an index without a state, or %v", err, ErrDamaged)
+			}
+			defer x.Close()
+			if got := x.State(); got != (replica.State{}) && (!c.mayBeWhole || got != stateAt(1e15)) {
+				t.Errorf("got an index at %+v, want one without a state, or %v", got, ErrDamaged)
+			}
+		})
+	}
+}
+
+func onFirst(dir, pattern string, do func(string) error) error {
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("no file %s: %w", pattern, err)
+	}
+	return do(files[0])
+}
+
+// spoil changes bytes of a file.
+func spoil(dir, pattern string, at int64) error {
+	return onFirst(dir, pattern, func(name string) error {
+		file, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		_, err = file.WriteAt([]byte(strings.Repeat("x", 8192)), at)
+		return err
+	})
+}
+
+func TestAnIndexOfAnotherVersionIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	x := openIndex(t, dir)
+	if err := x.setFormat(Format + 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v, want %v", err, ErrDamaged)
+	}
+}
+
+func TestOneProcessHasTheIndexOpen(t *testing.T) {
+	dir := t.TempDir()
+	x := openIndex(t, dir)
+	defer x.Close()
+	other, err := Open(dir)
+	if err == nil {
+		other.Close()
+	}
+	if err == nil || errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v, want another error than %v", err, ErrDamaged)
+	}
+}
+
+func TestASearchEndsWithItsContext(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	defer x.Close()
+	apply(t, x, stateAt(1e15), simple{n: 1, position: 1e15, status: client.Active, title: "слово"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.Search(ctx, search.Query{Limit: 1}); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("got %v, want a fault.Unavailable", err)
+	}
+}
+
+func TestAnEarlierStateDoesNotReplaceALaterOne(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	defer x.Close()
+	apply(t, x, stateAt(2e15), simple{n: 1, position: 2e15, status: client.Active, title: "нове"})
+	apply(t, x, stateAt(2e15+1), simple{n: 1, position: 1e15, status: client.Active, title: "старе"})
+	if got := mustSearch(t, x, search.Query{Text: "нове", Limit: 1}).Total; got != 1 {
+		t.Errorf("got %d assets of the later state, want 1", got)
+	}
+}

@@ -1,0 +1,118 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/fault"
+)
+
+// atOnce is the number of goroutines of one search.
+const atOnce = 2
+
+// errLate is returned for a search that takes too long.
+var errLate = fault.New(fault.Unavailable, fault.URL, "search", "The search takes too long; use fewer or rarer words.")
+
+// search answers a question from the view.
+func (v *view) search(ctx context.Context, q search.Query) (search.Result, error) {
+	p := newPlan(q)
+	result := search.Result{Position: v.position}
+	matches := make([]match, len(v.parts))
+	finds := make([]func() error, len(v.parts))
+	for i := range v.parts {
+		finds[i] = func() (err error) {
+			matches[i], err = v.parts[i].match(ctx, &p)
+			return err
+		}
+	}
+	if err := together(finds...); err != nil {
+		return search.Result{}, orLate(err)
+	}
+	for _, m := range matches {
+		result.Total += int64(m.found.GetCardinality())
+	}
+	err := together(func() (err error) {
+		result.Facets, err = v.facets(ctx, &p, matches)
+		return err
+	}, func() error {
+		return v.page(ctx, &p, matches, &result)
+	})
+	return result, orLate(err)
+}
+
+// page adds the hits of the page to a result, and the cursor of the next page.
+func (v *view) page(ctx context.Context, q *plan, matches []match, result *search.Result) error {
+	best, err := v.rank(ctx, q, matches)
+	if err != nil {
+		return err
+	}
+	if len(best) > q.Limit && q.Limit > 0 { // rank returns one more, if there is one
+		best = best[:q.Limit]
+		result.Next = best[len(best)-1].cursor(q.Sort)
+	}
+	for _, place := range best {
+		hit, err := place.hit()
+		if err != nil {
+			return err
+		}
+		result.Hits = append(result.Hits, hit)
+	}
+	return nil
+}
+
+// together runs functions on two processors, and returns their errors. A function that
+// panics lets the caller panic.
+func together(all ...func() error) error {
+	var workers errgroup.Group
+	workers.SetLimit(atOnce)
+	var panicked atomic.Value
+	for _, one := range all {
+		workers.Go(func() error {
+			defer func() {
+				if reason := recover(); reason != nil {
+					panicked.CompareAndSwap(nil, fmt.Sprint(reason))
+				}
+			}()
+			return one()
+		})
+	}
+	err := workers.Wait()
+	if reason := panicked.Load(); reason != nil {
+		panic(reason)
+	}
+	return err
+}
+
+func orLate(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return errLate
+	}
+	return err
+}
+
+// hit reads the text of a hit.
+func (p place) hit() (search.Hit, error) {
+	var hit search.Hit
+	err := p.segment.VisitStoredFields(uint64(p.number), func(field string, _ byte, value []byte, _ []uint64) bool {
+		switch field {
+		case idField:
+			hit.ID = string(value)
+		case hitField:
+			hit.Asset = slices.Clone(value)
+		}
+		return true
+	})
+	if err == nil && (hit.ID == "" || len(hit.Asset) == 0) {
+		err = errors.New("the text of the hit is missing")
+	}
+	if err != nil {
+		return hit, fmt.Errorf("read a hit: %w", err)
+	}
+	return hit, nil
+}

@@ -1,0 +1,163 @@
+// Package search has the rules of the search for assets: the question, the answer, and the
+// parameters that a client writes (docs/search.md). It knows neither HTTP nor the index.
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"asset-registry.example/client"
+)
+
+// Searcher finds assets. It is safe for concurrent use.
+type Searcher interface {
+	// Search answers a question from one state of the index. A question that Parse has
+	// returned is never refused. It returns a fault.Unavailable if too many searches are
+	// under way, if there is no index yet, or if the search takes too long.
+	Search(ctx context.Context, q Query) (Result, error)
+
+	// State tells how far the index is.
+	State() State
+}
+
+// State says how far an index is.
+type State struct {
+	Position client.Position // in the feed; the index has everything up to it
+	Assets   int64           // that can be found
+	Ready    bool            // the index has once reached the end of the feed
+	Behind   time.Duration   // since the index was last as new as the feed
+}
+
+// Query is a question. The zero value asks for all assets, the newest first; Parse fills
+// in Limit.
+type Query struct {
+	Text    string // words, all of which an asset must have; empty: no condition
+	Filters Filters
+	Sort    Sort        // empty: ByRelevance with Text, else NewestFirst
+	Limit   int         // hits of a page; 0: none, for an answer of facets only
+	After   *Cursor     // the page after a hit; nil: the first page
+	Facets  []FacetName // counts to return
+	// FacetLimit is the number of values of each facet. 0: DefaultFacetLimit.
+	FacetLimit int
+}
+
+// Filters are conditions, all of which an asset meets. A list is met by any of its values.
+// An empty list is no condition. Regions, localities and codes are compared by their keys
+// (Place, CodePrefix).
+type Filters struct {
+	Statuses        []string // of Statuses
+	Types           []string // assetType
+	Classifications []string // a code with or without its check digit, or the beginning of codes
+	Regions         []string
+	Localities      []string
+	Custodians      []string // scheme and id of the organisation with a hyphen between them: UA-EDR-00032945
+	Owners          []string // names of brokers
+	Published       Times    // the first step to pending
+	Modified        Times    // dateModified
+	Quantity        Quantities
+}
+
+// Times is a range of times. A zero time is no bound.
+type Times struct {
+	From  time.Time // inclusive
+	Until time.Time // exclusive
+}
+
+// Quantities is a range of quantities, which at least one item of an asset has. A nil
+// pointer is no bound. The comparison is that of 64-bit floats.
+type Quantities struct{ From, To *float64 } // inclusive
+
+// Sort is an order of hits.
+type Sort string
+
+// The orders of hits.
+const (
+	ByRelevance     Sort = "relevance"
+	NewestFirst     Sort = "-modified"
+	OldestFirst     Sort = "modified"
+	LatestPublished Sort = "-published"
+	FirstPublished  Sort = "published"
+)
+
+// FacetName names a property whose values are counted.
+type FacetName string
+
+// The facets.
+const (
+	ByStatus         FacetName = "status"
+	ByType           FacetName = "type"           // assetType
+	ByClassification FacetName = "classification" // the next level below the filter, else divisions
+	ByRegion         FacetName = "region"
+	ByLocality       FacetName = "locality"
+	ByCustodian      FacetName = "custodian"
+	ByOwner          FacetName = "owner"
+	ByMonth          FacetName = "month" // of the publication, in UTC: 2026-11
+)
+
+// Statuses are the states of assets that can be found. Drafts and deleted assets are not in
+// the index, and neither are those in test mode.
+var Statuses = []client.Status{client.Pending, client.Verification, client.Active, client.Complete}
+
+// Sorts are all orders of hits.
+var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, FirstPublished}
+
+// FacetNames are all facets.
+var FacetNames = []FacetName{
+	ByStatus, ByType, ByClassification, ByRegion, ByLocality, ByCustodian, ByOwner, ByMonth,
+}
+
+// The bounds of a question (docs/contract.md, "Search").
+const (
+	MaxText           = 256 // characters of Text
+	MaxWords          = 16  // words of Text; further ones are a fault
+	MaxValues         = 10  // values of one filter
+	MaxValue          = 200 // characters of a value
+	DefaultLimit      = 20
+	MaxLimit          = 100
+	MaxFacets         = 5
+	DefaultFacetLimit = 10
+	MaxFacetLimit     = 100
+)
+
+// Result is an answer.
+type Result struct {
+	Hits     []Hit
+	Total    int64           // assets that the question finds, on all pages
+	Facets   []Facet         // in the order of Query.Facets
+	Position client.Position // the answer has everything up to it, and perhaps a little more
+	Next     *Cursor         // the next page; nil: there is none
+}
+
+// Hit is a found asset.
+type Hit struct {
+	ID string
+	// Asset is the asset as JSON, with some of its fields only: id, dateModified, assetID,
+	// assetType, status, date, title, title_en, description (its beginning), owner,
+	// rectificationPeriod.startDate, assetCustodian (name, identifier.scheme and
+	// identifier.id), and of its first three items description, classification, unit,
+	// quantity, and of the address region, locality and streetAddress.
+	// ItemsTotal counts all items.
+	Asset json.RawMessage
+}
+
+// Decode returns the fields of a hit.
+func (h Hit) Decode() (a client.Asset, err error) {
+	err = json.Unmarshal(h.Asset, &a)
+	return a, err
+}
+
+// Facet counts the found assets by the values of a property. An asset with several values
+// counts for each.
+type Facet struct {
+	Name   FacetName
+	Values []Count // the highest counts first; months: the newest first
+	More   bool    // there are further values
+}
+
+// Count is a value of a facet.
+type Count struct {
+	Value string // as a filter takes it
+	Name  string // for people; empty: Value is all there is
+	Count int64
+}

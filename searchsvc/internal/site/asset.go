@@ -1,0 +1,122 @@
+package site
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+
+	"asset-registry.example/client"
+	"asset-registry/shared/fault"
+)
+
+// assetPage is the body of the page of an asset.
+type assetPage struct {
+	ID      string
+	Status  client.Status
+	Test    bool
+	Record  record
+	Line    []step
+	Past    history
+	Older   string // path of the page of older changes; "": there are none
+	Check   check
+	API     string // path of the record
+	Checked bool   // the record can be checked against the log
+}
+
+// check is what the script and the command need to check a record.
+type check struct {
+	ID       string
+	Modified string   // dateModified
+	Keys     []string // public keys of the log
+	Proof    string   // path
+	Base     string
+}
+
+var assetID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// readAsset reads the record that a path names. Drafts are not public.
+func (s *Site) readAsset(r request) (id string, record *value, err error) {
+	id = r.PathValue("id")
+	if !assetID.MatchString(id) {
+		return "", nil, noPage(nil, r)
+	}
+	if record, err = s.registry.asset(r.Context(), id); err != nil {
+		return "", nil, err
+	}
+	if record.string("status") == string(client.Draft) {
+		return "", nil, fault.New(fault.NotFound, fault.URL, "asset_id", "Not Found")
+	}
+	return id, record, nil
+}
+
+// asset shows a record with its states, its newest changes and its proof.
+func (s *Site) asset(w http.ResponseWriter, r request) error {
+	end, err := s.registry.turns.take(r.Context())
+	if err != nil {
+		return err
+	}
+	defer end()
+	id, root, err := s.readAsset(r)
+	if err != nil {
+		return err
+	}
+	past := s.history(r.Context(), r.lang, id, 0)
+	api := "/api/2.5/assets/" + id
+	p := assetPage{
+		ID: id, Status: client.Status(root.string("status")),
+		Test: root.string("mode") == string(client.TestMode), Line: steps(root, past), Past: past, API: api,
+		Check: check{id, root.string("dateModified"), s.config.LogKeys, api + "/proof", r.base},
+	}
+	p.Checked = past.State != noLog
+	if past.Older > 0 {
+		p.Older = olderPath(r.lang, id, past.Older)
+	}
+	linked := linkedAsset(r.lang, r.base, root) // before newRecord, which marks what it shows
+	p.Record = newRecord(r.lang, root)
+	v := s.view(r, p.Record.Title.Text, p)
+	v.About = shorten(p.Record.Lead.Text, 160)
+	v.NoIndex = p.Test || p.Status == client.Deleted
+	v.Script = p.Checked && len(p.Check.Keys) > 0
+	if !v.NoIndex {
+		v.Linked = linked
+	}
+	return s.show(w, r, http.StatusOK, "asset", v)
+}
+
+func olderPath(l Lang, id string, from int64) string {
+	return "/" + string(l) + "/assets/" + id + "/changes?from=" + strconv.FormatInt(from, 10)
+}
+
+// changesPage is the body of the page of older changes.
+type changesPage struct {
+	ID, Title string
+	Past      history
+	Older     string
+}
+
+// changes shows changes of a record from a revision down.
+func (s *Site) changes(w http.ResponseWriter, r request) error {
+	from, err := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
+	if err != nil || from < 1 {
+		return noPage(w, r)
+	}
+	end, err := s.registry.turns.take(r.Context())
+	if err != nil {
+		return err
+	}
+	defer end()
+	id, root, err := s.readAsset(r)
+	if err != nil {
+		return err
+	}
+	past := s.history(r.Context(), r.lang, id, from)
+	p := changesPage{ID: id, Title: root.string("title"), Past: past}
+	if past.Older > 0 {
+		p.Older = olderPath(r.lang, id, past.Older)
+	}
+	v := s.view(r, texts["changes.title"].in(r.lang), p)
+	v.Rest += "?" + url.Values{"from": {strconv.FormatInt(from, 10)}}.Encode()
+	v.NoIndex = true
+	return s.show(w, r, http.StatusOK, "changes", v)
+}

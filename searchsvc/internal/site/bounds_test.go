@@ -1,0 +1,144 @@
+package site_test
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/searchsvc/internal/site"
+)
+
+// transport is a function that answers.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func siteOn(t *testing.T, to http.RoundTripper, s search.Searcher) *site.Site {
+	t.Helper()
+	made, err := site.New(site.Config{Searcher: s, Registry: "http://registry.internal", Transport: to,
+		LogKeys: []string{logKey}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestSlowReadingsDoNotPileUp asks for many pages of a registry that does not answer. All
+// requests end in the time of one page, and few readings are under way.
+func TestSlowReadingsDoNotPileUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int64
+		hangs := transport(func(r *http.Request) (*http.Response, error) {
+			if n := now.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			defer now.Add(-1)
+			<-r.Context().Done()
+			return nil, context.Cause(r.Context())
+		})
+		s := siteOn(t, hangs, newFound())
+		var running sync.WaitGroup
+		for n := range 100 {
+			path := []string{"/uk/assets/" + id, "/en/assets/" + id + "/changes?from=3", "/sitemap/0", "/sitemap.xml"}[n%4]
+			running.Go(func() {
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+				if w.Code != http.StatusServiceUnavailable && (path != "/sitemap.xml" || w.Code != http.StatusOK) {
+					t.Errorf("%s: got %d, want 503", path, w.Code)
+				}
+			})
+		}
+		running.Wait()
+		if most.Load() > 8 {
+			t.Errorf("got %d readings at once, want at most 8", most.Load())
+		}
+	})
+}
+
+// TestLargeRecordsAreNotShown reads records beyond the limits.
+func TestLargeRecordsAreNotShown(t *testing.T) {
+	long := func(bytes int) []byte {
+		return with(t, `"Щосереди"`, `"`+strings.Repeat("x", bytes)+`"`)
+	}
+	for _, test := range []struct {
+		name  string
+		bytes int
+		says  string
+	}{
+		{"a record within the limit", 200 << 10, "Check this record"},
+		{"a record that is too large for a page", 300 << 10, "The record is too large for a page"},
+		{"an answer that is too large to be read", 2 << 20, "The record is too large for a page"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			resp, body := get(t, newSite(t, newRegistry(long(test.bytes)), newFound(), logKey), "/en/assets/"+id)
+			if resp.StatusCode != http.StatusOK || len(body) > 1<<20 {
+				t.Errorf("got %d with %d bytes, want 200 and less", resp.StatusCode, len(body))
+			}
+			if !strings.Contains(body, test.says) {
+				t.Errorf("got no %q, want it on the page", test.says)
+			}
+		})
+	}
+}
+
+// TestAHistoryHasSoManyReadings counts the readings of one page of a record with many
+// changes, few of which were public.
+func TestAHistoryHasSoManyReadings(t *testing.T) {
+	r := newRegistry(whole)
+	for range 500 {
+		r.revisions = append(r.revisions, revision{"draft", whole})
+	}
+	r.revisions = append(r.revisions, revision{"change", whole})
+	var readings atomic.Int64
+	counted := transport(func(req *http.Request) (*http.Response, error) {
+		readings.Add(1)
+		return r.RoundTrip(req)
+	})
+	resp, body := get(t, siteOn(t, counted, newFound()), "/en/assets/"+id)
+	if resp.StatusCode != http.StatusOK || readings.Load() > 25 {
+		t.Errorf("got %d after %d readings, want 200 after 25 at most", resp.StatusCode, readings.Load())
+	}
+	mustHave(t, html.UnescapeString(body), "Older changes are too large for a page.")
+}
+
+// TestAChangeListsSoManyDifferences compares a record with one that has many more items.
+func TestAChangeListsSoManyDifferences(t *testing.T) {
+	items := &strings.Builder{}
+	for n := range 200 {
+		fmt.Fprintf(items, `{"id":"%032x","description":"%s","quantity":1},`, n, strings.Repeat("довго ", 30))
+	}
+	more := with(t, `"items":[`, `"items":[`+items.String())
+	_, body := get(t, newSite(t, newRegistry(whole, more), newFound(), logKey), "/en/assets/"+id+"/changes?from=2")
+	mustHave(t, html.UnescapeString(body), "and 360\u00a0differences")
+	if len(body) > 60_000 {
+		t.Errorf("got %d bytes, want less", len(body))
+	}
+}
+
+// TestTheStatisticsAreCountedOnce asks for many pages at once.
+func TestTheStatisticsAreCountedOnce(t *testing.T) {
+	f := newFound()
+	s := newSite(t, newRegistry(whole), f)
+	var running sync.WaitGroup
+	for range 50 {
+		running.Go(func() {
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/uk/statistics", nil))
+			io.Copy(io.Discard, w.Body)
+		})
+	}
+	running.Wait()
+	if n := len(f.queries()); n != 1 {
+		t.Errorf("got %d searches for 50 pages, want 1", n)
+	}
+}

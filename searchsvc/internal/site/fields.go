@@ -1,0 +1,309 @@
+package site
+
+import (
+	"net/mail"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"asset-registry.example/client"
+)
+
+// form says how a page shows the text of a field.
+type form int
+
+const (
+	asText  form = iota
+	asTime       // a time, in Kyiv
+	asDay        // a date; the offset that was sent decides which one
+	asWord       // a value of a list, which words translates
+	asPhone      // a telephone number
+	asMail
+	asLink
+	asCode // an id, a hash
+	asUnit // the code of a unit
+)
+
+// field says what a field of a record is called and how a page shows it.
+type field struct {
+	name text
+	form form
+}
+
+// fields are the fields of a record, by name. A field whose name ends in _en or _ru is the
+// field without the ending, in that language. A test compares the table with the fields of
+// client.Asset.
+var fields = map[string]field{
+	"id":                        {text{"Ідентифікатор", "Identifier"}, asCode},
+	"assetID":                   {text{"Номер у реєстрі", "Number in the registry"}, asText},
+	"assetType":                 {text{"Тип активу", "Type of asset"}, asWord},
+	"status":                    {text{"Стан", "State"}, asWord},
+	"mode":                      {text{"Режим", "Mode"}, asWord},
+	"title":                     {text{"Назва", "Title"}, asText},
+	"description":               {text{"Опис", "Description"}, asText},
+	"items":                     {text{"Складові", "Items"}, asText},
+	"decisions":                 {text{"Рішення", "Decisions"}, asText},
+	"documents":                 {text{"Документи", "Documents"}, asText},
+	"relatedProcesses":          {text{"Пов’язані процеси", "Related processes"}, asText},
+	"assetCustodian":            {text{"Балансоутримувач", "Custodian"}, asText},
+	"assetHolder":               {text{"Розпорядник", "Holder"}, asText},
+	"owner":                     {text{"Оператор, який веде запис", "Broker that keeps the record"}, asText},
+	"rectificationPeriod":       {text{"Період уточнень", "Rectification period"}, asText},
+	"sandboxParameters":         {text{"Параметри пісочниці", "Sandbox parameters"}, asText},
+	"date":                      {text{"Стан змінено", "State changed"}, asTime},
+	"dateModified":              {text{"Змінено", "Changed"}, asTime},
+	"classification":            {text{"Класифікація", "Classification"}, asText},
+	"additionalClassifications": {text{"Додаткова класифікація", "Additional classification"}, asText},
+	"scheme":                    {text{"Класифікатор", "Scheme"}, asText},
+	"uri":                       {text{"Посилання", "Link"}, asLink},
+	"unit":                      {text{"Одиниця виміру", "Unit"}, asText},
+	"code":                      {text{"Код одиниці", "Code of the unit"}, asUnit},
+	"name":                      {text{"Найменування", "Name"}, asText},
+	"quantity":                  {text{"Кількість", "Quantity"}, asText},
+	"address":                   {text{"Адреса", "Address"}, asText},
+	"streetAddress":             {text{"Вулиця, будинок", "Street and number"}, asText},
+	"locality":                  {text{"Населений пункт", "Locality"}, asText},
+	"region":                    {text{"Область", "Region"}, asText},
+	"postalCode":                {text{"Поштовий індекс", "Postal code"}, asText},
+	"countryName":               {text{"Країна", "Country"}, asText},
+	"location":                  {text{"Координати", "Coordinates"}, asText},
+	"latitude":                  {text{"Широта", "Latitude"}, asText},
+	"longitude":                 {text{"Довгота", "Longitude"}, asText},
+	"elevation":                 {text{"Висота", "Elevation"}, asText},
+	"registrationDetails":       {text{"Державна реєстрація", "State registration"}, asText},
+	"registrationID":            {text{"Номер реєстрації", "Registration number"}, asText},
+	"registrationDate":          {text{"Дата реєстрації", "Registration date"}, asDay},
+	"decisionDate":              {text{"Дата рішення", "Date of the decision"}, asDay},
+	"decisionID":                {text{"Номер рішення", "Number of the decision"}, asText},
+	"decisionOf":                {text{"Рішення щодо", "Decision about"}, asWord},
+	"documentType":              {text{"Вид документа", "Kind of document"}, asWord},
+	"format":                    {text{"Формат", "Format"}, asText},
+	"url":                       {text{"Посилання", "Link"}, asLink},
+	"hash":                      {text{"Контрольна сума", "Hash"}, asCode},
+	"accessDetails":             {text{"Порядок ознайомлення", "How to see it"}, asText},
+	"language":                  {text{"Мова", "Language"}, asText},
+	"index":                     {text{"Порядковий номер", "Index"}, asText},
+	"documentOf":                {text{"Документ щодо", "Document about"}, asWord},
+	"relatedItem":               {text{"Стосується", "Related item"}, asCode},
+	"author":                    {text{"Автор", "Author"}, asWord},
+	"datePublished":             {text{"Оприлюднено", "Published"}, asTime},
+	"previousVersions":          {text{"Попередні версії", "Previous versions"}, asText},
+	"kind":                      {text{"Вид організації", "Kind of organisation"}, asWord},
+	"identifier":                {text{"Код організації", "Identifier of the organisation"}, asText},
+	"additionalIdentifiers":     {text{"Додаткові коди", "Additional identifiers"}, asText},
+	"legalName":                 {text{"Юридична назва", "Legal name"}, asText},
+	"contactPoint":              {text{"Контактна особа", "Contact"}, asText},
+	"additionalContactPoints":   {text{"Інші контакти", "Other contacts"}, asText},
+	"email":                     {text{"Електронна пошта", "Email"}, asMail},
+	"telephone":                 {text{"Телефон", "Telephone"}, asPhone},
+	"faxNumber":                 {text{"Факс", "Fax"}, asText},
+	"startDate":                 {text{"Початок", "Start"}, asTime},
+	"endDate":                   {text{"Кінець", "End"}, asTime},
+	"type":                      {text{"Вид процесу", "Kind of process"}, asWord},
+	"relatedProcessID":          {text{"Номер процесу", "Number of the process"}, asCode},
+	"parentID":                  {text{"Номер батьківського процесу", "Number of the parent process"}, asText},
+}
+
+// words are the values of lists, by field and value. The key of a value that means the same
+// in every field has no field.
+var words = map[string]text{
+	"status/draft":        {"Чернетка", "Draft"},
+	"status/pending":      {"Опубліковано", "Published"},
+	"status/verification": {"На перевірці", "Under verification"},
+	"status/active":       {"Виставлено на продаж", "Up for sale"},
+	"status/complete":     {"Завершено", "Complete"},
+	"status/deleted":      {"Знято з реєстру", "Removed"},
+
+	"registrationDetails.status/unknown":     {"Немає відомостей", "Unknown"},
+	"registrationDetails.status/registering": {"Реєструється", "Being registered"},
+	"registrationDetails.status/complete":    {"Зареєстровано", "Registered"},
+
+	"assetType/bounce": {"Майно для приватизації", "Property for privatisation"},
+	"mode/test":        {"Тестовий запис", "Test record"},
+
+	"documentType/notice":                    {"Оголошення", "Notice"},
+	"documentType/technicalSpecifications":   {"Технічний опис", "Technical specifications"},
+	"documentType/illustration":              {"Зображення", "Illustration"},
+	"documentType/x_presentation":            {"Презентація", "Presentation"},
+	"documentType/informationDetails":        {"Інформаційне повідомлення", "Information notice"},
+	"documentType/cancellationDetails":       {"Підстава зняття з реєстру", "Reason of the removal"},
+	"documentType/x_dgfAssetFamiliarization": {"Порядок ознайомлення з активом", "How to see the asset"},
+	"documentType/evaluationCriteria":        {"Критерії оцінки", "Evaluation criteria"},
+	"documentType/clarifications":            {"Роз’яснення", "Clarifications"},
+
+	"author/asset_owner": {"Оператор, який веде запис", "The broker that keeps the record"},
+	"decisionOf/asset":   {"Актив", "Asset"},
+	"documentOf/asset":   {"Актив", "Asset"},
+	"documentOf/item":    {"Складова", "Item"},
+	"type/asset":         {"Актив", "Asset"},
+	"type/auction":       {"Аукціон", "Auction"},
+	"type/lot":           {"Лот", "Lot"},
+	"kind/general":       {"Загальна", "General"},
+	"kind/special":       {"Спеціальна", "Special"},
+	"kind/other":         {"Інша", "Other"},
+}
+
+// units are the names of common units of UN/CEFACT Recommendation 20.
+var units = map[string]text{
+	"MTK": {"м²", "m²"}, "MTR": {"м", "m"}, "MTQ": {"м³", "m³"}, "KMT": {"км", "km"}, "HAR": {"га", "ha"},
+	"KMK": {"км²", "km²"}, "KGM": {"кг", "kg"}, "GRM": {"г", "g"}, "TNE": {"т", "t"}, "LTR": {"л", "l"},
+	"H87": {"шт.", "pcs"}, "C62": {"од.", "units"}, "E48": {"послуга", "service"}, "SET": {"комплект", "set"},
+	"KWH": {"кВт·год", "kWh"}, "KWT": {"кВт", "kW"}, "D63": {"книга", "book"}, "PR": {"пара", "pair"},
+}
+
+// word returns a value of a list in a language, or the value itself.
+func word(l Lang, path, value string) string {
+	if t, ok := words[path+"/"+value]; ok {
+		return t.in(l)
+	}
+	_, name, nested := cutLast(path)
+	if t, ok := words[name+"/"+value]; ok && (!nested || name != "status") {
+		return t.in(l)
+	}
+	return value
+}
+
+// cutLast splits a path at its last dot.
+func cutLast(path string) (before, last string, cut bool) {
+	at := strings.LastIndexByte(path, '.')
+	if at < 0 {
+		return "", path, false
+	}
+	return path[:at], path[at+1:], true
+}
+
+// languages are the endings of names of fields in a language.
+var languages = map[string]text{
+	"_en": {" (англійською)", " in English"}, "_ru": {" (російською)", " in Russian"},
+}
+
+// fieldOf returns the field with a name, and the language of its text: "" if the text has
+// none.
+func fieldOf(name string) (f field, lang string) {
+	for ending := range languages {
+		if base, cut := strings.CutSuffix(name, ending); cut {
+			f, _ = fieldOf(base)
+			return f, ending[1:]
+		}
+	}
+	f, known := fields[name]
+	if !known {
+		f.name = text{name, name}
+	}
+	if f.form == asText {
+		lang = string(Ukrainian)
+	}
+	return f, lang
+}
+
+// renamed are the names of fields that have another name in some objects, by the list or the
+// object, and the field.
+var renamed = map[string]text{
+	"relatedProcesses.identifier": {"Номер у системі торгів", "Number in the system of sales"},
+}
+
+// label returns the name of a field in a language.
+func label(l Lang, name string) string {
+	f, _ := fieldOf(name)
+	said := f.name.in(l)
+	if len(name) > 3 {
+		said += languages[name[len(name)-3:]].in(l)
+	}
+	return said
+}
+
+// part is a text on a page that has one value of the record, or a mark between two.
+type part struct {
+	Text    string
+	Path    string // of the value in the record; "": the part is a mark
+	Value   string // of the record, if Text is another
+	Href    string
+	Foreign bool   // the link leads out of the registry
+	Machine string // value of <time datetime>
+	Lang    string // language of the text, if it is not the page's
+	Code    bool
+}
+
+// newPart returns the part for a value that has a text.
+func newPart(l Lang, path string, v *value) part {
+	_, name, _ := cutLast(path)
+	f, lang := fieldOf(name)
+	p := part{Text: v.text, Path: path}
+	if v.kind == jsontext.KindNumber {
+		p.Text = decimal(l, v.text)
+		lang = ""
+	}
+	switch f.form {
+	case asTime:
+		if at := timeOf(client.Timestamp(v.text)); !at.IsZero() {
+			p.Text, p.Machine = moment(l, at), at.UTC().Format(time.RFC3339Nano)
+		}
+	case asDay:
+		if at := timeOf(client.Timestamp(v.text)); !at.IsZero() {
+			p.Text, p.Machine = day(l, at), at.Format(time.DateOnly)
+		}
+	case asWord:
+		p.Text = word(l, withoutIndexes(path), v.text)
+	case asUnit:
+		if u, known := units[v.text]; known {
+			p.Text = u.in(l)
+		}
+	case asLink:
+		p.Href, p.Foreign = safeLink(v.text), true
+	case asMail:
+		if a, err := mail.ParseAddress(v.text); err == nil && a.Address == v.text {
+			p.Href = "mailto:" + url.PathEscape(v.text)
+		}
+	case asPhone:
+		p.Href = phoneLink(v.text)
+	case asCode:
+		p.Code = true
+	}
+	if p.Text != v.text {
+		p.Value = v.text
+	}
+	if p.Text == v.text && lang != string(l) && !isASCII(v.text) {
+		p.Lang = lang
+	}
+	return p
+}
+
+// isASCII tells whether a text is a number, a code or the like, which is read in any language.
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+// withoutIndexes returns the last two names of a path: items.0.unit.code becomes unit.code.
+func withoutIndexes(path string) string {
+	var names []string
+	for name := range strings.SplitSeq(path, ".") {
+		if strings.Trim(name, "0123456789") != "" {
+			names = append(names, name)
+		}
+	}
+	last := names[max(0, len(names)-2):]
+	return strings.Join(last, ".")
+}
+
+// safeLink returns an address that a page may link to: http or https with a host. It is ""
+// for any other.
+func safeLink(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	return u.String()
+}
+
+// phoneLink returns the link that calls a telephone number in its international form.
+func phoneLink(number string) string {
+	digits := strings.NewReplacer(" ", "", "-", "", "(", "", ")", "").Replace(number)
+	rest, plus := strings.CutPrefix(digits, "+")
+	if !plus || len(rest) < 7 || len(rest) > 15 || strings.Trim(rest, "0123456789") != "" {
+		return ""
+	}
+	return "tel:" + digits
+}

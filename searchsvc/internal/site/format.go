@@ -1,0 +1,125 @@
+package site
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // an image without files has no time zones
+
+	"asset-registry.example/client"
+)
+
+// kyiv is the time zone of all times on pages.
+var kyiv = func() *time.Location {
+	zone, err := time.LoadLocation("Europe/Kyiv")
+	if err != nil { // the program has the time zones
+		panic(fmt.Sprintf("site: %v", err))
+	}
+	return zone
+}()
+
+// months are the names of months after the day of the month.
+var months = [...]text{
+	{"січня", "January"}, {"лютого", "February"}, {"березня", "March"}, {"квітня", "April"}, {"травня", "May"},
+	{"червня", "June"}, {"липня", "July"}, {"серпня", "August"}, {"вересня", "September"}, {"жовтня", "October"},
+	{"листопада", "November"}, {"грудня", "December"},
+}
+
+// shortMonths are the names of months in charts.
+var shortMonths = [...]text{
+	{"січ", "Jan"}, {"лют", "Feb"}, {"бер", "Mar"}, {"кві", "Apr"}, {"тра", "May"}, {"чер", "Jun"},
+	{"лип", "Jul"}, {"сер", "Aug"}, {"вер", "Sep"}, {"жов", "Oct"}, {"лис", "Nov"}, {"гру", "Dec"},
+}
+
+// moment returns a time in words: 23 листопада 2026, 11:20.
+func moment(l Lang, at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return day(l, at.In(kyiv)) + at.In(kyiv).Format(", 15:04")
+}
+
+// day returns the date of a time in the time's own zone, in words.
+func day(l Lang, at time.Time) string {
+	return strconv.Itoa(at.Day()) + " " + months[at.Month()-1].in(l) + " " + strconv.Itoa(at.Year())
+}
+
+// month returns a month that is written as 2026-11 in a short form: лис 2026.
+func month(l Lang, name string) string {
+	at, err := time.Parse("2006-01", name)
+	if err != nil {
+		return name
+	}
+	return shortMonths[at.Month()-1].in(l) + " " + strconv.Itoa(at.Year())
+}
+
+// timeOf returns the time of a timestamp. It is zero for a text that is none.
+func timeOf(stamp client.Timestamp) time.Time {
+	at, err := stamp.Time()
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// plain matches a decimal number without an exponent.
+var plain = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+
+// decimal returns a decimal number with separated thousands: 12 345,5 or 12,345.5. It
+// changes no digit. Other texts stay as they are.
+func decimal(l Lang, number string) string {
+	if !plain.MatchString(number) {
+		return number
+	}
+	separator, point := "\u00a0", ","
+	if l == English {
+		separator, point = ",", "."
+	}
+	sign := ""
+	if strings.HasPrefix(number, "-") {
+		sign, number = "−", number[1:]
+	}
+	whole, fraction, hasFraction := strings.Cut(number, ".")
+	for at := len(whole) - 3; at > 0; at -= 3 {
+		whole = whole[:at] + separator + whole[at:]
+	}
+	if hasFraction {
+		whole += point + fraction
+	}
+	return sign + whole
+}
+
+// count returns a whole number with separated thousands.
+func count(l Lang, n int64) string { return decimal(l, strconv.FormatInt(n, 10)) }
+
+// counted returns a number and a noun: 3 активи.
+func counted(l Lang, name string, n int64) string {
+	return count(l, n) + "\u00a0" + nouns[name].after(l, n)
+}
+
+// lasted returns a length of time in its largest unit: 3 дні.
+func lasted(l Lang, d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		size time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		if n := int64(d / unit.size); n > 0 {
+			return counted(l, unit.name, n)
+		}
+	}
+	return texts["time.moment"].in(l)
+}
+
+// shorten cuts a text after a number of characters.
+func shorten(text string, most int) string {
+	count := 0
+	for at := range text {
+		if count == most {
+			return strings.TrimSpace(text[:at]) + "…"
+		}
+		count++
+	}
+	return text
+}

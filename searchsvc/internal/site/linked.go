@@ -1,0 +1,58 @@
+package site
+
+import (
+	"time"
+
+	"asset-registry.example/client"
+)
+
+// The functions of this file return the JSON-LD of pages (schema.org). html/template
+// encodes it: it escapes the characters that could end the element.
+
+type linked map[string]any
+
+const schema = "https://schema.org"
+
+// linkedSite describes the site and its search.
+func linkedSite(l Lang, base string) linked {
+	return linked{
+		"@context": schema, "@type": "WebSite", "name": texts["site.name"].in(l), "url": base + "/" + string(l) + "/",
+		"inLanguage": string(l),
+		"potentialAction": linked{
+			"@type": "SearchAction", "query-input": "required name=q",
+			"target": linked{"@type": "EntryPoint", "urlTemplate": base + "/" + string(l) + "/?q={q}"},
+		},
+	}
+}
+
+// linkedAsset describes the page of an asset.
+func linkedAsset(l Lang, base string, root *value) linked {
+	custodian := root.get("assetCustodian")
+	thing := linked{
+		"@type": "Thing", "name": root.string("title"), "description": shorten(root.string("description"), 1000),
+		"identifier": root.string("assetID"), "url": base + "/" + string(l) + "/assets/" + root.string("id"),
+	}
+	site := linked{"@type": "WebSite", "name": texts["site.name"].in(l), "url": base + "/" + string(l) + "/"}
+	return linked{
+		"@context": schema, "@type": "ItemPage", "inLanguage": string(l), "mainEntity": thing,
+		"dateModified": isoOf(root.string("dateModified")), "isPartOf": site,
+		"accountablePerson": linked{"@type": "Organization", "name": custodian.string("name")},
+	}
+}
+
+// linkedData describes the registry as a set of data.
+func linkedData(l Lang, base string, at time.Time) linked {
+	return linked{
+		"@context": schema, "@type": "Dataset", "name": texts["site.name"].in(l),
+		"description": texts["site.about"].in(l), "url": base + "/" + string(l) + "/statistics",
+		"isAccessibleForFree": true, "dateModified": at.UTC().Format(time.RFC3339),
+		"distribution": []linked{
+			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": base + "/api/2.5/snapshot"},
+			{"@type": "DataDownload", "encodingFormat": "application/json", "contentUrl": base + "/api/2.5/assets"},
+		},
+	}
+}
+
+func isoOf(stamp string) string {
+	return timeOf(client.Timestamp(stamp)).UTC().Format(time.RFC3339)
+}

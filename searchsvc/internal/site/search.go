@@ -1,0 +1,320 @@
+package site
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/fault"
+)
+
+// facetsOf are the facets of the search page: name, and parameter of the filter.
+var facetsOf = []search.FacetName{
+	search.ByStatus, search.ByClassification, search.ByRegion, search.ByLocality, search.ByCustodian,
+}
+
+// foundPage is the body of the search page.
+type foundPage struct {
+	Query   search.Query
+	Sent    url.Values // what the form shows
+	Faults  []string   // names of parameters with a faulty value
+	Total   int64
+	Hits    []hit
+	Facets  []filter
+	Active  []chip
+	Next    string // path; "": this is the last page
+	First   string // path; "": this is the first page
+	Clear   string // path of the search without filters
+	API     string // path of the same search in the API
+	Sorts   []choice
+	IsBegun bool // the search has a text or a filter
+}
+
+// hit is an asset of a list.
+type hit struct {
+	ID, Title, TitleLang, Number, Lead string
+	Status                             client.Status
+	Class, Place, Quantity, Custodian  string
+	Modified                           time.Time
+}
+
+// filter is a facet with its values.
+type filter struct {
+	Name   string
+	Values []choice
+	More   bool
+	Active int // values that are chosen
+}
+
+// choice is a value that can be chosen.
+type choice struct {
+	ID, Value, Name string
+	Count           int64 // -1: unknown
+	Chosen          bool
+}
+
+// chip is a filter that is in effect.
+type chip struct{ Name, Value, Without string }
+
+// search shows the search, its filters and a page of the found assets.
+func (s *Site) search(w http.ResponseWriter, r request) error {
+	sent := r.URL.Query()
+	for _, name := range []string{"limit", "facets", "facet_limit"} { // of the API only
+		sent.Del(name)
+	}
+	if s.tagAt(w, r) {
+		return notModified(w)
+	}
+	q, err := search.Parse(sent)
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return s.showFaults(w, r, sent, f)
+	}
+	q.Filters.Classifications = narrowest(q.Filters.Classifications)
+	q.Facets = slices.Clone(facetsOf)
+	found, err := s.config.Searcher.Search(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	p := newFoundPage(r.lang, q, found)
+	v := s.view(r, texts["search.title"].in(r.lang), p)
+	if q.Text != "" {
+		v.Title = q.Text + " – " + texts["search.results"].in(r.lang)
+	}
+	v.About = texts["site.about"].in(r.lang)
+	v.Section = "search"
+	v.State.At = timeOf(found.Position.Offset)
+	v.Rest = "/" + queryOf(plainQuery(q))
+	v.NoIndex = q.After != nil || p.IsBegun
+	v.Feed = "/feed.atom" + queryOf(feedQuery(q))
+	if !p.IsBegun && q.After == nil {
+		v.Linked = linkedSite(r.lang, r.base)
+	}
+	return s.show(w, r, http.StatusOK, "search", v)
+}
+
+// showFaults shows the form again, with the names of faulty parameters.
+func (s *Site) showFaults(w http.ResponseWriter, r request, sent url.Values, f *fault.Error) error {
+	p := foundPage{Sent: sent, Sorts: sorts(r.lang, search.Query{})}
+	for _, d := range f.Details {
+		p.Faults = append(p.Faults, d.Name)
+	}
+	v := s.view(r, texts["search.title"].in(r.lang), p)
+	v.Section, v.NoIndex = "search", true
+	w.Header().Del("ETag")
+	w.Header().Set("Cache-Control", "no-store")
+	return s.show(w, r, http.StatusBadRequest, "search", v)
+}
+
+// narrowest leaves out each code that another one is below, so that a further choice
+// narrows the search.
+func narrowest(codes []string) []string {
+	return slices.DeleteFunc(slices.Clone(codes), func(code string) bool {
+		prefix, _ := search.CodePrefix(code)
+		return slices.ContainsFunc(codes, func(other string) bool {
+			longer, _ := search.CodePrefix(other)
+			return longer != prefix && strings.HasPrefix(longer, prefix)
+		})
+	})
+}
+
+// plainQuery returns a question without what the site adds.
+func plainQuery(q search.Query) search.Query {
+	q.Facets, q.FacetLimit, q.Limit = nil, 0, search.DefaultLimit
+	return q
+}
+
+// feedQuery returns the question of the Atom feed of a search: the newest first.
+func feedQuery(q search.Query) search.Query {
+	q = plainQuery(q)
+	q.After, q.Sort = nil, search.NewestFirst
+	return q
+}
+
+// queryOf returns the query of an address: "" for no parameters.
+func queryOf(q search.Query) string {
+	if encoded := q.Values().Encode(); encoded != "" {
+		return "?" + encoded
+	}
+	return ""
+}
+
+func newFoundPage(l Lang, q search.Query, found search.Result) foundPage {
+	plain := plainQuery(q)
+	p := foundPage{Query: q, Sent: plain.Values(), Total: found.Total, Sorts: sorts(l, q)}
+	root := "/" + string(l) + "/"
+	for _, h := range found.Hits {
+		if a, err := h.Decode(); err == nil { // the index has only what it has read before
+			p.Hits = append(p.Hits, newHit(l, a))
+		}
+	}
+	for _, f := range found.Facets {
+		p.Facets = append(p.Facets, newFilter(l, q, f))
+	}
+	p.Active = chips(l, plain, found.Facets)
+	p.IsBegun = q.Text != "" || len(p.Active) > 0
+	p.Clear = root + queryOf(search.Query{Text: q.Text, Limit: search.DefaultLimit})
+	if found.Next != nil {
+		next := plain
+		next.After = found.Next
+		p.Next = root + queryOf(next)
+	}
+	if q.After != nil {
+		first := plain
+		first.After = nil
+		p.First = root + queryOf(first)
+	}
+	api := plain
+	api.After = nil
+	p.API = "/api/2.5/search" + queryOf(api)
+	return p
+}
+
+// newHit returns an asset of a list.
+func newHit(l Lang, a client.Asset) hit {
+	h := hit{
+		ID: a.ID, Title: a.Title, TitleLang: string(Ukrainian), Number: a.AssetID, Status: a.Status,
+		Lead: shorten(a.Description, 200), Custodian: a.AssetCustodian.Name, Modified: timeOf(a.DateModified),
+	}
+	if l == English && a.TitleEn != "" {
+		h.Title, h.TitleLang = a.TitleEn, string(English)
+	}
+	if len(a.Items) == 0 {
+		return h
+	}
+	first := a.Items[0]
+	h.Class = strings.TrimSpace(first.Classification.ID + " " + first.Classification.Description)
+	h.Place = joined(", ", first.Address.StreetAddress, first.Address.Locality, first.Address.Region)
+	if first.Quantity != "" {
+		unit := first.Unit.Name
+		if u, known := units[first.Unit.Code]; unit == "" && known {
+			unit = u.in(l)
+		}
+		h.Quantity = joined("\u00a0", decimal(l, string(first.Quantity)), unit)
+	}
+	return h
+}
+
+// joined joins the texts that are not empty.
+func joined(mark string, all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(text string) bool { return text == "" }), mark)
+}
+
+// valuesOf returns the values of a filter that are chosen.
+func valuesOf(f search.Filters, name search.FacetName) []string {
+	switch name {
+	case search.ByStatus:
+		return f.Statuses
+	case search.ByType:
+		return f.Types
+	case search.ByClassification:
+		return f.Classifications
+	case search.ByRegion:
+		return f.Regions
+	case search.ByLocality:
+		return f.Localities
+	case search.ByCustodian:
+		return f.Custodians
+	case search.ByOwner:
+		return f.Owners
+	}
+	return nil
+}
+
+// newFilter returns a facet. Values that are chosen and not among those of the facet come
+// first.
+func newFilter(l Lang, q search.Query, f search.Facet) filter {
+	name := string(f.Name)
+	to := filter{Name: name, More: f.More}
+	chosen := valuesOf(q.Filters, f.Name)
+	for _, value := range chosen {
+		if !slices.ContainsFunc(f.Values, func(c search.Count) bool { return c.Value == value }) {
+			to.Values = append(to.Values, choice{Value: value, Name: value, Count: -1, Chosen: true})
+		}
+	}
+	for _, c := range f.Values {
+		to.Values = append(to.Values, choice{
+			Value: c.Value, Name: valueName(l, f.Name, c), Count: c.Count, Chosen: slices.Contains(chosen, c.Value),
+		})
+	}
+	for i := range to.Values {
+		to.Values[i].ID = name + "-" + to.Values[i].Value
+	}
+	to.Active = len(chosen)
+	return to
+}
+
+// valueName returns what a value of a facet is called.
+func valueName(l Lang, name search.FacetName, c search.Count) string {
+	switch {
+	case name == search.ByStatus:
+		return word(l, "status", c.Value)
+	case name == search.ByType:
+		return word(l, "assetType", c.Value)
+	case name == search.ByMonth:
+		return month(l, c.Value)
+	case name == search.ByClassification:
+		return joined(" ", c.Value, c.Name)
+	case c.Name != "":
+		return c.Name
+	}
+	return c.Value
+}
+
+// chips returns the filters that are in effect, each with the search without it. Facets
+// have the names of values.
+func chips(l Lang, q search.Query, facets []search.Facet) []chip {
+	q.After = nil
+	names := map[string]string{} // of values
+	for _, f := range facets {
+		for _, c := range f.Values {
+			names[string(f.Name)+"/"+c.Value] = valueName(l, f.Name, c)
+		}
+	}
+	sent := q.Values()
+	var all []chip
+	for _, name := range filterNames {
+		for _, value := range sent[name] {
+			without := url.Values{}
+			for other, values := range sent {
+				for _, v := range values {
+					if other != name || v != value {
+						without.Add(other, v)
+					}
+				}
+			}
+			path := "/" + string(l) + "/"
+			if len(without) > 0 {
+				path += "?" + without.Encode()
+			}
+			said := cmp.Or(names[name+"/"+value], valueName(l, search.FacetName(name), search.Count{Value: value}))
+			all = append(all, chip{texts["filter."+name].in(l), said, path})
+		}
+	}
+	return all
+}
+
+// filterNames are the parameters that filter, in the order of the page.
+var filterNames = []string{
+	"status", "type", "classification", "region", "locality", "custodian", "owner",
+	"published_from", "published_to", "modified_from", "modified_to", "quantity_from", "quantity_to",
+}
+
+// sorts returns the orders of hits.
+func sorts(l Lang, q search.Query) []choice {
+	var all []choice
+	for _, sort := range search.Sorts {
+		if sort == search.ByRelevance && q.Text == "" {
+			continue
+		}
+		all = append(all, choice{
+			Value: string(sort), Name: texts["sort."+string(sort)].in(l), Chosen: sort == q.Sort,
+		})
+	}
+	return all
+}

@@ -1,0 +1,226 @@
+// Package site serves the registry to people: a search, a page for each asset, statistics
+// and a page about the registry, in Ukrainian and English (docs/site.md).
+//
+// The pages are made on the server and need no script. One script checks a record against
+// the public log. Pages load nothing from other hosts. Records, their changes and their
+// proofs come through the public API, so the site works behind any gateway or mirror.
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpserver"
+)
+
+// Config configures a site.
+type Config struct {
+	Searcher search.Searcher
+
+	// Registry is the address of a gateway, from which the site reads records.
+	Registry  string
+	Transport http.RoundTripper // to Registry; nil: the network
+
+	// BaseURL is the public address that links start with. If it is empty, it is that of the
+	// gateway that asks, or of the request.
+	BaseURL string
+
+	// LogKeys are the public keys of the public log. The script checks records with them.
+	// Without one, pages name the command that checks a record.
+	LogKeys []string
+
+	Log *slog.Logger
+	Now func() time.Time // nil: time.Now
+}
+
+// pageWithin is the longest time for one page.
+const pageWithin = 4 * time.Second
+
+// Site serves the pages. It is safe for concurrent use.
+type Site struct {
+	config   Config
+	registry *registry
+	views    views
+	parts    mapParts
+	figures  figures
+	mux      *http.ServeMux
+}
+
+// New returns a site. It makes no request.
+func New(c Config) (*Site, error) {
+	if c.Searcher == nil || c.Log == nil {
+		return nil, errors.New("a site needs a searcher and a log")
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
+	for _, key := range c.LogKeys {
+		if !logKey.MatchString(key) {
+			return nil, fmt.Errorf("%.200q is no public key of a log", key)
+		}
+	}
+	r, err := newRegistry(c.Registry, c.Transport)
+	if err != nil {
+		return nil, err
+	}
+	s := &Site{config: c, registry: r, mux: http.NewServeMux()}
+	s.parts.turn, s.figures.turn = make(turns, 1), make(turns, 1)
+	if s.views, err = parseViews(); err != nil {
+		return nil, err
+	}
+	s.route()
+	return s, nil
+}
+
+// logKey matches a public key of a log (docs/log.md, "Origin and keys").
+var logKey = regexp.MustCompile(`^[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*$`)
+
+// route adds all paths. The gateway sends requests for them (routes.Site).
+func (s *Site) route() {
+	s.mux.Handle("GET /{$}", s.negotiated())
+	for _, l := range Langs() {
+		root := "GET /" + string(l)
+		s.mux.Handle(root, http.RedirectHandler("/"+string(l)+"/", http.StatusMovedPermanently))
+		s.mux.Handle(root+"/{$}", s.page(l, s.search))
+		s.mux.Handle(root+"/assets/{id}", s.page(l, s.asset))
+		s.mux.Handle(root+"/assets/{id}/changes", s.page(l, s.changes))
+		s.mux.Handle(root+"/statistics", s.page(l, s.statistics))
+		s.mux.Handle(root+"/about", s.page(l, s.about))
+		s.mux.Handle(root+"/feed.atom", s.page(l, s.feed))
+		s.mux.Handle("/"+string(l)+"/", s.page(l, noPage))
+	}
+	s.mux.Handle("GET /sitemap.xml", s.page(Ukrainian, s.siteMap))
+	s.mux.Handle("GET /sitemap/{offset}", s.page(Ukrainian, s.siteMapPart))
+	s.mux.Handle("GET /robots.txt", http.HandlerFunc(s.robots))
+	for path, file := range files() {
+		s.mux.Handle("GET "+path, file)
+	}
+	s.mux.Handle("/", s.negotiatedTo(noPage))
+}
+
+// ServeHTTP answers a request for a page or a file of the site.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentSecurityPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	s.mux.ServeHTTP(w, r.WithContext(withVisitor(r.Context(), r.Header.Get(httpserver.ClientHeader))))
+}
+
+// contentSecurityPolicy lets pages load from and call their own origin only, and lets no
+// page frame them.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// negotiated answers with the search in the language that the browser prefers.
+func (s *Site) negotiated() http.Handler { return s.negotiatedTo(s.search) }
+
+func (s *Site) negotiatedTo(next handler) http.Handler {
+	pages := map[Lang]http.Handler{}
+	for _, l := range Langs() {
+		pages[l] = s.page(l, next)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Accept, Accept-Language")
+		pages[negotiate(r.Header.Get("Accept-Language"))].ServeHTTP(w, r)
+	})
+}
+
+// request is a request for a page.
+type request struct {
+	*http.Request
+	lang Lang
+	base string // public address of the registry
+}
+
+type handler func(w http.ResponseWriter, r request) error
+
+// page returns a handler that shows the error of another one as a page.
+func (s *Site) page(l Lang, next handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), pageWithin)
+		defer cancel()
+		to := request{r.WithContext(ctx), l, s.baseURL(r)}
+		if err := next(w, to); err != nil {
+			s.fail(w, to, err)
+		}
+	})
+}
+
+// baseURL returns the start of links to the registry from other places.
+func (s *Site) baseURL(r *http.Request) string {
+	if s.config.BaseURL != "" {
+		return s.config.BaseURL
+	}
+	if base := r.Header.Get(httpserver.BaseURLHeader); base != "" {
+		return base
+	}
+	return "http://" + r.Host
+}
+
+func noPage(http.ResponseWriter, request) error {
+	return fault.New(fault.NotFound, fault.URL, "path", "Not Found")
+}
+
+// problem is the body of a page about an error.
+type problem struct {
+	Text   string
+	Faults []string
+}
+
+// fail shows a page about an error. The log has the text of an error that is no fault.
+func (s *Site) fail(w http.ResponseWriter, r request, err error) {
+	switch ended := r.Context().Err(); {
+	case errors.Is(ended, context.Canceled): // the client closed the connection
+		w.WriteHeader(httpserver.StatusClientGone)
+		return
+	case errors.Is(ended, context.DeadlineExceeded) && fault.KindOf(err) == fault.Internal:
+		err = errBusy()
+	}
+	name := "problem.internal"
+	var p problem
+	f, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case errors.Is(err, errLarge):
+		name = "problem.large"
+	case !ok:
+		s.config.Log.Error("a page failed", "path", r.URL.Path, "error", err)
+	case f.Kind == fault.NotFound:
+		name = "problem.missing"
+	case f.Kind == fault.Invalid:
+		name = "problem.invalid"
+		for _, d := range f.Details {
+			p.Faults = append(p.Faults, d.Name+": "+d.Description)
+		}
+	default:
+		name = "problem.busy"
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(1, f.RetryAfter.Seconds())))))
+	}
+	p.Text = texts[name+".text"].in(r.lang)
+	w.Header().Del("ETag")
+	w.Header().Set("Cache-Control", "no-store")
+	v := s.view(r, texts[name].in(r.lang), p)
+	v.NoIndex = true
+	status := faulthttp.Status(err)
+	if errors.Is(err, errLarge) {
+		status = http.StatusOK
+	}
+	if err := s.show(w, r, status, "problem", v); err != nil {
+		s.config.Log.Error("a page failed", "path", r.URL.Path, "error", err)
+		w.WriteHeader(http.StatusInternalServerError)
+	}
+}

@@ -1,0 +1,400 @@
+package site_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+)
+
+func TestPages(t *testing.T) {
+	s := newSite(t, newRegistry(whole), newFound(), logKey)
+	for _, test := range []struct {
+		path    string
+		headers []string
+		status  int
+		has     []string
+	}{
+		{"/", nil, 200, []string{`<html lang="uk">`, "У реєстрі 1\u00a0234\u00a0активи"}},
+		{"/", []string{"Accept-Language", "de, en-GB;q=0.8, uk;q=0.5"}, 200, []string{`<html lang="en">`}},
+		{"/", []string{"Accept-Language", "en;q=x, *"}, 200, []string{`<html lang="uk">`}},
+		{"/uk", nil, 301, nil},
+		{"/uk/", nil, 200, []string{"Нежитлове приміщення", "Виставлено на продаж", "Київ <span class=\"soft\">(1\u00a0200)</span>"}},
+		{"/en/", nil, 200, []string{"Non-residential premises", "1,234\u00a0assets", "12,240.50", `href="/uk/"`}},
+		{"/uk/?q=будинок&status=active", nil, 200, []string{`value="будинок"`, "Прибрати фільтр: Стан, Виставлено на продаж",
+			`<meta name="robots" content="noindex, follow">`}},
+		{"/uk/?status=draft", nil, 400, []string{"Стан: неправильне значення"}},
+		{"/uk/?q=" + strings.Repeat("а+", 40), nil, 400, []string{"до 256 символів"}},
+		{"/en/?limit=x&facets=nothing", nil, 200, nil}, // they are of the API only
+		{"/uk/assets/" + id, nil, 200, []string{"UA-AR-DGF-2026-11-22-000017", "12\u00a0240,50", "м²", "Перевірити цей запис"}},
+		{"/en/assets/" + id, nil, 200, []string{"Up for sale", "22 November 2026, 15:00", "12,240.50", "m²"}},
+		{"/uk/assets/" + strings.Repeat("f", 32), nil, 404, []string{"Сторінку не знайдено"}},
+		{"/uk/assets/x", nil, 404, nil},
+		{"/uk/nothing", nil, 404, []string{"Сторінку не знайдено"}},
+		{"/en/nothing", nil, 404, []string{"Page not found"}},
+		{"/nothing", nil, 404, nil},
+		{"/uk/statistics", nil, 200, []string{"За областю", "1\u00a0200", "лис 2026", "жов 2026"}},
+		{"/en/about", nil, 200, []string{"https://registry.example/api/2.5/search", logKey[:20]}},
+		{"/robots.txt", nil, 200, []string{"Sitemap: https://registry.example/sitemap.xml"}},
+	} {
+		t.Run(test.path+strings.Join(test.headers, " "), func(t *testing.T) {
+			headers := append([]string{"X-Registry-Base-Url", "https://registry.example"}, test.headers...)
+			resp, body := get(t, s, test.path, headers...)
+			if resp.StatusCode != test.status {
+				t.Errorf("got %d, want %d", resp.StatusCode, test.status)
+			}
+			mustHave(t, html.UnescapeString(body), test.has...)
+			policy := resp.Header.Get("Content-Security-Policy")
+			if !strings.HasPrefix(policy, "default-src 'none'; script-src 'self';") || strings.Contains(policy, "unsafe") {
+				t.Errorf("got the policy %q, want a strict one", policy)
+			}
+			if test.path == "/" && !strings.Contains(resp.Header.Get("Vary"), "Accept, Accept-Language") {
+				t.Errorf("got Vary %q, want the headers that decide", resp.Header.Get("Vary"))
+			}
+		})
+	}
+}
+
+// TestThePageHasEachValueOfTheRecord compares the marked parts of the page with the record:
+// the script that checks a record needs each value once.
+func TestThePageHasEachValueOfTheRecord(t *testing.T) {
+	want := map[string]string{}
+	var record any
+	d := json.NewDecoder(strings.NewReader(string(whole)))
+	d.UseNumber()
+	if err := d.Decode(&record); err != nil {
+		t.Fatal(err)
+	}
+	flatten("", record, want)
+	for _, l := range []string{"uk", "en"} {
+		_, body := get(t, newSite(t, newRegistry(whole), newFound(), logKey), "/"+l+"/assets/"+id)
+		got := map[string]string{}
+		marked := regexp.MustCompile(`<(\w+)[^>]* data-path="([^"]+)"(?: data-value="([^"]*)")?[^>]*>([^<]*)</`)
+		for _, m := range marked.FindAllStringSubmatch(body, -1) {
+			value := m[4]
+			if strings.Contains(m[0], " data-value=") {
+				value = m[3]
+			}
+			if _, twice := got[m[2]]; twice {
+				t.Errorf("%s: got %s twice, want it once", l, m[2])
+			}
+			got[m[2]] = html.UnescapeString(value)
+		}
+		for path, value := range want {
+			if got[path] != value {
+				t.Errorf("%s: got %q at %s, want %q", l, got[path], path, value)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: got %d values, want %d", l, len(got), len(want))
+		}
+	}
+}
+
+func flatten(path string, v any, into map[string]string) {
+	below := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			flatten(below(name), member, into)
+		}
+	case []any:
+		for i, element := range v {
+			flatten(below(fmt.Sprint(i)), element, into)
+		}
+	default:
+		into[path] = fmt.Sprint(v)
+	}
+}
+
+func TestForeignTextsDoNoHarm(t *testing.T) {
+	evil := `</script><script>alert(1)</script>"><img src=x onerror=alert(1)>`
+	quoted, _ := json.Marshal(evil)
+	r := newRegistry(with(t, `"Нежитлове приміщення, 240 м²"`, string(quoted), `"Фонд державного майна"`, string(quoted),
+		`"office@example.org"`, `"javascript:alert(1)"`))
+	f := newFound()
+	f.result.Hits[0].Asset = r.revisions[0].asset
+	f.result.Facets[1].Values[0].Name = evil
+	s := newSite(t, r, f, logKey)
+	for _, path := range []string{"/uk/", "/uk/?q=" + "%3C/script%3E%3Cscript%3Ealert(1)%3C/script%3E", "/uk/assets/" + id,
+		"/en/assets/" + id, "/uk/statistics", "/uk/feed.atom"} {
+		_, body := get(t, s, path)
+		mustLack(t, body, "<script>alert", "<img", `href="javascript:`, "onerror=alert(1)>\"")
+		for _, block := range regexp.MustCompile(`(?s)<script type="application/ld\+json">(.*?)</script>`).
+			FindAllStringSubmatch(body, -1) {
+			var any map[string]any
+			if err := json.Unmarshal([]byte(block[1]), &any); err != nil {
+				t.Errorf("%s: got JSON-LD that is no JSON (%v): %s", path, err, block[1])
+			}
+		}
+	}
+}
+
+func TestLinksOfDocumentsLeadNowhereUnsafe(t *testing.T) {
+	_, body := get(t, newSite(t, newRegistry(whole), newFound()), "/uk/assets/"+id)
+	mustHave(t, body, `href="https://docs.example/1?a=1&amp;b=2"`, `rel="nofollow noopener noreferrer"`)
+	mustLack(t, body, `href="javascript`)
+	outside := regexp.MustCompile(`<a [^>]*href="https?://[^"]*"[^>]*>`).FindAllString(body, -1)
+	for _, link := range outside {
+		if !strings.Contains(link, `rel="nofollow noopener noreferrer"`) {
+			t.Errorf("got the link %s, want one that tells the other site nothing", link)
+		}
+	}
+	if len(outside) == 0 {
+		t.Error("got no link to a document, want some")
+	}
+}
+
+func TestEachChangeIsReadable(t *testing.T) {
+	first := with(t, `"status":"active"`, `"status":"pending"`, `"quantity":7`, `"quantity":8`)
+	r := newRegistry(first, with(t, `"status":"active"`, `"status":"verification"`, `"quantity":7`, `"quantity":8`),
+		with(t, `"quantity":7`, `"quantity":8`), whole)
+	r.revisions = append([]revision{{"draft", first}}, r.revisions...)
+	_, body := get(t, newSite(t, r, newFound(), logKey), "/uk/assets/"+id)
+	mustHave(t, body, "Складова 2 › Кількість", "<del><span>8</span></del>", "<ins><span>7</span></ins>",
+		"Запис оприлюднено", "На перевірці", "Доказ зміни 5<", "Доказ зміни 2<")
+	mustLack(t, body, "Доказ зміни 1<", "Давніші зміни")
+	line := regexp.MustCompile(`(?s)<ol class="line">(.*?)</ol>`).FindString(body)
+	for i, status := range []string{"active", "verification", "pending"} {
+		if at := regexp.MustCompile(`<li class="(\w+)">`).FindAllStringSubmatch(line, -1); len(at) != 3 || at[i][1] != status {
+			t.Errorf("got the states %q, want %s at %d", at, status, i)
+		}
+	}
+}
+
+func TestManyChangesStandOnSeveralPages(t *testing.T) {
+	var states [][]byte
+	for n := range 25 {
+		states = append(states, with(t, `"quantity":7`, fmt.Sprintf(`"quantity":%d`, 100+n)))
+	}
+	s := newSite(t, newRegistry(states...), newFound(), logKey)
+	path, pages := "/en/assets/"+id, 0
+	var seen []string
+	for path != "" {
+		pages++
+		_, body := get(t, s, path)
+		for _, m := range regexp.MustCompile(`Proof of change (\d+)<`).FindAllStringSubmatch(body, -1) {
+			seen = append(seen, m[1])
+		}
+		path = ""
+		if m := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(body); m != nil {
+			path = html.UnescapeString(m[1])
+		}
+	}
+	if len(seen) != 25 || len(slices.Compact(slices.Clone(seen))) != 25 || seen[0] != "25" || seen[24] != "1" || pages != 3 {
+		t.Errorf("got the changes %q on %d pages, want 25 to 1 on 3", seen, pages)
+	}
+}
+
+func TestPagesWithoutHistory(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		set  func(*registry)
+		want string
+	}{
+		{"no log", func(r *registry) { r.hasLog = false }, "The public log has no changes of this record."},
+		{"erased", func(r *registry) {
+			r.revisions = append([]revision{{"publish", nil}}, r.revisions...)
+			r.revisions[1].kind = "change"
+		}, "An administrator has destroyed the content of this change."},
+		{"imported", func(r *registry) { r.revisions[0].kind = "import" }, "when the log began"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRegistry(whole)
+			test.set(r)
+			resp, body := get(t, newSite(t, r, newFound(), logKey), "/en/assets/"+id)
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("got %d, want 200", resp.StatusCode)
+			}
+			mustHave(t, html.UnescapeString(body), test.want)
+		})
+	}
+}
+
+func TestWhatIsNotPublicIsNotShown(t *testing.T) {
+	draft := newRegistry(with(t, `"status":"active"`, `"status":"draft"`))
+	if resp, body := get(t, newSite(t, draft, newFound()), "/uk/assets/"+id); resp.StatusCode != 404 || strings.Contains(body, "Банкова") {
+		t.Errorf("got %d for a draft, want 404 without its content", resp.StatusCode)
+	}
+	tried := newRegistry(with(t, `"assetType":"bounce"`, `"assetType":"bounce","mode":"test"`))
+	resp, body := get(t, newSite(t, tried, newFound()), "/uk/assets/"+id)
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("got %d for a test record, want 200", resp.StatusCode)
+	}
+	mustHave(t, body, "Це тестовий запис", `content="noindex, follow"`)
+	mustLack(t, body, "ld+json")
+}
+
+// TestTheRegistryHearsOfTheVisitor reads pages for two visitors. The gateways count the
+// readings of each.
+func TestTheRegistryHearsOfTheVisitor(t *testing.T) {
+	r := newRegistry(whole, whole)
+	s := newSite(t, r, newFound())
+	for _, visitor := range []string{"192.0.2.1", "2001:db8::2", ""} {
+		r.visitors = nil
+		for _, path := range []string{"/uk/assets/" + id, "/en/assets/" + id + "/changes?from=2"} {
+			get(t, s, path, httpserver.ClientHeader, visitor)
+		}
+		if len(r.visitors) < 2 || slices.ContainsFunc(r.visitors, func(got string) bool { return got != visitor }) {
+			t.Errorf("got readings for %q, want several for %q", r.visitors, visitor)
+		}
+	}
+}
+
+func TestConditionalRequests(t *testing.T) {
+	f := newFound()
+	s := newSite(t, newRegistry(whole), f, logKey)
+	for _, path := range []string{"/", "/uk/?q=a", "/en/assets/" + id, "/uk/statistics", "/uk/about", "/en/feed.atom", "/sitemap.xml"} {
+		resp, _ := get(t, s, path)
+		tag := resp.Header.Get("ETag")
+		before := len(f.queries())
+		again, body := get(t, s, path, "If-None-Match", `"x", `+tag)
+		if tag == "" || again.StatusCode != http.StatusNotModified || body != "" || again.Header.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: got %d with %d bytes for the tag %q, want 304", path, again.StatusCode, len(body), tag)
+		}
+		if path == "/" && len(f.queries()) != before {
+			t.Errorf("%s: got a search for a page that has not changed, want none", path)
+		}
+	}
+	first, _ := get(t, s, "/uk/")
+	f.result.Position.Offset = "2026-11-22T13:00:00.000002+00:00"
+	second, _ := get(t, s, "/uk/", "If-None-Match", first.Header.Get("ETag"))
+	if second.StatusCode != http.StatusOK {
+		t.Errorf("got %d at another position of the index, want 200", second.StatusCode)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for _, test := range []struct {
+		name, path string
+		searches   error
+		registry   int
+		status     int
+	}{
+		{"the search is busy", "/uk/", fault.New(fault.Unavailable, fault.URL, "search", "busy"), 0, 503},
+		{"the search fails", "/uk/", errors.New("secret text"), 0, 500},
+		{"the search of a feed is busy", "/en/feed.atom", fault.New(fault.Unavailable, fault.URL, "search", "busy"), 0, 503},
+		{"the registry is down", "/en/assets/" + id, nil, 503, 503},
+		{"the registry is down for the map", "/sitemap.xml", nil, 500, 503},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f, r := newFound(), newRegistry(whole)
+			f.err, r.status = test.searches, test.registry
+			resp, body := get(t, newSite(t, r, f), test.path)
+			if resp.StatusCode != test.status || resp.Header.Get("Cache-Control") != "no-store" || resp.Header.Get("ETag") != "" {
+				t.Errorf("got %d, Cache-Control %q, ETag %q; want %d, no-store and none", resp.StatusCode,
+					resp.Header.Get("Cache-Control"), resp.Header.Get("ETag"), test.status)
+			}
+			if test.status == 503 && resp.Header.Get("Retry-After") == "" {
+				t.Error("got no Retry-After, want one")
+			}
+			mustLack(t, body, "secret text")
+		})
+	}
+}
+
+func TestTheFeed(t *testing.T) {
+	f := newFound()
+	_, body := get(t, newSite(t, newRegistry(whole), f), "/uk/feed.atom?q=будинок&sort=published&status=active",
+		"X-Registry-Base-Url", "https://registry.example")
+	var feed struct {
+		XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
+		ID      string   `xml:"id"`
+		Updated string   `xml:"updated"`
+		Entries []struct {
+			ID   string `xml:"id"`
+			Link struct {
+				Href string `xml:"href,attr"`
+			} `xml:"link"`
+		} `xml:"entry"`
+	}
+	if err := xml.Unmarshal([]byte(body), &feed); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	if len(feed.Entries) != 1 || feed.Entries[0].ID != "urn:uuid:01234567-89ab-cdef-0123-456789abcdef" ||
+		feed.Entries[0].Link.Href != "https://registry.example/uk/assets/"+id || feed.Updated != "2026-11-22T13:00:00.000001Z" {
+		t.Errorf("got %+v, want the asset", feed)
+	}
+	q := f.queries()[0]
+	if q.Sort != search.NewestFirst || q.Text != "будинок" || len(q.Filters.Statuses) != 1 || len(q.Facets) != 0 {
+		t.Errorf("got the question %+v, want the newest first, with the filters", q)
+	}
+	resp, _ := get(t, newSite(t, newRegistry(whole), f), "/uk/feed.atom?status=x")
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("got %d for a wrong filter, want 400", resp.StatusCode)
+	}
+}
+
+func TestTheMapOfTheSite(t *testing.T) {
+	r := newRegistry(whole)
+	r.feed = 2500
+	s := newSite(t, r, newFound())
+	type entries struct {
+		Maps  []string `xml:"sitemap>loc"`
+		Pages []string `xml:"url>loc"`
+	}
+	read := func(path string) (e entries) {
+		resp, body := get(t, s, path, "X-Registry-Base-Url", "https://registry.example")
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: got %d, want 200", path, resp.StatusCode)
+		}
+		if err := xml.Unmarshal([]byte(body), &e); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	index := read("/sitemap.xml")
+	if len(index.Maps) != 4 {
+		t.Fatalf("got the parts %q, want one of pages and three of assets", index.Maps)
+	}
+	seen := map[string]bool{}
+	for _, part := range index.Maps {
+		for _, page := range read(strings.TrimPrefix(part, "https://registry.example")).Pages {
+			if seen[page] {
+				t.Errorf("got %s twice, want it once", page)
+			}
+			seen[page] = true
+		}
+	}
+	if want := 2 * (3 + 2250); len(seen) != want { // a tenth is deleted
+		t.Errorf("got %d pages, want %d", len(seen), want)
+	}
+	for _, path := range []string{"/sitemap/x", "/sitemap/-1", "/sitemap/99999999999999999999"} {
+		if resp, _ := get(t, s, path); resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", path, resp.StatusCode)
+		}
+	}
+}
+
+// TestTheFirstPageIsSmall bounds what a phone loads: the page, its style and its icon.
+func TestTheFirstPageIsSmall(t *testing.T) {
+	f := newFound()
+	for range search.DefaultLimit - 1 {
+		f.result.Hits = append(f.result.Hits, f.result.Hits[0])
+	}
+	s := newSite(t, newRegistry(whole), f, logKey)
+	for _, path := range []string{"/uk/", "/en/", "/uk/assets/" + id} {
+		_, body := get(t, s, path)
+		bytes := len(body)
+		for _, m := range regexp.MustCompile(`(?:href|src)="(/site/[^"]+)"`).FindAllStringSubmatch(body, -1) {
+			resp, file := get(t, s, m[1])
+			if resp.StatusCode != http.StatusOK || !strings.Contains(resp.Header.Get("Cache-Control"), "immutable") {
+				t.Errorf("%s: got %d, want a file that may be kept", m[1], resp.StatusCode)
+			}
+			bytes += len(file)
+		}
+		if bytes > 60_000 {
+			t.Errorf("%s: got %d bytes, want at most 60,000", path, bytes)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package site
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"asset-registry/searchsvc/internal/search"
+)
+
+// statisticsOf are the facets of the page of statistics. The last one is the column chart.
+var statisticsOf = []search.FacetName{
+	search.ByStatus, search.ByRegion, search.ByClassification, search.ByCustodian, search.ByMonth,
+}
+
+const (
+	figuresFor = 30 * time.Second // the figures are counted once in this time
+	barRows    = 27               // as many regions as Ukraine has
+	maxMonths  = 24
+)
+
+// figures keeps the counts of the whole index for a while.
+type figures struct {
+	turn  turns // of one that counts
+	until time.Time
+	found search.Result
+}
+
+func (s *Site) count(ctx context.Context) (search.Result, error) {
+	end, err := s.figures.turn.take(ctx)
+	if err != nil {
+		return search.Result{}, err
+	}
+	defer end()
+	if s.config.Now().Before(s.figures.until) {
+		return s.figures.found, nil
+	}
+	found, err := s.config.Searcher.Search(ctx, search.Query{Facets: statisticsOf, FacetLimit: barRows})
+	if err == nil {
+		s.figures.found, s.figures.until = found, s.config.Now().Add(figuresFor)
+	}
+	return found, err
+}
+
+// statisticsPage is the body of the page of statistics.
+type statisticsPage struct {
+	Total  int64
+	Charts []bars
+	Months columns
+}
+
+// bars is a chart with a row for each value.
+type bars struct {
+	Name string
+	Rows []bar
+	More bool
+}
+
+// bar is a row of a chart.
+type bar struct {
+	Name  string
+	Link  string
+	Count int64
+	Width string // percent of the longest bar
+}
+
+func (s *Site) statistics(w http.ResponseWriter, r request) error {
+	found, err := s.count(r.Context())
+	if err != nil {
+		return err
+	}
+	p := statisticsPage{Total: found.Total}
+	for _, f := range found.Facets {
+		if f.Name == search.ByMonth {
+			p.Months = newColumns(r.lang, f.Values)
+			continue
+		}
+		p.Charts = append(p.Charts, newBars(r.lang, f))
+	}
+	v := s.view(r, texts["statistics.title"].in(r.lang), p)
+	v.About, v.Section = texts["statistics.about"].in(r.lang), "statistics"
+	v.State.At = timeOf(found.Position.Offset)
+	v.Linked = linkedData(r.lang, r.base, v.State.At)
+	return s.show(w, r, http.StatusOK, "statistics", v)
+}
+
+func newBars(l Lang, f search.Facet) bars {
+	chart := bars{Name: string(f.Name), More: f.More}
+	longest := int64(1)
+	for _, c := range f.Values {
+		longest = max(longest, c.Count)
+	}
+	for _, c := range f.Values {
+		q := search.Query{Limit: search.DefaultLimit}
+		switch one := []string{c.Value}; f.Name {
+		case search.ByStatus:
+			q.Filters.Statuses = one
+		case search.ByRegion:
+			q.Filters.Regions = one
+		case search.ByClassification:
+			q.Filters.Classifications = one
+		case search.ByCustodian:
+			q.Filters.Custodians = one
+		}
+		chart.Rows = append(chart.Rows, bar{
+			valueName(l, f.Name, c), "/" + string(l) + "/" + queryOf(q), c.Count, percent(c.Count, longest),
+		})
+	}
+	return chart
+}
+
+// percent returns a part of a whole in percent, with one digit after the point.
+func percent(part, whole int64) string {
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64)
+}
+
+// The sizes of the column chart, in units of its SVG.
+const (
+	columnsWidth  = 640
+	columnsHeight = 220
+	columnsLeft   = 48
+	columnsRight  = 36 // half of the last label
+	columnsTop    = 12
+	columnsBottom = 28
+)
+
+// columns is a chart with a column for each month.
+type columns struct {
+	Width, Height, Left, Right int
+	Columns                    []column
+	Ticks                      []tick
+}
+
+// column is the figure of a month.
+type column struct {
+	Name, Short         string
+	Count               int64
+	X, Y, Wide, High, M float64
+	Labelled            bool
+}
+
+// tick is a line of the chart with its number.
+type tick struct {
+	Y     float64
+	Count int64
+}
+
+// newColumns returns the chart of the newest months. Months without assets have a column of
+// no height.
+func newColumns(l Lang, values []search.Count) columns {
+	c := columns{Width: columnsWidth, Height: columnsHeight, Left: columnsLeft, Right: columnsWidth - columnsRight}
+	counts := map[string]int64{}
+	var names []string
+	for _, v := range values {
+		if _, err := time.Parse("2006-01", v.Value); err == nil {
+			counts[v.Value] = v.Count
+			names = append(names, v.Value)
+		}
+	}
+	if len(names) == 0 {
+		return c
+	}
+	slices.Sort(names)
+	most := int64(1)
+	last, _ := time.Parse("2006-01", names[len(names)-1]) // parsed above
+	for n := maxMonths - 1; n >= 0; n-- {
+		at := last.AddDate(0, -n, 0)
+		name := at.Format("2006-01")
+		if name < names[0] {
+			continue
+		}
+		c.Columns = append(c.Columns, column{
+			Name: month(l, name), Short: shortMonths[at.Month()-1].in(l), Count: counts[name],
+		})
+		most = max(most, counts[name])
+	}
+	c.draw(most)
+	return c
+}
+
+func (c *columns) draw(most int64) {
+	step := niceStep(most)
+	top := (most + step - 1) / step * step
+	floor := float64(columnsHeight - columnsBottom)
+	scale := func(n int64) float64 { return (floor - columnsTop) * float64(n) / float64(top) }
+	for n := int64(0); n <= top; n += step {
+		c.Ticks = append(c.Ticks, tick{floor - scale(n), n})
+	}
+	slot := float64(columnsWidth-columnsLeft-columnsRight) / float64(max(6, len(c.Columns)))
+	every := max(1, (len(c.Columns)+5)/6)
+	for i := range c.Columns {
+		at := &c.Columns[i]
+		x := columnsLeft + slot*float64(i)
+		at.X, at.Wide, at.High = x+slot*0.15, slot*0.7, scale(at.Count)
+		at.Y, at.M = floor-at.High, x+slot/2
+		at.Labelled = (len(c.Columns)-1-i)%every == 0
+	}
+}
+
+// niceStep returns 1, 2 or 5 times a power of ten. At most five steps reach n.
+func niceStep(n int64) int64 {
+	for power := int64(1); ; power *= 10 {
+		for _, digit := range []int64{1, 2, 5} {
+			if step := digit * power; n/step < 5 {
+				return step
+			}
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package searchsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/index"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/failurelog"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/replica"
+)
+
+const (
+	again        = 5 * time.Second  // after a failure of the registry or of the disk
+	anewFirst    = 2 * time.Second  // before the index is built anew; then doubled
+	anewMost     = 10 * time.Minute //
+	anewRest     = time.Hour        // after so long, the pause is the first one again
+	refreshEvery = 10 * time.Second // without changes, so that merged files are let go
+	otherTimes   = 3                // answers of other data in a row
+)
+
+// keeper keeps the index up to date. It builds the index anew whenever that is damaged, or
+// is one of other data.
+type keeper struct {
+	config   Config
+	source   replica.Source
+	asker    *http.Client
+	log      *slog.Logger
+	failures *failurelog.Log
+	fresh    replica.Freshness
+	rebuilt  atomic.Int64
+	doing    atomic.Value // string: a sentence that says why nothing is answered
+
+	mu    sync.RWMutex // a search holds it, so that the index stays open
+	index *index.Index // nil: none is complete
+}
+
+func newKeeper(c Config) (*keeper, error) {
+	of, err := client.New(client.Config{URL: c.Of, UserAgent: userAgent, Transport: c.Transport})
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{
+		config: c, source: replica.Source{Client: of, Address: c.Of, Pause: again}, log: c.Log,
+		asker:    &http.Client{Transport: c.Transport},
+		failures: failurelog.New(c.Log, "the index cannot be brought up to date; it is tried again"),
+	}
+	k.say("The search service starts.")
+	return k, nil
+}
+
+func (k *keeper) say(sentence string) { k.doing.Store(sentence) }
+
+func (k *keeper) saying() string {
+	sentence, _ := k.doing.Load().(string)
+	return sentence
+}
+
+// run keeps an index until ctx is done.
+func (k *keeper) run(ctx context.Context) {
+	pause, begun := anewFirst, time.Now()
+	for {
+		err := k.keep(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if !isVoid(err) {
+			k.failures.Failed(err)
+			sleep(ctx, again)
+			continue
+		}
+		k.say("The index is void. It is built anew; the log has the reason.")
+		k.log.Warn("the index is void; it is removed and built anew", "error", err)
+		k.rebuilt.Add(1)
+		if time.Since(begun) > anewRest {
+			pause = anewFirst
+		}
+		sleep(ctx, pause)
+		pause, begun = min(2*pause, anewMost), time.Now()
+		if err := index.Remove(k.config.Dir); err != nil {
+			k.failures.Failed(err)
+		}
+	}
+}
+
+// isVoid tells whether an error means that the index must be built anew.
+func isVoid(err error) bool {
+	return errors.Is(err, index.ErrDamaged) || errors.Is(err, replica.ErrOtherData)
+}
+
+// keep opens the index and follows the registry, until ctx is done, or the index is void,
+// or it cannot be opened.
+func (k *keeper) keep(ctx context.Context) (err error) {
+	opened, err := index.Open(k.config.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		k.serve(nil)
+		err = errors.Join(err, opened.Close())
+	}()
+	k.fresh.Restart(time.Now())
+	if state := opened.State(); isComplete(state) {
+		if err := opened.Refresh(); err != nil {
+			return err
+		}
+		k.serve(opened)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return k.follow(ctx, opened) })
+	group.Go(func() error { return k.ask(ctx, opened) })
+	group.Go(func() error { return k.refresh(ctx, opened) })
+	return group.Wait()
+}
+
+func isComplete(s replica.State) bool { return s.Complete && !s.Loading }
+
+// serve makes an index answer; nil: none.
+func (k *keeper) serve(x *index.Index) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.index != x && x != nil {
+		k.log.Info("the index answers", "position", x.State().Position.Offset)
+	}
+	k.index = x
+}
+
+// follow brings the index up to date, and follows the registry.
+func (k *keeper) follow(ctx context.Context, x *index.Index) error {
+	tell := func(done replica.Progress) {
+		state := x.State()
+		if !isComplete(state) {
+			k.say(fmt.Sprintf("The index is being built: it has read %d assets.", done.Assets))
+			return
+		}
+		if at, err := state.Upto(); err == nil {
+			k.fresh.Reached(at)
+		}
+		k.mu.RLock()
+		first := k.index == nil
+		k.mu.RUnlock()
+		if first {
+			k.serve(x)
+		}
+	}
+	tell(replica.Progress{})
+	for {
+		err := replica.CatchUp(ctx, x, k.source, tell)
+		if err == nil {
+			err = replica.Follow(ctx, x, k.source, tell)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if isVoid(err) {
+			return err
+		}
+		k.failures.Failed(err)
+		sleep(ctx, again)
+	}
+}
+
+// ask asks for the end of the feed again and again. It returns ErrOtherData if the registry
+// has other data than the index.
+func (k *keeper) ask(ctx context.Context, x *index.Index) error {
+	others := 0
+	for ctx.Err() == nil {
+		end, err := replica.AskEnd(ctx, k.asker, k.config.Of, userAgent)
+		known := x.State().Position.ServerID
+		switch {
+		case err != nil || known == "":
+		case end.ServerID == known:
+			others = 0
+			k.fresh.Saw(end.Seen)
+		default:
+			if others++; others == otherTimes {
+				return fmt.Errorf("%w: those of %q, and the index those of %q", replica.ErrOtherData, end.ServerID, known)
+			}
+		}
+		pause := k.config.AskEvery
+		if others > 0 {
+			pause = min(pause, time.Second)
+		}
+		sleep(ctx, pause)
+	}
+	return ctx.Err()
+}
+
+// refresh lets go of merged files while nothing changes, and ends when the index is damaged.
+func (k *keeper) refresh(ctx context.Context, x *index.Index) error {
+	for ctx.Err() == nil {
+		sleep(ctx, refreshEvery)
+		if err := x.Damage(); err != nil {
+			return err
+		}
+		if !isComplete(x.State()) {
+			continue
+		}
+		if err := x.Refresh(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// search answers a question from the index, if it is complete.
+func (k *keeper) search(ctx context.Context, q search.Query) (search.Result, error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if k.index == nil {
+		return search.Result{}, fault.New(fault.Unavailable, fault.URL, "search", "%s", k.saying())
+	}
+	return k.index.Search(ctx, q)
+}
+
+func (k *keeper) state() search.State {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	s := search.State{Ready: k.index != nil, Behind: k.fresh.Behind()}
+	if k.index != nil {
+		s.Position, s.Assets = k.index.Position()
+	}
+	return s
+}
+
+// sleep waits until a time has passed or ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}

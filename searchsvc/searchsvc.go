@@ -1,0 +1,227 @@
+// Package searchsvc is the search service: it follows the feed of a registry into an index,
+// and answers searches over HTTP (docs/search.md).
+package searchsvc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/searchsvc/internal/site"
+	"asset-registry/shared/fault"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
+	"asset-registry/shared/routes"
+	"asset-registry/shared/telemetry"
+)
+
+// Config configures a service. A field may be zero where its comment says so.
+type Config struct {
+	Of        string            // address of the registry, or of a mirror
+	Transport http.RoundTripper // to the registry; nil: http.DefaultTransport
+	Dir       string            // of the index, which nothing else uses
+
+	Timeout   time.Duration // longest time of a search; 0: DefaultTimeout
+	MaxBehind time.Duration // /readyz fails while the index is further behind; 0: never for that
+	AskEvery  time.Duration // pause between questions for the end of the feed; 0: DefaultAskEvery
+	BaseURL   string        // start of links, if the gateway does not tell it; empty: none
+
+	// LogKeys are public keys of the public log, with which browsers check records. Without
+	// one, pages name the commands that check a record.
+	LogKeys []string
+
+	Log       *slog.Logger
+	Telemetry *telemetry.Telemetry // nil: none
+}
+
+// The values of a Config for fields that are zero.
+const (
+	DefaultTimeout  = 2 * time.Second
+	DefaultAskEvery = 5 * time.Second
+)
+
+const (
+	userAgent = "asset-registry-search"
+)
+
+// Server is a running service.
+type Server struct {
+	config  Config
+	keeper  *keeper
+	free    *memory.Semaphore // of searches at once
+	timings metric.Float64Histogram
+	handler http.Handler
+
+	end        context.CancelFunc
+	running    sync.WaitGroup
+	unregister func() error
+}
+
+// New starts a service. It answers 503 until the index has reached the end of the feed.
+func New(ctx context.Context, c Config) (*Server, error) {
+	c.Timeout, c.AskEvery = cmp.Or(c.Timeout, DefaultTimeout), cmp.Or(c.AskEvery, DefaultAskEvery)
+	if c.Telemetry == nil {
+		c.Telemetry = &telemetry.Telemetry{}
+	}
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("configure search service: %w", err)
+	}
+	s := &Server{config: c, free: memory.NewSemaphore(int64(2 * runtime.GOMAXPROCS(0))), end: func() {}}
+	var err error
+	if s.keeper, err = newKeeper(c); err != nil {
+		return nil, err
+	}
+	if err := s.measure(c.Telemetry.Meter()); err != nil {
+		return nil, err
+	}
+	if err := s.route(); err != nil {
+		return nil, errors.Join(err, s.unregister())
+	}
+	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s.running.Go(func() { s.keeper.run(ctx) })
+	return s, nil
+}
+
+// Validate returns every fault of the configuration.
+func (c Config) Validate() error {
+	var faults []error
+	if _, err := client.New(client.Config{URL: c.Of}); err != nil {
+		faults = append(faults, fmt.Errorf("--of: %w", err))
+	}
+	if c.Dir == "" {
+		faults = append(faults, errors.New("the directory of the index has no name"))
+	}
+	if c.Timeout < 0 || c.MaxBehind < 0 || c.AskEvery < 0 {
+		faults = append(faults, errors.New("times must not be negative"))
+	}
+	if c.Log == nil {
+		faults = append(faults, errors.New("the log is missing"))
+	}
+	return errors.Join(faults...)
+}
+
+// measure registers the metrics of the service.
+func (s *Server) measure(meter metric.Meter) (err error) {
+	s.timings, err = meter.Float64Histogram("registry.search.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time of a search in the index, without waiting for others."),
+		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5))
+	if err != nil {
+		return fmt.Errorf("create metrics: %w", err)
+	}
+	behind, err1 := meter.Float64ObservableGauge("registry.search.behind", metric.WithUnit("s"),
+		metric.WithDescription("Time since the index was last as new as the registry."))
+	assets, err2 := meter.Int64ObservableGauge("registry.search.assets", metric.WithUnit("{asset}"),
+		metric.WithDescription("Assets that can be found."))
+	refused, err3 := meter.Int64ObservableCounter("registry.search.refused", metric.WithUnit("{search}"),
+		metric.WithDescription("Searches refused because too many were under way."))
+	rebuilt, err4 := meter.Int64ObservableCounter("registry.search.rebuilt", metric.WithUnit("{index}"),
+		metric.WithDescription("Indexes that were removed to be built anew."))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return fmt.Errorf("create metrics: %w", err)
+	}
+	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		state := s.State()
+		o.ObserveFloat64(behind, state.Behind.Seconds())
+		o.ObserveInt64(assets, state.Assets)
+		o.ObserveInt64(refused, s.free.Refused())
+		o.ObserveInt64(rebuilt, s.keeper.rebuilt.Load())
+		return nil
+	}, behind, assets, refused, rebuilt)
+	if err != nil {
+		return fmt.Errorf("create metrics: %w", err)
+	}
+	s.unregister = registration.Unregister
+	return nil
+}
+
+// route makes the handler.
+func (s *Server) route() error {
+	c := s.config
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name: "searchsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: 2 * c.Timeout, Telemetry: c.Telemetry,
+		Ready: s.ready, Facts: s.facts,
+	})
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		engine.Handle(method, Path, httpserver.Handle(s.answer))
+	}
+	s.handler = engine
+	pagesForPeople, err := site.New(site.Config{
+		Searcher: s, Registry: c.Of, Transport: c.Transport, LogKeys: c.LogKeys, Log: c.Log,
+	})
+	if err != nil {
+		return err
+	}
+	pages := append(routes.Site(), routes.Route{Method: http.MethodGet, Pattern: "/"},
+		routes.Route{Method: http.MethodHead, Pattern: "/"})
+	for _, r := range pages {
+		engine.Handle(r.Method, r.Pattern, gin.WrapH(pagesForPeople))
+	}
+	return nil
+}
+
+// ready returns a fault unless the index is complete and new enough.
+func (s *Server) ready(context.Context) error {
+	state := s.State()
+	switch {
+	case !state.Ready:
+		return fault.New(fault.Unavailable, fault.URL, "search", "%s", s.keeper.saying())
+	case s.config.MaxBehind > 0 && state.Behind > s.config.MaxBehind:
+		const says = "The index is %.0f s behind the registry, and may be %.0f s."
+		return fault.New(fault.Unavailable, fault.URL, "search", says,
+			state.Behind.Seconds(), s.config.MaxBehind.Seconds())
+	}
+	return nil
+}
+
+// facts returns what /readyz shows.
+func (s *Server) facts() map[string]any {
+	state := s.State()
+	return map[string]any{
+		"origin": s.config.Of, "position": state.Position.Offset, "assets": state.Assets,
+		"behindSeconds": math.Round(state.Behind.Seconds()*10) / 10,
+	}
+}
+
+// Handler returns the handler of requests.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Close ends the following and closes the index. The caller must not serve requests any
+// more.
+func (s *Server) Close() error {
+	s.end()
+	s.running.Wait()
+	return s.unregister()
+}
+
+// State implements search.Searcher.
+func (s *Server) State() search.State { return s.keeper.state() }
+
+// Search implements search.Searcher. At most two searches for each processor run at once;
+// others wait.
+func (s *Server) Search(ctx context.Context, q search.Query) (search.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	leave, err := s.free.Acquire(ctx, 1)
+	if err != nil {
+		return search.Result{}, fault.New(fault.Unavailable, fault.URL, "search",
+			"There are too many searches now; repeat this one.")
+	}
+	defer leave()
+	begun := time.Now()
+	result, err := s.keeper.search(ctx, q)
+	s.timings.Record(ctx, time.Since(begun).Seconds(), metric.WithAttributes(attribute.Bool("ok", err == nil)))
+	return result, err
+}

@@ -1,0 +1,145 @@
+package replica
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+
+	"github.com/go-json-experiment/json"
+	"go.etcd.io/bbolt"
+
+	"asset-registry.example/client"
+)
+
+const (
+	idBytes       = 16
+	positionBytes = 8
+)
+
+// Entry is an asset as the feed shows it.
+type Entry struct {
+	ID       string
+	Position int64  // dateModified, in microseconds since the epoch
+	Test     bool   // in test mode
+	JSON     []byte // as the registry writes it
+}
+
+// parseEntry reads the entry that text holds. The entry keeps text.
+func parseEntry(text []byte) (Entry, error) {
+	head, ok := headOf(text)
+	if !ok {
+		if err := json.Unmarshal(text, &head); err != nil {
+			return Entry{}, fmt.Errorf("%w: %w", ErrEntry, err)
+		}
+	}
+	at, err := head.DateModified.Time()
+	if err != nil || at.UnixMicro() <= 0 {
+		return Entry{}, fmt.Errorf("%w: its dateModified is %.50q", ErrEntry, head.DateModified)
+	}
+	if _, err := keyOf(head.ID); err != nil {
+		return Entry{}, err
+	}
+	return Entry{ID: head.ID, Position: at.UnixMicro(), Test: head.Mode == client.TestMode, JSON: text}, nil
+}
+
+// head is what the copy needs to know of an entry.
+type head struct {
+	ID           string           `json:"id"`
+	DateModified client.Timestamp `json:"dateModified"`
+	Mode         client.Mode      `json:"mode"` // of few assets
+}
+
+// headOf reads the beginning of an entry: the registry writes the id and the dateModified
+// first. It reports whether it could, and not for an entry that may have a mode. The rest
+// is whole, because it comes from a page that was parsed or from a file whose hash was
+// checked; to parse it again would be a quarter of the work of a copy.
+func headOf(text []byte) (h head, ok bool) {
+	rest, ok1 := bytes.CutPrefix(text, []byte(`{"id":"`))
+	id, rest, ok2 := bytes.Cut(rest, []byte(`","dateModified":"`))
+	date, rest, ok3 := bytes.Cut(rest, []byte(`"`))
+	whole := ok1 && ok2 && ok3 && bytes.HasSuffix(rest, []byte("}"))
+	plain := !bytes.ContainsAny(id, `"\`) && !bytes.ContainsAny(date, `\`)
+	if !whole || !plain || bytes.Contains(rest, []byte(`"mode"`)) {
+		return head{}, false
+	}
+	return head{ID: string(id), DateModified: client.Timestamp(date)}, true
+}
+
+// keyOf returns the key of an id in the bucket of assets.
+func keyOf(id string) ([]byte, error) {
+	key, err := hex.DecodeString(id)
+	if err != nil || len(key) != idBytes || hex.EncodeToString(key) != id {
+		return nil, fmt.Errorf("%w: its id is %.50q", ErrEntry, id)
+	}
+	return key, nil
+}
+
+func positionKey(position int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(position)) }
+
+// buckets are the buckets of the assets and of their feeds.
+type buckets struct{ assets, real, test *bbolt.Bucket }
+
+func bucketsOf(tx *bbolt.Tx) buckets {
+	return buckets{tx.Bucket(assetsBucket), tx.Bucket(feedBucket), tx.Bucket(testBucket)}
+}
+
+// put stores an entry, unless the copy has a later state of the asset.
+func (b buckets) put(e Entry) error {
+	key, err := keyOf(e.ID)
+	if err != nil {
+		return err
+	}
+	at := positionKey(e.Position)
+	if old := b.assets.Get(key); old != nil {
+		before, err := valueOf(key, old)
+		if err != nil {
+			return err
+		}
+		if before.Position > e.Position {
+			return nil
+		}
+		for _, feed := range []*bbolt.Bucket{b.real, b.test} { // the mode may have changed
+			if old := positionKey(before.Position); bytes.Equal(feed.Get(old), key) {
+				if err := feed.Delete(old); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	feed, state := b.real, isReal
+	if e.Test {
+		feed, state = b.test, isTest
+	}
+	for _, feed := range []*bbolt.Bucket{b.real, b.test} {
+		if other := feed.Get(at); other != nil {
+			return fmt.Errorf("%w: assets %x and %x have the same dateModified", ErrEntry, other, key)
+		}
+	}
+	if err := feed.Put(at, key); err != nil {
+		return err
+	}
+	return b.assets.Put(key, append(append(at[:positionBytes:positionBytes], state), e.JSON...))
+}
+
+// The byte after the position of a stored asset.
+const (
+	isReal byte = iota
+	isTest
+)
+
+// valueOf returns the entry that the bucket of assets holds. It shares memory with value.
+func valueOf(key, value []byte) (Entry, error) {
+	if len(key) != idBytes || len(value) <= positionBytes || value[positionBytes] > isTest {
+		return Entry{}, fmt.Errorf("%w: asset %x has no position", ErrUnsound, key)
+	}
+	position := binary.BigEndian.Uint64(value)
+	if position > math.MaxInt64 {
+		return Entry{}, fmt.Errorf("%w: asset %x has no position", ErrUnsound, key)
+	}
+	return Entry{
+		ID: hex.EncodeToString(key), Position: int64(position), Test: value[positionBytes] == isTest,
+		JSON: value[positionBytes+1:],
+	}, nil
+}

@@ -1,0 +1,142 @@
+package replica
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"asset-registry.example/client"
+)
+
+const (
+	askWithin  = 10 * time.Second
+	mostGoals  = 64       // answers that the copy has not caught up with
+	mostAnswer = 64 << 10 // bytes; the answer has one entry without fields
+)
+
+// Seen is what the end of the origin's feed was.
+type Seen struct {
+	Position int64     // of the newest entry; 0: none
+	At       time.Time // when it was so
+}
+
+// Freshness knows when a copy was last as new as its origin. The zero value is of a copy that
+// never was. It is safe for concurrent
+// use.
+type Freshness struct {
+	mu       sync.Mutex
+	position int64     // of the copy
+	goals    []Seen    // that the copy has not reached, the oldest first
+	equal    time.Time // when the copy was last as new as the origin
+}
+
+// Saw notes what the end of the origin's feed was.
+func (f *Freshness) Saw(s Seen) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.goals) < mostGoals {
+		f.goals = append(f.goals, s)
+	}
+	f.advance()
+}
+
+// Reached notes the position of the copy.
+func (f *Freshness) Reached(position int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.position = max(f.position, position)
+	f.advance()
+}
+
+func (f *Freshness) advance() {
+	for len(f.goals) > 0 && f.goals[0].Position <= f.position {
+		if at := f.goals[0].At; at.After(f.equal) {
+			f.equal = at
+		}
+		f.goals = f.goals[1:]
+	}
+}
+
+// Restart begins with another copy, which was as new as the origin at a time.
+func (f *Freshness) Restart(equal time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.position, f.goals, f.equal = 0, nil, equal
+}
+
+// Equal returns when the copy was last as new as the origin.
+func (f *Freshness) Equal() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.equal
+}
+
+// Behind returns the time since the copy was last as new as the origin.
+func (f *Freshness) Behind() time.Duration {
+	return max(0, time.Since(f.Equal()))
+}
+
+// End is the answer to a question for the end of a feed.
+type End struct {
+	Seen
+	ServerID string // the cookie SERVER_ID
+}
+
+// AskEnd asks a registry or a mirror for the newest entry of its feed. A mirror's answer is
+// as old as its Age says. agent is the User-Agent of the question.
+func AskEnd(ctx context.Context, c *http.Client, of, agent string) (End, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	asked := time.Now()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		strings.TrimSuffix(of, "/")+"/api/2.5/assets?mode=_all_&descending=1&limit=1", nil)
+	if err != nil {
+		return End{}, err
+	}
+	req.Header.Set("User-Agent", agent)
+	resp, err := c.Do(req)
+	if err != nil {
+		return End{}, fmt.Errorf("ask for the end of the feed: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return End{}, fmt.Errorf("ask for the end of the feed: status %d", resp.StatusCode)
+	}
+	var page struct {
+		Data []struct {
+			DateModified client.Timestamp `json:"dateModified"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer)).Decode(&page); err != nil {
+		return End{}, fmt.Errorf("ask for the end of the feed: %w", err)
+	}
+	e := End{Seen: Seen{At: asked.Add(-ageOf(resp.Header))}}
+	for _, cookie := range resp.Cookies() {
+		if cookie.Name == "SERVER_ID" {
+			e.ServerID = cookie.Value
+		}
+	}
+	if len(page.Data) > 0 {
+		at, err := page.Data[0].DateModified.Time()
+		if err != nil {
+			return End{}, fmt.Errorf("ask for the end of the feed: %w", err)
+		}
+		e.Position = at.UnixMicro()
+	}
+	return e, nil
+}
+
+// ageOf returns the value of Age, and one second for what it leaves out. 0: there is none.
+func ageOf(h http.Header) time.Duration {
+	seconds, err := strconv.ParseUint(h.Get("Age"), 10, 31)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds+1) * time.Second
+}

@@ -1,0 +1,193 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"asset-registry.example/client"
+)
+
+const (
+	maxLines    = 64 << 20 // bytes of one file's lines; the registry makes 4 MiB, or one asset
+	mostRepeats = 5        // readings of one snapshot some of whose files cannot be had
+	repeatPause = 2 * time.Second
+)
+
+// load stores the newest snapshot. If there is none, it leaves the copy to the feed.
+// If files of the snapshot are gone, it goes on with the newest one.
+func (r *run) load(ctx context.Context) error {
+	var before client.Timestamp
+	for repeats := 0; ; {
+		snapshot, err := r.source.Snapshot(ctx)
+		if client.IsNotFound(err) {
+			return r.withoutSnapshot()
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.same(snapshot.Start); err != nil {
+			return err
+		}
+		if snapshot.Date != before {
+			before, repeats = snapshot.Date, 0
+		}
+		err = r.snapshot(ctx, snapshot)
+		passes := (client.IsNotFound(err) || errors.Is(err, client.ErrSegment)) && !errors.Is(err, ErrNotStored)
+		if repeats++; !passes || repeats == mostRepeats {
+			return err
+		}
+		select {
+		case <-time.After(repeatPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// withoutSnapshot leaves the rest of a copy to the feed.
+func (r *run) withoutSnapshot() error {
+	c := Change{State: r.State()}
+	c.State.Loading = false
+	return r.store(c)
+}
+
+// snapshot stores all files of a snapshot that the copy does not have, and then the
+// position.
+func (r *run) snapshot(ctx context.Context, s client.Snapshot) error {
+	r.done.Snapshots++
+	loaded, err := r.Loaded()
+	if err != nil {
+		return err
+	}
+	var missing []client.Segment
+	r.done.OfAssets, r.done.OfBytes = r.done.Assets, r.done.Bytes
+	for _, segment := range s.Segments {
+		if !loaded[segment.SHA256] {
+			missing = append(missing, segment)
+			r.done.OfAssets += segment.Assets
+			r.done.OfBytes += segment.UncompressedBytes
+		}
+	}
+	state := State{Origin: r.source.Address, Position: client.Position{ServerID: s.Start.ServerID}, Loading: true}
+	if err := r.store(Change{State: state}); err != nil {
+		return err
+	}
+	if err := r.segments(ctx, missing, state); err != nil {
+		return err
+	}
+	state.Position, state.Loading = s.Start, false
+	r.done.OfAssets, r.done.OfBytes = 0, 0
+	return r.store(Change{State: state})
+}
+
+// file is a segment that was read, or the error.
+type file struct {
+	segment client.Segment
+	entries []Entry
+	err     error
+}
+
+// segments stores the files in their order. Some are read ahead, at the same time.
+func (r *run) segments(ctx context.Context, missing []client.Segment, state State) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxLines), zstd.WithDecoderConcurrency(parallel))
+	if err != nil {
+		return fmt.Errorf("start zstd: %w", err)
+	}
+	files := r.readAhead(ctx, missing, decoder)
+	defer func() { // the readers end before the decoder
+		cancel()
+		for read := range files {
+			<-read
+		}
+		decoder.Close()
+	}()
+	c, size := Change{State: state}, int64(0)
+	for read := range files {
+		f := <-read
+		if f.err != nil {
+			return errors.Join(f.err, r.store(c)) // the files before this one are whole
+		}
+		c.Entries = append(c.Entries, f.entries...)
+		c.Segments = append(c.Segments, f.segment.SHA256)
+		if size += f.segment.UncompressedBytes; size >= batchSize {
+			if err := r.store(c); err != nil {
+				return err
+			}
+			c, size = Change{State: state}, 0
+		}
+	}
+	return errors.Join(r.store(c), ctx.Err())
+}
+
+// readAhead reads files, at most parallel at a time. It returns them in their order, and
+// closes the channel after the last one or when ctx is done.
+func (r *run) readAhead(ctx context.Context, segments []client.Segment, decoder *zstd.Decoder) <-chan chan file {
+	files := make(chan chan file, parallel-1) // one more is with the receiver
+	go func() {
+		defer close(files)
+		for _, s := range segments {
+			read := make(chan file, 1)
+			select {
+			case files <- read:
+			case <-ctx.Done():
+				return
+			}
+			go func() { read <- r.read(ctx, s, decoder) }()
+		}
+	}()
+	return files
+}
+
+// read reads a file.
+func (r *run) read(ctx context.Context, s client.Segment, decoder *zstd.Decoder) file {
+	packed, err := r.source.Segment(ctx, s)
+	if err != nil {
+		return file{err: err}
+	}
+	entries, err := unpack(s, packed, decoder)
+	if err != nil {
+		err = fmt.Errorf("%w: %s: %w", client.ErrSegment, s.Path, err)
+	}
+	return file{s, entries, err}
+}
+
+// unpack returns the entries of a file. They are those of the segment's range, in the
+// order of ids, and as many as the segment says.
+func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, error) {
+	lines, err := decoder.DecodeAll(packed, make([]byte, 0, max(0, min(s.UncompressedBytes, maxLines))))
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	before := ""
+	for line := range bytes.Lines(lines) {
+		e, err := parseEntry(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil {
+			return nil, err
+		}
+		if e.ID <= before || e.ID < s.From || e.ID > s.To {
+			return nil, fmt.Errorf("%w: asset %s is out of order", ErrEntry, e.ID)
+		}
+		before = e.ID
+		entries = append(entries, e)
+	}
+	if int64(len(entries)) != s.Assets {
+		return nil, fmt.Errorf("%w: the file has %d assets, want %d", ErrEntry, len(entries), s.Assets)
+	}
+	return entries, nil
+}
+
+// otherData adds ErrOtherData to the refusal of a position.
+func otherData(err error) error {
+	if errors.Is(err, client.ErrStartOver) {
+		return fmt.Errorf("%w: %w", ErrOtherData, err)
+	}
+	return err
+}

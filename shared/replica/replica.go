@@ -1,0 +1,198 @@
+package replica
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry.example/client"
+	"asset-registry/shared/boltfile"
+)
+
+// FileName is the file of a copy in its directory.
+const FileName = "copy.db"
+
+const format = "registry-copy-2"
+
+var (
+	assetsBucket   = []byte("assets")
+	feedBucket     = []byte("feed")
+	testBucket     = []byte("feed-test")
+	segmentsBucket = []byte("segments")
+	stateBucket    = []byte("state")
+	stateKey       = []byte("state")
+)
+
+// Errors of a copy.
+var (
+	ErrNotStored = errors.New("the copy cannot be stored")
+	ErrOtherData = errors.New("the registry has other data than the copy")
+	ErrEntry     = errors.New("the registry sent an entry that is not one of its feed")
+	ErrUnsound   = errors.New("the copy contradicts itself")
+	ErrNoCopy    = errors.New("the directory has no copy")
+)
+
+// State says how far a copy is.
+type State struct {
+	Origin   string          `json:"origin"`   // address of the registry
+	Position client.Position `json:"position"` // in the feed; everything up to it is in the copy
+	Loading  bool            `json:"loading"`  // some files of a snapshot are missing
+	Complete bool            `json:"complete"` // the copy has once reached the end of the feed
+}
+
+// Replica is an open copy. It is safe for concurrent use, and only one process may have
+// it open.
+type Replica struct {
+	file  *boltfile.File
+	state State // as it is stored; only Apply changes it
+}
+
+// Open opens the copy in a directory, and creates both unless they exist.
+func Open(dir string) (*Replica, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the directory of the copy: %w", err)
+	}
+	r := &Replica{}
+	var err error
+	r.file, err = boltfile.Open(filepath.Join(dir, FileName), boltfile.Options{
+		Format: format, Buckets: [][]byte{assetsBucket, feedBucket, testBucket, segmentsBucket, stateBucket},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the copy: %w", err)
+	}
+	if r.state, err = r.readState(); err != nil {
+		return nil, errors.Join(err, r.file.Close())
+	}
+	return r, nil
+}
+
+// OpenExisting opens a copy, and returns ErrNoCopy if the directory has none.
+func OpenExisting(dir string) (*Replica, error) {
+	if _, err := os.Stat(filepath.Join(dir, FileName)); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoCopy, dir)
+	}
+	return Open(dir)
+}
+
+// Remove removes the copy in a directory. No process may have it open.
+func Remove(dir string) error {
+	err := os.Remove(filepath.Join(dir, FileName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the copy: %w", err)
+	}
+	return nil
+}
+
+// Close closes the copy.
+func (r *Replica) Close() error { return r.file.Close() }
+
+// State returns how far the copy is. No other goroutine may change the copy meanwhile.
+func (r *Replica) State() State { return r.state }
+
+func (r *Replica) readState() (s State, err error) {
+	err = r.file.View(func(tx *bbolt.Tx) error {
+		s, err = stateOf(tx)
+		return err
+	})
+	return s, err
+}
+
+func stateOf(tx *bbolt.Tx) (s State, err error) {
+	text := tx.Bucket(stateBucket).Get(stateKey)
+	if text == nil {
+		return s, nil
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("%w: its state: %w", ErrUnsound, err)
+	}
+	return s, nil
+}
+
+// Change is one atomic change of a copy.
+type Change struct {
+	Entries  []Entry
+	Segments []string // hashes of the files that the entries come from
+	State    State
+}
+
+// Apply makes a change.
+func (r *Replica) Apply(c Change) error {
+	var sound error
+	err := r.file.Update(func(tx *bbolt.Tx) error {
+		sound = c.put(tx)
+		return sound
+	})
+	if sound != nil {
+		return sound
+	}
+	if err != nil {
+		return notStored(err)
+	}
+	r.state = c.State
+	return nil
+}
+
+// notStored returns ErrNotStored with the reason.
+func notStored(err error) error {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		err = number // boltfile's text is for clients of a registry
+	}
+	return fmt.Errorf("%w: %w", ErrNotStored, err)
+}
+
+func (c Change) put(tx *bbolt.Tx) error {
+	to := bucketsOf(tx)
+	if c.State.Loading {
+		to.assets.FillPercent = 0.95 // entries come in the order of ids
+	}
+	for _, e := range c.Entries {
+		if err := to.put(e); err != nil {
+			return err
+		}
+	}
+	for _, hash := range c.Segments {
+		if err := tx.Bucket(segmentsBucket).Put([]byte(hash), nil); err != nil {
+			return err
+		}
+	}
+	if !c.State.Loading {
+		if err := clearBucket(tx, segmentsBucket); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(c.State)
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(stateBucket).Put(stateKey, text)
+}
+
+// clearBucket removes all keys of a bucket.
+func clearBucket(tx *bbolt.Tx, name []byte) error {
+	if first, _ := tx.Bucket(name).Cursor().First(); first == nil {
+		return nil
+	}
+	if err := tx.DeleteBucket(name); err != nil {
+		return err
+	}
+	_, err := tx.CreateBucket(name)
+	return err
+}
+
+// Loaded returns the hashes of the files of a snapshot that are in the copy.
+func (r *Replica) Loaded() (map[string]bool, error) {
+	found := map[string]bool{}
+	err := r.file.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(segmentsBucket).ForEach(func(hash, _ []byte) error {
+			found[string(hash)] = true
+			return nil
+		})
+	})
+	return found, err
+}

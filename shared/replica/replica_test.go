@@ -1,0 +1,338 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+
+	"asset-registry.example/client"
+	"asset-registry/shared/disktest"
+)
+
+func open(t *testing.T, dir string) *Replica {
+	t.Helper()
+	r, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func catchUp(t *testing.T, r *Replica, f *fake) error {
+	t.Helper()
+	return r.CatchUp(t.Context(), f.source(t), func(Progress) {})
+}
+
+func mustCatchUp(t *testing.T, r *Replica, f *fake) {
+	t.Helper()
+	if err := catchUp(t, r, f); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, r, f)
+}
+
+// equal compares a copy with the registry.
+func equal(t *testing.T, r *Replica, f *fake) {
+	t.Helper()
+	if _, err := r.Check(); err != nil {
+		t.Error(err)
+	}
+	var got strings.Builder
+	if err := r.Walk(func(e Entry) error {
+		got.WriteString(string(e.JSON) + "\n")
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(f.export(), got.String()); diff != "" {
+		t.Errorf("the copy differs (-registry +copy):\n%s", diff)
+	}
+}
+
+func TestACopyWithoutSnapshotsIsMadeOfTheFeed(t *testing.T) {
+	f := newFake(t)
+	r := open(t, t.TempDir())
+	mustCatchUp(t, r, f)
+	for i := range 10 {
+		f.publish(i, 100+i)
+	}
+	mustCatchUp(t, r, f)
+	f.publish(3, 200)
+	mustCatchUp(t, r, f)
+	want := State{Origin: f.URL, Position: client.Position{Offset: client.Timestamp(stampOf(200)), ServerID: "first"},
+		Complete: true}
+	if diff := cmp.Diff(want, r.State()); diff != "" {
+		t.Errorf("the state differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestFollowStoresChanges(t *testing.T) {
+	f := newFake(t)
+	r := open(t, t.TempDir())
+	f.publish(1, 100)
+	mustCatchUp(t, r, f)
+	f.publish(2, 101)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := r.Follow(ctx, f.source(t), func(done Progress) {
+		if done.Assets == 1 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	equal(t, r, f)
+}
+
+func TestARunGoesOnWithTheFilesThatAreMissing(t *testing.T) {
+	f, dir := newFake(t), t.TempDir()
+	for i := range 20 {
+		f.publish(i, 100+i)
+	}
+	paths := f.snapshot(t, "one")
+	broken := f.files[paths[12]]
+	f.files[paths[12]] = broken[:len(broken)-1]
+	r := open(t, dir)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before a repeat
+	defer cancel()
+	if err := r.CatchUp(ctx, f.source(t), func(Progress) {}); err == nil {
+		t.Error("a truncated file: got no error, want one")
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.pathsRead()
+	f.mu.Lock() // a request of the first run may be under way, and count again
+	f.files[paths[12]] = broken
+	f.mu.Unlock()
+	f.publish(1, 300)
+	r = open(t, dir)
+	if s := r.State(); !s.Loading || s.Complete || s.Position.Offset != "" {
+		t.Errorf("got %+v, want a copy that is loading", s)
+	}
+	mustCatchUp(t, r, f)
+	got := f.pathsRead()
+	slices.Sort(got)
+	if diff := cmp.Diff(slices.Sorted(slices.Values(paths[12:])), slices.Compact(got)); diff != "" {
+		t.Errorf("the files that were read differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestASnapshotThatIsReplacedMeanwhile(t *testing.T) {
+	f := newFake(t)
+	for i := range 20 {
+		f.publish(i, 100+i)
+	}
+	first := f.snapshot(t, "one")
+	replaced := false
+	f.reading = func(path string) { // is called by several goroutines
+		f.mu.Lock()
+		now := path == first[10] && !replaced
+		replaced = replaced || now
+		f.mu.Unlock()
+		if now {
+			f.publish(2, 200)
+			f.publish(10, 201)
+			f.publish(99, 202)
+			f.snapshot(t, "two")
+		}
+	}
+	r := open(t, t.TempDir())
+	mustCatchUp(t, r, f)
+	counts := map[string]int{}
+	for _, path := range f.pathsRead() {
+		counts[path]++
+	}
+	for i, path := range first[:10] {
+		if counts[path] != 1 {
+			t.Errorf("file %d: got %d reads, want 1", i, counts[path])
+		}
+	}
+}
+
+func TestOtherDataAreNotStored(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare func(t *testing.T, r *Replica, f *fake)
+	}{
+		{"after the end of the feed", func(t *testing.T, r *Replica, f *fake) { mustCatchUp(t, r, f) }},
+		{"of an empty copy", func(t *testing.T, r *Replica, f *fake) {
+			f.assets, f.manifest = map[string]int{}, ""
+			mustCatchUp(t, r, f)
+			f.publish(1, 100)
+		}},
+		{"while a snapshot is read", func(t *testing.T, r *Replica, f *fake) {
+			if err := r.Apply(Change{State: State{Loading: true, Position: client.Position{ServerID: "first"}}}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, r := newFake(t), open(t, t.TempDir())
+			f.publish(1, 100)
+			f.snapshot(t, "one")
+			c.prepare(t, r, f)
+			before := r.State()
+			f.data = "second"
+			if err := catchUp(t, r, f); !errors.Is(err, ErrOtherData) {
+				t.Errorf("got %v, want %v", err, ErrOtherData)
+			}
+			if diff := cmp.Diff(before, r.State()); diff != "" {
+				t.Errorf("the state changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAFullDiskStopsARunThatGoesOnLater(t *testing.T) {
+	f, dir := newFake(t), disktest.New(t, 4)
+	f.padding = strings.Repeat("x", 100_000)
+	for i := range 30 {
+		f.publish(i, 100+i)
+	}
+	f.snapshot(t, "one")
+	r := open(t, dir)
+	free := disktest.Fill(t, dir)
+	err := catchUp(t, r, f)
+	if !errors.Is(err, ErrNotStored) || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("got %v, want %v: %v", err, ErrNotStored, syscall.ENOSPC)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	free()
+	for i := 15; i < 30; i++ {
+		delete(f.assets, idOf(i)) // they fit on the disk
+	}
+	f.snapshot(t, "two")
+	mustCatchUp(t, open(t, dir), f)
+}
+
+func TestAnEntryIsNotReplacedByAnEarlierOne(t *testing.T) {
+	r := open(t, t.TempDir())
+	for _, text := range []string{"200", "100", "300"} {
+		second := map[string]int{"100": 100, "200": 200, "300": 300}[text]
+		e, err := parseEntry([]byte(`{"id":"` + idOf(1) + `","dateModified":"` + stampOf(second) + `"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Apply(Change{Entries: []Entry{e}}); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := r.Get(idOf(1))
+		if want := int64(max(second, 200)) * 1e6; err != nil || got.Position != want {
+			t.Errorf("after %s: got %d, %v; want %d", text, got.Position, err, want)
+		}
+	}
+	if n, err := r.Check(); n != 1 || err != nil {
+		t.Errorf("got %d assets, %v; want 1", n, err)
+	}
+}
+
+func TestEntriesThatAreNotOfAFeedAreRefused(t *testing.T) {
+	at := stampOf(100)
+	for _, c := range []struct{ name, text string }{
+		{"no JSON", `{`},
+		{"no id", `{"dateModified":"` + at + `"}`},
+		{"an id in capitals", `{"id":"` + strings.Repeat("A", 32) + `","dateModified":"` + at + `"}`},
+		{"no time", `{"id":"` + idOf(1) + `"}`},
+		{"two times", `{"dateModified":"` + at + `","id":"` + idOf(1) + `","dateModified":"` + at + `"}`},
+		{"it is cut off", `{"id":"` + idOf(1) + `","dateModified":"` + at + `","title":"x"`},
+		{"an id with an escape", `{"id":"\u0030` + idOf(1)[1:] + `0","dateModified":"` + at + `"}`},
+		{"a time before the epoch", `{"id":"` + idOf(1) + `","dateModified":"1900-01-01T00:00:00+00:00"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got, err := parseEntry([]byte(c.text)); !errors.Is(err, ErrEntry) {
+				t.Errorf("got %+v, %v; want %v", got, err, ErrEntry)
+			}
+		})
+	}
+}
+
+func TestTheBeginningOfAnEntryIsReadAsTheWhole(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		short bool // the beginning is enough
+	}{
+		{`{"id":"a","dateModified":"b"}`, true},
+		{`{"id":"a","dateModified":"b","title":"\"x\"","documents":[{"id":"c","dateModified":"d"}]}`, true},
+		{`{"dateModified":"b","id":"a"}`, false},
+		{`{"id":"a","title":"x","dateModified":"b"}`, false},
+		{`{"id":"a","dateModified":"b","mode":"test"}`, false},
+		{`{"id":"a","dateModified":"b"`, false},
+		{`{ "id":"a","dateModified":"b"}`, false},
+		{`{"id":"a","dateModified":"\u0062"}`, false},
+	} {
+		got, ok := headOf([]byte(c.text))
+		if ok != c.short {
+			t.Errorf("%s: got enough %t, want %t", c.text, ok, c.short)
+		}
+		if want := (head{ID: "a", DateModified: "b"}); ok && got != want {
+			t.Errorf("%s: got %+v, want %+v", c.text, got, want)
+		}
+	}
+}
+
+// TestCheckFindsAWrongCopy breaks K1 in each way.
+func TestCheckFindsAWrongCopy(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(assets, feed *bbolt.Bucket) error
+	}{
+		{"an asset without an entry", func(_, feed *bbolt.Bucket) error { return feed.Delete(positionKey(100e6)) }},
+		{"an entry without an asset", func(_, feed *bbolt.Bucket) error {
+			return feed.Put(positionKey(5), make([]byte, idBytes))
+		}},
+		{"an entry of another asset", func(_, feed *bbolt.Bucket) error {
+			return feed.Put(positionKey(100e6), make([]byte, idBytes))
+		}},
+		{"an asset without a position", func(assets, _ *bbolt.Bucket) error {
+			key, _ := assets.Cursor().First()
+			return assets.Put(key, nil)
+		}},
+		{"the text of another asset", func(assets, _ *bbolt.Bucket) error {
+			c := assets.Cursor()
+			key, _ := c.First()
+			_, other := c.Next()
+			return assets.Put(key, other)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, r := newFake(t), open(t, t.TempDir())
+			f.publish(1, 100)
+			f.publish(2, 101)
+			mustCatchUp(t, r, f)
+			if err := r.file.Update(func(tx *bbolt.Tx) error {
+				return c.spoil(tx.Bucket(assetsBucket), tx.Bucket(feedBucket))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := r.Check(); !errors.Is(err, ErrUnsound) {
+				t.Errorf("got %d, %v; want %v", n, err, ErrUnsound)
+			}
+		})
+	}
+}
+
+func TestASampleHasDifferentAssets(t *testing.T) {
+	f, r := newFake(t), open(t, t.TempDir())
+	for i := range 10 {
+		f.publish(i, 100+i)
+	}
+	mustCatchUp(t, r, f)
+	for _, c := range []struct{ count, want int }{{3, 3}, {10, 10}, {100, 10}} {
+		ids, err := r.Sample(c.count)
+		slices.Sort(ids)
+		if got := len(slices.Compact(ids)); err != nil || got != c.want {
+			t.Errorf("a sample of %d: got %d assets, %v; want %d", c.count, got, err, c.want)
+		}
+	}
+}

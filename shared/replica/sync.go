@@ -1,0 +1,170 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"asset-registry.example/client"
+)
+
+const (
+	parallel  = 4        // files of a snapshot that are read at the same time
+	pageLimit = 1000     // entries of a page
+	batchSize = 32 << 20 // bytes of lines of one transaction, or one file more
+)
+
+// Source is the registry that is copied, as client.Client calls it.
+type Source struct {
+	*client.Client
+	Address string
+	Pause   time.Duration // between pages, if the registry has no streams
+}
+
+// Progress says what one run has done.
+type Progress struct {
+	Assets, Bytes       int64 // that were stored: entries and bytes of their text
+	OfAssets, OfBytes   int64 // of the snapshot that is read; 0: the feed is read
+	Position            client.Timestamp
+	Snapshots, Segments int // lists of files, and files, that were read
+}
+
+// Store is a place for a copy. One goroutine at a time calls Apply and Loaded.
+type Store interface {
+	// State returns how far the copy is: that of the last change.
+	State() State
+	// Apply makes a change. After a crash the store is as after an earlier change, and may
+	// have some of the entries of later ones. The error wraps ErrNotStored.
+	Apply(Change) error
+	// Loaded returns the hashes of the files of a snapshot that are in the copy.
+	Loaded() (map[string]bool, error)
+}
+
+// run is one run of a synchronisation.
+type run struct {
+	Store
+	source Source
+	tell   func(Progress)
+	done   Progress
+}
+
+// CatchUp brings the copy to the end of the registry's feed. It is that of the package.
+func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
+	return CatchUp(ctx, r, source, tell)
+}
+
+// Follow stores each change as it comes. It is that of the package.
+func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
+	return Follow(ctx, r, source, tell)
+}
+
+// CatchUp brings a copy to the end of the registry's feed: an empty one by the newest
+// snapshot, if there is one, and by the feed after it. It calls tell after each change of
+// the copy.
+func CatchUp(ctx context.Context, to Store, source Source, tell func(Progress)) error {
+	run := &run{Store: to, source: source, tell: tell}
+	if state := to.State(); state.Loading || state.Position.Offset == "" && !state.Complete {
+		if err := run.load(ctx); err != nil {
+			return err
+		}
+	}
+	return run.pages(ctx)
+}
+
+// Follow stores each change as it comes, until ctx is done or an error occurs. The copy
+// must have caught up. The caller may go on after an error.
+func Follow(ctx context.Context, to Store, source Source, tell func(Progress)) error {
+	run := &run{Store: to, source: source, tell: tell}
+	feed := run.feed()
+	feed.Live = true
+	for page, err := range source.Follow(ctx, feed, source.Pause) {
+		if err == nil {
+			err = run.page(page)
+		}
+		if err != nil {
+			return otherData(err)
+		}
+	}
+	return ctx.Err()
+}
+
+// feed returns the feed after the copy's position.
+func (r *run) feed() client.Feed {
+	return client.Feed{
+		Position: r.State().Position, Limit: pageLimit, Mode: client.AllModes, Fields: []string{"*"}, Raw: true,
+	}
+}
+
+// pages stores the feed up to its end. The next page is read while one is stored.
+func (r *run) pages(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	read, feed := make(chan client.Page), r.feed()
+	group.Go(func() error {
+		defer close(read)
+		for page, err := range r.source.Pages(ctx, feed) {
+			if err != nil {
+				return otherData(err)
+			}
+			select {
+			case read <- page:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	group.Go(func() error {
+		for page := range read {
+			if err := r.page(page); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// page stores a page of the feed.
+func (r *run) page(page client.Page) error {
+	if err := r.same(page.Next); err != nil {
+		return err
+	}
+	c := Change{State: r.State()}
+	c.State.Origin, c.State.Position = r.source.Address, page.Next
+	c.State.Complete = c.State.Complete || page.Len() == 0
+	for _, text := range page.Raw {
+		e, err := parseEntry(text)
+		if err != nil {
+			return err
+		}
+		c.Entries = append(c.Entries, e)
+	}
+	return r.store(c)
+}
+
+// same returns ErrOtherData if a position is one of other data than the copy's.
+func (r *run) same(p client.Position) error {
+	if known := r.State().Position.ServerID; known != "" && known != p.ServerID {
+		return fmt.Errorf("%w: those of %q, and the copy those of %q", ErrOtherData, p.ServerID, known)
+	}
+	return nil
+}
+
+// store makes a change, unless nothing changes, and tells of it.
+func (r *run) store(c Change) error {
+	if len(c.Entries) > 0 || len(c.Segments) > 0 || c.State != r.State() {
+		if err := r.Apply(c); err != nil {
+			return err
+		}
+	}
+	r.done.Assets += int64(len(c.Entries))
+	for _, e := range c.Entries {
+		r.done.Bytes += int64(len(e.JSON))
+	}
+	r.done.Segments += len(c.Segments)
+	r.done.Position = c.State.Position.Offset
+	r.tell(r.done)
+	return nil
+}
