@@ -117,6 +117,7 @@ func (k *keeper) keep(ctx context.Context) (err error) {
 		k.serve(opened)
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	defer context.AfterFunc(ctx, opened.Interrupt)()
 	group.Go(func() error { return k.follow(ctx, opened) })
 	group.Go(func() error { return k.ask(ctx, opened) })
 	group.Go(func() error { return k.refresh(ctx, opened) })

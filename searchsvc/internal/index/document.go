@@ -22,6 +22,7 @@ const (
 	maxDescription = 300    // characters of the description that a hit shows
 	shownItems     = 3      // items that a hit shows
 	maxTerms       = 20_000 // different words that are found; further ones are not
+	maxWords       = 50_000 // words that are read, so that an asset takes at most about half a second
 	maxTerm        = 64     // bytes of a word; longer ones are cut
 	maxKey         = 512    // bytes of a value of a filter; longer ones are left out
 	maxPlaces      = 100    // items whose place, code and quantity are found
@@ -142,7 +143,7 @@ func parse(e replica.Entry) (*asset, error) {
 
 // fields returns the fields of the index, and the text of a hit.
 func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, err error) {
-	t := termSet{}
+	t := termSet{fields: map[string]map[string]bool{}, words: maxWords}
 	t.add(statusField, string(a.Status))
 	t.add(typeField, a.AssetType)
 	t.add(ownerField, a.Owner)
@@ -158,13 +159,13 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 	for i := range a.Items[:min(len(a.Items), maxPlaces)] {
 		t.item(&a.Items[i])
 	}
-	a.words(t)
+	a.words(&t)
 	hit, err = json.Marshal(a.summary())
 	return t.lists(), hit, err
 }
 
 // item adds the terms of an item, save its words.
-func (t termSet) item(i *item) {
+func (t *termSet) item(i *item) {
 	for _, p := range codeTerms(i.Classification.ID) {
 		t.add(codeField, p)
 	}
@@ -185,11 +186,9 @@ func (t termSet) item(i *item) {
 }
 
 // words adds the words of an asset. Contact points are left out: they are people.
-func (a *asset) words(t termSet) {
-	for _, text := range []string{a.Title, a.TitleEn, a.TitleRu} {
-		t.text(titleField, text)
-	}
-	t.text(wordField, a.Title, a.TitleEn, a.TitleRu, a.Description, a.DescriptionEn, a.DescriptionRu, a.ID, a.AssetID)
+func (a *asset) words(t *termSet) {
+	t.title(a.Title, a.TitleEn, a.TitleRu)
+	t.text(wordField, a.Description, a.DescriptionEn, a.DescriptionRu, a.ID, a.AssetID)
 	for _, o := range []*organisation{&a.AssetCustodian, &a.AssetHolder} {
 		t.text(wordField, o.Name, o.NameEn, o.NameRu, o.Identifier.LegalName, o.Identifier.text())
 		t.address(&o.Address)
@@ -213,11 +212,11 @@ func (a *asset) words(t termSet) {
 	}
 }
 
-func (t termSet) address(a *address) {
+func (t *termSet) address(a *address) {
 	t.text(wordField, a.StreetAddress, a.Locality, a.Region, a.PostalCode, a.CountryName)
 }
 
-func (t termSet) classification(c *classification) {
+func (t *termSet) classification(c *classification) {
 	t.text(wordField, c.ID, c.Description, c.DescriptionEn, c.DescriptionRu)
 }
 
@@ -299,16 +298,19 @@ func codeTerms(code string) []string {
 }
 
 // termSet has the different terms of each field.
-type termSet map[string]map[string]bool
+type termSet struct {
+	fields map[string]map[string]bool
+	words  int // that may still be read
+}
 
-func (t termSet) add(field, term string) {
+func (t *termSet) add(field, term string) {
 	if term == "" || len(term) > maxKey {
 		return
 	}
-	set := t[field]
+	set := t.fields[field]
 	if set == nil {
 		set = map[string]bool{}
-		t[field] = set
+		t.fields[field] = set
 	}
 	if len(set) < maxTerms {
 		set[term] = true
@@ -316,16 +318,27 @@ func (t termSet) add(field, term string) {
 }
 
 // name adds a name of a value, so that facets can show it.
-func (t termSet) name(field, key, name string) {
+func (t *termSet) name(field, key, name string) {
 	if name = strings.TrimSpace(name); name != "" && len(key) <= maxKey/2 && !strings.Contains(key, nameSeparator) {
 		t.add(field, key+nameSeparator+cut(name, maxKey/2-1))
 	}
 }
 
 // text adds the words of texts.
-func (t termSet) text(field string, texts ...string) {
+func (t *termSet) text(field string, texts ...string) {
 	for _, text := range texts {
-		ukrainian.Each(text, func(term string) { t.add(field, cut(term, maxTerm)) })
+		t.words -= ukrainian.Each(text, t.words, func(term string) { t.add(field, cut(term, maxTerm)) })
+	}
+}
+
+// title adds the words of titles, which are words of the asset, too.
+func (t *termSet) title(texts ...string) {
+	for _, text := range texts {
+		t.words -= ukrainian.Each(text, t.words, func(term string) {
+			term = cut(term, maxTerm)
+			t.add(titleField, term)
+			t.add(wordField, term)
+		})
 	}
 }
 
@@ -340,9 +353,9 @@ func cut(text string, most int) string {
 	return text[:most]
 }
 
-func (t termSet) lists() map[string][]string {
-	lists := make(map[string][]string, len(t))
-	for field, set := range t {
+func (t *termSet) lists() map[string][]string {
+	lists := make(map[string][]string, len(t.fields))
+	for field, set := range t.fields {
 		list := make([]string, 0, len(set))
 		for term := range set {
 			list = append(list, term)

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,15 +32,19 @@ import (
 )
 
 // Format is the version of the index. An index of another version is built anew.
-const Format = 2
+const Format = 3
+
+// ErrInterrupted is returned for a change after Interrupt.
+var ErrInterrupted = errors.New("the index is being closed")
 
 // ErrDamaged is returned for an index that must be removed and built anew.
 var ErrDamaged = errors.New("the index is damaged, or of another version")
 
 const (
-	batchSize     = 2000 // assets of one batch
-	mostUnstored  = 16   // batches that are not on the disk yet
-	analysers     = 2    // goroutines that make the terms of a batch
+	batchSize     = 2000    // assets of one batch
+	batchBytes    = 8 << 20 // of their texts, so that no batch takes long
+	mostUnstored  = 16      // batches that are not on the disk yet
+	analysers     = 2       // goroutines that make the terms of a batch
 	storeWithin   = 30 * time.Second
 	persistPause  = 500     // milliseconds between two writings to the disk
 	mostMerged    = 250_000 // assets of a merged file: a merge takes a processor for some seconds
@@ -61,6 +64,8 @@ type Index struct {
 	queue   *bleve.AnalysisQueue
 	merges  merges
 	unsaved chan struct{}
+	closing chan struct{} // closed once the index takes no further changes
+	close   sync.Once
 	failed  atomic.Pointer[error] // the newest failure to write to the disk
 	damaged atomic.Pointer[error] // the index must be built anew
 
@@ -79,7 +84,7 @@ func Open(dir string) (x *Index, err error) {
 	}
 	x = &Index{
 		dir: dir, queue: bleve.NewAnalysisQueue(analysers),
-		unsaved: make(chan struct{}, mostUnstored),
+		unsaved: make(chan struct{}, mostUnstored), closing: make(chan struct{}),
 	}
 	defer func() { // scorch panics on some damaged files
 		if r := recover(); r != nil {
@@ -188,6 +193,9 @@ func (x *Index) setFormat(format int) error {
 	}
 }
 
+// Interrupt ends the change that is under way after its next asset, and refuses further ones.
+func (x *Index) Interrupt() { x.close.Do(func() { close(x.closing) }) }
+
 // Close closes the index. No search may be under way.
 func (x *Index) Close() error {
 	x.publish(nil)
@@ -267,10 +275,7 @@ func (x *Index) Apply(c replica.Change) error {
 // putAll makes a change in batches, of which the last has the state. While one is made, the
 // next is prepared.
 func (x *Index) putAll(c replica.Change) error {
-	parts := slices.Collect(slices.Chunk(c.Entries, batchSize))
-	if len(parts) == 0 {
-		parts = append(parts, nil)
-	}
+	parts := batches(c.Entries)
 	var making errgroup.Group
 	for i, part := range parts {
 		batch := bleve.NewBatch()
@@ -285,6 +290,19 @@ func (x *Index) putAll(c replica.Change) error {
 		making.Go(func() error { return x.batch(batch) })
 	}
 	return making.Wait()
+}
+
+// batches splits entries into those of each batch. There is at least one batch.
+func batches(entries []replica.Entry) (parts [][]replica.Entry) {
+	begin, size := 0, 0
+	for i, e := range entries {
+		if i > begin && (i-begin == batchSize || size+len(e.JSON) > batchBytes) {
+			parts = append(parts, entries[begin:i])
+			begin, size = i, 0
+		}
+		size += len(e.JSON)
+	}
+	return append(parts, entries[begin:])
 }
 
 // put adds entries to a batch. Several goroutines prepare them.
@@ -310,6 +328,11 @@ func (x *Index) put(batch *bleve.Batch, entries []replica.Entry, loading bool) e
 
 // operation returns what adds an entry to a batch.
 func (x *Index) operation(e replica.Entry, loading bool) (add func(*bleve.Batch), err error) {
+	select {
+	case <-x.closing:
+		return nil, ErrInterrupted
+	default:
+	}
 	if !loading && x.isNewer(e) { // while files of a snapshot are read, none is
 		return func(*bleve.Batch) {}, nil
 	}
@@ -359,6 +382,8 @@ func (x *Index) batch(b *bleve.Batch) (err error) {
 	defer timeout.Stop()
 	select {
 	case x.unsaved <- struct{}{}:
+	case <-x.closing:
+		return ErrInterrupted
 	case <-timeout.C:
 		reason := errors.New("the disk is too slow")
 		if failed := x.failed.Load(); failed != nil {

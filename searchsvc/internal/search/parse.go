@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"asset-registry/searchsvc/internal/ukrainian"
 	"asset-registry/shared/fault"
 )
 
@@ -92,7 +93,7 @@ func (p *parser) text() string {
 		p.fault(textParam, "The text must be UTF-8.")
 	case utf8.RuneCountInString(text) > MaxText:
 		p.fault(textParam, "The text may have %d characters.", MaxText)
-	case len(strings.Fields(text)) > MaxWords:
+	case ukrainian.Count(text) > MaxWords: // as the index compares them: one character may be several words
 		p.fault(textParam, "The text may have %d words.", MaxWords)
 	default:
 		return text

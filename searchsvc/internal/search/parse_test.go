@@ -74,6 +74,10 @@ func TestFaultyParametersAreRefusedAllAtOnce(t *testing.T) {
 		{"q=" + strings.Repeat("ї", MaxText+1), "q"},
 		{"q=" + strings.Repeat("a+", MaxWords+1), "q"},
 		{"q=%ff", "q"},
+		{"q=" + strings.Repeat("\ufdfa", MaxText), "q"}, // four words each
+		{"q=" + strings.Repeat("\ufdfa", MaxWords/4+2), "q"},
+		{"q=" + strings.Repeat("a.", MaxWords+1), "q"},
+		{"q=" + strings.Repeat("а-", MaxWords+1), "q"},
 		{"status=draft", "status"},
 		{"status=deleted", "status"},
 		{"owner=" + strings.Repeat("x", MaxValue+1), "owner"},

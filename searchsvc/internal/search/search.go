@@ -110,7 +110,7 @@ var FacetNames = []FacetName{
 // The bounds of a question (docs/contract.md, "Search").
 const (
 	MaxText           = 256 // characters of Text
-	MaxWords          = 16  // words of Text; further ones are a fault
+	MaxWords          = 16  // words of Text, as ukrainian.Count counts them; further ones are a fault
 	MaxValues         = 10  // values of one filter
 	MaxValue          = 200 // characters of a value
 	DefaultLimit      = 20

@@ -65,8 +65,10 @@ func (c *comparison) compare(path string, before, after *value) {
 // pairs returns the elements of two lists that belong together: those with the same id if
 // each id stands once in a list, else those at the same place.
 func pairs(before, after []*value) [][2]*value {
+	was, distinctBefore := byID(before)
+	is, distinctAfter := byID(after)
 	var all [][2]*value
-	if !distinct(before) || !distinct(after) {
+	if !distinctBefore || !distinctAfter {
 		for i := range max(len(before), len(after)) {
 			var pair [2]*value
 			if i < len(before) {
@@ -80,33 +82,24 @@ func pairs(before, after []*value) [][2]*value {
 		return all
 	}
 	for _, a := range after {
-		all = append(all, [2]*value{find(before, a.string("id")), a})
+		all = append(all, [2]*value{was[a.string("id")], a})
 	}
 	for _, b := range before {
-		if find(after, b.string("id")) == nil {
+		if is[b.string("id")] == nil {
 			all = append(all, [2]*value{b, nil})
 		}
 	}
 	return all
 }
 
-// distinct tells whether each element has an id of its own.
-func distinct(list []*value) bool {
-	var ids []string
+// byID returns the elements of a list by their ids. distinct tells whether each has an id of
+// its own.
+func byID(list []*value) (all map[string]*value, distinct bool) {
+	all = make(map[string]*value, len(list))
 	for _, e := range list {
-		ids = append(ids, e.string("id"))
+		all[e.string("id")] = e
 	}
-	slices.Sort(ids)
-	return !slices.Contains(ids, "") && len(slices.Compact(ids)) == len(list)
-}
-
-func find(list []*value, id string) *value {
-	for _, e := range list {
-		if e.string("id") == id {
-			return e
-		}
-	}
-	return nil
+	return all, len(all) == len(list) && all[""] == nil
 }
 
 // noise are fields that the registry sets. They say nothing in a list of changes.

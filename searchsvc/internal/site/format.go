@@ -82,13 +82,18 @@ func decimal(l Lang, number string) string {
 		sign, number = "−", number[1:]
 	}
 	whole, fraction, hasFraction := strings.Cut(number, ".")
-	for at := len(whole) - 3; at > 0; at -= 3 {
-		whole = whole[:at] + separator + whole[at:]
+	var said strings.Builder
+	said.WriteString(sign)
+	for i, digit := range whole {
+		if i > 0 && (len(whole)-i)%3 == 0 {
+			said.WriteString(separator)
+		}
+		said.WriteRune(digit)
 	}
 	if hasFraction {
-		whole += point + fraction
+		said.WriteString(point + fraction)
 	}
-	return sign + whole
+	return said.String()
 }
 
 // count returns a whole number with separated thousands.

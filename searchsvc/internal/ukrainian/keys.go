@@ -8,9 +8,6 @@ import (
 // stems returns the keys of a Ukrainian word.
 func stems(word string) []string {
 	word = strings.ReplaceAll(fold(word), "'", "")
-	if letters := []rune(word); len(letters) > maxWord {
-		word = string(letters[:maxWord])
-	}
 	k := &keySet{}
 	k.nominal(word)
 	k.verbal(word)

@@ -7,6 +7,7 @@
 package ukrainian
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,12 +15,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWord is the number of letters from which on a word is cut.
+// maxWord is the number of letters of a word. Further ones are left out before anything else
+// is done with the word, and once more after its characters have their normal form.
 const maxWord = 40
 
-// Each calls visit for the keys of the words of a text. A key may come several times.
-func Each(text string, visit func(key string)) {
-	for _, w := range split(text) {
+// maxCode is the number of characters of a code.
+const maxCode = 64
+
+// Each calls visit for the keys of the words of a text, and returns the number of these words.
+// It goes through at most so many words. A key may come several times.
+func Each(text string, most int, visit func(key string)) (words int) {
+	for w := range split(text) {
+		if words += w.count(); words > most {
+			return most
+		}
 		if w.isCode {
 			visit(w.text)
 		}
@@ -29,12 +38,25 @@ func Each(text string, visit func(key string)) {
 			}
 		}
 	}
+	return words
+}
+
+// Count returns the number of words of a question, as Words returns them.
+func Count(text string) (words int) {
+	for w := range split(text) {
+		if w.isCode {
+			words++
+			continue
+		}
+		words += len(w.parts)
+	}
+	return words
 }
 
 // Words returns for each word of a question its keys, one of which a text must have.
 func Words(text string) [][]string {
 	var words [][]string
-	for _, w := range split(text) {
+	for w := range split(text) {
 		if w.isCode {
 			words = append(words, []string{w.text})
 			continue
@@ -74,23 +96,41 @@ type word struct {
 	isCode bool     // letters and digits with signs between them; then the whole is a word, too
 }
 
+// count returns the number of words that a text gets from the word.
+func (w word) count() int {
+	if w.isCode {
+		return 1 + len(w.parts)
+	}
+	return len(w.parts)
+}
+
 // split returns the words of a text. Signs within codes and apostrophes within words stay.
-func split(text string) []word {
-	var words []word
-	for _, field := range strings.FieldsFunc(normal(text), func(r rune) bool { return !isPart(r) && !isInner(r) }) {
-		field = strings.TrimFunc(field, func(r rune) bool { return !isPart(r) })
-		if field == "" {
-			continue
-		}
-		w := word{text: field, isCode: isCode(field)}
-		for _, part := range strings.FieldsFunc(field, func(r rune) bool { return !isPart(r) && r != apostrophe }) {
-			if part = strings.Trim(part, string(apostrophe)); part != "" {
-				w.parts = append(w.parts, part)
+func split(text string) iter.Seq[word] {
+	return func(yield func(word) bool) {
+		for piece := range pieces(text) {
+			for field := range strings.FieldsFuncSeq(normal(piece), isBetween) {
+				if w := newWord(field); len(w.parts) > 0 && !yield(w) {
+					return
+				}
 			}
 		}
-		words = append(words, w)
 	}
-	return words
+}
+
+// isBetween tells whether a rune stands between words.
+func isBetween(r rune) bool { return !isPart(r) && !isInner(r) }
+
+// newWord returns the word of a field between blanks and marks. It has no parts if the field
+// has signs only.
+func newWord(field string) word {
+	field = strings.TrimFunc(field, func(r rune) bool { return !isPart(r) })
+	w := word{text: cut(field, maxCode), isCode: isCode(field)}
+	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return !isPart(r) && r != apostrophe }) {
+		if part = strings.Trim(part, string(apostrophe)); part != "" {
+			w.parts = append(w.parts, cutWord(part))
+		}
+	}
+	return w
 }
 
 const apostrophe = '\''
@@ -171,11 +211,15 @@ func isUsual(text string) bool {
 	return true
 }
 
+// maxPlace is the number of characters of the name of a place that count.
+const maxPlace = 200
+
 // Place returns the key of the name of a region or a locality: without the words that say
 // what kind of place it is.
 func Place(name string) string {
+	name = cut(name, maxPlace)
 	var kept []string
-	for _, w := range split(name) {
+	for w := range split(name) {
 		for _, part := range w.parts {
 			if !kindsOfPlaces[part] {
 				kept = append(kept, strings.ReplaceAll(fold(part), string(apostrophe), ""))
@@ -183,9 +227,9 @@ func Place(name string) string {
 		}
 	}
 	if len(kept) == 0 {
-		return strings.Join(strings.Fields(normal(name)), " ")
+		return cut(strings.Join(strings.Fields(normal(name)), " "), maxPlace)
 	}
-	return strings.Join(kept, " ")
+	return cut(strings.Join(kept, " "), maxPlace)
 }
 
 var kindsOfPlaces = map[string]bool{

@@ -10,7 +10,7 @@ import (
 // meets tells whether a text has each word of a question.
 func meets(question, text string) bool {
 	var has []string
-	Each(text, func(key string) { has = append(has, key) })
+	Each(text, 1000, func(key string) { has = append(has, key) })
 	words := Words(question)
 	for _, keys := range words {
 		if !slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(has, key) }) {

@@ -56,6 +56,6 @@ func BenchmarkEach(b *testing.B) {
 	const text = "Нежитлове приміщення першого поверху, окремий вхід; вул. Банкова, 11, м. Київ, Україна (04121000-2)"
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		Each(text, func(string) {})
+		Each(text, 1000, func(string) {})
 	}
 }

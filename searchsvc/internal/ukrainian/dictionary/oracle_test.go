@@ -107,7 +107,7 @@ func readLexemes(t *testing.T) []lexeme {
 // meets tells whether a question with one word finds a text with the other one.
 func meets(question, text string) bool {
 	keys := map[string]bool{}
-	ukrainian.Each(text, func(key string) { keys[key] = true })
+	ukrainian.Each(text, 1000, func(key string) { keys[key] = true })
 	for _, word := range ukrainian.Words(question) {
 		if !slices.ContainsFunc(word, func(key string) bool { return keys[key] }) {
 			return false
@@ -130,7 +130,7 @@ func TestFormsOfAWordMeet(t *testing.T) {
 			}
 			n++
 			form := l.forms[r.IntN(len(l.forms))]
-			ukrainian.Each(form, func(string) { keys++ })
+			ukrainian.Each(form, 1000, func(string) { keys++ })
 			if meets(form, l.lemma) {
 				met++
 			} else if *tuning {

@@ -1,0 +1,122 @@
+package index
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/replica"
+)
+
+// TestNoTextHoldsUpAnAsset indexes texts of a million letters, and counts what is made of them.
+func TestNoTextHoldsUpAnAsset(t *testing.T) {
+	different := make([]string, 0, 60_000)
+	for n := range cap(different) {
+		different = append(different, fmt.Sprintf("слово%dа", n))
+	}
+	for name, text := range map[string]string{
+		"a word of a letter":            strings.Repeat("y", 1_000_000),
+		"a word of a Ukrainian letter":  strings.Repeat("ї", 50_000),
+		"a code":                        "1" + strings.Repeat("-a", 50_000),
+		"signs of eighteen letters":     strings.Repeat("\ufdfa", 30_000),
+		"words of eighteen letters":     strings.Repeat("\ufdfa ", 25_000),
+		"letters of many words":         strings.Repeat("а б ", 25_000),
+		"different words":               strings.Join(different, " "),
+		"one letter with many marks":    "а" + strings.Repeat("\u0301", 50_000),
+		"signs that are no part of one": strings.Repeat("«»", 25_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := map[string]string{"region": text, "locality": text}
+			written, err := json.Marshal(map[string]any{
+				"id": idOf(1), "status": "active", "title": text, "title_en": text, "description": text, "owner": text,
+				"assetType": text, "assetID": text, "assetCustodian": map[string]any{
+					"name": text, "identifier": map[string]any{"scheme": text, "id": text}, "address": address,
+				},
+				"items": []any{map[string]any{
+					"description": text, "address": address, "quantity": strings.Repeat("9", 300),
+					"classification": map[string]string{"scheme": text, "id": text, "description": text},
+				}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := parse(replica.Entry{ID: idOf(1), Position: 1, JSON: written})
+			if err != nil {
+				t.Fatal(err)
+			}
+			terms, _, err := a.fields(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for field, list := range terms {
+				if len(list) > maxTerms {
+					t.Errorf("the field %s: got %d terms, want at most %d", field, len(list), maxTerms)
+				}
+				for _, term := range list {
+					if len(term) > maxKey || len(term) > maxTerm && (field == wordField || field == titleField) {
+						t.Errorf("the field %s: got a term of %d bytes", field, len(term))
+					}
+					if utf8.RuneCountInString(term) > 42 && (field == wordField || field == titleField) && term[0] != '1' {
+						t.Errorf("the field %s: got the word %q, want at most 40 letters", field, term)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestTheWordsOfAnAssetAreBounded reads a text of more words than are read.
+func TestTheWordsOfAnAssetAreBounded(t *testing.T) {
+	a := &asset{ID: idOf(1), Title: "перше", Description: strings.Repeat("слово ", maxWords) + "останнє"}
+	terms, _, err := a.fields(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(terms[wordField], " ")
+	if !strings.Contains(all, "перш") || !strings.Contains(all, "слов") || strings.Contains(all, "останн") {
+		t.Errorf("got the words %q, want the first and the second one only", all)
+	}
+}
+
+func TestBatchesHaveFewBytes(t *testing.T) {
+	entry := func(bytes int) replica.Entry { return replica.Entry{JSON: make([]byte, bytes)} }
+	for _, c := range []struct {
+		name    string
+		entries []replica.Entry
+		want    []int
+	}{
+		{"none", nil, []int{0}},
+		{"one that is too large", []replica.Entry{entry(batchBytes + 1)}, []int{1}},
+		{"large ones", []replica.Entry{entry(1), entry(batchBytes), entry(batchBytes), entry(1)}, []int{1, 1, 1, 1}},
+		{"small ones", make([]replica.Entry, batchSize+1), []int{batchSize, 1}},
+	} {
+		var got []int
+		for _, part := range batches(c.entries) {
+			got = append(got, len(part))
+		}
+		if fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("%s: got batches of %v assets, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAnInterruptedIndexTakesNoChange(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	defer x.Close()
+	apply(t, x, stateAt(1e15), simple{n: 1, position: 1e15, status: client.Active, title: "слово"})
+	x.Interrupt()
+	x.Interrupt()
+	c := replica.Change{State: stateAt(2e15)}
+	c.Entries = append(c.Entries, simple{n: 2, position: 2e15, status: client.Active, title: "слово"}.entry(t))
+	if err := x.Apply(c); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("got %v, want %v", err, ErrInterrupted)
+	}
+	if got := mustSearch(t, x, search.Query{Text: "слово", Limit: 1}).Total; got != 1 {
+		t.Errorf("got %d assets, want 1", got)
+	}
+}

@@ -1,0 +1,97 @@
+package ukrainian
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+)
+
+// A text is worked on in pieces, so that the work on a text ends with its words that count.
+const (
+	pieceSize = 256     // characters after which a piece ends at the next blank
+	pieceMost = 1024    // characters after which it ends wherever no word is cut
+	maxRun    = maxWord // letters, digits and apostrophes in a row
+	maxMarks  = maxWord // marks among them
+)
+
+// pieces returns the pieces of a text. Of letters and digits in a row, further ones than a
+// word has are left out. No character has its normal form yet.
+func pieces(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			var piece string
+			if piece, text = nextPiece(text); !yield(piece) {
+				return
+			}
+		}
+	}
+}
+
+// nextPiece returns the first piece of a text, and the rest.
+func nextPiece(text string) (piece, rest string) {
+	var (
+		kept           strings.Builder
+		letters, marks int // in this row
+		size           int // characters of the piece
+		from           int // the text from here on is not in kept, and has nothing to leave out so far
+		isCut          bool
+	)
+	for i, r := range text {
+		switch {
+		case isLetter(r): // most are
+			letters++
+		case unicode.IsMark(r):
+			marks++
+		case isRow(r):
+			letters++
+		default:
+			if isCut {
+				from, isCut = i, false
+			}
+			if size >= pieceMost || size >= pieceSize && unicode.IsSpace(r) {
+				kept.WriteString(text[from:i])
+				return kept.String(), text[i:]
+			}
+			letters, marks = 0, 0
+		}
+		switch isOver := letters > maxRun || marks > maxMarks; {
+		case isCut:
+		case isOver:
+			kept.WriteString(text[from:i])
+			isCut = true
+		default:
+			size++
+		}
+	}
+	if from == 0 && !isCut {
+		return text, ""
+	}
+	if !isCut {
+		kept.WriteString(text[from:])
+	}
+	return kept.String(), ""
+}
+
+// isRow tells whether a rune may be a part of a word, perhaps in its normal form: ① is 1.
+func isRow(r rune) bool {
+	return isPart(r) || strings.ContainsRune("'`’‘‛′", r) ||
+		r > unicode.MaxASCII && !unicode.IsSpace(r) && !unicode.IsPunct(r)
+}
+
+// cutWord returns a word in its normal form with at most maxWord letters and marks.
+func cutWord(word string) string { return cut(word, maxWord) }
+
+// cut returns the first characters of a text.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}
