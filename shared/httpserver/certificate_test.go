@@ -24,7 +24,7 @@ import (
 
 // certify writes a certificate for 127.0.0.1 with a serial number. It returns the
 // files, and a pool that trusts the certificate.
-func certify(t *testing.T, dir string, number int64) (Certificate, *x509.CertPool) {
+func certify(t testing.TB, dir string, number int64) (Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -64,7 +64,7 @@ func certify(t *testing.T, dir string, number int64) (Certificate, *x509.CertPoo
 }
 
 // withTLS returns a server's TLS configuration, and the pool for its clients.
-func withTLS(t *testing.T) (*tls.Config, *x509.CertPool) {
+func withTLS(t testing.TB) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	c, pool := certify(t, t.TempDir(), 1)
 	config, err := c.Config(slog.New(slog.DiscardHandler))

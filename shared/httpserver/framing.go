@@ -2,25 +2,47 @@ package httpserver
 
 import (
 	"bytes"
+	"strconv"
 	"sync/atomic"
 )
 
-// framing looks for headers with both Content-Length and Transfer-Encoding in
-// the bytes that a connection receives. Two servers may disagree on where such a
-// request ends, which allows request smuggling (RFC 9112, 11.2). net/http hides
-// this from handlers.
+// framing follows the requests in the bytes that a connection receives, so that it knows
+// which lines are those of a header. It looks for headers with both Content-Length and
+// Transfer-Encoding. Two servers may disagree on where such a request ends, which allows
+// request smuggling (RFC 9112, 11.2). net/http hides this from handlers.
 //
-// framing checks all lines, those of bodies too. So it need not know where a
-// body ends, and no header can hide from it. A body with such lines is not one
-// that we accept: no line of JSON begins with a field's name and a colon.
+// framing and net/http agree on where each request ends that net/http accepts. After one
+// that net/http refuses, net/http closes the connection.
 type framing struct {
-	start       []byte // of the current line, up to longestField bytes
+	state int
+	left  uint64 // bytes that come before the next line: of a body, or of a chunk and its end
+
+	start []byte // of the current line, up to longestStart bytes
+	last  byte   // of the current line, but for its end
+
+	minor       byte   // the last digit of the request's version
 	hasLength   bool   // the header has Content-Length
 	hasEncoding bool   // the header has Transfer-Encoding
+	isLength    bool   // the last field of the header is Content-Length
+	length      uint64 // the value of Content-Length
 	broken      atomic.Bool
 }
 
-const longestField = len("transfer-encoding:")
+// States of framing: the kind of the next line.
+const (
+	requestLine int = iota
+	fieldLine
+	chunkLine   // the size of a chunk
+	trailerLine // a line after the last chunk
+	lostState   // the end of the request is not known; net/http will refuse it
+)
+
+// longestStart is the most that is kept of a line, in bytes. A Content-Length with a real
+// number is shorter, and so is the size of a chunk.
+const longestStart = 64
+
+// maxSize is the size in bytes of the largest body or chunk.
+const maxSize = 1 << 62
 
 var (
 	contentLength    = []byte("content-length")
@@ -28,28 +50,112 @@ var (
 	colon, newline   = []byte(":"), []byte("\n")
 )
 
-// spoil overwrites the colon of the second of the two fields. So net/http
-// refuses the request and closes the connection.
-func (f *framing) spoil(p []byte) {
-	for len(p) > 0 {
-		line, rest, ended := bytes.Cut(p, newline)
-		p = rest
-		had := len(f.start)
-		f.start = append(f.start, line[:min(len(line), longestField-had)]...)
-		if name, _, found := bytes.Cut(f.start, colon); found && len(name) >= had { // the colon is in line
-			f.hasLength = f.hasLength || bytes.EqualFold(name, contentLength)
-			f.hasEncoding = f.hasEncoding || bytes.EqualFold(name, transferEncoding)
-			if f.hasLength && f.hasEncoding {
-				line[len(name)-had] = 0
-				f.broken.Store(true)
-			}
+func newFraming() framing { return framing{start: make([]byte, 0, longestStart)} }
+
+// follow takes the next bytes of the connection, and returns how many it could follow. It
+// overwrites the colon of the second of the two fields, and what makes a Content-Length
+// hard to read. So net/http refuses the request and closes the connection.
+func (f *framing) follow(p []byte) (followed int) {
+	for followed < len(p) && f.state != lostState {
+		if f.left > 0 {
+			n := min(f.left, uint64(len(p)-followed))
+			f.left -= n
+			followed += int(n)
+			continue
 		}
-		if !ended {
+		line, _, ended := bytes.Cut(p[followed:], newline)
+		f.add(line)
+		if followed += len(line); ended {
+			followed++
+			f.end()
+			f.start = f.start[:0]
+		}
+	}
+	return followed
+}
+
+// add takes more of the current line.
+func (f *framing) add(more []byte) {
+	had := len(f.start)
+	f.start = append(f.start, more[:min(len(more), longestStart-had)]...)
+	if text := bytes.TrimRight(more, "\r"); len(text) > 0 {
+		f.last = text[len(text)-1]
+	}
+	if f.state != fieldLine || len(f.start) == had {
+		return
+	}
+	if f.isLength && had == 0 && isBlank(more[0]) { // the value goes on in this line (RFC 9112, section 5.2)
+		more[0] = 0
+	}
+	name, _, found := bytes.Cut(f.start, colon)
+	if !found {
+		return
+	}
+	if isLength := bytes.EqualFold(name, contentLength); isLength && len(f.start) == longestStart {
+		more[longestStart-had-1] = 0
+	}
+	if len(name) < had { // the colon came earlier
+		return
+	}
+	f.hasLength = f.hasLength || bytes.EqualFold(name, contentLength)
+	f.hasEncoding = f.hasEncoding || bytes.EqualFold(name, transferEncoding)
+	if f.hasLength && f.hasEncoding {
+		more[len(name)-had] = 0
+		f.broken.Store(true)
+	}
+}
+
+func isBlank(b byte) bool { return b == ' ' || b == '\t' }
+
+// end takes the end of the current line.
+func (f *framing) end() {
+	isEmpty := len(f.start) == 0 || len(f.start) == 1 && f.start[0] == '\r'
+	switch f.state {
+	case requestLine:
+		if !isEmpty {
+			f.state, f.minor, f.length = fieldLine, f.last, 0
+			f.hasLength, f.hasEncoding, f.isLength = false, false, false
+		}
+	case fieldLine:
+		if isEmpty {
+			f.endHeader()
 			return
 		}
-		if len(f.start) == 0 || f.start[0] == '\r' { // an empty line ends a header
-			f.hasLength, f.hasEncoding = false, false
+		name, value, _ := bytes.Cut(f.start, colon)
+		if f.isLength = bytes.EqualFold(name, contentLength); f.isLength {
+			f.length = f.size(bytes.TrimSpace(value), 10)
 		}
-		f.start = f.start[:0]
+	case chunkLine:
+		digits := bytes.TrimLeft(f.start, "0123456789abcdefABCDEF")
+		switch size := f.size(f.start[:len(f.start)-len(digits)], 16); {
+		case f.state == lostState:
+		case size == 0:
+			f.state = trailerLine
+		default:
+			f.left = size + uint64(len("\r\n"))
+		}
+	case trailerLine:
+		if isEmpty {
+			f.state = requestLine
+		}
 	}
+}
+
+// endHeader takes the end of a header. As for net/http, Transfer-Encoding counts for
+// nothing in HTTP/1.0.
+func (f *framing) endHeader() {
+	if f.hasEncoding && f.minor != '0' {
+		f.state = chunkLine
+		return
+	}
+	f.state, f.left = requestLine, f.length
+}
+
+// size returns the value of digits. The request is lost if they are no size.
+func (f *framing) size(digits []byte, base int) uint64 {
+	size, err := strconv.ParseUint(string(digits), base, 64)
+	if err != nil || size > maxSize {
+		f.state = lostState
+	}
+	return size
 }

@@ -3,10 +3,16 @@ package httpserver
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // TestOneFramingIsEnough sends requests with one framing that look as if they had
@@ -54,19 +60,88 @@ func TestOneFramingIsEnough(t *testing.T) {
 
 // FuzzFraming checks that a cut in the bytes does not change the result.
 func FuzzFraming(f *testing.F) {
-	f.Add([]byte("A: b\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 9)
-	f.Add([]byte("Content-Length: 1\n\nTransfer-Encoding: chunked\n\n"), 1)
+	f.Add([]byte("A b\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), 9)
+	f.Add([]byte("A b\nContent-Length: 1\n\nTransfer-Encoding: chunked\n\n"), 1)
+	f.Add([]byte("A b\r\nContent-Length: 1\r\n 2\r\n\r\n"), 26)
+	f.Add([]byte("A b\r\nTransfer-Encoding: chunked\r\n\r\n5;x\r\nabcde\r\n0\r\n\r\nA b"), 40)
 	f.Fuzz(func(t *testing.T, sent []byte, at int) {
 		at = min(max(at, 0), len(sent))
 		find := func(pieces ...[]byte) string {
-			found := newJSONConn(nil, nil)
+			found, all := newFraming(), []byte{}
 			for _, piece := range pieces {
-				found.framing.spoil(piece)
+				all = append(all, piece[:found.follow(piece)]...)
 			}
-			return string(bytes.Join(pieces, nil))
+			return string(all)
 		}
 		if whole, cut := find(bytes.Clone(sent)), find(bytes.Clone(sent[:at]), bytes.Clone(sent[at:])); whole != cut {
 			t.Errorf("cut at %d: got %q, want %q, the result without a cut", at, cut, whole)
+		}
+	})
+}
+
+// FuzzSameRequests sends bytes to net/http with and without framing, as a client that then
+// waits for the end. With framing the handler sees the same requests, or fewer because one
+// was refused.
+func FuzzSameRequests(f *testing.F) {
+	var seen []string
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			body = []byte("broken")
+		}
+		seen = append(seen, fmt.Sprintf("%s %q %s %v %q %v", r.Method, r.RequestURI, r.Proto, r.Header, body, r.Trailer))
+		w.Write(body)
+	})
+	followed, _ := serveFor(f, handler, ServeOptions{Std: true}, defaultTimeouts)
+	server := httptest.NewUnstartedServer(lingering(handler))
+	server.Config.MaxHeaderBytes = maxHeaderBytes
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Start()
+	f.Cleanup(server.Close)
+	for _, sent := range []string{
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\na\nb\r\n0A \r\n0123456789\r\n" +
+			"0\r\nA: b\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\nHost: a\nTransfer-Encoding: chunked\n\n1\r\na\r\n0\r\n\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n 3\r\n\r\nabcGET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc" +
+			"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + strings.Repeat("0", 60) + "3\r\n\r\nabc" +
+			"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc\r\n0\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99\r\n\r\nabc",
+		"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\nOPTIONS * HTTP/1.0\r\n\r\n",
+		"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+	} {
+		f.Add([]byte(sent))
+	}
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		run := func(addr string) (requests []string, answer string) {
+			conn, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+			seen = nil
+			go func() {
+				_, _ = conn.Write(sent) // the server may close the connection first
+				_ = conn.(*net.TCPConn).CloseWrite()
+			}()
+			text, _ := io.ReadAll(conn)
+			return seen, string(text)
+		}
+		want, _ := run(server.Listener.Addr().String())
+		got, answer := run(followed)
+		if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
+			t.Fatalf("for %q:\ngot  %q\nwant %q or fewer", sent, got, want)
+		}
+		mayRefuse := strings.Contains(strings.ToLower(string(sent)), "content-length")
+		if len(got) < len(want) && (!mayRefuse || !strings.Contains(answer, "HTTP/1.1 400 ")) {
+			t.Fatalf("for %q:\ngot  %q and the answers %q\nwant %q", sent, got, answer, want)
 		}
 	})
 }

@@ -1,12 +1,14 @@
 package httpserver
 
 import (
-	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 
 	"asset-registry/shared/fault"
 )
@@ -43,17 +45,69 @@ func isHTTP1(conn net.Conn) bool {
 }
 
 // jsonConn rewrites net/http's refusals, and lets net/http refuse a request with
-// two framings.
+// two framings. Its phase says which bytes are refusals, never the bytes themselves:
+// an answer may contain the text of any refusal.
 type jsonConn struct {
 	net.Conn
 	rest    []byte // what was read from Conn already
 	framing framing
+	phase   atomic.Int32
+	refused bool // a refusal was written, and is the last answer
 }
+
+// Phases of a jsonConn. net/http writes a refusal only in awaiting. It writes nothing
+// else then, but for the answer to OPTIONS *, which has no error's status.
+const (
+	awaiting  int32 = iota // no handler has this connection's request
+	answering              // a handler was called, and its answer is not whole yet
+	taken                  // a handler has taken the connection: its bytes are no requests
+)
 
 func newJSONConn(conn net.Conn, rest []byte) *jsonConn {
-	return &jsonConn{Conn: conn, rest: rest, framing: framing{start: make([]byte, 0, longestField)}}
+	return &jsonConn{Conn: conn, rest: rest, framing: newFraming()}
 }
 
+// jsonConnOf returns the jsonConn in a connection of net/http, or nil if it has none.
+func jsonConnOf(conn net.Conn) *jsonConn {
+	switch c := conn.(type) {
+	case *jsonConn:
+		return c
+	case tlsJSONConn:
+		return c.jsonConn
+	}
+	return nil
+}
+
+type jsonConnKey struct{}
+
+// tellPhases lets server tell its connections their phases.
+func tellPhases(server *http.Server) {
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		if c := jsonConnOf(conn); c != nil {
+			return context.WithValue(ctx, jsonConnKey{}, c)
+		}
+		return ctx
+	}
+	next := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(jsonConnKey{}).(*jsonConn); ok {
+			c.phase.Store(answering)
+		}
+		next.ServeHTTP(w, r)
+	})
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		c := jsonConnOf(conn)
+		switch {
+		case c == nil:
+		case state == http.StateIdle: // the answer is sent, and another request may come
+			c.phase.Store(awaiting)
+		case state == http.StateHijacked:
+			c.phase.Store(taken)
+		}
+	}
+}
+
+// Read implements net.Conn. It gives no bytes after a request whose end is not known.
 func (c *jsonConn) Read(p []byte) (n int, err error) {
 	if len(c.rest) > 0 {
 		n = copy(p, c.rest)
@@ -63,7 +117,12 @@ func (c *jsonConn) Read(p []byte) (n int, err error) {
 	} else {
 		n, err = c.Conn.Read(p)
 	}
-	c.framing.spoil(p[:n])
+	if c.phase.Load() == taken {
+		return n, err
+	}
+	if followed := c.framing.follow(p[:n]); followed < n {
+		return followed, io.ErrUnexpectedEOF
+	}
 	return n, err
 }
 
@@ -76,26 +135,20 @@ func (c *jsonConn) CloseWrite() error {
 	return nil
 }
 
-// net/http writes a refusal in one piece: a status line, these headers and a
-// text. Only 417 is different.
-var (
-	refusalStart = []byte("HTTP/1.1 ")
-	refusalEnd   = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
-	noExpect     = []byte("HTTP/1.1 417 ")
-)
-
+// Write implements net.Conn.
 func (c *jsonConn) Write(p []byte) (int, error) {
-	if len(p) <= len(refusalStart) || p[len(refusalStart)] < '4' || !bytes.HasPrefix(p, refusalStart) {
+	if c.phase.Load() != awaiting {
 		return c.Conn.Write(p)
 	}
-	line, _, found := bytes.Cut(p, refusalEnd)
-	if bytes.HasPrefix(p, noExpect) {
-		line, found = noExpect[:len(noExpect)-1], true
+	if c.refused {
+		return len(p), nil // the rest of net/http's refusal
 	}
-	if !found {
+	code := statusOf(p)
+	if code < http.StatusBadRequest {
 		return c.Conn.Write(p)
 	}
-	code, why := reason(line[len(refusalStart):])
+	c.refused = true
+	why := reason(code)
 	if c.framing.broken.Load() {
 		why.Name = "Transfer-Encoding"
 		why.Description = "The request has both Content-Length and Transfer-Encoding; send one of them."
@@ -106,11 +159,16 @@ func (c *jsonConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// reason returns the code and the detail for a status such as "400 Bad Request:
-// missing required Host header".
-func reason(status []byte) (code int, f fault.Detail) {
-	_, _ = fmt.Sscan(string(status), &code) // a status begins with a number
-	f = fault.Detail{Location: fault.Header, Name: "request", Description: "The request cannot be understood."}
+// statusOf returns the status of an answer that net/http itself has made, of which p is
+// the beginning.
+func statusOf(p []byte) (code int) {
+	_, _ = fmt.Sscanf(string(p[:min(len(p), len("HTTP/1.1 417"))]), "HTTP/1.%d %d", new(int), &code) // 0: none
+	return code
+}
+
+// reason returns the detail for a status.
+func reason(code int) fault.Detail {
+	f := fault.Detail{Location: fault.Header, Name: "request", Description: "The request cannot be understood."}
 	switch code {
 	case http.StatusRequestHeaderFieldsTooLarge:
 		f.Description = fmt.Sprintf("The request line and headers have more than %d bytes.", maxHeaderBytes)
@@ -121,7 +179,7 @@ func reason(status []byte) (code int, f fault.Detail) {
 	case http.StatusHTTPVersionNotSupported:
 		f.Description = "Only HTTP/1.1 and HTTP/1.0 are understood here."
 	}
-	return code, f
+	return f
 }
 
 // refusal returns a whole answer with one error.

@@ -69,6 +69,7 @@ func serve(
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+	tellPhases(server)
 	listener = socketListener{listener}
 	if o.TLS != nil {
 		listener = newTLSListener(listener, o.TLS, t.header, log)

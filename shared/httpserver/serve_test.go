@@ -20,13 +20,13 @@ var std = flag.Bool("std", false, "serve by net/http alone, as --http-server=std
 
 // serveFor serves until the test ends. It returns the address, and a function that
 // ends the server earlier.
-func serveFor(t *testing.T, handler http.Handler, how ServeOptions, p timeouts) (addr string, end func()) {
+func serveFor(t testing.TB, handler http.Handler, how ServeOptions, p timeouts) (addr string, end func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	how.Std = *std
+	how.Std = how.Std || *std
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- serve(ctx, listener, handler, slog.New(slog.DiscardHandler), how, p) }()
