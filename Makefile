@@ -6,8 +6,7 @@
 # the end-to-end tests it runs SCENARIOS, and of the attacks on one process those that are not in
 # HELD: streams and long polls, which are held open.
 MODULES     := assetsvc authsvc clients/go deploy gateway searchsvc shared
-APART       := deploy/test/alerts deploy/test/browser deploy/test/faults deploy/test/k8s \
-	deploy/test/log deploy/test/webhooks
+APART       := deploy/test/alerts deploy/test/apart deploy/test/k8s
 TOOLS       := deploy/test/alerts/collector deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./searchsvc/... ./shared/...
@@ -143,7 +142,7 @@ test-k8s: ## the manifests for Kubernetes: with the API server's code and with t
 
 test-faults: ## faults between the services and their stores
 	@deploy/test/tool.sh devmongo
-	cd deploy/test/faults && GOWORK=off $(RACE) -count=1 -timeout 10m .
+	cd deploy/test/apart/faults && GOWORK=off $(RACE) -count=1 -timeout 10m .
 
 test-feed: ## what the feed promises, with several writers and crashes
 	@deploy/test/tool.sh devmongo
@@ -151,7 +150,7 @@ test-feed: ## what the feed promises, with several writers and crashes
 
 test-browser: ## the admin console, the site and the documentation page in a browser; the screenshots stay in bin/screenshots
 	@deploy/test/setup.sh chromium node npm
-	cd deploy/test/browser && GOWORK=off go test -count=1 -timeout 20m .
+	cd deploy/test/apart/browser && GOWORK=off go test -count=1 -timeout 20m .
 
 test-clients: build ## the clients in Go, Python and TypeScript, against one process that is killed and refuses
 	@deploy/test/setup.sh python3 mypy node npm chromium
@@ -167,7 +166,7 @@ test-alerts: ## rules, alerts, dashboards and the collector's configuration, aga
 
 test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in Python from docs/log.md
 	@deploy/test/setup.sh python3 openssl
-	cd deploy/test/log && GOWORK=off go test -count=1 -timeout 10m .
+	cd deploy/test/apart/log && GOWORK=off go test -count=1 -timeout 10m .
 
 test-std: ## the scenarios with --http-server=std, and on three processes also with --leases
 	go test -count=1 ./shared/httpserver -std
@@ -177,7 +176,7 @@ test-std: ## the scenarios with --http-server=std, and on three processes also w
 
 test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under kill -9
 	go test -count=1 -run Simulation ./assetsvc/internal/webhook -webhook.kills 2000
-	cd deploy/test/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
+	cd deploy/test/apart/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
 
 test-search: build ## the search: words by a dictionary, kills, hostile clients
 	@deploy/test/setup.sh hunspell-uk
@@ -233,7 +232,7 @@ bench-search: build ## the search service on ASSETS assets: index, memory, laten
 	go run ./deploy/bench/search -bin bin -assets $(ASSETS)
 
 bench-webhooks: build ## how soon changes reach 1,000 webhooks, a tenth of them dead and a tenth slow
-	cd deploy/test/webhooks && GOWORK=off go test -count=1 -v -timeout 15m -run Healthy . -bin $(CURDIR)/bin -hooks 1000 -lasts 60s
+	cd deploy/test/apart/webhooks && GOWORK=off go test -count=1 -v -timeout 15m -run Healthy . -bin $(CURDIR)/bin -hooks 1000 -lasts 60s
 
 bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are built or installed
 	@deploy/test/setup.sh nginx

@@ -63,7 +63,7 @@ func TestHeadersOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// hash matches the hash of RapiDoc's style. deploy/test/browser checks its value.
+// hash matches the hash of RapiDoc's style. deploy/test/apart/browser checks its value.
 var hash = regexp.MustCompile(`'sha256-[^']+'`)
 
 // linked matches a file that the page loads: a script, an icon or a stylesheet.

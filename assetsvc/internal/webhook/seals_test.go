@@ -89,7 +89,7 @@ func TestASealOfAnotherRegistryIsRefused(t *testing.T) {
 }
 
 // TestBothSecretsSignDuringARotation verifies with the standard library only.
-// deploy/test/webhooks has the library of Standard Webhooks.
+// deploy/test/apart/webhooks has the library of Standard Webhooks.
 func TestBothSecretsSignDuringARotation(t *testing.T) {
 	s := sealsOf(t, "a")
 	var both signer

@@ -179,7 +179,7 @@ func otherKey(t *testing.T, dir string) string {
 	return keys[0].Public().String()
 }
 
-// python runs the verifier of deploy/test/log, which must find no fault.
+// python runs the verifier of deploy/test/apart/log, which must find no fault.
 func python(t *testing.T, args ...string) {
 	t.Helper()
 	for _, name := range []string{"python3", "openssl"} {
@@ -191,7 +191,7 @@ func python(t *testing.T, args ...string) {
 			return
 		}
 	}
-	args = append([]string{"../log/verify.py"}, args...)
+	args = append([]string{"../apart/log/verify.py"}, args...)
 	printed, err := exec.CommandContext(t.Context(), "python3", args...).CombinedOutput()
 	if err != nil {
 		t.Errorf("verify.py %s: %v, %s", strings.Join(args, " "), err, printed)

@@ -22,7 +22,7 @@ import (
 
 const (
 	patience    = 8 * time.Minute // for one test on a busy machine
-	screenshots = "../../../bin/screenshots"
+	screenshots = "../../../../bin/screenshots"
 )
 
 // browser is a Chromium process with one page.

@@ -4,7 +4,7 @@
 # and registryctl; pngquant makes the files small. dashboard.sh makes dashboard.png.
 set -euo pipefail
 bin=$(cd "$1" && pwd)
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../../../.."
 while read -r from to; do
 	pngquant --quality 30-85 --speed 1 --force --output "docs/pictures/$to.png" "bin/screenshots/$from.png"
 	size=$(stat --format %s "docs/pictures/$to.png")
@@ -16,4 +16,4 @@ wide-dark-site-found site-found-dark
 wide-light-site-statistics site-statistics
 wide-light-key console
 END
-deploy/test/browser/terminal.sh "$bin" > docs/pictures/log-check.svg
+deploy/test/apart/browser/terminal.sh "$bin" > docs/pictures/log-check.svg

@@ -14,7 +14,7 @@ import (
 
 // axe returns the script of axe-core, which finds faults of accessibility.
 var axe = sync.OnceValues(func() (string, error) {
-	command := exec.Command("sh", "../clients/npm.sh", ".")
+	command := exec.Command("sh", "../../clients/npm.sh", ".")
 	command.Stderr = os.Stderr
 	folder, err := command.Output()
 	if err != nil {

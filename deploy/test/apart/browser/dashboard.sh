@@ -7,11 +7,11 @@
 set -euo pipefail
 bin=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
-here=$PWD observability=$PWD/../../observability
+here=$PWD observability=$PWD/../../../observability
 version=$(jq -r '.dependencies["@grafana/ui"]' dashboard/package.json)
-grep -q "grafana/grafana:$version$" ../../../docker-compose.yml ||
+grep -q "grafana/grafana:$version$" ../../../../docker-compose.yml ||
 	{ echo "docker-compose.yml has another Grafana than $version" >&2; exit 1; }
-modules=$(../clients/npm.sh dashboard)
+modules=$(../../clients/npm.sh dashboard)
 dir=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$dir"' EXIT
 cd "$dir"
