@@ -53,7 +53,8 @@ func (c Config) serveAdmin(
 		return func() error { return nil }, nil
 	}
 	pages, err := console.New(console.Options{
-		Secrets: c.Secrets, Service: a, Users: a.operators, Assets: assets, BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
+		Secrets: c.Secrets, Keys: a, Brokers: a, Audit: a, Notes: a, Users: a.operators, Assets: assets,
+		BaseURL: c.BaseURL, Log: c.Log, Now: c.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,8 +11,19 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/audit"
+	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 )
+
+// AuditLog reads and checks the audit log (admin.Service and audit.Checker).
+type AuditLog interface {
+	Head(ctx context.Context) (adminapi.Head, error)
+	SearchAudit(
+		ctx context.Context, q audit.Query, before int64, limit int,
+	) (found []adminapi.Entry, older int64, err error)
+	ExportAudit(ctx context.Context, q audit.Query, visit func(adminapi.Entry) error) error
+	Check(ctx context.Context) (adminapi.Verification, error)
+}
 
 // auditPage is the body of a page of the audit log, newest entry first.
 type auditPage struct {
@@ -89,7 +101,7 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 			return fault.New(fault.Invalid, fault.Query, "before", "Send the number of an entry.")
 		}
 	}
-	entries, older, err := c.service.SearchAudit(r.Context(), query, before, listed)
+	entries, older, err := c.audit.SearchAudit(r.Context(), query, before, listed)
 	if err != nil {
 		return err
 	}
@@ -114,7 +126,7 @@ func (c *Console) listAudit(w http.ResponseWriter, r *http.Request, by admin.Act
 }
 
 func (c *Console) checkAudit(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	found, err := c.service.Check(r.Context())
+	found, err := c.audit.Check(r.Context())
 	if err != nil {
 		return err
 	}

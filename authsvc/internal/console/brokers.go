@@ -11,7 +11,23 @@ import (
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/problems"
 	"asset-registry/shared/adminapi"
+	"asset-registry/shared/fault"
 )
+
+// Brokers reads and changes brokers (admin.Service).
+type Brokers interface {
+	Brokers(ctx context.Context, f admin.Filter) ([]adminapi.Broker, string, error)
+	Broker(ctx context.Context, name string) (adminapi.Broker, error)
+	FindBrokers(ctx context.Context, text string, skip, limit int) (admin.BrokerPage, error)
+	BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error)
+
+	CreateBroker(
+		ctx context.Context, by admin.Actor, n adminapi.NewBroker, unread ...fault.Detail,
+	) (adminapi.Broker, error)
+	ChangeBroker(
+		ctx context.Context, by admin.Actor, name string, patch func(*adminapi.BrokerSettings) error,
+	) (adminapi.Broker, error)
+}
 
 type brokerList struct {
 	list
@@ -23,7 +39,7 @@ func (c *Console) listBrokers(w http.ResponseWriter, r *http.Request, by admin.A
 	if err != nil {
 		return err
 	}
-	found, err := c.service.FindBrokers(r.Context(), strings.TrimSpace(l.Text()), l.Skip, listed)
+	found, err := c.brokers.FindBrokers(r.Context(), strings.TrimSpace(l.Text()), l.Skip, listed)
 	if err != nil {
 		return err
 	}
@@ -53,7 +69,7 @@ type brokerKeys struct {
 func brokerTitle(b adminapi.Broker) string { return cmp.Or(b.Title, b.Name) }
 
 func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.service.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.brokers.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
@@ -68,7 +84,7 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 	if body.Revoked, err = c.brokerKeys(r.Context(), b.Name, adminapi.Revoked); err != nil {
 		return err
 	}
-	counts, cut, err := c.service.BrokerUsage(r.Context(), b.Name, days)
+	counts, cut, err := c.brokers.BrokerUsage(r.Context(), b.Name, days)
 	if err != nil {
 		return err
 	}
@@ -83,7 +99,7 @@ func (c *Console) showBroker(w http.ResponseWriter, r *http.Request, by admin.Ac
 // brokerKeys returns the newest keys of a broker that a value of the parameter state
 // selects.
 func (c *Console) brokerKeys(ctx context.Context, broker, state string) (brokerKeys, error) {
-	found, err := c.service.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})
+	found, err := c.keys.FindKeys(ctx, admin.KeyQuery{Broker: broker, States: statesOf(state), Limit: listed})
 	if err != nil {
 		return brokerKeys{}, err
 	}
@@ -122,7 +138,7 @@ func (c *Console) createBroker(w http.ResponseWriter, r *http.Request, by admin.
 	var unread problems.List
 	unknown(r, newBrokerFields, &unread)
 	n := adminapi.NewBroker{Name: strings.TrimSpace(r.PostForm.Get("name")), BrokerSettings: brokerSettings(r)}
-	b, err := c.service.CreateBroker(r.Context(), by, n, unread.Details()...)
+	b, err := c.brokers.CreateBroker(r.Context(), by, n, unread.Details()...)
 	if f, ok := refused(r, err, newBrokerFields); ok {
 		return c.brokerForm(w, by, f, adminapi.Broker{})
 	}
@@ -146,7 +162,7 @@ func settingsOf(b adminapi.Broker) adminapi.BrokerSettings {
 }
 
 func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.service.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.brokers.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
@@ -168,11 +184,11 @@ func (c *Console) showEditBroker(w http.ResponseWriter, r *http.Request, by admi
 }
 
 func (c *Console) editBroker(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	b, err := c.service.Broker(r.Context(), r.URL.Query().Get("name"))
+	b, err := c.brokers.Broker(r.Context(), r.URL.Query().Get("name"))
 	if err != nil {
 		return err
 	}
-	_, err = c.service.ChangeBroker(r.Context(), by, b.Name, func(s *adminapi.BrokerSettings) error {
+	_, err = c.brokers.ChangeBroker(r.Context(), by, b.Name, func(s *adminapi.BrokerSettings) error {
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}

@@ -20,48 +20,11 @@ import (
 
 	"asset-registry/authsvc/internal/admin"
 	"asset-registry/authsvc/internal/apikey"
-	"asset-registry/authsvc/internal/audit"
-	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/keyring"
 )
-
-// Service is the use cases of the console: those of admin.Service and audit.Checker.
-type Service interface {
-	Brokers(ctx context.Context, f admin.Filter) ([]adminapi.Broker, string, error)
-	Broker(ctx context.Context, name string) (adminapi.Broker, error)
-	CreateBroker(
-		ctx context.Context, by admin.Actor, n adminapi.NewBroker, unread ...fault.Detail,
-	) (adminapi.Broker, error)
-	ChangeBroker(
-		ctx context.Context, by admin.Actor, name string, patch func(*adminapi.BrokerSettings) error,
-	) (adminapi.Broker, error)
-
-	Key(ctx context.Context, id string) (adminapi.Key, error)
-	CreateKey(ctx context.Context, by admin.Actor, n adminapi.NewKey, unread ...fault.Detail) (adminapi.Key, string, error)
-	ChangeKey(
-		ctx context.Context, by admin.Actor, id string, patch func(*adminapi.KeySettings) error,
-	) (adminapi.Key, error)
-	RotateKey(
-		ctx context.Context, by admin.Actor, id string, grace time.Duration, unread ...fault.Detail,
-	) (adminapi.Key, string, error)
-	RevokeKey(ctx context.Context, by admin.Actor, id string) (adminapi.Key, error)
-	FindKeys(ctx context.Context, q admin.KeyQuery) (admin.KeyPage, error)
-	FindBrokers(ctx context.Context, text string, skip, limit int) (admin.BrokerPage, error)
-	Usage(ctx context.Context, id string, days int) ([]adminapi.Day, error)
-	BrokerUsage(ctx context.Context, broker string, days int) (sum []adminapi.Day, cut bool, err error)
-
-	NoteWebhook(ctx context.Context, by admin.Actor, action, id string, what any) error
-
-	Head(ctx context.Context) (adminapi.Head, error)
-	SearchAudit(
-		ctx context.Context, q audit.Query, before int64, limit int,
-	) (found []adminapi.Entry, older int64, err error)
-	ExportAudit(ctx context.Context, q audit.Query, visit func(adminapi.Entry) error) error
-	Check(ctx context.Context) (adminapi.Verification, error)
-}
 
 // Authenticator identifies a user by the hash of a key and the user's address. See
 // admin.Authenticator for the faults.
@@ -81,7 +44,10 @@ const root = "/console/"
 // Options are what a console needs.
 type Options struct {
 	Secrets keyring.Ring // the first one seals sessions, any of them opens them
-	Service Service
+	Keys    Keys
+	Brokers Brokers
+	Audit   AuditLog
+	Notes   Notes
 	Users   Authenticator
 	Assets  Assets // nil: no pages about the public log, assets and webhooks
 	BaseURL string // address of the public API, without a path; "": the console does not know it
@@ -91,7 +57,10 @@ type Options struct {
 
 // Console serves the pages. It is safe for concurrent use.
 type Console struct {
-	service Service
+	keys    Keys
+	brokers Brokers
+	audit   AuditLog
+	notes   Notes
 	users   Authenticator
 	assets  Assets // nil: none
 	baseURL string
@@ -113,8 +82,8 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	return &Console{
-		service: o.Service, users: o.Users, assets: o.Assets, baseURL: o.BaseURL, seal: seal, views: views,
-		exports: make(chan struct{}, maxExports), log: o.Log, now: o.Now,
+		keys: o.Keys, brokers: o.Brokers, audit: o.Audit, notes: o.Notes, users: o.Users, assets: o.Assets,
+		baseURL: o.BaseURL, seal: seal, views: views, exports: make(chan struct{}, maxExports), log: o.Log, now: o.Now,
 	}, nil
 }
 

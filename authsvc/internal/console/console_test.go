@@ -440,8 +440,8 @@ func TestListsAreSearchedAndPaged(t *testing.T) {
 	}
 }
 
-// broken is a service whose store fails.
-type broken struct{ console.Service }
+// broken has keys and an audit log in a store that fails.
+type broken struct{ administration }
 
 func (broken) FindKeys(context.Context, admin.KeyQuery) (admin.KeyPage, error) {
 	return admin.KeyPage{}, errors.New("disk on fire")
@@ -455,7 +455,7 @@ func TestAFailureIsAPageThatTellsNothing(t *testing.T) {
 	d := newDesk(t)
 	_, secret := d.key(t, adminapi.NewKey{KeySettings: settings("n", "operator")})
 	o := d.options()
-	o.Service, o.Assets = broken{d.service}, nil
+	o.Keys, o.Audit, o.Assets = broken{d.service}, broken{d.service}, nil
 	c, err := console.New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ type desk struct {
 	secrets   keyring.Ring
 }
 
-// administration implements console.Service.
+// administration has the use cases of the console.
 type administration struct {
 	*admin.Service
 	*audit.Checker
@@ -81,8 +81,8 @@ func newDesk(t *testing.T) *desk {
 // options are those of the desk's consoles.
 func (d *desk) options() console.Options {
 	return console.Options{
-		Secrets: d.secrets, Service: d.service, Users: d.operators, Assets: &d.assets, Log: d.logger,
-		BaseURL: "https://registry.example", Now: func() time.Time { return d.now },
+		Secrets: d.secrets, Keys: d.service, Brokers: d.service, Audit: d.service, Notes: d.service,
+		Users: d.operators, Assets: &d.assets, Log: d.logger, BaseURL: "https://registry.example", Now: func() time.Time { return d.now },
 	}
 }
 

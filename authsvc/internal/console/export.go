@@ -72,7 +72,7 @@ func (c *Console) exportAudit(w http.ResponseWriter, r *http.Request, by admin.A
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 		out = format.rows(w)
 	}
-	err = c.service.ExportAudit(r.Context(), query, func(e adminapi.Entry) error {
+	err = c.audit.ExportAudit(r.Context(), query, func(e adminapi.Entry) error {
 		if out == nil {
 			begin()
 		}

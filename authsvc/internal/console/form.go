@@ -30,7 +30,7 @@ const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 // newForm returns an empty form. It makes only one change, however often it is sent.
 func (c *Console) newForm(ctx context.Context) (form, error) {
-	head, err := c.service.Head(ctx)
+	head, err := c.audit.Head(ctx)
 	if err != nil {
 		return form{}, err
 	}

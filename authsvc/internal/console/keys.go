@@ -1,13 +1,12 @@
 package console
 
 import (
-	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,139 +17,20 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// keyList is the body of the page of all keys.
-type keyList struct {
-	list
-	State  string // "": all but the revoked ones
-	Tabs   []tab
-	Orders []column // for narrow screens, which have no headings
-	Rows   keyRows
-}
+// Keys reads and changes API keys (admin.Service).
+type Keys interface {
+	Key(ctx context.Context, id string) (adminapi.Key, error)
+	FindKeys(ctx context.Context, q admin.KeyQuery) (admin.KeyPage, error)
+	Usage(ctx context.Context, id string, days int) ([]adminapi.Day, error)
 
-// Narrow reports whether the search leaves anything out beside revoked keys.
-func (l keyList) Narrow() bool { return l.Text() != "" || l.Broker() != "" || l.State != "" }
-
-// Revoked returns the path of the revoked keys that the search leaves out; "" if there are
-// none.
-func (l keyList) Revoked() string {
-	for _, t := range l.Tabs {
-		if l.State == "" && t.Label == adminapi.Revoked && t.Count > 0 {
-			return t.Path
-		}
-	}
-	return ""
-}
-
-// tab is a link to the keys in some states.
-type tab struct {
-	Label, Path string
-	Count       int
-	Current     bool
-}
-
-// anyState is the value of the parameter state that selects all keys.
-const anyState = "any"
-
-// statesOf returns the states that a value of the parameter state selects.
-func statesOf(state string) []string {
-	switch state {
-	case anyState:
-		return nil
-	case "":
-		return slices.DeleteFunc(adminapi.States(), func(s string) bool { return s == adminapi.Revoked })
-	}
-	return []string{state}
-}
-
-// tabs returns the tabs of a list with the number of keys in each state. States without
-// keys have no tab.
-func tabs(l list, state string, counts map[string]int) []tab {
-	all := tab{Label: "all", Path: l.with("state", anyState), Current: state == anyState}
-	for _, n := range counts {
-		all.Count += n
-	}
-	found := []tab{{
-		Label: "not revoked", Path: l.with("state", ""), Current: state == "",
-		Count: all.Count - counts[adminapi.Revoked],
-	}}
-	for _, s := range adminapi.States() {
-		if counts[s] > 0 || s == state {
-			found = append(found, tab{s, l.with("state", s), counts[s], s == state})
-		}
-	}
-	return append(found, all)
-}
-
-// keyRows is a table of keys.
-type keyRows struct {
-	Columns []column
-	Keys    []adminapi.Key
-}
-
-// column is a column of a table, or an order that it can have.
-type column struct {
-	Label, Order string
-	Path         string // sorts the table by the column; "": it cannot
-	Sorted       string // value of aria-sort; "": the table is not sorted by the column
-}
-
-// keyColumns returns the columns of a table of keys that cannot be sorted.
-func keyColumns() []column {
-	return []column{
-		{Label: "Name", Order: admin.ByName}, {Label: "Broker", Order: admin.ByBroker}, {Label: "Role and levels"},
-		{Label: "State"}, {Label: "Created", Order: admin.ByCreated}, {Label: "Last used", Order: admin.ByUsed},
-		{Label: "Expires", Order: admin.ByExpiry},
-	}
-}
-
-// sortedColumns returns the columns of a list, each with the path that sorts by it. A
-// second click on a column reverses its order.
-func sortedColumns(l list, order string, reverse bool) []column {
-	columns := keyColumns()
-	for i := range columns {
-		c := &columns[i]
-		if c.Order == "" {
-			continue
-		}
-		c.Path = l.with("sort", c.Order)
-		if c.Order != order {
-			continue
-		}
-		newestFirst := order == admin.ByCreated || order == admin.ByUsed
-		c.Sorted = "ascending"
-		if newestFirst != reverse {
-			c.Sorted = "descending"
-		}
-		if !reverse {
-			c.Path = l.with("sort", "-"+c.Order)
-		}
-	}
-	return columns
-}
-
-func (c *Console) listKeys(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	l, err := listOf(r, "q", "broker", "state", "sort")
-	if err != nil {
-		return err
-	}
-	state := l.query.Get("state")
-	order, reverse := strings.CutPrefix(cmp.Or(l.query.Get("sort"), admin.KeyOrders()[0]), "-")
-	found, err := c.service.FindKeys(r.Context(), admin.KeyQuery{
-		Text: strings.TrimSpace(l.Text()), Broker: l.Broker(), States: statesOf(state),
-		Order: order, Reverse: reverse, Skip: l.Skip, Limit: listed,
-	})
-	if err != nil {
-		return err
-	}
-	l.Skip, l.Shown, l.Total, l.Cut = found.Skip, len(found.Keys), found.Total, found.Cut
-	columns := sortedColumns(l, order, reverse)
-	body := keyList{list: l, State: state, Tabs: tabs(l, state, found.States), Rows: keyRows{columns, found.Keys}}
-	for _, column := range columns {
-		if column.Order != "" {
-			body.Orders = append(body.Orders, column)
-		}
-	}
-	return c.show(w, http.StatusOK, "keys", view{Title: "Keys", Section: "keys", By: by, Body: body})
+	CreateKey(ctx context.Context, by admin.Actor, n adminapi.NewKey, unread ...fault.Detail) (adminapi.Key, string, error)
+	ChangeKey(
+		ctx context.Context, by admin.Actor, id string, patch func(*adminapi.KeySettings) error,
+	) (adminapi.Key, error)
+	RotateKey(
+		ctx context.Context, by admin.Actor, id string, grace time.Duration, unread ...fault.Detail,
+	) (adminapi.Key, string, error)
+	RevokeKey(ctx context.Context, by admin.Actor, id string) (adminapi.Key, error)
 }
 
 type keyPage struct {
@@ -166,48 +46,8 @@ func (p keyPage) Rates() []rate { return rates(p.Key.Limits) }
 // Live reports whether the key can still change.
 func (p keyPage) Live() bool { return p.Key.Revoked == nil }
 
-// usage is a chart of requests, and links to other spans of days.
-type usage struct {
-	Chart chart
-	Of    string // "this key" or "this broker"
-	Spans []span
-	Cut   bool // the chart leaves out some keys
-}
-
-type span struct {
-	Days    int
-	Path    string
-	Current bool
-}
-
-const usualSpan = 30 // days
-
-// daysOf returns the parameter days of a request.
-func daysOf(r *http.Request) (int, error) {
-	text := r.URL.Query().Get("days")
-	if text == "" {
-		return usualSpan, nil
-	}
-	days, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fault.New(fault.Invalid, fault.Query, "days", "Send a number of days.")
-	}
-	return days, nil
-}
-
-// newUsage returns the usage of the last days, with links from a path with parameters to
-// other spans.
-func newUsage(counts []adminapi.Day, days int, now time.Time, path string, q url.Values, offered ...int) usage {
-	u := usage{Chart: newChart(counts, days, now)}
-	for _, n := range offered {
-		q.Set("days", strconv.Itoa(n))
-		u.Spans = append(u.Spans, span{n, path + "?" + q.Encode() + "#usage", n == days})
-	}
-	return u
-}
-
 func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	k, err := c.service.Key(r.Context(), r.PathValue("id"))
+	k, err := c.keys.Key(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -215,7 +55,7 @@ func (c *Console) showKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	if err != nil {
 		return err
 	}
-	counts, err := c.service.Usage(r.Context(), k.ID, days)
+	counts, err := c.keys.Usage(r.Context(), k.ID, days)
 	if err != nil {
 		return err
 	}
@@ -293,7 +133,7 @@ func (c *Console) showNewKey(w http.ResponseWriter, r *http.Request, by admin.Ac
 const offered = 500 // brokers that the form suggests; users can type any other
 
 func (c *Console) newKeyPage(w http.ResponseWriter, r *http.Request, by admin.Actor, f form) error {
-	brokers, _, err := c.service.Brokers(r.Context(), admin.Filter{Limit: offered})
+	brokers, _, err := c.brokers.Brokers(r.Context(), admin.Filter{Limit: offered})
 	if err != nil {
 		return err
 	}
@@ -306,7 +146,7 @@ func (c *Console) createKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	unknown(r, newKeyFields, &unread)
 	settings := keySettings(r.PostForm, adminapi.KeySettings{}, &unread)
 	n := adminapi.NewKey{Broker: r.PostForm.Get("broker"), KeySettings: settings}
-	k, secret, err := c.service.CreateKey(r.Context(), by, n, unread.Details()...)
+	k, secret, err := c.keys.CreateKey(r.Context(), by, n, unread.Details()...)
 	if f, ok := refused(r, err, newKeyFields); ok {
 		return c.newKeyPage(w, r, by, f)
 	}
@@ -383,7 +223,7 @@ func (c *Console) showEditKey(w http.ResponseWriter, r *http.Request, by admin.A
 
 // changeable returns the key of a request, or a fault if it is revoked.
 func (c *Console) changeable(r *http.Request) (adminapi.Key, error) {
-	k, err := c.service.Key(r.Context(), r.PathValue("id"))
+	k, err := c.keys.Key(r.Context(), r.PathValue("id"))
 	if err == nil && k.Revoked != nil {
 		err = fault.New(fault.Conflict, fault.URL, "key", "The key is revoked. Create another one.")
 	}
@@ -405,7 +245,7 @@ func (c *Console) editKey(w http.ResponseWriter, r *http.Request, by admin.Actor
 	if err != nil {
 		return err
 	}
-	_, err = c.service.ChangeKey(r.Context(), by, k.ID, func(s *adminapi.KeySettings) error {
+	_, err = c.keys.ChangeKey(r.Context(), by, k.ID, func(s *adminapi.KeySettings) error {
 		if err := mustBe(*s, r.PostForm.Get("was")); err != nil {
 			return err
 		}
@@ -487,7 +327,7 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if err != nil {
 		unread.Add("grace", "Send a length of time such as 24h or 30m.")
 	}
-	k, secret, err := c.service.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
+	k, secret, err := c.keys.RotateKey(r.Context(), by, r.PathValue("id"), grace, unread.Details()...)
 	if f, ok := refused(r, err, rotateFields); ok {
 		k, loading := c.changeable(r)
 		if loading != nil {
@@ -502,7 +342,7 @@ func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, by admin.Act
 }
 
 func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
-	k, err := c.service.Key(r.Context(), r.PathValue("id"))
+	k, err := c.keys.Key(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -514,7 +354,7 @@ func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, by admin.Act
 	if f, ok := refused(r, wrong.Err(), revokeFields); ok {
 		return c.confirmPage(w, by, revocation, keyForm{Form: f, Key: k})
 	}
-	if k, err = c.service.RevokeKey(r.Context(), by, k.ID); err != nil {
+	if k, err = c.keys.RevokeKey(r.Context(), by, k.ID); err != nil {
 		return err
 	}
 	redirect(w, r, keyPath(k.ID), revoked)

@@ -284,9 +284,9 @@ func TestTheAuditLogIsExported(t *testing.T) {
 	stranger.get("/console/audit/export/csv").must(t, 200, "<h1>Sign in</h1>")
 }
 
-// stuck is a service whose export does not end before end is closed.
+// stuck is an audit log whose export does not end before end is closed.
 type stuck struct {
-	console.Service
+	console.AuditLog
 	begun, end chan struct{}
 }
 
@@ -300,7 +300,7 @@ func TestFewExportsRunAtOnce(t *testing.T) {
 	d := newDesk(t)
 	o := d.options()
 	service := stuck{d.service, make(chan struct{}), make(chan struct{})}
-	o.Service = service
+	o.Audit = service
 	c, err := console.New(o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,6 +10,11 @@ import (
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/problems"
 )
+
+// Notes writes entries about webhooks to the audit log (admin.Service).
+type Notes interface {
+	NoteWebhook(ctx context.Context, by admin.Actor, action, id string, what any) error
+}
 
 // webhookList is the body of the page of all webhooks.
 type webhookList struct {
@@ -121,7 +127,7 @@ func (c *Console) changeWebhook(
 		return err
 	}
 	entry := webhookEntry{Broker: found.Broker, State: found.State, Offset: offset}
-	if err := c.service.NoteWebhook(r.Context(), by, string(do), id, entry); err != nil {
+	if err := c.notes.NoteWebhook(r.Context(), by, string(do), id, entry); err != nil {
 		return err
 	}
 	err = c.assets.ChangeWebhook(r.Context(), keyOf(by), id, do, offset)

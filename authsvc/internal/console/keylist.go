@@ -1,0 +1,146 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"asset-registry/authsvc/internal/admin"
+	"asset-registry/shared/adminapi"
+)
+
+// keyList is the body of the page of all keys.
+type keyList struct {
+	list
+	State  string // "": all but the revoked ones
+	Tabs   []tab
+	Orders []column // for narrow screens, which have no headings
+	Rows   keyRows
+}
+
+// Narrow reports whether the search leaves anything out beside revoked keys.
+func (l keyList) Narrow() bool { return l.Text() != "" || l.Broker() != "" || l.State != "" }
+
+// Revoked returns the path of the revoked keys that the search leaves out; "" if there are
+// none.
+func (l keyList) Revoked() string {
+	for _, t := range l.Tabs {
+		if l.State == "" && t.Label == adminapi.Revoked && t.Count > 0 {
+			return t.Path
+		}
+	}
+	return ""
+}
+
+// tab is a link to the keys in some states.
+type tab struct {
+	Label, Path string
+	Count       int
+	Current     bool
+}
+
+// anyState is the value of the parameter state that selects all keys.
+const anyState = "any"
+
+// statesOf returns the states that a value of the parameter state selects.
+func statesOf(state string) []string {
+	switch state {
+	case anyState:
+		return nil
+	case "":
+		return slices.DeleteFunc(adminapi.States(), func(s string) bool { return s == adminapi.Revoked })
+	}
+	return []string{state}
+}
+
+// tabs returns the tabs of a list with the number of keys in each state. States without
+// keys have no tab.
+func tabs(l list, state string, counts map[string]int) []tab {
+	all := tab{Label: "all", Path: l.with("state", anyState), Current: state == anyState}
+	for _, n := range counts {
+		all.Count += n
+	}
+	found := []tab{{
+		Label: "not revoked", Path: l.with("state", ""), Current: state == "",
+		Count: all.Count - counts[adminapi.Revoked],
+	}}
+	for _, s := range adminapi.States() {
+		if counts[s] > 0 || s == state {
+			found = append(found, tab{s, l.with("state", s), counts[s], s == state})
+		}
+	}
+	return append(found, all)
+}
+
+// keyRows is a table of keys.
+type keyRows struct {
+	Columns []column
+	Keys    []adminapi.Key
+}
+
+// column is a column of a table, or an order that it can have.
+type column struct {
+	Label, Order string
+	Path         string // sorts the table by the column; "": it cannot
+	Sorted       string // value of aria-sort; "": the table is not sorted by the column
+}
+
+// keyColumns returns the columns of a table of keys that cannot be sorted.
+func keyColumns() []column {
+	return []column{
+		{Label: "Name", Order: admin.ByName}, {Label: "Broker", Order: admin.ByBroker}, {Label: "Role and levels"},
+		{Label: "State"}, {Label: "Created", Order: admin.ByCreated}, {Label: "Last used", Order: admin.ByUsed},
+		{Label: "Expires", Order: admin.ByExpiry},
+	}
+}
+
+// sortedColumns returns the columns of a list, each with the path that sorts by it. A
+// second click on a column reverses its order.
+func sortedColumns(l list, order string, reverse bool) []column {
+	columns := keyColumns()
+	for i := range columns {
+		c := &columns[i]
+		if c.Order == "" {
+			continue
+		}
+		c.Path = l.with("sort", c.Order)
+		if c.Order != order {
+			continue
+		}
+		newestFirst := order == admin.ByCreated || order == admin.ByUsed
+		c.Sorted = "ascending"
+		if newestFirst != reverse {
+			c.Sorted = "descending"
+		}
+		if !reverse {
+			c.Path = l.with("sort", "-"+c.Order)
+		}
+	}
+	return columns
+}
+
+func (c *Console) listKeys(w http.ResponseWriter, r *http.Request, by admin.Actor) error {
+	l, err := listOf(r, "q", "broker", "state", "sort")
+	if err != nil {
+		return err
+	}
+	state := l.query.Get("state")
+	order, reverse := strings.CutPrefix(cmp.Or(l.query.Get("sort"), admin.KeyOrders()[0]), "-")
+	found, err := c.keys.FindKeys(r.Context(), admin.KeyQuery{
+		Text: strings.TrimSpace(l.Text()), Broker: l.Broker(), States: statesOf(state),
+		Order: order, Reverse: reverse, Skip: l.Skip, Limit: listed,
+	})
+	if err != nil {
+		return err
+	}
+	l.Skip, l.Shown, l.Total, l.Cut = found.Skip, len(found.Keys), found.Total, found.Cut
+	columns := sortedColumns(l, order, reverse)
+	body := keyList{list: l, State: state, Tabs: tabs(l, state, found.States), Rows: keyRows{columns, found.Keys}}
+	for _, column := range columns {
+		if column.Order != "" {
+			body.Orders = append(body.Orders, column)
+		}
+	}
+	return c.show(w, http.StatusOK, "keys", view{Title: "Keys", Section: "keys", By: by, Body: body})
+}
