@@ -33,14 +33,14 @@ func (c Config) administer(s store, verifier *apikey.Verifier) (administration, 
 	if err != nil {
 		return administration{}, err
 	}
-	checker := audit.NewChecker(s, admin.Records(s), sealer, c.Now)
+	checker := audit.NewChecker(s.audit, admin.Records(s.admin), sealer, c.Now)
 	if err := checker.Measure(c.Telemetry.Meter()); err != nil {
 		return administration{}, err
 	}
 	return administration{
-		Service:   admin.NewService(s, sealer, c.Log, c.Now),
+		Service:   admin.NewService(s.admin, sealer, c.Log, c.Now),
 		Checker:   checker,
-		operators: admin.NewAuthenticator(verifier, s, c.Log, c.Now),
+		operators: admin.NewAuthenticator(verifier, s.recorder, c.Log, c.Now),
 	}, nil
 }
 
@@ -145,7 +145,7 @@ func (c Config) withAdministration(do func(administration) error) error {
 	}
 	c = c.withDefaults()
 	return c.withStore(func(s store) error {
-		a, err := c.administer(s, apikey.NewVerifier(nil, s, c.Now))
+		a, err := c.administer(s, apikey.NewVerifier(nil, s.finder, c.Now))
 		if err != nil {
 			return err
 		}

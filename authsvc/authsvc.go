@@ -19,13 +19,11 @@ import (
 	"asset-registry/authsvc/internal/assetclient"
 	"asset-registry/authsvc/internal/console"
 	"asset-registry/authsvc/internal/httpapi"
-	"asset-registry/authsvc/internal/redisstore"
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
-	"asset-registry/shared/redisurl"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -61,19 +59,11 @@ const (
 	DefaultTransferLifetime = 90 * 24 * time.Hour
 )
 
-const fileScheme = "file:"
-
 // Validate returns an error that lists everything wrong with the configuration,
 // including the keys file.
 func (c Config) Validate() error {
 	var faults []error
-	if path, isFile := strings.CutPrefix(c.Store, fileScheme); (!isFile || path == "") && !c.onRedis() {
-		faults = append(faults, fmt.Errorf("the store must be %q and the path of a file, "+
-			"or a URL of redis://, rediss://, redis+sentinel:// or rediss+sentinel://", fileScheme))
-	}
-	if c.onRedis() {
-		faults = append(faults, redisstore.CheckURL(c.Store))
-	}
+	faults = append(faults, c.checkStore())
 	if err := c.Secrets.Check(); err != nil {
 		faults = append(faults, fmt.Errorf("the registry's secret: %w", err))
 	}
@@ -103,11 +93,6 @@ func (c Config) Validate() error {
 
 // publicAddress has no character that a shell would read in the console's examples.
 var publicAddress = regexp.MustCompile(`^https?://[0-9A-Za-z.:\[\]_-]+(/[0-9A-Za-z._~/-]*)?$`)
-
-func (c Config) onRedis() bool {
-	single := strings.HasPrefix(c.Store, "redis://") || strings.HasPrefix(c.Store, "rediss://")
-	return single || redisurl.IsSentinel(c.Store)
-}
 
 func (c Config) withDefaults() Config {
 	if c.Timeout == 0 {
@@ -171,33 +156,35 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, warnings, err := c.open()
+	store, err := c.open()
 	if err != nil {
 		return nil, err
 	}
-	verifier := apikey.NewVerifier(fixed, store, c.Now)
+	verifier := apikey.NewVerifier(fixed, store.finder, c.Now)
 	admin, err := c.administer(store, verifier)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, store.close())
 	}
-	for _, warning := range warnings(ctx) {
-		c.Log.Warn("token store", "warning", warning)
+	if store.warnings != nil {
+		for _, warning := range store.warnings(ctx) {
+			c.Log.Warn("token store", "warning", warning)
+		}
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.Ready,
-		Warnings: warnings, Telemetry: c.Telemetry,
+		Name: "authsvc", Log: c.Log, LogLevel: slog.LevelDebug, Timeout: c.Timeout, Ready: store.ready,
+		Warnings: store.warnings, Telemetry: c.Telemetry,
 	})
-	tokens := token.NewService(store, sealer, c.TransferLifetime)
-	keys := httpapi.Keys{Verifier: verifier, Watch: apikey.NewWatch(store), Meter: apikey.NewMeter(store)}
+	tokens := token.NewService(store.tokens, sealer, c.TransferLifetime)
+	keys := httpapi.Keys{Verifier: verifier, Watch: apikey.NewWatch(store.audit), Meter: apikey.NewMeter(store.recorder)}
 	httpapi.New(keys, tokens, c.Now).Route(engine, signer)
 	s := &Server{store: store, handler: engine, admin: admin}
 	assets, err := s.readAssets(c, signer)
 	if err == nil {
-		s.stopAdmin, err = c.serveAdmin(ctx, admin, assets, store.Ready)
+		s.stopAdmin, err = c.serveAdmin(ctx, admin, assets, store.ready)
 	}
 	if err != nil {
 		s.closeAssets()
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, store.close())
 	}
 	s.stopSweep = sweep(ctx, tokens, c.Log, c.Now)
 	return s, nil
@@ -236,5 +223,5 @@ func (s *Server) Close() error {
 	err := s.stopAdmin()
 	s.closeAssets()
 	s.stopSweep()
-	return errors.Join(err, s.store.Close())
+	return errors.Join(err, s.store.close())
 }

@@ -189,6 +189,12 @@ func TestValidateTellsEveryFault(t *testing.T) {
 			t.Errorf("%s: got %v, want a malformed store without the password", store, err)
 		}
 	}
+	for _, store := range []string{"file:", "redis:", "", "/path"} {
+		err := Config{Store: store, Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler)}.Validate()
+		if err == nil || !strings.Contains(err.Error(), "the store must be") {
+			t.Errorf("%q: got %v, want the forms of an address", store, err)
+		}
+	}
 	good := Config{
 		Store: "redis+sentinel://:p@a,b:1/name/2", Secrets: keyring.Ring{secret}, Log: slog.New(slog.DiscardHandler),
 	}
@@ -199,7 +205,9 @@ func TestValidateTellsEveryFault(t *testing.T) {
 		Store: "mongodb://hunter2", KeysFile: "/nowhere/keys.yaml", Timeout: -1, TransferLifetime: -1,
 		BaseURL: "https://registry.example/';reboot",
 	}.Validate()
-	for _, says := range []string{"the store", "secret", "timeout", "log", "keys.yaml", "lifetime", "base URL"} {
+	for _, says := range []string{
+		`"file:"`, "redis+sentinel://", "secret", "timeout", "log", "keys.yaml", "lifetime", "base URL",
+	} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want an error with %q", err, says)
 		}
@@ -233,7 +241,7 @@ func TestRevokeKeyRefusesTheKeysOfOperators(t *testing.T) {
 	}
 	var operators string
 	err := c.withStore(func(s store) error {
-		keys, err := s.Keys(t.Context(), "acme-1", 10) // ids of operators' keys start with "key-"
+		keys, err := s.admin.Keys(t.Context(), "acme-1", 10) // ids of operators' keys start with "key-"
 		if err == nil {
 			operators = keys[0].ID
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,15 +20,26 @@ import (
 	"asset-registry/authsvc/internal/token"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/redisclient"
 )
 
-// store is everything that the service needs of a store.
-type store interface {
-	token.Store
-	apikey.Finder
-	apikey.Recorder
-	admin.Store
-	audit.Log
+// store is an open store: its parts, each as its user needs it.
+type store struct {
+	tokens    token.Store
+	finder    apikey.Finder
+	recorder  apikey.Recorder
+	admin     admin.Store
+	audit     audit.Log
+	unaudited unaudited
+
+	ready    func(context.Context) error
+	warnings func(context.Context) []string                     // why the store may lose data; nil: it does not
+	snapshot func(to func(size int64) (io.Writer, error)) error // nil: the store is no file
+	close    func() error
+}
+
+// unaudited keeps the keys of commands that do not know the registry's secret.
+type unaudited interface {
 	// AddKey durably stores an unaudited key, or returns apikey.ErrExists.
 	AddKey(ctx context.Context, k apikey.Key) error
 	// RemoveKey durably removes an unaudited key, or returns apikey.ErrNotFound or
@@ -35,34 +47,91 @@ type store interface {
 	RemoveKey(ctx context.Context, id string) error
 }
 
-// open opens the store. warnings asks it why it may lose data.
-func (c Config) open() (s store, warnings func(context.Context) []string, err error) {
-	if c.onRedis() {
-		store, err := redisstore.Open(c.Store, c.Telemetry.Meter())
-		if err != nil {
-			return nil, nil, err
+// kind is a kind of store. A new one is a package, which passes storetest, and a row
+// of kinds.
+type kind struct {
+	schemes []string // the address of a store begins with one of them
+	form    string   // of an address, for errors
+	check   func(address string) error
+	open    func(Config) (store, error)
+}
+
+const fileScheme = "file:"
+
+var kinds = []kind{
+	{[]string{fileScheme}, `"file:" and the path of a file`, checkFile, openFile},
+	{redisclient.Schemes(), "a URL of " + strings.Join(redisclient.Schemes(), ", "), redisclient.CheckServer, openRedis},
+}
+
+// kind returns the kind of the store, or an error that lists the forms of an address.
+func (c Config) kind() (kind, error) {
+	var forms []string
+	for _, k := range kinds {
+		if slices.ContainsFunc(k.schemes, func(scheme string) bool { return strings.HasPrefix(c.Store, scheme) }) {
+			return k, nil
 		}
-		return store, store.Warnings, nil
+		forms = append(forms, k.form)
 	}
+	return kind{}, fmt.Errorf("the store must be %s", strings.Join(forms, ", or "))
+}
+
+func (c Config) checkStore() error {
+	k, err := c.kind()
+	if err != nil {
+		return err
+	}
+	return k.check(c.Store)
+}
+
+func (c Config) open() (store, error) {
+	k, err := c.kind()
+	if err != nil {
+		return store{}, err
+	}
+	return k.open(c)
+}
+
+func checkFile(address string) error {
+	if address == fileScheme {
+		return errors.New(`the store must be "file:" and the path of a file: the path is missing`)
+	}
+	return nil
+}
+
+func openFile(c Config) (store, error) {
 	// AddKey and RevokeKey know no secret. Then the file's secret is not checked.
 	options := boltstore.Options{Secrets: c.Secrets, Log: c.Log}
-	store, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
+	s, err := boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
 	if err != nil {
-		return nil, nil, err
+		return store{}, err
 	}
-	if err := store.Measure(c.Telemetry.Meter()); err != nil {
-		return nil, nil, errors.Join(err, store.Close())
+	if err := s.Measure(c.Telemetry.Meter()); err != nil {
+		return store{}, errors.Join(err, s.Close())
 	}
-	return store, func(context.Context) []string { return nil }, nil
+	return store{
+		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s,
+		ready: s.Ready, snapshot: s.Snapshot, close: s.Close,
+	}, nil
+}
+
+func openRedis(c Config) (store, error) {
+	s, err := redisstore.Open(c.Store, c.Telemetry.Meter())
+	if err != nil {
+		return store{}, err
+	}
+	return store{
+		tokens: s, finder: s, recorder: s, admin: s, audit: s, unaudited: s,
+		ready: s.Ready, warnings: s.Warnings, close: s.Close,
+	}, nil
 }
 
 // withStore opens the store, runs do, and closes the store.
 func (c Config) withStore(do func(store) error) (err error) {
-	s, _, err := c.withDefaults().open()
+	s, err := c.withDefaults().open()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	return do(s)
 }
 
@@ -81,7 +150,7 @@ func AddKey(ctx context.Context, address, hash string, holder identity.Identity)
 		return apikey.ErrID
 	}
 	return Config{Store: address}.withStore(func(s store) error {
-		return s.AddKey(ctx, apikey.NewUnaudited(hash, holder, time.Now().UTC().Truncate(time.Microsecond)))
+		return s.unaudited.AddKey(ctx, apikey.NewUnaudited(hash, holder, time.Now().UTC().Truncate(time.Microsecond)))
 	})
 }
 
@@ -90,7 +159,7 @@ func AddKey(ctx context.Context, address, hash string, holder identity.Identity)
 // is an error: revoke it with the admin API.
 func RevokeKey(ctx context.Context, address, keyID string) error {
 	return Config{Store: address}.withStore(func(s store) error {
-		err := s.RemoveKey(ctx, keyID)
+		err := s.unaudited.RemoveKey(ctx, keyID)
 		if errors.Is(err, apikey.ErrNotFound) {
 			return fmt.Errorf("there is no such key: %q", keyID)
 		}
@@ -109,11 +178,10 @@ func Check(file string, secrets [][]byte) (records, keys int, faults []error) {
 // The copy can replace the store's file. to gets the size of the copy in bytes and
 // returns the place to write to. Snapshot fails if the store is in Redis.
 func (s *Server) Snapshot(to func(size int64) (io.Writer, error)) error {
-	store, embedded := s.store.(*boltstore.Store)
-	if !embedded {
+	if s.store.snapshot == nil {
 		return errors.New("the store is in Redis, not in a file: back it up with the tools of Redis")
 	}
-	return store.Snapshot(to)
+	return s.store.snapshot(to)
 }
 
 // Move copies the embedded store in a file to a Redis server and returns the number

@@ -15,24 +15,17 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
 
-	"asset-registry/shared/redisurl"
+	"asset-registry/shared/redisclient"
 	"asset-registry/shared/telemetry"
 )
 
-// The timeouts of Redis. Callers of the auth service wait at most two seconds. A
-// server that is down refuses the connection at once. A server with a busy disk
-// needs its time, because it writes each change before it answers. The defaults of
-// the client are many times longer.
-const (
-	dialTimeout = 200 * time.Millisecond
-	callTimeout = time.Second
-	poolTimeout = time.Second
-)
+// timeouts are those of Redis. Callers of the auth service wait at most two seconds. A
+// server that is down refuses the connection at once. A server with a busy disk needs
+// its time, because it writes each change before it answers.
+var timeouts = redisclient.Timeouts{Dial: 200 * time.Millisecond, Call: time.Second, Pool: time.Second}
 
 // Store is the store of the auth service in Redis. It is safe for concurrent use.
 type Store struct {
@@ -41,12 +34,11 @@ type Store struct {
 	silence func() error // removes the metrics
 }
 
-// Open returns a store on the server at a URL: "redis://user:password@host:port/db",
-// "rediss://..." with TLS, or the URL of its sentinels (package redisurl). It adds
-// the metrics of connections and operations to a meter. Open does not connect:
-// Ready reports whether the server answers.
+// Open returns a store on the server at an address (redisclient.OpenServer). It adds
+// the metrics of connections and operations to a meter. Open does not connect: Ready
+// reports whether the server answers.
 func Open(url string, meter metric.Meter) (*Store, error) {
-	client, err := newClient(url)
+	client, err := redisclient.OpenServer(url, timeouts)
 	if err != nil {
 		return nil, err
 	}
@@ -68,52 +60,6 @@ func Open(url string, meter metric.Meter) (*Store, error) {
 	}
 	s.silence = func() error { return errors.Join(silence(), rest()) }
 	return s, nil
-}
-
-// CheckURL returns the error that Open would return for a URL.
-func CheckURL(url string) error {
-	client, err := newClient(url)
-	if err != nil {
-		return err
-	}
-	return client.Close()
-}
-
-// errMalformed does not quote the URL, which may hold a password.
-var errMalformed = errors.New("the address of the Redis server is malformed")
-
-func newClient(url string) (*redis.Client, error) {
-	if redisurl.IsSentinel(url) {
-		return newFailoverClient(url)
-	}
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, errMalformed
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true // the callers retry
-	// Plain servers do not send these notifications.
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewClient(o), nil
-}
-
-func newFailoverClient(url string) (*redis.Client, error) {
-	translated, err := redisurl.Failover(url)
-	if err != nil {
-		return nil, err
-	}
-	o, err := redis.ParseFailoverURL(translated)
-	if err != nil {
-		return nil, errMalformed
-	}
-	if o.TLSConfig != nil {
-		o.TLSConfig.ServerName = "" // each server has its own name
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, callTimeout, callTimeout, poolTimeout
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true // the callers retry
-	// The client's logger is global and does not write JSON. Our errors say the same.
-	logging.Disable()
-	return redis.NewFailoverClient(o), nil
 }
 
 // pools returns the state of the connection pool.

@@ -30,6 +30,10 @@ type Store interface {
 	audit.Log
 	AddKey(ctx context.Context, k apikey.Key) error
 	RemoveKey(ctx context.Context, id string) error
+	// Ready returns nil if the store can make a change now.
+	Ready(ctx context.Context) error
+	// Close waits for writes in progress and releases all resources.
+	Close() error
 }
 
 // Run runs the suite on a store.

@@ -59,10 +59,6 @@ type Store interface {
 	// transfers that have none to end. It returns the cursor of the next call; "" if
 	// there are no more transfers.
 	SweepTransfers(ctx context.Context, cursor string, now, end time.Time) (next string, err error)
-	// Ready returns nil if the store can make a change now.
-	Ready(ctx context.Context) error
-	// Close waits for writes in progress and releases all resources.
-	Close() error
 }
 
 // Service issues and verifies tokens. It is safe for concurrent use.

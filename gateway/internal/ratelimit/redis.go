@@ -3,17 +3,14 @@ package ratelimit
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/ulule/limiter/v3"
 
-	"asset-registry/shared/redisurl"
+	"asset-registry/shared/redisclient"
 	"asset-registry/shared/telemetry"
 )
 
@@ -46,84 +43,27 @@ type connections interface {
 	Close() error
 }
 
-// OpenRedis returns the server at a URL:
-//
-//   - redis://user:password@host:port/db, or rediss:// for TLS;
-//   - the same with ?addr=host:port for each further node of a cluster;
-//   - the URL of sentinels (package redisurl).
-//
-// It does not wait for the server.
+// OpenRedis returns the server or the cluster at an address (redisclient.Open). It
+// does not wait for the server.
 func OpenRedis(url string) (*Redis, error) { return openWithin(url, callTimeout) }
 
 func openWithin(url string, timeout time.Duration) (*Redis, error) {
-	client, err := newClient(url, timeout)
+	client, err := redisclient.Open(url, redisclient.Timeouts{Dial: dialTimeout, Call: timeout, Pool: timeout})
 	if err != nil {
-		return nil, err
+		return nil, named(err)
 	}
-	logging.Disable() // the client's log is global and is not JSON; our errors say the same
 	return &Redis{connections: library{client, redis.NewScript(takeScript)}, timeout: timeout}, nil
 }
 
-// errMalformed does not quote the URL, because it may contain a password.
-var errMalformed = errors.New("the URL of the limits' Redis server is malformed")
-
-func newClient(url string, timeout time.Duration) (redis.UniversalClient, error) {
-	switch {
-	case redisurl.IsSentinel(url):
-		return newFailoverClient(url, timeout)
-	case strings.Contains(url, "addr="):
-		return newClusterClient(url, timeout)
-	}
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		return nil, errMalformed
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, timeout, timeout, timeout
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-	o.MaintNotificationsConfig = noNotifications()
-	return redis.NewClient(o), nil
-}
-
-func newClusterClient(url string, timeout time.Duration) (redis.UniversalClient, error) {
-	o, err := redis.ParseClusterURL(url)
-	if err != nil {
-		return nil, errMalformed
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, timeout, timeout, timeout
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-	o.MaintNotificationsConfig = noNotifications()
-	return redis.NewClusterClient(o), nil
-}
-
-func newFailoverClient(url string, timeout time.Duration) (redis.UniversalClient, error) {
-	translated, err := redisurl.Failover(url)
-	if err != nil {
-		return nil, err
-	}
-	o, err := redis.ParseFailoverURL(translated)
-	if err != nil {
-		return nil, errMalformed
-	}
-	if o.TLSConfig != nil {
-		o.TLSConfig.ServerName = "" // each server has its own name
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = dialTimeout, timeout, timeout, timeout
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
-	return redis.NewFailoverClient(o), nil
-}
-
-// noNotifications turns off notifications that only managed servers send.
-func noNotifications() *maintnotifications.Config {
-	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-}
-
 // CheckURL returns an error if OpenRedis would refuse the URL.
-func CheckURL(url string) error {
-	client, err := newClient(url, callTimeout)
+func CheckURL(url string) error { return named(redisclient.Check(url)) }
+
+// named says in an error whose address is wrong.
+func named(err error) error {
 	if err != nil {
-		return err
+		err = fmt.Errorf("the limits' Redis server: %w", err)
 	}
-	return client.Close()
+	return err
 }
 
 // scriptCall is one run of the script for one key: its arguments and its answer.

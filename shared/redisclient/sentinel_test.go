@@ -1,4 +1,4 @@
-package redisurl
+package redisclient
 
 import (
 	"strings"
@@ -28,11 +28,11 @@ func TestFailover(t *testing.T) {
 			"redis://s:q@a:26379/?master_name=m",
 		},
 	} {
-		if got, err := Failover(c.url); err != nil || got != c.want {
+		if got, err := failover(c.url); err != nil || got != c.want {
 			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)
 		}
-		if !IsSentinel(c.url) {
-			t.Errorf("%s: IsSentinel: got false, want true", c.name)
+		if !isSentinel(c.url) {
+			t.Errorf("%s: isSentinel: got false, want true", c.name)
 		}
 	}
 	for _, address := range []string{
@@ -47,13 +47,13 @@ func TestFailover(t *testing.T) {
 		"redis://:hunter2@a/main",
 		"redis+sentinel:hunter2",
 	} {
-		if got, err := Failover(address); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if got, err := failover(address); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %s, %v; want an error without the password", address, got, err)
 		}
 	}
 	for _, address := range []string{"redis://a/1", "rediss://a", "file:x", "", "redis+sentinel"} {
-		if IsSentinel(address) {
-			t.Errorf("%q: IsSentinel: got true, want false", address)
+		if isSentinel(address) {
+			t.Errorf("%q: isSentinel: got true, want false", address)
 		}
 	}
 }

@@ -1,6 +1,4 @@
-// Package redisurl translates URLs of Redis sentinels, which choose the primary
-// server, into the form of the client library.
-package redisurl
+package redisclient
 
 import (
 	"errors"
@@ -9,23 +7,23 @@ import (
 	"strings"
 )
 
-// schemes maps the schemes of sentinel URLs to those of the client library.
-var schemes = map[string]string{"redis+sentinel": "redis", "rediss+sentinel": "rediss"}
+// sentinelSchemes maps the schemes of sentinel URLs to those of the client library.
+var sentinelSchemes = map[string]string{"redis+sentinel": "redis", "rediss+sentinel": "rediss"}
 
 const defaultPort = "26379"
 
-// errMalformed does not quote the URL, since that may hold a password.
-var errMalformed = errors.New("the address of the Redis sentinels is malformed: it has the form " +
+// errSentinels does not quote the URL, since that may hold a password.
+var errSentinels = errors.New("the address of the Redis sentinels is malformed: it has the form " +
 	"redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB, where NAME is the name of the primary; " +
 	"user, password and /DB are optional")
 
-// IsSentinel reports whether a URL names sentinels.
-func IsSentinel(text string) bool {
+// isSentinel reports whether a URL names sentinels, which choose the primary server.
+func isSentinel(text string) bool {
 	scheme, _, found := strings.Cut(text, "://")
-	return found && schemes[scheme] != ""
+	return found && sentinelSchemes[scheme] != ""
 }
 
-// Failover translates a sentinel URL,
+// failover translates a sentinel URL,
 //
 //	redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB
 //
@@ -33,11 +31,11 @@ func IsSentinel(text string) bool {
 // servers; the parameters sentinel_username and sentinel_password are for the
 // sentinels. All other parameters are the library's. The scheme rediss+sentinel
 // uses TLS for servers and sentinels. The port of a sentinel is 26379 by default.
-func Failover(text string) (string, error) {
+func failover(text string) (string, error) {
 	scheme, rest, _ := strings.Cut(text, "://")
 	end := strings.IndexAny(rest, "/?#")
-	if schemes[scheme] == "" || end < 0 {
-		return "", errMalformed
+	if sentinelSchemes[scheme] == "" || end < 0 {
+		return "", errSentinels
 	}
 	user, list := "", rest[:end]
 	if at := strings.LastIndex(list, "@"); at >= 0 {
@@ -47,14 +45,14 @@ func Failover(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	u, err := url.Parse(schemes[scheme] + "://" + user + hosts[0] + rest[end:])
+	u, err := url.Parse(sentinelSchemes[scheme] + "://" + user + hosts[0] + rest[end:])
 	if err != nil {
-		return "", errMalformed
+		return "", errSentinels
 	}
 	name, db, _ := strings.Cut(strings.Trim(u.Path, "/"), "/")
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil || name == "" || q.Has("addr") || q.Has("master_name") {
-		return "", errMalformed
+		return "", errSentinels
 	}
 	q.Set("master_name", name)
 	q["addr"] = hosts[1:]
@@ -82,7 +80,7 @@ func split(list string) ([]string, error) {
 			name, port = strings.Trim(host, "[]"), defaultPort
 		}
 		if name == "" || port == "" || err != nil && strings.Contains(name, ":") && !strings.HasPrefix(host, "[") {
-			return nil, errMalformed
+			return nil, errSentinels
 		}
 		hosts = append(hosts, net.JoinHostPort(name, port))
 	}

@@ -1,0 +1,109 @@
+// Package redisclient opens the connections to Redis of every service. A call fails
+// within its timeouts and is not repeated: the callers do that. An error never quotes
+// an address, which may hold a password.
+package redisclient
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Schemes returns the schemes of the addresses that Open and OpenServer accept.
+func Schemes() []string {
+	return []string{"redis://", "rediss://", "redis+sentinel://", "rediss+sentinel://"}
+}
+
+// Timeouts bound a call. The defaults of the library are many times longer.
+type Timeouts struct {
+	Dial time.Duration // of a new connection
+	Call time.Duration // of writing a command, and of reading its answer
+	Pool time.Duration // of waiting for a connection of the pool
+}
+
+// ErrMalformed is the error of an address that is none.
+var ErrMalformed = errors.New("the address of the Redis server is malformed")
+
+// Open returns a client of the servers at an address: one that OpenServer accepts, or
+// the address of a cluster, which has ?addr=HOST:PORT for each further node. It does
+// not connect.
+func Open(address string, t Timeouts) (redis.UniversalClient, error) {
+	if isSentinel(address) || !strings.Contains(address, "addr=") {
+		return OpenServer(address, t)
+	}
+	o, err := redis.ParseClusterURL(address)
+	if err != nil {
+		return nil, ErrMalformed
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.MaintNotificationsConfig = noNotifications()
+	silence()
+	return redis.NewClusterClient(o), nil
+}
+
+// OpenServer returns a client of one server:
+//
+//   - redis://USER:PASSWORD@HOST:PORT/DB, or rediss:// for TLS;
+//   - redis+sentinel://USER:PASSWORD@HOST:PORT,HOST:PORT/NAME/DB, the sentinels that
+//     choose the server, or rediss+sentinel:// for TLS.
+//
+// It does not connect.
+func OpenServer(address string, t Timeouts) (*redis.Client, error) {
+	if isSentinel(address) {
+		return openSentinels(address, t)
+	}
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, ErrMalformed
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.MaintNotificationsConfig = noNotifications()
+	silence()
+	return redis.NewClient(o), nil
+}
+
+func openSentinels(address string, t Timeouts) (*redis.Client, error) {
+	translated, err := failover(address)
+	if err != nil {
+		return nil, err
+	}
+	o, err := redis.ParseFailoverURL(translated)
+	if err != nil {
+		return nil, ErrMalformed
+	}
+	if o.TLSConfig != nil {
+		o.TLSConfig.ServerName = "" // each server has its own name
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = t.Dial, t.Call, t.Call, t.Pool
+	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	silence()
+	return redis.NewFailoverClient(o), nil
+}
+
+// noNotifications turns off notifications that only managed servers send.
+func noNotifications() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+// silence stops the log of the library, which is global and is not JSON. The errors
+// of calls say the same.
+func silence() { logging.Disable() }
+
+// Check returns the error that Open would return for an address.
+func Check(address string) error { return closed(Open(address, Timeouts{})) }
+
+// CheckServer returns the error that OpenServer would return for an address.
+func CheckServer(address string) error { return closed(OpenServer(address, Timeouts{})) }
+
+func closed(client interface{ Close() error }, err error) error {
+	if err != nil {
+		return err
+	}
+	return client.Close()
+}
