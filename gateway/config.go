@@ -2,6 +2,9 @@ package gateway
 
 import (
 	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,11 +13,12 @@ import (
 	"strings"
 	"time"
 
+	"asset-registry/gateway/internal/answers"
+	"asset-registry/gateway/internal/httpapi"
 	"asset-registry/gateway/internal/limits"
 	"asset-registry/shared/clientaddr"
 	"asset-registry/shared/keyring"
 	"asset-registry/shared/memory"
-	"asset-registry/shared/routes"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/upstream"
 )
@@ -49,35 +53,28 @@ type Config struct {
 // Limits are the settings of the rate limits. The zero value has none.
 type Limits = limits.Settings
 
-// Settings are further settings of a gateway. The tags make them flags of a
-// command. The zero value has the default MaxConcurrent, ClientStreams and ClientSegments, no time limits
-// beside Config.Timeout, no CORS origins and no old versions.
-type Settings struct {
-	MaxConcurrent  int               `default:"4000" help:"${max_concurrent}"`
-	ReadTimeout    time.Duration     `default:"5s" help:"Longest time for reading one asset, or a part of it."`
-	ListTimeout    time.Duration     `default:"10s" help:"Longest time for a page of the feed."`
-	ClientStreams  int               `default:"32" help:"${client_streams}"`
-	ClientSegments int               `default:"16" help:"${client_segments}"`
-	CORSOrigins    []string          `name:"cors-origins" default:"*" help:"${cors_origins}"`
-	Deprecated     map[string]string `placeholder:"VERSION=DATE" help:"${deprecated}"`
-	Sunset         map[string]string `placeholder:"VERSION=DATE" help:"${sunset}"`
+// Settings are further settings of a gateway. The zero value has the default MaxConcurrent,
+// ClientStreams and ClientSegments, no time limits beside Config.Timeout, no CORS origins and
+// no old versions.
+type Settings = httpapi.Settings
+
+// Answers keeps answers to readings of assets in memory. Its method Change must hear of each
+// write before it happens.
+type Answers = answers.Memory
+
+// NewAnswers returns a memory for answers that takes 1/16 of the bytes that the process may
+// use; 0 stands for memory.Limit.
+func NewAnswers(bytes int64) *Answers {
+	return answers.New(cmp.Or(bytes, memory.Limit())/16, time.Now)
 }
 
-// HelpTexts implements config.HelpTexts.
-func (Settings) HelpTexts() map[string]string {
-	return map[string]string{
-		"max_concurrent": "The most requests at once. Anonymous reads are refused from 70 % of it on, " +
-			"reads with an API key from 85 %.",
-		"client_streams": "The most streams and long polls of the feed that one API key has open at once, " +
-			"or one address without a key.",
-		"client_segments": "The most segments of the snapshot that one API key reads at once, " +
-			"or one address without a key.",
-		"cors_origins": "Origins whose web pages may use the API, with commas between them; * for all.",
-		"deprecated": "Versions of the API that are deprecated since a date, such as 2.4=2027-01-31. " +
-			"Their answers say so in the header Deprecation (RFC 9745).",
-		"sunset": "Versions of the API that end on a date, such as 2.4=2027-12-31. " +
-			"Their answers say so in the header Sunset (RFC 8594).",
-	}
+// ServerIDOf returns the default value of the cookie for a registry with this
+// one secret. A registry that rotates its secret must set the value itself, so
+// that the rotation does not change it.
+func ServerIDOf(secret []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("server id"))
+	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
 // The values of a Config for fields that are zero. The defaults of the flags are the same;
@@ -103,7 +100,7 @@ func (c Config) Validate() error {
 	if c.MaxBody < 0 || c.Timeout < 0 || c.KeyTTL < 0 || c.Memory < 0 {
 		faults = append(faults, errors.New("the body limit, the timeout, the key TTL and the memory must not be negative"))
 	}
-	faults = append(faults, c.Limits.Validate(cmp.Or(c.MaxBody, DefaultMaxBody)), c.Settings.validate())
+	faults = append(faults, c.Limits.Validate(cmp.Or(c.MaxBody, DefaultMaxBody)), c.Settings.Validate())
 	if c.Log == nil {
 		faults = append(faults, errors.New("the log is missing"))
 	}
@@ -159,25 +156,6 @@ func checkURL(name, text string) error {
 		return fmt.Errorf("the %s, %q, must start with http:// or https:// and name a host, without a query", name, text)
 	}
 	return nil
-}
-
-func (s Settings) validate() error {
-	var faults []error
-	if min(s.MaxConcurrent, s.ClientStreams, s.ClientSegments) < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
-		const says = "the limits of requests, streams and segments and the timeouts must not be negative"
-		faults = append(faults, errors.New(says))
-	}
-	for _, dates := range []map[string]string{s.Deprecated, s.Sunset} {
-		for name, date := range dates {
-			if _, ok := routes.FindVersion(name); !ok {
-				faults = append(faults, fmt.Errorf("there is no version %q to be deprecated or to end", name))
-			}
-			if _, err := time.Parse(time.DateOnly, date); err != nil {
-				faults = append(faults, fmt.Errorf("the date of version %s, %q, must look like 2027-01-31", name, date))
-			}
-		}
-	}
-	return errors.Join(faults...)
 }
 
 func (c Config) withDefaults() Config {

@@ -15,11 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry/gateway/internal/docspage"
-	"asset-registry/gateway/internal/limits"
-	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/gateway/internal/openapi"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
-	"asset-registry/shared/routes"
 )
 
 func TestWelcomeNamesTheDocumentation(t *testing.T) {
@@ -109,9 +107,19 @@ func TestAllOfTheDocumentationIsCompressedAndSmall(t *testing.T) {
 	}
 }
 
+// docsSite returns a documentation page with the paths of the gateway's.
+func docsSite(t *testing.T) *docspage.Site {
+	t.Helper()
+	site, err := docspage.New(docspage.Options{Document: openapi.JSON})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
 func TestTheDocumentationIsSentOnce(t *testing.T) {
 	s := start(t, nil)
-	for _, path := range append(s.docs.Pages(), s.docs.Files()...) {
+	for _, path := range append(docsSite(t).Pages(), docsSite(t).Files()...) {
 		for _, encoding := range []string{"identity", "gzip"} {
 			got := fetch(t, s, "GET", path, "Accept-Encoding", encoding)
 			tag := got.Header().Get("ETag")
@@ -162,7 +170,7 @@ func TestAFloodOfTheDocumentationIsBounded(t *testing.T) {
 		c.Limits = Limits{AddressRead: &two}
 		c.Now = func() time.Time { return now } // so that no second of the limit ends meanwhile
 	})
-	for _, path := range []string{"/docs", s.docs.Files()[0]} {
+	for _, path := range []string{"/docs", docsSite(t).Files()[0]} {
 		var got []int
 		for range 3 {
 			r := httptest.NewRequest("GET", path, nil)
@@ -204,24 +212,5 @@ func TestTheReferenceSendsRequestsInASandboxOnly(t *testing.T) {
 				t.Errorf("got a page without %s, want it in the page", c.want)
 			}
 		})
-	}
-}
-
-func TestLimitsInWords(t *testing.T) {
-	five := int64(5)
-	table := limits.Settings{Table: ratelimit.Table{
-		{Name: "tenant", By: ratelimit.ByTenant, Costs: map[ratelimit.Class]int64{routes.List: 5, routes.Read: 1},
-			Windows: map[string]int64{"1m": 60_000, "1s": 2_000}},
-		{Name: "bytes", By: ratelimit.ByTenant, Costs: map[ratelimit.Class]int64{routes.Write: 4096, ratelimit.Bytes: 1},
-			Windows: map[string]int64{"24h": 1 << 30, "90s": 1_000_001}},
-	}, KeyRead: &five}.Policies()
-	want := []docspage.Limit{
-		{Name: "tenant", Counts: "5 a page, 1 a read", Windows: []string{"2,000 a second", "60,000 a minute"}},
-		{Name: "bytes", Counts: "4,096 a write, 1 a byte of a body",
-			Windows: []string{"1,000,001 bytes in 1m30s", "1,024 MiB a day"}},
-		{Name: "key-read", Counts: "1 a read", Windows: []string{"5 a second"}},
-	}
-	if diff := cmp.Diff(want, limitsInWords(table)); diff != "" {
-		t.Errorf("the limits differ (-want +got):\n%s", diff)
 	}
 }

@@ -2,7 +2,7 @@
 // content type, API key and rate limits of every request, and forwards the
 // request to the asset service with the identity of the caller.
 //
-// Routes.go shows the order of the checks. The gateway stores no assets, so it
+// Package httpapi has the order of the checks. The gateway stores no assets, so it
 // asks the asset service whether an asset exists before it refuses a write for
 // a missing key or a wrong content type (docs/contract.md, "Order of checks").
 //
@@ -23,25 +23,19 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
-	"time"
-
-	"github.com/gin-gonic/gin"
-	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/gateway/internal/apikey"
 	"asset-registry/gateway/internal/concurrency"
-	"asset-registry/gateway/internal/docspage"
 	"asset-registry/gateway/internal/edge"
+	"asset-registry/gateway/internal/httpapi"
 	"asset-registry/gateway/internal/limits"
 	"asset-registry/gateway/internal/proxy"
-	"asset-registry/gateway/internal/stream"
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
@@ -52,28 +46,21 @@ import (
 
 // Server is a running gateway.
 type Server struct {
-	config   Config
-	assets   *proxy.Upstream
-	search   *proxy.Upstream // nil: there is no search service
-	auth     *authapi.Client
-	pools    []*upstream.Pool // connections to the services in other processes
-	keys     *apikey.Cache    // in front of auth
-	usage    *apikey.Usage
-	limits   *limits.Limits
-	current  *concurrency.Limiter // bounds the requests under way
-	overrun  metric.Int64Counter  // requests that current or health refused
-	health   health
-	bodies   *memory.Budget // memory of request bodies
-	holder   *lease.Holder  // of Config.Answers; nil: they need no leases
-	docs     *docspage.Site
-	feeds    feeds
-	segments *concurrency.Shares // segments of the snapshot that are read
-	cookie   []string            // Set-Cookie for a client without the cookie; all answers share it
-	handler  http.Handler
+	config  Config
+	api     *httpapi.API
+	assets  *proxy.Upstream
+	search  *proxy.Upstream // nil: there is no search service
+	auth    *authapi.Client
+	pools   []*upstream.Pool // connections to the services in other processes
+	keys    *apikey.Cache    // in front of auth
+	usage   *apikey.Usage
+	limits  *limits.Limits
+	current *concurrency.Limiter // bounds the requests under way
+	bodies  *memory.Budget       // memory of request bodies
+	holder  *lease.Holder        // of Config.Answers; nil: they need no leases
+	handler http.Handler
 
-	unregister []func() error // end the metrics
-	ending     chan struct{}  // closed by Drain
-	drain      func()
+	unregister []func() error     // end the metrics
 	stop       context.CancelFunc // ends the background goroutines
 	running    sync.WaitGroup
 }
@@ -89,15 +76,10 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config:   c,
-		bodies:   memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)),
-		current:  concurrency.New(c.Settings.MaxConcurrent),
-		segments: concurrency.NewShares(c.Settings.ClientSegments, c.Settings.MaxConcurrent),
-		health:   health{current: concurrency.New(maxHealth)},
-		cookie:   []string{serverCookie(c.ServerID)},
-		ending:   make(chan struct{}),
+		config:  c,
+		current: concurrency.New(c.Settings.MaxConcurrent),
+		bodies:  memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)),
 	}
-	s.drain = sync.OnceFunc(func() { close(s.ending) })
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.open(ctx, signer); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -123,23 +105,20 @@ func (s *Server) open(ctx context.Context, signer *identity.Signer) (err error) 
 	if s.auth, err = s.authService(signer); err != nil {
 		return err
 	}
-	if err = s.openFeeds(); err != nil {
-		return err
-	}
 	s.keys, s.usage = apikey.Cached(s.auth, c.KeyTTL, c.Now), apikey.NewUsage(s.auth, c.Log, c.Now)
 	s.limits, err = limits.New(c.Limits, limits.Options{Now: c.Now, Log: c.Log, Meter: c.Telemetry.Meter()})
 	if err != nil {
 		return err
 	}
-	if s.docs, err = docspage.New(s.docsOptions()); err != nil {
+	if s.api, err = httpapi.New(s.apiConfig()); err != nil {
 		return err
 	}
 	engine := httpserver.NewEngine(httpserver.Options{
-		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.timeoutOf,
+		Name: "gateway", Log: c.Log, LogLevel: slog.LevelInfo, Timeout: c.Timeout, TimeoutOf: s.api.TimeoutOf,
 		Ready: s.ready, Warnings: s.warnings, Telemetry: c.Telemetry, Edge: true,
 		Facts: c.Mirror.facts,
 	})
-	s.route(engine)
+	s.api.Route(engine)
 	encoders := memory.NewBudget(c.Memory / 8)
 	var handler http.Handler = engine
 	if c.Mirror != nil {
@@ -154,15 +133,20 @@ func (s *Server) open(ctx context.Context, signer *identity.Signer) (err error) 
 	return s.measure(encoders)
 }
 
+// apiConfig returns what the API is made of.
+func (s *Server) apiConfig() httpapi.Config {
+	c := s.config
+	return httpapi.Config{
+		Assets: s.assets, Search: s.search, Auth: s.auth, Keys: s.keys, Usage: s.usage, Limits: s.limits,
+		Policies: c.Limits.Policies(), Current: s.current, Bodies: s.bodies, Answers: c.Answers, Secrets: c.Secrets, Origin: c.Mirror.origin(),
+		ServerID: c.ServerID, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Memory: c.Memory, Timeout: c.Timeout,
+		Settings: c.Settings, Log: c.Log, Meter: c.Telemetry.Meter(),
+	}
+}
+
 // measure registers the gateway's own metrics.
 func (s *Server) measure(encoders *memory.Budget) (err error) {
 	meter := s.config.Telemetry.Meter()
-	s.overrun, err = meter.Int64Counter("registry.gateway.crowded", metric.WithUnit("{request}"),
-		metric.WithDescription("Requests refused because too many were under way."))
-	if err != nil {
-		return err
-	}
-	s.overrun.Add(context.Background(), 0) // without a zero first, a rate misses the first event
 	if s.config.Mirror == nil {
 		keys, err := s.keys.Measure(meter)
 		if err != nil {
@@ -250,21 +234,14 @@ func (s *Server) pool(name string, urls []string) (*upstream.Pool, error) {
 	return pool, nil
 }
 
-// timeoutOf returns the time limit of a request by its route; 0 stands for
-// Config.Timeout.
-func (s *Server) timeoutOf(c *gin.Context) time.Duration {
-	switch {
-	case !isRead(c.Request):
-		return 0
-	case isList(c):
-		format, wait, _ := asked(c.Request)
-		if format != stream.None {
-			return httpserver.Unlimited
-		}
-		return cmp.Or(s.config.Settings.ListTimeout, s.config.Timeout) + wait
-	default:
-		return s.config.Settings.ReadTimeout
+// ready returns nil if the gateway is ready. A gateway with services in other
+// processes is ready once it runs; warnings lists those that are down. Services
+// in its own process must be able to store changes.
+func (s *Server) ready(ctx context.Context) error {
+	if s.config.Assets == nil {
+		return nil
 	}
+	return s.api.Health(ctx)
 }
 
 // warnings lists the backends that are down. The gateway stays ready without
@@ -282,21 +259,20 @@ func (s *Server) warnings(context.Context) (warnings []string) {
 func (s *Server) Handler() http.Handler { return s.handler }
 
 // Drain ends the streams and the long polls.
-func (s *Server) Drain() { s.drain() }
+func (s *Server) Drain() { s.api.Drain() }
 
 // Close ends the streams and the background goroutines and closes all connections. The
 // caller must not serve requests any more.
 func (s *Server) Close() error {
-	s.drain()
 	s.stop()
 	s.running.Wait()
-	if s.feeds.hubs != nil {
-		s.feeds.hubs.Close()
+	var faults []error
+	if s.api != nil {
+		faults = s.api.Close()
 	}
 	for _, pool := range s.pools {
 		pool.Close()
 	}
-	var faults []error
 	for _, unregister := range s.unregister {
 		faults = append(faults, unregister())
 	}

@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"asset-registry/shared/routes"
@@ -39,41 +37,5 @@ func TestHealthIsToldInACrowd(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestHealthHasABoundOfItsOwn sends one health check more than may be under way.
-func TestHealthHasABoundOfItsOwn(t *testing.T) {
-	var asked atomic.Int64
-	arrived, leave := make(chan struct{}), make(chan struct{})
-	s := start(t, func(c *Config) {
-		c.Assets = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			if asked.Add(1) == 1 {
-				close(arrived)
-			}
-			<-leave
-		})
-	})
-	answers := make(chan *httptest.ResponseRecorder, maxHealth)
-	for range maxHealth {
-		go func() { answers <- fetch(t, s, "GET", "/api/2.5/health") }()
-	}
-	<-arrived
-	for s.health.current.Current() < maxHealth {
-	}
-	if got := fetch(t, s, "GET", "/api/2.5/health"); got.Code != 503 || got.Header().Get("Retry-After") == "" {
-		t.Errorf("one health check too many: got %d %v, want 503 with Retry-After", got.Code, got.Header())
-	}
-	close(leave)
-	for range maxHealth {
-		if got := <-answers; got.Code != 200 {
-			t.Errorf("got %d %s, want 200", got.Code, got.Body)
-		}
-	}
-	if n := asked.Load(); n >= maxHealth {
-		t.Errorf("got %d requests to the asset service, want fewer than %d", n, maxHealth)
-	}
-	if got := fetch(t, s, "GET", "/api/2.5/health"); got.Code != 200 {
-		t.Errorf("after all others: got %d, want 200", got.Code)
 	}
 }

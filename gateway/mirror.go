@@ -2,18 +2,10 @@ package gateway
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/gin-gonic/gin"
-
-	"asset-registry/gateway/internal/concurrency"
-	"asset-registry/shared/fault"
-	"asset-registry/shared/httpserver"
-	"asset-registry/shared/routes"
 )
 
 // Mirror configures the gateway of a mirror (docs/mirrors.md, "Serve a copy"). It answers
@@ -55,22 +47,10 @@ func (m *Mirror) facts() map[string]any {
 	return facts
 }
 
-// isForOrigin tells whether a mirror refuses the requests of a route: it has no keys.
-func isForOrigin(r routes.Route) bool { return r.Class == routes.Write || r.Key }
-
-// toOrigin returns the handlers of a route that only the origin answers.
-func (s *Server) toOrigin() []gin.HandlerFunc {
-	link := fmt.Sprintf(`<%s>; rel="original"`, s.config.Mirror.Origin)
-	return []gin.HandlerFunc{func(c *gin.Context) {
-		if !s.current.Enter(concurrency.AnonymousRead) {
-			s.refuseOverrun(c)
-			return
-		}
-		defer s.current.Leave()
-		c.Writer.Header().Add("Link", link)
-		httpserver.Handle(func(*gin.Context) error {
-			return fault.New(fault.Misdirected, fault.URL, "mirror",
-				"This is a mirror, which takes no changes and no keys: send this request to %s.", s.config.Mirror.Origin)
-		})(c)
-	}}
+// origin returns the address of the registry that takes all requests; "" if this is no mirror.
+func (m *Mirror) origin() string {
+	if m == nil {
+		return ""
+	}
+	return m.Origin
 }

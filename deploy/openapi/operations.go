@@ -142,7 +142,7 @@ var operations = map[string]operation{
 	},
 	"GET /me": {
 		id: "readCaller", tag: "registry", summary: "Show the caller and its rate limits",
-		text: "Rate limits do not count this request.", answer: "Caller", statuses: []int{http.StatusForbidden},
+		text: "Rate limits count it as a reading.", answer: "Caller", statuses: []int{http.StatusForbidden},
 	},
 	"GET /spore": {
 		id: "describe", tag: "registry", summary: "Describe the API in the SPORE form",

@@ -90,7 +90,7 @@ func Parts() []Part {
 type Route struct {
 	Method    string
 	Pattern   string // the path after the version's prefix, as gin writes it
-	Class     Class  // empty if the rate limits do not count the route
+	Class     Class  // empty for /health, which the rate limits do not count
 	Key       bool   // a request without a valid API key is refused
 	AtGateway bool   // the gateway answers by itself; the asset service lacks the route
 	AtSearch  bool   // the search service answers; without one, the gateway lacks the route
@@ -121,7 +121,7 @@ func (v Version) Has(r Route) bool { return v.Target >= r.Since }
 // Each GET route answers HEAD too, and has a row for both methods.
 func All() []Route {
 	all := []Route{
-		{Method: http.MethodGet, Pattern: "/me", Key: true, AtGateway: true},
+		{Method: http.MethodGet, Pattern: "/me", Class: Read, Key: true, AtGateway: true},
 		{Method: http.MethodGet, Pattern: "/spore", Class: Read, AtGateway: true},
 		{Method: http.MethodGet, Pattern: "/health", AtGateway: true},
 		{Method: http.MethodGet, Pattern: "/openapi.json", Class: Read, AtGateway: true},

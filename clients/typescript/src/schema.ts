@@ -11,7 +11,7 @@ export interface paths {
         };
         /**
          * Show the caller and its rate limits
-         * @description Rate limits do not count this request.
+         * @description Rate limits count it as a reading.
          */
         get: operations["readCaller"];
         put?: never;
@@ -3798,6 +3798,11 @@ export interface operations {
                     Sunset: components["headers"]["Sunset"];
                     Age: components["headers"]["Age"];
                     "Cache-Control": components["headers"]["Cache-Control"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {

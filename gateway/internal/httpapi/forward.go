@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"errors"
@@ -14,20 +14,10 @@ import (
 	"asset-registry/shared/routes"
 )
 
-// forward sends the request to the asset service and copies its answer to the
-// client. If the answer breaks off, forward ends the client's connection.
-func (s *Server) forward(v routes.Version) gin.HandlerFunc {
-	return s.forwardTo(s.assets, func(c *gin.Context) string { return upstreamPath(c, v) })
-}
-
-// forwardSearch is forward for the search service.
-func (s *Server) forwardSearch(v routes.Version) gin.HandlerFunc {
-	return s.forwardTo(s.search, func(c *gin.Context) string { return upstreamPath(c, v) })
-}
-
-// forwardTo is forward for a service, and for the path that a function gives.
-func (s *Server) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) gin.HandlerFunc {
-	return httpserver.Handle(func(c *gin.Context) error {
+// forwardTo sends the request to a service, with the path that a function gives, and copies
+// the answer to the client. If the answer breaks off, forwardTo ends the client's connection.
+func (a *API) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) handler {
+	return func(c *gin.Context) error {
 		r := c.Request
 		if isRead(r) || r.Method == http.MethodDelete { // a body has no meaning there
 			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
@@ -35,7 +25,7 @@ func (s *Server) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) g
 		if r.Method != http.MethodPost || !isList(c) && !strings.HasSuffix(c.FullPath(), routes.Webhooks) {
 			delete(r.Header, idempotencyKey) // has no meaning there, and would make the transport retry the request
 		}
-		seed, err := s.seed(r)
+		seed, err := a.seed(r)
 		if err != nil {
 			return err
 		}
@@ -43,7 +33,7 @@ func (s *Server) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) g
 			Path:    path(c),
 			Caller:  caller(c),
 			Client:  c.GetHeader(httpserver.ClientHeader),
-			BaseURL: s.baseURL(r),
+			BaseURL: a.baseURL(r),
 			Seed:    seed,
 		})
 		if errors.Is(err, proxy.ErrCut) {
@@ -51,21 +41,29 @@ func (s *Server) forwardTo(to *proxy.Upstream, path func(*gin.Context) string) g
 			panic(http.ErrAbortHandler) // ends the connection
 		}
 		return err
-	})
+	}
+}
+
+// samePath returns the path of the request.
+func samePath(c *gin.Context) string { return c.Request.URL.Path }
+
+// pathIn returns a function that returns the path to ask a service for.
+func pathIn(v routes.Version) func(*gin.Context) string {
+	return func(c *gin.Context) string { return upstreamPath(c, v) }
 }
 
 // require refuses a request that fails a check. A missing asset wins over a
 // wrong content type and a missing key (docs/contract.md, "Order of checks").
 // The gateway stores no assets, so before these two refusals, and only then, it
 // asks the asset service whether the asset exists.
-func (s *Server) require(v routes.Version, check func(*gin.Context) error) gin.HandlerFunc {
-	return httpserver.Handle(func(c *gin.Context) error {
-		refusal := check(c)
+func (a *API) require(v routes.Version, needed func(*gin.Context) error) step {
+	return check(func(c *gin.Context) error {
+		refusal := needed(c)
 		kind := fault.KindOf(refusal)
 		if c.Param("id") == "" || kind != fault.UnsupportedMedia && kind != fault.Unauthorized {
 			return refusal
 		}
-		missing := s.assets.Missing(c.Request.Context(), readable(upstreamPath(c, v)))
+		missing := a.config.Assets.Missing(c.Request.Context(), readable(upstreamPath(c, v)))
 		if fault.KindOf(missing) == fault.NotFound {
 			return missing
 		}
@@ -80,12 +78,12 @@ const idempotencyKey = "Idempotency-Key"
 // seed returns the secret from which the asset service makes the id and the
 // tokens of a repeatable creation. It is "" without an idempotency key. Only the
 // gateway can make it, because only the gateway sees the API key.
-func (s *Server) seed(r *http.Request) (string, error) {
+func (a *API) seed(r *http.Request) (string, error) {
 	name := r.Header.Get(idempotencyKey)
 	if name == "" {
 		return "", nil
 	}
-	return apikey.Seeds(r.Header, name, s.config.Secrets)
+	return apikey.Seeds(r.Header, name, a.config.Secrets)
 }
 
 // upstreamPath returns the path to ask the asset service for.
@@ -94,10 +92,10 @@ func upstreamPath(c *gin.Context, v routes.Version) string {
 }
 
 // baseURL returns the public address of the registry, for links in answers.
-func (s *Server) baseURL(r *http.Request) string {
+func (a *API) baseURL(r *http.Request) string {
 	switch {
-	case s.config.BaseURL != "":
-		return s.config.BaseURL
+	case a.config.BaseURL != "":
+		return a.config.BaseURL
 	case r.TLS != nil:
 		return "https://" + r.Host
 	default:

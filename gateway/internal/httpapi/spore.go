@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"net/http"
@@ -12,10 +12,10 @@ import (
 
 // spore answers with a description of every route, in the SPORE form that
 // clients ask for when they start (docs/contract.md, "Routes").
-func (s *Server) spore(v routes.Version) gin.HandlerFunc {
+func (a *API) spore(v routes.Version) handler {
 	methods := gin.H{}
 	for _, r := range routes.All() {
-		if r.Method == http.MethodHead || !v.Has(r) || r.AtSearch && s.search == nil {
+		if r.Method == http.MethodHead || !v.Has(r) || !a.has(r) {
 			continue
 		}
 		status := http.StatusOK
@@ -24,15 +24,15 @@ func (s *Server) spore(v routes.Version) gin.HandlerFunc {
 		}
 		methods[sporeName(r)] = gin.H{"path": r.Pattern, "method": r.Method, "expected_status": []int{status}}
 	}
-	return httpserver.Handle(func(c *gin.Context) error {
+	return func(c *gin.Context) error {
 		return httpserver.JSON(c, http.StatusOK, gin.H{
 			"name":            "asset registry",
 			"version":         v.Target,
-			"base_url":        s.baseURL(c.Request) + routes.Prefix(v.Target),
+			"base_url":        a.baseURL(c.Request) + routes.Prefix(v.Target),
 			"expected_status": []int{http.StatusOK},
 			"methods":         methods,
 		})
-	})
+	}
 }
 
 // sporeName names a route: "patch_assets_id_items_part".

@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/shared/fault"
-	"asset-registry/shared/httpserver"
 )
 
 // needJSON refuses a body whose content type is not JSON, and a compressed body:
@@ -47,9 +46,9 @@ func isJSON(contentType string) bool {
 // declaredSize returns how many bytes of body the gateway will read. It is 0 if
 // the gateway refuses or ignores the body without reading it, and -1 if the
 // headers do not tell the length. The request must have passed identify.
-func (s *Server) declaredSize(c *gin.Context) int64 {
+func (a *API) declaredSize(c *gin.Context) int64 {
 	r := c.Request
-	unread := r.Method == http.MethodDelete || r.ContentLength > s.config.MaxBody
+	unread := r.Method == http.MethodDelete || r.ContentLength > a.config.MaxBody
 	if unread || caller(c).IsAnonymous() || needJSON(c) != nil {
 		return 0
 	}
@@ -58,37 +57,33 @@ func (s *Server) declaredSize(c *gin.Context) int64 {
 
 // reserveBody reserves memory for the body until the request is answered. It
 // comes before limit, so a request without memory for its body is not counted.
-func (s *Server) reserveBody() gin.HandlerFunc {
-	refuse := httpserver.Handle(func(*gin.Context) error {
-		return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many large requests now; repeat this one.")
-	})
-	return func(c *gin.Context) {
-		size := s.declaredSize(c)
+func (a *API) reserveBody(next handler) handler {
+	return func(c *gin.Context) error {
+		size := a.declaredSize(c)
 		if size < 0 {
-			size = s.config.MaxBody
+			size = a.config.MaxBody
 		}
-		if !s.bodies.Hold(size) {
-			refuse(c)
-			return
+		if !a.config.Bodies.Hold(size) {
+			return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many large requests now; repeat this one.")
 		}
-		defer s.bodies.Release(size)
-		c.Next()
+		defer a.config.Bodies.Release(size)
+		return next(c)
 	}
 }
 
 // readBody reads the whole body before the request goes to the asset service,
 // so a slow client does not occupy the asset service. The request must have
 // passed reserveBody.
-func (s *Server) readBody(c *gin.Context) error {
+func (a *API) readBody(c *gin.Context) error {
 	r := c.Request
 	if end, ok := r.Context().Deadline(); ok && r.Body != http.NoBody {
 		_ = http.NewResponseController(c.Writer).SetReadDeadline(end) // fails only without a connection, as in tests
 	}
-	tooLarge := fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", s.config.MaxBody)
-	if r.ContentLength > s.config.MaxBody {
+	tooLarge := fault.New(fault.TooLarge, fault.Body, "data", "The body has more than %d bytes.", a.config.MaxBody)
+	if r.ContentLength > a.config.MaxBody {
 		return tooLarge
 	}
-	body, err := readAll(http.MaxBytesReader(c.Writer, r.Body, s.config.MaxBody), r.ContentLength)
+	body, err := readAll(http.MaxBytesReader(c.Writer, r.Body, a.config.MaxBody), r.ContentLength)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge
 	}
@@ -99,7 +94,7 @@ func (s *Server) readBody(c *gin.Context) error {
 		return fault.New(fault.Invalid, fault.Body, "data", "The body ended before it was complete.")
 	}
 	if r.ContentLength < 0 {
-		if err := s.limitBody(c, int64(len(body))); err != nil {
+		if err := a.limitBody(c, int64(len(body))); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"net/http"
@@ -15,22 +15,21 @@ import (
 // path names an object that does not exist, the answer says so instead
 // (docs/contract.md, "Order of checks"). To find out, the gateway reads from the
 // asset service, so the rate limits count the request as a read.
-func (s *Server) noMethod() []gin.HandlerFunc {
-	return []gin.HandlerFunc{
-		func(c *gin.Context) {
-			if _, ok := objectPath(c); !ok || c.Request.Method == http.MethodOptions {
-				httpserver.Handle(httpserver.NoMethod)(c)
-				c.Abort()
-			}
-		},
-		s.identify(s.config.Timeout / readKeyShare), s.limit(routes.Read), s.bound(routes.Read),
-		httpserver.Handle(func(c *gin.Context) error {
-			path, _ := objectPath(c)
-			if missing := s.assets.Missing(c.Request.Context(), path); fault.KindOf(missing) == fault.NotFound {
-				return missing
-			}
-			return httpserver.NoMethod(c)
-		}),
+func (a *API) noMethod() gin.HandlerFunc {
+	refuse := httpserver.Handle(httpserver.NoMethod)
+	look := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
+		path, _ := objectPath(c)
+		if missing := a.config.Assets.Missing(c.Request.Context(), path); fault.KindOf(missing) == fault.NotFound {
+			return missing
+		}
+		return httpserver.NoMethod(c)
+	}})
+	return func(c *gin.Context) {
+		if _, ok := objectPath(c); !ok || c.Request.Method == http.MethodOptions {
+			refuse(c)
+			return
+		}
+		look(c)
 	}
 }
 

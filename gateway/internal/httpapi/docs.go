@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"context"
@@ -14,36 +14,35 @@ import (
 	"asset-registry/gateway/internal/openapi"
 	"asset-registry/gateway/internal/ratelimit"
 	"asset-registry/shared/authapi"
-	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
 
 // routeDocs adds the documentation page and its files. The rate limits count a
 // request for any of them as a read (docs/contract.md, "Documentation page").
-func (s *Server) routeDocs(engine *gin.Engine) {
-	read := []gin.HandlerFunc{
-		s.identify(s.config.Timeout / readKeyShare), s.limit(routes.Read), s.bound(routes.Read),
+func (a *API) routeDocs(engine *gin.Engine) {
+	page := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
+		return a.docs.ServePage(c.Writer, c.Request, a.isSandbox(c.Request.Context()))
+	}})
+	for _, path := range a.docs.Pages() {
+		engine.Match(reading, path, page)
 	}
-	page := httpserver.Handle(func(c *gin.Context) error {
-		return s.docs.ServePage(c.Writer, c.Request, s.isSandbox(c.Request.Context()))
-	})
-	for _, path := range s.docs.Pages() {
-		engine.Match(reading, path, slices.Concat(read, []gin.HandlerFunc{page})...)
-	}
-	file := func(c *gin.Context) { s.docs.ServeFile(c.Writer, c.Request) }
-	for _, path := range s.docs.Files() {
-		engine.Match(reading, path, slices.Concat(read, []gin.HandlerFunc{file})...)
+	file := a.pipeline(route{class: routes.Read, answer: func(c *gin.Context) error {
+		a.docs.ServeFile(c.Writer, c.Request)
+		return nil
+	}})
+	for _, path := range a.docs.Files() {
+		engine.Match(reading, path, file)
 	}
 }
 
 // docsOptions returns what the documentation page says about this gateway.
-func (s *Server) docsOptions() docspage.Options {
+func (a *API) docsOptions() docspage.Options {
 	return docspage.Options{
 		Document: openapi.JSON,
-		BaseURL:  s.config.BaseURL,
-		Limits:   limitsInWords(s.config.Limits.Policies()),
+		BaseURL:  a.config.BaseURL,
+		Limits:   limitsInWords(a.config.Policies),
 		Lifecycle: func(version string) (deprecated, sunset string) {
-			return s.config.Settings.Deprecated[version], s.config.Settings.Sunset[version]
+			return a.config.Settings.Deprecated[version], a.config.Settings.Sunset[version]
 		},
 	}
 }
@@ -53,10 +52,10 @@ var sandboxHash = authapi.Hash(docspage.SandboxKey)
 
 // isSandbox tells whether the sandbox keys work. Only the auth service knows. If
 // it does not answer in time, they do not work.
-func (s *Server) isSandbox(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout/readKeyShare)
+func (a *API) isSandbox(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout/readKeyShare)
 	defer cancel()
-	_, err := s.keys.VerifyKey(ctx, sandboxHash)
+	_, err := a.config.Keys.VerifyKey(ctx, sandboxHash)
 	return err == nil
 }
 

@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"net/http"
@@ -7,37 +7,32 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"asset-registry/shared/httpserver"
 	"asset-registry/shared/routes"
 )
 
 // routeSite adds the pages for people, if there is a search service, which answers them
 // (docs/contract.md, "Site"). GET / has the first page for browsers, and the welcome answer
 // for programs.
-func (s *Server) routeSite(engine *gin.Engine) {
-	welcome := httpserver.Handle(s.welcome)
-	if s.search == nil {
+func (a *API) routeSite(engine *gin.Engine) {
+	welcome := a.pipeline(route{class: routes.Read, answer: a.welcome})
+	if a.config.Search == nil {
 		engine.Match(reading, "/", welcome)
 		return
 	}
-	forPrograms := func(c *gin.Context) {
+	page := func(class routes.Class) gin.HandlerFunc {
+		return a.pipeline(route{class: class, answer: a.forwardTo(a.config.Search, samePath)})
+	}
+	first := page(routes.List)
+	engine.Match(reading, "/", func(c *gin.Context) {
 		c.Writer.Header().Add("Vary", "Accept, Accept-Language")
-		if !wantsPage(c.Request) {
-			welcome(c)
-			c.Abort()
+		if wantsPage(c.Request) {
+			first(c)
+			return
 		}
-	}
-	engine.Match(reading, "/", append([]gin.HandlerFunc{forPrograms}, s.sitePipeline(routes.List)...)...)
+		welcome(c)
+	})
 	for _, r := range routes.Site() {
-		engine.Handle(r.Method, r.Pattern, s.sitePipeline(r.Class)...)
-	}
-}
-
-// sitePipeline returns the handlers of a page. The limits are those of readings.
-func (s *Server) sitePipeline(class routes.Class) []gin.HandlerFunc {
-	return []gin.HandlerFunc{
-		s.identify(s.config.Timeout / readKeyShare), s.limit(class), s.bound(class),
-		s.forwardTo(s.search, func(c *gin.Context) string { return c.Request.URL.Path }),
+		engine.Handle(r.Method, r.Pattern, page(r.Class))
 	}
 }
 

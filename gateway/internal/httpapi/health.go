@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"context"
@@ -26,28 +26,26 @@ type health struct {
 
 // answerHealth answers 200 if assets can be read and written, else 503 with the
 // reason.
-func (s *Server) answerHealth(c *gin.Context) {
-	if !s.health.current.Enter(concurrency.Write) {
-		s.refuseOverrun(c)
-		return
+func (a *API) answerHealth(c *gin.Context) error {
+	httpserver.Quiet(c)
+	if !a.health.current.Enter(concurrency.Write) {
+		return a.crowded(c)
 	}
-	defer s.health.current.Leave()
-	httpserver.Handle(func(c *gin.Context) error {
-		if err := s.askHealth(c.Request.Context()); err != nil {
-			return err
-		}
-		return httpserver.JSON(c, http.StatusOK, gin.H{"status": "ok"})
-	})(c)
+	defer a.health.current.Leave()
+	if err := a.Health(c.Request.Context()); err != nil {
+		return err
+	}
+	return httpserver.JSON(c, http.StatusOK, gin.H{"status": "ok"})
 }
 
-// askHealth calls writable, or waits for the result of a call under way. The
+// Health calls writable, or waits for the result of a call under way. The
 // call goes on until the deadline of ctx, also if the client leaves.
-func (s *Server) askHealth(ctx context.Context) error {
-	answer := s.health.shared.DoChan("", func() (any, error) {
+func (a *API) Health(ctx context.Context) error {
+	answer := a.health.shared.DoChan("", func() (any, error) {
 		end, _ := ctx.Deadline() // the engine gives every request one
 		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 		defer cancel()
-		return nil, s.writable(ctx)
+		return nil, a.writable(ctx)
 	})
 	select {
 	case a := <-answer:
@@ -59,19 +57,9 @@ func (s *Server) askHealth(ctx context.Context) error {
 
 // writable returns nil if the asset service and the auth service can store
 // changes. A mirror stores none; its asset service must be ready.
-func (s *Server) writable(ctx context.Context) error {
-	if err := s.assets.Get(ctx, "/readyz"); err != nil || s.config.Mirror != nil {
+func (a *API) writable(ctx context.Context) error {
+	if err := a.config.Assets.Get(ctx, "/readyz"); err != nil || a.isMirror() {
 		return err
 	}
-	return s.auth.Ready(ctx)
-}
-
-// ready returns nil if the gateway is ready. A gateway with services in other
-// processes is ready once it runs; warnings lists those that are down. Services
-// in its own process must be able to store changes.
-func (s *Server) ready(ctx context.Context) error {
-	if s.config.Assets == nil {
-		return nil
-	}
-	return s.writable(ctx)
+	return a.config.Auth.Ready(ctx)
 }

@@ -1,54 +1,41 @@
-package gateway
+package httpapi
 
 import (
-	"cmp"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/gateway/internal/answers"
-	"asset-registry/shared/memory"
 	"asset-registry/shared/routes"
 )
 
-// Answers keeps answers to readings of assets in memory. Its method Change must hear of each
-// write before it happens.
-type Answers = answers.Memory
-
-// NewAnswers returns a memory for answers that takes 1/16 of the bytes that the process may
-// use; 0 stands for memory.Limit.
-func NewAnswers(bytes int64) *Answers {
-	return answers.New(cmp.Or(bytes, memory.Limit())/16, time.Now)
-}
-
-// recall answers a plain reading of an asset from memory. Otherwise it passes the request
-// on, and offers the answer to the memory.
-func (s *Server) recall(v routes.Version) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		if s.config.Answers == nil || !isPlain(c.Request) {
-			return
+// recall answers a plain reading of an asset from memory. Otherwise it calls
+// next, and offers the answer to the memory.
+func (a *API) recall(v routes.Version, next handler) handler {
+	return func(c *gin.Context) error {
+		if a.config.Answers == nil || !isPlain(c.Request) {
+			return next(c)
 		}
 		id, form := c.Param("id"), answers.Form{Version: v.Target, Full: !caller(c).IsAnonymous()}
-		if a := s.config.Answers.Find(id, form); a != nil && isAbout(c.Request, a.ETag) {
-			answerFrom(c, a)
-			c.Abort()
-			return
+		if kept := a.config.Answers.Find(id, form); kept != nil && isAbout(c.Request, kept.ETag) {
+			answerFrom(c, kept)
+			return nil
 		}
 		if c.Request.Method == http.MethodHead {
-			return
+			return next(c)
 		}
-		reading := s.config.Answers.Begin(id)
+		reading := a.config.Answers.Begin(id)
 		if reading == nil {
-			return
+			return next(c)
 		}
 		var answer *answers.Answer
 		defer func() { reading.End(answer) }() // also after a panic
 		copied := &copier{ResponseWriter: c.Writer}
 		c.Writer = copied
-		c.Next()
+		err := next(c)
 		answer = copied.answer(form)
+		return err
 	}
 }
 

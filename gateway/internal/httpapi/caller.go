@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"context"
@@ -29,10 +29,10 @@ type visitor struct {
 }
 
 // Verifying the API key may take this part of the request's time limit. A read
-// goes on without a key, so it waits for a shorter time than a write.
+// goes on without a key, so it waits for a shorter time.
 const (
 	readKeyShare  = 10 // 1/10 for a read
-	writeKeyShare = 4  // 1/4 for a write
+	writeKeyShare = 4  // 1/4 for a request that needs a key
 )
 
 // visitorOf returns whom a request comes from. Before identify it has no key.
@@ -59,21 +59,25 @@ func client(c *gin.Context) ratelimit.Client {
 
 // identify verifies the API key, if the request has one. It refuses nobody,
 // because reading needs no key (docs/contract.md, "API keys"); it stores the
-// refusal for needKey. A call to authsvc takes at most within. Wrong keys count
+// refusal for needKey. It waits longer for authsvc if the route needs a key. Wrong keys count
 // per address; after too many, no key from that address is verified for a while.
-func (s *Server) identify(within time.Duration) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		if c.GetHeader("Authorization") == "" || s.config.Mirror != nil {
-			return
+func (a *API) identify(needed bool) step {
+	within := a.config.Timeout / readKeyShare
+	if needed {
+		within = a.config.Timeout / writeKeyShare
+	}
+	return check(func(c *gin.Context) error {
+		if c.GetHeader("Authorization") == "" || a.isMirror() {
+			return nil
 		}
 		v := visitorOf(c)
-		k, err := s.verify(c, v.addr, within)
+		k, err := a.verify(c, v.addr, within)
 		switch {
 		case err == nil:
 			v.key, v.known = k, true
 			httpserver.SetTenant(c, string(k.Role))
-			s.usage.Used(k, v.addr)
-			return
+			a.config.Usage.Used(k, v.addr)
+			return nil
 		case fault.KindOf(err) == fault.Internal:
 			_ = c.Error(err) // for the log; a read may still succeed
 			err = fault.New(fault.Unavailable, fault.URL, "authorization", "Keys cannot be checked now; repeat the request.")
@@ -81,16 +85,17 @@ func (s *Server) identify(within time.Duration) gin.HandlerFunc {
 			_ = c.Error(err)
 		}
 		v.refusal = err
-	}
+		return nil
+	})
 }
 
 // verify returns the API key of the request if it is valid and may be used from
 // the client's address. A call to authsvc takes at most within.
-func (s *Server) verify(c *gin.Context, addr netip.Addr, within time.Duration) (authapi.Key, error) {
-	if err := s.limits.CheckLockout(c.Request.Context(), addr); err != nil {
+func (a *API) verify(c *gin.Context, addr netip.Addr, within time.Duration) (authapi.Key, error) {
+	if err := a.config.Limits.CheckLockout(c.Request.Context(), addr); err != nil {
 		return authapi.Key{}, err
 	}
-	k, err := s.key(c.Request, within)
+	k, err := a.key(c.Request, within)
 	if err == nil && !k.Allows(addr) {
 		err = fault.New(fault.Forbidden, fault.Header, "Authorization",
 			"This API key may not be used from the address %s.", addr)
@@ -99,7 +104,7 @@ func (s *Server) verify(c *gin.Context, addr netip.Addr, within time.Duration) (
 		return k, nil
 	}
 	if fault.KindOf(err) == fault.Unauthorized {
-		if over := s.limits.CountWrongKey(c.Request.Context(), c.Writer.Header(), addr); over != nil {
+		if over := a.config.Limits.CountWrongKey(c.Request.Context(), c.Writer.Header(), addr); over != nil {
 			return authapi.Key{}, over
 		}
 	}
@@ -108,22 +113,22 @@ func (s *Server) verify(c *gin.Context, addr netip.Addr, within time.Duration) (
 
 // key returns the API key that a request carries, from the cache or from
 // authsvc.
-func (s *Server) key(r *http.Request, within time.Duration) (authapi.Key, error) {
+func (a *API) key(r *http.Request, within time.Duration) (authapi.Key, error) {
 	hash, err := apikey.Hash(r.Header)
 	if err != nil {
 		return authapi.Key{}, err
 	}
-	if k, known, err := s.keys.Recall(hash); known {
+	if k, known, err := a.config.Keys.Recall(hash); known {
 		return k, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
-	return s.keys.VerifyKey(ctx, hash)
+	return a.config.Keys.VerifyKey(ctx, hash)
 }
 
 // needKey refuses a request without a valid API key. The request must have
 // passed identify.
-func (s *Server) needKey(c *gin.Context) error {
+func needKey(c *gin.Context) error {
 	v := visitorOf(c)
 	if v.known {
 		return nil
@@ -138,32 +143,32 @@ func (s *Server) needKey(c *gin.Context) error {
 // lockout refuses a request that needs a key if its address has sent too many
 // wrong keys. It comes before limit, whose refusal would name a shorter time to
 // wait. The request must have passed identify.
-func (s *Server) lockout(class routes.Class) gin.HandlerFunc {
-	return httpserver.Handle(func(c *gin.Context) error {
+func (a *API) lockout(class routes.Class) step {
+	return check(func(c *gin.Context) error {
 		refusal := visitorOf(c).refusal
 		if fault.KindOf(refusal) != fault.TooMany {
 			return nil
 		}
-		s.limits.Count(class, refusal)
+		a.config.Limits.Count(class, refusal)
 		return refusal
 	})
 }
 
 // limit applies the rate limits to a request, and to the declared size of its
 // body if it writes. The request must have passed identify.
-func (s *Server) limit(class routes.Class) gin.HandlerFunc {
-	return httpserver.Handle(func(c *gin.Context) error {
+func (a *API) limit(class routes.Class) step {
+	return check(func(c *gin.Context) error {
 		r := ratelimit.Request{Class: class, Client: client(c)}
 		if class == routes.Write {
-			r.Body = max(0, s.declaredSize(c)) // limitBody counts a body of unknown length
+			r.Body = max(0, a.declaredSize(c)) // limitBody counts a body of unknown length
 		}
-		err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), r)
-		s.limits.Count(class, err)
+		err := a.config.Limits.Admit(c.Request.Context(), c.Writer.Header(), r)
+		a.config.Limits.Count(class, err)
 		if err != nil {
 			return err
 		}
 		if i := r.Client.Identity; !i.IsAnonymous() {
-			s.usage.Count(i.KeyID, string(class))
+			a.config.Usage.Count(i.KeyID, string(class))
 		}
 		return nil
 	})
@@ -171,19 +176,19 @@ func (s *Server) limit(class routes.Class) gin.HandlerFunc {
 
 // limitBody applies the rate limits to a body whose length the headers did not
 // declare.
-func (s *Server) limitBody(c *gin.Context, size int64) error {
+func (a *API) limitBody(c *gin.Context, size int64) error {
 	r := ratelimit.Request{Class: ratelimit.Bytes, Client: client(c), Body: size}
-	err := s.limits.Admit(c.Request.Context(), c.Writer.Header(), r)
+	err := a.config.Limits.Admit(c.Request.Context(), c.Writer.Header(), r)
 	if err != nil {
-		s.limits.Count(routes.Write, err)
+		a.config.Limits.Count(routes.Write, err)
 	}
 	return err
 }
 
 // me answers with the identity of the caller and what is left of its rate
-// limits. The limits do not count the request.
-func (s *Server) me(c *gin.Context) error {
-	quotas, err := s.limits.Quotas(c.Request.Context(), c.Writer.Header(), client(c))
+// limits, which count the request.
+func (a *API) me(c *gin.Context) error {
+	quotas, err := a.config.Limits.Quotas(c.Request.Context(), c.Writer.Header(), client(c))
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"net/http"
@@ -12,20 +12,21 @@ import (
 
 // lifecycle sets the headers Deprecation (RFC 9745) and Sunset (RFC 8594) of a
 // version that has such a date.
-func (s *Server) lifecycle(v routes.Version) gin.HandlerFunc {
+func (a *API) lifecycle(v routes.Version) step {
 	var deprecated, sunset string
-	if date, err := time.Parse(time.DateOnly, s.config.Settings.Deprecated[v.Name]); err == nil {
+	if date, err := time.Parse(time.DateOnly, a.config.Settings.Deprecated[v.Name]); err == nil {
 		deprecated = "@" + strconv.FormatInt(date.Unix(), 10)
 	}
-	if date, err := time.Parse(time.DateOnly, s.config.Settings.Sunset[v.Name]); err == nil {
+	if date, err := time.Parse(time.DateOnly, a.config.Settings.Sunset[v.Name]); err == nil {
 		sunset = date.Format(http.TimeFormat)
 	}
-	return func(c *gin.Context) {
+	return check(func(c *gin.Context) error {
 		if deprecated != "" {
 			c.Header("Deprecation", deprecated)
 		}
 		if sunset != "" {
 			c.Header("Sunset", sunset)
 		}
-	}
+		return nil
+	})
 }

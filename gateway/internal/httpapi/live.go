@@ -1,4 +1,4 @@
-package gateway
+package httpapi
 
 import (
 	"cmp"
@@ -49,48 +49,48 @@ type feeds struct {
 }
 
 // openFeeds makes what streams need.
-func (s *Server) openFeeds() (err error) {
-	c := s.config
+func (a *API) openFeeds() (err error) {
+	c := a.config
 	most := max(int(c.Memory/streamShare/streamBytes), leastStreams)
-	s.feeds.clients = concurrency.NewShares(c.Settings.ClientStreams, most)
-	s.feeds.chosen = concurrency.NewShares(clientChosen, most)
-	meter := c.Telemetry.Meter()
+	a.feeds.clients = concurrency.NewShares(c.Settings.ClientStreams, most)
+	a.feeds.chosen = concurrency.NewShares(clientChosen, most)
+	meter := c.Meter
 	lag, err := meter.Float64Histogram("registry.gateway.feed.lag", metric.WithUnit("s"),
 		metric.WithDescription("Age of a change when it reaches this gateway, while somebody follows the feed."),
 		metric.WithExplicitBucketBoundaries(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
 	if err != nil {
 		return err
 	}
-	s.feeds.hubs = stream.NewHubs(s.assets, stream.Options{
+	a.feeds.hubs = stream.NewHubs(a.config.Assets, stream.Options{
 		Memory: c.Memory / streamShare, Chosen: maxSelections, Log: c.Log,
 		Lag: func(age time.Duration) { lag.Record(context.Background(), age.Seconds()) },
 	})
-	s.feeds.slow, err = meter.Int64Counter("registry.gateway.streams.slow", metric.WithUnit("{stream}"),
+	a.feeds.slow, err = meter.Int64Counter("registry.gateway.streams.slow", metric.WithUnit("{stream}"),
 		metric.WithDescription("Streams that ended because the client did not read what was sent."))
 	if err != nil {
 		return err
 	}
-	s.feeds.refused, err = meter.Int64Counter("registry.gateway.streams.refused", metric.WithUnit("{stream}"),
+	a.feeds.refused, err = meter.Int64Counter("registry.gateway.streams.refused", metric.WithUnit("{stream}"),
 		metric.WithDescription("Streams and long polls that a limit refused."))
 	if err != nil {
 		return err
 	}
 	// Without a zero first, a rate misses the first event.
-	s.feeds.slow.Add(context.Background(), 0)
-	s.feeds.refused.Add(context.Background(), 0)
+	a.feeds.slow.Add(context.Background(), 0)
+	a.feeds.refused.Add(context.Background(), 0)
 	open, err := meter.Int64ObservableGauge("registry.gateway.streams", metric.WithUnit("{stream}"),
 		metric.WithDescription("Open streams and long polls."))
 	if err != nil {
 		return err
 	}
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(open, int64(s.feeds.clients.Held()))
+		o.ObserveInt64(open, int64(a.feeds.clients.Held()))
 		return nil
 	}, open)
 	if err != nil {
 		return err
 	}
-	s.unregister = append(s.unregister, registration.Unregister)
+	a.unregister = append(a.unregister, registration.Unregister)
 	return nil
 }
 
@@ -160,28 +160,38 @@ func selectionOf(version string, query url.Values) stream.Selection {
 	return selection
 }
 
-// live answers a request for the feed that asks for a stream, and lets one that waits
-// for a change wait. The request must have passed identify.
-func (s *Server) live(v routes.Version) gin.HandlerFunc {
-	return httpserver.Handle(func(c *gin.Context) error {
-		c.Writer.Header().Add("Vary", "Accept")
-		format, wait, query := asked(c.Request)
-		if format == stream.None && wait == 0 {
-			return nil
+// isLive tells whether a request for the feed asks for a stream or for a long poll.
+func isLive(r *http.Request) bool {
+	format, wait, _ := asked(r)
+	return format != stream.None || wait > 0
+}
+
+// follow answers a request for the feed that asks for a stream, and lets one that waits
+// for a change wait. Each client has its share of these. The request must have passed
+// identify. The page of a long poll is bound as any other.
+func (a *API) follow(r route) step {
+	return func(next handler) handler {
+		return func(c *gin.Context) error {
+			c.Writer.Header().Add("Vary", "Accept")
+			format, wait, query := asked(c.Request)
+			if format == stream.None && wait == 0 {
+				return next(c)
+			}
+			client := streamClient(c)
+			if refusal := a.admitStream(a.feeds.clients.Enter(client)); refusal != nil {
+				return refusal
+			}
+			held := held{func() { a.feeds.clients.Leave(client) }}
+			defer func() { held.release() }()
+			if format == stream.None {
+				a.wait(c, query, wait)
+				held.release()
+				held = nil
+				return a.admit(c, r.class, next)
+			}
+			return a.stream(c, r.version, format, query, &held)
 		}
-		client := streamClient(c)
-		if refusal := s.admitStream(s.feeds.clients.Enter(client)); refusal != nil {
-			return refusal
-		}
-		held := held{func() { s.feeds.clients.Leave(client) }}
-		defer func() { held.release() }()
-		if format == stream.None {
-			s.wait(c, query, wait)
-			return nil
-		}
-		c.Abort()
-		return s.stream(c, v, format, query, &held)
-	})
+	}
 }
 
 // streamClient names a client for the limits of streams: its key, or its address, of
@@ -200,14 +210,14 @@ func streamClient(c *gin.Context) string {
 }
 
 // admitStream returns the fault of a stream that was refused, nil for one that was not.
-func (s *Server) admitStream(refusal concurrency.Refusal) error {
+func (a *API) admitStream(refusal concurrency.Refusal) error {
 	if refusal == concurrency.Admitted {
 		return nil
 	}
-	s.feeds.refused.Add(context.Background(), 1)
+	a.feeds.refused.Add(context.Background(), 1)
 	if refusal == concurrency.ShareUsed {
 		f := fault.New(fault.TooMany, fault.Header, "X-RateLimit-Limit",
-			"You have %d streams and long polls open; close one first.", s.config.Settings.ClientStreams)
+			"You have %d streams and long polls open; close one first.", a.config.Settings.ClientStreams)
 		f.RetryAfter = time.Second
 		return f
 	}
@@ -216,8 +226,8 @@ func (s *Server) admitStream(refusal concurrency.Refusal) error {
 
 // wait returns when the page that the request asks for has an entry, or after the time
 // that the client wants to wait.
-func (s *Server) wait(c *gin.Context, query url.Values, most time.Duration) {
-	hub, leave, err := s.feeds.hubs.Join(stream.Selection{Version: routes.Current, Mode: selectionOf("", query).Mode})
+func (a *API) wait(c *gin.Context, query url.Values, most time.Duration) {
+	hub, leave, err := a.feeds.hubs.Join(stream.Selection{Version: routes.Current, Mode: selectionOf("", query).Mode})
 	if err != nil {
 		return // the page is answered at once
 	}
@@ -229,61 +239,60 @@ func (s *Server) wait(c *gin.Context, query url.Values, most time.Duration) {
 	_ = control.SetWriteDeadline(end.Add(answerAfterAll))
 	ctx, cancel := context.WithDeadline(c.Request.Context(), end)
 	defer cancel()
-	f := s.follower(c, hub, query)
+	f := a.follower(c, hub, query)
 	f.Wait(ctx)
 }
 
 // follower returns a follower for the client of a request.
-func (s *Server) follower(c *gin.Context, hub *stream.Hub, query url.Values) *stream.Follower {
+func (a *API) follower(c *gin.Context, hub *stream.Hub, query url.Values) *stream.Follower {
 	return &stream.Follower{
-		Source:   s.assets,
+		Source:   a.config.Assets,
 		Hub:      hub,
 		Offset:   query.Get("offset"),
-		Draining: s.ending,
-		Enter:    func() bool { return s.current.Enter(concurrency.AnonymousRead) },
-		Leave:    s.current.Leave,
-		Again:    s.morePages(client(c)),
+		Draining: a.ending,
+		Enter:    func() bool { return a.config.Current.Enter(concurrency.AnonymousRead) },
+		Leave:    a.config.Current.Leave,
+		Again:    a.morePages(client(c)),
 	}
 }
 
 // morePages returns a function that counts a page as a request of a client, and reports
 // whether the rate limits admit it. So a stream from the beginning of the feed costs what
 // its pages cost.
-func (s *Server) morePages(of ratelimit.Client) func() bool {
+func (a *API) morePages(of ratelimit.Client) func() bool {
 	return func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), limitWithin)
 		defer cancel()
-		err := s.limits.Admit(ctx, http.Header{}, ratelimit.Request{Class: routes.List, Client: of})
-		s.limits.Count(routes.List, err)
+		err := a.config.Limits.Admit(ctx, http.Header{}, ratelimit.Request{Class: routes.List, Client: of})
+		a.config.Limits.Count(routes.List, err)
 		return err == nil
 	}
 }
 
 // stream sends the feed in a format until the client leaves. It takes what is held, if
 // the stream goes on after it has returned.
-func (s *Server) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
+func (a *API) stream(c *gin.Context, v routes.Version, format stream.Format, query url.Values, held *held) error {
 	selection := selectionOf(v.Target, query)
 	if selection.IsChosen() {
 		client := streamClient(c)
-		if s.feeds.chosen.Enter(client) != concurrency.Admitted {
-			return s.tooManySelections()
+		if a.feeds.chosen.Enter(client) != concurrency.Admitted {
+			return a.tooManySelections()
 		}
-		held.add(func() { s.feeds.chosen.Leave(client) })
+		held.add(func() { a.feeds.chosen.Leave(client) })
 	}
-	hub, leave, err := s.feeds.hubs.Join(selection)
+	hub, leave, err := a.feeds.hubs.Join(selection)
 	if err != nil {
-		return s.tooManySelections()
+		return a.tooManySelections()
 	}
 	held.add(leave)
-	f := s.follower(c, hub, query)
+	f := a.follower(c, hub, query)
 	f.Format, f.Offset = format, cmp.Or(c.GetHeader(lastEventID), f.Offset)
 	// The stream outlasts its handler.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(c.Request.Context()))
 	held.add(cancel)
 	if err := f.Open(ctx, c.Writer.Header()); err != nil {
 		if stream.IsCrowded(err) {
-			s.refuseOverrun(c)
-			return nil
+			return a.crowded(c)
 		}
 		return err
 	}
@@ -295,60 +304,60 @@ func (s *Server) stream(c *gin.Context, v routes.Version, format stream.Format, 
 	}
 	detached, err := httpserver.Detach(c.Request, c.Writer, cancel)
 	if errors.Is(err, httpserver.ErrAttached) {
-		return s.runAttached(c, f)
+		return a.runAttached(c, f)
 	}
 	if err != nil {
 		f.Close()
 		return nil // the client has left
 	}
 	kept := held.take()
-	s.running.Go(func() {
+	a.running.Go(func() {
 		defer kept.release()
-		s.runDetached(ctx, f, detached)
+		a.runDetached(ctx, f, detached)
 	})
 	return nil
 }
 
 // runAttached runs a follower inside the handler of its request.
-func (s *Server) runAttached(c *gin.Context, f *stream.Follower) error {
+func (a *API) runAttached(c *gin.Context, f *stream.Follower) error {
 	c.Status(http.StatusOK)
 	err := f.Run(c.Request.Context(), c.Writer)
 	if err == nil || c.Request.Context().Err() != nil {
 		return nil
 	}
-	s.countSlow(err)
+	a.countSlow(err)
 	_ = c.Error(err)            // for the log; gin returns its argument
 	panic(http.ErrAbortHandler) // ends the connection, so that no client takes the rest for whole
 }
 
 // runDetached runs a follower after the handler of its request has returned.
-func (s *Server) runDetached(ctx context.Context, f *stream.Follower, d *httpserver.Detached) {
+func (a *API) runDetached(ctx context.Context, f *stream.Follower, d *httpserver.Detached) {
 	begun := time.Now()
-	err := s.runSafely(ctx, f, d)
+	err := a.runSafely(ctx, f, d)
 	left := ctx.Err() != nil
 	d.Close(err == nil && !left)
 	if left {
 		err = nil
 	}
-	s.countSlow(err)
-	s.config.Log.LogAttrs(ctx, slog.LevelDebug, "stream ended", slog.String("request_id", httpserver.RequestID(ctx)),
+	a.countSlow(err)
+	a.config.Log.LogAttrs(ctx, slog.LevelDebug, "stream ended", slog.String("request_id", httpserver.RequestID(ctx)),
 		slog.Float64("s", time.Since(begun).Seconds()), slog.Any("error", err))
 }
 
 // runSafely runs a follower. A defect ends this stream and no other.
-func (s *Server) runSafely(ctx context.Context, f *stream.Follower, d *httpserver.Detached) (err error) {
+func (a *API) runSafely(ctx context.Context, f *stream.Follower, d *httpserver.Detached) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-			s.config.Log.ErrorContext(ctx, "a stream has failed", "error", err, "request_id", httpserver.RequestID(ctx))
+			a.config.Log.ErrorContext(ctx, "a stream has failed", "error", err, "request_id", httpserver.RequestID(ctx))
 		}
 	}()
 	return f.Run(ctx, d)
 }
 
-func (s *Server) countSlow(err error) {
+func (a *API) countSlow(err error) {
 	if errors.Is(err, stream.ErrSlow) {
-		s.feeds.slow.Add(context.Background(), 1)
+		a.feeds.slow.Add(context.Background(), 1)
 	}
 }
 
@@ -375,8 +384,8 @@ func (h *held) release() {
 const lastEventID = "Last-Event-ID"
 
 // tooManySelections returns the fault for a list of fields that cannot be followed.
-func (s *Server) tooManySelections() error {
-	s.feeds.refused.Add(context.Background(), 1)
+func (a *API) tooManySelections() error {
+	a.feeds.refused.Add(context.Background(), 1)
 	return fault.New(fault.Unavailable, fault.Query, "opt_fields",
 		"The feed is followed with too many different lists of fields now. Ask for all fields (*) or for none.")
 }

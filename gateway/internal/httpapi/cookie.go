@@ -1,9 +1,6 @@
-package gateway
+package httpapi
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -16,15 +13,6 @@ import (
 // changes (docs/contract.md, "Server cookie"). The operator changes it when the
 // data is older than before, or other data.
 const cookieName = "SERVER_ID"
-
-// ServerIDOf returns the default value of the cookie for a registry with this
-// one secret. A registry that rotates its secret must set the value itself, so
-// that the rotation does not change it.
-func ServerIDOf(secret []byte) string {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte("server id"))
-	return hex.EncodeToString(mac.Sum(nil)[:8])
-}
 
 // serverCookie returns the value of Set-Cookie for a registry with an id.
 func serverCookie(id string) string {
@@ -40,16 +28,16 @@ func serverCookie(id string) string {
 //   - the first page of the feed: no refusal, and the new cookie;
 //   - any other read: no refusal, and no new cookie. With the new cookie the
 //     client would continue in the feed from its old offset.
-func (s *Server) checkCookie(c *gin.Context) error {
+func (a *API) checkCookie(c *gin.Context) error {
 	cookie, err := c.Request.Cookie(cookieName)
-	if err == nil && cookie.Value == s.config.ServerID {
+	if err == nil && cookie.Value == a.config.ServerID {
 		return nil
 	}
 	hasCookie := err == nil
 	if hasCookie && isRead(c.Request) && !isList(c) {
 		return nil
 	}
-	c.Writer.Header()["Set-Cookie"] = s.cookie
+	c.Writer.Header()["Set-Cookie"] = a.cookie
 	switch {
 	case !hasCookie:
 		return nil

@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"asset-registry/gateway/internal/docspage"
+	"asset-registry/gateway/internal/openapi"
+	"asset-registry/gateway/internal/stream"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/routes"
+	"asset-registry/shared/static"
+)
+
+// Route adds every route to the engine: those of package routes in each version, the welcome
+// answer, the site, the documentation page and the public log.
+func (a *API) Route(engine *gin.Engine) {
+	a.routeSite(engine)
+	a.routeDocs(engine)
+	a.routeLog(engine)
+	engine.NoMethod(a.noMethod())
+	for _, v := range routes.Versions() {
+		for _, r := range routes.All() {
+			if v.Has(r) && a.has(r) {
+				engine.Handle(r.Method, v.Prefix()+r.Pattern, a.pipeline(a.routeOf(v, r)))
+			}
+		}
+	}
+}
+
+// has tells whether this gateway has a route.
+func (a *API) has(r routes.Route) bool { return !r.AtSearch || a.config.Search != nil }
+
+// routeOf returns how the gateway treats the requests of a route.
+func (a *API) routeOf(v routes.Version, r routes.Route) route {
+	of := route{version: v, class: r.Class, key: r.Key}
+	of.body = r.Class == routes.Write && r.Method != http.MethodDelete
+	switch {
+	case a.isMirror() && needsOrigin(r):
+		return route{version: v, class: routes.Read, answer: a.toOrigin}
+	case r.AtGateway:
+		of.answer = a.own(v, r)
+	case r.AtSearch:
+		of.answer = a.forwardTo(a.config.Search, pathIn(v))
+	default:
+		of.answer = a.forwardTo(a.config.Assets, pathIn(v))
+	}
+	switch r.Pattern {
+	case "/assets":
+		of.live = r.Class == routes.List
+	case "/assets/:id":
+		if r.Class == routes.Read {
+			of.answer = a.recall(v, of.answer)
+		}
+	case routes.Segment:
+		of.share = a.shareSegments
+	}
+	return of
+}
+
+// own returns the handler of a route that the gateway answers itself.
+func (a *API) own(v routes.Version, r routes.Route) handler {
+	switch r.Pattern {
+	case "/me":
+		return a.me
+	case "/spore":
+		return a.spore(v)
+	case "/openapi.json":
+		return file(static.New("application/json", "no-cache", openapi.JSON(v.Target)))
+	case "/openapi.yaml":
+		return file(static.New("application/yaml", "no-cache", openapi.YAML(v.Target)))
+	case "/health":
+		return a.answerHealth
+	default:
+		panic("gateway: no handler for " + r.Method + " " + r.Pattern)
+	}
+}
+
+// file returns the handler of a route that answers with a file.
+func file(f *static.File) handler {
+	return func(c *gin.Context) error {
+		f.ServeHTTP(c.Writer, c.Request)
+		return nil
+	}
+}
+
+// routeLog adds the public log, which the asset service answers. The rate limits count
+// a request for any part of it as a read (docs/log.md, "Overview").
+func (a *API) routeLog(engine *gin.Engine) {
+	engine.Match(reading, "/log/*path", a.pipeline(route{
+		class: routes.Read, answer: a.forwardTo(a.config.Assets, samePath),
+	}))
+}
+
+// TimeoutOf returns the time limit of a request by its route; 0 stands for the general one.
+func (a *API) TimeoutOf(c *gin.Context) time.Duration {
+	switch {
+	case !isRead(c.Request):
+		return 0
+	case isList(c):
+		format, wait, _ := asked(c.Request)
+		if format != stream.None {
+			return httpserver.Unlimited
+		}
+		return cmp.Or(a.config.Settings.ListTimeout, a.config.Timeout) + wait
+	default:
+		return a.config.Settings.ReadTimeout
+	}
+}
+
+// isList tells whether the request's path is that of the feed, /assets.
+func isList(c *gin.Context) bool { return strings.HasSuffix(c.FullPath(), "/assets") }
+
+// isRead tells whether the request's method reads.
+func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// reading are the methods of a route that only answers.
+var reading = []string{http.MethodGet, http.MethodHead}
+
+// welcome answers GET / with the versions and the addresses of the feed, the
+// documentation page and the OpenAPI document. The header Link names the last
+// two (RFC 8631).
+func (a *API) welcome(c *gin.Context) error {
+	var names []string
+	for _, v := range routes.Versions() {
+		names = append(names, v.Name)
+	}
+	base := a.baseURL(c.Request)
+	docs, openAPI := base+docspage.Root, base+routes.Prefix(routes.Current)+"/openapi.json"
+	c.Header("Link", fmt.Sprintf(
+		`<%s>; rel="service-desc"; type="application/json", <%s>; rel="service-doc"; type="text/html"`, openAPI, docs))
+	answer := gin.H{
+		"name":     "asset registry",
+		"versions": names,
+		"assets":   base + routes.Prefix(routes.Current) + "/assets",
+		"docs":     docs,
+		"openapi":  openAPI,
+	}
+	if a.isMirror() {
+		answer["origin"] = a.config.Origin
+	}
+	return httpserver.JSON(c, http.StatusOK, answer)
+}

@@ -1,0 +1,229 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"asset-registry/gateway/internal/apikey"
+	"asset-registry/gateway/internal/concurrency"
+	"asset-registry/gateway/internal/limits"
+	"asset-registry/gateway/internal/proxy"
+	"asset-registry/gateway/internal/ratelimit"
+	"asset-registry/shared/authapi"
+	"asset-registry/shared/httpserver"
+	"asset-registry/shared/identity"
+	"asset-registry/shared/keyring"
+	"asset-registry/shared/memory"
+	"asset-registry/shared/routes"
+)
+
+// anyKey answers for an auth service that is ready and knows every key. The id of a key is
+// made of its hash.
+func anyKey(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	_, hash, _ := strings.Cut(string(body), `:"`)
+	hash, _, _ = strings.Cut(hash, `"`)
+	fmt.Fprintf(w, `{"broker":"b","key_id":"k%s","role":"broker","levels":"1234"}`, hash)
+}
+
+// open returns an API on an asset service, and the handler of its requests. change may alter
+// its configuration; nil alters nothing.
+func open(t *testing.T, service http.Handler, change func(*Config)) (*API, *gin.Engine) {
+	t.Helper()
+	secrets := keyring.Ring{bytes.Repeat([]byte("s"), identity.MinSecret)}
+	signer, err := identity.NewSigner(secrets, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, meter := slog.New(slog.DiscardHandler), noop.NewMeterProvider().Meter("")
+	auth := authapi.NewClient(httpserver.InProcess(http.HandlerFunc(anyKey)), signer, "gateway")
+	c := Config{
+		Assets: proxy.Local(service, signer), Search: proxy.Local(service, signer), Auth: auth,
+		Keys: apikey.Cached(auth, time.Minute, time.Now), Usage: apikey.NewUsage(auth, log, time.Now),
+		Bodies: memory.NewBudget(1 << 20), Secrets: secrets, ServerID: "id", MaxBody: 100, Memory: 1 << 30,
+		Timeout: 10 * time.Second, Log: log, Meter: meter,
+		Settings: Settings{MaxConcurrent: 1000, ClientStreams: 2, ClientSegments: 2},
+	}
+	if change != nil {
+		change(&c)
+	}
+	c.Current = concurrency.New(c.Settings.MaxConcurrent)
+	// A minute has one request of each client.
+	once := map[ratelimit.Class]int64{routes.List: 1, routes.Read: 1, routes.Write: 1}
+	c.Limits, err = limits.New(limits.Settings{Table: ratelimit.Table{
+		{Name: "address", By: ratelimit.ByAddress, Costs: once, Windows: map[string]int64{"1m": 1}},
+		{Name: "key", By: ratelimit.ByKey, Costs: once, Windows: map[string]int64{"1m": 1}},
+	}}, limits.Options{Now: time.Now, Log: log, Meter: meter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := httpserver.NewEngine(httpserver.Options{
+		Name: "gateway", Log: log, Timeout: c.Timeout, TimeoutOf: a.TimeoutOf, Ready: a.Health,
+	})
+	a.Route(engine)
+	t.Cleanup(func() {
+		for _, err := range append(a.Close(), c.Limits.Close()) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return a, engine
+}
+
+// send sends a request with headers.
+func send(handler http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader("{}"))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+// boundByThemselves are the routes without a limit and without the bound of requests under way.
+var boundByThemselves = map[string]string{
+	"/livez":          "answers a constant",
+	"/readyz":         "all who wait share one question to the services",
+	"/api/2.4/health": "has a bound of its own, and shares its question",
+	"/api/2.5/health": "has a bound of its own, and shares its question",
+	"/api/0/health":   "has a bound of its own, and shares its question",
+}
+
+// served returns every method and path that an engine serves, and the methods that look for an
+// object. Each parameter of a path has a value.
+func served(engine *gin.Engine) (all [][2]string) {
+	for _, r := range engine.Routes() {
+		if _, own := boundByThemselves[r.Path]; own {
+			continue
+		}
+		segments := strings.Split(r.Path, "/")
+		for i, segment := range segments {
+			if strings.HasPrefix(segment, ":") || strings.HasPrefix(segment, "*") {
+				segments[i] = "x"
+			}
+		}
+		all = append(all, [2]string{r.Method, strings.Join(segments, "/")})
+	}
+	return append(all, [2]string{"DELETE", "/api/2.5/assets/x"}, [2]string{"PUT", "/api/0/transfers/x"})
+}
+
+// variants are gateways that serve different routes.
+var variants = []struct {
+	name   string
+	change func(*Config)
+}{
+	{"a registry with a search", nil},
+	{"a registry without one", func(c *Config) { c.Search = nil }},
+	{"a mirror", func(c *Config) { c.Origin = "https://registry.example" }},
+}
+
+// forms are headers by which a request asks for another answer of the same route.
+var forms = [][]string{nil, {"Accept", "text/html"}, {"Accept", "text/event-stream"}, {"Prefer", "wait=1"}}
+
+func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") }
+
+// TestEveryRouteHasALimit sends each request, then each form of it, by a client that has one
+// request a minute.
+func TestEveryRouteHasALimit(t *testing.T) {
+	for _, variant := range variants {
+		_, engine := open(t, http.HandlerFunc(ok), variant.change)
+		for n, r := range served(engine) {
+			for k, key := range []string{"", fmt.Sprintf("Bearer key-%d", n)} {
+				client := fmt.Sprintf("10.%d.%d.%d", k, n/250, n%250)
+				headers := []string{httpserver.ClientHeader, client, "Authorization", key}
+				if got := send(engine, r[0], r[1], headers...); got.Code == http.StatusTooManyRequests {
+					t.Errorf("%s: the first %s %s: got 429 %s, want another status", variant.name, r[0], r[1], got.Body)
+				}
+				for _, form := range forms {
+					got := send(engine, r[0], r[1], append(headers, form...)...)
+					if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
+						t.Errorf("%s: the second %s %s %v with the key %q: got %d, want 429 with Retry-After",
+							variant.name, r[0], r[1], form, key, got.Code)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestEveryRouteHasABound sends each request twice while as many are under way as may be. The
+// overload is told before the limit, and costs the client nothing (docs/contract.md, "Order of
+// checks").
+func TestEveryRouteHasABound(t *testing.T) {
+	for _, variant := range variants {
+		a, engine := open(t, http.HandlerFunc(ok), variant.change)
+		for a.config.Current.Enter(concurrency.Write) {
+		}
+		for n, r := range served(engine) {
+			for k, key := range []string{"", fmt.Sprintf("Bearer key-%d", n)} {
+				client := fmt.Sprintf("10.%d.%d.%d", k, n/250, n%250)
+				for range 2 {
+					got := send(engine, r[0], r[1], httpserver.ClientHeader, client, "Authorization", key)
+					if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
+						t.Errorf("%s: %s %s with the key %q: got %d %s, want 503 with Retry-After",
+							variant.name, r[0], r[1], key, got.Code, got.Body)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestStreamsAndLongPollsHaveTheirOwnBound asks for one more than a client may have open.
+func TestStreamsAndLongPollsHaveTheirOwnBound(t *testing.T) {
+	a, engine := open(t, http.HandlerFunc(ok), nil)
+	for _, form := range [][]string{{"Accept", "text/event-stream"}, {"Accept", "application/x-ndjson"}, {"Prefer", "wait=1"}} {
+		for n, version := range routes.Versions() {
+			client := fmt.Sprintf("10.0.%d.%d", len(form[1]), n)
+			for range a.config.Settings.ClientStreams {
+				a.feeds.clients.Enter(client)
+			}
+			got := send(engine, "GET", version.Prefix()+"/assets", append(form, httpserver.ClientHeader, client)...)
+			if got.Code != http.StatusTooManyRequests || !strings.Contains(got.Body.String(), "streams and long polls") {
+				t.Errorf("%s with %s: got %d %s, want 429 for the streams", version.Prefix(), form, got.Code, got.Body)
+			}
+		}
+	}
+}
+
+// TestAllRoutesAreServed compares the engine with package routes.
+func TestAllRoutesAreServed(t *testing.T) {
+	_, engine := open(t, http.HandlerFunc(ok), nil)
+	got := map[string]bool{}
+	for _, r := range engine.Routes() {
+		got[r.Method+" "+r.Path] = true
+	}
+	var want []string
+	for _, r := range routes.Site() {
+		want = append(want, r.Method+" "+r.Pattern)
+	}
+	for _, v := range routes.Versions() {
+		for _, r := range routes.All() {
+			if v.Has(r) {
+				want = append(want, r.Method+" "+v.Prefix()+r.Pattern)
+			}
+		}
+	}
+	for _, route := range want {
+		if !got[route] {
+			t.Errorf("got no route %s, want it", route)
+		}
+	}
+}

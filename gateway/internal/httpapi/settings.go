@@ -1,0 +1,59 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"asset-registry/shared/routes"
+)
+
+// Settings are the settings of the API and of the edge. The tags make them flags of a command.
+// A time limit of zero stands for Config.Timeout.
+type Settings struct {
+	MaxConcurrent  int               `default:"4000" help:"${max_concurrent}"`
+	ReadTimeout    time.Duration     `default:"5s" help:"Longest time for reading one asset, or a part of it."`
+	ListTimeout    time.Duration     `default:"10s" help:"Longest time for a page of the feed."`
+	ClientStreams  int               `default:"32" help:"${client_streams}"`
+	ClientSegments int               `default:"16" help:"${client_segments}"`
+	CORSOrigins    []string          `name:"cors-origins" default:"*" help:"${cors_origins}"`
+	Deprecated     map[string]string `placeholder:"VERSION=DATE" help:"${deprecated}"`
+	Sunset         map[string]string `placeholder:"VERSION=DATE" help:"${sunset}"`
+}
+
+// HelpTexts implements config.HelpTexts.
+func (Settings) HelpTexts() map[string]string {
+	return map[string]string{
+		"max_concurrent": "The most requests at once. Anonymous reads are refused from 70 % of it on, " +
+			"reads with an API key from 85 %.",
+		"client_streams": "The most streams and long polls of the feed that one API key has open at once, " +
+			"or one address without a key.",
+		"client_segments": "The most segments of the snapshot that one API key reads at once, " +
+			"or one address without a key.",
+		"cors_origins": "Origins whose web pages may use the API, with commas between them; * for all.",
+		"deprecated": "Versions of the API that are deprecated since a date, such as 2.4=2027-01-31. " +
+			"Their answers say so in the header Deprecation (RFC 9745).",
+		"sunset": "Versions of the API that end on a date, such as 2.4=2027-12-31. " +
+			"Their answers say so in the header Sunset (RFC 8594).",
+	}
+}
+
+// Validate returns every fault of the settings.
+func (s Settings) Validate() error {
+	var faults []error
+	if min(s.MaxConcurrent, s.ClientStreams, s.ClientSegments) < 0 || s.ReadTimeout < 0 || s.ListTimeout < 0 {
+		const says = "the limits of requests, streams and segments and the timeouts must not be negative"
+		faults = append(faults, errors.New(says))
+	}
+	for _, dates := range []map[string]string{s.Deprecated, s.Sunset} {
+		for name, date := range dates {
+			if _, ok := routes.FindVersion(name); !ok {
+				faults = append(faults, fmt.Errorf("there is no version %q to be deprecated or to end", name))
+			}
+			if _, err := time.Parse(time.DateOnly, date); err != nil {
+				faults = append(faults, fmt.Errorf("the date of version %s, %q, must look like 2027-01-31", name, date))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
