@@ -56,7 +56,7 @@ func checkLog(keys []translog.Key, policy *translog.Policy) error {
 type logWriter struct {
 	stop      context.CancelFunc
 	done      chan struct{}
-	complete  atomic.Int64 // time.Time.UnixNano, when a checkpoint last covered the whole record
+	covered   atomic.Int64 // time.Time.UnixNano up to which a checkpoint covers all changes
 	silence   func() error
 	witnesses *logclient.Witnesses // nil: none
 	missing   *failurelog.Log      // of cosignatures
@@ -84,7 +84,7 @@ func (s *Server) keepLog(c Config) (origin func(context.Context) string, err err
 func startLog(store store, c Config) (*logWriter, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &logWriter{stop: stop, done: make(chan struct{})}
-	w.complete.Store(time.Now().UnixNano())
+	w.covered.Store(time.Now().UnixNano())
 	if err := w.measure(c.Telemetry.Meter(), store); err != nil {
 		stop()
 		return nil, err
@@ -107,9 +107,9 @@ func startLog(store store, c Config) (*logWriter, error) {
 	failures := failurelog.New(c.Log, "the public log cannot be extended or signed; it is tried again")
 	go func() {
 		defer close(w.done)
-		publiclog.NewWriter(store, store, o).Run(ctx, func(complete bool, err error) {
-			if complete {
-				w.complete.Store(time.Now().UnixNano())
+		publiclog.NewWriter(store, store, o).Run(ctx, func(upto time.Time, err error) {
+			if !upto.IsZero() {
+				w.covered.Store(max(w.covered.Load(), upto.UnixNano()))
 			}
 			if err != nil {
 				failures.Failed(err)
@@ -146,14 +146,14 @@ func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog
 // measure reports how far the log is behind, and its size.
 func (w *logWriter) measure(meter metric.Meter, store store) error {
 	behind, err1 := meter.Float64ObservableGauge("registry.log.behind", metric.WithUnit("s"),
-		metric.WithDescription("Time since this process last saw a checkpoint of the public log that covers every change."))
+		metric.WithDescription("Age of the oldest change that may lack a checkpoint of the public log, as this process knows."))
 	size, err2 := meter.Int64ObservableGauge("registry.log.size", metric.WithUnit("{leaf}"),
 		metric.WithDescription("Leaves of the public log; the same at every asset service."))
 	if err := errors.Join(err1, err2); err != nil {
 		return fmt.Errorf("create metrics: %w", err)
 	}
 	registration, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		o.ObserveFloat64(behind, time.Since(time.Unix(0, w.complete.Load())).Seconds())
+		o.ObserveFloat64(behind, time.Since(time.Unix(0, w.covered.Load())).Seconds())
 		head, err := store.LogHead(ctx)
 		if err != nil {
 			return nil // the writer reports it

@@ -180,7 +180,7 @@ func (s *Store) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 		for key, value := cursor.Seek(positionKey(q.After + 1)); key != nil; key, value = cursor.Next() {
 			size += len(value)
 			if len(page.Changes) == q.Limit || len(page.Changes) > 0 && size > q.Bytes {
-				page.Upto = page.Changes[len(page.Changes)-1].Position
+				page.Upto, page.More = page.Changes[len(page.Changes)-1].Position, true
 				return nil
 			}
 			r, err := decodeChange(key, value, q.Whole)

@@ -293,7 +293,7 @@ func (d *database) readRecord(
 		for _, r := range record.revisions(q.After) {
 			size += len(r.Change) + len(r.Whole)
 			if len(page.Changes) == q.Limit || len(page.Changes) > 0 && size > q.Bytes {
-				page.Upto = page.Changes[len(page.Changes)-1].Position
+				page.Upto, page.More = page.Changes[len(page.Changes)-1].Position, true
 				return page, nil
 			}
 			page.Changes = append(page.Changes, r)

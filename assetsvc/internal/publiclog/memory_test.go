@@ -30,7 +30,8 @@ const (
 // their effect, and end with their context. It is safe for concurrent use.
 type world struct {
 	leaveOut guard
-	calm     bool // calls do not fail
+	calm     bool          // calls do not fail
+	takes    time.Duration // of each call; 0: a random time
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -40,6 +41,7 @@ type world struct {
 	parts   map[translog.Tile][]byte
 	signed  []translog.Checkpoint // all that were signed, published or not
 	failed  []string
+	calls   int
 }
 
 func newWorld(seed uint64) *world {
@@ -53,7 +55,15 @@ func (w *world) call(ctx context.Context, do func()) error {
 	w.mu.Lock()
 	before, after := w.random.IntN(20), w.random.IntN(20)
 	lost, late := w.random.IntN(30) == 0 && !w.calm, w.random.IntN(30) == 0 && !w.calm
+	w.calls++
 	w.mu.Unlock()
+	if w.takes > 0 {
+		time.Sleep(w.takes)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		do()
+		return ctx.Err()
+	}
 	time.Sleep(time.Duration(before) * time.Millisecond)
 	if lost || ctx.Err() != nil {
 		return errLost
@@ -80,9 +90,14 @@ func (w *world) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 		})
 		for _, c := range sorted {
 			visible := c.Position <= w.horizon || w.leaveOut == horizon
-			if c.Position > q.After && visible && len(page.Changes) < min(q.Limit, 100) {
-				page.Changes = append(page.Changes, c)
+			if c.Position <= q.After || !visible {
+				continue
 			}
+			if len(page.Changes) == min(q.Limit, 100+int(w.takes)) {
+				page.Upto, page.More = page.Changes[len(page.Changes)-1].Position, true
+				return
+			}
+			page.Changes = append(page.Changes, c)
 		}
 	})
 	return page, err

@@ -38,7 +38,7 @@ func simulate(t *testing.T, seed uint64, leaveOut guard) *world {
 	var running sync.WaitGroup
 	start := func() context.CancelFunc {
 		ctx, stop := context.WithCancel(t.Context())
-		running.Go(func() { publiclog.NewWriter(w, w, o).Run(ctx, func(bool, error) {}) })
+		running.Go(func() { publiclog.NewWriter(w, w, o).Run(ctx, func(time.Time, error) {}) })
 		return stop
 	}
 	stops := []context.CancelFunc{start(), start(), start(), start()}

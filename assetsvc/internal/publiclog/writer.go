@@ -1,6 +1,7 @@
 package publiclog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,10 @@ type Writer struct {
 	o       Options
 	upto    int64 // the record has no change after the head and up to here
 	version int64 // of the head, as this writer last saw or stored it; 0 at first
+
+	seen    Head      // as the last look has found or left it
+	signed  time.Time // when this writer last found or stored another checkpoint
+	covered int64     // position up to which the newest checkpoint has all changes
 }
 
 // NewWriter returns a writer of the log in store.
@@ -59,24 +64,25 @@ const (
 	// slow store has time for other work.
 	rest         = 4
 	longestPause = 10 * time.Second
+	// signings is how often a writer signs anew at once, if the head changes meanwhile.
+	signings = 3
 )
 
-// Run extends and signs the log until ctx is done. It repeats what failed. A Writer that
-// sees a head of another process rests for a while, so that one process does most of the
-// work. Report gets the outcome of each step: whether a checkpoint covers the whole
-// record, and the error of a step that failed.
-func (w *Writer) Run(ctx context.Context, report func(complete bool, err error)) {
-	var signed time.Time
+// Run extends and signs the log until ctx is done. It repeats what failed. It signs whenever
+// the newest checkpoint is old enough, also while the record grows faster than it looks. A
+// Writer that sees a head of another process rests for a while, so that one process does
+// most of the work. Report gets the outcome of each step: a time up to which a checkpoint
+// covers all changes, zero if the step has not found one, and the error of a step that
+// failed.
+func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)) {
 	for ctx.Err() == nil {
-		began, complete := time.Now(), false
+		began := time.Now()
 		more, won, err := w.Extend(ctx)
-		if err == nil && won && !more && time.Since(signed) >= w.o.Signed {
-			if won, err = w.Sign(ctx); err == nil && won {
-				signed, complete = time.Now(), true
-			}
+		if err == nil && time.Since(w.signed) >= w.o.Signed {
+			err = w.signAgain(ctx)
 		}
 		if ctx.Err() == nil {
-			report(complete, err)
+			report(w.uptoTime(began, won && !more && err == nil), err)
 		}
 		pause := max(w.o.Every, min(rest*time.Since(began), longestPause))
 		switch {
@@ -93,14 +99,64 @@ func (w *Writer) Run(ctx context.Context, report func(complete bool, err error))
 	}
 }
 
+// uptoTime returns the time up to which the newest checkpoint covers all changes: the
+// beginning of a step after which the log had the whole record, if the checkpoint is of that
+// log; else the time of the last position that it covers.
+func (w *Writer) uptoTime(began time.Time, whole bool) time.Time {
+	switch {
+	case whole && sizeOf(w.seen) == w.seen.Tree.Size():
+		return began
+	case w.covered == 0:
+		return time.Time{}
+	default:
+		return time.UnixMicro(w.covered)
+	}
+}
+
+// signAgain signs the log. It repeats that at once if the head changed meanwhile.
+func (w *Writer) signAgain(ctx context.Context) error {
+	for range signings {
+		if won, err := w.Sign(ctx); won || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizeOf returns the leaves of a head's newest checkpoint.
+func sizeOf(head Head) int64 {
+	newest, err := translog.Unverified(head.Checkpoint)
+	if err != nil {
+		return 0
+	}
+	return newest.Size
+}
+
+// look remembers a head. If its checkpoint covers the tree of the head before, that
+// checkpoint covers the position of that head.
+func (w *Writer) look(head Head) {
+	size := sizeOf(head)
+	if w.seen.Position > 0 && size >= w.seen.Tree.Size() {
+		w.covered = max(w.covered, w.seen.Position)
+	}
+	if size == head.Tree.Size() {
+		w.covered = max(w.covered, head.Position)
+	}
+	if w.seen.Version > 0 && !bytes.Equal(head.Checkpoint, w.seen.Checkpoint) {
+		w.signed = time.Now()
+	}
+	w.seen = head
+}
+
 // Extend adds some changes of the record to the log. More tells that the record has
-// further changes. Won is false if another process changed the head at the same time, or
+// further changes that did not fit in this step. Won is false if another process changed the head at the same time, or
 // since this Writer last saw it: then Extend does nothing.
 func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	head, err := w.store.LogHead(ctx)
 	if err != nil {
 		return false, false, fmt.Errorf("read the head of the log: %w", err)
 	}
+	w.look(head)
 	known := w.version
 	w.version = head.Version
 	if known != 0 && known != head.Version {
@@ -136,8 +192,9 @@ func (w *Writer) Extend(ctx context.Context) (more, won bool, err error) {
 	}
 	if won {
 		w.version++
+		w.look(head)
 	}
-	return page.Upto > head.Position || len(page.Changes) == stepChanges, won, nil
+	return page.More, won, nil
 }
 
 // Sign signs the tree in the stored head, if the newest checkpoint is not of it or is
@@ -150,8 +207,11 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 		return false, fmt.Errorf("read the head of the log: %w", err)
 	}
 	next := translog.Checkpoint{Origin: w.o.Keys[0].Public().Name(), Size: head.Tree.Size(), Root: head.Tree.Root()}
-	signed, err := w.signed(head, next)
-	if signed || err != nil {
+	if signed, err := w.isSigned(head, next); signed || err != nil {
+		if err == nil {
+			w.look(head)
+			w.signed = time.Now()
+		}
 		return err == nil, err
 	}
 	checkpoint, err := translog.Sign(next, w.o.Keys...)
@@ -169,6 +229,7 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 	}
 	if won {
 		w.version = head.Version + 1
+		w.look(head)
 	}
 	return won, nil
 }
@@ -176,9 +237,9 @@ func (w *Writer) Sign(ctx context.Context) (won bool, err error) {
 // errAhead is returned for a log whose newest checkpoint has more leaves than the log.
 var errAhead = errors.New("the newest checkpoint of the log has more leaves than the log")
 
-// signed tells whether the newest checkpoint is the next one, signed by all keys. It
+// isSigned tells whether the newest checkpoint is the next one, signed by all keys. It
 // returns errAhead for a checkpoint of this log that the tree does not reach.
-func (w *Writer) signed(head Head, next translog.Checkpoint) (bool, error) {
+func (w *Writer) isSigned(head Head, next translog.Checkpoint) (bool, error) {
 	if head.Checkpoint == nil {
 		return next.Size == 0, nil
 	}

@@ -58,6 +58,7 @@ type ChangesQuery struct {
 // ChangesPage is a part of the record.
 type ChangesPage struct {
 	Changes []Revision
+	More    bool // the page ends at the query's Limit or Bytes, and the record has more
 	// Upto is the position up to which the page is complete: later reads find no
 	// other change after the query's position and up to here. 0 in an empty store.
 	Upto int64

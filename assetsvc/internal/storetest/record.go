@@ -71,12 +71,17 @@ func readLog(t *testing.T, s registry.Store, id string, limit int, whole bool) [
 func readRecord(t *testing.T, s registry.Store, after int64, limit, bytes int) []registry.Revision {
 	t.Helper()
 	var all []registry.Revision
+	more := false
 	for {
 		q := registry.ChangesQuery{After: after, Limit: limit, Bytes: bytes, Whole: true}
 		page, err := s.Changes(t.Context(), q)
 		if err != nil {
 			t.Fatalf("changes: %v", err)
 		}
+		if got := len(page.Changes) > 0; len(all) > 0 && got != more {
+			t.Fatalf("got a page of %d changes after one with More %t, want them to agree", len(page.Changes), more)
+		}
+		more = page.More
 		if len(page.Changes) == 0 {
 			return all
 		}

@@ -1,0 +1,138 @@
+package publiclog_test
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"asset-registry/assetsvc/internal/publiclog"
+	"asset-registry/shared/translog"
+)
+
+// load is a simulation of several writers of one log under steady load, in virtual time.
+type load struct {
+	*world
+	t       *testing.T
+	start   time.Time
+	writers int
+	every   time.Duration // between two changes
+	lasts   time.Duration
+
+	longest time.Duration // without another checkpoint
+	behind  time.Duration // most that the report nearest to the end of the record was behind
+}
+
+// position is the position of the change that is made at a time: microseconds, and odd, so
+// that the change is public.
+func (l *load) position(at time.Time) int64 { return at.UnixMicro() | 1 }
+
+// grow makes a change again and again. A batch is always in flight, so the horizon is beyond
+// the newest change and below the next one.
+func (l *load) grow() {
+	for time.Since(l.start) < l.lasts {
+		time.Sleep(l.every)
+		at := l.position(time.Now())
+		l.mu.Lock()
+		l.changes = append(l.changes, change(l.t, at))
+		l.horizon = at + 1
+		l.mu.Unlock()
+	}
+}
+
+// watch measures how long the newest checkpoint stays the newest one.
+func (l *load) watch() {
+	var newest []byte
+	since := l.start
+	for time.Since(l.start) < l.lasts {
+		time.Sleep(10 * time.Millisecond)
+		l.mu.Lock()
+		now := l.head.Checkpoint
+		l.mu.Unlock()
+		if !bytes.Equal(now, newest) {
+			newest, since = now, time.Now()
+		}
+		l.longest = max(l.longest, time.Since(since))
+	}
+}
+
+// report checks what a writer says: a checkpoint covers each change up to that time.
+func (l *load) report(upto time.Time, err error) {
+	if err != nil {
+		l.t.Errorf("step: %v", err)
+	}
+	if upto.IsZero() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	covered := int64(0)
+	if l.head.Checkpoint != nil {
+		covered = parse(l.head.Checkpoint).Size
+	}
+	public := int64(0)
+	for _, c := range l.changes {
+		if c.Position < l.position(upto) && c.Change != nil {
+			public++
+		}
+	}
+	if covered < public {
+		l.t.Errorf("a writer says that all is covered up to %v: got a checkpoint of %d leaves, want %d",
+			upto.Sub(l.start), covered, public)
+	}
+	if time.Since(l.start) > time.Second && time.Since(l.start) < l.lasts {
+		l.behind = max(l.behind, time.Since(upto))
+	}
+}
+
+func (l *load) run() {
+	l.start = time.Now()
+	o := publiclog.Options{Keys: []translog.Key{key(l.t)}}
+	var writers, others sync.WaitGroup
+	ctx, stop := context.WithCancel(l.t.Context())
+	for range l.writers {
+		writers.Go(func() { publiclog.NewWriter(l, l, o).Run(ctx, l.report) })
+	}
+	others.Go(l.grow)
+	others.Go(l.watch)
+	others.Wait()
+	stop()
+	writers.Wait()
+}
+
+// TestTheLogIsSignedUnderSteadyLoad lets services extend and sign one log while the record
+// grows without a pause.
+func TestTheLogIsSignedUnderSteadyLoad(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		writers int
+		every   time.Duration
+		takes   time.Duration
+	}{
+		{"one service", 1, 1250 * time.Microsecond, 3 * time.Millisecond},
+		{"three services", 3, 1250 * time.Microsecond, 3 * time.Millisecond},
+		{"eight services", 8, 5 * time.Millisecond, time.Millisecond},
+		{"a slow store", 4, 100 * time.Millisecond, 30 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &load{world: newWorld(1), t: t, writers: c.writers, every: c.every, lasts: 10 * time.Second}
+				l.takes = c.takes
+				l.run()
+				if most := 2 * time.Second; l.longest > most {
+					t.Errorf("got %v without another checkpoint, want at most %v", l.longest, most)
+				}
+				if most := 6 * time.Second; l.behind > most {
+					t.Errorf("got a writer that says it is %v behind, want at most %v", l.behind, most)
+				}
+				// A look takes three calls and a checkpoint two; each writer looks 5 times a second.
+				if most := c.writers * 10 * 5 * 6; l.calls > most {
+					t.Errorf("got %d calls of the store, want at most %d", l.calls, most)
+				}
+				t.Logf("longest gap %v, behind %v, %d calls", l.longest, l.behind, l.calls)
+			})
+		})
+	}
+}
