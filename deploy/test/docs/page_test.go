@@ -14,9 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pageExamples returns the shell examples of a class on the documentation page
-// that a registry serves, in their order: "sh", or "refused" for requests that fail.
-func (p place) pageExamples(t *testing.T, class string) []string {
+// page returns the documentation page that a registry serves.
+func (p place) page(t *testing.T) string {
 	t.Helper()
 	resp, err := http.Get("http://" + p.addr + "/docs")
 	if err != nil {
@@ -27,17 +26,25 @@ func (p place) pageExamples(t *testing.T, class string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(page)
+}
+
+// pageExamples returns the shell examples of a class on a page, in their order: "sh",
+// "refused" for requests that fail, or "curl" for those of the reference.
+func pageExamples(page, class string) []string {
 	var blocks []string
 	tag := regexp.MustCompile(`<[^>]+>`)
-	for _, match := range regexp.MustCompile(`(?s)<pre class="`+class+`"><code>(.*?)</code></pre>`).FindAllSubmatch(page, -1) {
-		blocks = append(blocks, html.UnescapeString(tag.ReplaceAllString(string(match[1]), "")))
+	for _, match := range regexp.MustCompile(`(?s)<pre class="`+class+`"[^>]*><code>(.*?)</code></pre>`).
+		FindAllStringSubmatch(page, -1) {
+		blocks = append(blocks, html.UnescapeString(tag.ReplaceAllString(match[1], "")))
 	}
 	return blocks
 }
 
 func TestExamplesOfTheDocumentationPageWork(t *testing.T) {
 	p := newPlace(t)
-	blocks, refused := p.pageExamples(t, "sh"), p.pageExamples(t, "refused")
+	page := p.page(t)
+	blocks, refused := pageExamples(page, "sh"), pageExamples(page, "refused")
 	if len(blocks) < 5 || len(refused) == 0 {
 		t.Fatalf("got %d examples and %d of refused requests, want more", len(blocks), len(refused))
 	}
@@ -95,5 +102,36 @@ func TestTheDiagramOfStatesIsTheContract(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
 		t.Errorf("the diagram differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestCommandsOfTheReferenceAreAnsweredAsDocumented runs the command of each operation
+// after the first guide.
+func TestCommandsOfTheReferenceAreAnsweredAsDocumented(t *testing.T) {
+	p := newPlace(t)
+	page := p.page(t)
+	blocks := pageExamples(page, "sh")[:1]
+	blocks = append(blocks, `PART=$(jq -r '.data.items[0].id' created.json) TRANSFER=$PART WEBHOOK=$PART NUMBER=1 FILE=none`,
+		`curl() { command curl -o answer.json -w '%{http_code} ' "$@"; jq -c '[.errors[]?.name]' answer.json 2>&1 || true; }`)
+	operation := regexp.MustCompile(`(?s)<div id="((?:get|post|patch|put|delete)-/[^"]*)">(.*?)</details>`)
+	statuses := map[string]string{}
+	for _, o := range operation.FindAllStringSubmatch(page, -1) {
+		blocks = append(blocks, "echo; echo -n '"+o[1]+" '", pageExamples(o[2], "curl")[0])
+		for _, status := range regexp.MustCompile(`<th scope="row"><code>(\d+)</code>`).FindAllStringSubmatch(o[2], -1) {
+			statuses[o[1]] += status[1] + " "
+		}
+	}
+	text := p.run(t, blocks)
+	for id, documented := range statuses {
+		got := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(id) + ` (\d+)(.*)$`).FindStringSubmatch(text)
+		if got == nil || !strings.Contains(documented, got[1]) || strings.Contains(got[2], "method_not_allowed") {
+			t.Errorf("%s: got %q, want one of the statuses %s", id, got, documented)
+		}
+	}
+	for _, id := range []string{"post-/assets", "get-/assets/-id-", "patch-/assets/-id-", "put-/assets/-id-",
+		"post-/assets/-id-/items", "get-/assets/-id-/revisions", "post-/transfers", "post-/webhooks", "get-/me"} {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(id) + ` 20\d `).MatchString(text) {
+			t.Errorf("%s: got a refusal, want an answer of 200 or 201; it printed:\n%s", id, text)
+		}
 	}
 }

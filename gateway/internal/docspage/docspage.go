@@ -1,10 +1,9 @@
 // Package docspage serves the documentation page of the API (docs/contract.md,
 // "Documentation page"): guides, then the reference of one version.
 //
-// The guides and a plain reference are HTML that needs no script. With script,
-// RapiDoc takes the place of the plain reference. Both show the same OpenAPI
-// document. Everything comes from the program itself, so the page works without
-// any other host.
+// All of it is HTML that needs no script. A script copies the examples, and sends
+// them where the sandbox keys work. Everything comes from the program itself, so
+// the page works without any other host.
 //
 // Pages and files are made once, on the first request, and compressed once. A
 // request then costs a copy.
@@ -28,7 +27,7 @@ import (
 // site are below it.
 const Root = "/docs"
 
-// SandboxKey is the API key that the page's reference sends in a sandbox.
+// SandboxKey is the API key that the page sends in a sandbox.
 const SandboxKey = "broker"
 
 // Options configure a site.
@@ -55,7 +54,7 @@ type Limit struct {
 // localAddress is where a registry answers that `make run` has started.
 const localAddress = "http://127.0.0.1:8080"
 
-//go:embed assets guides templates rapidoc/rapidoc-min.js rapidoc/licenses.txt
+//go:embed assets guides templates
 var embedded embed.FS
 
 // Site is the documentation page with its files. It is safe for concurrent use.
@@ -108,8 +107,8 @@ func (s *Site) Pages() []string { return sortedKeys(s.pages) }
 // path holds the hash of what it leads to.
 func (s *Site) Files() []string { return sortedKeys(s.files) }
 
-// ServePage answers with a page. With sandbox, its reference sends requests with
-// the sandbox key. The request's path must be one of Pages.
+// ServePage answers with a page. With sandbox, its examples can be sent with the
+// sandbox key. The request's path must be one of Pages.
 func (s *Site) ServePage(w http.ResponseWriter, r *http.Request, sandbox bool) error {
 	p := s.pages[r.URL.Path]
 	form := p.plain
@@ -135,17 +134,10 @@ func (s *Site) ServeFile(w http.ResponseWriter, r *http.Request) {
 	s.files[r.URL.Path].ServeHTTP(w, r)
 }
 
-// themeHash is the hash of the one style element that RapiDoc writes. It depends
-// on the attributes that docs.js gives RapiDoc.
-const themeHash = "sha256-X1Mv9XpoBWe9IbkFRX+YAC1//+f+JFbyDsifKCWE3n0="
-
-// contentSecurityPolicy lets the page load and call its own origin only, and lets
-// no page frame it. RapiDoc has style attributes and small pictures in its
-// markup. They cannot load or run anything here, so they may be inline. No
-// script may be.
-const contentSecurityPolicy = "default-src 'none'; script-src 'self'; " +
-	"style-src 'self' '" + themeHash + "'; style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
-	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+// contentSecurityPolicy lets the page load and call its own origin only, with no
+// script or style within the page, and lets no page frame it.
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 // asset is a file and its path.
 type asset struct {
@@ -156,9 +148,7 @@ type asset struct {
 // assets returns the embedded files, made once in a process.
 var assets = sync.OnceValue(func() []asset {
 	var all []asset
-	for _, name := range []string{
-		"assets/docs.css", "assets/docs.js", "assets/icon.svg", "rapidoc/rapidoc-min.js", "rapidoc/licenses.txt",
-	} {
+	for _, name := range []string{"assets/docs.css", "assets/docs.js", "assets/icon.svg"} {
 		text, err := embedded.ReadFile(name)
 		if err != nil { // the list names what is embedded
 			panic(fmt.Sprintf("docspage: %v", err))
@@ -176,7 +166,6 @@ var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
-	".txt": "text/plain; charset=utf-8",
 }
 
 // assetPath returns the path of the embedded file with a base name.

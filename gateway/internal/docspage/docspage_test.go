@@ -1,38 +1,17 @@
 package docspage
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"html"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"asset-registry/gateway/internal/openapi"
 )
-
-// TestRapiDocIsAsPublished compares the file's checksum with that of the file in
-// the npm package rapidoc 9.3.8.
-func TestRapiDocIsAsPublished(t *testing.T) {
-	const want = "affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d"
-	text, err := embedded.ReadFile("rapidoc/rapidoc-min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(text)
-	if got := hex.EncodeToString(sum[:]); got != want {
-		t.Errorf("got SHA-256 %s, want %s", got, want)
-	}
-	note, err := os.ReadFile("rapidoc/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(note), want) {
-		t.Errorf("got no %s in rapidoc/README.md, want it there", want)
-	}
-}
 
 // served returns a page that is made from the real OpenAPI documents.
 func served(t *testing.T, o Options, path string, sandbox bool) string {
@@ -132,6 +111,57 @@ func TestAPageShows(t *testing.T) {
 				if strings.Contains(page, not) {
 					t.Errorf("got a page with %q, want it left out", not)
 				}
+			}
+		})
+	}
+}
+
+func TestEachOperationHasACommandAndEachGETIsSent(t *testing.T) {
+	operation := regexp.MustCompile(`(?s)<div id="([a-z]+)-(/[^"]*)">(.*?)</details>`)
+	for _, path := range []string{"/docs", "/docs/2.4"} {
+		all := operation.FindAllStringSubmatch(served(t, Options{}, path, true), -1)
+		if len(all) < 40 {
+			t.Errorf("%s: got %d operations, want at least 40", path, len(all))
+		}
+		for _, o := range all {
+			if got := strings.Count(o[3], `<pre class="curl"`); got != 1 {
+				t.Errorf("%s: %s %s: got %d commands, want one", path, o[1], o[2], got)
+			}
+			if sent := strings.Contains(o[3], ` data-send="GET /`); sent != (o[1] == "get") {
+				t.Errorf("%s: %s %s: got a way to send it: %t, want one for GET only", path, o[1], o[2], sent)
+			}
+		}
+	}
+}
+
+func TestCommandsOfOperations(t *testing.T) {
+	for _, c := range []struct {
+		name, path, id string
+		sandbox        bool
+		want           string
+	}{
+		{"a public one", "/docs", "get-/assets", false,
+			"curl -s \\\n  \"http://127.0.0.1:8080/api/2.5/assets\""},
+		{"a public one in a sandbox", "/docs", "get-/assets", true,
+			"curl -s -u broker: \\\n  \"http://127.0.0.1:8080/api/2.5/assets\""},
+		{"one with a key and an owner token", "/docs/2.4", "get-/assets/-id-/revisions", false,
+			"curl -s -u $KEY: -H \"X-Access-Token: $TOKEN\" \\\n  \"http://127.0.0.1:8080/api/2.4/assets/$ID/revisions\""},
+		{"one with a body", "/docs", "post-/transfers", true,
+			"curl -s -X POST -u broker: -H 'Content-Type: application/json' \\\n" +
+				"  \"http://127.0.0.1:8080/api/2.5/transfers\" --data @- <<'JSON'\n{\n  \"data\": {}\n}\nJSON"},
+		{"two variables", "/docs", "delete-/assets/-id-/revisions/-number-", false,
+			"curl -s -X DELETE -u $KEY: \\\n  \"http://127.0.0.1:8080/api/2.5/assets/$ID/revisions/$NUMBER\""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, rest, _ := strings.Cut(served(t, Options{}, c.path, c.sandbox), `<div id="`+c.id+`">`)
+			_, rest, _ = strings.Cut(rest, `<pre class="curl"`)
+			text := regexp.MustCompile(`(?s)<code>(.*?)</code>`).FindStringSubmatch(rest)
+			if text == nil {
+				t.Fatal("got no command, want one")
+			}
+			got := html.UnescapeString(regexp.MustCompile(`<[^>]+>`).ReplaceAllString(text[1], ""))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("the command differs (-want +got):\n%s", diff)
 			}
 		})
 	}

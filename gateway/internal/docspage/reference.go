@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// Reference is the plain reference: an OpenAPI document as the page shows it
-// without script.
+// Reference is an OpenAPI document as the page shows it.
 type Reference struct {
 	Title  string
 	Groups []group // by tag, in the document's order
@@ -28,7 +27,7 @@ type group struct {
 
 // operation is one method of one path.
 type operation struct {
-	ID           string // its anchor, the same as RapiDoc's
+	ID           string // its anchor
 	Method, Path string
 	Summary      string
 	Description  string
@@ -40,9 +39,22 @@ type operation struct {
 	tag          string
 }
 
-// Anchor returns a link to the operation. A template would escape its slashes,
-// which RapiDoc would not find.
+// Anchor returns a link to the operation. A template would escape its slashes.
 func (o operation) Anchor() template.URL { return template.URL("#" + o.ID) }
+
+// Variables returns the path with variables of a shell: "/assets/$ID".
+func (o operation) Variables() string {
+	return inBraces.ReplaceAllStringFunc(o.Path, func(name string) string {
+		return "$" + strings.ToUpper(strings.Trim(name, "{}"))
+	})
+}
+
+var inBraces = regexp.MustCompile(`\{[^}]+\}`)
+
+// OwnerToken tells whether a request may carry the owner token of an asset.
+func (o operation) OwnerToken() bool {
+	return slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "X-Access-Token" })
+}
 
 // parameter is a parameter of an operation.
 type parameter struct {
@@ -156,7 +168,7 @@ func (d document) operations() []operation {
 	return all
 }
 
-// notInAnchor matches what RapiDoc replaces in the anchor of an operation.
+// notInAnchor matches what is replaced in the anchor of an operation.
 var notInAnchor = regexp.MustCompile(`[\s#:?&={}]`)
 
 func (d document) operation(path, method string, item, o node) operation {

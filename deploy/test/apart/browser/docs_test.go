@@ -101,11 +101,11 @@ func (h *hosts) mustBeOnly(t *testing.T, host string) {
 	}
 }
 
-// openDocs opens the page and waits for its reference.
+// openDocs opens the page and waits until its script has run.
 func (b *browser) openDocs(path string) {
 	b.t.Helper()
 	b.goTo(path)
-	b.wait(`document.getElementById("plain") === null && !document.getElementById("explorer").hidden`)
+	b.wait(`document.querySelector("main .row") !== null`)
 }
 
 // wait waits until an expression is true.
@@ -155,27 +155,62 @@ func TestTheDocumentationFitsEveryScreen(t *testing.T) {
 // openOperation opens an operation of the reference.
 func (b *browser) openOperation(id string) {
 	b.t.Helper()
-	open := fmt.Sprintf(`document.querySelector("rapi-doc").shadowRoot.getElementById(%q)`, id)
-	b.wait(open + " !== null")
-	evaluate[bool](b, open+`.querySelector(".endpoint-head").click() ?? true`)
-	b.wait(open + `.querySelector("api-request")?.shadowRoot.querySelector(".req-res-title") != null`)
+	evaluate[chromedp.Void](b, operation(id)+`.open = true; undefined`)
 }
 
-// operation is the element of an open operation that sends its request.
+// operation is the element of an operation.
 func operation(id string) string {
-	return fmt.Sprintf(`document.querySelector("rapi-doc").shadowRoot.getElementById(%q).querySelector("api-request")`, id)
+	return fmt.Sprintf(`document.getElementById(%q).closest("details")`, id)
 }
 
-// try sends the request of an open operation and returns its status and answer.
-func (b *browser) try(id string) (status, answer string) {
+// step is the element of an example of the first guide, counted from 0.
+func step(n int) string {
+	return fmt.Sprintf(`document.querySelectorAll("[aria-labelledby=first-asset] .send")[%d]`, n)
+}
+
+// enter puts a value into a field of a form.
+func (b *browser) enter(form, name, value string) {
 	b.t.Helper()
-	request := operation(id)
-	evaluate[bool](b, request+`.shadowRoot.querySelector("[part~=btn-try]").click() ?? true`)
-	// The status comes before the body.
-	b.wait(request + `.shadowRoot.querySelector(".response-message")?.textContent.includes("Took") && ` +
-		request + `.responseText !== "⌛"`)
-	return evaluate[string](b, request+`.shadowRoot.querySelector(".response-message").textContent`),
-		evaluate[string](b, request+`.responseText`)
+	evaluate[chromedp.Void](b, fmt.Sprintf(`{
+		const field = %s.querySelector("[name=%s]");
+		field.value = %q;
+		field.dispatchEvent(new Event("input", {bubbles: true}));
+	} undefined`, form, name, value))
+}
+
+// try sends the request of a form, that of an operation or a step, and returns its
+// status and answer.
+func (b *browser) try(form string) (status, answer string) {
+	b.t.Helper()
+	evaluate[chromedp.Void](b, form+`.querySelector("button:not([type])").click(); undefined`)
+	b.wait(`/^(\d|No answer)/.test(` + form + `.querySelector("[role=status]").textContent)`)
+	return evaluate[string](b, form+`.querySelector("[role=status]").textContent`),
+		evaluate[string](b, form+`.querySelector(".answer").textContent`)
+}
+
+func TestTheFirstGuideIsSentFromThePage(t *testing.T) {
+	base := startDocs(t, true)
+	b := open(t, base)
+	asked := b.watch()
+	b.openDocs("/docs")
+	if evaluate[bool](b, step(1)+`.checkValidity()`) {
+		t.Error("got a step that can be sent without an id, want it refused")
+	}
+	for n, want := range []struct{ status, answer string }{
+		{"201", `"owner":"broker"`}, {"200", `"status": "draft"`}, {"200", `"status": "pending"`},
+	} {
+		if status, answer := b.try(step(n)); !strings.Contains(status, want.status) || !strings.Contains(answer, want.answer) {
+			t.Fatalf("step %d: got %s: %s; want %s and %s", n, status, answer, want.status, want.answer)
+		}
+	}
+	b.screenshot("docs-try")
+	b.mustBeAccessible("the first guide with answers")
+	if status, answer := b.try(operation("get-/assets/-id-/revisions")); !strings.Contains(status, "200") ||
+		!strings.Contains(answer, `"pending"`) {
+		t.Errorf("got %s: %s; want 200 and the revisions of the asset", status, answer)
+	}
+	b.mustBeContent()
+	asked.mustBeOnly(t, base)
 }
 
 func TestTheReferenceSendsRequestsWithTheSandboxKey(t *testing.T) {
@@ -183,25 +218,69 @@ func TestTheReferenceSendsRequestsWithTheSandboxKey(t *testing.T) {
 	b := open(t, base)
 	asked := b.watch()
 	b.openDocs("/docs")
-	b.openOperation("post-/assets")
-	if status, answer := b.try("post-/assets"); !strings.Contains(status, "201") || !strings.Contains(answer, `"owner": "broker"`) {
-		t.Errorf("got %s: %s; want 201 and an asset of broker", status, answer)
+	all := evaluate[[]string](b, `[...document.querySelectorAll(".operation")].filter(o =>
+		(o.querySelector(".method").textContent === "GET") !== (o.querySelector(".send") !== null)).map(o => o.innerText)`)
+	if len(all) > 0 {
+		t.Errorf("got the operations %q, want a way to send each GET and nothing else", all)
 	}
-	b.screenshot("docs-try")
-	b.openOperation("get-/me")
-	if status, answer := b.try("get-/me"); !strings.Contains(status, "200") || !strings.Contains(answer, `"broker": "broker"`) {
-		t.Errorf("got %s: %s; want 200 and the broker", status, answer)
+	for _, want := range []struct{ operation, field, value, status, answer string }{
+		{"get-/me", "", "", "200", `"broker":"broker"`},
+		{"get-/me", "'API key'", "broker3", "200", `"broker":"broker3"`},
+		{"get-/me", "'API key'", "невідомий", "401", `"errors"`},
+		{"get-/assets", "opt_fields", "title,status", "200", `"next_page"`},
+		{"get-/assets", "offset", "a&b=ї", "404", `"offset"`},
+		{"get-/assets/-id-", "id", "../me", "404", `"errors"`},
+		{"get-/openapi.yaml", "", "", "200", "openapi: 3.1"},
+	} {
+		b.openOperation(want.operation)
+		if want.field != "" {
+			b.enter(operation(want.operation), want.field, want.value)
+		}
+		status, answer := b.try(operation(want.operation))
+		if !strings.Contains(status, want.status) || !strings.Contains(answer, want.answer) {
+			t.Errorf("%s with %q: got %s: %s; want %s and %s",
+				want.operation, want.value, status, answer, want.status, want.answer)
+		}
+	}
+	command := evaluate[string](b, operation("get-/assets")+`.querySelector(".curl").textContent`)
+	want := "curl -s -u broker: \\\n  \"" + base + `/api/2.5/assets?offset=a%26b%3D%D1%97&opt_fields=title%2Cstatus&opt_pretty=1"`
+	if command != want {
+		t.Errorf("got the command %s, want %s", command, want)
 	}
 	b.mustBeContent()
 	asked.mustBeOnly(t, base)
 }
 
-func TestTheReferenceSendsNothingWithoutASandbox(t *testing.T) {
+func TestEveryPartOfTheDocumentationIsAccessible(t *testing.T) {
+	b := open(t, startDocs(t, true))
+	for _, dark := range []bool{false, true} {
+		b.dark(dark)
+		b.openDocs("/docs")
+		evaluate[chromedp.Void](b, `document.querySelectorAll("details").forEach(d => d.open = true); undefined`)
+		b.mustBeAccessible(fmt.Sprintf("docs with all operations open, dark: %t", dark))
+	}
+}
+
+func TestExamplesAreCopied(t *testing.T) {
+	b := open(t, startDocs(t, false))
+	b.openDocs("/docs")
+	b.openOperation("post-/transfers")
+	evaluate[chromedp.Void](b, `window.copied = ""; navigator.clipboard.writeText = async text => { copied = text }; undefined`)
+	evaluate[chromedp.Void](b, operation("post-/transfers")+`.querySelector("button").click(); undefined`)
+	b.wait(operation("post-/transfers") + `.querySelector("button").textContent === "Copied"`)
+	want := evaluate[string](b, operation("post-/transfers")+`.querySelector(".curl").textContent`)
+	if got := evaluate[string](b, "copied"); got != want || !strings.HasPrefix(got, "curl -s -X POST") {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b.mustBeContent()
+}
+
+func TestTheDocumentationSendsNothingWithoutASandbox(t *testing.T) {
 	b := open(t, startDocs(t, false))
 	b.openDocs("/docs/2.4")
 	b.openOperation("get-/assets")
-	if there := evaluate[bool](b, operation("get-/assets")+`.shadowRoot.querySelector("[part~=btn-try]") !== null`); there {
-		t.Error("got a button to send the request, want none")
+	if there := evaluate[bool](b, `document.querySelector("form, input") !== null`); there {
+		t.Error("got a form to send a request, want none")
 	}
 	b.mustSay("version 2.4")
 	b.mustNotSay("Sandbox keys are on")
@@ -219,14 +298,14 @@ func TestTheDocumentationNeedsNoScript(t *testing.T) {
 	b.mustBeLegible("docs without script")
 	b.phone()
 	b.goTo("/docs/2.4#post-/assets")
-	b.mustSay("Idempotency-Key") // the address has opened the operation
+	b.mustSay("Idempotency-Key", "curl -s -X POST -u broker:") // the address has opened the operation
 	b.mustFit("docs without script on a phone")
 	b.screenshot("docs-without-script")
 	b.mustBeContent()
 }
 
 func TestTheDocumentationWorksByKeyboard(t *testing.T) {
-	b := open(t, startDocs(t, false))
+	b := open(t, startDocs(t, true))
 	b.openDocs("/docs")
 	b.tabTo(".skip")
 	b.tabTo(`.contents a[href="#states"]`)
@@ -234,18 +313,11 @@ func TestTheDocumentationWorksByKeyboard(t *testing.T) {
 	b.wait(`location.hash === "#states"`)
 	b.tabTo(`.routes a[href="#get-/me"]`)
 	b.run(chromedp.KeyEvent("\r"))
-	b.wait(operation("get-/me") + `?.shadowRoot.querySelector(".req-res-title") != null`)
-	const focused = `document.querySelector("rapi-doc").shadowRoot.activeElement`
-	for range 80 {
-		b.run(chromedp.KeyEvent("\t"))
-		if evaluate[bool](b, focused+`?.closest("#get-\\/spore") != null`) {
-			break
-		}
-	}
-	if shadow := evaluate[string](b, `getComputedStyle(`+focused+`).boxShadow`); shadow == "none" {
-		t.Error("got an operation with the focus and no mark of it, want a visible one")
-	}
-	b.run(chromedp.KeyEvent("\r"))
-	b.wait(operation("get-/spore") + `?.shadowRoot.querySelector(".req-res-title") != null`)
+	b.wait(operation("get-/me") + `.open`)
+	evaluate[chromedp.Void](b, operation("get-/me")+`.id = "me"; undefined`)
+	b.tabTo("#me input[name=X-Request-ID]")
+	b.run(chromedp.KeyEvent("\r")) // sends the form
+	b.wait(operation("get-/me") + `.querySelector("[role=status]").textContent.startsWith("200")`)
+	b.tabTo("#me .answer")
 	b.mustBeContent()
 }

@@ -1,74 +1,142 @@
-// Puts RapiDoc in the place of the plain reference, and the page's own address into
-// the examples. Without script, the page stays as the server made it.
+// Copies examples, and sends those with data-send where the sandbox keys work.
+// Without script, the page stays as the server made it.
 "use strict";
 
+const main = document.getElementById("main");
 const registry = new URL(document.querySelector(".brand").href).href.replace(/\/docs$/, "");
+const api = new URL(".", document.querySelector("[rel=service-desc]").href).href.slice(0, -1);
+const longest = 100_000; // characters of an answer that are shown
+
 for (const origin of document.querySelectorAll(".origin")) origin.textContent = registry;
 
-const explorer = document.getElementById("explorer");
-const plain = document.getElementById("plain");
+function make(tag, properties, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
 
-// reachable lets the keyboard open operations, which RapiDoc leaves to the mouse.
-function reachable(root) {
-  for (const head of root.querySelectorAll(".endpoint-head, .section-tag-header")) {
-    head.tabIndex = 0;
-    head.setAttribute("role", "button");
-    head.setAttribute("aria-expanded", String(head.classList.contains("expanded")));
+function copyButton(pre) {
+  const button = make("button", {type: "button", className: "button", textContent: "Copy"});
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(pre.textContent);
+    } catch { // the page has no clipboard, as its address is not https
+      getSelection().selectAllChildren(pre);
+      document.execCommand("copy");
+    }
+    button.textContent = "Copied";
+  });
+  return button;
+}
+
+// The fields of a request: its API key, the parts of its path, and its parameters.
+function fieldsOf(pre, path) {
+  const fields = [{name: "API key", where: "key", value: "broker"}];
+  for (const [, name] of path.matchAll(/{(\w+)}/g)) fields.push({name, where: "path", required: true});
+  if (pre.dataset.header) fields.push({name: pre.dataset.header, where: "header", required: true});
+  for (const row of pre.parentElement.querySelectorAll(".parameters tbody tr")) {
+    const name = row.querySelector("code").textContent, where = row.querySelector(".in").textContent;
+    if (where === "query" || where === "header") fields.push({name, where, value: name === "opt_pretty" ? "1" : ""});
   }
+  return fields;
 }
 
-// Within RapiDoc: no second margin, and what is too wide for a phone scrolls by itself.
-const fit = new CSSStyleSheet();
-fit.replaceSync(`
-  .section-gap, .main-content-inner--view-mode { padding: 0; }
-  .view-mode-request, api-response.view-mode { flex: none; min-height: 0; padding: 12px 8px; overflow-x: auto; }
-  .m-endpoint > .endpoint-head { padding: 6px 8px; }
-`);
-
-function press(event) {
-  const pressed = event.key === "Enter" || event.key === " ";
-  if (!pressed || !event.target.matches(".endpoint-head, .section-tag-header")) return;
-  event.preventDefault();
-  event.target.click();
+// The address, the headers and the command of a request with what the form holds.
+function requestOf(path, inputs) {
+  const headers = {};
+  let key = "", address = path, query = "";
+  for (const {name, dataset: {where}, value} of inputs) {
+    if (where === "path") address = address.replace(`{${name}}`, value ? encodeURIComponent(value) : "$" + name.toUpperCase());
+    if (!value) continue;
+    if (where === "key") key = value;
+    if (where === "header") headers[name] = value;
+    if (where === "query") query += (query ? "&" : "?") + name + "=" + encodeURIComponent(value);
+  }
+  address = api + address + query;
+  const words = ["curl -s"];
+  if (key) words.push("-u " + quote(key + ":"));
+  for (const [name, value] of Object.entries(headers)) words.push("-H " + quote(`${name}: ${value}`));
+  if (key) headers.Authorization = "Basic " + btoa(String.fromCharCode(...new TextEncoder().encode(key + ":")));
+  return {address, headers, command: words.join(" ") + ` \\\n  "${address}"`};
 }
 
-function show(doc, spec) {
-  const tried = explorer.dataset.try === "true";
-  const key = spec.securitySchemes.find(scheme => scheme.scheme === "basic");
-  if (tried && key) doc.setHttpUserNameAndPassword(key.securitySchemeId, "broker", "");
-  plain.remove(); // its anchors are RapiDoc's now
-  explorer.removeAttribute("style"); // RapiDoc fills the screen with a hidden parent
-  explorer.hidden = false;
-  const hint = document.querySelector(".try");
-  if (hint) hint.hidden = false;
-  const root = doc.shadowRoot;
-  root.adoptedStyleSheets.push(fit);
-  root.addEventListener("keydown", press);
-  new MutationObserver(() => reachable(root)).observe(root, {subtree: true, childList: true, attributeFilter: ["class"]});
-  reachable(root);
+// A word as a shell reads it.
+function quote(word) {
+  return /^[\w:.-]+$/.test(word) ? word : "'" + word.replaceAll("'", "'\\''") + "'";
 }
 
-if (customElements.get("rapi-doc")) {
-  const doc = document.createElement("rapi-doc");
-  const attributes = {
-    "spec-url": new URL(explorer.dataset.document, location).href,
-    "allow-try": explorer.dataset.try,
-    "allow-authentication": explorer.dataset.try,
-    "allow-server-selection": "false",
-    "allow-spec-file-download": "false",
-    "fetch-credentials": "omit",
-    "load-fonts": "false",
-    "mono-font": "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace",
-    "regular-font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif",
-    "render-style": "view",
-    "schema-style": "tree",
-    "default-schema-tab": explorer.dataset.try === "true" ? "example" : "schema",
-    "show-header": "false",
-    "show-info": "false",
-    "theme": "light", // docs.css sets the colours of both
-    "font-size": "large",
-  };
-  for (const [name, value] of Object.entries(attributes)) doc.setAttribute(name, value);
-  doc.addEventListener("spec-loaded", event => { if (!event.detail.specLoadError) show(doc, event.detail); }, {once: true});
-  explorer.append(doc);
+async function send(method, {address, headers}, body) {
+  if (body) headers["Content-Type"] = "application/json";
+  if (method === "POST") headers["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-");
+  const answer = await fetch(address, {method, headers, body, cache: "no-store", credentials: "omit", signal: AbortSignal.timeout(90_000)});
+  const status = `${answer.status} ${answer.statusText}`, type = answer.headers.get("Content-Type") ?? "";
+  const content = await answer.blob();
+  if (content.size && !/json|yaml|text|javascript/.test(type)) return {status, text: `${content.size} bytes of ${type}`};
+  const text = await content.text();
+  return {status, text: text.length > longest ? text.slice(0, longest) + "…" : text};
 }
+
+// The id and the tokens of a new asset go into the fields that want them.
+function remember(text) {
+  const made = JSON.parse(text);
+  const known = {id: made.data.id, "X-Access-Token": made.access.token};
+  for (const [name, value] of Object.entries(known))
+    for (const input of main.querySelectorAll(`input[name="${name}"]`)) {
+      input.value = value;
+      input.dispatchEvent(new Event("input", {bubbles: true}));
+    }
+}
+
+function sender(pre) {
+  const [method, path] = pre.dataset.send.split(" ");
+  const body = pre.querySelector(".body")?.textContent;
+  const inputs = [], labels = [];
+  for (const {name, where, value = "", required = false} of fieldsOf(pre, path)) {
+    const input = make("input", {name, value, required, autocomplete: "off", spellcheck: false});
+    input.dataset.where = where;
+    inputs.push(input);
+    labels.push(make("label", {}, name, input));
+  }
+  const status = make("p", {}), answer = make("pre", {className: "answer", hidden: true, tabIndex: 0});
+  status.setAttribute("role", "status");
+  answer.setAttribute("role", "group");
+  answer.setAttribute("aria-label", "Answer");
+  const button = make("button", {className: "button", textContent: "Send"});
+  const form = make("form", {className: "send"}, ...labels, make("div", {className: "row"}, button, copyButton(pre), status), answer);
+  form.addEventListener("input", () => {
+    if (pre.className === "curl") pre.firstChild.textContent = requestOf(path, inputs).command;
+  });
+  form.addEventListener("submit", async event => {
+    event.preventDefault();
+    button.disabled = true;
+    status.textContent = "Sending…";
+    try {
+      const got = await send(method, requestOf(path, inputs), body);
+      answer.textContent = got.text;
+      answer.hidden = got.text === "";
+      if (method === "POST" && got.status.startsWith("201")) remember(got.text);
+      status.textContent = got.status;
+    } catch (problem) {
+      status.textContent = `No answer: ${problem.message}`;
+    }
+    button.disabled = false;
+  });
+  pre.after(form);
+  form.dispatchEvent(new Event("input"));
+}
+
+for (const pre of main.querySelectorAll("pre")) {
+  if (pre.dataset.send && main.dataset.try === "true") sender(pre);
+  else pre.after(make("div", {className: "row"}, copyButton(pre)));
+}
+
+// A browser that does not open an operation by its address gets it opened.
+function reveal() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const closed = target?.closest("details:not([open])");
+  if (!closed) return;
+  closed.open = true;
+  target.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+reveal();
