@@ -168,10 +168,9 @@ test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in
 	@deploy/test/setup.sh python3 openssl
 	cd deploy/test/apart/log && GOWORK=off go test -count=1 -timeout 10m .
 
-test-std: ## the scenarios with --http-server=std, and on three processes also with --leases
+test-std: ## the scenarios with --http-server=std
 	go test -count=1 ./shared/httpserver -std
 	REGISTRY_HTTP_SERVER=std GATEWAY_HTTP_SERVER=std ASSETSVC_HTTP_SERVER=std AUTHSVC_HTTP_SERVER=std \
-	GATEWAY_LEASES=true ASSETSVC_LEASES=true \
 		go test -count=1 -timeout 10m -run '^(TestStandalone|TestSplit)$$' ./deploy/test/e2e
 
 test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under kill -9

@@ -29,7 +29,6 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/keyring"
-	"asset-registry/shared/lease"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
@@ -67,10 +66,6 @@ type Config struct {
 	// a Store in a file, which no other process writes.
 	Changing func(ids []string) (done func())
 
-	// Leases lets gateways in other processes answer from memory: the service announces its
-	// writes to them (package lease). With MongoDB it needs FreshReads.
-	Leases bool
-
 	// Snapshot configures copies of all listed assets. The zero value makes none.
 	Snapshot Snapshot
 
@@ -98,10 +93,6 @@ const (
 
 const fileScheme = "file:"
 
-// minStoreLease is the least StoreLease with Leases. A batch may wait for a gateway before it
-// is written, and must not be fenced meanwhile.
-const minStoreLease = lease.Length + time.Second
-
 // Validate returns all faults of the configuration, joined; nil if there is none.
 func (c Config) Validate() error {
 	var faults []error
@@ -118,16 +109,6 @@ func (c Config) Validate() error {
 	}
 	if c.Changing != nil && (c.onMongo() || c.Mirror != nil) {
 		faults = append(faults, errors.New("writes are announced only of a store in a file that is no mirror's"))
-	}
-	if c.Leases && (c.Changing != nil || c.Mirror != nil) {
-		faults = append(faults, errors.New("leases are for gateways in other processes, and a mirror grants none"))
-	}
-	if c.Leases && c.onMongo() && !c.FreshReads {
-		faults = append(faults, errors.New("leases need fresh reads: otherwise a gateway may keep an answer "+
-			"of a primary that was voted out"))
-	}
-	if c.Leases && c.onMongo() && c.StoreLease != 0 && c.StoreLease < minStoreLease {
-		faults = append(faults, fmt.Errorf("with leases, the store's lease must be at least %v", minStoreLease))
 	}
 	if _, err := asset.ParseGroups(c.Hide); err != nil {
 		faults = append(faults, err)
@@ -185,22 +166,20 @@ func (c Config) onMongo() bool {
 	return strings.HasPrefix(c.Store, "mongodb://") || strings.HasPrefix(c.Store, "mongodb+srv://")
 }
 
-func (c Config) openStore(ctx context.Context, leases *fileLeases) (store, error) {
+func (c Config) openStore(ctx context.Context) (store, error) {
 	if c.Mirror != nil {
 		return c.Mirror.open(c.Log)
 	}
 	if c.onMongo() {
 		return mongostore.Open(ctx, c.Store, mongostore.Options{
 			Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
-			Import: registry.Describer(c.hidden()...), FreshReads: c.FreshReads, Leases: c.Leases,
+			Import: registry.Describer(c.hidden()...), FreshReads: c.FreshReads,
 		})
 	}
-	options := boltstore.Options{Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
-		Import: registry.Describer(c.hidden()...), Interrupt: ctx.Done(), Changing: c.Changing}
-	if leases != nil {
-		options.Changing = leases.changing
-	}
-	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), options)
+	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{
+		Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
+		Import: registry.Describer(c.hidden()...), Interrupt: ctx.Done(), Changing: c.Changing,
+	})
 }
 
 func (c Config) withDefaults() Config {
@@ -231,7 +210,6 @@ func (c Config) withDefaults() Config {
 // Server is a running asset service.
 type Server struct {
 	store   store
-	leases  *fileLeases    // of a store in a file; nil: none are granted
 	log     *logWriter     // nil: no public log
 	copier  *copier        // of the public log; nil: this is no mirror
 	auth    *upstream.Pool // nil: Config.Auth is used
@@ -262,11 +240,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s := &Server{silence: func() error { return nil }, ending: make(chan struct{})}
 	s.drain = sync.OnceFunc(func() { close(s.ending) })
-	if s.leases, err = c.openFileLeases(); err != nil {
+	if s.store, err = c.openStore(ctx); err != nil {
 		return nil, err
-	}
-	if s.store, err = c.openStore(ctx, s.leases); err != nil {
-		return nil, errors.Join(err, s.leases.end())
 	}
 	if err := s.start(c, signer, codes); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -314,7 +289,6 @@ func (s *Server) start(c Config, signer *identity.Signer, codes asset.CodeLists)
 	}
 	api.Route(engine, signer)
 	api.RouteFeed(engine, signer, s.live, s.ending)
-	s.routeLeases(engine, signer)
 	origin, err := s.keepLog(c)
 	if err != nil {
 		return err
@@ -402,5 +376,5 @@ func (s *Server) Close() error {
 	if s.snapshots != nil {
 		err = errors.Join(err, s.snapshots.close())
 	}
-	return errors.Join(err, s.silence(), s.store.Close(), s.closeLeases())
+	return errors.Join(err, s.silence(), s.store.Close())
 }

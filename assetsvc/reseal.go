@@ -36,7 +36,7 @@ func Reseal(ctx context.Context, c Config) (found Resealed, err error) {
 	if err != nil {
 		return found, err
 	}
-	store, err := c.openStore(ctx, nil)
+	store, err := c.openStore(ctx)
 	if err != nil {
 		return found, err
 	}

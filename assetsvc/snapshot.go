@@ -157,7 +157,7 @@ func MakeSnapshot(ctx context.Context, c Config) (made Made, err error) {
 		return Made{}, err
 	}
 	c = c.withDefaults()
-	store, err := c.openStore(ctx, nil)
+	store, err := c.openStore(ctx)
 	if err != nil {
 		return Made{}, err
 	}

@@ -28,7 +28,6 @@ type Config struct {
 	AssetsURLs []string          // addresses of the asset services, which share a store
 	Assets     http.Handler      // an asset service in this process; replaces AssetsURLs
 	Answers    *Answers          // hears of the writes of Assets, and keeps answers; nil: none are kept
-	Leases     bool              // keep answers while each of AssetsURLs announces its writes (package lease)
 	SearchURLs []string          // addresses of the search services; empty: there are none
 	Search     http.Handler      // a search service in this process; replaces SearchURLs
 	AuthURLs   []string          // addresses of the auth services, which share a store
@@ -118,9 +117,6 @@ func (c Config) validateServices() error {
 	}
 	if c.Answers != nil && (c.Assets == nil || c.Mirror != nil) {
 		faults = append(faults, errors.New("answers are kept only beside the asset service that writes the assets"))
-	}
-	if c.Leases && c.Assets != nil {
-		faults = append(faults, errors.New("leases are of asset services in other processes"))
 	}
 	if len(c.SearchURLs) > 0 {
 		faults = append(faults, checkService("search service", c.SearchURLs))

@@ -17,9 +17,8 @@
 // The sampling decision comes before any span, so an unsampled request costs no
 // tracing.
 //
-// The gateway can answer readings of assets from memory (package answers), and none
-// of these answers is stale: where the asset service is in the same process, and with
-// Config.Leases while it has leases of all asset services (package lease).
+// Where the asset service is in the same process, the gateway answers readings of assets
+// from memory (package answers), and none of these answers is stale.
 package gateway
 
 import (
@@ -39,7 +38,6 @@ import (
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
-	"asset-registry/shared/lease"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/upstream"
 )
@@ -57,7 +55,6 @@ type Server struct {
 	limits  *limits.Limits
 	current *concurrency.Limiter // bounds the requests under way
 	bodies  *memory.Budget       // memory of request bodies
-	holder  *lease.Holder        // of Config.Answers; nil: they need no leases
 	handler http.Handler
 
 	unregister []func() error     // end the metrics
@@ -96,7 +93,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 // also after an error.
 func (s *Server) open(ctx context.Context, signer *identity.Signer) (err error) {
 	c := s.config
-	if s.assets, err = s.assetService(ctx, signer); err != nil {
+	if s.assets, err = s.assetService(signer); err != nil {
 		return err
 	}
 	if s.search, err = s.searchService(signer); err != nil {
@@ -161,13 +158,6 @@ func (s *Server) measure(encoders *memory.Budget) (err error) {
 		}
 		s.unregister = append(s.unregister, kept)
 	}
-	if s.holder != nil {
-		leases, err := s.holder.Measure(meter)
-		if err != nil {
-			return err
-		}
-		s.unregister = append(s.unregister, leases)
-	}
 	budgets, err := memory.Measure(meter, map[string]memory.Limiter{"bodies": s.bodies, "encoders": encoders})
 	if err != nil {
 		return err
@@ -176,19 +166,13 @@ func (s *Server) measure(encoders *memory.Budget) (err error) {
 	return nil
 }
 
-func (s *Server) assetService(ctx context.Context, signer *identity.Signer) (*proxy.Upstream, error) {
+func (s *Server) assetService(signer *identity.Signer) (*proxy.Upstream, error) {
 	if s.config.Assets != nil {
 		return proxy.Local(s.config.Assets, signer), nil
 	}
 	pool, err := s.pool("assetsvc", s.config.AssetsURLs)
 	if err != nil {
 		return nil, err
-	}
-	if s.config.Leases {
-		s.config.Answers = NewAnswers(s.config.Memory)
-		s.holder = lease.NewHolder(s.config.Answers)
-		s.config.Answers.Use(s.holder.Valid)
-		s.running.Go(func() { s.holdLeases(ctx, pool, signer) })
 	}
 	return proxy.Remote(pool, signer), nil
 }

@@ -1,19 +1,13 @@
 package gateway
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"asset-registry/shared/lease"
 )
 
 // counted is an asset service with one asset. It counts what it is asked for.
@@ -165,50 +159,19 @@ func TestOnlyWholeAnswersAreKept(t *testing.T) {
 	}
 }
 
-// BenchmarkReadFromMemory shows what the check of the leases adds to an answer from memory.
 func BenchmarkReadFromMemory(b *testing.B) {
-	for _, c := range []struct {
-		name   string
-		leases bool
-	}{{"without leases", false}, {"with leases", true}} {
-		b.Run(c.name, func(b *testing.B) {
-			service, kept := &counted{shown: whole}, NewAnswers(1<<30)
-			if c.leases {
-				kept.Use(leased(b, kept).Valid)
-			}
-			s := start(b, func(c *Config) {
-				c.Assets, c.Answers, c.Limits = service, kept, Limits{AddressRead: new(int64(1 << 40))}
-			})
-			for range 2 {
-				readAsset(s, "GET", "a")
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				readAsset(s, "GET", "a")
-			}
-			if got := service.asked.Load(); got != 2 {
-				b.Errorf("got %d readings by the asset service, want 2", got)
-			}
-		})
-	}
-}
-
-// leased returns a holder with a lease of the only writer.
-func leased(b *testing.B, kept *Answers) *lease.Holder {
-	near, far := net.Pipe()
-	writer := lease.NewGrantor(lease.Options{
-		Name: "w", Group: lease.Alone("w"), Timeout: time.Second, Failed: func(err error) { b.Error(err) },
+	service := &counted{shown: whole}
+	s := start(b, func(c *Config) {
+		c.Assets, c.Answers, c.Limits = service, NewAnswers(1<<30), Limits{AddressRead: new(int64(1 << 40))}
 	})
-	writer.Start()
-	b.Cleanup(func() {
-		near.Close()
-		writer.Close()
-	})
-	holder := lease.NewHolder(kept)
-	go writer.Serve(far, bufio.NewReader(far))
-	go holder.Follow(context.Background(), near, bufio.NewReader(near))
-	for !holder.Valid() {
-		time.Sleep(time.Millisecond)
+	for range 2 {
+		readAsset(s, "GET", "a")
 	}
-	return holder
+	b.ReportAllocs()
+	for b.Loop() {
+		readAsset(s, "GET", "a")
+	}
+	if got := service.asked.Load(); got != 2 {
+		b.Errorf("got %d readings by the asset service, want 2", got)
+	}
 }

@@ -77,8 +77,6 @@ type settings struct {
 	CodeLists string `placeholder:"DIR" help:"Directory with CPV.txt, CPVS.txt, dk018.txt or kvtspz.txt, one code a line."`
 
 	// All services with one store have the same. With MongoDB they need fresh-reads too.
-	Leases bool `help:"Announce writes to gateways, which may then answer readings from memory (see gateway)."`
-
 	// All services with one store hide the same, and so does the command snapshot.
 	Hide []string `help:"Fields that only callers with an API key see: contacts, addresses, locations."`
 
@@ -225,7 +223,6 @@ func (s settings) run(ctx context.Context) error {
 			StoreTimeout: s.StoreTimeout,
 			StoreLease:   s.StoreLease,
 			FreshReads:   s.FreshReads,
-			Leases:       s.Leases,
 			Snapshot: assetsvc.Snapshot{
 				Dir: s.SnapshotDir, Interval: s.SnapshotInterval, Keep: s.SnapshotKeep,
 			},

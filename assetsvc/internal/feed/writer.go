@@ -17,23 +17,7 @@ var (
 	ErrUnknown = errors.New("the outcome of the change is unknown")
 )
 
-// Announcement tells others which documents a batch replaces. It may be needed for caches
-// that must drop them (package lease).
-type Announcement interface {
-	// Wait returns nil once the open batch may be written. It returns the error of ctx if
-	// that ends first.
-	Wait(ctx context.Context) error
-	// Done says that no write of the batch can be applied any more.
-	Done()
-}
-
-// silent is the Announcement of a writer without Options.Announce.
-type silent struct{}
-
-func (silent) Wait(context.Context) error { return nil }
-func (silent) Done()                      {}
-
-// Options configure a Writer. All but Announce are required.
+// Options configure a Writer. All are required.
 type Options struct {
 	Name     string           // unique for each start of a process
 	Now      func() time.Time // wall clock that positions follow
@@ -43,11 +27,6 @@ type Options struct {
 	Timeout  time.Duration    // of one operation of the store
 	Pause    time.Duration    // before a failed operation is repeated
 	Failed   func(error)      // gets the first error of an operation, not those of its repeats
-
-	// Announce is called with the documents that a batch replaces, before it is opened. An
-	// open batch is written once Wait has returned, and not if that is an error. Nil: nobody
-	// is told of batches.
-	Announce func(ids []string) Announcement
 
 	// Batch is called for each batch, with the contexts of its callers. The writer
 	// opens and writes the batch in the returned context, which must not end
@@ -115,7 +94,6 @@ func (w *Writer) Run(ctx context.Context) {
 			continue
 		}
 		during, end := w.o.Batch(ctx, next.callers())
-		told := w.announce(next)
 		w.open(during, next)
 		if ctx.Err() != nil {
 			return // the batch may have no positions, so it must not be written
@@ -123,31 +101,10 @@ func (w *Writer) Run(ctx context.Context) {
 		if written != nil {
 			written.acknowledge(ctx) // opening the next batch has closed it
 		}
-		if told.Wait(ctx) != nil {
-			end()
-			return // others may use what the batch replaces
-		}
 		w.write(during, next)
-		if ctx.Err() == nil { // otherwise a write may still be applied
-			told.Done()
-		}
 		end()
 		written = next
 	}
-}
-
-// announce tells others which documents a batch replaces. Nobody has what it creates.
-func (w *Writer) announce(b *batch) Announcement {
-	if w.o.Announce == nil {
-		return silent{}
-	}
-	var ids []string
-	for _, c := range b.changes {
-		if c.Revision > 0 {
-			ids = append(ids, c.ID)
-		}
-	}
-	return w.o.Announce(ids)
 }
 
 // batch is a Batch with its changes.

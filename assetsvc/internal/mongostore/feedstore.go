@@ -27,9 +27,6 @@ type clock struct {
 	Open   map[string]int64    `bson:"open"` // writer -> first position of its open batch
 	IDs    map[string][]string `bson:"ids"`  // writer -> documents of its open batch
 	Tidy   bool                `bson:"tidy"` // no document is of an earlier version (tidy)
-
-	Writers []string         `bson:"writers,omitempty"` // registered writers (members)
-	Renewed map[string]int64 `bson:"renewed,omitempty"` // registered writer -> its renewals
 }
 
 func newClock() clock {
@@ -63,11 +60,7 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 }
 
 // feedStore is the database as a feed.Store.
-type feedStore struct {
-	*database
-	group *members    // of the writer; nil: it never joins others
-	saw   func(clock) // gets each clock that Clock reads; nil: nobody does
-}
+type feedStore struct{ *database }
 
 // Open implements feed.Store. The clock that it returns has Last and the batch of
 // this writer, without ids. It removes the record of a batch that was refused, but
@@ -98,12 +91,11 @@ func (f feedStore) Open(
 // notShown matches records that no reader has seen.
 var notShown = bson.E{Key: "shown", Value: bson.D{{Key: "$ne", Value: true}}}
 
-// take puts a batch into the clock, if its positions are new, and if the writer is
-// registered or no writer is.
+// take puts a batch into the clock, if its positions are new.
 func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now feed.Clock, opened bool, err error) {
 	err = f.do(ctx, func(ctx context.Context) error {
 		result, err := f.clocks.UpdateOne(ctx,
-			append(withID(clockID), bson.E{Key: "last", Value: bson.D{{Key: "$lt", Value: b.First}}}, f.group.guard()),
+			append(withID(clockID), bson.E{Key: "last", Value: bson.D{{Key: "$lt", Value: b.First}}}),
 			set(
 				bson.E{Key: "last", Value: b.Last()},
 				bson.E{Key: "open." + writer, Value: b.First},
@@ -116,11 +108,8 @@ func (f feedStore) take(ctx context.Context, writer string, b feed.Batch) (now f
 			now = feed.Clock{Last: b.Last(), Open: map[string]feed.Batch{writer: b}}
 			return nil
 		}
-		current, err := f.readClock(ctx, only("last", "open."+writer, "writers"))
+		current, err := f.readClock(ctx, only("last", "open."+writer))
 		now = current.batches()
-		if err == nil && current.Last < b.First {
-			err = f.group.refused()
-		}
 		return err
 	})
 	return now, opened, err
@@ -144,9 +133,6 @@ func (f feedStore) Clock(ctx context.Context) (feed.Clock, error) {
 		now, err = f.readClock(ctx, bson.D{})
 		return err
 	})
-	if err == nil && f.saw != nil {
-		f.saw(now)
-	}
 	return now.batches(), err
 }
 

@@ -20,8 +20,7 @@
 //   - changes: the record of each batch (record.go), or of one imported change.
 //   - clock: one document. It has the newest position, under open the first
 //     position of each writer's open batch, and under ids the documents of
-//     that batch. They are separate fields because readers need only open. Under
-//     writers and renewed it has the registered writers (members.go). A second
+//     that batch. They are separate fields because readers need only open. A second
 //     document keeps programs away that know only the format before.
 //   - log: the full parts of the public log, and its head (publiclog.go).
 //   - numbers: for each day the newest number given to an asset.
@@ -55,7 +54,6 @@ import (
 	"asset-registry/assetsvc/internal/feed"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/failurelog"
-	"asset-registry/shared/lease"
 )
 
 // Defaults of Options.
@@ -82,11 +80,6 @@ type Options struct {
 	Meter   metric.Meter          // gets the metrics of the feed and the store; nil: no metrics
 	Monitor *event.CommandMonitor // hears of each command to the database; nil: nobody does
 	Import  registry.Import       // describes the assets of a database without a record; nil: as they are
-
-	// Leases lets gateways answer from memory: the store registers as a writer, announces
-	// its batches and grants leases (Grantor). Without it, it does so once it finds other
-	// writers that have registered. It grants no leases without FreshReads.
-	Leases bool
 
 	// FreshReads makes Get, Page and Log show every change that any process has
 	// acknowledged before, even while MongoDB elects a primary. Each waits for a barrier,
@@ -122,7 +115,6 @@ type Store struct {
 	time    *storeTime
 	metrics *metrics
 	writer  *feed.Writer
-	grantor *lease.Grantor
 	numbers *numbers
 	census  *census
 
@@ -185,21 +177,9 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		return nil, errors.Join(err, s.release())
 	}
 	s.closers = append(s.closers, silence)
-	group := &members{db: s.db, writer: "w" + rand.Text()}
-	s.grantor = lease.NewGrantor(lease.Options{
-		Name: group.writer, Group: group, Timeout: o.Timeout, Failed: s.failed,
-	})
-	s.closers = append(s.closers, s.grantor.Close)
-	silence, err = s.grantor.Measure(o.Meter)
-	if err != nil {
-		return nil, errors.Join(err, s.release())
-	}
-	s.closers = append(s.closers, silence)
-	group.start = s.grantor.Start
-	s.writer = feed.NewWriter(feedStore{database: s.db, group: group}, feed.Options{
-		Name:     group.writer,
+	s.writer = feed.NewWriter(feedStore{s.db}, feed.Options{
+		Name:     "w" + rand.Text(),
 		Now:      s.time.now,
-		Announce: func(ids []string) feed.Announcement { return s.grantor.Announce(ids) },
 		MaxBatch: maxBatch,
 		MaxBytes: maxBytes,
 		Size:     sizeOfWrite,
@@ -221,9 +201,6 @@ func (s *Store) start(ctx context.Context, o Options, prepared error) {
 			s.keepPreparing(ctx, o)
 		}
 		s.running.Go(func() { s.tidy(ctx) })
-		if o.Leases {
-			s.grantor.Start()
-		}
 		s.writer.Run(ctx)
 	})
 	s.running.Go(func() { s.watch(ctx, o.Lease) })
@@ -269,15 +246,8 @@ func (s *Store) keepPreparing(ctx context.Context, o Options) {
 	}
 }
 
-// Grantor grants leases to gateways.
-func (s *Store) Grantor() *lease.Grantor { return s.grantor }
-
-// Ready returns nil if the database answers, also to a barrier, and is prepared, and the
-// writer may write.
+// Ready returns nil if the database answers, also to a barrier, and is prepared.
 func (s *Store) Ready(ctx context.Context) error {
-	if err := s.grantor.Ready(); err != nil {
-		return err
-	}
 	if err := s.db.fresh(ctx); err != nil {
 		return err
 	}
@@ -312,9 +282,7 @@ func (s *Store) release() error {
 // watch fences stalled batches and compares this machine's clock with the
 // store's, until ctx is done.
 func (s *Store) watch(ctx context.Context, lease time.Duration) {
-	var read clock
-	store := feedStore{database: s.db, saw: func(c clock) { read = c }}
-	watcher, seen := feed.NewWatcher(store, lease, time.Now), renewals{}
+	watcher := feed.NewWatcher(feedStore{s.db}, lease, time.Now)
 	tick := time.NewTicker(lease / looksPerLease)
 	defer tick.Stop()
 	for {
@@ -334,9 +302,6 @@ func (s *Store) watch(ctx context.Context, lease time.Duration) {
 		}
 		if err == nil {
 			s.metrics.recordClock(ctx, now, fenced)
-			if err := s.removeDead(ctx, read, seen); err != nil && ctx.Err() == nil {
-				s.failed(fmt.Errorf("remove writers that are gone: %w", err))
-			}
 		}
 		lead, err := s.time.measure(ctx, s.db)
 		if err != nil {

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"asset-registry/shared/httpserver"
-	"asset-registry/shared/lease"
 	"asset-registry/shared/porttest"
 )
 
@@ -36,6 +35,8 @@ type stage struct {
 	dir, bin, peers string
 	upstream, redis string // addresses
 	collector       string // URL
+	path            string // what all contenders are asked for
+	body            string // file with what they answer
 	contenders      []*contender
 	running         []*exec.Cmd
 }
@@ -58,7 +59,7 @@ func (s *stage) start(ctx context.Context) error {
 		"--appendonly", "no", "--dir", s.dir); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{s.startUpstream, s.startOurs, s.startTraefik, s.startCaddy,
+	for _, start := range []func(context.Context) error{s.startRegistry, s.startUpstream, s.startOurs, s.startTraefik, s.startCaddy,
 		s.startNginx} {
 		if err := start(ctx); err != nil {
 			return err
@@ -111,7 +112,7 @@ func (s *stage) contend(ctx context.Context, name, addr string, env []string, pr
 		return err
 	}
 	s.contenders = append(s.contenders, &contender{name: name, addr: addr, processes: []int{pid},
-		request: request(""), status: http.StatusOK, results: map[int][]measured{}})
+		request: request(s.path), results: map[int][]measured{}})
 	return nil
 }
 
@@ -124,41 +125,32 @@ func (s *stage) write(name, text string) (string, error) {
 	return file, nil
 }
 
-// serveUpstream answers every request with the same bytes, except those for leases and for
-// the number of readings so far.
+// serveUpstream answers every request with the bytes of a file, except the one for the number
+// of readings so far.
 func serveUpstream(ctx context.Context) error {
 	listener, err := net.Listen("tcp", os.Getenv("UPSTREAM_ADDR"))
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.DiscardHandler)
-	const name = "upstream"
-	leases := lease.NewGrantor(lease.Options{
-		Name: name, Group: lease.Alone(name), Timeout: time.Second,
-		Failed: func(err error) { fmt.Fprintln(os.Stderr, "leases:", err) },
-	})
-	leases.Start() // the end of the process is its end
-	body := append([]byte(`{"data":"`+strings.Repeat("x", bodySize-11)), `"}`...)
+	body, err := os.ReadFile(os.Getenv("UPSTREAM_BODY"))
+	if err != nil {
+		return fmt.Errorf("read what the upstream answers: %w", err)
+	}
 	var readings atomic.Int64
 	// Like our services, it answers plain requests without net/http's server.
 	return httpserver.Serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case lease.Path:
-			if err := leases.Accept(w, r); err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
-			}
-			return
 		case readingsPath:
 			fmt.Fprint(w, readings.Load())
 			return
-		case path:
+		case os.Getenv("UPSTREAM_PATH"):
 			readings.Add(1)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("ETag", tag)
+		w.Header().Set("ETag", `"1"`)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.Write(body)
-	}), log, httpserver.ServeOptions{})
+	}), slog.New(slog.DiscardHandler), httpserver.ServeOptions{})
 }
 
 func (s *stage) startUpstream(ctx context.Context) (err error) {
@@ -169,7 +161,8 @@ func (s *stage) startUpstream(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	return s.contend(ctx, "the upstream alone", s.upstream, []string{"UPSTREAM_ADDR=" + s.upstream}, self, "-upstream")
+	env := []string{"UPSTREAM_ADDR=" + s.upstream, "UPSTREAM_PATH=" + s.path, "UPSTREAM_BODY=" + s.body}
+	return s.contend(ctx, "the upstream alone", s.upstream, env, self, "-upstream")
 }
 
 // startCollector starts a server that accepts traces and drops them.
@@ -209,15 +202,9 @@ func (s *stage) startOurs(ctx context.Context) error {
 		"--sandbox", "--store", "file:"+filepath.Join(s.dir, "tokens.db")); err != nil {
 		return err
 	}
-	limits, err := s.write("gateway.yaml", "limits:\n"+
-		"- {name: key, by: key, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n"+
-		"- {name: tenant, by: tenant, costs: {list: 1, read: 1, write: 1}, windows: {1s: 1000000}}\n")
-	if err != nil {
-		return err
-	}
 	keys := []string{"--secret-file", secret, "--auth-url", "http://" + auth, "--assets-url", "http://" + s.upstream,
 		"--log-level", "error"}
-	allOn := append(slices.Clip(keys), "--config", limits, "--limits-redis", "redis://"+s.redis)
+	allOn := append(slices.Clip(keys), s.limits()...)
 	for _, c := range []struct {
 		name string
 		env  []string
@@ -231,7 +218,12 @@ func (s *stage) startOurs(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.startFromMemory(ctx, allOn)
+	return nil
+}
+
+// limits returns the flags of our rate limits.
+func (s *stage) limits() []string {
+	return []string{"--config", filepath.Join(s.dir, "limits.yaml"), "--limits-redis", "redis://" + s.redis}
 }
 
 func (s *stage) startGateway(ctx context.Context, name string, env, args []string) error {
@@ -240,23 +232,6 @@ func (s *stage) startGateway(ctx context.Context, name string, env, args []strin
 		return err
 	}
 	return s.contend(ctx, name, addr, env, filepath.Join(s.bin, "gateway"), append([]string{"--addr", addr}, args...)...)
-}
-
-// startFromMemory starts our gateway that answers from memory. Two contenders are the same
-// processes: one gets whole answers, the other one 304.
-func (s *stage) startFromMemory(ctx context.Context, args []string) error {
-	const name = "our gateway, all on, from memory"
-	if err := s.startGateway(ctx, name, s.tracing("gateway"), append(slices.Clip(args), "--leases")); err != nil {
-		return err
-	}
-	if whole := named(s.contenders, name); whole != nil {
-		whole.upstream = s.upstream
-		unchanged := *whole
-		unchanged.name, unchanged.request = name+", 304", request("If-None-Match: "+tag+"\r\n")
-		unchanged.status, unchanged.results = http.StatusNotModified, map[int][]measured{}
-		s.contenders = append(s.contenders, &unchanged)
-	}
-	return nil
 }
 
 func (s *stage) startTraefik(ctx context.Context) error {
@@ -336,7 +311,7 @@ func (s *stage) startNginx(ctx context.Context) error {
 			return err
 		}
 		if cached := named(s.contenders, c.name); cached != nil && c.cache != "" {
-			cached.upstream = s.upstream
+			cached.forwarded = s.readings
 		}
 	}
 	return nil

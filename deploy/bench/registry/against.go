@@ -29,23 +29,6 @@ func (b *bench) compare(ctx context.Context, bin string) error {
 		kind{"creations", writers, creations}, kind{"changes", writers, changes})
 }
 
-// leases compares creations and changes on three processes with --leases with those on
-// three without.
-func (b *bench) leases(ctx context.Context, bin string) error {
-	with, stopWith, err := b.startSplit(ctx, bin, "with", "GATEWAY_LEASES=true", "ASSETSVC_LEASES=true")
-	if err != nil {
-		return err
-	}
-	defer stopWith()
-	without, stopWithout, err := b.startSplit(ctx, bin, "without")
-	if err != nil {
-		return err
-	}
-	defer stopWithout()
-	b.registry = with
-	return b.against(ctx, without, kind{"creations", writers, creations}, kind{"changes", writers, changes})
-}
-
 // writers are the numbers of clients that write.
 var writers = []int{1, 16, 64}
 

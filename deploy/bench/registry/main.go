@@ -8,8 +8,7 @@
 // covers it.
 //
 // With -against it compares readings, creations and changes with another version of the
-// registry instead. With -leases it compares creations and changes on three processes with
-// and without --leases.
+// registry instead.
 //
 // Both sides run in turn, several times. The command prints medians and the median
 // ratio. It judges nothing.
@@ -55,7 +54,6 @@ func run(ctx context.Context, args []string) error {
 	rounds := flags.Int("rounds", 5, "number of measurements of each side")
 	clients := flags.Int("clients", 64, "number of connections that read")
 	against := flags.String("against", "", "directory of the programs of another version; compare with it instead")
-	leases := flags.Bool("leases", false, "compare three processes with --leases with three without")
 	bare := flags.String("bare", "",
 		"serve the files of this folder and print the address (the benchmark starts itself with this flag)")
 	if err := flags.Parse(args); err != nil {
@@ -71,9 +69,6 @@ func run(ctx context.Context, args []string) error {
 	}
 	b := bench{dir: dir, during: *during, rounds: *rounds, clients: *clients}
 	fmt.Printf("%d CPUs, %s, %d rounds of %v a side\n\n", runtime.NumCPU(), runtime.Version(), b.rounds, b.during)
-	if *leases {
-		return b.leases(ctx, *bin)
-	}
 	var stop func()
 	if b.registry, stop, err = b.startRegistry(ctx, *bin, "data"); err != nil {
 		return err

@@ -28,21 +28,6 @@ func (b *bench) startRegistry(ctx context.Context, bin, folder string) (addr str
 	return addr, func() { _ = registry.Kill() }, nil // a kill is safe, because the data are removed too
 }
 
-// startSplit starts the three services without rate limits on a new folder.
-func (b *bench) startSplit(
-	ctx context.Context, bin, folder string, env ...string,
-) (addr string, stop func(), err error) {
-	if addr, err = porttest.FreeAddr(); err != nil {
-		return "", nil, err
-	}
-	services, err := processes.StartSplit(ctx, bin, addr, filepath.Join(b.dir, folder), processes.Stores{Env: env},
-		&processes.Output{Also: io.Discard})
-	if err != nil {
-		return "", nil, err
-	}
-	return addr, func() { _ = services.Stop() }, nil // what it says is of no use for the figures
-}
-
 // serveBare serves the files in dir from memory, each at its name, and prints the
 // address of the server.
 func serveBare(ctx context.Context, dir string) error {

@@ -162,22 +162,18 @@ service: {telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {host: 
 	f.metrics["searchsvc"] = "http://" + searchMetrics + "/metrics"
 	run(processes.Start, "searchsvc", search, "--addr", search, "--metrics-addr", searchMetrics, "--of", f.url,
 		"--data", filepath.Join(dir, "search"))
-	// An asset service on a file that grants leases, and a gateway that holds them and speaks TLS.
-	cert, private := certify(t, dir)
-	further := func(name, addr string, args ...string) {
+	// prometheus.yaml asks neither a registry in one process, which has its data in files and
+	// speaks TLS here, nor mirrors: they run elsewhere.
+	further := func(command string, args ...string) {
 		t.Helper()
-		metrics := address(t)
-		f.more[name] = "http://" + metrics + "/metrics"
-		run(processes.StartAny, name, addr, append([]string{"--addr", addr, "--metrics-addr", metrics, "--secret-file", secret}, args...)...)
+		addr, metrics := address(t), address(t)
+		f.more[command] = "http://" + metrics + "/metrics"
+		run(processes.StartAny, "registry", addr, append([]string{command, "--addr", addr, "--metrics-addr", metrics,
+			"--data", filepath.Join(dir, command)}, args...)...)
 	}
-	inFile := address(t)
-	further("assetsvc", inFile, "--store", "file:"+filepath.Join(dir, "assets.db"), "--auth-url", "http://"+auth, "--leases")
-	further("gateway", address(t), "--auth-url", "http://"+auth, "--assets-url", "http://"+inFile, "--leases", "--no-limits",
-		"--tls-cert", cert, "--tls-key", private)
-	mirror, metrics := address(t), address(t) // prometheus.yaml does not ask mirrors: they run elsewhere
-	f.more["mirror"] = "http://" + metrics + "/metrics"
-	run(processes.StartAny, "registry", mirror, "mirror", "--addr", mirror, "--metrics-addr", metrics, "--of", f.url,
-		"--data", filepath.Join(dir, "mirror"))
+	cert, private := certify(t, dir)
+	further("serve", "--tls-cert", cert, "--tls-key", private)
+	further("mirror", "--of", f.url)
 	key, err := exec.CommandContext(t.Context(), filepath.Join(bin, "authsvc"), "admin-key", "--store", tokens, "--secret-file", secret, "--name", "check").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -195,9 +195,7 @@ type fleet struct {
 	output          processes.Output
 	secretFile      string
 	services, edges []*service
-	mirrors         int      // each is of the one before, the first of a gateway
-	leases          bool     // the gateways answer from memory
-	metrics         []string // addresses of the gateways' /metrics, with leases
+	mirrors         int // each is of the one before, the first of a gateway
 }
 
 type service struct {
@@ -222,18 +220,11 @@ func (f *fleet) start(t *testing.T, count int) {
 	auth := "http://" + f.add(t, "authsvc", "--sandbox", "--store", "file:"+filepath.Join(f.dir, "tokens.db")).addr
 	asset := []string{"--auth-url", auth, "--store", f.store, "--store-timeout", storeTimeout.String(),
 		"--store-lease", lease.String()}
-	if f.leases {
-		asset = append(asset, "--leases", "--fresh-reads", "--store-lease", "3s")
-	}
 	for range count {
 		f.services = append(f.services, f.add(t, "assetsvc", asset...))
 	}
 	for range gateways {
 		edge := []string{"--auth-url", auth, "--no-limits", "--assets-url", strings.Join(urls(f.services), ",")}
-		if f.leases {
-			f.metrics = append(f.metrics, freeAddr(t))
-			edge = append(edge, "--leases", "--metrics-addr", f.metrics[len(f.metrics)-1])
-		}
 		f.edges = append(f.edges, f.add(t, "gateway", edge...))
 	}
 	for n := range f.mirrors {

@@ -30,7 +30,6 @@ type settings struct {
 	Addr           string         `default:"127.0.0.1:8080" help:"Address to listen on."`
 	AssetsURL      []string       `name:"assets-url" default:"http://127.0.0.1:8081" help:"${assets_url}"`
 	AuthURL        []string       `name:"auth-url" default:"http://127.0.0.1:8082" help:"${auth_url}"`
-	Leases         bool           `help:"${leases}"`
 	SearchURL      []string       `name:"search-url" help:"${search_url}"`
 	SecretFile     string         `required:"" help:"${secret_file}"`
 	ServerID       string         `name:"server-id" help:"${server_id}"`
@@ -52,9 +51,7 @@ func (settings) HelpTexts() map[string]string {
 	return map[string]string{
 		"assets_url": "Addresses of the asset services, with commas between them. " +
 			"A host name with several addresses stands for a service at each of them.",
-		"auth_url": "Addresses of the auth services, in the same form as --assets-url.",
-		"leases": "Answer repeated readings of assets from memory, while all asset services grant leases: " +
-			"each of them needs --leases. No such answer is stale.",
+		"auth_url":   "Addresses of the auth services, in the same form as --assets-url.",
 		"search_url": "Addresses of the search services, in the same form. By default there are none, and no search.",
 		"secret_file": "File with the secret that the services share, at least 32 bytes. " +
 			"During a rotation it has two lines: the secret that signs and seals, then the other one.",
@@ -148,7 +145,6 @@ func (s settings) config() (gateway.Config, error) {
 	return gateway.Config{
 		AssetsURLs:     s.AssetsURL,
 		AuthURLs:       s.AuthURL,
-		Leases:         s.Leases,
 		SearchURLs:     s.SearchURL,
 		Secrets:        secrets,
 		ServerID:       s.ServerID,

@@ -12,13 +12,6 @@
 // So an answer in memory was read while nobody wrote its asset, and nobody has written the
 // asset since. A test leaves out each guard and finds stale answers.
 //
-// If the asset services are other processes, they announce their writes as long as the
-// gateway has leases of all of them (package lease). Three more guards follow:
-//
-//   - The memory is used only while the leases are valid.
-//   - If one lapses, all answers are dropped, and no reading under way is kept (Forget).
-//   - No reading is kept that begins or ends without valid leases.
-//
 // The memory keeps only an asset that was asked for twice within about a minute. A caller
 // that reads all assets once puts nothing into it.
 package answers
@@ -58,11 +51,9 @@ type Memory struct {
 	kept   *otter.Cache[string, []*Answer] // by id; a few forms each
 	recent *recent
 	now    func() time.Time
-	valid  func() bool // reports whether all writes are announced now; nil: they always are
 
-	mu        sync.Mutex
-	busy      map[string]*activity // by id: the assets that are written or read for the memory
-	forgotten int                  // counts the calls of Forget
+	mu   sync.Mutex
+	busy map[string]*activity // by id: the assets that are written or read for the memory
 
 	found, missed, dropped, refused atomic.Int64
 }
@@ -96,18 +87,11 @@ func New(bytes int64, now func() time.Time) *Memory {
 	}
 }
 
-// Use sets a function that reports whether all writes are announced at the moment. Without
-// it they always are. It must be called before the memory is used.
-func (m *Memory) Use(valid func() bool) { m.valid = valid }
-
-// mayUse reports whether answers from memory may be used now.
-func (m *Memory) mayUse() bool { return m.valid == nil || m.valid() }
-
 // Find returns the answer of an asset in a form. It returns nil if there is none.
 func (m *Memory) Find(id string, f Form) *Answer {
 	of, _ := m.kept.GetIfPresent(id)
 	for _, a := range of {
-		if a.Form == f && m.mayUse() { // asked after the answer was found
+		if a.Form == f {
 			m.found.Add(1)
 			return a
 		}
@@ -118,10 +102,9 @@ func (m *Memory) Find(id string, f Form) *Answer {
 
 // Reading is a reading of an asset whose answer may be kept.
 type Reading struct {
-	memory    *Memory
-	id        string
-	changes   int // activity.last at the begin
-	forgotten int // Memory.forgotten at the begin
+	memory  *Memory
+	id      string
+	changes int // activity.last at the begin
 }
 
 // Begin says that a reading of an asset begins. The caller must end it. Begin returns nil
@@ -133,16 +116,16 @@ func (m *Memory) Begin(id string) *Reading {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.busy[id].isWritten() || !m.mayUse() {
+	if m.busy[id].isWritten() {
 		return nil
 	}
 	a := m.activity(id)
 	a.readings++
-	return &Reading{memory: m, id: id, changes: a.last, forgotten: m.forgotten}
+	return &Reading{memory: m, id: id, changes: a.last}
 }
 
 // End says that the reading has ended, with an answer or with nil. The answer is kept if
-// the asset was not written meanwhile, and no lease has lapsed.
+// the asset was not written meanwhile.
 func (r *Reading) End(answer *Answer) {
 	m := r.memory
 	m.mu.Lock()
@@ -151,7 +134,7 @@ func (r *Reading) End(answer *Answer) {
 	a.readings--
 	switch {
 	case answer == nil || len(answer.Body) > MaxBody:
-	case a.last != r.changes || m.forgotten != r.forgotten || !m.mayUse():
+	case a.last != r.changes:
 		m.refused.Add(1)
 	default:
 		m.keep(r.id, answer)
@@ -189,15 +172,6 @@ func (m *Memory) Change(ids []string) (done func()) {
 			m.tidy(id, a)
 		}
 	}
-}
-
-// Forget drops all answers, and lets no reading that is under way be kept. Assets that are
-// being written stay so.
-func (m *Memory) Forget() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.forgotten++
-	m.kept.InvalidateAll()
 }
 
 // activity returns the activity of an asset, a new one if there is none. The caller holds

@@ -94,44 +94,6 @@ func TestKeepsAtMostItsBytes(t *testing.T) {
 	}
 }
 
-// TestAnswersNeedValidLeases reads and looks while leases lapse and come back.
-func TestAnswersNeedValidLeases(t *testing.T) {
-	valid := true
-	m := New(1<<20, time.Now)
-	m.Use(func() bool { return valid })
-	put(t, m, "a", answer("1"))
-	valid = false
-	if got := found(m, "a", form); got != "" {
-		t.Errorf("got %q without leases, want none", got)
-	}
-	if m.Begin("a") != nil {
-		t.Error("got a reading that begins without leases and is kept, want none")
-	}
-	valid = true
-	if got := found(m, "a", form); got != "1" {
-		t.Errorf("got %q with leases, want the answer", got)
-	}
-	across := m.Begin("a")
-	m.Forget()
-	if got := found(m, "a", form); got != "" {
-		t.Errorf("got %q after all was forgotten, want none", got)
-	}
-	across.End(answer("1")) // the asset may have changed between the leases
-	if got := found(m, "a", form); got != "" {
-		t.Errorf("got %q of a reading from before a lapse, want none", got)
-	}
-	late := m.Begin("a")
-	valid = false
-	late.End(answer("2"))
-	valid = true
-	if got := found(m, "a", form); got != "" {
-		t.Errorf("got %q of a reading that has ended without leases, want none", got)
-	}
-	if len(m.busy) != 0 {
-		t.Errorf("got %d assets busy at the end, want none", len(m.busy))
-	}
-}
-
 // rig is a memory in front of one asset. A step of a reader or a writer leaves out a guard
 // if its field is set.
 type rig struct {
@@ -151,7 +113,7 @@ func (r *rig) reader() []func() {
 			if reading = r.m.Begin("a"); reading == nil && r.unblocked {
 				a := r.m.activity("a")
 				a.readings++
-				reading = &Reading{memory: r.m, id: "a", changes: a.last, forgotten: r.m.forgotten}
+				reading = &Reading{memory: r.m, id: "a", changes: a.last}
 			}
 		},
 		func() { read = r.stored },

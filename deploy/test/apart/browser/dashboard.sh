@@ -24,13 +24,13 @@ service() { # NAME ADDRESS PORT FLAG...
 	"$bin/$1" --addr "$2:$3" --metrics-addr "$2:9464" --secret-file secret --log-level error "${@:4}" &
 }
 assetsvc() {
-	service assetsvc $assets 8081 --store file:assets.db --auth-url http://$auth:8082 --leases
+	service assetsvc $assets 8081 --store file:assets.db --auth-url http://$auth:8082
 	killed=$!
 }
 service authsvc $auth 8082 --store file:tokens.db --sandbox
 assetsvc
 for gateway in $gateways; do
-	service gateway $gateway 8080 --auth-url http://$auth:8082 --assets-url http://$assets:8081 --leases
+	service gateway $gateway 8080 --auth-url http://$auth:8082 --assets-url http://$assets:8081
 done
 
 # The repository's configuration, with these addresses in place of DNS names.

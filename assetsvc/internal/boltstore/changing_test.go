@@ -1,0 +1,61 @@
+package boltstore
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+// TestAChangeIsAnnouncedBeforeItIsWritten compares what is stored when Options.Changing hears
+// of a batch, and when it hears the end, with what was stored before.
+func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
+	var s *Store
+	var told []string
+	var before, after []int64 // positions of the asset
+	ended := make(chan struct{}, 3)
+	position := func(id string) int64 {
+		now, err := s.Get(t.Context(), id, registry.AnySize)
+		if err != nil {
+			t.Errorf("get %s: %v", id, err)
+		}
+		return now.Position
+	}
+	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: time.Now, Changing: func(ids []string) func() {
+		told, before = append(told, ids...), append(before, position(ids[0]))
+		return func() {
+			after = append(after, position(ids[0]))
+			ended <- struct{}{}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := registry.Record{ID: storetest.NewID(), Listed: true, Sealed: "sealed", Body: []byte("{}")}
+	if r.Position, err = s.Create(t.Context(), r); err != nil { // nobody has read what is created
+		t.Fatal(err)
+	}
+	r.Revision = 1
+	newer, err := s.Replace(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	if _, err := s.Replace(t.Context(), r); err == nil { // another revision is stored
+		t.Error("replace an older revision: got no error, want one")
+	}
+	<-ended // a batch that changes nothing ends too
+	if want := []string{r.ID, r.ID}; !slices.Equal(told, want) {
+		t.Errorf("got announcements of %v, want %v", told, want)
+	}
+	if want := []int64{r.Position, newer}; !slices.Equal(before, want) {
+		t.Errorf("got the asset at %v when its changes are announced, want %v", before, want)
+	}
+	if want := []int64{newer, newer}; !slices.Equal(after, want) {
+		t.Errorf("got the asset at %v when its changes are done, want %v", after, want)
+	}
+}
