@@ -17,6 +17,7 @@ import (
 	"asset-registry/searchsvc/internal/search"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpclient"
 	"asset-registry/shared/replica"
 )
 
@@ -52,7 +53,7 @@ func newKeeper(c Config) (*keeper, error) {
 	}
 	k := &keeper{
 		config: c, source: replica.Source{Client: of, Address: c.Of, Pause: again}, log: c.Log,
-		asker:    &http.Client{Transport: c.Transport},
+		asker:    httpclient.New(c.Transport),
 		failures: failurelog.New(c.Log, "the index cannot be brought up to date; it is tried again"),
 	}
 	k.say("The search service starts.")
@@ -110,10 +111,13 @@ func (k *keeper) keep(ctx context.Context) (err error) {
 		err = errors.Join(err, opened.Close())
 	}()
 	k.fresh.Restart(time.Now())
-	if state := opened.State(); isComplete(state) {
-		if err := opened.Refresh(); err != nil {
-			return err
-		}
+	if err := opened.Refresh(); err != nil {
+		return err
+	}
+	if at, err := opened.Newest(); err != nil || at > replica.Latest() {
+		return fmt.Errorf("%w: it has a change of the future, which no later one replaces: %d", index.ErrDamaged, at)
+	}
+	if isComplete(opened.State()) {
 		k.serve(opened)
 	}
 	group, ctx := errgroup.WithContext(ctx)

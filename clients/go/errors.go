@@ -19,6 +19,7 @@ type Error struct {
 	RetryAfter time.Duration // from Retry-After; 0: none
 	RequestID  string        // names the request in the registry's logs
 	Uncertain  bool          // an earlier try of the same write may have been done
+	ServerID   string        // the cookie SERVER_ID that the answer sets; empty: none
 }
 
 // Detail is one problem of a request.
@@ -91,6 +92,7 @@ func newError(r request, resp *http.Response, text []byte) *Error {
 		Status: resp.StatusCode, Method: r.method, Path: r.path,
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
 		RequestID:  resp.Header.Get("X-Request-ID"),
+		ServerID:   serverOf(request{}, resp.Header),
 	}
 	var body struct {
 		Errors []Detail `json:"errors"`

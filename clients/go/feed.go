@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,19 +67,37 @@ func (c *Client) Page(ctx context.Context, feed Feed) (Page, error) {
 	return feed.open(r, got)
 }
 
-// open decodes a page.
+// open decodes a page. A page has a list, of at most as many entries as were asked for, and
+// the offset of the next one: that of this page if there is none.
 func (f Feed) open(r request, got answer) (Page, error) {
-	if f.Raw {
-		body, err := open[[]json.RawMessage](r, got)
-		page := newPage(r, body)
-		page.Raw = body.Data
-		return page, err
+	body, err := open[json.RawMessage](r, got)
+	if err != nil {
+		return Page{}, err
 	}
-	body, err := open[[]Asset](r, got)
-	page := newPage(r, body)
-	page.Assets = body.Data
-	return page, err
+	refuse := func(reason any) (Page, error) {
+		return Page{}, fmt.Errorf("%s %s: %w: %v", r.method, r.path, errNoPage, reason)
+	}
+	page, most := newPage(r, body), cmp.Or(max(f.Limit, 0), defaultLimit)
+	var isList bool
+	if f.Raw {
+		page.Raw, err = listOf[json.RawMessage](body.Data, most)
+		isList = page.Raw != nil
+	} else {
+		page.Assets, err = listOf[Asset](body.Data, most)
+		isList = page.Assets != nil
+	}
+	switch {
+	case err != nil:
+		return refuse(err)
+	case !isList:
+		return refuse("it has no list")
+	case page.Next.Offset == "" && (page.Len() > 0 || f.Position.Offset != ""):
+		return refuse("it has no offset of the next page")
+	}
+	return page, nil
 }
+
+var errNoPage = errors.New("the answer is not a page of the registry")
 
 // newPage returns a page without its entries.
 func newPage[T any](r request, body envelope[T]) Page {

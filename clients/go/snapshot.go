@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,26 +37,109 @@ type Segment struct {
 	Path              string `json:"path"`
 }
 
+// Bounds of a snapshot. The registry makes files of 4 MiB of lines, or of one asset.
+const (
+	maxSegments = 100_000  // files
+	maxLines    = 16 << 20 // bytes of one file's lines
+	maxFile     = maxLines + 64<<10
+	leastLine   = 64 // bytes of a line; it has an id and a dateModified
+	maxPath     = 1 << 10
+)
+
 // ErrSegment is returned for a file that is not as the snapshot says.
 var ErrSegment = errors.New("the segment is damaged")
 
+// ErrSnapshot is returned for a snapshot that contradicts itself, or has more than a client
+// accepts.
+var ErrSnapshot = errors.New("the snapshot is not one of a registry")
+
+// UnmarshalJSON implements json.Unmarshaler. It refuses a list of too many files before it
+// decodes them.
+func (s *Snapshot) UnmarshalJSON(text []byte) error {
+	type plain Snapshot
+	var v struct {
+		*plain
+		Segments json.RawMessage `json:"segments"`
+	}
+	v.plain = (*plain)(s)
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	var err error
+	s.Segments, err = listOf[Segment](v.Segments, maxSegments)
+	return err
+}
+
+// check returns nil if the files are as a registry makes them, in the order of their ids, and
+// together have what the snapshot says.
+func (s Snapshot) check() error {
+	if _, err := s.Position.Time(); err != nil {
+		return fmt.Errorf("%w: its position is %.50q", ErrSnapshot, s.Position)
+	}
+	var assets, bytes, lines int64
+	before := ""
+	for i, f := range s.Segments {
+		if err := f.check(); err != nil {
+			return fmt.Errorf("%w: file %d: %w", ErrSnapshot, i, err)
+		}
+		if f.From <= before {
+			return fmt.Errorf("%w: file %d is not in the order of ids", ErrSnapshot, i)
+		}
+		before = f.To
+		assets, bytes, lines = assets+f.Assets, bytes+f.Bytes, lines+f.UncompressedBytes
+	}
+	if assets != s.Assets || bytes != s.Bytes || lines != s.UncompressedBytes {
+		return fmt.Errorf("%w: its files have %d assets in %d bytes and %d bytes of lines, and it says %d, %d and %d",
+			ErrSnapshot, assets, bytes, lines, s.Assets, s.Bytes, s.UncompressedBytes)
+	}
+	return nil
+}
+
+// check returns nil if a registry may have made the file.
+func (s Segment) check() error {
+	switch {
+	case s.Bytes < 0 || s.Bytes > maxFile:
+		return fmt.Errorf("it has %d bytes, and may have %d", s.Bytes, maxFile)
+	case s.UncompressedBytes < 0 || s.UncompressedBytes > maxLines:
+		return fmt.Errorf("it has %d bytes of lines, and may have %d", s.UncompressedBytes, maxLines)
+	case s.Assets < 0 || s.Assets > s.UncompressedBytes/leastLine:
+		return fmt.Errorf("it has %d assets in %d bytes of lines", s.Assets, s.UncompressedBytes)
+	case !isHex(s.From, 32) || !isHex(s.To, 32) || s.From > s.To:
+		return fmt.Errorf("it has the ids from %.40q to %.40q", s.From, s.To)
+	case !isHex(s.SHA256, 2*sha256.Size):
+		return fmt.Errorf("it has the hash %.80q", s.SHA256)
+	case !strings.HasPrefix(s.Path, "/") || len(s.Path) > maxPath:
+		return fmt.Errorf("it has the path %.200q", s.Path)
+	}
+	return nil
+}
+
+// isHex reports whether a text has so many lowercase hexadecimal digits and nothing else.
+func isHex(text string, digits int) bool {
+	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
+}
+
 // Snapshot reads the list of the newest snapshot's files. IsNotFound reports that there
-// is no snapshot.
+// is no snapshot. The error wraps ErrSnapshot if the files do not add up to what the
+// snapshot says, or if the list or a file of it is larger than any of a registry.
 func (c *Client) Snapshot(ctx context.Context) (Snapshot, error) {
 	r := read(path("snapshot"), nil)
 	body, err := call[Snapshot](ctx, c, r)
+	if err != nil {
+		return Snapshot{}, err
+	}
 	body.Data.Start = Position{body.Data.Position, serverOf(r, body.header)}
-	return body.Data, err
+	return body.Data, body.Data.check()
 }
 
 // Segment reads a file of a snapshot. After a break it goes on where the file ended, as
 // often as bytes come. IsNotFound reports that the file is gone: read the snapshot
 // again. The error wraps ErrSegment if the file has another length or hash.
 func (c *Client) Segment(ctx context.Context, s Segment) ([]byte, error) {
-	if !strings.HasPrefix(s.Path, "/") || s.Bytes < 0 || s.Bytes > maxAnswer {
+	if !strings.HasPrefix(s.Path, "/") || s.Bytes < 0 || s.Bytes > maxFile {
 		return nil, fmt.Errorf("%w: the snapshot lists %d bytes at the path %.200q", ErrSegment, s.Bytes, s.Path)
 	}
-	file := make([]byte, 0, s.Bytes)
+	var file []byte
 	for tries := c.retry.start(); ; {
 		before := len(file)
 		more, err := c.readFrom(ctx, s, file)

@@ -110,12 +110,93 @@ func TestASnapshotHasThePositionToFollowFrom(t *testing.T) {
 	const at = "2026-11-23T00:32:46.881553+00:00"
 	s := newStreams(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Set-Cookie", "SERVER_ID=data; Path=/")
-		fmt.Fprintf(w, `{"data":{"position":%q,"assets":7,"segments":[{"path":"/segment"}]}}`, at)
+		fmt.Fprint(w, manifestOf(at, 7, 1000, aFile(0, 7, 1000)))
 	})
 	got, err := s.client(t).Snapshot(t.Context())
 	if want := (Position{at, "data"}); err != nil || got.Start != want || len(got.Segments) != 1 || got.Assets != 7 {
 		t.Errorf("got %+v, %v; want the start %v, 7 assets and one segment", got, err, want)
 	}
+}
+
+// aFile returns a file of a manifest, with the ids that begin with a digit.
+func aFile(digit, assets, lines int) string {
+	return fmt.Sprintf(`{"from":"%x%s","to":"%x%s","assets":%d,"bytes":10,"uncompressedBytes":%d,"sha256":%q,"path":"/f"}`,
+		digit, strings.Repeat("0", 31), digit, strings.Repeat("f", 31), assets, lines, strings.Repeat("a", 64))
+}
+
+func manifestOf(position string, assets, lines int, files ...string) string {
+	return fmt.Sprintf(`{"data":{"position":%q,"assets":%d,"bytes":%d,"uncompressedBytes":%d,"segments":[%s]}}`,
+		position, assets, 10*len(files), lines, strings.Join(files, ","))
+}
+
+func TestASnapshotThatDoesNotAddUpIsRefused(t *testing.T) {
+	const at = "2026-11-23T00:32:46.881553+00:00"
+	wrong := func(old, new string) string {
+		return strings.Replace(manifestOf(at, 9, 3000, aFile(0, 7, 1000), aFile(1, 2, 2000)), old, new, 1)
+	}
+	for _, c := range []struct{ name, manifest string }{
+		{"nothing", `{}`},
+		{"no position", manifestOf("", 0, 0)},
+		{"more assets than the files have", wrong(`"assets":9`, `"assets":10`)},
+		{"fewer bytes of lines than the files have", wrong(`"uncompressedBytes":3000`, `"uncompressedBytes":1000`)},
+		{"fewer bytes than the files have", wrong(`"bytes":20`, `"bytes":10`)},
+		{"sums that wrap around", manifestOf(at, 0, 0, aFile(0, 1<<62, 1000), aFile(1, 1<<62, 1000),
+			aFile(2, 1<<62, 1000), aFile(3, 1<<62, 1000))},
+		{"a file of many lines", manifestOf(at, 1, maxLines+1, aFile(0, 1, maxLines+1))},
+		{"a file of fewer than no lines", wrong(`"uncompressedBytes":1000`, `"uncompressedBytes":-1`)},
+		{"more assets than lines have room for", manifestOf(at, 100, 1000, aFile(0, 100, 1000))},
+		{"files in another order", manifestOf(at, 9, 3000, aFile(1, 7, 1000), aFile(0, 2, 2000))},
+		{"the same range twice", manifestOf(at, 9, 3000, aFile(1, 7, 1000), aFile(1, 2, 2000))},
+		{"ids in capitals", wrong("0f", "0F")},
+		{"a hash that is too short", wrong(`aaaa"`, `aaa"`)},
+		{"a path of another host", wrong(`"path":"/f"`, `"path":"@other.example/f"`)},
+		{"too many files", manifestOf(at, 0, 0, slices.Repeat([]string{"{}"}, maxSegments+1)...)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStreams(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.manifest) })
+			if got, err := s.client(t).Snapshot(t.Context()); err == nil {
+				t.Errorf("got %d assets in %d files, want an error", got.Assets, len(got.Segments))
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatIsNoPageMovesNoPosition(t *testing.T) {
+	const entry = `{"id":"a","dateModified":"2"}`
+	for _, c := range []struct{ name, text string }{
+		{"nothing", `{}`},
+		{"no list", `{"next_page":{"offset":"2"}}`},
+		{"no next page", `{"data":[` + entry + `]}`},
+		{"a next page without an offset", `{"data":[],"next_page":{}}`},
+		{"more entries than were asked for", `{"data":[{},{},{}],"next_page":{"offset":"2"}}`},
+	} {
+		for _, raw := range []bool{false, true} {
+			s := newStreams(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.text) })
+			got, err := s.client(t).Page(t.Context(), Feed{Position: Position{Offset: "1"}, Limit: 2, Raw: raw})
+			if !errors.Is(err, errNoPage) {
+				t.Errorf("%s, raw %t: got %+v, %v; want %v", c.name, raw, got, err, errNoPage)
+			}
+		}
+	}
+}
+
+func FuzzSnapshot(f *testing.F) {
+	f.Add(manifestOf("2026-11-23T00:32:46.881553+00:00", 9, 3000, aFile(0, 7, 1000), aFile(1, 2, 2000)))
+	f.Add(`{"data":{"segments":[{},null,{"from":1}]}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		body, err := open[Snapshot](request{}, answer{text: []byte(text)})
+		if err != nil || body.Data.check() != nil {
+			return
+		}
+		lines := int64(0)
+		for _, s := range body.Data.Segments {
+			lines += s.UncompressedBytes
+		}
+		if lines != body.Data.UncompressedBytes || len(body.Data.Segments) > maxSegments {
+			t.Errorf("got %d files with %d bytes of lines, want %d bytes", len(body.Data.Segments), lines,
+				body.Data.UncompressedBytes)
+		}
+	})
 }
 
 func TestPagesAndStreamsKeepTheTextOfEntries(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"asset-registry/shared/httpclient"
 	"asset-registry/shared/httpserver"
 )
 
@@ -76,7 +77,7 @@ func controlClient(dir string) *http.Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(dir, controlFile))
 	}
-	return &http.Client{Transport: &http.Transport{DialContext: dial}}
+	return httpclient.New(&http.Transport{DialContext: dial})
 }
 
 // isStopped reports whether err, of a controlClient, means that no registry runs on

@@ -10,10 +10,10 @@ count=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cache=$(go env GOCACHE)/fuzz-corpus
-for package in $(grep -rlE '^func Fuzz' --include='*_test.go' assetsvc authsvc gateway shared | xargs -n1 dirname | sort -u); do
+for package in $(grep -rlE '^func Fuzz' --include='*_test.go' assetsvc authsvc clients/go deploy/registry gateway searchsvc shared | xargs -n1 dirname | sort -u); do
 	# Only our packages tell the fuzzer what they have run. With -fuzz, all dependencies
 	# would be compiled anew to do so.
-	go test -c -gcflags='asset-registry/...=-d=libfuzzer' -o "$work/fuzz.test" "./$package"
+	go test -c -gcflags='asset-registry...=-d=libfuzzer' -o "$work/fuzz.test" "./$package"
 	for target in $(cat "$package"/*_test.go | sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p'); do
 		echo "$package $target"
 		(cd "$package" && "$work/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "${count}x" \

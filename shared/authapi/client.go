@@ -12,6 +12,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpclient"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/telemetry"
@@ -26,7 +27,7 @@ const (
 // returns the fault in the service's answer. If the service does not answer in
 // time, it returns a fault of kind Unavailable.
 type Client struct {
-	http   http.Client
+	http   *http.Client
 	signer *identity.Signer
 	caller identity.Identity
 }
@@ -35,7 +36,7 @@ type Client struct {
 // carry the name of the calling service.
 func NewClient(transport http.RoundTripper, signer *identity.Signer, service string) *Client {
 	return &Client{
-		http:   http.Client{Transport: telemetry.Transport(transport)},
+		http:   httpclient.New(telemetry.Transport(transport)),
 		signer: signer,
 		caller: identity.Identity{Broker: service, Role: identity.Service},
 	}

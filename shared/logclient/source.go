@@ -4,7 +4,6 @@ package logclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,15 +12,15 @@ import (
 	"strconv"
 	"time"
 
+	"asset-registry/shared/httpclient"
 	"asset-registry/shared/translog"
 )
 
 const (
-	attempts  = 4
-	pause     = 250 * time.Millisecond // before the second attempt; then doubled
-	longest   = 10 * time.Second       // the longest pause that a server may ask for
-	onePart   = 30 * time.Second       // for one request with its answer
-	redirects = 3
+	attempts = 4
+	pause    = 250 * time.Millisecond // before the second attempt; then doubled
+	longest  = 10 * time.Second       // the longest pause that a server may ask for
+	onePart  = 30 * time.Second       // for one request with its answer
 )
 
 // Source is a log below an address. It implements translog.Source. Its methods may
@@ -41,7 +40,9 @@ func NewSource(prefix string, transport http.RoundTripper) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{address, &http.Client{Transport: transport, Timeout: onePart, CheckRedirect: few}}, nil
+	client := httpclient.New(transport)
+	client.Timeout = onePart
+	return &Source{address, client}, nil
 }
 
 // address parses the address of a log or a witness.
@@ -54,14 +55,6 @@ func address(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("%.80q is not an address with http or https", text)
 	}
 	return u, nil
-}
-
-// few follows a few redirects.
-func few(_ *http.Request, via []*http.Request) error {
-	if len(via) > redirects {
-		return errors.New("too many redirects")
-	}
-	return nil
 }
 
 // ReadCheckpoint returns the newest signed checkpoint.

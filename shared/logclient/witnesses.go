@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"asset-registry/shared/httpclient"
 	"asset-registry/shared/translog"
 )
 
@@ -68,9 +69,8 @@ func NewWitnesses(policy *translog.Policy, transport http.RoundTripper, within t
 }
 
 func newWitness(known translog.PolicyWitness, prefix *url.URL, transport http.RoundTripper) *witness {
-	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &witness{PolicyWitness: known, target: prefix.JoinPath("add-checkpoint").String(),
-		client: &http.Client{Transport: transport, CheckRedirect: noRedirect}}
+		client: httpclient.New(transport)}
 }
 
 // Close ends all requests under way and waits for them. Cosign must not be called

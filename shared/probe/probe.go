@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"asset-registry/shared/httpclient"
 )
 
 const timeout = 2 * time.Second
@@ -20,7 +22,7 @@ func Ready(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := httpclient.New(nil).Do(r)
 	if err != nil {
 		return err
 	}

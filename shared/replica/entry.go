@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"go.etcd.io/bbolt"
@@ -26,13 +27,17 @@ type Entry struct {
 	JSON     []byte // as the registry writes it
 }
 
-// parseEntry reads the entry that text holds. The entry keeps text.
+// parseEntry reads the entry that text holds. The entry keeps text. Text is one JSON value on
+// one line, without repeated names, that begins with the id and the dateModified: readers of
+// a copy cut its texts there, and export them as lines.
 func parseEntry(text []byte) (Entry, error) {
-	head, ok := headOf(text)
-	if !ok {
-		if err := json.Unmarshal(text, &head); err != nil {
-			return Entry{}, fmt.Errorf("%w: %w", ErrEntry, err)
-		}
+	var head head
+	if err := json.Unmarshal(text, &head); err != nil {
+		return Entry{}, fmt.Errorf("%w: %w", ErrEntry, err)
+	}
+	rest, ok := bytes.CutPrefix(text, fmt.Appendf(nil, `{"id":"%s","dateModified":"%s"`, head.ID, head.DateModified))
+	if !ok || rest[0] != ',' && rest[0] != '}' || bytes.ContainsAny(text, "\r\n") {
+		return Entry{}, fmt.Errorf("%w: it is not written as a registry writes it: %.100q", ErrEntry, text)
 	}
 	at, err := head.DateModified.Time()
 	if err != nil || at.UnixMicro() <= 0 {
@@ -49,22 +54,6 @@ type head struct {
 	ID           string           `json:"id"`
 	DateModified client.Timestamp `json:"dateModified"`
 	Mode         client.Mode      `json:"mode"` // of few assets
-}
-
-// headOf reads the beginning of an entry: the registry writes the id and the dateModified
-// first. It reports whether it could, and not for an entry that may have a mode. The rest
-// is whole, because it comes from a page that was parsed or from a file whose hash was
-// checked; to parse it again would be a quarter of the work of a copy.
-func headOf(text []byte) (h head, ok bool) {
-	rest, ok1 := bytes.CutPrefix(text, []byte(`{"id":"`))
-	id, rest, ok2 := bytes.Cut(rest, []byte(`","dateModified":"`))
-	date, rest, ok3 := bytes.Cut(rest, []byte(`"`))
-	whole := ok1 && ok2 && ok3 && bytes.HasSuffix(rest, []byte("}"))
-	plain := !bytes.ContainsAny(id, `"\`) && !bytes.ContainsAny(date, `\`)
-	if !whole || !plain || bytes.Contains(rest, []byte(`"mode"`)) {
-		return head{}, false
-	}
-	return head{ID: string(id), DateModified: client.Timestamp(date)}, true
 }
 
 // keyOf returns the key of an id in the bucket of assets.
@@ -84,6 +73,24 @@ type buckets struct{ assets, real, test *bbolt.Bucket }
 func bucketsOf(tx *bbolt.Tx) buckets {
 	return buckets{tx.Bucket(assetsBucket), tx.Bucket(feedBucket), tx.Bucket(testBucket)}
 }
+
+// ahead is how far the clock of a registry may be ahead of this machine's.
+const ahead = time.Minute
+
+// Latest returns the latest position that a change may have now.
+func Latest() int64 { return time.Now().Add(ahead).UnixMicro() }
+
+// until returns ErrEntry for an entry after a position. Such an entry would never be replaced:
+// all states that follow are earlier.
+func (e Entry) until(position int64) error {
+	if e.Position > position {
+		return fmt.Errorf("%w: asset %s is of %s, and may not be later than %s", ErrEntry, e.ID,
+			timeOf(e.Position), timeOf(position))
+	}
+	return nil
+}
+
+func timeOf(position int64) string { return time.UnixMicro(position).UTC().Format(time.RFC3339Nano) }
 
 // put stores an entry, unless the copy has a later state of the asset.
 func (b buckets) put(e Entry) error {
@@ -114,7 +121,7 @@ func (b buckets) put(e Entry) error {
 	}
 	for _, feed := range []*bbolt.Bucket{b.real, b.test} {
 		if other := feed.Get(at); other != nil {
-			return fmt.Errorf("%w: assets %x and %x have the same dateModified", ErrEntry, other, key)
+			return fmt.Errorf("%w: asset %x is at the dateModified of %x in the copy", ErrOtherData, key, other)
 		}
 	}
 	if err := feed.Put(at, key); err != nil {

@@ -77,13 +77,14 @@ func (f *fake) snapshot(t *testing.T, date string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newest := 0
+	newest, bytes, lines := 0, 0, 0
 	f.files = map[string][]byte{}
 	var paths, segments []string
 	for _, id := range slices.Sorted(maps.Keys(f.assets)) {
 		newest = max(newest, f.assets[id])
 		line := f.entry(id) + "\n"
 		packed := encoder.EncodeAll([]byte(line), nil)
+		bytes, lines = bytes+len(packed), lines+len(line)
 		sum := sha256.Sum256(packed)
 		hash := hex.EncodeToString(sum[:])
 		paths = append(paths, "/files/"+hash)
@@ -92,8 +93,9 @@ func (f *fake) snapshot(t *testing.T, date string) []string {
 			`{"from":%q,"to":%q,"assets":1,"bytes":%d,"uncompressedBytes":%d,"sha256":%q,"path":"/files/%s"}`,
 			id, id, len(packed), len(line), hash, hash))
 	}
-	f.manifest = fmt.Sprintf(`{"data":{"position":%q,"date":%q,"segments":[%s]}}`, stampOf(newest), date,
-		strings.Join(segments, ","))
+	f.manifest = fmt.Sprintf(
+		`{"data":{"position":%q,"date":%q,"assets":%d,"bytes":%d,"uncompressedBytes":%d,"segments":[%s]}}`,
+		stampOf(newest), date, len(paths), bytes, lines, strings.Join(segments, ","))
 	return paths
 }
 

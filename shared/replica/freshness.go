@@ -122,12 +122,17 @@ func AskEnd(ctx context.Context, c *http.Client, of, agent string) (End, error) 
 			e.ServerID = cookie.Value
 		}
 	}
+	if e.ServerID == "" || page.Data == nil {
+		return End{}, fmt.Errorf("ask for the end of the feed: %w: it has no cookie SERVER_ID, or no list", ErrAnswer)
+	}
 	if len(page.Data) > 0 {
 		at, err := page.Data[0].DateModified.Time()
 		if err != nil {
 			return End{}, fmt.Errorf("ask for the end of the feed: %w", err)
 		}
-		e.Position = at.UnixMicro()
+		if e.Position = at.UnixMicro(); e.Position > Latest() {
+			return End{}, fmt.Errorf("ask for the end of the feed: %w: it is at %s", ErrAnswer, timeOf(e.Position))
+		}
 	}
 	return e, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxLines    = 64 << 20 // bytes of one file's lines; the registry makes 4 MiB, or one asset
+	maxWindow   = 16 << 20 // bytes that a decoder keeps of a file
 	mostRepeats = 5        // readings of one snapshot some of whose files cannot be had
 	repeatPause = 2 * time.Second
 )
@@ -32,6 +32,9 @@ func (r *run) load(ctx context.Context) error {
 		}
 		if err := r.same(snapshot.Start); err != nil {
 			return err
+		}
+		if at, err := positionOf(snapshot.Start); err != nil || at > Latest() {
+			return fmt.Errorf("%w: its snapshot is of %.50q", ErrAnswer, snapshot.Start.Offset)
 		}
 		if snapshot.Date != before {
 			before, repeats = snapshot.Date, 0
@@ -96,7 +99,7 @@ type file struct {
 func (r *run) segments(ctx context.Context, missing []client.Segment, state State) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	decoder, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxLines), zstd.WithDecoderConcurrency(parallel))
+	decoder, err := newDecoder()
 	if err != nil {
 		return fmt.Errorf("start zstd: %w", err)
 	}
@@ -158,15 +161,24 @@ func (r *run) read(ctx context.Context, s client.Segment, decoder *zstd.Decoder)
 	return file{s, entries, err}
 }
 
-// unpack returns the entries of a file. They are those of the segment's range, in the
-// order of ids, and as many as the segment says.
+// newDecoder returns a decoder that ends where its room ends, whatever a file says of itself.
+func newDecoder() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderConcurrency(parallel))
+}
+
+// unpack returns the entries of a file. They have as many bytes and are as many as the segment
+// says, and are those of its range in the order of ids.
 func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, error) {
-	lines, err := decoder.DecodeAll(packed, make([]byte, 0, max(0, min(s.UncompressedBytes, maxLines))))
+	lines, err := decoder.DecodeAll(packed, make([]byte, 0, s.UncompressedBytes)) // client has bounded it
 	if err != nil {
 		return nil, err
 	}
+	if int64(len(lines)) != s.UncompressedBytes {
+		return nil, fmt.Errorf("%w: the file has %d bytes of lines, want %d", ErrEntry, len(lines), s.UncompressedBytes)
+	}
 	var entries []Entry
-	before := ""
+	before, latest := "", Latest()
 	for line := range bytes.Lines(lines) {
 		e, err := parseEntry(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
@@ -174,6 +186,9 @@ func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, er
 		}
 		if e.ID <= before || e.ID < s.From || e.ID > s.To {
 			return nil, fmt.Errorf("%w: asset %s is out of order", ErrEntry, e.ID)
+		}
+		if err := e.until(latest); err != nil {
+			return nil, err
 		}
 		before = e.ID
 		entries = append(entries, e)
@@ -184,9 +199,12 @@ func unpack(s client.Segment, packed []byte, decoder *zstd.Decoder) ([]Entry, er
 	return entries, nil
 }
 
-// otherData adds ErrOtherData to the refusal of a position.
-func otherData(err error) error {
-	if errors.Is(err, client.ErrStartOver) {
+// otherData adds ErrOtherData to the refusal of a position if the answer names other data. The
+// registry sets its cookie then; without it the refusal is no reason to begin anew.
+func (r *run) otherData(err error) error {
+	refusal, ok := errors.AsType[*client.Error](err)
+	if ok && errors.Is(err, client.ErrStartOver) && refusal.ServerID != "" &&
+		refusal.ServerID != r.State().Position.ServerID {
 		return fmt.Errorf("%w: %w", ErrOtherData, err)
 	}
 	return err

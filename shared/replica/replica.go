@@ -34,6 +34,7 @@ var (
 	ErrNotStored = errors.New("the copy cannot be stored")
 	ErrOtherData = errors.New("the registry has other data than the copy")
 	ErrEntry     = errors.New("the registry sent an entry that is not one of its feed")
+	ErrAnswer    = errors.New("the answer is not one of a registry")
 	ErrUnsound   = errors.New("the copy contradicts itself")
 	ErrNoCopy    = errors.New("the directory has no copy")
 )

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
@@ -248,6 +249,27 @@ func TestEntriesThatAreNotOfAFeedAreRefused(t *testing.T) {
 		{"it is cut off", `{"id":"` + idOf(1) + `","dateModified":"` + at + `","title":"x"`},
 		{"an id with an escape", `{"id":"\u0030` + idOf(1)[1:] + `0","dateModified":"` + at + `"}`},
 		{"a time before the epoch", `{"id":"` + idOf(1) + `","dateModified":"1900-01-01T00:00:00+00:00"}`},
+		{"no object", `[]`},
+		{"nothing", ``},
+		{"two values", entryWith(`"x":1`) + entryWith(`"x":1`)},
+		{"text after it", entryWith(`"x":1`) + `x`},
+		{"a text that ends in the middle", entryWith(`"x":"y}`)},
+		{"a comma too much", entryWith(`"x":1,`)},
+		{"a name twice", entryWith(`"x":1,"x":2`)},
+		{"a name twice, once with an escape", entryWith(`"title":1,"\u0074itle":2`)},
+		{"a name twice inside", entryWith(`"items":[{"a":{"b":1,"b":2}}]`)},
+		{"two modes", entryWith(`"mode":"test","mode":"x"`)},
+		{"two ids", entryWith(`"id":"` + idOf(2) + `"`)},
+		{"two ids, one with an escape", entryWith(`"\u0069d":"` + idOf(2) + `"`)},
+		{"an id of another name", `{"\u0069d":"` + idOf(1) + `","dateModified":"` + at + `"}`},
+		{"a time with an escape", `{"id":"` + idOf(1) + `","dateModified":"\u0031` + at[1:] + `"}`},
+		{"another order", `{"dateModified":"` + at + `","id":"` + idOf(1) + `"}`},
+		{"a blank", `{"id": "` + idOf(1) + `","dateModified":"` + at + `"}`},
+		{"two lines", entryWith("\"x\":\n1")},
+		{"a text that is not UTF-8", entryWith("\"x\":\"\xff\"")},
+		{"half of a surrogate pair", entryWith(`"x":"\ud800"`)},
+		{"a number that is none", entryWith(`"x":01`)},
+		{"a depth without end", entryWith(`"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got, err := parseEntry([]byte(c.text)); !errors.Is(err, ErrEntry) {
@@ -257,28 +279,38 @@ func TestEntriesThatAreNotOfAFeedAreRefused(t *testing.T) {
 	}
 }
 
-func TestTheBeginningOfAnEntryIsReadAsTheWhole(t *testing.T) {
-	for _, c := range []struct {
-		text  string
-		short bool // the beginning is enough
-	}{
-		{`{"id":"a","dateModified":"b"}`, true},
-		{`{"id":"a","dateModified":"b","title":"\"x\"","documents":[{"id":"c","dateModified":"d"}]}`, true},
-		{`{"dateModified":"b","id":"a"}`, false},
-		{`{"id":"a","title":"x","dateModified":"b"}`, false},
-		{`{"id":"a","dateModified":"b","mode":"test"}`, false},
-		{`{"id":"a","dateModified":"b"`, false},
-		{`{ "id":"a","dateModified":"b"}`, false},
-		{`{"id":"a","dateModified":"\u0062"}`, false},
+// entryWith returns an entry with more members.
+func entryWith(members string) string {
+	return `{"id":"` + idOf(1) + `","dateModified":"` + stampOf(100) + `",` + members + `}`
+}
+
+func TestAModeCountsHoweverItIsWritten(t *testing.T) {
+	for members, want := range map[string]bool{
+		`"mode":"test"`: true, `"\u006dode":"test"`: true, `"mod\u0065":"t\u0065st"`: true, `"x":{"mode":"test"}`: false,
+		`"x":"\"mode\":\"test\""`: false, `"Mode":"test"`: false, `"mode":null`: false,
 	} {
-		got, ok := headOf([]byte(c.text))
-		if ok != c.short {
-			t.Errorf("%s: got enough %t, want %t", c.text, ok, c.short)
-		}
-		if want := (head{ID: "a", DateModified: "b"}); ok && got != want {
-			t.Errorf("%s: got %+v, want %+v", c.text, got, want)
+		got, err := parseEntry([]byte(entryWith(members)))
+		if err != nil || got.Test != want {
+			t.Errorf("%s: got %t, %v; want %t", members, got.Test, err, want)
 		}
 	}
+}
+
+func FuzzParseEntry(f *testing.F) {
+	f.Add([]byte(entryWith(`"mode":"test","x":[1,{"a":"\u00e9"}]`)))
+	f.Add([]byte(entryWith(`"x":1,"x":2`)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, err := parseEntry(text)
+		if err != nil {
+			return
+		}
+		if !jsontext.Value(text).IsValid() {
+			t.Errorf("got the entry %+v, want an error for %q", e, text)
+		}
+		if key, err := keyOf(e.ID); err != nil || e.Position <= 0 || len(key) != idBytes {
+			t.Errorf("got the entry %+v, %v; want one with an id and a position", e, err)
+		}
+	})
 }
 
 // TestCheckFindsAWrongCopy breaks K1 in each way.

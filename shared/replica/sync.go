@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,8 +51,12 @@ type run struct {
 	done   Progress
 }
 
-// CatchUp brings the copy to the end of the registry's feed. It is that of the package.
+// CatchUp brings the copy to the end of the registry's feed. It is that of the package, and
+// first heals the copy.
 func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
+	if err := r.heal(); err != nil {
+		return err
+	}
 	return CatchUp(ctx, r, source, tell)
 }
 
@@ -84,7 +89,7 @@ func Follow(ctx context.Context, to Store, source Source, tell func(Progress)) e
 			err = run.page(page)
 		}
 		if err != nil {
-			return otherData(err)
+			return run.otherData(err)
 		}
 	}
 	return ctx.Err()
@@ -105,7 +110,7 @@ func (r *run) pages(ctx context.Context) error {
 		defer close(read)
 		for page, err := range r.source.Pages(ctx, feed) {
 			if err != nil {
-				return otherData(err)
+				return r.otherData(err)
 			}
 			select {
 			case read <- page:
@@ -126,10 +131,19 @@ func (r *run) pages(ctx context.Context) error {
 	return group.Wait()
 }
 
-// page stores a page of the feed.
+// positionOf returns a position in microseconds since the epoch, 0 before the first change.
+func positionOf(p client.Position) (int64, error) { return State{Position: p}.Upto() }
+
+// page stores a page of the feed. Its entries are in order, after the copy's position and up to
+// that of the next page, which is not in the future.
 func (r *run) page(page client.Page) error {
 	if err := r.same(page.Next); err != nil {
 		return err
+	}
+	before, err1 := r.State().Upto()
+	upto, err2 := positionOf(page.Next)
+	if err := errors.Join(err1, err2); err != nil || upto < before || upto > Latest() {
+		return fmt.Errorf("%w: after %.50q it goes on at %.50q", ErrAnswer, r.State().Position.Offset, page.Next.Offset)
 	}
 	c := Change{State: r.State()}
 	c.State.Origin, c.State.Position = r.source.Address, page.Next
@@ -139,13 +153,24 @@ func (r *run) page(page client.Page) error {
 		if err != nil {
 			return err
 		}
+		if err := e.until(upto); err != nil {
+			return err
+		}
+		if e.Position <= before {
+			return fmt.Errorf("%w: asset %s of %s is out of order", ErrEntry, e.ID, timeOf(e.Position))
+		}
+		before = e.Position
 		c.Entries = append(c.Entries, e)
 	}
 	return r.store(c)
 }
 
-// same returns ErrOtherData if a position is one of other data than the copy's.
+// same returns ErrOtherData if a position is one of other data than the copy's. An answer that
+// names no data is none of a registry.
 func (r *run) same(p client.Position) error {
+	if p.ServerID == "" {
+		return fmt.Errorf("%w: it has no cookie SERVER_ID", ErrAnswer)
+	}
 	if known := r.State().Position.ServerID; known != "" && known != p.ServerID {
 		return fmt.Errorf("%w: those of %q, and the copy those of %q", ErrOtherData, p.ServerID, known)
 	}

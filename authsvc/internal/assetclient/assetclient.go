@@ -16,6 +16,7 @@ import (
 
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
+	"asset-registry/shared/httpclient"
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/identity"
 	"asset-registry/shared/telemetry"
@@ -38,7 +39,7 @@ type Client struct {
 
 // New returns a client that signs its requests.
 func New(transport http.RoundTripper, signer *identity.Signer) *Client {
-	return &Client{&http.Client{Transport: telemetry.Transport(transport)}, signer}
+	return &Client{httpclient.New(telemetry.Transport(transport)), signer}
 }
 
 // Log is the state of the public log. Its signatures were not verified.

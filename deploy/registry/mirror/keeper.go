@@ -22,6 +22,7 @@ import (
 	"asset-registry/shared/boltfile"
 	"asset-registry/shared/durable"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpclient"
 	"asset-registry/shared/replica"
 	"asset-registry/shared/translog"
 )
@@ -177,7 +178,7 @@ func zoneOf(t client.Timestamp) string {
 // ask asks for the end of the origin's feed again and again. It returns ErrOtherData if the
 // origin has other data than the copy.
 func (k *keeper) ask(ctx context.Context) error {
-	c := &http.Client{Transport: k.transport}
+	c := httpclient.New(k.transport)
 	others := 0
 	for ctx.Err() == nil {
 		end, err := replica.AskEnd(ctx, c, k.config.Of, userAgent)
@@ -257,7 +258,7 @@ func isDistrust(err error) bool {
 // the copy is served.
 func (m *mirror) origin(ctx context.Context) (string, error) {
 	before, known := m.servedBefore()
-	address, err := askOrigin(ctx, &http.Client{Transport: m.transport}, m.config.Of)
+	address, err := askOrigin(ctx, httpclient.New(m.transport), m.config.Of)
 	switch {
 	case err != nil && known:
 		return before, nil

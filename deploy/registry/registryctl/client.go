@@ -15,6 +15,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/httpclient"
 )
 
 const (
@@ -58,7 +59,7 @@ func send(ctx context.Context, method, address, key string, body []byte) ([]byte
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := httpclient.New(nil).Do(req)
 	if err != nil {
 		return nil, noAnswer(err)
 	}

@@ -490,6 +490,25 @@ func (x *Index) Position() (at client.Position, assets int64) {
 	return v.position, v.assets
 }
 
+// Newest returns the position of the newest change in the view, or that up to which the view
+// has everything if it is later; 0 if it has none.
+func (x *Index) Newest() (int64, error) {
+	v := x.acquire()
+	if v == nil {
+		return 0, nil
+	}
+	defer v.release()
+	newest, err := replica.State{Position: v.position}.Upto()
+	for i := range v.parts {
+		for n, position := range v.parts[i].positions {
+			if deleted := v.parts[i].deleted; position > newest && (deleted == nil || !deleted.Contains(uint32(n))) {
+				newest = position
+			}
+		}
+	}
+	return newest, err
+}
+
 // Search answers a question. It is that of search.Searcher.
 func (x *Index) Search(ctx context.Context, q search.Query) (result search.Result, err error) {
 	v := x.acquire()

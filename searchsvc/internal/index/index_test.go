@@ -467,6 +467,17 @@ func TestASearchEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestTheNewestChangeIsKnown(t *testing.T) {
+	x := openIndex(t, t.TempDir())
+	defer x.Close()
+	for _, c := range []struct{ upto, position, want int64 }{{2e15, 1e15, 2e15}, {3e15, 4e15, 4e15}, {5e15, 2e15, 5e15}} {
+		apply(t, x, stateAt(c.upto), simple{n: int(c.position / 1e15), position: c.position, status: client.Active})
+		if got, err := x.Newest(); err != nil || got != c.want {
+			t.Errorf("got %d, %v; want %d", got, err, c.want)
+		}
+	}
+}
+
 func TestAnEarlierStateDoesNotReplaceALaterOne(t *testing.T) {
 	x := openIndex(t, t.TempDir())
 	defer x.Close()

@@ -1,0 +1,94 @@
+package httpclient
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestNoRedirectIsFollowed(t *testing.T) {
+	asked := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		here := httptest.NewServer(http.RedirectHandler(other.URL, status))
+		resp, err := New(nil).Get(here.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		here.Close()
+		if resp.StatusCode != status || asked != 0 {
+			t.Errorf("got %d, and %d requests to the other server; want %d and none", resp.StatusCode, asked, status)
+		}
+	}
+}
+
+// TestEveryClientIsMadeHere reads the code of the product. Only this package and the client
+// for other programs, which may not depend on it, make an http.Client.
+func TestEveryClientIsMadeHere(t *testing.T) {
+	found := 0
+	for _, module := range []string{"assetsvc", "authsvc", "clients", "deploy/registry", "gateway", "searchsvc", "shared"} {
+		root := filepath.Join("..", "..", module)
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			found++
+			for _, use := range usesOf(t, path) {
+				mayMake := strings.HasSuffix(path, "httpclient/httpclient.go") || strings.HasSuffix(path, "clients/go/client.go")
+				if !mayMake {
+					t.Errorf("%s: got %s, which follows redirects; want httpclient.New", path, use)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 100 {
+		t.Errorf("got %d files, want those of the product", found)
+	}
+}
+
+// usesOf returns the uses of clients of package net/http in a file.
+func usesOf(t *testing.T, path string) (uses []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	making := []string{"Client", "DefaultClient", "Get", "Head", "Post", "PostForm"}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			uses = append(uses, nameOf(n.Type, making[:1])...)
+		case *ast.CallExpr:
+			uses = append(uses, nameOf(n.Fun, making[2:])...)
+		case *ast.SelectorExpr:
+			uses = append(uses, nameOf(n, making[1:2])...)
+		}
+		return true
+	})
+	return uses
+}
+
+// nameOf returns the name of a part of package net/http, if it is one of names.
+func nameOf(e ast.Expr, names []string) []string {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || !slices.Contains(names, s.Sel.Name) {
+		return nil
+	}
+	if from, ok := s.X.(*ast.Ident); ok && from.Name == "http" {
+		return []string{"http." + s.Sel.Name}
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"asset-registry.example/client"
+	"asset-registry/shared/httpclient"
+)
+
+// hostile is a server that answers each path with a text.
+func hostile(t *testing.T, answers map[string]string) Source {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "SERVER_ID", Value: "first"})
+		text, ok := answers[r.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		fmt.Fprint(w, text)
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(client.Config{URL: server.URL, Retry: client.Retry{Tries: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Source{Client: c, Address: server.URL, Pause: time.Millisecond}
+}
+
+// bomb returns a zstd file of one frame that does not say how much comes out of it: one entry,
+// whose text has so many bytes.
+func bomb(t *testing.T, size int) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w, err := zstd.NewWriter(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, tail := entryWith(`"x":"`), "\n"
+	head = strings.TrimSuffix(head, "}")
+	chunk := bytes.Repeat([]byte("x"), 1<<20)
+	w.Write([]byte(head))
+	for left := size; left > 0; left -= len(chunk) {
+		w.Write(chunk[:min(left, len(chunk))])
+	}
+	w.Write([]byte(`"}` + tail))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// TestAFileHasTheBytesThatTheSnapshotSays gives files of which more or less comes out than the
+// snapshot says. What comes out is not held in memory.
+func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
+	whole := bomb(t, 1000)
+	decoder, err := newDecoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decoder.Close()
+	lines, err := decoder.DecodeAll(whole, make([]byte, 0, 2000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		packed []byte
+		says   int
+		right  bool
+	}{
+		{"as many", whole, len(lines), true},
+		{"one more", whole, len(lines) - 1, false},
+		{"one less", whole, len(lines) + 1, false},
+		{"much more", bomb(t, 900<<20), len(lines), false},
+		{"none, says the snapshot", bomb(t, 900<<20), 0, false},
+		{"two frames", bytes.Repeat(whole, 2), len(lines), false},
+		{"thousands of frames", bytes.Repeat(bomb(t, 4<<20), 200), len(lines), false},
+		{"text after the frame", append(bytes.Clone(whole), "x"...), len(lines), false},
+	} {
+		s := client.Segment{From: idOf(0), To: strings.Repeat("f", 32), Assets: 1, UncompressedBytes: int64(c.says)}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		entries, err := unpack(s, c.packed, decoder)
+		runtime.ReadMemStats(&after)
+		if (err == nil) != c.right || c.right && len(entries) != 1 {
+			t.Errorf("%s: got %d entries, %v; want right %t", c.name, len(entries), err, c.right)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
+			t.Errorf("%s: got %d MiB of memory, want less than 64", c.name, took>>20)
+		}
+	}
+}
+
+// TestASnapshotOfSmallFilesTakesLittleMemory reads files that claim no lines, of which 64 MiB
+// each come out.
+func TestASnapshotOfSmallFilesTakesLittleMemory(t *testing.T) {
+	packed := bomb(t, 64<<20)
+	sum := sha256.Sum256(packed)
+	var files []string
+	for n := range 16 {
+		files = append(files, fmt.Sprintf(
+			`{"from":"%x%031x","to":"%x%s","assets":0,"bytes":%d,"uncompressedBytes":0,"sha256":%q,"path":"/f"}`,
+			n, 0, n, strings.Repeat("f", 31), len(packed), hex.EncodeToString(sum[:])))
+	}
+	source := hostile(t, map[string]string{
+		"/f": string(packed),
+		"/api/2.5/snapshot": fmt.Sprintf(
+			`{"data":{"position":%q,"date":%q,"assets":0,"bytes":%d,"uncompressedBytes":0,"segments":[%s]}}`,
+			stampOf(100), stampOf(100), 16*len(packed), strings.Join(files, ",")),
+	})
+	r := open(t, t.TempDir())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than the pause before a repeat
+	defer cancel()
+	err := r.CatchUp(ctx, source, func(Progress) {})
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || took > 128 {
+		t.Errorf("got %v and %d MiB of memory, want an error and less than 128", err, took)
+	}
+}
+
+func TestAnAnswerWithoutCookieOrPageIsNone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		give http.HandlerFunc
+	}{
+		{"an empty object", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }},
+		{"a page without a cookie", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"data":[],"next_page":{"offset":""}}`)
+		}},
+		{"an object with a cookie", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Set-Cookie", "SERVER_ID=other")
+			fmt.Fprint(w, `{}`)
+		}},
+		{"an unknown offset without a cookie", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"errors":[{"location":"querystring","name":"offset"}]}`)
+		}},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/there" {
+				w.Header().Set("Set-Cookie", "SERVER_ID=other")
+				fmt.Fprint(w, `{"data":[],"next_page":{"offset":""}}`)
+				return
+			}
+			http.Redirect(w, r, "/there", http.StatusFound)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, r := newFake(t), open(t, t.TempDir())
+			f.publish(1, 100)
+			mustCatchUp(t, r, f)
+			before := r.State()
+			server := httptest.NewServer(c.give)
+			defer server.Close()
+			if end, err := AskEnd(t.Context(), httpclient.New(nil), server.URL, "test"); err == nil {
+				t.Errorf("got the end %+v, want an error", end)
+			}
+			source := f.source(t)
+			var err error
+			if source.Client, err = client.New(client.Config{URL: server.URL, Retry: client.Retry{Tries: 1}}); err != nil {
+				t.Fatal(err)
+			}
+			err = r.CatchUp(t.Context(), source, func(Progress) {})
+			if err == nil || errors.Is(err, ErrOtherData) {
+				t.Errorf("got %v, want an error that voids nothing", err)
+			}
+			if r.State() != before {
+				t.Errorf("got the state %+v, want %+v", r.State(), before)
+			}
+			if err := open(t, t.TempDir()).CatchUp(t.Context(), source, func(Progress) {}); err == nil {
+				t.Error("a new copy: got no error, want one")
+			}
+		})
+	}
+}
+
+func TestEntriesOfTheFutureAreRefused(t *testing.T) {
+	at := func(s string) string { return fmt.Sprintf(`{"id":%q,"dateModified":%q}`, idOf(2), s) }
+	soon := time.Now().Add(5 * time.Second).UTC().Format("2006-01-02T15:04:05.000000-07:00")
+	const far = "9999-01-01T00:00:00.000000+00:00"
+	for _, c := range []struct {
+		name, page string
+		right      bool
+	}{
+		{"a clock that is a little ahead", `{"data":[` + at(soon) + `],"next_page":{"offset":"` + soon + `"}}`, true},
+		{"far in the future", `{"data":[` + at(far) + `],"next_page":{"offset":"` + far + `"}}`, false},
+		{"after the end of the page", `{"data":[` + at(soon) + `],"next_page":{"offset":"` + stampOf(200) + `"}}`, false},
+		{"far after the end of the page", `{"data":[` + at(far) + `],"next_page":{"offset":"` + stampOf(200) + `"}}`, false},
+		{"an end in the future", `{"data":[],"next_page":{"offset":"` + far + `"}}`, false},
+		{"an end before the copy", `{"data":[],"next_page":{"offset":"` + stampOf(1) + `"}}`, false},
+		{"before the copy", `{"data":[` + at(stampOf(50)) + `],"next_page":{"offset":"` + stampOf(200) + `"}}`, false},
+		{"twice", `{"data":[` + at(stampOf(150)) + `,` + at(stampOf(150)) + `],"next_page":{"offset":"` + stampOf(200) + `"}}`,
+			false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, r := newFake(t), open(t, t.TempDir())
+			f.publish(1, 100)
+			mustCatchUp(t, r, f)
+			run := &run{Store: r, source: f.source(t), tell: func(Progress) {}}
+			source := hostile(t, map[string]string{"/api/2.5/assets": c.page})
+			page, err := source.Page(t.Context(), run.feed())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err = run.page(page); (err == nil) != c.right {
+				t.Errorf("got %v, want right %t", err, c.right)
+			}
+			f.publish(2, 300)
+			if !c.right {
+				mustCatchUp(t, r, f)
+			}
+		})
+	}
+}
+
+// TestACopyWithAnEntryOfTheFutureHeals takes a copy as an earlier version has left it.
+func TestACopyWithAnEntryOfTheFutureHeals(t *testing.T) {
+	const far = "9999-01-01T00:00:00.000000+00:00"
+	for _, mode := range []string{"", `,"mode":"test"`} {
+		for _, offset := range []client.Timestamp{client.Timestamp(stampOf(101)), far} {
+			f, dir := newFake(t), t.TempDir()
+			f.publish(1, 100)
+			f.publish(2, 101)
+			r := open(t, dir)
+			mustCatchUp(t, r, f)
+			poison, err := parseEntry([]byte(`{"id":"` + idOf(1) + `","dateModified":"` + far + `"` + mode + `}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			state := r.State()
+			state.Position.Offset = offset
+			if err := r.Apply(Change{Entries: []Entry{poison}, State: state}); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			f.publish(3, 102)
+			mustCatchUp(t, open(t, dir), f)
+		}
+	}
+}
+
+func TestADateThatAnotherAssetHasInTheCopyIsOtherData(t *testing.T) {
+	f, r := newFake(t), open(t, t.TempDir())
+	f.publish(1, 100)
+	f.publish(2, 200)
+	mustCatchUp(t, r, f)
+	err := r.Apply(Change{State: r.State(), Entries: []Entry{{ID: idOf(3), Position: 200e6, JSON: []byte("{}")}}})
+	if !errors.Is(err, ErrOtherData) {
+		t.Errorf("got %v, want %v", err, ErrOtherData)
+	}
+	equal(t, r, f)
+}
+
+func FuzzUnpack(f *testing.F) {
+	packed := func(text string) []byte {
+		w, err := zstd.NewWriter(nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		return w.EncodeAll([]byte(text), nil)
+	}
+	one := entryWith(`"x":1`) + "\n"
+	f.Add(packed(one), int64(len(one)))
+	f.Add(packed(strings.Repeat(one, 2)), int64(len(one)))
+	f.Add([]byte{}, int64(0))
+	decoder, err := newDecoder()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, file []byte, says int64) {
+		says = max(0, min(says, 1<<20))
+		s := client.Segment{From: idOf(0), To: strings.Repeat("f", 32), Assets: 1, UncompressedBytes: says}
+		entries, err := unpack(s, file, decoder)
+		if err == nil && (len(entries) != 1 || int64(len(entries[0].JSON)) > says) {
+			t.Errorf("got %d entries for %d bytes, want one", len(entries), says)
+		}
+	})
+}
