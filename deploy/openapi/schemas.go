@@ -290,7 +290,7 @@ func loose(s map[string]any) object {
 
 // keywordOrder has the keywords of JSON Schema in the order of the document.
 var keywordOrder = []string{
-	"type", "const", "enum", "format", "pattern", "maxProperties", "maxItems", "items", "x-go-type",
+	"type", "const", "enum", "format", "pattern", "maxLength", "maxProperties", "maxItems", "items", "x-go-type",
 }
 
 func sorted(s map[string]any) (o object) {

@@ -4,10 +4,10 @@ import "regexp"
 
 // Kinds of text with a form of their own. The empty string passes.
 var (
-	webAddress      = textThat(urlForm, shownURL, notURL)
-	documentAddress = textThat(documentForm, shownURL, notURL)
-	emailAddress    = textThat(emailForm, shownEmail, "Not a well formed email address.")
-	mediaType       = textThat(mediaForm, mediaForm.String(), noMatch)
+	webAddress      = textThat(urlForm, shownURL, notURL).upTo(addressLength)
+	documentAddress = textThat(documentForm, shownURL, notURL).upTo(addressLength)
+	emailAddress    = textThat(emailForm, shownEmail, "Not a well formed email address.").upTo(codeLength)
+	mediaType       = textThat(mediaForm, mediaForm.String(), noMatch).upTo(codeLength)
 )
 
 // The forms as the description of the fields shows them. They accept more: many

@@ -23,29 +23,29 @@ const (
 // service sets the fields without writers. Clients may send those fields; the
 // service checks the types and ignores the values.
 var assetModel = model{name: "Asset", fields: []field{
-	{name: "id", of: text, given: true},
-	{name: "assetID", of: text, given: true},
+	{name: "id", of: code, given: true},
+	{name: "assetID", of: code, given: true},
 	{name: "assetType", of: registeredType, required: true, writers: atCreation},
 	{
 		name: "status", of: oneOf(statusNames()...), required: true, keeps: true,
 		writers: atCreation | byOwner | byConcierge | byAdministrator,
 	},
 	{name: "mode", of: oneOf(testMode), writers: atCreation | byAdministrator},
-	{name: "title", of: text, required: true, writers: atCreation | byOwner},
-	{name: "title_en", of: text, writers: atCreation | byOwner},
-	{name: "title_ru", of: text, writers: atCreation | byOwner},
-	{name: "description", of: text, required: true, writers: atCreation | byOwner},
-	{name: "description_en", of: text, writers: atCreation | byOwner},
-	{name: "description_ru", of: text, writers: atCreation | byOwner},
+	{name: "title", of: line, required: true, writers: atCreation | byOwner},
+	{name: "title_en", of: line, writers: atCreation | byOwner},
+	{name: "title_ru", of: line, writers: atCreation | byOwner},
+	{name: "description", of: prose, required: true, writers: atCreation | byOwner},
+	{name: "description_en", of: prose, writers: atCreation | byOwner},
+	{name: "description_ru", of: prose, writers: atCreation | byOwner},
 	{name: "items", of: listOf(&itemModel, uniqueItems), writers: atCreation | byOwner},
 	{name: "decisions", of: listOf(&decisionModel, uniqueDecisions), writers: atCreation | byOwnerPublishing},
 	{name: "documents", of: listOf(&documentModel)},
 	{name: processesField, of: listOf(&relatedProcessModel, atMostOne), writers: atCreation | byOwner},
 	{name: "assetCustodian", of: &custodianModel, required: true, writers: atCreation | byOwner},
 	{name: "assetHolder", of: &holderModel, writers: atCreation | byOwner},
-	{name: "owner", of: text, given: true},
+	{name: "owner", of: code, given: true},
 	{name: periodField, since: "2.5", of: &periodModel, writers: byAdministrator},
-	{name: sandboxField, of: text, sandboxOnly: true, writers: atCreation | byOwner},
+	{name: sandboxField, of: code, sandboxOnly: true, writers: atCreation | byOwner},
 	{name: "date", of: timestamp, given: true},
 	{name: "dateModified", of: timestamp, given: true},
 	{name: "owner_token", of: dropped{secret}, unsuggested: true},
@@ -59,9 +59,9 @@ const testMode = "test"
 // itemModel is the field table of an item (docs/contract.md, "Item").
 var itemModel = model{name: "Item", fields: []field{
 	{name: "id", of: ownID, absent: newID},
-	{name: "description", of: text, required: true},
-	{name: "description_en", of: text},
-	{name: "description_ru", of: text},
+	{name: "description", of: prose, required: true},
+	{name: "description_en", of: prose},
+	{name: "description_ru", of: prose},
 	{name: "classification", of: &classificationModel, required: true},
 	{name: "additionalClassifications", of: listOf(&additionalClassificationModel)},
 	{name: "unit", of: &unitModel, required: true},
@@ -90,28 +90,28 @@ var additionalClassificationModel = model{
 
 // classificationFields are the fields of both kinds of classifications.
 var classificationFields = []field{
-	{name: "id", of: text, required: true},
-	{name: "description", of: text, required: true},
-	{name: "description_en", of: text},
-	{name: "description_ru", of: text},
+	{name: "id", of: code, required: true},
+	{name: "description", of: prose, required: true},
+	{name: "description_en", of: prose},
+	{name: "description_ru", of: prose},
 	{name: "uri", of: webAddress},
 }
 
 var unitModel = model{name: "Unit", fields: []field{
-	{name: "code", of: text, required: true},
-	{name: "name", of: text},
-	{name: "name_en", of: text},
-	{name: "name_ru", of: text},
+	{name: "code", of: code, required: true},
+	{name: "name", of: line},
+	{name: "name_en", of: line},
+	{name: "name_ru", of: line},
 }}
 
 var addressModel = model{name: "Address", fields: []field{
-	{name: "streetAddress", of: text, group: Addresses},
-	{name: "locality", of: text},
-	{name: "region", of: text},
-	{name: "postalCode", of: text, group: Addresses},
-	{name: "countryName", of: text, required: true},
-	{name: "countryName_en", of: text},
-	{name: "countryName_ru", of: text},
+	{name: "streetAddress", of: line, group: Addresses},
+	{name: "locality", of: line},
+	{name: "region", of: line},
+	{name: "postalCode", of: code, group: Addresses},
+	{name: "countryName", of: line, required: true},
+	{name: "countryName_en", of: line},
+	{name: "countryName_ru", of: line},
 }}
 
 // locationModel keeps coordinates as the client sent them: rounding would move
@@ -124,7 +124,7 @@ var locationModel = model{name: "Location", fields: []field{
 
 var registrationModel = model{name: "RegistrationDetails", check: checkRegistration, fields: []field{
 	{name: "status", of: oneOf("unknown", "registering", registrationComplete), absent: constant("unknown")},
-	{name: "registrationID", of: text},
+	{name: "registrationID", of: code},
 	{name: "registrationDate", of: timestamp},
 }}
 
@@ -133,11 +133,11 @@ const registrationComplete = "complete"
 // decisionModel is the field table of a decision (docs/contract.md, "Decision").
 var decisionModel = model{name: "Decision", fields: []field{
 	{name: "id", of: ownID, absent: newID},
-	{name: "title", of: text},
-	{name: "title_en", of: text},
-	{name: "title_ru", of: text},
+	{name: "title", of: line},
+	{name: "title_en", of: line},
+	{name: "title_ru", of: line},
 	{name: "decisionDate", of: timestamp, required: true},
-	{name: "decisionID", of: text, required: true},
+	{name: "decisionID", of: code, required: true},
 	{name: "decisionOf", of: dropped{text}, absent: constant("asset")},
 	{name: "relatedItem", of: dropped{text}},
 }}
@@ -148,21 +148,21 @@ var decisionModel = model{name: "Decision", fields: []field{
 var documentModel = model{name: "Document", check: checkDocument, fields: []field{
 	{name: "id", of: reference, given: true, ours: true},
 	{name: "documentType", of: oneOf(documentTypes...), required: true},
-	{name: "title", of: text, required: true},
-	{name: "title_en", of: text},
-	{name: "title_ru", of: text},
-	{name: "description", of: text},
-	{name: "description_en", of: text},
-	{name: "description_ru", of: text},
+	{name: "title", of: line, required: true},
+	{name: "title_en", of: line},
+	{name: "title_ru", of: line},
+	{name: "description", of: prose},
+	{name: "description_en", of: prose},
+	{name: "description_ru", of: prose},
 	{name: "format", of: mediaType},
 	{name: "url", of: documentAddress},
 	{name: "hash", of: digest},
-	{name: "accessDetails", of: text},
-	{name: "language", of: text},
+	{name: "accessDetails", of: prose},
+	{name: "language", of: code},
 	{name: "index", of: integer},
 	{name: "documentOf", of: oneOf("asset", "item"), absent: constant("asset")},
 	{name: "relatedItem", of: reference},
-	{name: "author", of: text, ours: true},
+	{name: "author", of: code, ours: true},
 	{name: "datePublished", of: timestamp, given: true, ours: true},
 	{name: "dateModified", of: timestamp, given: true, ours: true},
 }}
@@ -194,9 +194,9 @@ var holderModel = model{name: "Organization", title: "Holder", fields: append(or
 
 // organisationFields has no spare capacity, so each append to it copies.
 var organisationFields = []field{
-	{name: "name", of: text, required: true},
-	{name: "name_en", of: text},
-	{name: "name_ru", of: text},
+	{name: "name", of: line, required: true},
+	{name: "name_en", of: line},
+	{name: "name_ru", of: line},
 	{name: "kind", of: oneOf("general", "special", "other")},
 	{name: "identifier", of: &identifierModel, required: true},
 	{name: "additionalIdentifiers", of: listOf(&identifierModel)},
@@ -206,19 +206,19 @@ var organisationFields = []field{
 var identifierModel = model{name: "Identifier", fields: []field{
 	{name: "scheme", of: oneOfCodes(identifierSchemes), required: true},
 	{name: "id", of: identifierID, required: true},
-	{name: "legalName", of: text},
-	{name: "legalName_en", of: text},
-	{name: "legalName_ru", of: text},
+	{name: "legalName", of: line},
+	{name: "legalName_en", of: line},
+	{name: "legalName_ru", of: line},
 	{name: "uri", of: webAddress},
 }}
 
 var contactModel = model{name: "ContactPoint", check: checkContact, fields: []field{
-	{name: "name", of: text, required: true},
-	{name: "name_en", of: text},
-	{name: "name_ru", of: text},
+	{name: "name", of: line, required: true},
+	{name: "name_en", of: line},
+	{name: "name_ru", of: line},
 	{name: "email", of: emailAddress},
-	{name: "telephone", of: text},
-	{name: "faxNumber", of: text},
+	{name: "telephone", of: code},
+	{name: "faxNumber", of: code},
 	{name: "url", of: webAddress},
 }}
 
@@ -235,8 +235,8 @@ var relatedProcessModel = model{name: "RelatedProcess", fields: []field{
 	{name: "id", of: serverID, absent: givenID},
 	{name: "type", of: oneOf("asset", "auction", relatedLot)},
 	{name: "relatedProcessID", of: reference, required: true},
-	{name: "identifier", of: text},
-	{name: "parentID", of: text},
+	{name: "identifier", of: code},
+	{name: "parentID", of: code},
 }}
 
 const relatedLot = "lot"

@@ -5,7 +5,7 @@ import "asset-registry/assetsvc/internal/record"
 // handoverModel is the body by which a broker takes over an asset
 // (docs/contract.md, "Ownership").
 var handoverModel = model{name: "Ownership", fields: []field{
-	{name: "id", of: text, required: true},
+	{name: "id", of: code, required: true},
 	{name: "transfer", of: secret, required: true},
 }}
 

@@ -3,6 +3,7 @@ package asset
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ const (
 
 // text accepts strings, and integers and booleans, which become strings
 // (docs/contract.md, "Field rules").
-var text = plain{textForm, func(w *walk, path string, _, sent record.Value) record.Value {
+var text = plain{form: textForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, notText, quote(sent))
@@ -29,8 +30,36 @@ var text = plain{textForm, func(w *walk, path string, _, sent record.Value) reco
 	return s
 }}
 
+// The lengths of texts in characters (docs/contract.md, "Field rules"). They are asked of
+// texts that a request brings, never of stored ones.
+const (
+	proseLength      = 250_000
+	lineLength       = 5_000
+	codeLength       = 1_000
+	addressLength    = 4_000
+	coordinateLength = 40 // of a number; a text may have codeLength
+)
+
+// The kinds of text by their length.
+var (
+	prose = text.upTo(proseLength) // descriptions
+	line  = text.upTo(lineLength)  // titles, names and addresses of places
+	code  = text.upTo(codeLength)  // numbers, codes and the like
+)
+
+// upTo returns the kind of the texts of a kind that have at most so many characters.
+func (k plain) upTo(most int) plain {
+	k.most = most
+	if k.form.Shown == nil {
+		k.form.Shown = k.form.Sent // a stored text may be longer
+	}
+	k.form.Sent = maps.Clone(k.form.Sent)
+	k.form.Sent["maxLength"] = most
+	return k
+}
+
 // secret is text that no error quotes.
-var secret = plain{textForm, func(w *walk, path string, _, sent record.Value) record.Value {
+var secret = plain{form: textForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	s, ok := cast(sent)
 	if !ok {
 		w.wrong(path, "This must be a string.")
@@ -56,7 +85,7 @@ func cast(sent record.Value) (string, bool) {
 // textThat returns a kind of text that accepts the empty string and strings of a
 // form, which the description shows as shown. Other strings get the fault otherwise.
 func textThat(form *regexp.Regexp, shown, otherwise string) plain {
-	return plain{patternForm("^$|" + shown), func(w *walk, path string, old, sent record.Value) record.Value {
+	return plain{form: patternForm("^$|" + shown), take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && s != "" && !form.MatchString(s) {
 			w.breaks(path, "%s", otherwise)
@@ -67,7 +96,7 @@ func textThat(form *regexp.Regexp, shown, otherwise string) plain {
 
 // oneOf returns a kind of text that accepts the choices.
 func oneOf(choices ...string) plain {
-	return plain{choiceForm(choices), func(w *walk, path string, old, sent record.Value) record.Value {
+	return plain{form: choiceForm(choices), take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && !slices.Contains(choices, s) {
 			w.breaks(path, "%s", notOneOf(choices))
@@ -78,7 +107,7 @@ func oneOf(choices ...string) plain {
 
 // oneOfCodes returns a kind of text that accepts the codes of a list.
 func oneOfCodes(codes codeList) plain {
-	return plain{choiceForm(codes), func(w *walk, path string, old, sent record.Value) record.Value {
+	return plain{form: choiceForm(codes), take: func(w *walk, path string, old, sent record.Value) record.Value {
 		value := text.convert(w, path, old, sent)
 		if s, ok := value.(string); ok && !codes.has(s) {
 			w.refuse(path, s, codes)
@@ -110,7 +139,7 @@ func (w *walk) refuse(path, sent string, accepted codeList) {
 
 // registeredType accepts the asset types of the operator (docs/contract.md,
 // "Asset").
-var registeredType = plain{stringForm, func(w *walk, path string, old, sent record.Value) record.Value {
+var registeredType = plain{form: stringForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" && !slices.Contains(w.rules.Types, s) {
 		w.breaks(path, "Not implemented: the types are %s", quoted(w.rules.Types))
@@ -120,7 +149,7 @@ var registeredType = plain{stringForm, func(w *walk, path string, old, sent reco
 
 // timestamp accepts ISO 8601 timestamps and keeps their offset (docs/contract.md,
 // "Timestamps").
-var timestamp = plain{timestampForm, func(w *walk, path string, _, sent record.Value) record.Value {
+var timestamp = plain{form: timestampForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	written, _ := sent.(string)
 	t, err := ParseTime(written, w.rules.Zone)
 	switch {
@@ -136,7 +165,7 @@ var timestamp = plain{timestampForm, func(w *walk, path string, _, sent record.V
 
 // quantity accepts decimals, as numbers or strings, and rounds them
 // (docs/contract.md, "Numbers").
-var quantity = plain{quantityForm, func(w *walk, path string, _, sent record.Value) record.Value {
+var quantity = plain{form: quantityForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	var written string
 	switch v := sent.(type) {
 	case string:
@@ -159,7 +188,7 @@ var identifierNumber = regexp.MustCompile(fmt.Sprintf(`^-?[0-9]{1,%d}$`, identif
 
 // identifierID accepts strings and integers, and keeps them as sent
 // (docs/contract.md, "Numbers").
-var identifierID = plain{identifierForm, func(w *walk, path string, _, sent record.Value) record.Value {
+var identifierID = plain{form: identifierForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -171,14 +200,12 @@ var identifierID = plain{identifierForm, func(w *walk, path string, _, sent reco
 	const accepted = " Send a string, or an integer of at most %d digits."
 	w.wrong(path, notText+accepted, quote(sent), identifierDigits)
 	return nil
-}}
-
-const coordinateLength = 40 // characters of a number
+}}.upTo(codeLength)
 
 // coordinate accepts strings and numbers, and keeps them as sent
 // (docs/contract.md, "Numbers"). It refuses numbers that common JSON decoders
 // refuse: long ones, and those that no float64 holds.
-var coordinate = plain{coordinateForm, func(w *walk, path string, _, sent record.Value) record.Value {
+var coordinate = plain{form: coordinateForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case string:
 		return v
@@ -193,12 +220,12 @@ var coordinate = plain{coordinateForm, func(w *walk, path string, _, sent record
 	const accepted = " Send a string, or a number of at most %d characters, below 1.8e308."
 	w.wrong(path, notText+accepted, quote(sent), coordinateLength)
 	return nil
-}}
+}}.upTo(codeLength)
 
 var wholeNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
 // integer accepts whole numbers of up to 18 digits, as numbers or strings.
-var integer = plain{integerForm, func(w *walk, path string, _, sent record.Value) record.Value {
+var integer = plain{form: integerForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	written := fmt.Sprint(sent)
 	switch sent.(type) {
 	case string, record.Number:
@@ -211,7 +238,7 @@ var integer = plain{integerForm, func(w *walk, path string, _, sent record.Value
 }}
 
 // anything accepts every value and keeps it as sent.
-var anything = plain{anyForm, func(_ *walk, _ string, _, sent record.Value) record.Value { return sent }}
+var anything = plain{form: anyForm, take: func(_ *walk, _ string, _, sent record.Value) record.Value { return sent }}
 
 // constant returns a function for field.absent that gives the field a fixed value.
 func constant(value string) func(*walk, record.Value) record.Value {
@@ -220,7 +247,7 @@ func constant(value string) func(*walk, record.Value) record.Value {
 
 // disabled accepts empty objects and empty lists only: it is the kind of
 // schema_properties (docs/contract.md, "Item").
-var disabled = plain{disabledForm, func(w *walk, path string, _, sent record.Value) record.Value {
+var disabled = plain{form: disabledForm, take: func(w *walk, path string, _, sent record.Value) record.Value {
 	switch v := sent.(type) {
 	case record.Object:
 		if len(v) == 0 {
@@ -245,7 +272,7 @@ var (
 // ownID is the kind of ids that clients may choose. It keeps a well-formed id and
 // replaces anything else, which is a placeholder (docs/contract.md,
 // "Identifiers").
-var ownID = plain{givenIDForm, func(w *walk, path string, old, sent record.Value) record.Value {
+var ownID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	if s, ok := text.convert(w, path, nil, sent).(string); ok && idForm.MatchString(s) {
 		return s
 	}
@@ -263,7 +290,7 @@ func newID(w *walk, old record.Value) record.Value {
 
 // serverID is the kind of ids that the service chooses. It ignores what a client
 // sends.
-var serverID = plain{givenIDForm, func(w *walk, path string, old, sent record.Value) record.Value {
+var serverID = plain{form: givenIDForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	text.convert(w, path, nil, sent)
 	return givenID(w, old)
 }}
@@ -277,7 +304,7 @@ func givenID(w *walk, old record.Value) record.Value {
 }
 
 // reference accepts ids of objects outside the asset.
-var reference = plain{referenceForm, func(w *walk, path string, old, sent record.Value) record.Value {
+var reference = plain{form: referenceForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" {
 		w.checkHex(path, s, idLength)
@@ -299,7 +326,7 @@ func (w *walk) checkHex(path, s string, length int) {
 var digestLengths = map[string]int{"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
 
 // digest accepts hashes: the name of an algorithm, a colon, hex characters.
-var digest = plain{digestForm, func(w *walk, path string, old, sent record.Value) record.Value {
+var digest = plain{form: digestForm, take: func(w *walk, path string, old, sent record.Value) record.Value {
 	value := text.convert(w, path, old, sent)
 	if s, ok := value.(string); ok && s != "" {
 		algorithm, sum, _ := strings.Cut(s, ":")

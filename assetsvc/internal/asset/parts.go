@@ -204,7 +204,7 @@ func (r Rules) ChangePart(a Asset, c PartChange) (Asset, record.Object, error) {
 	if err := a.Admit(c.Caller, p, c.ID); err != nil {
 		return a, nil, err
 	}
-	w := &walk{rules: r, version: c.Version, newID: c.NewID}
+	w := &walk{rules: r, version: c.Version, newID: c.NewID, stored: a.fields}
 	list, part := w.part(a.fields.List(p.field), a.find(p, c.ID), c)
 	fields := a.fields.With(p.field, list)
 	if len(list) == 0 {

@@ -97,7 +97,7 @@ func (r Rules) Change(a Asset, c Change) (Asset, bool, error) {
 	if err := checkStep(from, to, c.Caller); err != nil {
 		return a, false, err
 	}
-	w := &walk{rules: r, version: c.Version, newID: c.NewID, whole: c.Whole}
+	w := &walk{rules: r, version: c.Version, newID: c.NewID, whole: c.Whole, stored: a.fields}
 	fields := w.asset(a.fields, c.Fields, c.Role.writes(from, to))
 	w.keepsLot(to, fields)
 	if from == Pending {

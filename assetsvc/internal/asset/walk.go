@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"asset-registry/assetsvc/internal/record"
 	"asset-registry/shared/fault"
@@ -25,10 +26,15 @@ type kind interface {
 type plain struct {
 	form Form
 	take func(w *walk, path string, old, sent record.Value) record.Value
+	most int // characters of a text; 0: take bounds what is stored
 }
 
 func (k plain) convert(w *walk, path string, old, sent record.Value) record.Value {
-	return k.take(w, path, old, sent)
+	value := k.take(w, path, old, sent)
+	if text, ok := value.(string); ok && k.most > 0 {
+		w.bound(path, text, k.most)
+	}
+	return value
 }
 
 // dropped is a kind of values that are checked and never stored.
@@ -85,7 +91,8 @@ type walk struct {
 	rules   Rules
 	version Version // of the request
 	newID   func() string
-	whole   bool // the request replaces the fields it can write (PUT)
+	whole   bool          // the request replaces the fields it can write (PUT)
+	stored  record.Object // the asset as it is; texts that it has may be of any length
 
 	typesOnly bool // the value is going to be ignored: check its type only
 	details   []fault.Detail
@@ -111,6 +118,31 @@ func (w *walk) breaks(path, format string, args ...any) {
 	if !w.typesOnly {
 		w.wrong(path, format, args...)
 	}
+}
+
+// bound reports a text of more than so many characters, unless the asset has it in a field of
+// the same name already: it may be older than the rule.
+func (w *walk) bound(path, text string, most int) {
+	if len(text) <= most || w.typesOnly || w.full() || utf8.RuneCountInString(text) <= most {
+		return
+	}
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	if !has(w.stored, name, text) {
+		w.breaks(path, "String value is too long: at most %d characters are accepted.", most)
+	}
+}
+
+// has tells whether a field with a name has a text, somewhere in a value.
+func has(v record.Value, name, text string) bool {
+	switch v := v.(type) {
+	case record.Object:
+		return slices.ContainsFunc(v, func(m record.Member) bool {
+			return m.Name == name && m.Value == record.Value(text) || has(m.Value, name, text)
+		})
+	case record.List:
+		return slices.ContainsFunc(v, func(element record.Value) bool { return has(element, name, text) })
+	}
+	return false
 }
 
 const (

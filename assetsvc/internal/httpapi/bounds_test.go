@@ -17,19 +17,19 @@ import (
 func (s service) publish(t *testing.T, size int) (id string) {
 	t.Helper()
 	text := strings.Replace(validAsset, `"description":"x"`,
-		fmt.Sprintf(`"description":%q`, strings.Repeat("d", min(size, 1_000_000))), 1)
+		fmt.Sprintf(`"description":%q`, strings.Repeat("d", min(size, 250_000))), 1)
 	made := s.do(t, exchange{"POST", "/api/2.5/assets", identity.Broker, "", text, 201, ""})
 	var created struct{ Data struct{ ID string } }
 	if err := json.Unmarshal(made.Body.Bytes(), &created); err != nil {
 		t.Fatal(err)
 	}
 	path := "/api/2.5/assets/" + created.Data.ID
-	for size -= 1_000_000; size > 0; size -= 1_000_000 {
-		field := []string{"title", "title_en", "title_ru"}[size/1_000_000%3]
-		s.do(t, exchange{"PATCH", path, identity.Broker, "token",
-			fmt.Sprintf(`{"data":{%q:%q}}`, field, strings.Repeat("t", min(size, 1_000_000))), 200, ""})
-	}
 	s.do(t, exchange{"PATCH", path, identity.Broker, "token", `{"data":{"status":"pending"}}`, 200, ""})
+	for size -= 250_000; size > 0; size -= 250_000 {
+		const document = `{"data":{"documentType":"notice","title":"x","url":"https://example.org/x","description":%q}}`
+		s.do(t, exchange{"POST", path + "/documents", identity.Broker, "token",
+			fmt.Sprintf(document, strings.Repeat("t", min(size, 250_000))), 201, ""})
+	}
 	return created.Data.ID
 }
 

@@ -246,9 +246,10 @@ func TestDocumentsHaveVersions(t *testing.T) {
 
 func TestTheSizeOfAnAssetIsBounded(t *testing.T) {
 	s := newService(t)
-	all := s.published(t) + "/decisions"
-	large := `{"data":{"decisionDate":"2026-11-21","decisionID":"` + strings.Repeat("x", 1<<20-100) + `"}}`
-	for range 3 {
+	all := s.published(t) + "/documents"
+	large := `{"data":{"documentType":"notice","title":"x","url":"https://example.org/x","description":"` +
+		strings.Repeat("x", 250_000) + `"}}`
+	for range 16 {
 		s.do(t, exchange{"POST", all, identity.Broker, "token", large, 201, ""})
 	}
 	s.do(t, exchange{"POST", all, identity.Broker, "token", large, 413, "The asset would have more than"})

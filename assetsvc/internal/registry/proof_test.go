@@ -303,8 +303,8 @@ func TestAProofReadsABoundedPartOfALongHistory(t *testing.T) {
 func TestAProofHoldsABoundedPartOfTheRecord(t *testing.T) {
 	p := newProver(t)
 	p.change(t, `{"status":"pending"}`)
-	p.change(t, fmt.Sprintf(`{"title_en":%q}`, strings.Repeat("x", 200_000)))
-	p.change(t, `{"title_en":"x"}`)
+	p.change(t, fmt.Sprintf(`{"description_en":%q}`, strings.Repeat("x", 200_000)))
+	p.change(t, `{"description_en":"x"}`)
 	for _, c := range []struct {
 		revision int64
 		most     int

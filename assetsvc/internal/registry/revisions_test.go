@@ -96,9 +96,9 @@ func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 	}
 	want := map[int64]string{stored.Position: string(stored.Body)}
 	for i := range 100 {
-		fields := fmt.Sprintf(`{"title":"title %d","title_en":%q}`, i, strings.Repeat("x", i%7*i*100))
+		fields := fmt.Sprintf(`{"title":"title %d","description_en":%q}`, i, strings.Repeat("x", i%7*i*100))
 		if i%5 == 0 {
-			fields = fmt.Sprintf(`{"title":"title %d","title_en":null}`, i)
+			fields = fmt.Sprintf(`{"title":"title %d","description_en":null}`, i)
 		}
 		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: parse(t, fields)})
 		if err != nil {
@@ -128,7 +128,7 @@ func TestEachPastRevisionCanBeMadeAgain(t *testing.T) {
 func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 	for _, patch := range []int{10, 3000, 40_000} {
 		r, store, _, id := open(t)
-		large := record.Object{{Name: "title_en", Value: hex.EncodeToString(randomBytes(250_000))}}
+		large := record.Object{{Name: "description_en", Value: hex.EncodeToString(randomBytes(125_000))}}
 		changed, err := r.Change(t.Context(), owner, id, "token", registry.Input{Fields: large})
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 		last := changed.Position
 		for range changes {
 			in := registry.Input{Fields: record.Object{
-				{Name: "title", Value: hex.EncodeToString(randomBytes(patch / 2))},
+				{Name: "description", Value: hex.EncodeToString(randomBytes(patch / 2))},
 			}}
 			if changed, err = r.Change(t.Context(), owner, id, "token", in); err != nil {
 				t.Fatal(err)
@@ -152,7 +152,7 @@ func TestTheRecordGrowsWithWhatClientsSend(t *testing.T) {
 		for _, c := range page.Changes {
 			size += len(c.Change) + len(c.Whole)
 		}
-		// A copy has 250,000 bytes when it is compressed; chance may keep several more.
+		// A copy has 125,000 bytes when it is compressed; chance may keep several more.
 		if most := 3*changes*(patch+4096) + 3<<20; size > most {
 			t.Errorf("patches of %d bytes: got %d bytes in the record, want at most %d", patch, size, most)
 		}

@@ -1,0 +1,219 @@
+package asset
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"asset-registry/assetsvc/internal/record"
+	"asset-registry/shared/fault"
+)
+
+// TestEveryTextHasALength sends a very long text in each field of each object. Nothing stores it.
+func TestEveryTextHasALength(t *testing.T) {
+	seen := map[*model]bool{}
+	var visit func(m *model)
+	visit = func(m *model) {
+		if seen[m] {
+			return
+		}
+		seen[m] = true
+		for _, f := range m.fields {
+			of := f.of
+			if l, ok := of.(list); ok {
+				of = l.of
+			}
+			if inner, ok := of.(*model); ok {
+				visit(inner)
+			}
+			k, ok := of.(plain)
+			if !ok {
+				continue
+			}
+			for _, sent := range []record.Value{
+				strings.Repeat("9", 1_000_000), strings.Repeat("a", 1_000_000), "https://example.org/" + strings.Repeat("a", 1_000_000),
+				"x@example." + strings.Repeat("org.", 250_000) + "org", "a/" + strings.Repeat("b", 1_000_000),
+				"2026-11-20T12:00:00." + strings.Repeat("1", 1_000_000), record.Number(strings.Repeat("9", 1_000_000)),
+			} {
+				w := &walk{rules: rules, version: "2.5", newID: ids()}
+				value := k.convert(w, f.name, nil, sent)
+				if got := fmt.Sprint(value); len(got) > proseLength && len(w.details) == 0 {
+					t.Errorf("%s of %s: %.30q is stored with %d characters, want it refused", f.name, m.name, sent, len(got))
+				}
+			}
+		}
+	}
+	visit(&assetModel)
+}
+
+// limits are fields with the characters that they may have, and a change of the asset that
+// gives them a text.
+var limits = []struct {
+	name  string
+	most  int
+	patch string // with %s for the text
+}{
+	{"title", lineLength, `{"title":"%s"}`},
+	{"description", proseLength, `{"description":"%s"}`},
+	{"assetCustodian.identifier.id", codeLength, `{"assetCustodian":{"identifier":{"id":"%s"}}}`},
+	{"assetCustodian.name", lineLength, `{"assetCustodian":{"name":"%s"}}`},
+	{"assetCustodian.contactPoint.telephone", codeLength, `{"assetCustodian":{"contactPoint":{"telephone":"%s"}}}`},
+	{"items.0.address.region", lineLength, `{"items":[{"address":{"region":"%s"}}]}`},
+	{"items.0.unit.code", codeLength, `{"items":[{"unit":{"code":"%s"}}]}`},
+	{"items.0.location.latitude", codeLength, `{"items":[{"location":{"latitude":"%s","longitude":"1"}}]}`},
+}
+
+func TestTextsAreRefusedBeyondTheirLength(t *testing.T) {
+	for _, c := range limits {
+		for _, letter := range []string{"x", "ї", "漢"} { // characters count, not bytes
+			patch := func(n int) error {
+				_, _, err := rules.Change(valid(t, `{}`), Change{
+					Fields: parse(t, fmt.Sprintf(c.patch, strings.Repeat(letter, n))), Caller: Caller{Role: Owner},
+					Version: "2.5", Now: evening, NewID: ids(),
+				})
+				return err
+			}
+			if err := patch(c.most); err != nil {
+				t.Errorf("%s with %d characters: got %v, want nil", c.name, c.most, err)
+			}
+			err := patch(c.most + 1)
+			want := fmt.Sprintf("at most %d characters", c.most)
+			if fault.KindOf(err) != fault.Invalid || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), letter) > 1000 {
+				t.Errorf("%s with %d characters: got %.200v, want a fault of kind Invalid that says %q", c.name, c.most+1, err, want)
+			}
+		}
+	}
+}
+
+// overlong returns a value with texts that are one character too long, as data of former
+// programs may have.
+func overlong(of kind, v record.Value) record.Value {
+	switch of := of.(type) {
+	case *model:
+		out := record.Object{}
+		for _, m := range v.(record.Object) {
+			for _, f := range of.fields {
+				if f.name == m.Name {
+					m.Value = overlong(f.of, m.Value)
+				}
+			}
+			out = append(out, m)
+		}
+		return out
+	case list:
+		out := record.List{}
+		for _, element := range v.(record.List) {
+			out = append(out, overlong(of.of, element))
+		}
+		return out
+	case plain:
+		if _, isText := v.(string); !isText || of.most == 0 || strings.Contains(fmt.Sprint(v), ".") { // a code of a list
+			return v
+		}
+		if fmt.Sprint(of.form.Sent["pattern"]) == "^$|"+shownURL {
+			return "https://example.org/" + strings.Repeat("x", of.most)
+		}
+		return fmt.Sprint(v) + strings.Repeat("ї", of.most)
+	}
+	return v
+}
+
+// overlongIn returns an asset in a state whose texts are too long. Its ids and its codes,
+// which are in lists, stay.
+func overlongIn(t *testing.T, s Status) Asset {
+	t.Helper()
+	a := in(t, s)
+	fields := overlong(&assetModel, a.fields).(record.Object)
+	for _, name := range []string{"id", "assetID", "owner"} {
+		if value := a.fields.Get(name); value != nil {
+			fields = fields.With(name, value)
+		}
+	}
+	items := record.List{}
+	for _, item := range fields.List("items") {
+		item := item.(record.Object)
+		class := item.Object("classification")
+		items = append(items, item.With("classification", class.With("id", "06111000-3")))
+	}
+	return Asset{fields.With("items", items)}
+}
+
+// TestStoredTextsMayBeTooLong takes every step and makes other changes with an asset whose
+// texts are older than the rule. Only new texts are refused.
+func TestStoredTextsMayBeTooLong(t *testing.T) {
+	for _, s := range Statuses {
+		a := overlongIn(t, s)
+		for _, by := range []Role{Owner, Concierge, Administrator} {
+			if len(a.fields.Text("title")) <= lineLength || !s.mayChange(by) {
+				continue
+			}
+			same, differs, err := rules.Change(a, Change{Fields: a.fields, Whole: true, Caller: Caller{Role: by},
+				Version: "2.5", Now: evening, NewID: ids()})
+			if err != nil || differs {
+				t.Errorf("%s, %v: a PUT of what GET gave: got %.300v and a change %t of %s, want neither", s, by, err, differs, same.Status())
+			}
+			for _, to := range Statuses {
+				if !s.mayBecome(to, by) {
+					continue
+				}
+				for _, whole := range []bool{false, true} {
+					fields := record.Object{{Name: "status", Value: string(to)}}
+					if whole {
+						fields = a.fields.With("status", string(to))
+					}
+					_, _, err := rules.Change(a, Change{Fields: fields, Whole: whole, Caller: Caller{Role: by},
+						Version: "2.5", Now: evening, NewID: ids()})
+					if err != nil {
+						t.Errorf("%s to %s by %v, PUT %t: got %.300v, want nil", s, to, by, whole, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestOtherChangesKeepTextsThatAreTooLong(t *testing.T) {
+	a := overlongIn(t, Pending)
+	second := record.Object{}
+	for _, m := range a.fields.List("items")[0].(record.Object) {
+		if m.Name == "id" {
+			m.Value = strings.Repeat("e", 32)
+		}
+		second = append(second, m)
+	}
+	both := Asset{a.fields.With("items", append(a.fields.List("items"), second))}
+	send := func(a Asset, whole bool, fields record.Object) error {
+		_, _, err := rules.Change(a, Change{Fields: fields, Whole: whole, Caller: Caller{Role: Owner},
+			Version: "2.5", Now: evening, NewID: ids()})
+		return err
+	}
+	title := a.fields.Text("title")
+	for _, c := range []struct {
+		name   string
+		a      Asset
+		whole  bool
+		fields record.Object
+		says   string // "": it is accepted
+	}{
+		{"another field", a, false, parse(t, `{"title_en":"x"}`), ""},
+		{"the same text", a, false, record.Object{{Name: "title", Value: title}}, ""},
+		{"a list without its first element", both, true, both.fields.With("items", record.List{second}), ""},
+		{"a shorter text", a, false, parse(t, `{"title":"x"}`), ""},
+		{"a longer text", a, false, record.Object{{Name: "title", Value: title + "x"}}, "too long"},
+		{"another text of the length", a, false, record.Object{{Name: "title", Value: "x" + strings.TrimSuffix(title, "ї")}}, "too long"},
+		{"the text in another field", a, false, record.Object{{Name: "title_en", Value: title}}, "too long"},
+	} {
+		err := send(c.a, c.whole, c.fields)
+		if err == nil && c.says != "" || err != nil && (c.says == "" || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: got %.200v, want %q", c.name, err, c.says)
+		}
+	}
+	if _, _, err := ask(t, a, Owner, "documents", Replace, `{"documentType":"informationDetails","title":"`+
+		a.fields.List("documents")[0].(record.Object).Text("title")+`","url":"https://docs.example/a"}`); err != nil {
+		t.Errorf("a new version of a document with its title: got %.200v, want nil", err)
+	}
+	if _, _, err := ask(t, a, Owner, "documents", Add, `{"documentType":"notice","title":"`+
+		strings.Repeat("x", lineLength+1)+`","url":"https://docs.example/a"}`); err == nil || !strings.Contains(err.Error(), "too long") {
+		t.Errorf("a document with a long title: got %.200v, want a fault", err)
+	}
+}
