@@ -78,7 +78,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		bodies:  memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)),
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := s.open(ctx, signer); err != nil {
+	if err := s.open(signer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if c.Mirror != nil { // which has no keys
@@ -91,7 +91,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 
 // open makes everything that a request passes. Close closes what open has made,
 // also after an error.
-func (s *Server) open(ctx context.Context, signer *identity.Signer) (err error) {
+func (s *Server) open(signer *identity.Signer) (err error) {
 	c := s.config
 	if s.assets, err = s.assetService(signer); err != nil {
 		return err
