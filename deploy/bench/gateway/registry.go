@@ -19,6 +19,8 @@ var assetBody = `{"data": {"assetType": "bounce", "title": "Asset", "description
 	"items": [{"description": "Item", "classification": {"scheme": "CAV-PS", "id": "06111000-3", "description": "Flat"},
 		"address": {"countryName": "Україна"}, "unit": {"code": "c"}, "quantity": 1,
 		"registrationDetails": {"status": "unknown"}}],
+	"assetCustodian": {"name": "Custodian", "identifier": {"scheme": "UA-EDR", "id": "12345678", "legalName": "Custodian"},
+		"address": {"countryName": "Україна"}, "contactPoint": {"name": "Contact", "email": "contact@example.org"}},
 	"decisions": [{"decisionDate": "2026-11-20T12:00:00+02:00", "decisionID": "1"}]}}`
 
 // client is for what is not measured.
