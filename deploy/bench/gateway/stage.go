@@ -59,8 +59,8 @@ func (s *stage) start(ctx context.Context) error {
 		"--appendonly", "no", "--dir", s.dir); err != nil {
 		return err
 	}
-	for _, start := range []func(context.Context) error{s.startRegistry, s.startUpstream, s.startOurs, s.startTraefik, s.startCaddy,
-		s.startNginx} {
+	for _, start := range []func(context.Context) error{s.startRegistry, s.startUpstream, s.startOurs,
+		s.startTraefik, s.startCaddy, s.startNginx} {
 		if err := start(ctx); err != nil {
 			return err
 		}
