@@ -11,9 +11,9 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/goccy/go-yaml"
 )
 
 // Parse fills dst, a pointer to a struct with kong tags (HelpTexts has the long
@@ -21,7 +21,8 @@ import (
 // later source wins over an earlier one:
 //
 //   - the defaults in the tags,
-//   - the YAML file of --config, whose keys are the names of flags,
+//   - the YAML file of --config, whose keys are the names of flags, and whose values are
+//     read as those of flags,
 //   - the environment: envPrefix, an underscore and the flag's name in capitals,
 //   - args.
 //
@@ -41,6 +42,7 @@ func Parse(dst any, name, description, envPrefix string, args []string) (command
 		kong.Embed(&file),
 		kong.DefaultEnvars(envPrefix),
 		kong.Configuration(read.from),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		helpTexts(reflect.ValueOf(dst).Elem()),
 	)
 	if err != nil {
@@ -61,8 +63,8 @@ type settings struct {
 }
 
 func (s *settings) from(r io.Reader) (kong.Resolver, error) {
-	if err := yaml.NewDecoder(r).Decode(&s.values); err != nil && !errors.Is(err, io.EOF) { // EOF means an empty file
-		return nil, fmt.Errorf("config file: %s", yaml.FormatError(err, false, false))
+	if err := ReadYAML(r, &s.values); err != nil {
+		return nil, fmt.Errorf("config file: %w", err)
 	}
 	return s, nil
 }
@@ -121,6 +123,6 @@ func forFlag(value any, flag *kong.Flag) (any, error) {
 	if text, ok := value.(string); ok {
 		return text, nil
 	}
-	text, err := json.Marshal(value)
+	text, err := json.Marshal(jsonOf(value))
 	return string(text), err
 }

@@ -130,3 +130,76 @@ func TestATableIsReadFromTheFile(t *testing.T) {
 		}
 	}
 }
+
+// texts has a setting of each kind that a file could make a number or a boolean of.
+type texts struct {
+	Name   string
+	Names  []string
+	ByName map[string]string
+	Wait   time.Duration
+	Later  *time.Duration
+	Rows   rows
+}
+
+func parseFile(t *testing.T, text string) (got texts, err error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Parse(&got, "example", "", "EXAMPLE", []string{"--config", file})
+	return got, err
+}
+
+func TestADurationNeedsItsUnit(t *testing.T) {
+	for _, value := range []string{
+		"5", "3600", "0x10", "1_000", "007", "1.5", "1e9", "-1", "'5'", "true", "5 s", "[5s]", ".inf",
+	} {
+		for _, name := range []string{"wait", "later"} {
+			_, err := parseFile(t, name+": "+value+"\n")
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "such as 90s") {
+				t.Errorf("%s: %s: got %v, want an error with the name and the accepted form", name, value, err)
+			}
+		}
+		if value[0] == '\'' {
+			continue
+		}
+		_, err := Parse(new(texts), "example", "", "EXAMPLE", []string{"--wait=" + value})
+		if err == nil || !strings.Contains(err.Error(), "--wait") || !strings.Contains(err.Error(), "such as 90s") {
+			t.Errorf("--wait=%s: got %v, want an error with the name and the accepted form", value, err)
+		}
+	}
+	for text, want := range map[string]time.Duration{
+		"wait: 5s": 5 * time.Second, "wait: 0": 0, "wait: '1h30m'": 90 * time.Minute,
+		"wait: 1.5s":             1500 * time.Millisecond,
+		"later: &a 5s\nwait: *a": 5 * time.Second, "wait:": 0, "wait: ~": 0,
+	} {
+		if got, err := parseFile(t, text); err != nil || got.Wait != want {
+			t.Errorf("%s: got %v, %v; want %v", text, got.Wait, err, want)
+		}
+	}
+}
+
+func TestNamesInAFileStayAsWritten(t *testing.T) {
+	written := []string{
+		"0123", "1.50", "01", "1_000", "0x1F", "0b11", "0o17", "1e3", "-0", "+1", ".5", "5.", ".inf", "-.INF", ".nan",
+		"true", "False", "yes", "2027-01-01", "12345678901234567890123", "'0123'", `"1.50"`, `"12:30:45"`,
+	}
+	for _, text := range written {
+		want := strings.Trim(text, `'"`)
+		got, err := parseFile(t, "name: "+text+"\nnames: ["+text+", b]\nby-name: {"+text+": "+text+"}\n")
+		wanted := texts{Name: want, Names: []string{want, "b"}, ByName: map[string]string{want: want}}
+		if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+			t.Errorf("%s: got %v and the settings (-want +got):\n%s", text, err, diff)
+		}
+		got, err = parseFile(t, "names:\n  - "+text+"\nby-name:\n  "+text+": "+text+" # a comment\n")
+		wanted = texts{Names: []string{want}, ByName: map[string]string{want: want}}
+		if diff := cmp.Diff(wanted, got); err != nil || diff != "" {
+			t.Errorf("%s in lines: got %v and the settings (-want +got):\n%s", text, err, diff)
+		}
+	}
+	got, err := parseFile(t, "rows:\n- {name: 0123, windows: {60: 5, 1.50: 01}}\n")
+	if want := rows(`[{"name":"0123","windows":{"1.50":"01","60":5}}]`); err != nil || got.Rows != want {
+		t.Errorf("in a table: got %s, %v; want %s", got.Rows, err, want)
+	}
+}

@@ -8,8 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
+	"asset-registry/shared/config"
 	"asset-registry/shared/identity"
 )
 
@@ -39,9 +38,8 @@ func ReadFile(path string) (Fixed, error) {
 
 func read(r io.Reader) (Fixed, error) {
 	var entries []entry
-	err := yaml.NewDecoder(r, yaml.DisallowUnknownField()).Decode(&entries)
-	if err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
-		return nil, errors.New(yaml.FormatError(err, false, false))
+	if err := config.ReadYAML(r, &entries); err != nil {
+		return nil, err
 	}
 	keys, ids := Fixed{}, map[string]bool{}
 	var faults []error

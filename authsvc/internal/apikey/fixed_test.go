@@ -59,6 +59,15 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
+func TestNamesOfKeysStayAsWritten(t *testing.T) {
+	sum := strings.Repeat("12", 32)
+	keys, err := read(strings.NewReader("- {id: 0123, broker: 1.50, role: broker, levels: 01, sha256: " + sum + "}\n"))
+	want := identity.Identity{Broker: "1.50", KeyID: "0123", Role: identity.Broker, Levels: "01"}
+	if got := keys[sum]; err != nil || got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+}
+
 func TestReadKeysTellsEveryFault(t *testing.T) {
 	hash := authapi.Hash("k")
 	for name, c := range map[string]struct {

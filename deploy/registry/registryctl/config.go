@@ -3,12 +3,11 @@ package registryctl
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/goccy/go-yaml"
+	"asset-registry/shared/config"
 )
 
 // settings are the addresses and API keys of the registry. Empty fields are not
@@ -93,9 +92,8 @@ func (p *program) readConfig() (s settings, err error) {
 		return s, fmt.Errorf("other users can access config file %s, which holds keys (mode %04o): chmod 600 %s",
 			path, mode, path)
 	}
-	err = yaml.NewDecoder(file, yaml.DisallowUnknownField()).Decode(&s)
-	if err != nil && !errors.Is(err, io.EOF) { // EOF: an empty file
-		// The decoder's error is left out: it quotes the file, which holds keys.
+	if err := config.ReadYAML(file, &s); err != nil {
+		// The error is left out: it quotes the file, which holds keys.
 		return s, fmt.Errorf("config file %s must be YAML with url, key, admin-url and admin-key only", path)
 	}
 	return s, nil

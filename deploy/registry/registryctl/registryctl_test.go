@@ -16,7 +16,7 @@ import (
 
 func TestFlagsOverrideTheEnvironmentAndTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("url: http://file\nkey: file\nadmin-url: http://file\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("url: http://file\nkey: file\nadmin-url: http://file\nadmin-key: 0123\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("REGISTRYCTL_KEY", "environment")
@@ -33,7 +33,7 @@ func TestFlagsOverrideTheEnvironmentAndTheFile(t *testing.T) {
 	if err := p.load(c); err != nil {
 		t.Fatal(err)
 	}
-	want := settings{URL: "http://file", Key: "environment", AdminURL: "http://flag"}
+	want := settings{URL: "http://file", Key: "environment", AdminURL: "http://flag", AdminKey: "0123"}
 	if diff := cmp.Diff(want, p.settings); diff != "" {
 		t.Errorf("the settings differ (-want +got):\n%s", diff)
 	}

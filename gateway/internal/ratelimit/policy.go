@@ -64,13 +64,34 @@ func (t *Table) UnmarshalJSON(text []byte) error {
 	case !strings.HasPrefix(name, "["):
 		return fmt.Errorf("there are no policies named %.40q: use production, sandbox, or a list of policies", name)
 	}
-	type rows Table // without this method
+	var rows []struct {
+		Policy
+		Name asWritten `json:"name"`
+	}
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode((*rows)(t)); err != nil {
+	if err := decoder.Decode(&rows); err != nil {
 		return fmt.Errorf("each policy has a name, by, costs and windows: %w", err)
 	}
+	*t = make(Table, len(rows))
+	for i, row := range rows {
+		(*t)[i] = row.Policy
+		(*t)[i].Name = string(row.Name)
+	}
 	return nil
+}
+
+// asWritten is a text that may look like a number in the file that it comes from.
+type asWritten string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *asWritten) UnmarshalJSON(text []byte) error {
+	var number json.Number
+	if text[0] != '"' && json.Unmarshal(text, &number) == nil {
+		*a = asWritten(number)
+		return nil
+	}
+	return json.Unmarshal(text, (*string)(a))
 }
 
 // PerSecond returns a copy of the table in which the policy for one class, named
@@ -160,7 +181,8 @@ func (p Policy) windowFaults(maxBody int64) (faults []error) {
 	for _, length := range slices.Sorted(maps.Keys(p.Windows)) {
 		period, err := time.ParseDuration(length)
 		if err != nil || period < time.Second || period > longestWindow || period%time.Second != 0 {
-			faults = append(faults, fmt.Errorf("the window %q must be of whole seconds, up to %v", length, longestWindow))
+			faults = append(faults, fmt.Errorf("the window %q must be of whole seconds, such as 1s or 10m, up to %v",
+				length, longestWindow))
 		}
 		limit := p.Windows[length]
 		// A request above the gateways' reserve must fit into the rest of the limit.

@@ -83,6 +83,24 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 	}
 }
 
+// TestANameMayBeANumber reads what package config makes of names in a YAML file.
+func TestANameMayBeANumber(t *testing.T) {
+	for written, want := range map[string]string{`15`: "15", `-1`: "-1", `"0123"`: "0123", `"a"`: "a"} {
+		var table Table
+		const rest = `, "by": "key", "costs": {"read": 2}, "windows": {"1s": 3}}]`
+		err := table.UnmarshalJSON([]byte(`[{"name": ` + written + rest))
+		wanted := Table{{want, ByKey, map[Class]int64{routes.Read: 2}, map[string]int64{"1s": 3}}}
+		if err != nil || !reflect.DeepEqual(table, wanted) {
+			t.Errorf("%s: got %+v, %v; want %+v", written, table, err, wanted)
+		}
+	}
+	for _, written := range []string{`true`, `["a"]`, `{}`} {
+		if err := new(Table).UnmarshalJSON([]byte(`[{"name": ` + written + `}]`)); err == nil {
+			t.Errorf("%s: got no error, want one", written)
+		}
+	}
+}
+
 func TestPerSecondReplacesAPolicy(t *testing.T) {
 	table := Production()
 	got := table.PerSecond(ByKey, routes.Read, 5).PerSecond(ByAddress, routes.List, 0).
