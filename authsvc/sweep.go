@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry/authsvc/internal/token"
+	"asset-registry/shared/sleep"
 )
 
 // The intervals between sweeps of transfers.
@@ -26,9 +27,7 @@ func sweep(ctx context.Context, tokens *token.Service, log *slog.Logger, now fun
 				log.Warn("remove expired transfers", "error", err, "retry_in", sweepAgain.String())
 				wait = sweepAgain
 			}
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
+			if !sleep.For(ctx, wait) {
 				return
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpclient"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/sleep"
 )
 
 const (
@@ -77,7 +78,7 @@ func (k *keeper) run(ctx context.Context) {
 		}
 		if !isVoid(err) {
 			k.failures.Failed(err)
-			sleep(ctx, again)
+			sleep.For(ctx, again)
 			continue
 		}
 		k.say("The index is void. It is built anew; the log has the reason.")
@@ -86,7 +87,7 @@ func (k *keeper) run(ctx context.Context) {
 		if time.Since(begun) > anewRest {
 			pause = anewFirst
 		}
-		sleep(ctx, pause)
+		sleep.For(ctx, pause)
 		pause, begun = min(2*pause, anewMost), time.Now()
 		if err := index.Remove(k.config.Dir); err != nil {
 			k.failures.Failed(err)
@@ -171,7 +172,7 @@ func (k *keeper) follow(ctx context.Context, x *index.Index) error {
 			return err
 		}
 		k.failures.Failed(err)
-		sleep(ctx, again)
+		sleep.For(ctx, again)
 	}
 }
 
@@ -196,7 +197,7 @@ func (k *keeper) ask(ctx context.Context, x *index.Index) error {
 		if others > 0 {
 			pause = min(pause, time.Second)
 		}
-		sleep(ctx, pause)
+		sleep.For(ctx, pause)
 	}
 	return ctx.Err()
 }
@@ -204,7 +205,7 @@ func (k *keeper) ask(ctx context.Context, x *index.Index) error {
 // refresh lets go of merged files while nothing changes, and ends when the index is damaged.
 func (k *keeper) refresh(ctx context.Context, x *index.Index) error {
 	for ctx.Err() == nil {
-		sleep(ctx, refreshEvery)
+		sleep.For(ctx, refreshEvery)
 		if err := x.Damage(); err != nil {
 			return err
 		}
@@ -236,12 +237,4 @@ func (k *keeper) state() search.State {
 		s.Position, s.Assets = k.index.Position()
 	}
 	return s
-}
-
-// sleep waits until a time has passed or ctx is done.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"asset-registry/shared/httpclient"
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/translog"
 )
 
@@ -75,10 +76,8 @@ func (s *Source) read(ctx context.Context, path string, limit int64) ([]byte, er
 		if err == nil || after < 0 || attempt == attempts {
 			return data, err
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, min(max(after, pause<<(attempt-1)), longest)) {
 			return nil, ctx.Err()
-		case <-time.After(min(max(after, pause<<(attempt-1)), longest)):
 		}
 	}
 }

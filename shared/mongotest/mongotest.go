@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/sleep"
 )
 
 // startTimeout limits the wait for the rig's first connection.
@@ -90,9 +91,7 @@ func (s *Server) Restart(tb testing.TB) {
 			conn.Close()
 			return
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
+		if !sleep.For(ctx, 10*time.Millisecond) {
 			tb.Fatalf("the MongoDB rig does not answer: %v", err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"asset-registry.example/client"
+
+	"asset-registry/shared/sleep"
 )
 
 const (
@@ -44,9 +46,7 @@ func (r *run) load(ctx context.Context) error {
 		if repeats++; !passes || repeats == mostRepeats {
 			return err
 		}
-		select {
-		case <-time.After(repeatPause):
-		case <-ctx.Done():
+		if !sleep.For(ctx, repeatPause) {
 			return ctx.Err()
 		}
 	}

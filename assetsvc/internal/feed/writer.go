@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"asset-registry/shared/sleep"
 )
 
 // Errors of Writer.Commit.
@@ -257,10 +259,7 @@ func (w *Writer) retry(ctx context.Context, operation func(context.Context) erro
 		if !failed && ctx.Err() == nil {
 			w.o.Failed(err)
 		}
-		select {
-		case <-time.After(w.o.Pause):
-		case <-ctx.Done():
-		}
+		sleep.For(ctx, w.o.Pause)
 	}
 }
 

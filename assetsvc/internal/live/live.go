@@ -16,6 +16,7 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/failurelog"
 	"asset-registry/shared/follow"
+	"asset-registry/shared/sleep"
 )
 
 const (
@@ -146,10 +147,8 @@ func (w *Watcher) watch() {
 			pause = min(pause+pause/8+1, pauseMost)
 		}
 		upto = max(upto, now)
-		select {
-		case <-w.ctx.Done():
+		if !sleep.For(w.ctx, pause) {
 			return
-		case <-time.After(pause):
 		}
 	}
 }

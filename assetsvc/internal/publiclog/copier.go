@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/translog"
 )
 
@@ -49,10 +50,7 @@ func (c *Copier) Run(ctx context.Context, report func(error)) {
 		} else if ctx.Err() == nil {
 			report(err)
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		sleep.For(ctx, pause)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/translog"
 )
 
@@ -92,10 +93,7 @@ func (w *Writer) Run(ctx context.Context, report func(upto time.Time, err error)
 		case more:
 			continue
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		sleep.For(ctx, pause)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/sleep"
 )
 
 // Manifest lists the parts of a snapshot.
@@ -101,12 +102,8 @@ func (k *Keeper) segments() string  { return filepath.Join(k.o.Dir, "segments") 
 
 // rest sleeps for d, or until ctx is done.
 func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
+	if !sleep.For(ctx, d) {
 		return ctx.Err()
 	}
+	return nil
 }

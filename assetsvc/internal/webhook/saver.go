@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/sleep"
 )
 
 const (
@@ -100,7 +101,7 @@ func (v *saver) write(ctx context.Context, all []pending) {
 			v.lost()
 		case ctx.Err() == nil:
 			v.failures.Failed(err)
-			if sleep(ctx, saveAgain) {
+			if sleep.For(ctx, saveAgain) {
 				continue
 			}
 			err = ctx.Err()
@@ -109,20 +110,5 @@ func (v *saver) write(ctx context.Context, all []pending) {
 			p.done <- err
 		}
 		return
-	}
-}
-
-// sleep waits, and returns false if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"asset-registry/shared/failurelog"
+	"asset-registry/shared/sleep"
 )
 
 const (
@@ -116,7 +117,7 @@ func (s *Sender) run() {
 		if err := s.lead(); err != nil && s.going.Err() == nil {
 			s.failures.Failed(err)
 		}
-		sleep(s.going, renewEvery)
+		sleep.For(s.going, renewEvery)
 	}
 }
 
@@ -159,7 +160,7 @@ func (s *Sender) lead() error {
 				s.failures.Failed(err)
 			}
 		}
-		if !sleep(t.waiting, renewEvery) {
+		if !sleep.For(t.waiting, renewEvery) {
 			return nil
 		}
 		next, end, held, err := s.claim(t.waiting)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"asset-registry/shared/follow"
+	"asset-registry/shared/sleep"
 )
 
 const (
@@ -66,7 +67,7 @@ func (w *worker) run(previous *worker) {
 	for w.e.State != Disabled {
 		if wait := time.Until(w.e.Next); wait > 0 {
 			w.unfollow()
-			if !sleep(w.waiting, wait) {
+			if !sleep.For(w.waiting, wait) {
 				return
 			}
 		}
@@ -169,7 +170,7 @@ func (w *worker) send(m message) answer {
 
 // challenge makes one attempt to verify the endpoint.
 func (w *worker) challenge() error {
-	if !sleep(w.waiting, time.Until(w.t.s.challenged.next(w.e.ID))) {
+	if !sleep.For(w.waiting, time.Until(w.t.s.challenged.next(w.e.ID))) {
 		return w.waiting.Err()
 	}
 	in, err := w.t.s.lanes.enter(w.waiting, payer(w.e), true, maxAnswer)
@@ -197,7 +198,7 @@ func (w *worker) challenge() error {
 
 // deliver sends one message, or waits until there may be something to send.
 func (w *worker) deliver() error {
-	if !sleep(w.waiting, time.Until(w.notBefore)) {
+	if !sleep.For(w.waiting, time.Until(w.notBefore)) {
 		return w.waiting.Err()
 	}
 	view := w.peek()
@@ -225,7 +226,7 @@ func (w *worker) deliver() error {
 		return w.waiting.Err()
 	case err != nil:
 		w.t.s.failures.Failed(err)
-		sleep(w.waiting, poll)
+		sleep.For(w.waiting, poll)
 		return w.waiting.Err()
 	case !found:
 		return w.idle(view, true)
@@ -320,7 +321,7 @@ func (w *worker) idle(view follow.View, paged bool) error {
 	w.waits(time.Time{})
 	if w.woken { // by a change that is not in the selection; there may be many of them
 		w.woken = false
-		sleep(w.waiting, calm)
+		sleep.For(w.waiting, calm)
 		return w.waiting.Err()
 	}
 	most := keepEvery

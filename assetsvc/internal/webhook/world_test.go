@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/shared/follow"
+	"asset-registry/shared/sleep"
 )
 
 // world has a feed, a store and receivers, and checks what the receivers get. Time is that
@@ -239,7 +240,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.dead {
 		takes = time.Hour
 	}
-	if !sleep(r.Context(), takes) {
+	if !sleep.For(r.Context(), takes) {
 		return nil, r.Context().Err()
 	}
 	w.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"asset-registry/shared/adminapi"
 	"asset-registry/shared/fault"
 	"asset-registry/shared/identity"
+	"asset-registry/shared/sleep"
 )
 
 // Actor is the caller of a use case, as the audit log shows it.
@@ -74,9 +75,7 @@ func (s *Service) change(ctx context.Context, by Actor, action string, work func
 		if !errors.Is(err, ErrStale) {
 			return err
 		}
-		select {
-		case <-time.After(rand.N(20 * time.Millisecond)):
-		case <-ctx.Done():
+		if !sleep.For(ctx, rand.N(20*time.Millisecond)) {
 			return fmt.Errorf("%s: %w", action, ctx.Err())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry/shared/authapi"
 	"asset-registry/shared/fault"
+	"asset-registry/shared/sleep"
 )
 
 // Transfer lets a broker take an asset over. Its tokens become the asset's when it
@@ -76,9 +77,7 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 			return nil
 		}
 		cursor = next
-		select {
-		case <-time.After(sweepPause):
-		case <-ctx.Done():
+		if !sleep.For(ctx, sweepPause) {
 			return fmt.Errorf("sweep transfers: %w", ctx.Err())
 		}
 	}

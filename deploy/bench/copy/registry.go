@@ -18,6 +18,7 @@ import (
 	"asset-registry.example/client"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/sleep"
 )
 
 //go:embed asset.json
@@ -80,9 +81,7 @@ func (r *registry) rest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
+		if !sleep.For(ctx, time.Second) {
 			return ctx.Err()
 		}
 		after, err := usageOf(r.process.ID())

@@ -18,6 +18,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/sleep"
 )
 
 // build starts the search service without an index, and waits until it has one.
@@ -32,9 +33,7 @@ func (b *bench) build(ctx context.Context, index string, s client.Snapshot) (*pr
 	ctx, cancel := context.WithTimeout(ctx, b.within)
 	defer cancel()
 	for !isReady(ctx, b.addr) {
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if !sleep.For(ctx, 100*time.Millisecond) {
 			return nil, errors.Join(fmt.Errorf("%w: the index is not ready", ctx.Err()), service.Kill())
 		}
 	}
@@ -84,9 +83,7 @@ func settle(ctx context.Context, dir string) (size int64, err error) {
 		if now != size {
 			size, unchanged = now, 0
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
+		if !sleep.For(ctx, time.Second) {
 			return 0, fmt.Errorf("%w: the index still changes", ctx.Err())
 		}
 	}

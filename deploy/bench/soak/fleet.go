@@ -15,6 +15,7 @@ import (
 	"asset-registry/deploy/test/rig/clients"
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/porttest"
+	"asset-registry/shared/sleep"
 )
 
 // fleet holds the processes of the registry under load.
@@ -142,9 +143,7 @@ var faults = []fault{
 // breakAll runs one fault every faultEvery until ctx is done.
 func (f *fleet) breakAll(ctx context.Context, c *clients.Clients) {
 	for n := 0; ; n++ {
-		select {
-		case <-time.After(faultEvery):
-		case <-ctx.Done():
+		if !sleep.For(ctx, faultEvery) {
 			return
 		}
 		what := faults[n%len(faults)]
@@ -171,10 +170,7 @@ func (f *fleet) breakOne(ctx context.Context, what fault) error {
 		} else if err := m.process.Freeze(); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(what.during):
-		case <-ctx.Done():
-		}
+		sleep.For(ctx, what.during)
 		if !what.kill {
 			return m.process.Thaw()
 		}
@@ -206,9 +202,6 @@ func (f *fleet) mend(ctx context.Context) error {
 			return err
 		}
 	}
-	select {
-	case <-time.After(aftermath):
-	case <-ctx.Done():
-	}
+	sleep.For(ctx, aftermath)
 	return nil
 }

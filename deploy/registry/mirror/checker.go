@@ -12,6 +12,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/translog"
 )
 
@@ -55,7 +56,7 @@ func (c *checker) run(ctx context.Context, every time.Duration) {
 	_, _ = rand.Read(start[:]) // it never fails
 	c.next = hex.EncodeToString(start[:])
 	for {
-		sleep(ctx, every)
+		sleep.For(ctx, every)
 		if ctx.Err() != nil {
 			return
 		}

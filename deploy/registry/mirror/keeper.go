@@ -24,6 +24,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/httpclient"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/translog"
 )
 
@@ -150,7 +151,7 @@ func (k *keeper) follow(ctx context.Context, complete chan<- string) error {
 			k.unstored.Store(&err)
 		}
 		k.failures.Failed(err)
-		sleep(ctx, again)
+		sleep.For(ctx, again)
 	}
 }
 
@@ -196,9 +197,9 @@ func (k *keeper) ask(ctx context.Context) error {
 			}
 		}
 		if others > 0 {
-			sleep(ctx, otherRest)
+			sleep.For(ctx, otherRest)
 		} else {
-			sleep(ctx, askEvery)
+			sleep.For(ctx, askEvery)
 		}
 	}
 	return ctx.Err()

@@ -20,6 +20,7 @@ import (
 	"asset-registry/shared/httpserver"
 	"asset-registry/shared/memory"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/sleep"
 	"asset-registry/shared/telemetry"
 	"asset-registry/shared/translog"
 )
@@ -178,12 +179,12 @@ func (m *mirror) work(ctx context.Context) {
 		}
 		if errors.Is(err, errZone) {
 			m.log.Info("the services begin again", "reason", err)
-			sleep(ctx, zoneRest)
+			sleep.For(ctx, zoneRest)
 			continue
 		}
 		if !isVoid(err) { // the copy stays: only the services begin again
 			m.failures.Failed(err)
-			sleep(ctx, again)
+			sleep.For(ctx, again)
 			continue
 		}
 		m.say("The copy is void. The mirror removes it and begins anew; its log has the reason.")
@@ -191,7 +192,7 @@ func (m *mirror) work(ctx context.Context) {
 		if time.Since(begun) > anewRest {
 			pause = anewFirst
 		}
-		sleep(ctx, pause)
+		sleep.For(ctx, pause)
 		pause, begun = min(2*pause, anewMost), time.Now()
 		for ctx.Err() == nil {
 			if err := m.remove(); err == nil {
@@ -199,15 +200,7 @@ func (m *mirror) work(ctx context.Context) {
 			} else {
 				m.failures.Failed(err)
 			}
-			sleep(ctx, again)
+			sleep.For(ctx, again)
 		}
-	}
-}
-
-// sleep waits until a time has passed or ctx is done.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"asset-registry.example/client"
 	"asset-registry/shared/replica"
+	"asset-registry/shared/sleep"
 )
 
 type syncCommands struct {
@@ -168,9 +169,7 @@ func (s syncCopy) once(
 		if err := p.say("%s", plain(noAnswer(err).Error())); err != nil {
 			return err
 		}
-		select {
-		case <-time.After(reconnect):
-		case <-ctx.Done():
+		if !sleep.For(ctx, reconnect) {
 			return ctx.Err()
 		}
 	}

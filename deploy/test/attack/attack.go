@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"asset-registry/shared/sleep"
 )
 
 // Registry is the registry under attack. It has the sandbox keys and no rate limits.
@@ -243,10 +245,8 @@ func (r *Registry) readSlowly(ctx context.Context, o *Outcome, header, path stri
 			return nil
 		}
 		o.bytes.Add(int64(n))
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, time.Second) {
 			return nil
-		case <-time.After(time.Second):
 		}
 	}
 }

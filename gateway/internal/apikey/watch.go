@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"asset-registry/shared/authapi"
+	"asset-registry/shared/sleep"
 )
 
 // Watcher returns the keys that have changed since an earlier answer. It answers
@@ -32,7 +33,7 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 				lost = true
 				log.Warn("cannot watch changes of API keys; every key is verified again within a second", "error", err)
 			}
-			pause(ctx)
+			sleep.For(ctx, watchPause)
 			continue
 		}
 		if lost {
@@ -47,15 +48,8 @@ func (c *Cache) Watch(ctx context.Context, from Watcher, log *slog.Logger) {
 		}
 		c.Confirm(asked) // the answer is right as of some time after asked
 		if !changed && answered.Sub(began) < watchPause {
-			pause(ctx) // the watcher does not wait as asked
+			sleep.For(ctx, watchPause) // the watcher does not wait as asked
 		}
-	}
-}
-
-func pause(ctx context.Context) {
-	select {
-	case <-time.After(watchPause):
-	case <-ctx.Done():
 	}
 }
 

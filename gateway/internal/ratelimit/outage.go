@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/sleep"
 )
 
 // Fallback says what a gateway does with requests while Redis is down.
@@ -65,9 +67,7 @@ func (s *Leases) monitor(ctx context.Context) {
 // the outage, and false if ctx ends first.
 func (s *Leases) awaitRecovery(ctx context.Context) bool {
 	for pause := firstProbe; ; pause = min(2*pause, lastProbe) {
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !sleep.For(ctx, pause) {
 			return false
 		}
 		if s.probe(ctx) == nil && s.report(ctx) == nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"asset-registry/shared/follow"
+	"asset-registry/shared/sleep"
 )
 
 // Selection says what followers see of the feed.
@@ -203,10 +204,7 @@ func (h *Hubs) follow(ctx context.Context, hub *Hub) {
 		if time.Since(began) > retryMost {
 			pause = retryLeast
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause/2 + rand.N(pause)):
-		}
+		sleep.For(ctx, pause/2+rand.N(pause))
 		pause = min(2*pause, retryMost)
 	}
 }
@@ -279,10 +277,8 @@ func (h *Hubs) fill(ctx context.Context, hub *Hub, until follow.Message) error {
 			return err
 		}
 		if now, _ := hub.ring.Upto(); now == upto {
-			select {
-			case <-ctx.Done():
+			if !sleep.For(ctx, retryLeast) {
 				return ctx.Err()
-			case <-time.After(retryLeast):
 			}
 		}
 	}

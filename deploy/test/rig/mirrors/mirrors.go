@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/sleep"
 )
 
 // Start starts a mirror of a registry or of another mirror, without rate limits. It serves
@@ -95,9 +96,7 @@ func (f *Front) AwaitMirror(ctx context.Context) error {
 		if err == nil && got >= want {
 			return nil
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !sleep.For(ctx, pause) {
 			return fmt.Errorf("the mirror is at %q, %v, and the origin was at %q: %w", got, err, want, ctx.Err())
 		}
 	}

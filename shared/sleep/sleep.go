@@ -1,0 +1,23 @@
+// Package sleep waits in a goroutine that can be told to stop.
+package sleep
+
+import (
+	"context"
+	"time"
+)
+
+// For waits for d. It returns false if ctx ends first, and at once if d is not
+// positive.
+func For(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
