@@ -60,7 +60,7 @@ type logWriter struct {
 	silence   func() error
 	witnesses *logclient.Witnesses // nil: none
 	missing   *failurelog.Log      // of cosignatures
-	asked     *asked               // nil: no witnesses
+	witnessed *cosignatures        // nil: no witnesses
 }
 
 // keepLog starts to write the public log, or to copy that of a mirror's registry. It returns
@@ -96,7 +96,7 @@ func startLog(store store, c Config) (*logWriter, error) {
 			stop()
 			return nil, errors.Join(err, w.silence())
 		}
-		if w.asked, err = newAsked(c.Telemetry.Meter(), c.LogPolicy); err != nil {
+		if w.witnessed, err = newCosignatures(c.Telemetry.Meter(), c.LogPolicy); err != nil {
 			stop()
 			w.witnesses.Close()
 			return nil, errors.Join(err, w.silence())
@@ -132,7 +132,7 @@ func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog
 		got := w.witnesses.Cosign(ctx, signed, c.Size, func(ctx context.Context, older int64) ([]tlog.Hash, error) {
 			return log.Consistent(ctx, older, c)
 		})
-		w.asked.note(ctx, got.Faults)
+		w.witnessed.note(ctx, got.Faults)
 		for _, name := range slices.Sorted(maps.Keys(got.Faults)) {
 			w.missing.Failed(fmt.Errorf("%s: %w", name, got.Faults[name]))
 		}

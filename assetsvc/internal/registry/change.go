@@ -10,14 +10,14 @@ import (
 	"asset-registry/shared/identity"
 )
 
-// decision applies the rules to an asset for a caller and returns the changed asset.
-type decision func(current asset.Asset, as asset.Caller) (asset.Asset, error)
+// edit applies the rules to an asset for a caller and returns the changed asset.
+type edit func(current asset.Asset, as asset.Caller) (asset.Asset, error)
 
-// change loads an asset, decides and saves the result if it differs. If others
-// change the asset meanwhile, it decides again on the newest revision, which the
-// guard must accept too.
+// change loads an asset, edits it and saves the result if it differs. If others
+// change the asset meanwhile, it edits the newest revision instead, which the guard
+// must accept too.
 func (r *Registry) change(
-	ctx context.Context, by identity.Identity, id, token string, guard Guard, decide decision,
+	ctx context.Context, by identity.Identity, id, token string, guard Guard, apply edit,
 ) (Record, error) {
 	if by.IsAnonymous() {
 		return Record{}, forbidden("an API key is needed")
@@ -36,14 +36,14 @@ func (r *Registry) change(
 			as, err = r.standing(ctx, by, current, token, stored.Sealed)
 			return err
 		},
-		decide: func(stored Record) (changed Record, err error) {
+		next: func(stored Record) (changed Record, err error) {
 			if stored.Revision != decoded {
 				if current, err = decode(stored); err != nil {
 					return Record{}, err
 				}
 				decoded = stored.Revision
 			}
-			changed, err = r.decide(by, as, token, stored, current, decide)
+			changed, err = r.edited(by, as, token, stored, current, apply)
 			return changed, guard.check(stored, err)
 		},
 	})
@@ -51,19 +51,19 @@ func (r *Registry) change(
 
 // step is the two parts of a change, for save.
 type step struct {
-	// ask gets from the auth service what decide needs. The answer is valid as long
+	// ask gets from the auth service what next needs. The answer is valid as long
 	// as the asset has the same sealed token record.
 	ask func(stored Record) error
-	// decide returns the record to save, or one without a body if there is nothing
+	// next returns the record to save, or one without a body if there is nothing
 	// to save. It must not wait for other services.
-	decide func(stored Record) (Record, error)
+	next func(stored Record) (Record, error)
 }
 
 // errAskAgain means that the sealed token record has changed since step.ask.
 var errAskAgain = errors.New("the tokens of the asset have changed")
 
 // save loads an asset and saves the result of the step. If others change the asset
-// meanwhile, it decides again. It asks before it takes the asset's turn, so a slow
+// meanwhile, it starts from the newest revision. It asks before it takes the asset's turn, so a slow
 // auth service delays no other change. It asks again only if the tokens of the
 // asset have changed.
 func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) {
@@ -77,7 +77,7 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 		if err := s.ask(stored); err != nil {
 			return Record{}, err
 		}
-		saved, err := r.saveInTurn(ctx, turn, ended, stored, s.decide)
+		saved, err := r.saveInTurn(ctx, turn, ended, stored, s.next)
 		if !errors.Is(err, errAskAgain) {
 			return saved, err
 		}
@@ -85,11 +85,11 @@ func (r *Registry) save(ctx context.Context, id string, s step) (Record, error) 
 	return Record{}, contended()
 }
 
-// saveInTurn waits for the asset's turn, decides and saves. The asset was read
+// saveInTurn waits for the asset's turn and saves what next returns. The asset was read
 // when the turn had ended times; if the count has changed since, it reads the asset
 // again. It returns errAskAgain if the sealed token record has changed.
 func (r *Registry) saveInTurn(
-	ctx context.Context, turn *turn, ended int64, stored Record, decide func(Record) (Record, error),
+	ctx context.Context, turn *turn, ended int64, stored Record, next func(Record) (Record, error),
 ) (Record, error) {
 	end, err := turn.take(ctx)
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *Registry) saveInTurn(
 				return Record{}, errAskAgain
 			}
 		}
-		changed, err := decide(stored)
+		changed, err := next(stored)
 		if err != nil {
 			return Record{}, err
 		}
@@ -133,13 +133,13 @@ func contended() error {
 	return fault.New(fault.Conflict, fault.Body, "data", text)
 }
 
-// decide returns the record to save instead of stored, whose asset is before, or one
+// edited returns the record to save instead of stored, whose asset is before, or one
 // without a body if nothing differs.
-func (r *Registry) decide(
-	by identity.Identity, as standing, token string, stored Record, before asset.Asset, decide decision,
+func (r *Registry) edited(
+	by identity.Identity, as standing, token string, stored Record, before asset.Asset, apply edit,
 ) (Record, error) {
 	current := before.OwnedBy(as.owner)
-	next, err := decide(current, asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)})
+	next, err := apply(current, asset.Caller{Role: as.role, NotOwner: as.notOwner(by, token, tokenOfWrite)})
 	err = withinTest(by, err, before, next)
 	if err != nil || next.Equal(current) && (as.resealed || as.sealed == stored.Sealed) {
 		return Record{}, err

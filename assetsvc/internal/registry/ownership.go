@@ -45,13 +45,13 @@ type Handover struct {
 func (r *Registry) ChangeOwner(
 	ctx context.Context, by identity.Identity, id string, guard Guard, h Handover,
 ) (Record, error) {
-	var next authapi.ChangeOwnerResponse
+	var answer authapi.ChangeOwnerResponse
 	return r.save(ctx, id, step{
 		ask: func(stored Record) (err error) {
 			if _, err = mayTakeOver(by, stored, guard); err != nil { // before authsvc claims the transfer
 				return err
 			}
-			next, err = r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
+			answer, err = r.tokens.ChangeOwner(ctx, authapi.ChangeOwnerRequest{
 				AssetID:      id,
 				Broker:       by.Broker,
 				TransferID:   h.Transfer,
@@ -63,13 +63,13 @@ func (r *Registry) ChangeOwner(
 			}
 			return nil
 		},
-		decide: func(stored Record) (Record, error) {
+		next: func(stored Record) (Record, error) {
 			current, err := mayTakeOver(by, stored, guard)
-			if err != nil || next.Resealed || next.Sealed == stored.Sealed { // handed over before
+			if err != nil || answer.Resealed || answer.Sealed == stored.Sealed { // handed over before
 				return Record{}, err
 			}
 			author := Author{by.Broker, by.KeyID, asset.Other}
-			return r.changed(stored, current, current.OwnedBy(next.Owner), next.Sealed, author)
+			return r.changed(stored, current, current.OwnedBy(answer.Owner), answer.Sealed, author)
 		},
 	})
 }

@@ -52,7 +52,7 @@ func (r *Registry) ChangePart(
 	ctx context.Context, by identity.Identity, at Place, token string, verb asset.Verb, in Input,
 ) (record.Object, int64, error) {
 	var part record.Object
-	decide := func(current asset.Asset, as asset.Caller) (next asset.Asset, err error) {
+	apply := func(current asset.Asset, as asset.Caller) (next asset.Asset, err error) {
 		next, part, err = r.rules.ChangePart(current, asset.PartChange{
 			Part:    at.Part,
 			ID:      at.ID,
@@ -65,7 +65,7 @@ func (r *Registry) ChangePart(
 		})
 		return next, err
 	}
-	changed, err := r.change(ctx, by, at.Asset, token, in.Guard, decide)
+	changed, err := r.change(ctx, by, at.Asset, token, in.Guard, apply)
 	if err != nil {
 		return nil, 0, err
 	}

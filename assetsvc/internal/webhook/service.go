@@ -168,10 +168,10 @@ func (s *Service) Remove(ctx context.Context, by identity.Identity, id string) e
 	return nil
 }
 
-// update stores what decide makes of an endpoint. It calls decide again if the endpoint
-// was changed meanwhile. An endpoint that decide leaves as it is is not stored.
+// update stores what change makes of an endpoint. It calls change again if the endpoint
+// was changed meanwhile. An endpoint that change leaves as it is is not stored.
 func (s *Service) update(
-	ctx context.Context, by identity.Identity, id string, decide func(Endpoint) (Endpoint, error),
+	ctx context.Context, by identity.Identity, id string, change func(Endpoint) (Endpoint, error),
 ) (Shown, error) {
 	for range changeTries {
 		before, err := s.find(ctx, by, id)
@@ -181,7 +181,7 @@ func (s *Service) update(
 		if err != nil {
 			return Shown{}, err
 		}
-		next, err := decide(before)
+		next, err := change(before)
 		if err != nil {
 			return Shown{}, err
 		}

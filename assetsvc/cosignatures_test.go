@@ -22,7 +22,7 @@ func TestCosignaturesAreCountedByWitness(t *testing.T) {
 		policy.Witnesses = append(policy.Witnesses, translog.PolicyWitness{Name: name, Key: key.Public(), URL: url})
 	}
 	meter := metrictest.New()
-	a, err := newAsked(meter, policy)
+	c, err := newCosignatures(meter, policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +33,8 @@ func TestCosignaturesAreCountedByWitness(t *testing.T) {
 	if diff := cmp.Diff(want, meter.Read(t)); diff != "" {
 		t.Errorf("before a checkpoint, the counts differ (-want +got):\n%s", diff)
 	}
-	a.note(t.Context(), nil)
-	a.note(t.Context(), map[string]error{"w2": errors.New("no answer")})
+	c.note(t.Context(), nil)
+	c.note(t.Context(), map[string]error{"w2": errors.New("no answer")})
 	want[count+"{given,w1}"], want[count+"{given,w2}"], want[count+"{missing,w2}"] = 2, 1, 1
 	if diff := cmp.Diff(want, meter.Read(t)); diff != "" {
 		t.Errorf("the counts differ (-want +got):\n%s", diff)
