@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,6 +25,9 @@ func (m *Mirror) validate(c Config) error {
 	}
 	if c.Auth != nil || len(c.AuthURLs) > 0 {
 		return errors.New("a mirror has no auth service")
+	}
+	if strings.ContainsAny(m.Origin, "<>\"") { // it stands between < and > in Link
+		return fmt.Errorf("the origin, %q, must have no brackets and quotes", m.Origin)
 	}
 	return checkURL("origin", m.Origin)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 const (
 	mostWrong   = 100  // assets that differ from the log and are looked at again
 	mostSkipped = 1000 // assets in test mode that one look passes over
+	mostRefused = 10   // answers without a salt until the mirror is not ready
 	proveWithin = 10 * time.Second
 )
 
@@ -28,9 +30,10 @@ type outcome string
 const (
 	matches outcome = "matches"
 	differs outcome = "differs"
-	// unsettled: the asset has changed meanwhile, its content was erased, the log does not have
-	// it yet, or the origin has not given the salt.
+	// unsettled: the asset was withdrawn, the log does not have it yet, or the origin is away.
 	unsettled outcome = "unknown"
+	// refused: the origin is there, and has not given the salt of the leaf.
+	refused outcome = "refused"
 )
 
 // checker compares assets of the copy with the public log, one after the other in the order
@@ -43,11 +46,17 @@ type checker struct {
 	prove func(ctx context.Context, id string, revision int64) (client.Proof, error)
 	log   *slog.Logger
 	count func(outcome) // counts the comparisons
+	// isAway tells whether the origin does not answer other questions, either.
+	isAway func() bool
 
 	next string // id of the next asset
 
 	mu    sync.Mutex
 	wrong []replica.Entry // without their texts; the next one to look at is the first
+	// unproven are assets whose salt was refused, as wrong, and refusals is how often one was
+	// since none of them was left.
+	unproven []replica.Entry
+	refusals int
 }
 
 // run compares an asset each time that a time has passed, until ctx is done.
@@ -64,10 +73,13 @@ func (c *checker) run(ctx context.Context, every time.Duration) {
 	}
 }
 
-// step compares the next asset, and one of those that differed before.
+// step compares the next asset, one of those that differed before, and one whose salt was
+// refused.
 func (c *checker) step(ctx context.Context) {
-	if id, found := c.suspect(); found {
-		c.look(ctx, id)
+	for _, list := range []*[]replica.Entry{&c.wrong, &c.unproven} {
+		if id, found := c.suspect(list); found {
+			c.look(ctx, id)
+		}
 	}
 	if id, found := c.take(); found {
 		c.look(ctx, id)
@@ -116,7 +128,11 @@ func (c *checker) get(id string) (e replica.Entry, found bool, err error) {
 // look compares an asset with the log, and notes what it finds.
 func (c *checker) look(ctx context.Context, id string) {
 	e, found, err := c.get(id)
-	if err != nil || !found {
+	if err != nil {
+		return
+	}
+	if !found {
+		c.note(replica.Entry{ID: id}, unsettled)
 		return
 	}
 	result, err := c.compare(ctx, e)
@@ -124,7 +140,11 @@ func (c *checker) look(ctx context.Context, id string) {
 		return
 	}
 	c.count(result)
-	if known := c.note(e, result); result == differs && !known {
+	known := c.note(e, result)
+	if result == refused && c.refused() == mostRefused {
+		c.log.Warn("the registry does not prove its assets; the mirror is not ready", "asset", e.ID, "error", err)
+	}
+	if result == differs && !known {
 		c.log.Warn("an asset of the copy differs from the public log", "asset", e.ID, "position", e.Position, "error", err)
 	}
 }
@@ -140,15 +160,18 @@ func (c *checker) compare(ctx context.Context, e replica.Entry) (outcome, error)
 		return unsettled, err // copied.compare holds that each asset has its leaf
 	}
 	proof, err := c.prove(ctx, e.ID, leaf.Revision)
-	if err != nil || proof.Salt == "" {
+	if err != nil && c.isAway() {
 		return unsettled, err
+	}
+	if err != nil {
+		return refused, err
 	}
 	var salt translog.Salt
 	if err := salt.UnmarshalText([]byte(proof.Salt)); err != nil {
-		return unsettled, err
+		return refused, fmt.Errorf("the proof has no salt: %w", err)
 	}
 	if err := leaf.Match(proof.Asset, salt); err != nil {
-		return unsettled, fmt.Errorf("the origin shows another asset than the log: %w", err)
+		return refused, fmt.Errorf("the origin shows another asset than the log: %w", err)
 	}
 	if err := leaf.Match(e.JSON, salt); err != nil {
 		return differs, err
@@ -156,15 +179,15 @@ func (c *checker) compare(ctx context.Context, e replica.Entry) (outcome, error)
 	return matches, nil
 }
 
-// suspect returns the id of an asset that differed when it was looked at.
-func (c *checker) suspect() (id string, found bool) {
+// suspect returns the id of an asset of a list, to look at it again.
+func (c *checker) suspect(list *[]replica.Entry) (id string, found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.wrong) == 0 {
+	if len(*list) == 0 {
 		return "", false
 	}
-	first := c.wrong[0]
-	c.wrong = append(c.wrong[1:], first)
+	first := (*list)[0]
+	*list = append((*list)[1:], first)
 	return first.ID, true
 }
 
@@ -173,6 +196,7 @@ func (c *checker) suspect() (id string, found bool) {
 func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.noteRefusal(e, found)
 	for i, was := range c.wrong {
 		if was.ID != e.ID {
 			continue
@@ -187,6 +211,34 @@ func (c *checker) note(e replica.Entry, found outcome) (known bool) {
 		c.wrong = append(c.wrong, replica.Entry{ID: e.ID, Position: e.Position})
 	}
 	return false
+}
+
+// noteRefusal counts the answers without a salt, until each asset concerned is proven, differs or
+// has changed. So one refused asset counts as often as it is asked for, and an outage passes.
+func (c *checker) noteRefusal(e replica.Entry, found outcome) {
+	i := slices.IndexFunc(c.unproven, func(was replica.Entry) bool { return was.ID == e.ID })
+	settled := found == matches || found == differs
+	switch {
+	case found == refused && i < 0 && len(c.unproven) < mostRefused:
+		c.unproven = append(c.unproven, replica.Entry{ID: e.ID, Position: e.Position})
+	case found == refused && i >= 0:
+		c.unproven[i].Position = e.Position
+	case i >= 0 && (settled || c.unproven[i].Position != e.Position):
+		c.unproven = slices.Delete(c.unproven, i, i+1)
+	}
+	switch {
+	case found == refused:
+		c.refusals++
+	case len(c.unproven) == 0:
+		c.refusals = 0
+	}
+}
+
+// refused returns how many answers had no salt.
+func (c *checker) refused() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refusals
 }
 
 // differing returns how many assets are known to differ from the log, at most mostWrong.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type checked struct {
 	leaves  map[int64]translog.Leaf // by position
 	proofs  map[string]client.Proof // by id
 	asked   int                     // proofs that were asked for
+	away    bool
 	found   map[outcome]int
 }
 
@@ -60,8 +62,9 @@ func newChecked(t *testing.T, assets int) *checked {
 			if proof, there := c.proofs[id]; there {
 				return proof, nil
 			}
-			return client.Proof{}, errors.New("the origin is away")
+			return client.Proof{}, errors.New("there is no proof")
 		},
+		isAway: func() bool { return c.away },
 	}
 	return c
 }
@@ -122,7 +125,7 @@ func TestAForgedAssetDiffersUntilItIsRight(t *testing.T) {
 	c.proofs = map[string]client.Proof{}
 	c.steps(t, 6)
 	if c.differing() != 1 {
-		t.Errorf("while the origin is away: got %d that differ, want 1", c.differing())
+		t.Errorf("without a proof: got %d that differ, want 1", c.differing())
 	}
 	c.proofs = proofs
 	c.put(t, idOf(1), 100)
@@ -133,21 +136,62 @@ func TestAForgedAssetDiffersUntilItIsRight(t *testing.T) {
 }
 
 func TestOnlyAProvenContentCounts(t *testing.T) {
-	for name, change := range map[string]func(*checked){
-		"the origin is away":               func(c *checked) { delete(c.proofs, idOf(0)) },
-		"the content was erased":           func(c *checked) { c.proofs[idOf(0)] = client.Proof{} },
-		"the salt is malformed":            func(c *checked) { c.proofs[idOf(0)] = client.Proof{Salt: "x"} },
-		"the log does not have the change": func(c *checked) { delete(c.leaves, 1) },
-		"the leaf is one of another asset": func(c *checked) { c.leaves[1] = c.leaves[2] },
-		"the origin has another salt":      func(c *checked) { c.proofs[idOf(0)] = c.proofs[idOf(1)] },
+	for _, c := range []struct {
+		name   string
+		change func(*checked)
+		want   outcome
+	}{
+		{"the origin is away", func(c *checked) { c.away = true; delete(c.proofs, idOf(0)) }, unsettled},
+		{"the log does not have the change", func(c *checked) { delete(c.leaves, 1) }, unsettled},
+		{"the leaf is one of another asset", func(c *checked) { c.leaves[1] = c.leaves[2] }, unsettled},
+		{"the origin refuses the proof", func(c *checked) { delete(c.proofs, idOf(0)) }, refused},
+		{"the proof has no salt", func(c *checked) { c.proofs[idOf(0)] = client.Proof{} }, refused},
+		{"the salt is malformed", func(c *checked) { c.proofs[idOf(0)] = client.Proof{Salt: "x"} }, refused},
+		{"the origin has another salt", func(c *checked) { c.proofs[idOf(0)] = c.proofs[idOf(1)] }, refused},
 	} {
-		c := newChecked(t, 2)
-		c.forge(0)
-		change(c)
-		c.look(t.Context(), idOf(0))
-		if diff := cmp.Diff(map[outcome]int{unsettled: 1}, c.found); diff != "" || c.differing() != 0 {
-			t.Errorf("%s: got %d that differ, want none; outcomes (-want +got):\n%s", name, c.differing(), diff)
+		checked := newChecked(t, 2)
+		checked.forge(0)
+		c.change(checked)
+		checked.look(t.Context(), idOf(0))
+		if diff := cmp.Diff(map[outcome]int{c.want: 1}, checked.found); diff != "" || checked.differing() != 0 {
+			t.Errorf("%s: got %d that differ, want none; outcomes (-want +got):\n%s", c.name, checked.differing(), diff)
 		}
+	}
+}
+
+// TestRefusedProofsCount has an origin that gives no salt for some assets, or for one only.
+func TestRefusedProofsCount(t *testing.T) {
+	for _, without := range []int{1, 3, 50} {
+		c := newChecked(t, 50)
+		proofs := maps.Clone(c.proofs)
+		for n := range without {
+			c.forge(n)
+			delete(c.proofs, idOf(n))
+		}
+		c.steps(t, 2*mostRefused)
+		if got := c.refused(); got < mostRefused || len(c.unproven) > mostRefused {
+			t.Errorf("%d assets without a salt: got %d refusals, want %d or more", without, got, mostRefused)
+		}
+		c.proofs = proofs
+		c.steps(t, 100)
+		if c.refused() != 0 || c.differing() != without {
+			t.Errorf("%d assets with a salt again: got %d refusals and %d that differ, want 0 and %d", without, c.refused(),
+				c.differing(), without)
+		}
+	}
+}
+
+func TestARefusedProofOfAChangedAssetCountsNoMore(t *testing.T) {
+	c := newChecked(t, 1)
+	delete(c.proofs, idOf(0))
+	c.steps(t, 2)
+	if c.refused() == 0 {
+		t.Fatal("got no refusals, want some")
+	}
+	c.put(t, idOf(0), 100)
+	c.steps(t, 1)
+	if c.refused() != 0 {
+		t.Errorf("got %d refusals, want none", c.refused())
 	}
 }
 

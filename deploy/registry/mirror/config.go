@@ -27,6 +27,8 @@ type Config struct {
 	TLS httpserver.Certificate `embed:"" prefix:"tls-"`
 
 	Of string `required:"" placeholder:"URL" help:"Address of the registry, or of another mirror of it."`
+	// No answer of another server decides where clients send their keys.
+	Origin string `placeholder:"URL" help:"Public address of the registry that takes writes; by default that of --of."`
 	// Search services follow the mirror or the registry, and are processes of their own.
 	SearchURL []string `name:"search-url" help:"Addresses of the search services; by default there is no search."`
 
@@ -59,6 +61,9 @@ type Config struct {
 	Settings       gateway.Settings `embed:""`
 }
 
+// origin returns the address to which a mirror directs writes.
+func (c Config) origin() string { return cmp.Or(c.Origin, c.Of) }
+
 // relayWithin returns how long the origin may take until it answers a relayed reading. The
 // rest of the reading's time is for the answer 503, which names the reason.
 func (c Config) relayWithin() time.Duration { return cmp.Or(c.Settings.ReadTimeout, c.Timeout) * 4 / 5 }
@@ -90,6 +95,9 @@ func (c Config) validate() error {
 	if _, err := client.New(client.Config{URL: c.Of}); err != nil {
 		faults = append(faults, fmt.Errorf("--of: %w", err))
 	}
+	if _, err := client.New(client.Config{URL: c.origin()}); err != nil || strings.ContainsAny(c.origin(), "<>\"'\\` ") {
+		faults = append(faults, errors.New("--origin, or without it --of: it must be an address without quotes and brackets"))
+	}
 	if c.Data == "" {
 		faults = append(faults, errors.New("the directory of the copy has no name: set --data"))
 	}
@@ -109,7 +117,7 @@ const (
 	formatFile        = "FORMAT"
 	format            = "asset-registry mirror 1"
 	logFile           = "log.db"
-	originFile        = "origin" // the address of the registry that takes writes, once the copy is served
+	originFile        = "origin" // is there once the copy is served
 	equalFile         = "equal"  // the time when the copy was last as new as the registry
 	snapshotDirectory = "snapshots"
 )

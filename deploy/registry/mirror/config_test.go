@@ -45,6 +45,13 @@ func TestAllThatIsWrongIsTold(t *testing.T) {
 	if err := right.validate(); err != nil {
 		t.Errorf("got %v, want no error", err)
 	}
+	for _, origin := range []string{"registry.example", "https://registry.example/>;rel=x", `https://x"y.example`, "javascript:x"} {
+		wrong := right
+		wrong.Origin = origin
+		if err := wrong.validate(); err == nil || !strings.Contains(err.Error(), "--origin") {
+			t.Errorf("the origin %s: got %v, want an error", origin, err)
+		}
+	}
 	right.PublicKey, right.LogPolicy = []string{"x"}, "y"
 	if err := right.validate(); err == nil || !strings.Contains(err.Error(), "exclude each other") {
 		t.Errorf("got %v, want that the two exclude each other", err)

@@ -2,14 +2,10 @@ package mirror
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -245,6 +241,11 @@ func (k *keeper) ready(context.Context) error {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",
 			"Assets of the copy differ from the public log (%d so far); the mirror's log names them.", n)
 	}
+	if c := k.checker.Load(); c != nil && c.refused() >= mostRefused {
+		return fault.New(fault.Unavailable, fault.URL, "mirror",
+			"The registry does not prove its assets: %d answers had no salt, so the copy cannot be compared with the public log.",
+			c.refused())
+	}
 	return nil
 }
 
@@ -254,59 +255,15 @@ func isDistrust(err error) bool {
 		errors.Is(err, translog.ErrCheckpoint)
 }
 
-// origin returns the address of the registry that takes writes: a mirror knows it of its
-// own origin. While that does not answer, it is what it was before. origin also notes that
-// the copy is served.
-func (m *mirror) origin(ctx context.Context) (string, error) {
-	before, known := m.servedBefore()
-	address, err := askOrigin(ctx, httpclient.New(m.transport), m.config.Of)
-	switch {
-	case err != nil && known:
-		return before, nil
-	case err != nil:
-		address = m.config.Of
-	case known && address == before:
-		return address, nil
-	}
-	err = durable.WriteFile(filepath.Join(m.config.Data, originFile), []byte(address+"\n"), 0o600)
-	if err != nil && known { // the next start writes it
-		m.failures.Failed(err)
-		return address, nil
-	}
-	return address, err
+// noteServed notes that the copy is served, for the next start. The file says for people which
+// registry it is a copy of.
+func (m *mirror) noteServed() error {
+	text := []byte(m.config.origin() + "\n")
+	return durable.WriteFile(filepath.Join(m.config.Data, originFile), text, 0o600)
 }
 
-// servedBefore tells whether the copy was served in an earlier run, and with which origin.
-func (m *mirror) servedBefore() (origin string, known bool) {
-	text, err := os.ReadFile(filepath.Join(m.config.Data, originFile))
-	return strings.TrimSpace(string(text)), err == nil
-}
-
-// askOrigin asks a registry or a mirror for the address of the registry that takes writes.
-func askOrigin(ctx context.Context, c *http.Client, of string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(of, "/")+"/", nil)
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("User-Agent", userAgent)
-	resp, err := c.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	var welcome struct {
-		Origin string `json:"origin"` // a mirror says it
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("ask for the registry: status %d", resp.StatusCode)
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, mostAnswer)).Decode(&welcome); err != nil {
-		return "", fmt.Errorf("ask for the registry: %w", err)
-	}
-	if _, err := client.New(client.Config{URL: welcome.Origin}); err == nil {
-		return welcome.Origin, nil
-	}
-	return of, nil
+// servedBefore tells whether the copy was served in an earlier run.
+func (m *mirror) servedBefore() bool {
+	_, err := os.Stat(filepath.Join(m.config.Data, originFile))
+	return err == nil
 }

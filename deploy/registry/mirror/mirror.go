@@ -28,9 +28,7 @@ import (
 const userAgent = "asset-registry-mirror"
 
 const (
-	askEvery   = 5 * time.Second
-	askWithin  = 10 * time.Second
-	mostAnswer = 64 << 10 // bytes
+	askEvery = 5 * time.Second
 
 	again     = 5 * time.Second // after a failure of the origin or of the disk
 	zoneRest  = time.Second     // after another zone: registries of several zones behind one address change it often

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -56,7 +57,10 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.next.ServeHTTP(w, req)
 		return
 	}
-	if err == nil {
+	if err == nil && !isPassable(req.URL) {
+		err = fault.New(fault.Unavailable, fault.URL, "mirror",
+			"This mirror does not have this, and relays neither scripts nor downloads: ask the registry itself.")
+	} else if err == nil {
 		err = r.forward(w, req)
 	}
 	if err != nil {
@@ -65,6 +69,13 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 		faulthttp.Write(w, err)
 	}
+}
+
+// isPassable tells whether the answer to a relayed reading would be JSON for this mirror's
+// clients. A script would run in the pages of the mirror, and a download leads elsewhere.
+func isPassable(u *url.URL) bool {
+	query := u.Query()
+	return !query.Has("opt_jsonp") && !query.Has("download")
 }
 
 // isElsewhere tells whether only the origin can answer a reading of a path.
@@ -100,12 +111,14 @@ var (
 	errAnswer = errors.New("the registry refuses to answer")
 )
 
-// passed are the headers of a request, and of an answer, that pass.
+// passed are the headers of a request, and of an answer, that pass. The mirror itself says what
+// an answer is and how long it may be kept; nobody else sends its clients elsewhere.
 var (
-	passedOn   = []string{"Accept", "If-Match", "If-None-Match", "Range", "If-Range", httpserver.RequestIDHeader}
-	passedBack = []string{"Cache-Control", "Content-Range", "Content-Type", "Content-Length", "Etag", "Location",
-		"X-Content-Type-Options"}
+	passedOn   = []string{"Accept", "If-Match", "If-None-Match", httpserver.RequestIDHeader}
+	passedBack = []string{"Content-Length", "Etag"}
 )
+
+const jsonType = "application/json"
 
 // forward sends a reading to the origin, and its answer to w. With an error nothing was
 // written.
@@ -134,10 +147,18 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 		return away(err)
 	}
 	defer resp.Body.Close()
-	if !late.Stop() || !isAnswer(resp.StatusCode) {
-		return away(fmt.Errorf("%w: status %d", errAnswer, resp.StatusCode))
+	if !late.Stop() || !isAnswer(resp) {
+		return away(fmt.Errorf("%w: status %d with %.80q", errAnswer, resp.StatusCode, resp.Header.Get("Content-Type")))
 	}
 	pass(w.Header(), resp.Header, passedBack)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-cache")
+	if resp.StatusCode >= http.StatusBadRequest {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	if resp.StatusCode != http.StatusNotModified {
+		w.Header().Set("Content-Type", jsonType)
+	}
 	w.WriteHeader(resp.StatusCode)
 	sender := httpserver.NewSender(w, httpserver.DefaultPace)
 	if _, err := io.CopyBuffer(sender, io.LimitReader(resp.Body, mostRelayed), make([]byte, relayBuffer)); err != nil {
@@ -146,11 +167,19 @@ func (r *relay) forward(w http.ResponseWriter, req *http.Request) error {
 	return nil
 }
 
-// isAnswer tells whether a status is one of an answer that depends on the request only.
-func isAnswer(status int) bool {
-	return slices.Contains([]int{http.StatusOK, http.StatusPartialContent, http.StatusFound, http.StatusNotModified,
-		http.StatusBadRequest, http.StatusNotFound, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable,
-	}, status)
+// isAnswer tells whether an answer is JSON, or says that nothing has changed, and depends on the
+// request only.
+func isAnswer(resp *http.Response) bool {
+	if resp.StatusCode == http.StatusNotModified {
+		return true
+	}
+	kind, parameters, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	charset := parameters["charset"]
+	isJSON := err == nil && kind == jsonType && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	isPlain := resp.Header.Get("Content-Encoding") == ""
+	return isJSON && isPlain && slices.Contains([]int{
+		http.StatusOK, http.StatusBadRequest, http.StatusNotFound, http.StatusPreconditionFailed,
+	}, resp.StatusCode)
 }
 
 func pass(to, from http.Header, names []string) {

@@ -46,6 +46,7 @@ func TestOnlyTheOriginIsAskedForWhatTheCopyLacks(t *testing.T) {
 		}
 		w.Header().Set("ETag", `"x"`)
 		w.Header().Set("Set-Cookie", "a=b")
+		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "there "+r.URL.RequestURI())
 	})
 	for path, want := range map[string]string{
@@ -72,9 +73,12 @@ func TestOnlyTheOriginIsAskedForWhatTheCopyLacks(t *testing.T) {
 }
 
 func TestTroublesOfTheOriginAreUnavailable(t *testing.T) {
-	for status, want := range map[int]int{200: 200, 302: 302, 304: 304, 400: 400, 404: 404, 412: 412,
+	for status, want := range map[int]int{200: 200, 206: 503, 302: 503, 304: 304, 400: 400, 404: 404, 412: 412, 416: 503,
 		401: 503, 421: 503, 429: 503, 500: 503, 502: 503, 503: 503} {
-		r := stage(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		r := stage(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json; charset=utf-8")
+			w.WriteHeader(status)
+		})
 		if got := get(r, "/api/2.5/transfers/x"); got.Code != want {
 			t.Errorf("the origin answers %d: got %d, want %d", status, got.Code, want)
 		}
@@ -104,7 +108,7 @@ func TestTheOriginHasMostOfTheTimeOfAReading(t *testing.T) {
 }
 
 func TestABusyRelayRefuses(t *testing.T) {
-	r := stage(t, func(http.ResponseWriter, *http.Request) {})
+	r := stage(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/json") })
 	for range relayed {
 		r.turns <- struct{}{}
 	}
@@ -114,5 +118,58 @@ func TestABusyRelayRefuses(t *testing.T) {
 	<-r.turns
 	if got := get(r, "/api/2.5/transfers/x"); got.Code != 200 {
 		t.Errorf("got %d, want 200", got.Code)
+	}
+}
+
+// TestARelayedAnswerIsJSONThatTheMirrorVouchesFor gives answers with headers that would make a
+// browser, a cache or a client do what the origin wants.
+func TestARelayedAnswerIsJSONThatTheMirrorVouchesFor(t *testing.T) {
+	for _, c := range []struct {
+		name, kind, encoding string
+		want                 int
+	}{
+		{"JSON", "application/json", "", 200},
+		{"JSON with an encoding", "Application/JSON; charset=UTF-8", "", 200},
+		{"a page", "text/html", "", 503},
+		{"a script", "application/javascript", "", 503},
+		{"JSON in another encoding", "application/json; charset=utf-7", "", 503},
+		{"no type", "", "", 503},
+		{"two types", "application/json, text/html", "", 503},
+		{"compressed", "application/json", "gzip", 503},
+	} {
+		r := stage(t, func(w http.ResponseWriter, _ *http.Request) {
+			h := w.Header()
+			h["Content-Type"] = []string{c.kind}
+			for _, name := range []string{"Location", "Set-Cookie", "Refresh", "Link", "Content-Location", "Clear-Site-Data",
+				"Access-Control-Allow-Origin", "Strict-Transport-Security"} {
+				h.Set(name, "https://other.example")
+			}
+			h.Set("Cache-Control", "public, max-age=31536000, immutable")
+			if c.encoding != "" {
+				h.Set("Content-Encoding", c.encoding)
+			}
+			_, _ = io.WriteString(w, "{}")
+		})
+		got := get(r, "/api/2.5/transfers/x")
+		if got.Code != c.want {
+			t.Errorf("%s: got %d, want %d", c.name, got.Code, c.want)
+		}
+		for name, values := range got.Header() {
+			if strings.Contains(strings.Join(values, " "), "other.example") || strings.Contains(values[0], "immutable") {
+				t.Errorf("%s: got %s %q, want nothing of the origin", c.name, name, values)
+			}
+		}
+		if kind := got.Header().Get("Content-Type"); kind != "application/json" {
+			t.Errorf("%s: got the type %q, want JSON", c.name, kind)
+		}
+	}
+}
+
+func TestScriptsAndDownloadsAreNotRelayed(t *testing.T) {
+	r := stage(t, func(http.ResponseWriter, *http.Request) { t.Error("got a request, want none") })
+	for _, query := range []string{"?opt_jsonp=f", "?download=x", "?a=1&opt_jsonp="} {
+		if got := get(r, "/api/2.5/transfers/x"+query); got.Code != 503 {
+			t.Errorf("%s: got %d, want 503", query, got.Code)
+		}
 	}
 }

@@ -70,7 +70,8 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, known := k.servedBefore(); known {
+	served := k.servedBefore()
+	if served {
 		k.mayServe()
 	}
 	select {
@@ -79,6 +80,11 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 		return errors.Join(err, assets.Close())
 	case <-ctx.Done():
 		return errors.Join(ctx.Err(), assets.Close())
+	}
+	if !served {
+		if err := k.noteServed(); err != nil {
+			return errors.Join(err, assets.Close())
+		}
 	}
 	edge, err := k.newGateway(ctx, assets, secrets)
 	if err != nil {
@@ -112,7 +118,8 @@ func (k *keeper) check(ctx context.Context, assets *assetsvc.Server) {
 	if k.config.CheckInterval == 0 {
 		return
 	}
-	c := &checker{copied: k.copied, leaf: assets.Leaf, prove: k.source.Proof, log: k.mirror.log, count: k.count}
+	c := &checker{copied: k.copied, leaf: assets.Leaf, prove: k.source.Proof, log: k.mirror.log, count: k.count,
+		isAway: func() bool { return k.fresh.Behind() > 6*askEvery }}
 	k.checker.Store(c)
 	defer k.checker.Store(nil)
 	c.run(ctx, k.config.CheckInterval)
@@ -153,10 +160,6 @@ func (k *keeper) newGateway(ctx context.Context, assets *assetsvc.Server, secret
 	*gateway.Server, error,
 ) {
 	c := k.config
-	origin, err := k.origin(ctx)
-	if err != nil {
-		return nil, err
-	}
 	serverID, _ := k.serverID.Load().(string)
 	return gateway.New(ctx, gateway.Config{
 		SearchURLs: c.SearchURL,
@@ -168,7 +171,7 @@ func (k *keeper) newGateway(ctx context.Context, assets *assetsvc.Server, secret
 		Memory:   c.Memory,
 		Timeout:  c.Timeout,
 		Limits:   c.Limits.OrDefault(false),
-		Mirror:   &gateway.Mirror{Origin: origin, Age: k.fresh.Behind, Fault: k.fault},
+		Mirror:   &gateway.Mirror{Origin: c.origin(), Age: k.fresh.Behind, Fault: k.fault},
 		Log:      k.mirror.log.With("service", "gateway"),
 
 		Telemetry:      k.telemetry,

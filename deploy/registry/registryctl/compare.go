@@ -328,7 +328,9 @@ func (c *comparison) compareNow(ctx context.Context, id string, n newestLeaf) (c
 		return false, fail("is in test mode, unlike after")
 	case !n.listed:
 		return false, fail("is not listed, which contradicts")
-	case n.proven && sha256.Sum256(canonical) != n.content:
+	case !n.proven:
+		return false, fail("is shown without the salt of")
+	case sha256.Sum256(canonical) != n.content:
 		return false, fail("has another content than")
 	}
 	return false, nil

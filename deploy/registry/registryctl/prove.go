@@ -116,10 +116,14 @@ func (p *program) verifyProof(file string, policy *translog.Policy) error {
 			content = withdrawn
 		}
 	}
-	return p.report(provenFacts{
+	err = p.report(provenFacts{
 		Origin: signed.Origin, Size: signed.Size, Index: proof.Index, Kind: string(leaf.Kind), Asset: leaf.Asset,
 		Revision: leaf.Revision, Time: timeOf(leaf.Position), Content: content, Cosigned: cosigners(signed),
 	})
+	if err == nil && content == erased {
+		err = fmt.Errorf("%s proves that there was a change, and no content: it has neither salt nor asset", file)
+	}
+	return err
 }
 
 // report prints an object as JSON or with one field a line.
