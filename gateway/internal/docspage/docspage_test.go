@@ -167,6 +167,17 @@ func TestCommandsOfOperations(t *testing.T) {
 	}
 }
 
+// TestAnswersHaveTheTypeOfTheirJSON reads an answer that may also be JavaScript.
+func TestAnswersHaveTheTypeOfTheirJSON(t *testing.T) {
+	_, rest, _ := strings.Cut(served(t, Options{}, "/docs", false), `<div id="get-/assets/-id-">`)
+	row := regexp.MustCompile(`<code>200</code></th><td>.*?</td><td>(.*?)</td>`).FindStringSubmatch(
+		strings.ReplaceAll(rest, "\n", " "))
+	const want = `<a href="#type-AssetAnswer">AssetAnswer</a>`
+	if row == nil || row[1] != want {
+		t.Errorf("got the type %q, want %s", row, want)
+	}
+}
+
 func TestHeadingsAreInOrder(t *testing.T) {
 	level := 0
 	for _, h := range regexp.MustCompile(`<h([1-6])[ >]`).FindAllStringSubmatch(served(t, Options{}, "/docs", false), -1) {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"maps"
 	"regexp"
 	"slices"
@@ -23,37 +22,6 @@ type Reference struct {
 type group struct {
 	Name, Description string
 	Operations        []operation
-}
-
-// operation is one method of one path.
-type operation struct {
-	ID           string // its anchor
-	Method, Path string
-	Summary      string
-	Description  string
-	NeedsKey     bool
-	Parameters   []parameter
-	Body         *body // nil: none
-	Responses    []response
-	Deprecated   bool
-	tag          string
-}
-
-// Anchor returns a link to the operation. A template would escape its slashes.
-func (o operation) Anchor() template.URL { return template.URL("#" + o.ID) }
-
-// Variables returns the path with variables of a shell: "/assets/$ID".
-func (o operation) Variables() string {
-	return inBraces.ReplaceAllStringFunc(o.Path, func(name string) string {
-		return "$" + strings.ToUpper(strings.Trim(name, "{}"))
-	})
-}
-
-var inBraces = regexp.MustCompile(`\{[^}]+\}`)
-
-// OwnerToken tells whether a request may carry the owner token of an asset.
-func (o operation) OwnerToken() bool {
-	return slices.ContainsFunc(o.Parameters, func(p parameter) bool { return p.Name == "X-Access-Token" })
 }
 
 // parameter is a parameter of an operation.
@@ -365,9 +333,12 @@ func (d document) follow(value any) node {
 // content returns the schema of a response's body.
 func content(r node) any { return mediaOf(r)["schema"] }
 
-// mediaOf returns the first content of a body; nil if it has none.
+// mediaOf returns the content of a body, in JSON if it has that; nil if it has none.
 func mediaOf(of node) node {
 	media := sub(of, "content")
+	if inJSON := sub(media, "application/json"); inJSON != nil {
+		return inJSON
+	}
 	for _, kind := range sortedKeys(media) {
 		return asNode(media[kind])
 	}
