@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"asset-registry/assetsvc/internal/asset"
-	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/httpapi"
 	"asset-registry/assetsvc/internal/live"
 	"asset-registry/assetsvc/internal/mongostore"
@@ -91,8 +89,6 @@ const (
 	DefaultStoreLease   = mongostore.DefaultLease
 )
 
-const fileScheme = "file:"
-
 // Validate returns all faults of the configuration, joined; nil if there is none.
 func (c Config) Validate() error {
 	var faults []error
@@ -107,7 +103,7 @@ func (c Config) Validate() error {
 	if slices.Contains(c.AssetTypes, "") {
 		faults = append(faults, errors.New("an asset type is empty"))
 	}
-	if c.Changing != nil && (c.onMongo() || c.Mirror != nil) {
+	if k, err := c.kind(); c.Changing != nil && (err == nil && !k.announces || c.Mirror != nil) {
 		faults = append(faults, errors.New("writes are announced only of a store in a file that is no mirror's"))
 	}
 	if _, err := asset.ParseGroups(c.Hide); err != nil {
@@ -143,10 +139,8 @@ func (c Config) Validate() error {
 // validateStore checks what a service needs that is no mirror.
 func (c Config) validateStore() error {
 	var faults []error
-	if path, isFile := strings.CutPrefix(c.Store, fileScheme); !c.onMongo() && (!isFile || path == "") {
-		// The text leaves the value out: it may contain a password.
-		const text = `the store must be "file:" and the path of a file, or an address that begins with "mongodb://"`
-		faults = append(faults, errors.New(text))
+	if _, err := c.kind(); err != nil {
+		faults = append(faults, err)
 	}
 	if c.Auth == nil {
 		if err := upstream.Check(c.AuthURLs); err != nil {
@@ -160,26 +154,6 @@ func (c Config) validateStore() error {
 func (c Config) hidden() []asset.Group {
 	hidden, _ := asset.ParseGroups(c.Hide)
 	return hidden
-}
-
-func (c Config) onMongo() bool {
-	return strings.HasPrefix(c.Store, "mongodb://") || strings.HasPrefix(c.Store, "mongodb+srv://")
-}
-
-func (c Config) openStore(ctx context.Context) (store, error) {
-	if c.Mirror != nil {
-		return c.Mirror.open(c.Log)
-	}
-	if c.onMongo() {
-		return mongostore.Open(ctx, c.Store, mongostore.Options{
-			Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
-			Import: registry.Describer(c.hidden()...), FreshReads: c.FreshReads,
-		})
-	}
-	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{
-		Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
-		Import: registry.Describer(c.hidden()...), Interrupt: ctx.Done(), Changing: c.Changing,
-	})
 }
 
 func (c Config) withDefaults() Config {

@@ -1,0 +1,68 @@
+package assetsvc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"asset-registry/assetsvc/internal/boltstore"
+	"asset-registry/assetsvc/internal/mongostore"
+	"asset-registry/assetsvc/internal/registry"
+)
+
+// kind is a kind of store. A new one is a package, which passes storetest, and a row
+// of kinds.
+type kind struct {
+	schemes   []string // the address of a store begins with one of them, and goes on
+	form      string   // of an address, for errors
+	announces bool     // announces writes to Config.Changing
+	open      func(context.Context, Config) (store, error)
+}
+
+const fileScheme = "file:"
+
+var kinds = []kind{
+	{[]string{fileScheme}, `"file:" and the path of a file`, true, openFile},
+	{[]string{"mongodb://", "mongodb+srv://"}, `an address that begins with "mongodb://"`, false, openMongo},
+}
+
+// kind returns the kind of the store, or an error that lists the forms of an address.
+// The error leaves the address out: it may contain a password.
+func (c Config) kind() (kind, error) {
+	var forms []string
+	for _, k := range kinds {
+		if slices.ContainsFunc(k.schemes, func(scheme string) bool {
+			return strings.HasPrefix(c.Store, scheme) && c.Store != scheme
+		}) {
+			return k, nil
+		}
+		forms = append(forms, k.form)
+	}
+	return kind{}, fmt.Errorf("the store must be %s", strings.Join(forms, ", or "))
+}
+
+func (c Config) openStore(ctx context.Context) (store, error) {
+	if c.Mirror != nil {
+		return c.Mirror.open(c.Log)
+	}
+	k, err := c.kind()
+	if err != nil {
+		return nil, err
+	}
+	return k.open(ctx, c)
+}
+
+func openFile(ctx context.Context, c Config) (store, error) {
+	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{
+		Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
+		Import: registry.Describer(c.hidden()...), Interrupt: ctx.Done(), Changing: c.Changing,
+	})
+}
+
+func openMongo(ctx context.Context, c Config) (store, error) {
+	return mongostore.Open(ctx, c.Store, mongostore.Options{
+		Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
+		Import: registry.Describer(c.hidden()...), FreshReads: c.FreshReads,
+	})
+}
