@@ -14,8 +14,7 @@ fi
 to=$(realpath -m "$1")
 shift
 cd "$(dirname "$0")/../.."
-COMPOSE=${COMPOSE:-docker compose}
-. deploy/compose/secrets-dir.sh
+. deploy/compose/compose.sh
 
 whole=no
 if [ $# = 0 ]; then
@@ -47,7 +46,7 @@ trap 'rm -rf "$unfinished"' EXIT
 # The key of the public log is left out: with restored assets, which may be older, the
 # log must begin anew.
 secrets() {
-	tar -C "$SECRETS" --exclude=./assetsvc/log.key -cf "$unfinished/secrets.tar" .
+	tar -C "$SECRETS" --exclude='./assetsvc/log.key*' -cf "$unfinished/secrets.tar" .
 	tar -tf "$unfinished/secrets.tar" ./shared/registry >/dev/null
 }
 

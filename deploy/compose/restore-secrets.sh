@@ -6,8 +6,7 @@ set -euo pipefail
 umask 077
 from=$(realpath "$1")
 cd "$(dirname "$0")/../.."
-COMPOSE=${COMPOSE:-docker compose}
-. deploy/compose/secrets-dir.sh
+. deploy/compose/compose.sh
 SECRETS=$(secrets_dir)
 
 if [ -n "$(ls -A "$SECRETS" 2>/dev/null)" ]; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Replaces all tokens and keys in the Redis of docker-compose.yml by those of
 # tokens.rdb, a file of backup.sh. A damaged file changes nothing. Redis keeps running
-# until the new data is on the disk. The script may be repeated. $COMPOSE is the
-# command of Docker Compose.
+# until the new data is on the disk; its next start takes them (redis-tokens.sh). The
+# script may be repeated. $COMPOSE is the command of Docker Compose.
 set -euo pipefail
 from=$(realpath "$1")
 cd "$(dirname "$0")/../.."
-COMPOSE=${COMPOSE:-docker compose}
+. deploy/compose/compose.sh
 
 within() { $COMPOSE run --rm -T --no-deps --entrypoint sh redis-tokens -euc "$1"; }
 
@@ -16,8 +16,12 @@ within() { $COMPOSE run --rm -T --no-deps --entrypoint sh redis-tokens -euc "$1"
 within '
 	umask 077
 	new=/data/restoring
-	rm -rf "$new" # left by a run that was killed
-	trap "rm -rf $new" EXIT
+	clear() {
+		rm -f "$new/complete"
+		rm -rf "$new"
+	}
+	clear # left by a run that was killed
+	trap clear EXIT
 	mkdir "$new"
 	cat >"$new/dump.rdb"
 	redis-check-rdb "$new/dump.rdb" >&2
@@ -34,15 +38,8 @@ within '
 	cli shutdown nosave
 	wait
 	sync
-	trap - EXIT' <"$from"
-trap '$COMPOSE up --detach --no-deps --no-build --wait redis-tokens' EXIT
-$COMPOSE stop redis-tokens
-within '
-	cd /data
-	rm -rf replaced
-	if [ -e appendonlydir ]; then
-		mv appendonlydir replaced
-	fi
-	mv restoring/appendonlydir appendonlydir
+	touch "$new/complete"
 	sync
-	rm -rf replaced restoring dump.rdb' </dev/null
+	trap - EXIT' <"$from"
+trap '$COMPOSE up --detach --no-recreate --no-build --wait redis-tokens' EXIT
+$COMPOSE stop redis-tokens

@@ -2,10 +2,15 @@
 # Replaces the services of docker-compose.yml by new ones, with the current images and
 # settings, without losing a request. It starts the new containers beside the old
 # ones, which then finish their requests. If the new ones do not become healthy, it
-# removes them and the old ones keep running. $COMPOSE is the command of Docker Compose.
+# removes them and the old ones keep running. The images that ran before get the tag
+# "former": "VERSION=former deploy/compose/upgrade.sh" goes back to them. $COMPOSE is the
+# command of Docker Compose.
+#
+# No command has --no-deps: older versions of Compose take a container that was made with
+# it for another one, so that the next "docker compose up" would replace it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-COMPOSE=${COMPOSE:-docker compose}
+. deploy/compose/compose.sh
 
 # end stops and removes containers.
 end() {
@@ -15,20 +20,53 @@ end() {
 	done
 }
 
+# running prints the running containers of a service.
+running() { $COMPOSE ps --status running --quiet "$1"; }
+
+# keep_former tags the image of a container as NAME:former.
+keep_former() { # CONTAINER
+	local image name
+	image=$(docker inspect --format '{{.Image}}' "$1")
+	name=$(docker inspect --format '{{.Config.Image}}' "$1")
+	name=${name%:*}
+	if [ "$(docker image inspect --format '{{.Id}}' "$name:former" 2>/dev/null)" != "$image" ]; then
+		docker tag "$image" "$name:former"
+	fi
+}
+
+# start makes containers of a service beside those that it has.
+start() { # SERVICE [OPTION...]
+	$COMPOSE up --detach --no-build --no-recreate "${@:2}" --wait "$1"
+}
+
+services=$($COMPOSE config --services)
+has() { grep -qx "$1" <<<"$services"; }
+
 $COMPOSE run --rm --no-deps log-key >/dev/null # the asset services need the key
 $COMPOSE run --rm --no-deps snapshots >/dev/null # they own its volume
-
-if $COMPOSE config --services | grep -x witness-policy >/dev/null; then
+if has witness-policy; then
 	$COMPOSE run --rm --no-deps witness-policy >/dev/null # for the keys that the log has now
-	$COMPOSE up --detach --no-deps --no-build --force-recreate --wait witness-1 witness-2
+	$COMPOSE up --detach --no-build --force-recreate --wait witness-1 witness-2
 fi
 
 # A service understands callers of the previous version, but not of a newer one. So
-# callers are replaced last.
-for service in authsvc assetsvc gateway; do
-	mapfile -t old < <($COMPOSE ps --quiet "$service")
+# callers are replaced last. searchsvc owns its volume, so the new one starts when the old
+# one has ended: for some seconds the search and the pages answer 503.
+for service in authsvc assetsvc searchsvc gateway; do
+	has "$service" || continue
+	mapfile -t old < <(running "$service")
 	count=${#old[@]}
-	if ! $COMPOSE up --detach --no-deps --no-build --no-recreate --scale "$service=$((2 * count))" --wait "$service"; then
+	if [ "$count" = 0 ]; then
+		echo "$service does not run, and stays as it is; 'docker compose up --detach $service' starts it" >&2
+		continue
+	fi
+	keep_former "${old[0]}"
+	if [ "$service" = searchsvc ]; then
+		end "${old[@]}"
+		start searchsvc
+		continue
+	fi
+	if ! start "$service" --scale "$service=$((2 * count))"; then
 		mapfile -t new < <($COMPOSE ps --all --quiet "$service" | grep -vxF "$(printf '%s\n' "${old[@]}")")
 		end "${new[@]}"
 		echo "the new $service does not become healthy; the old one keeps running" >&2

@@ -87,6 +87,13 @@ func testRestarts(t *testing.T, s *stack) {
 			}
 		}
 	})
+	t.Run("a plain start after an upgrade changes nothing", func(t *testing.T) {
+		before := s.run(t, "ps", "--no-trunc", "--format", "{{.ID}}")
+		s.run(t, "up", "--detach", "--no-build")
+		if after := s.run(t, "ps", "--no-trunc", "--format", "{{.ID}}"); !sameWords(before, after) {
+			t.Errorf("got the containers %q after a plain start, want %q", after, before)
+		}
+	})
 }
 
 // testKills kills each container, and restarts the stores and the load balancer.
@@ -298,4 +305,9 @@ func testAdminApart(t *testing.T, s *stack) {
 			}
 		}
 	}
+}
+
+// sameWords tells whether two texts have the same words in any order.
+func sameWords(a, b string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(strings.Fields(a))), slices.Sorted(slices.Values(strings.Fields(b))))
 }

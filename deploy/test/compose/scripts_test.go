@@ -161,6 +161,12 @@ func TestRestoreAssetsRestoresAllOrNothing(t *testing.T) {
 		t.Errorf("got %q in MongoDB, want the old assets", got)
 	}
 	s.remove(t, "mongo/registry")
+	s.write(t, "down", "", 0o600)
+	s.mustFail(t, "nothing was changed", "restore-assets.sh", file)
+	if got := s.read(t, "its secrets/assetsvc/log.key"); got != "log key" {
+		t.Errorf("got the log's key %q while MongoDB is down, want the old one", got)
+	}
+	s.remove(t, "down")
 	s.write(t, "broken", s.read(t, "b/assets.gz")[:10], 0o600)
 	s.write(t, "empty", "", 0o600)
 	for _, name := range []string{"broken", "empty"} {
@@ -170,6 +176,9 @@ func TestRestoreAssetsRestoresAllOrNothing(t *testing.T) {
 	s.mustFail(t, "nothing was restored", "restore-assets.sh", file)
 	if got := s.read(t, "mongo/registry"); got != "" {
 		t.Errorf("got %q after a failed restore, want nothing", got)
+	}
+	if got := s.read(t, "its secrets/assetsvc/log.key"); got != "log key" {
+		t.Errorf("got the log's key %q after a failed restore, want the old one", got)
 	}
 	s.checkNothingLeft(t)
 	s.remove(t, "fail")

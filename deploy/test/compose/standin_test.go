@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"asset-registry/shared/porttest"
@@ -24,16 +25,18 @@ type standIn struct {
 const composeScript = `#!/bin/bash
 set -euo pipefail
 DIR=%[1]q SECRETS=%[2]q PORT=%[3]q
-export DIR PORT PATH="$DIR/bin:$PATH"
+export DIR PORT PATH="$DIR/killers:$DIR/bin:$PATH"
 call=$*
 echo "${call%%%%$'\n'*}" >>"$DIR/calls" # its first line
 start() {
 	# A daemon would outlive a test run that is interrupted.
-	redis-server --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
+	sed "s#/data#$DIR/data#" %[4]q >"$DIR/tmp/redis-tokens.sh"
+	sh "$DIR/tmp/redis-tokens.sh" --port "$PORT" --bind 127.0.0.1 --dir "$DIR/data" --requirepass secret \
 		--save "" --appendonly yes --appendfsync always --repl-diskless-sync-delay 0 >/dev/null 2>&1 </dev/null &
 	until REDISCLI_AUTH=secret redis-cli ping 2>/dev/null | grep -q PONG; do sleep 0.1; done
 }
 case $1 in
+version) cat "$DIR/version" ;;
 config)
 	printf 'services:\n  secrets:\n    volumes:\n      - type: bind\n        source: %%s\n        target: /secrets\n' \
 		"$SECRETS"
@@ -41,6 +44,7 @@ config)
 stop) REDISCLI_AUTH=secret redis-cli shutdown 2>/dev/null || true ;;
 up) REDISCLI_AUTH=secret redis-cli ping >/dev/null 2>&1 || start ;;
 exec | run)
+	[ ! -e "$DIR/down" ] || exit 1 # the container does not run
 	script=${!#}
 	script=${script//\/tmp/$DIR/tmp}
 	script=${script//\/data/$DIR/data}
@@ -106,10 +110,15 @@ func newStandIn(t *testing.T) *standIn {
 		{"mongo/registry", "assets"},
 		{"data/.keep", ""},
 		{"tmp/.keep", ""},
+		{"version", "2.40.3\n"},
 	} {
 		s.write(t, c.name, c.text, 0o644)
 	}
-	s.write(t, "compose", fmt.Sprintf(composeScript, dir, s.secrets, s.port), 0o755)
+	start, err := filepath.Abs(filepath.Join(root, "deploy/compose/redis-tokens.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, "compose", fmt.Sprintf(composeScript, dir, s.secrets, s.port, start), 0o755)
 	for name, text := range tools {
 		s.write(t, "bin/"+name, text, 0o755)
 	}
@@ -162,7 +171,9 @@ func (s *standIn) redis(t *testing.T, args ...string) string {
 // script runs a script of deploy/compose, and returns its output.
 func (s *standIn) script(name string, args ...string) (string, error) {
 	cmd := exec.Command(filepath.Join(root, "deploy/compose", name), args...)
-	cmd.Env = append(os.Environ(), "COMPOSE="+filepath.Join(s.dir, "compose"))
+	cmd.Env = append(os.Environ(), "COMPOSE="+filepath.Join(s.dir, "compose"),
+		"DIR="+s.dir, "PATH="+filepath.Join(s.dir, "killers")+":"+os.Getenv("PATH"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a killer ends the script and all that it started
 	text, err := cmd.CombinedOutput()
 	return string(text), err
 }

@@ -1,0 +1,229 @@
+package compose
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// killer takes the place of a command. It counts the commands of a script, and kills the
+// script with all that it started before the one whose number is in kill-at.
+const killer = `#!/bin/bash
+step=$(($(cat "$DIR/steps" 2>/dev/null || echo 0) + 1))
+echo $step >"$DIR/steps"
+[ "$step" != "$(cat "$DIR/kill-at")" ] || kill -9 0
+PATH=${PATH//"$DIR/killers:"/} exec "${0##*/}" "$@"
+`
+
+// killBefore lets the next script be killed before a command; 0: not at all.
+func (s *standIn) killBefore(t *testing.T, step int) {
+	t.Helper()
+	s.remove(t, "steps")
+	s.write(t, "kill-at", strconv.Itoa(step), 0o600)
+	for _, name := range []string{"mv", "rm", "rmdir", "mkdir", "touch", "sync", "tar", "redis-check-rdb", "mongosh",
+		"mongorestore"} {
+		s.write(t, "killers/"+name, killer, 0o755)
+	}
+}
+
+// TestARestoreSurvivesAKillAtEachStep kills each script that moves secrets or data before
+// each of its commands. What the script promises of that moment holds, and its repeat works.
+func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
+	for _, c := range []struct {
+		script, file string
+		prepare      func(*testing.T, *standIn)
+		killed       func(*testing.T, *standIn) // what holds after a kill
+		done         func(*testing.T, *standIn) bool
+		repeated     func(*testing.T, *standIn)
+	}{
+		{
+			script: "restore-tokens.sh", file: "tokens.rdb",
+			prepare: func(t *testing.T, s *standIn) { s.redis(t, "set", "token", "changed") },
+			killed: func(t *testing.T, s *standIn) {
+				s.compose(t, "up") // a start at any moment has all of one or all of the other
+				if got := s.redis(t, "get", "token"); got != "kept" && got != "changed" {
+					t.Errorf("got the token %q after a kill and a start, want that of before or of the backup", got)
+				}
+			},
+			done: func(*testing.T, *standIn) bool { return false },
+			repeated: func(t *testing.T, s *standIn) {
+				if got := s.redis(t, "get", "token"); got != "kept" {
+					t.Errorf("got the token %q after the repeat, want that of the backup", got)
+				}
+			},
+		},
+		{
+			script: "restore-assets.sh", file: "assets.gz",
+			prepare: func(t *testing.T, s *standIn) { s.remove(t, "mongo/registry") },
+			killed: func(t *testing.T, s *standIn) {
+				key := s.read(t, "its secrets/assetsvc/log.key") + s.read(t, "its secrets/assetsvc/log.key.before")
+				if got := s.read(t, "mongo/registry"); got != "assets" && key != "log key" {
+					t.Errorf("got the log's key %q with %q in MongoDB, want the key while the assets are not restored", key, got)
+				}
+			},
+			done: func(t *testing.T, s *standIn) bool {
+				if _, err := os.Stat(filepath.Join(s.dir, "mongo/mark")); err == nil || s.read(t, "mongo/registry") != "assets" {
+					return false
+				}
+				s.remove(t, "tmp/restore.js") // the container's own
+				return true
+			},
+			repeated: func(t *testing.T, s *standIn) {
+				if got := s.read(t, "mongo/registry"); got != "assets" {
+					t.Errorf("got %q after the repeat, want the assets", got)
+				}
+				if got := s.read(t, "its secrets/assetsvc/log.key"); got != "" {
+					t.Errorf("got the log's key %q beside restored assets, want none", got)
+				}
+			},
+		},
+		{
+			script: "restore-secrets.sh", file: "secrets.tar",
+			prepare: func(t *testing.T, s *standIn) { s.remove(t, "its secrets") },
+			killed: func(t *testing.T, s *standIn) {
+				if _, err := os.Stat(s.secrets); err == nil && s.read(t, "its secrets/shared/registry") != "registry" {
+					t.Error("got a part of the secrets in their place, want all or none")
+				}
+			},
+			done: func(t *testing.T, s *standIn) bool { return s.read(t, "its secrets/shared/registry") == "registry" },
+			repeated: func(t *testing.T, s *standIn) {
+				if got := s.read(t, "its secrets/shared/registry"); got != "registry" {
+					t.Errorf("got the secret %q after the repeat, want registry", got)
+				}
+			},
+		},
+	} {
+		t.Run(c.script, func(t *testing.T) {
+			t.Parallel()
+			for step := 1; ; step++ {
+				s := newStandIn(t)
+				s.redis(t, "set", "token", "kept")
+				s.must(t, "backup.sh", filepath.Join(s.dir, "b"))
+				c.prepare(t, s)
+				s.killBefore(t, step)
+				file := filepath.Join(s.dir, "b", c.file)
+				if _, err := s.script(c.script, file); err == nil { // it has fewer steps
+					if step < 3 {
+						t.Errorf("got %d steps, want more", step-1)
+					}
+					return
+				}
+				s.killBefore(t, 0)
+				c.killed(t, s)
+				if !c.done(t, s) { // else a repeat refuses to replace anything
+					s.must(t, c.script, file)
+				}
+				c.repeated(t, s)
+				s.checkNothingLeft(t)
+				s.compose(t, "stop")
+				if t.Failed() {
+					t.Fatalf("%s was killed before command %d", c.script, step)
+				}
+			}
+		})
+	}
+}
+
+func TestScriptsRefuseAnOldCompose(t *testing.T) {
+	s := newStandIn(t)
+	s.must(t, "backup.sh", filepath.Join(s.dir, "b"))
+	for _, version := range []string{"2.26.0", "v2.9.5", "1.29.2"} {
+		s.write(t, "version", version+"\n", 0o644)
+		for _, script := range []string{"backup.sh", "restore-assets.sh", "restore-tokens.sh", "restore-secrets.sh",
+			"upgrade.sh"} {
+			s.mustFail(t, "is too old: use 2.26.1 or newer", script, filepath.Join(s.dir, "b", "assets.gz"))
+		}
+	}
+	for _, version := range []string{"2.26.1", "2.26.1-4", "v2.40.3", "5.0.0"} {
+		s.write(t, "version", version+"\n", 0o644)
+		s.must(t, "backup.sh", filepath.Join(s.dir, "b"))
+	}
+}
+
+// composeOfUpgrade takes the place of Compose, and dockerOfUpgrade that of Docker: they note
+// their calls. authsvc does not run.
+const (
+	composeOfUpgrade = `#!/bin/bash
+echo "compose $*" >>"$DIR/calls"
+case $* in
+"version --short") echo 2.26.1 ;;
+"config --services") printf '%s\n' authsvc assetsvc searchsvc gateway ;;
+"ps --status running --quiet authsvc") ;;
+"ps --status running --quiet searchsvc") echo searchsvc-old ;;
+"ps --status running --quiet "*) printf '%s\n' "${!#}-old1" "${!#}-old2" ;;
+esac
+`
+	dockerOfUpgrade = `#!/bin/bash
+echo "docker $*" >>"$DIR/calls"
+case $* in
+*Config.Image*) echo "asset-registry/${!#}:1.0" ;;
+"inspect "*) echo sha256:running ;;
+esac
+`
+)
+
+// TestAnUpgradeReplacesWhatRuns runs upgrade.sh while authsvc is stopped.
+func TestAnUpgradeReplacesWhatRuns(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"compose": composeOfUpgrade, "docker": dockerOfUpgrade} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	upgrade := exec.Command(filepath.Join(root, "deploy/compose/upgrade.sh"))
+	upgrade.Env = append(os.Environ(), "DIR="+dir, "COMPOSE="+filepath.Join(dir, "compose"), "PATH="+dir+":"+os.Getenv("PATH"))
+	if text, err := upgrade.CombinedOutput(); err != nil || !strings.Contains(string(text), "authsvc does not run") {
+		t.Fatalf("got %v and %q, want a note that authsvc does not run", err, text)
+	}
+	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"compose up --detach --no-build --no-recreate --scale assetsvc=4 --wait assetsvc\n",
+		"docker rm assetsvc-old2\n",
+		"docker rm searchsvc-old\ncompose up --detach --no-build --no-recreate --wait searchsvc\n",
+		"compose up --detach --no-build --no-recreate --scale gateway=4 --wait gateway\n",
+		"docker tag sha256:running asset-registry/gateway-old1:former\n",
+	} {
+		if !strings.Contains(string(calls), want) {
+			t.Errorf("got no call %q, want one in:\n%s", want, calls)
+		}
+	}
+	for _, unwanted := range []string{"authsvc=0", "--wait authsvc"} {
+		if strings.Contains(string(calls), unwanted) {
+			t.Errorf("got a call with %q, want a stopped service left alone", unwanted)
+		}
+	}
+}
+
+// TestNoScriptStartsWithoutDependencies looks for "up" with --no-deps in the scripts and in
+// the guide: Compose before 2.28 makes a container of another configuration with it, which
+// the next "docker compose up" replaces.
+func TestNoScriptStartsWithoutDependencies(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "deploy/compose/*.sh"))
+	if err != nil || len(files) < 6 {
+		t.Fatalf("got the scripts %q, %v, want at least 6", files, err)
+	}
+	found := 0
+	for _, path := range append(files, filepath.Join(root, "docs/operations.md"), filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "ompose up ") || strings.Contains(line, "COMPOSE up ") {
+				found++
+				if strings.Contains(line, "--no-deps") {
+					t.Errorf("%s: got %q, want it without --no-deps", path, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("got %d lines with up, want at least 5", found)
+	}
+}
