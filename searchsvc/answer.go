@@ -2,6 +2,7 @@ package searchsvc
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -60,15 +61,31 @@ func (s *Server) answer(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.Search(c.Request.Context(), q)
+	contentType, body, err := s.encoded(c.Request.Context(), q, values, c.GetHeader(httpserver.BaseURLHeader))
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(view(q, result, c.GetHeader(httpserver.BaseURLHeader)))
+	return s.send(c, contentType, body)
+}
+
+// encoded returns the answer to a question. Only as many answers are made at once as there
+// are turns.
+func (s *Server) encoded(ctx context.Context, q search.Query, values url.Values, base string) (
+	contentType string, body []byte, err error,
+) {
+	end, err := s.Turn(ctx)
 	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
+		return "", nil, err
 	}
-	return write(c, body, values)
+	defer end()
+	result, err := s.Search(ctx, q)
+	if err != nil {
+		return "", nil, err
+	}
+	if body, err = json.Marshal(view(q, result, base)); err != nil {
+		return "", nil, fmt.Errorf("encode the answer: %w", err)
+	}
+	return dressed(body, values)
 }
 
 // view returns the answer to a question. base is the start of links.
@@ -98,16 +115,16 @@ func view(q search.Query, r search.Result, base string) envelope {
 // callbackName is the form of a callback (docs/contract.md, "Requests and answers").
 var callbackName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.]{0,99}$`)
 
-// write sends an answer with a tag, or 304 if the client has it.
-func write(c *gin.Context, body []byte, values url.Values) error {
+// dressed returns an answer in the form that the parameters of a request ask for.
+func dressed(body []byte, values url.Values) (contentType string, dressed []byte, err error) {
 	contentType, callback := "application/json", values.Get("opt_jsonp")
 	if callback != "" && !callbackName.MatchString(callback) {
-		return fault.New(fault.Invalid, fault.Query, "opt_jsonp", "This must be the name of a JavaScript function.")
+		return "", nil, fault.New(fault.Invalid, fault.Query, "opt_jsonp", "This must be the name of a JavaScript function.")
 	}
 	if values.Get("opt_pretty") != "" {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, body, "", "    "); err != nil {
-			return fmt.Errorf("indent the answer: %w", err)
+			return "", nil, fmt.Errorf("indent the answer: %w", err)
 		}
 		body = indented.Bytes()
 	}
@@ -115,24 +132,38 @@ func write(c *gin.Context, body []byte, values url.Values) error {
 	if callback != "" {
 		contentType, body = "application/javascript", fmt.Appendf(nil, "%s(%s);", callback, body)
 	}
+	return contentType, body, nil
+}
+
+// send sends an answer with a tag, or 304 if the client has it. The answers that are being
+// sent have a budget of bytes, and a client that reads too slowly loses its connection.
+func (s *Server) send(c *gin.Context, contentType string, body []byte) error {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
 	h := c.Writer.Header()
-	h.Set("Cache-Control", "no-cache")
-	h.Set("ETag", tag)
 	if hasTag(c.Request.Header.Values("If-None-Match"), tag) {
+		h.Set("Cache-Control", "no-cache")
+		h.Set("ETag", tag)
 		c.Status(http.StatusNotModified)
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
+	kept, release, ok := s.answers.Keep(body)
+	if !ok {
+		return tooMany()
+	}
+	defer release()
+	h.Set("Cache-Control", "no-cache")
+	h.Set("ETag", tag)
 	h.Set("Content-Type", contentType)
-	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Content-Length", strconv.Itoa(len(kept)))
 	c.Status(http.StatusOK)
 	if c.Request.Method == http.MethodHead {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	_, _ = c.Writer.Write(body) // the client may have left
+	sender := httpserver.NewSender(c.Writer, httpserver.DefaultPace)
+	_ = sender.SendAll(c.Request.Context(), kept, s.answers.IsCrowded) // the client may have left
 	return nil
 }
 

@@ -38,6 +38,7 @@ type Config struct {
 	MaxBehind time.Duration // /readyz fails while the index is further behind; 0: never for that
 	AskEvery  time.Duration // pause between questions for the end of the feed; 0: DefaultAskEvery
 	BaseURL   string        // start of links, if the gateway does not tell it; empty: none
+	Memory    int64         // bytes that the process may use; answers get a quarter; 0: memory.Limit
 
 	// LogKeys are public keys of the public log, with which browsers check records. Without
 	// one, pages name the commands that check a record.
@@ -54,7 +55,8 @@ const (
 )
 
 const (
-	userAgent = "asset-registry-search"
+	userAgent    = "asset-registry-search"
+	leastAnswers = 16 << 20 // bytes, of which the largest answer takes about a quarter
 )
 
 // Server is a running service.
@@ -62,12 +64,14 @@ type Server struct {
 	config  Config
 	keeper  *keeper
 	free    *memory.Semaphore // of searches at once
+	answers *memory.Answers   // bytes of answers that are being sent
 	timings metric.Float64Histogram
 	handler http.Handler
 
 	end        context.CancelFunc
 	running    sync.WaitGroup
 	unregister func() error
+	silence    func() error // ends the metrics of answers
 }
 
 // New starts a service. It answers 503 until the index has reached the end of the feed.
@@ -79,7 +83,13 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("configure search service: %w", err)
 	}
-	s := &Server{config: c, free: memory.NewSemaphore(int64(2 * runtime.GOMAXPROCS(0))), end: func() {}}
+	if c.Memory == 0 {
+		c.Memory = memory.Limit()
+	}
+	s := &Server{
+		config: c, free: memory.NewSemaphore(int64(2 * runtime.GOMAXPROCS(0))), end: func() {},
+		answers: memory.NewAnswers(max(c.Memory/4, leastAnswers)),
+	}
 	var err error
 	if s.keeper, err = newKeeper(c); err != nil {
 		return nil, err
@@ -88,7 +98,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	if err := s.route(); err != nil {
-		return nil, errors.Join(err, s.unregister())
+		return nil, errors.Join(err, s.unregister(), s.silence())
 	}
 	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.running.Go(func() { s.keeper.run(ctx) })
@@ -103,6 +113,9 @@ func (c Config) Validate() error {
 	}
 	if c.Dir == "" {
 		faults = append(faults, errors.New("the directory of the index has no name"))
+	}
+	if c.Memory < 0 {
+		faults = append(faults, errors.New("--memory must not be negative"))
 	}
 	if c.Timeout < 0 || c.MaxBehind < 0 || c.AskEvery < 0 {
 		faults = append(faults, errors.New("times must not be negative"))
@@ -144,7 +157,8 @@ func (s *Server) measure(meter metric.Meter) (err error) {
 		return fmt.Errorf("create metrics: %w", err)
 	}
 	s.unregister = registration.Unregister
-	return nil
+	s.silence, err = memory.Measure(meter, map[string]memory.Limiter{"search": s.answers})
+	return err
 }
 
 // route makes the handler.
@@ -160,6 +174,7 @@ func (s *Server) route() error {
 	s.handler = engine
 	pagesForPeople, err := site.New(site.Config{
 		Searcher: s, Registry: c.Of, Transport: c.Transport, LogKeys: c.LogKeys, Log: c.Log,
+		Answers: s.answers,
 	})
 	if err != nil {
 		return err
@@ -203,23 +218,31 @@ func (s *Server) Handler() http.Handler { return s.handler }
 func (s *Server) Close() error {
 	s.end()
 	s.running.Wait()
-	return s.unregister()
+	return errors.Join(s.unregister(), s.silence())
 }
 
 // State implements search.Searcher.
 func (s *Server) State() search.State { return s.keeper.state() }
 
-// Search implements search.Searcher. At most two searches for each processor run at once;
+// Turn implements search.Searcher. At most two searches for each processor run at once;
 // others wait.
+func (s *Server) Turn(ctx context.Context) (end func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	if end, err = s.free.Acquire(ctx, 1); err != nil {
+		return nil, tooMany()
+	}
+	return end, nil
+}
+
+func tooMany() error {
+	return fault.New(fault.Unavailable, fault.URL, "search", "There are too many searches now; repeat this one.")
+}
+
+// Search implements search.Searcher.
 func (s *Server) Search(ctx context.Context, q search.Query) (search.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	leave, err := s.free.Acquire(ctx, 1)
-	if err != nil {
-		return search.Result{}, fault.New(fault.Unavailable, fault.URL, "search",
-			"There are too many searches now; repeat this one.")
-	}
-	defer leave()
 	begun := time.Now()
 	result, err := s.keeper.search(ctx, q)
 	s.timings.Record(ctx, time.Since(begun).Seconds(), metric.WithAttributes(attribute.Bool("ok", err == nil)))

@@ -2,6 +2,7 @@ package searchsvc
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"asset-registry.example/client"
+	"asset-registry/searchsvc/internal/index"
+	"asset-registry/searchsvc/internal/search"
+	"asset-registry/shared/replica"
 )
 
 // unreachable is the transport to a registry that is down.
@@ -21,8 +27,9 @@ func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
 func start(t *testing.T) *Server {
 	t.Helper()
 	s, err := New(t.Context(), Config{
-		Of: "http://registry.example", Transport: unreachable{}, Dir: t.TempDir(), Timeout: 100 * time.Millisecond,
-		Log: slog.New(slog.DiscardHandler),
+		Of: "http://registry.example", Transport: unreachable{}, Dir: t.TempDir(), Timeout: 500 * time.Millisecond,
+		Memory: 1,
+		Log:    slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +106,115 @@ func TestFaultyConfigurationsAreRefused(t *testing.T) {
 		spoil(&c)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v, want an error about %s", err, name)
+		}
+	}
+}
+
+// startWith starts a service whose index has assets, each with long texts.
+func startWith(t *testing.T, assets int) *Server {
+	t.Helper()
+	s := start(t)
+	x, err := index.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := replica.Change{State: replica.State{Position: client.Position{Offset: "1", ServerID: "one"}, Complete: true}}
+	long := strings.Repeat("<", 50_000)
+	for n := range assets {
+		const text = `{"id":"%032x","status":"active","title":%q,"description":%q,"owner":%q,` +
+			`"assetCustodian":{"name":%q,"identifier":{"scheme":"UA-EDR","id":%q}}}`
+		change.Entries = append(change.Entries, replica.Entry{
+			ID: fmt.Sprintf("%032x", n), Position: int64(n + 1), JSON: fmt.Appendf(nil, text, n, long, long, long, long, long),
+		})
+	}
+	if err := x.Apply(change); err != nil {
+		t.Fatal(err)
+	}
+	s.keeper.serve(x)
+	t.Cleanup(func() {
+		s.keeper.serve(nil)
+		if err := x.Close(); err != nil {
+			t.Errorf("close the index: got %v, want nil", err)
+		}
+	})
+	return s
+}
+
+// TestAnswersAreBounded asks for as much as there is, in the forms that need the most bytes.
+func TestAnswersAreBounded(t *testing.T) {
+	const assets = 20
+	s := startWith(t, assets)
+	for _, query := range []string{"", "&opt_pretty=1", "&facets=owner,custodian&facet_limit=100&opt_pretty=1&opt_jsonp=x"} {
+		w := get(s, Path+"?limit=100"+query)
+		if most := 2 * assets * search.MaxHit; w.Code != 200 || w.Body.Len() > most || w.Body.Len() < 1000*assets {
+			t.Errorf("%s: got %d with %d bytes, want at most %d", query, w.Code, w.Body.Len(), most)
+		}
+	}
+	for _, path := range []string{"/uk/", "/en/feed.atom", "/uk/statistics"} {
+		w := get(s, path)
+		if most := 2 * assets * search.MaxHit; w.Code != 200 || w.Body.Len() > most {
+			t.Errorf("%s: got %d with %d bytes, want at most %d", path, w.Code, w.Body.Len(), most)
+		}
+	}
+}
+
+// watching is a client that looks at the service while it gets an answer.
+type watching struct {
+	*httptest.ResponseRecorder
+	look func()
+}
+
+func (w watching) Write(p []byte) (int, error) {
+	w.look()
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestAnswersThatAreSentHoldBytesAndNoTurn looks at both while an answer is sent.
+func TestAnswersThatAreSentHoldBytesAndNoTurn(t *testing.T) {
+	s := startWith(t, 2)
+	for _, path := range []string{Path, "/uk/", "/en/feed.atom", "/uk/statistics"} {
+		looks := 0
+		w := watching{httptest.NewRecorder(), func() {
+			looks++
+			if turns, bytes := s.free.Used(), s.answers.Used(); turns != 0 || bytes == 0 {
+				t.Errorf("%s: got %d turns and %d bytes held while it is sent, want no turn and some bytes", path, turns, bytes)
+			}
+		}}
+		s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if looks == 0 || w.Code != 200 || s.answers.Used() != 0 {
+			t.Errorf("%s: got %d in %d writes, and then %d bytes held; want 200 and none", path, w.Code, looks, s.answers.Used())
+		}
+	}
+}
+
+// TestAnswersBeyondTheBudgetAreRefused asks while others hold all bytes.
+func TestAnswersBeyondTheBudgetAreRefused(t *testing.T) {
+	s := startWith(t, 1)
+	for s.answers.Hold(1 << 10) {
+	}
+	for _, path := range []string{Path, "/uk/", "/en/feed.atom", "/uk/statistics"} {
+		if w := get(s, path); w.Code != 503 || w.Header().Get("Retry-After") == "" || w.Header().Get("ETag") != "" {
+			t.Errorf("%s: got %d and %v, want 503, Retry-After and no ETag", path, w.Code, w.Header())
+		}
+	}
+	if got := s.free.Used(); got != 0 {
+		t.Errorf("got %d turns held, want none", got)
+	}
+}
+
+// TestATurnLastsUntilTheAnswerIsEncoded asks pages while all turns are taken.
+func TestATurnLastsUntilTheAnswerIsEncoded(t *testing.T) {
+	s := startWith(t, 1)
+	for range 2 * runtime.GOMAXPROCS(0) {
+		leave, err := s.Turn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+	}
+	for _, path := range []string{Path, "/uk/", "/en/feed.atom", "/uk/statistics"} {
+		if w := get(s, path); w.Code != 503 {
+			t.Errorf("%s: got %d without a turn, want 503", path, w.Code)
 		}
 	}
 }

@@ -284,6 +284,7 @@ func (c Config) search(p process, edge http.Handler) searchsvc.Config {
 		Of: "http://registry", Transport: httpserver.InProcessStream(edge), LogKeys: keys,
 		Dir:      filepath.Join(c.Data, searchDirectory),
 		AskEvery: time.Minute, // the stream tells changes at once
+		Memory:   c.Memory,
 		Log:      p.log.With("service", "searchsvc"), Telemetry: p.telemetry,
 	}
 }

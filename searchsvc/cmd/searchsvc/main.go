@@ -62,7 +62,8 @@ func run(ctx context.Context, args []string) error {
 	open := func(log *slog.Logger, t *telemetry.Telemetry) (daemon.Service, error) {
 		return searchsvc.New(ctx, searchsvc.Config{
 			Of: s.Of, Dir: s.Data, Timeout: s.Timeout, MaxBehind: s.MaxBehind, LogKeys: s.PublicKey,
-			Log: log, Telemetry: t,
+			Memory: s.Memory,
+			Log:    log, Telemetry: t,
 		})
 	}
 	return daemon.Run(ctx, s.Addr, s.Process, open)

@@ -19,13 +19,15 @@ import (
 
 // The bounds of one asset in the index. An asset has at most 4 MiB of text.
 const (
-	maxDescription = 300    // characters of the description that a hit shows
-	shownItems     = 3      // items that a hit shows
-	maxTerms       = 20_000 // different words that are found; further ones are not
-	maxWords       = 50_000 // words that are read, so that an asset takes at most about half a second
-	maxTerm        = 64     // bytes of a word; longer ones are cut
-	maxKey         = 512    // bytes of a value of a filter; longer ones are left out
-	maxPlaces      = 100    // items whose place, code and quantity are found
+	maxID      = 100    // bytes of the id of an asset; one with a longer id is not found
+	maxShown   = 300    // characters of a text that a hit shows; fewer if the hit would be too large
+	maxCode    = 100    // characters of a code that a hit shows
+	shownItems = 3      // items that a hit shows
+	maxTerms   = 20_000 // different words that are found; further ones are not
+	maxWords   = 50_000 // words that are read, so that an asset takes at most about half a second
+	maxTerm    = 64     // bytes of a word; longer ones are cut
+	maxKey     = 512    // bytes of a value of a filter; longer ones are left out
+	maxPlaces  = 100    // items whose place, code and quantity are found
 )
 
 // asset has the fields of an asset that the index uses, in the order of a hit.
@@ -118,7 +120,7 @@ type document struct {
 
 // isFound tells whether an asset is in the index (docs/search.md, Q2).
 func isFound(e replica.Entry, a *asset) bool {
-	if e.Test {
+	if e.Test || len(e.ID) > maxID {
 		return false
 	}
 	for _, s := range search.Statuses {
@@ -160,7 +162,7 @@ func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, e
 		t.item(&a.Items[i])
 	}
 	a.words(&t)
-	hit, err = json.Marshal(a.summary())
+	hit, err = a.hit()
 	return t.lists(), hit, err
 }
 
@@ -180,8 +182,8 @@ func (t *termSet) item(i *item) {
 		t.add(localityField, key)
 		t.name(localityNames, key, i.Address.Locality)
 	}
-	if q, err := strconv.ParseFloat(strings.Trim(string(i.Quantity), `"`), 64); err == nil && !math.IsInf(q, 0) {
-		t.add(quantityField, floatTerm(q))
+	if number, ok := i.number(); ok {
+		t.add(quantityField, floatTerm(number))
 	}
 }
 
@@ -220,33 +222,54 @@ func (t *termSet) classification(c *classification) {
 	t.text(wordField, c.ID, c.Description, c.DescriptionEn, c.DescriptionRu)
 }
 
-// summary returns what a hit shows (search.Hit).
-func (a *asset) summary() *asset {
+// hit returns what a hit shows as JSON (search.Hit). Texts are cut so that it has at most
+// search.MaxHit bytes.
+func (a *asset) hit() (hit []byte, err error) {
+	for most := maxShown; ; most /= 2 {
+		// The answer to a search escapes these characters, so they count as long as they get.
+		hit, err = json.Marshal(a.summary(most), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
+		if err != nil || len(hit) <= search.MaxHit {
+			return hit, err
+		}
+	}
+}
+
+// summary returns the fields of a hit, each with at most so many characters.
+func (a *asset) summary(most int) *asset {
+	text := func(text string) string { return begin(text, most) }
+	code := func(text string) string { return begin(text, min(most, maxCode)) }
 	s := &asset{
-		ID: a.ID, DateModified: a.DateModified, AssetID: a.AssetID, AssetType: a.AssetType, Status: a.Status,
-		Date: a.Date, Title: a.Title, TitleEn: a.TitleEn, Description: begin(a.Description, maxDescription),
-		Owner: a.Owner, Rectification: a.Rectification,
-		AssetCustodian: organisation{Name: a.AssetCustodian.Name, Identifier: identifier{
-			Scheme: a.AssetCustodian.Identifier.Scheme, ID: a.AssetCustodian.Identifier.ID,
+		ID: a.ID, DateModified: client.Timestamp(code(string(a.DateModified))), AssetID: code(a.AssetID),
+		AssetType: code(a.AssetType), Status: a.Status, Date: code(a.Date), Title: text(a.Title),
+		TitleEn: text(a.TitleEn), Description: text(a.Description), Owner: code(a.Owner),
+		Rectification: period{client.Timestamp(code(string(a.Rectification.StartDate)))},
+		AssetCustodian: organisation{Name: text(a.AssetCustodian.Name), Identifier: identifier{
+			Scheme: code(a.AssetCustodian.Identifier.Scheme), ID: a.AssetCustodian.Identifier.shown(code),
 		}},
 	}
-	s.Title, s.TitleEn = begin(s.Title, maxDescription), begin(s.TitleEn, maxDescription)
-	s.AssetCustodian.Name = begin(s.AssetCustodian.Name, maxDescription)
 	for _, i := range a.Items[:min(len(a.Items), shownItems)] {
-		s.Items = append(s.Items, item{
-			Description: begin(i.Description, maxDescription), Unit: unit{begin(i.Unit.Code, 20), begin(i.Unit.Name, 50)},
-			Quantity: i.Quantity,
+		shown := item{
+			Description: text(i.Description), Unit: unit{code(i.Unit.Code), code(i.Unit.Name)},
 			Classification: classification{
-				Scheme: i.Classification.Scheme, ID: i.Classification.ID,
-				Description: begin(i.Classification.Description, maxDescription),
+				Scheme: code(i.Classification.Scheme), ID: code(i.Classification.ID),
+				Description: text(i.Classification.Description),
 			},
 			Address: address{
-				StreetAddress: begin(i.Address.StreetAddress, maxDescription), Locality: begin(i.Address.Locality, maxDescription),
-				Region: begin(i.Address.Region, maxDescription),
+				StreetAddress: text(i.Address.StreetAddress), Locality: text(i.Address.Locality), Region: text(i.Address.Region),
 			},
-		})
+		}
+		if _, ok := i.number(); ok && len(i.Quantity) <= maxCode && i.Quantity.Kind() == '0' {
+			shown.Quantity = i.Quantity
+		}
+		s.Items = append(s.Items, shown)
 	}
 	return s
+}
+
+// number returns the quantity of an item. ok is false if it has none.
+func (i *item) number() (number float64, ok bool) {
+	number, err := strconv.ParseFloat(strings.Trim(string(i.Quantity), `"`), 64)
+	return number, err == nil && !math.IsInf(number, 0)
 }
 
 // begin returns the beginning of a text, with an ellipsis if there is more.
@@ -272,9 +295,30 @@ func (i *identifier) key() string {
 	return i.Scheme + "-" + id
 }
 
+// shown returns the id as a hit shows it: as it is, or the beginning of its text.
+func (i *identifier) shown(begin func(string) string) jsontext.Value {
+	whole := i.text()
+	if whole == "" {
+		return nil
+	}
+	if cut := begin(whole); cut != whole || i.ID.Kind() != '0' {
+		text, err := jsontext.AppendQuote(nil, cut)
+		if err != nil { // whole is valid UTF-8, as it comes from JSON
+			return nil
+		}
+		return text
+	}
+	return i.ID
+}
+
+// text returns the id, which is a string or a number; "" if it is neither.
 func (i *identifier) text() string {
-	if i.ID.Kind() != '"' {
+	switch i.ID.Kind() {
+	case '0':
 		return string(i.ID)
+	case '"':
+	default:
+		return ""
 	}
 	text, err := jsontext.AppendUnquote(nil, i.ID)
 	if err != nil {

@@ -32,7 +32,7 @@ import (
 )
 
 // Format is the version of the index. An index of another version is built anew.
-const Format = 3
+const Format = 4
 
 // ErrInterrupted is returned for a change after Interrupt.
 var ErrInterrupted = errors.New("the index is being closed")

@@ -29,6 +29,8 @@ func TestNoTextHoldsUpAnAsset(t *testing.T) {
 		"different words":               strings.Join(different, " "),
 		"one letter with many marks":    "а" + strings.Repeat("\u0301", 50_000),
 		"signs that are no part of one": strings.Repeat("«»", 25_000),
+		"signs that JSON escapes":       strings.Repeat("\u0001<", 50_000),
+		"signs that JavaScript escapes": strings.Repeat("\u2028", 50_000),
 	} {
 		t.Run(name, func(t *testing.T) {
 			address := map[string]string{"region": text, "locality": text}
@@ -49,10 +51,11 @@ func TestNoTextHoldsUpAnAsset(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			terms, _, err := a.fields(1)
+			terms, hit, err := a.fields(1)
 			if err != nil {
 				t.Fatal(err)
 			}
+			verifyHit(t, hit)
 			for field, list := range terms {
 				if len(list) > maxTerms {
 					t.Errorf("the field %s: got %d terms, want at most %d", field, len(list), maxTerms)
@@ -118,5 +121,83 @@ func TestAnInterruptedIndexTakesNoChange(t *testing.T) {
 	}
 	if got := mustSearch(t, x, search.Query{Text: "слово", Limit: 1}).Total; got != 1 {
 		t.Errorf("got %d assets, want 1", got)
+	}
+}
+
+// verifyHit looks at the size of a hit as an answer has it, and at each of its texts.
+func verifyHit(t *testing.T, hit []byte) {
+	t.Helper()
+	escaped, err := json.Marshal(json.RawMessage(hit))
+	if err != nil || len(escaped) > search.MaxHit {
+		t.Errorf("got a hit of %d bytes and %v, want at most %d", len(escaped), err, search.MaxHit)
+	}
+	if _, err := (search.Hit{Asset: hit}).Decode(); err != nil {
+		t.Errorf("decode a hit: got %v, want nil", err)
+	}
+	var texts any
+	if err := json.Unmarshal(hit, &texts); err != nil {
+		t.Fatal(err)
+	}
+	verifyTexts(t, "", texts)
+}
+
+func verifyTexts(t *testing.T, path string, v any) {
+	t.Helper()
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			verifyTexts(t, path+"."+name, member)
+		}
+	case []any:
+		for _, element := range v {
+			verifyTexts(t, path, element)
+		}
+	default:
+		if got := utf8.RuneCountInString(fmt.Sprint(v)); got > maxShown+1 {
+			t.Errorf("%s: got %d characters in a hit, want at most %d", path, got, maxShown+1)
+		}
+	}
+}
+
+// TestHitsShowNoLongNumber has an id of 900,000 digits, as a number and as a text, and other
+// values that no registry of ours writes.
+func TestHitsShowNoLongNumber(t *testing.T) {
+	long := strings.Repeat("7", 900_000)
+	for _, c := range []struct{ id, want string }{
+		{long, `"` + long[:maxCode] + `…"`}, {`"` + long + `"`, `"` + long[:maxCode] + `…"`}, {`"00037256"`, `"00037256"`},
+		{"37256", "37256"}, {"{}", ""}, {"[]", ""}, {"null", ""}, {`""`, ""},
+	} {
+		text := fmt.Sprintf(`{"id":%q,"status":"active","dateModified":%q,"date":%q,"assetCustodian":{"identifier":{"scheme":"UA-EDR","id":%s}},
+			"items":[{"quantity":%s},{"quantity":%s},{"quantity":5.5}]}`, idOf(1), long, long, c.id, c.id, `"`+long+`"`)
+		a, err := parse(replica.Entry{ID: idOf(1), Position: 1, JSON: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, hit, err := a.fields(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verifyHit(t, hit)
+		var got struct {
+			AssetCustodian struct{ Identifier struct{ ID json.RawMessage } }
+			Items          []struct{ Quantity json.RawMessage }
+		}
+		if err := json.Unmarshal(hit, &got); err != nil {
+			t.Fatal(err)
+		}
+		if id := string(got.AssetCustodian.Identifier.ID); id != c.want {
+			t.Errorf("%.20s: got the id %.40s, want %.40s", c.id, id, c.want)
+		}
+		if last := string(got.Items[2].Quantity); last != "5.5" {
+			t.Errorf("%.20s: got the quantity %s, want 5.5", c.id, last)
+		}
+	}
+}
+
+func TestAnAssetWithALongIDIsNotFound(t *testing.T) {
+	id := strings.Repeat("a", maxID+1)
+	a := &asset{ID: id, Status: client.Active}
+	if isFound(replica.Entry{ID: id}, a) {
+		t.Error("got an asset with a long id, want none")
 	}
 }

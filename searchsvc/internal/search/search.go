@@ -12,9 +12,14 @@ import (
 
 // Searcher finds assets. It is safe for concurrent use.
 type Searcher interface {
-	// Search answers a question from one state of the index. A question that Parse has
-	// returned is never refused. It returns a fault.Unavailable if too many searches are
-	// under way, if there is no index yet, or if the search takes too long.
+	// Turn waits for a turn to search, which lasts until end is called: once the answer is
+	// encoded. Further calls of end do nothing. It returns a fault.Unavailable if too many
+	// searches are under way.
+	Turn(ctx context.Context) (end func(), err error)
+
+	// Search answers a question from one state of the index, within a turn. A question that
+	// Parse has returned is never refused. It returns a fault.Unavailable if there is no index
+	// yet, or if the search takes too long.
 	Search(ctx context.Context, q Query) (Result, error)
 
 	// State tells how far the index is.
@@ -120,6 +125,9 @@ const (
 	MaxFacetLimit     = 100
 )
 
+// MaxHit is the size of a hit in bytes.
+const MaxHit = 16 << 10
+
 // Result is an answer.
 type Result struct {
 	Hits     []Hit
@@ -132,7 +140,7 @@ type Result struct {
 // Hit is a found asset.
 type Hit struct {
 	ID string
-	// Asset is the asset as JSON, with some of its fields only: id, dateModified, assetID,
+	// Asset is the asset as JSON, of at most MaxHit bytes, with some of its fields only: id, dateModified, assetID,
 	// assetType, status, date, title, title_en, description (its beginning), owner,
 	// rectificationPeriod.startDate, assetCustodian (name, identifier.scheme and
 	// identifier.id), and of its first three items description, classification, unit,

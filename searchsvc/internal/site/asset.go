@@ -57,6 +57,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 		return err
 	}
 	defer end()
+	r.end = end
 	id, root, err := s.readAsset(r)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func (s *Site) asset(w http.ResponseWriter, r request) error {
 	}
 	linked := linkedAsset(r.lang, r.base, root) // before newRecord, which marks what it shows
 	p.Record = newRecord(r.lang, root)
-	v := s.view(r, p.Record.Title.Text, p)
+	v := s.view(r, shorten(p.Record.Title.Text, maxTitle), p)
 	v.About = shorten(p.Record.Lead.Text, 160)
 	v.NoIndex = p.Test || p.Status == client.Deleted
 	v.Script = p.Checked && len(p.Check.Keys) > 0
@@ -106,12 +107,13 @@ func (s *Site) changes(w http.ResponseWriter, r request) error {
 		return err
 	}
 	defer end()
+	r.end = end
 	id, root, err := s.readAsset(r)
 	if err != nil {
 		return err
 	}
 	past := s.history(r.Context(), r.lang, id, from)
-	p := changesPage{ID: id, Title: root.string("title"), Past: past}
+	p := changesPage{ID: id, Title: shorten(root.string("title"), maxTitle), Past: past}
 	if past.Older > 0 {
 		p.Older = olderPath(r.lang, id, past.Older)
 	}

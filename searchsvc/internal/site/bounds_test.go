@@ -2,6 +2,7 @@ package site_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -88,6 +89,31 @@ func TestLargeRecordsAreNotShown(t *testing.T) {
 				t.Errorf("got no %q, want it on the page", test.says)
 			}
 		})
+	}
+}
+
+// TestOnlyTheRecordHasLongTexts looks at the head of a page, which browsers and search engines
+// read, and at what the page says besides the record.
+func TestOnlyTheRecordHasLongTexts(t *testing.T) {
+	var record map[string]any
+	if err := json.Unmarshal(whole, &record); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("<щось ", 5000)
+	for _, name := range []string{"title", "title_en", "description", "assetID"} {
+		record[name] = long
+	}
+	record["assetCustodian"].(map[string]any)["name"] = long
+	text, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/uk/assets/" + id, "/en/assets/" + id, "/uk/assets/" + id + "/changes?from=1"} {
+		resp, body := get(t, newSite(t, newRegistry(text), newFound(), logKey), path)
+		head, _, found := strings.Cut(body, "<body>")
+		if !found || resp.StatusCode != http.StatusOK || len(head) > 20_000 || strings.Contains(path, "changes") && len(body) > 40_000 {
+			t.Errorf("%s: got %d with %d bytes in the head and %d in all, want few", path, resp.StatusCode, len(head), len(body))
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ func (c *comparison) add(path string, before, after *value) {
 		c.more++
 		return
 	}
-	c.list = append(c.list, edit{chain(c.l, path), c.quote(path, before), c.quote(path, after)})
+	c.list = append(c.list, edit{shorten(chain(c.l, path), maxQuoted), c.quote(path, before), c.quote(path, after)})
 }
 
 // quote returns the part of a value in a change. It is no value of the record on the page,

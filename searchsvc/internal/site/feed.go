@@ -53,6 +53,10 @@ func (s *Site) feed(w http.ResponseWriter, r request) error {
 	}
 	q = feedQuery(q)
 	q.Limit = search.DefaultLimit
+	if r.end, err = s.config.Searcher.Turn(r.Context()); err != nil {
+		return err
+	}
+	defer r.end()
 	found, err := s.config.Searcher.Search(r.Context(), q)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"asset-registry.example/client"
@@ -23,6 +24,7 @@ const (
 	listWithin  = 5 * time.Second // a page of the feed, for a map of the site
 	maxReading  = 8               // pages that read records at the same time
 	waitToRead  = time.Second     // for one of them to end
+	maxTitle    = 300             // characters of a title outside the record
 	perPage     = 10              // changes of a record on a page
 	feedEntries = 1000            // entries of one map of the site
 )
@@ -37,13 +39,13 @@ type registry struct {
 // of them.
 type turns chan struct{}
 
-// take waits for a turn. The caller calls end once it is over.
+// take waits for a turn. The caller calls end once it is over; further calls do nothing.
 func (t turns) take(ctx context.Context) (end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitToRead)
 	defer cancel()
 	select {
 	case t <- struct{}{}:
-		return func() { <-t }, nil
+		return sync.OnceFunc(func() { <-t }), nil
 	case <-ctx.Done():
 		return nil, errBusy()
 	}

@@ -77,6 +77,10 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 	}
 	q.Filters.Classifications = narrowest(q.Filters.Classifications)
 	q.Facets = slices.Clone(facetsOf)
+	if r.end, err = s.config.Searcher.Turn(r.Context()); err != nil {
+		return err
+	}
+	defer r.end()
 	found, err := s.config.Searcher.Search(r.Context(), q)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"asset-registry/shared/fault"
 	"asset-registry/shared/faulthttp"
 	"asset-registry/shared/httpserver"
+	"asset-registry/shared/memory"
 )
 
 // Config configures a site.
@@ -39,6 +40,9 @@ type Config struct {
 	// LogKeys are the public keys of the public log. The script checks records with them.
 	// Without one, pages name the command that checks a record.
 	LogKeys []string
+
+	// Answers bounds the bytes of pages that are being sent. Nil: they are not bounded.
+	Answers *memory.Answers
 
 	Log *slog.Logger
 	Now func() time.Time // nil: time.Now
@@ -64,6 +68,9 @@ func New(c Config) (*Site, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Answers == nil {
+		c.Answers = memory.NewAnswers(math.MaxInt64)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	for _, key := range c.LogKeys {
@@ -145,6 +152,7 @@ type request struct {
 	*http.Request
 	lang Lang
 	base string // public address of the registry
+	end  func() // ends the turn of the page once it is made
 }
 
 type handler func(w http.ResponseWriter, r request) error
@@ -154,7 +162,7 @@ func (s *Site) page(l Lang, next handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), pageWithin)
 		defer cancel()
-		to := request{r.WithContext(ctx), l, s.baseURL(r)}
+		to := request{r.WithContext(ctx), l, s.baseURL(r), func() {}}
 		if err := next(w, to); err != nil {
 			s.fail(w, to, err)
 		}

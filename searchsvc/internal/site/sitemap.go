@@ -134,13 +134,15 @@ func (s *Site) siteMapPart(w http.ResponseWriter, r request) error {
 		return err
 	}
 	defer end()
+	r.end = end
 	page, err := s.registry.client.Page(ctx, feed)
 	if err != nil {
 		return asFault(err)
 	}
 	for _, a := range page.Assets {
-		if a.Status != client.Deleted {
-			pages.Pages = append(pages.Pages, mapped(r.base, "/assets/"+a.ID, string(a.DateModified))...)
+		if modified := timeOf(a.DateModified); a.Status != client.Deleted && assetID.MatchString(a.ID) && !modified.IsZero() {
+			at := modified.Format(time.RFC3339Nano)
+			pages.Pages = append(pages.Pages, mapped(r.base, "/assets/"+a.ID, at)...)
 		}
 	}
 	return s.sendXML(w, r, pages)

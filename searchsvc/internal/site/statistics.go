@@ -37,6 +37,11 @@ func (s *Site) count(ctx context.Context) (search.Result, error) {
 	if s.config.Now().Before(s.figures.until) {
 		return s.figures.found, nil
 	}
+	endSearch, err := s.config.Searcher.Turn(ctx)
+	if err != nil {
+		return search.Result{}, err
+	}
+	defer endSearch()
 	found, err := s.config.Searcher.Search(ctx, search.Query{Facets: statisticsOf, FacetLimit: barRows})
 	if err == nil {
 		s.figures.found, s.figures.until = found, s.config.Now().Add(figuresFor)

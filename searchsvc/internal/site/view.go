@@ -182,10 +182,20 @@ func (s *Site) send(w http.ResponseWriter, r request, status int, contentType st
 		}
 		h.Set("Cache-Control", "no-cache")
 	}
+	r.end()
+	if status == http.StatusOK { // others are small
+		kept, release, ok := s.config.Answers.Keep(page)
+		if !ok {
+			return errBusy()
+		}
+		defer release()
+		page = kept
+	}
 	h.Set("Content-Length", fmt.Sprint(len(page)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = httpserver.NewSender(w, httpserver.DefaultPace).Write(page) // the client may have left
+		sender := httpserver.NewSender(w, httpserver.DefaultPace)
+		_ = sender.SendAll(r.Context(), page, s.config.Answers.IsCrowded) // the client may have left
 	}
 	return nil
 }
