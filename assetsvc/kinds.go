@@ -8,7 +8,6 @@ import (
 
 	"asset-registry/assetsvc/internal/boltstore"
 	"asset-registry/assetsvc/internal/mongostore"
-	"asset-registry/assetsvc/internal/registry"
 )
 
 // kind is a kind of store. A new one is a package, which passes storetest, and a row
@@ -53,16 +52,15 @@ func (c Config) openStore(ctx context.Context) (store, error) {
 	return k.open(ctx, c)
 }
 
-func openFile(ctx context.Context, c Config) (store, error) {
+func openFile(_ context.Context, c Config) (store, error) {
 	return boltstore.Open(strings.TrimPrefix(c.Store, fileScheme), boltstore.Options{
-		Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log,
-		Import: registry.Describer(c.hidden()...), Interrupt: ctx.Done(), Changing: c.Changing,
+		Now: c.Now, Meter: c.Telemetry.Meter(), Secrets: c.Secrets, Log: c.Log, Changing: c.Changing,
 	})
 }
 
 func openMongo(ctx context.Context, c Config) (store, error) {
 	return mongostore.Open(ctx, c.Store, mongostore.Options{
 		Now: c.Now, Log: c.Log, Timeout: c.StoreTimeout, Lease: c.StoreLease, Meter: c.Telemetry.Meter(),
-		Import: registry.Describer(c.hidden()...), FreshReads: c.FreshReads,
+		FreshReads: c.FreshReads,
 	})
 }

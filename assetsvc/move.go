@@ -24,15 +24,12 @@ const (
 // and the webhooks with their positions. It reads them back and compares them before it
 // lets asset services use the database. After an interruption it may be repeated. It calls
 // progress with the steps done and their total. No service may have the file open. Move
-// does not change it, unless an older version of the program has written it: then Move
-// upgrades it first.
+// does not change it.
 func Move(ctx context.Context, file, uri string, progress func(done, total int)) (assets int, err error) {
 	if _, err := os.Stat(file); err != nil {
 		return 0, err
 	}
-	from, err := boltstore.Open(file, boltstore.Options{
-		Now: time.Now, Import: registry.Describer(), Interrupt: ctx.Done(),
-	})
+	from, err := boltstore.Open(file, boltstore.Options{Now: time.Now})
 	if err != nil {
 		return 0, err
 	}

@@ -202,6 +202,9 @@ func Move(ctx context.Context, file, url string) (records int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
+	if err := to.Ready(ctx); err != nil {
+		return 0, err
+	}
 	if records, err = moveRecords(ctx, from, to); err != nil {
 		return records, err
 	}

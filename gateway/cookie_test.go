@@ -176,6 +176,14 @@ func TestSporeNamesEveryRoute(t *testing.T) {
 	}
 }
 
+// TestTheServerIDOfASecretNeverChanges holds the value that synchronisers of an existing
+// registry have stored.
+func TestTheServerIDOfASecretNeverChanges(t *testing.T) {
+	if got, want := ServerIDOf([]byte(strings.Repeat("o", 32))), "1d9fbefddee611b9"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestAGatewayWithTwoSecretsInsistsOnAServerID(t *testing.T) {
 	old, fresh := []byte(strings.Repeat("o", 32)), []byte(strings.Repeat("n", 32))
 	c := Config{

@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"asset-registry/shared/dataformat"
 	"asset-registry/shared/durable"
 )
 
@@ -51,8 +51,7 @@ var (
 // Options configure Open. Only Format is required.
 type Options struct {
 	Format  string   // names the contents and their encoding
-	Older   []string // earlier formats that can be read; Open replaces them by Format
-	Buckets [][]byte // are created if they do not exist
+	Buckets [][]byte // of the format, besides boltfile's own
 
 	// Secrets are the registry's secrets, the current one first. The file must
 	// belong to one of them, and then belongs to the first. If Secrets is empty,
@@ -222,44 +221,42 @@ func rewriteMeta(file *os.File) error {
 	return file.Sync()
 }
 
-// prepare checks the file against o and adds what is missing. If nothing is
-// missing, it writes nothing, so that a service can start on a full disk.
+// prepare checks the file against o and stores the current secret. If the file has that
+// secret, it writes nothing, so that a service can start on a full disk.
 func (f *File) prepare(o Options) error {
-	var complete bool
+	var current bool
 	err := f.View(func(tx *bbolt.Tx) (err error) {
-		complete, err = o.check(tx)
+		current, err = o.check(tx)
 		return err
 	})
-	if err != nil || complete {
+	if err != nil || current {
 		return err
 	}
-	return f.Update(o.fill)
+	return f.Update(func(tx *bbolt.Tx) error { return putSecret(tx.Bucket(metaBucket), o.Secrets) })
 }
 
-// check returns an error if the file has another format or secret. It reports
-// whether fill has nothing to add.
-func (o Options) check(tx *bbolt.Tx) (complete bool, err error) {
+// check returns an error if the file has another format or secret, or lacks a bucket. It
+// reports whether the file has the current secret.
+func (o Options) check(tx *bbolt.Tx) (current bool, err error) {
 	meta := tx.Bucket(metaBucket)
 	if meta == nil {
 		return false, errors.New("the file belongs to another program")
 	}
-	found := string(meta.Get(formatKey))
-	if found != o.Format && !slices.Contains(o.Older, found) {
-		return false, fmt.Errorf("the file has the format %q, not %q", found, o.Format)
+	if found := string(meta.Get(formatKey)); found != o.Format {
+		return false, dataformat.Refusal(found, o.Format)
 	}
-	complete, err = checkSecret(meta, o.Secrets)
-	complete = complete && found == o.Format
 	for _, name := range o.Buckets {
-		complete = complete && tx.Bucket(name) != nil
+		if tx.Bucket(name) == nil {
+			return false, fmt.Errorf("%w: the bucket %s is missing", ErrDamaged, name)
+		}
 	}
-	return complete, err
+	return checkSecret(meta, o.Secrets)
 }
 
-// fill writes the format, the secret and the buckets, as far as they are missing. A
-// file of an earlier version may lack some.
+// fill writes the buckets, the format and the secret into a new file.
 func (o Options) fill(tx *bbolt.Tx) error {
 	for _, name := range append([][]byte{metaBucket}, o.Buckets...) {
-		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+		if _, err := tx.CreateBucket(name); err != nil {
 			return err
 		}
 	}

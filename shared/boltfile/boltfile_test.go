@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"asset-registry/shared/dataformat"
 	"asset-registry/shared/durable"
 )
 
@@ -33,34 +34,13 @@ func TestOpenFindsWhatItHasMade(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	later := []byte("a bucket of a later version")
-	if err := mustOpen(t, path, "format 1", bucket, later).View(func(tx *bbolt.Tx) error {
-		if tx.Bucket(later) == nil {
-			t.Errorf("got no bucket %q, want it", later)
-		}
+	if err := mustOpen(t, path, "format 1", bucket).View(func(tx *bbolt.Tx) error {
 		if got := tx.Bucket(bucket).Get([]byte("k")); string(got) != "v" {
 			t.Errorf("got %q, want %q", got, "v")
 		}
 		return nil
 	}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestOpenTakesAFileOfAnOlderFormat(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a")
-	if err := mustOpen(t, path, "format 1").Close(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path, Options{Format: "format 2", Older: []string{"format 1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(path, Options{Format: "format 1"}); err == nil || !strings.Contains(err.Error(), "format 2") {
-		t.Errorf("open by the earlier version: got %v, want %q in it", err, "format 2")
 	}
 }
 
@@ -79,11 +59,14 @@ func TestOpenMakesTheFileWholeOrNotAtAll(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	used, later := filepath.Join(dir, "used"), filepath.Join(dir, "later")
+	used, another, bare := filepath.Join(dir, "used"), filepath.Join(dir, "another"), filepath.Join(dir, "bare")
 	other, text := filepath.Join(dir, "other"), filepath.Join(dir, "text")
-	mustOpen(t, used, "format 1")
-	if err := mustOpen(t, later, "format 2").Close(); err != nil {
-		t.Fatal(err)
+	bucket := []byte("b")
+	mustOpen(t, used, "format 1", bucket)
+	for _, f := range []*File{mustOpen(t, another, "format 2", bucket), mustOpen(t, bare, "format 1")} {
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	db, err := bbolt.Open(other, 0o600, nil)
 	if err != nil {
@@ -100,7 +83,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	for _, c := range []struct{ name, path, says string }{
 		{"a file in use", used, "in use"},
-		{"a file of a later format", later, "format 2"},
+		{"a file of another format", another, dataformat.Refusal("format 2", "format 1").Error()},
+		{"a file without a bucket", bare, "the bucket b is missing"},
 		{"a file of another program", other, "another program"},
 		{"a text file", text, "invalid"},
 		{"a folder", dir, dir},
@@ -108,7 +92,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, _ := os.ReadFile(c.path) // a folder has nothing to read
-			db, err := Open(c.path, Options{Format: "format 1"})
+			db, err := Open(c.path, Options{Format: "format 1", Buckets: [][]byte{bucket}})
 			if err == nil {
 				db.Close()
 				t.Fatal("got no error, want one")

@@ -19,8 +19,8 @@ func checkValue(secret []byte) []byte {
 }
 
 // checkSecret returns an error if the file belongs to none of the secrets. It
-// reports whether the file belongs to the first. A file of an earlier version has
-// no secret and belongs to any.
+// reports whether the file belongs to the first. A file that was made without a
+// secret belongs to any.
 func checkSecret(meta *bbolt.Bucket, secrets [][]byte) (current bool, err error) {
 	stored := meta.Get(secretKey)
 	for i, secret := range secrets {

@@ -14,7 +14,7 @@ func TestAFileBelongsToItsSecret(t *testing.T) {
 		secrets [][]byte
 		says    string
 	}{
-		{"made by an earlier version, without a secret", nil, ""},
+		{"made without a secret", nil, ""},
 		{"the first start with a secret", [][]byte{one}, ""},
 		{"another secret", [][]byte{two}, "secret is another"},
 		{"the same secret", [][]byte{one}, ""},

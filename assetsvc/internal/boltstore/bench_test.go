@@ -174,11 +174,10 @@ func BenchmarkPublicLog(b *testing.B) {
 	for range changes {
 		clients.Go(func() error {
 			r := registry.Record{ID: storetest.NewID(), Listed: true, Body: body}
-			var err error
-			if r.Change, r.Whole, err = registry.Describer()(r, nil); err != nil {
+			if err := registry.DescribeCreation(&r, registry.Author{Broker: "b"}); err != nil {
 				return err
 			}
-			_, err = s.Create(b.Context(), r)
+			_, err := s.Create(b.Context(), r)
 			return err
 		})
 	}

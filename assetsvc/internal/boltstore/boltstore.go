@@ -20,7 +20,6 @@ package boltstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -36,12 +35,7 @@ import (
 const maxBatch = 1024
 
 // format names the contents of the file and their encoding.
-const format = "asset-registry assets 4"
-
-// olderFormats can be read. In the first, assets had no checksums. In the second, the
-// file kept the newest changes of each asset, and no record of all changes. In the
-// third, one checksum covered a change and its Whole.
-var olderFormats = []string{"asset-registry assets 1", "asset-registry assets 2", "asset-registry assets 3"}
+const format = "asset-registry assets 5"
 
 var (
 	stateBucket   = []byte("state")
@@ -60,7 +54,6 @@ var (
 // Options configure a store. Now is required; the zero values of the others work.
 type Options struct {
 	Now     func() time.Time // wall clock that positions follow
-	Import  registry.Import  // describes the assets of a file without a record; nil: as they are
 	Meter   metric.Meter     // gets the store's metrics; nil: no metrics
 	Secrets [][]byte         // the file must carry one of these, and gets the first; none: any file is opened
 	Log     *slog.Logger     // nil: no log
@@ -68,10 +61,6 @@ type Options struct {
 	// Changing is called with the ids of assets before they are written, and what it returns
 	// when nothing of that batch can be written any more. nil: nobody wants to know.
 	Changing func(ids []string) (done func())
-
-	// Interrupt ends an upgrade of the file early, when it is closed. Open then returns an
-	// error, and the next Open continues the upgrade. nil: nothing ends it.
-	Interrupt <-chan struct{}
 }
 
 // Store is a registry.Store in one file, and keeps the public log and webhooks too. It
@@ -96,7 +85,7 @@ func fileOptions(secrets [][]byte, log *slog.Logger) boltfile.Options {
 		stateBucket, numberBucket, assetBucket, realBucket, testBucket, changeBucket, historyBucket, tileBucket, censusBucket,
 		webhookBucket, ownedBucket,
 	}
-	return boltfile.Options{Format: format, Older: olderFormats, Buckets: buckets, Secrets: secrets, Log: log}
+	return boltfile.Options{Format: format, Buckets: buckets, Secrets: secrets, Log: log}
 }
 
 // Open opens the file at path and creates it if it does not exist. It returns
@@ -113,12 +102,6 @@ func Open(path string, o Options) (*Store, error) {
 		queue:   make(chan *write, maxBatch),
 		closed:  make(chan struct{}),
 		done:    make(chan struct{}),
-	}
-	if err := s.upgrade(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("upgrade %s: %w", path, err), file.Close())
-	}
-	if err := s.recount(); err != nil {
-		return nil, errors.Join(fmt.Errorf("count the assets: %w", err), file.Close())
 	}
 	if s.silence, err = s.measure(o.Meter); err != nil {
 		return nil, errors.Join(err, file.Close())

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/storetest"
@@ -68,33 +66,4 @@ func TestTheCensusFollowsTheAssets(t *testing.T) {
 	if values := meter.Read(t); len(values) != 0 {
 		t.Errorf("after close: got metrics %v, want none", values)
 	}
-}
-
-func TestAFileWithoutACensusIsCounted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "assets.db")
-	s, err := Open(path, Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := storetest.NewID()
-	old := inState(id, "") // only the body holds the state
-	old.Body = []byte(`{"id":"x","status":"pending"}`)
-	_, err1 := s.Create(t.Context(), old)
-	_, err2 := s.Create(t.Context(), inState(storetest.NewID(), asset.Draft))
-	dropped := s.file.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket(censusBucket) })
-	if err := errors.Join(err1, err2, dropped, s.Close()); err != nil {
-		t.Fatal(err)
-	}
-	meter := metrictest.New()
-	if s, err = Open(path, Options{Now: time.Now, Meter: meter}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	checkCensus(t, meter, 1, 1)
-	back := inState(id, asset.Draft)
-	back.Revision = 1
-	if _, err := s.Replace(t.Context(), back); err != nil {
-		t.Fatal(err)
-	}
-	checkCensus(t, meter, 2, 0)
 }

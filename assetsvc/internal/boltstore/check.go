@@ -45,7 +45,6 @@ type checker struct {
 	tx     *bbolt.Tx
 	number func(registry.Record) (string, error)
 
-	recorded   bool  // all assets are in the record; false before an upgrade has ended
 	assets     int   // all
 	real, test int   // listed assets in each feed
 	changes    int   // in the record
@@ -67,23 +66,14 @@ func (c *checker) fault(format string, args ...any) error {
 }
 
 func (c *checker) check() {
-	c.recorded = c.tx.Bucket(stateBucket).Get(recordKey) != nil
 	steps := []func() error{
 		func() error { return c.tx.Bucket(assetBucket).ForEach(c.asset) },
 		func() error { return c.entries(realBucket, c.real, "listed assets") },
 		func() error { return c.entries(testBucket, c.test, "listed assets") },
-	}
-	if c.tx.Bucket(changeBucket) != nil && c.tx.Bucket(historyBucket) != nil {
-		steps = append(steps,
-			func() error { return c.tx.Bucket(changeBucket).ForEach(c.change) },
-			func() error { return c.entries(historyBucket, c.changes, "changes") })
-	} else if c.recorded {
-		_ = c.fault("the record is missing")
-	}
-	if webhooks := c.tx.Bucket(webhookBucket); webhooks != nil { // a file of an earlier version has none
-		steps = append(steps,
-			func() error { return webhooks.ForEach(c.webhook) },
-			func() error { return c.entries(ownedBucket, c.owned, "webhooks of brokers") })
+		func() error { return c.tx.Bucket(changeBucket).ForEach(c.change) },
+		func() error { return c.entries(historyBucket, c.changes, "changes") },
+		func() error { return c.tx.Bucket(webhookBucket).ForEach(c.webhook) },
+		func() error { return c.entries(ownedBucket, c.owned, "webhooks of brokers") },
 	}
 	for _, step := range steps {
 		if step() != nil {
@@ -110,10 +100,8 @@ func (c *checker) asset(key, value []byte) error {
 		return c.fault("asset %s: %v", id, err)
 	}
 	c.last = max(c.last, r.Position)
-	if c.recorded {
-		if err := c.isRecorded(key, r); err != nil {
-			return err
-		}
+	if err := c.isRecorded(key, r); err != nil {
+		return err
 	}
 	if r.Listed {
 		feed := realBucket
@@ -132,11 +120,9 @@ func (c *checker) asset(key, value []byte) error {
 
 // isRecorded checks that the newest change of an asset is in the record.
 func (c *checker) isRecorded(key []byte, r registry.Record) error {
-	if changes := c.tx.Bucket(changeBucket); changes != nil {
-		change := changes.Get(positionKey(r.Position))
-		if len(change) >= changeHeader && bytes.Equal(change[1:1+idSize], key) {
-			return nil
-		}
+	change := c.tx.Bucket(changeBucket).Get(positionKey(r.Position))
+	if len(change) >= changeHeader && bytes.Equal(change[1:1+idSize], key) {
+		return nil
 	}
 	return c.fault("the newest change of asset %s, at %d, is not in the record", r.ID, r.Position)
 }
@@ -166,11 +152,7 @@ func (c *checker) webhook(key, value []byte) error {
 		return nil
 	}
 	c.owned++
-	brokers := c.tx.Bucket(ownedBucket)
-	if brokers == nil {
-		return c.fault("the webhooks of brokers are missing")
-	}
-	if at, _ := brokers.Cursor().Seek(owned(e.Broker, e.ID)); !bytes.Equal(at, owned(e.Broker, e.ID)) {
+	if at, _ := c.tx.Bucket(ownedBucket).Cursor().Seek(owned(e.Broker, e.ID)); !bytes.Equal(at, owned(e.Broker, e.ID)) {
 		return c.fault("webhook %s is not among those of its broker", e.ID)
 	}
 	return nil
@@ -185,7 +167,7 @@ func (c *checker) entries(name []byte, found int, of string) error {
 }
 
 // change checks that a change can be read, that it is in the history of its asset,
-// and that the asset is not older.
+// and that the asset is at least as new.
 func (c *checker) change(key, value []byte) error {
 	c.changes++
 	r, err := decodeChange(key, value, true)

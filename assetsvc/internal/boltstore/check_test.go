@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
 	"asset-registry/assetsvc/internal/registry"
@@ -87,9 +86,6 @@ func TestCheckReportsContradictionsBetweenBuckets(t *testing.T) {
 		{"a broker has a webhook that is not there", func(tx *bbolt.Tx, _ []byte) error {
 			return tx.Bucket(webhookBucket).Delete([]byte("a1"))
 		}, "has 1 entries for 0 webhooks"},
-		{"a file of an earlier version has no webhooks", func(tx *bbolt.Tx, _ []byte) error {
-			return errors.Join(tx.DeleteBucket(webhookBucket), tx.DeleteBucket(ownedBucket))
-		}, ""},
 		{"a change is missing from the record", func(tx *bbolt.Tx, _ []byte) error {
 			key, _ := tx.Bucket(changeBucket).Cursor().Last()
 			return tx.Bucket(changeBucket).Delete(key)
@@ -161,24 +157,6 @@ func TestADamagedAssetEndsWrites(t *testing.T) {
 	_, err := s.Create(t.Context(), registry.Record{ID: storetest.NewID(), Body: []byte("{}")})
 	if !errors.Is(err, boltfile.ErrDamaged) {
 		t.Errorf("write: got %v, want %v", err, boltfile.ErrDamaged)
-	}
-}
-
-func TestRecordsOfEarlierVersionsAreRead(t *testing.T) {
-	want := registry.Record{
-		ID: storetest.NewID(), Position: 7, Revision: 2, Listed: true, Sealed: "sealed", Origin: "origin",
-		Body: []byte(`{}`),
-	}
-	value := encode(want)
-	value = value[:len(value)-sumSize]
-	value[16] &^= sumFlag
-	got, err := decode(want.ID, value, registry.AnySize)
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("got error %v; the record differs (-want +got):\n%s", err, diff)
-	}
-	value[len(value)-1] = 'x'
-	if _, err := decode(want.ID, value, registry.AnySize); !errors.Is(err, boltfile.ErrDamaged) {
-		t.Errorf("a body that is not JSON: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 }
 

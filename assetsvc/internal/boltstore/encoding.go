@@ -3,7 +3,6 @@ package boltstore
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -20,8 +19,8 @@ import (
 //   - the sealed token record;
 //   - with originFlag, the length of the origin (2 bytes) and the origin;
 //   - the body;
-//   - with sumFlag, a checksum (4 bytes) of all the above and the id, because
-//     bbolt has no checksums of values.
+//   - a checksum (4 bytes) of all the above and the id, because bbolt has no
+//     checksums of values.
 const (
 	headerSize = 8 + 8 + 1 + 2
 	lengthSize = 2
@@ -43,13 +42,10 @@ const (
 
 	stateShift = 3
 	stateMask  = 7 << stateShift
-
-	sumFlag = 1 << 6 // records of earlier versions have no checksum
 )
 
-// states are the states that a header can hold. The first is of records that
-// were stored before headers had a state. Indexes must not change: files hold
-// them.
+// states are the states that a header can hold. The first is of records without a
+// state. Indexes must not change: files hold them.
 var states = [8]asset.Status{
 	"", asset.Draft, asset.Pending, asset.Verification, asset.Active, asset.Complete, asset.Deleted,
 }
@@ -59,13 +55,13 @@ var errCorrupt = fmt.Errorf("the stored asset differs from the one written: %w",
 type header struct {
 	position, revision int64
 	listed, test       bool
-	origin, sum        bool
+	origin             bool
 	state              asset.Status
 	sealed             int // bytes of the sealed token record
 }
 
 func encode(r registry.Record) []byte {
-	flags := byte(sumFlag)
+	flags := byte(0)
 	if r.Listed {
 		flags |= listedFlag
 	}
@@ -101,7 +97,6 @@ func decodeHeader(value []byte) (header, error) {
 		test:     value[16]&testFlag != 0,
 		origin:   value[16]&originFlag != 0,
 		state:    states[value[16]&stateMask>>stateShift],
-		sum:      value[16]&sumFlag != 0,
 		sealed:   int(binary.BigEndian.Uint16(value[17:])),
 	}
 	if len(value) < headerSize+h.sealed {
@@ -124,18 +119,14 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 	if err != nil {
 		return registry.Record{}, err
 	}
-	bodyEnd := len(value)
-	if h.sum {
-		bodyEnd -= sumSize
-	}
+	bodyEnd := len(value) - sumSize
 	switch {
 	case bodyEnd < originEnd || bodyEnd > maxValue:
 		return registry.Record{}, errCorrupt
 	case bodyEnd-originEnd > most:
 		return registry.Record{}, registry.ErrLarge
 	}
-	body := value[originEnd:bodyEnd]
-	if h.sum && binary.BigEndian.Uint32(value[bodyEnd:]) != checksum(id, value[:bodyEnd]) || !h.sum && !json.Valid(body) {
+	if binary.BigEndian.Uint32(value[bodyEnd:]) != checksum(id, value[:bodyEnd]) {
 		return registry.Record{}, errCorrupt
 	}
 	return registry.Record{
@@ -147,7 +138,7 @@ func decode(id string, value []byte, most int) (registry.Record, error) {
 		State:    h.state,
 		Sealed:   string(value[headerSize:sealedEnd]),
 		Origin:   string(value[originStart:originEnd]),
-		Body:     bytes.Clone(body),
+		Body:     bytes.Clone(value[originEnd:bodyEnd]),
 	}, nil
 }
 

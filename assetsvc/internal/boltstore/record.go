@@ -21,8 +21,7 @@ import (
 //   - a checksum (4 bytes) of all the above and the change's own position;
 //   - the Whole, if there is one, and a checksum (4 bytes) of it and the position.
 //
-// So a change is read without its Whole, which may be as large as an asset. Without
-// changeParts, the Whole follows the Change, and one checksum covers all. Its key is
+// So a change is read without its Whole, which may be as large as an asset. Its key is
 // its position.
 const changeHeader = 1 + idSize + 8 + 8 + 4
 
@@ -30,11 +29,10 @@ const changeHeader = 1 + idSize + 8 + 8 + 4
 const (
 	changeListed = 1 << iota
 	changeTest
-	changeParts // the Whole has a checksum of its own
 )
 
 func encodeChange(id []byte, r registry.Revision) []byte {
-	flags := byte(changeParts)
+	flags := byte(0)
 	if r.Listed {
 		flags |= changeListed
 	}
@@ -65,19 +63,15 @@ func hasSum(position int64, value []byte, end int) bool {
 		binary.BigEndian.Uint32(value[end:]) == changeSum(position, value[:end])
 }
 
-// decodeChange returns a copy of a stored change. Its Whole is left out unless asked
-// for; then it is not read, except in a change without changeParts.
+// decodeChange returns a copy of a stored change. Without whole it leaves out the Whole,
+// and does not read it.
 func decodeChange(key, value []byte, whole bool) (registry.Revision, error) {
 	if len(key) != positionSize || len(value) < changeHeader {
 		return registry.Revision{}, errCorrupt
 	}
-	position, inParts := positionOf(key), value[0]&changeParts != 0
+	position := positionOf(key)
 	end := changeHeader + int(binary.BigEndian.Uint32(value[changeHeader-4:]))
-	sum := end
-	if !inParts {
-		sum = len(value) - sumSize
-	}
-	if end > sum || !hasSum(position, value, sum) {
+	if !hasSum(position, value, end) {
 		return registry.Revision{}, errCorrupt
 	}
 	r := registry.Revision{
@@ -89,11 +83,7 @@ func decodeChange(key, value []byte, whole bool) (registry.Revision, error) {
 		Test:     value[0]&changeTest != 0,
 		Change:   bytes.Clone(value[changeHeader:end]),
 	}
-	switch rest := value[sum+sumSize:]; {
-	case !whole:
-	case !inParts && end < sum:
-		r.Whole = bytes.Clone(value[end:sum])
-	case inParts && len(rest) > 0:
+	if rest := value[end+sumSize:]; whole && len(rest) > 0 {
 		if !hasSum(position, rest, len(rest)-sumSize) {
 			return registry.Revision{}, errCorrupt
 		}

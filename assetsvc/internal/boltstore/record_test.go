@@ -2,7 +2,6 @@ package boltstore
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"testing"
@@ -26,16 +25,6 @@ func storedChange(t *testing.T) (change registry.Revision, id []byte) {
 	}, id
 }
 
-// thirdFormat encodes a change as the third format did.
-func thirdFormat(id []byte, r registry.Revision) []byte {
-	value := encodeChange(id, registry.Revision{
-		Position: r.Position, Revision: r.Revision, Before: r.Before, Listed: r.Listed, Test: r.Test, Change: r.Change,
-	})
-	value = append(value[:len(value)-sumSize], r.Whole...)
-	value[0] &^= changeParts
-	return binary.BigEndian.AppendUint32(value, changeSum(r.Position, value))
-}
-
 func TestChangesAreReadAsTheyWereWritten(t *testing.T) {
 	both, id := storedChange(t)
 	alone := both
@@ -49,9 +38,6 @@ func TestChangesAreReadAsTheyWereWritten(t *testing.T) {
 		{"all of it", encodeChange(id, both), true, both},
 		{"without the whole asset", encodeChange(id, both), false, alone},
 		{"there is no whole asset", encodeChange(id, alone), true, alone},
-		{"of the third format", thirdFormat(id, both), true, both},
-		{"of the third format, without the whole asset", thirdFormat(id, both), false, alone},
-		{"of the third format, there is no whole asset", thirdFormat(id, alone), true, alone},
 	} {
 		got, err := decodeChange(positionKey(both.Position), c.value, c.whole)
 		if diff := cmp.Diff(c.change, got); err != nil || diff != "" {
@@ -63,27 +49,24 @@ func TestChangesAreReadAsTheyWereWritten(t *testing.T) {
 func TestDamageOfAChangeIsFound(t *testing.T) {
 	change, id := storedChange(t)
 	key := positionKey(change.Position)
-	for name, value := range map[string][]byte{
-		"this format": encodeChange(id, change), "the third format": thirdFormat(id, change),
-	} {
-		for at := range value {
-			damaged := bytes.Clone(value)
-			damaged[at] ^= 4
-			if _, err := decodeChange(key, damaged, true); !errors.Is(err, boltfile.ErrDamaged) {
-				t.Errorf("%s, byte %d: got %v, want %v", name, at, err, boltfile.ErrDamaged)
-			}
+	value := encodeChange(id, change)
+	for at := range value {
+		damaged := bytes.Clone(value)
+		damaged[at] ^= 4
+		if _, err := decodeChange(key, damaged, true); !errors.Is(err, boltfile.ErrDamaged) {
+			t.Errorf("byte %d: got %v, want %v", at, err, boltfile.ErrDamaged)
 		}
-		for end := range value {
-			if name == "this format" && end == changeHeader+len(change.Change)+sumSize {
-				continue // a change without a Whole
-			}
-			if _, err := decodeChange(key, value[:end], true); !errors.Is(err, boltfile.ErrDamaged) {
-				t.Errorf("%s, cut at %d: got %v, want %v", name, end, err, boltfile.ErrDamaged)
-			}
+	}
+	for end := range value {
+		if end == changeHeader+len(change.Change)+sumSize {
+			continue // a change without a Whole
 		}
-		if _, err := decodeChange(positionKey(8), value, true); !errors.Is(err, boltfile.ErrDamaged) {
-			t.Errorf("%s, at another position: got %v, want %v", name, err, boltfile.ErrDamaged)
+		if _, err := decodeChange(key, value[:end], true); !errors.Is(err, boltfile.ErrDamaged) {
+			t.Errorf("cut at %d: got %v, want %v", end, err, boltfile.ErrDamaged)
 		}
+	}
+	if _, err := decodeChange(positionKey(8), value, true); !errors.Is(err, boltfile.ErrDamaged) {
+		t.Errorf("at another position: got %v, want %v", err, boltfile.ErrDamaged)
 	}
 }
 

@@ -28,8 +28,8 @@ var (
 	webhookChangesKey = []byte("webhook-changes") // webhook.Term.Changes
 )
 
-// endpoint is a stored webhook.Endpoint: JSON without a version, after a checksum of the
-// JSON and the id (4 bytes). Earlier files lack newer members.
+// endpoint is a stored webhook.Endpoint: JSON after a checksum of the JSON and the
+// id (4 bytes).
 type endpoint struct {
 	webhook.Endpoint
 	Term int64 // of the newest saved progress

@@ -128,7 +128,7 @@ func (s *Store) commit(batch []*write) {
 		if err := t.state.Put(lastKey, positionKey(t.last)); err != nil {
 			return err
 		}
-		if err := t.counted.save(tx.Bucket(censusBucket), t.last); err != nil {
+		if err := t.counted.save(tx.Bucket(censusBucket)); err != nil {
 			return err
 		}
 		var err error
@@ -229,7 +229,7 @@ func (t *transaction) apply(w *write) (int64, error) {
 		}
 		w.Revision++
 		from = before.position
-		t.counted[stateOf(w.ID, before, value)]--
+		t.counted[before.state]--
 	}
 	t.counted[w.State]++
 	t.last = max(t.now, t.last+1)

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := boltstore.Open(*file, boltstore.Options{Now: time.Now, Import: registry.Describer()})
+	store, err := boltstore.Open(*file, boltstore.Options{Now: time.Now})
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,6 @@ func (v *variant) record(example record.Object) (registry.Record, error) {
 	r := registry.Record{
 		ID: shown.Text("id"), Listed: true, State: asset.Status(shown.Text("status")), Body: record.Append(nil, shown),
 	}
-	var err error
-	r.Change, r.Whole, err = registry.Describer()(r, nil)
+	err := registry.DescribeCreation(&r, registry.Author{Broker: "fill", Role: asset.Owner})
 	return r, err
 }

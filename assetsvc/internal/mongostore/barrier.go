@@ -15,8 +15,8 @@ import (
 )
 
 // barrier sends barriers, one at a time, each for all reads that wait for it. A read
-// gets the first barrier that is sent after the read has arrived: the answer of an
-// earlier one may be older than a change that the reader knows of.
+// gets the first barrier that is sent after the read has arrived: the answer of
+// one before may lack a change that the reader knows of.
 type barrier struct {
 	send func(context.Context) error
 

@@ -25,7 +25,6 @@ const (
 	censusTimeout = time.Minute      // of counting
 	indexTimeout  = time.Hour        // of creating the index for counting
 	censusID      = "states"
-	fillInBatch   = 1000 // assets that get their state at one census
 )
 
 // censusDocument is the census that the asset services share. One of them counts,
@@ -142,9 +141,6 @@ func (c *census) claim(ctx context.Context) (mine bool, err error) {
 // take counts and stores the result for all asset services.
 func (c *census) take(ctx context.Context) error {
 	begun := c.now()
-	if err := c.fillIn(ctx); err != nil {
-		return err
-	}
 	var counts bson.A
 	for _, state := range asset.Statuses { // each count reads only the index
 		count, err := c.assets.CountDocuments(ctx, bson.D{{Key: "state", Value: state}})
@@ -168,41 +164,6 @@ func (c *census) take(ctx context.Context) error {
 	))
 	if err != nil {
 		return fmt.Errorf("write census: %w", err)
-	}
-	return nil
-}
-
-// fillIn adds the state to documents of earlier versions, up to fillInBatch of
-// them. The revision in the filter leaves out assets that change meanwhile; their
-// change stores the state.
-func (c *census) fillIn(ctx context.Context) error {
-	stateless := bson.D{{Key: "state", Value: nil}, {Key: "revision", Value: bson.D{{Key: "$gt", Value: 0}}}}
-	cursor, err := c.assets.Find(ctx, stateless,
-		options.Find().SetProjection(only("revision", "body")).SetLimit(fillInBatch).SetBatchSize(10))
-	if err != nil {
-		return fmt.Errorf("look for assets without a state: %w", err)
-	}
-	defer cursor.Close(context.WithoutCancel(ctx))
-	var models []mongo.WriteModel
-	for cursor.Next(ctx) { // decodes one body at a time
-		var d document
-		if err := cursor.Decode(&d); err != nil {
-			return fmt.Errorf("look for assets without a state: %w", err)
-		}
-		if state := registry.StateOf(d.Body); state != "" {
-			models = append(models, mongo.NewUpdateOneModel().
-				SetFilter(append(withID(d.ID), bson.E{Key: "revision", Value: d.Revision})).
-				SetUpdate(set(bson.E{Key: "state", Value: state})))
-		}
-	}
-	if err := cursor.Err(); err != nil {
-		return fmt.Errorf("look for assets without a state: %w", err)
-	}
-	if len(models) == 0 {
-		return nil
-	}
-	if _, err := c.assets.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
-		return fmt.Errorf("add states to assets: %w", err)
 	}
 	return nil
 }

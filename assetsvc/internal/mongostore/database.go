@@ -14,6 +14,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+
+	"asset-registry/shared/dataformat"
 )
 
 // database holds the collections and creates the sessions that use them.
@@ -114,8 +116,9 @@ func (d *database) advance(t *bson.Timestamp) {
 	}
 }
 
-// errForeign is returned for a database that holds other data than assets.
-var errForeign = errors.New("the MongoDB database holds data of another format")
+// errForeign is returned for a database that holds other data than assets, or assets in
+// another format.
+var errForeign = errors.New("the MongoDB database cannot be read")
 
 // feedIndexes are the indexes of the feed: of one mode, and of all modes.
 var feedIndexes = []bson.D{
@@ -142,19 +145,18 @@ func placeIndex() mongo.IndexModel {
 }
 
 // prepare creates the indexes and the clock if they are missing. It may be
-// repeated, and several processes may run it at once. It returns errOlder for a
-// database that must be upgraded first.
+// repeated, and several processes may run it at once.
 func (d *database) prepare(ctx context.Context) error {
 	return d.do(ctx, func(ctx context.Context) error {
 		if err := d.createClock(ctx, newClock()); err != nil {
 			return err
 		}
-		now, err := d.readClock(ctx, only("format"))
+		found, err := d.readFormat(ctx)
 		if err != nil {
 			return err
 		}
-		if now.Format != format {
-			return fmt.Errorf("%w: %q, not %q", errForeign, now.Format, format)
+		if found != format {
+			return fmt.Errorf("%w: %w", errForeign, dataformat.Refusal(found, format))
 		}
 		return d.createIndexes(ctx)
 	})

@@ -18,18 +18,12 @@ type document struct {
 	Revision int64        `bson:"revision"`
 	Listed   bool         `bson:"listed"`
 	Test     bool         `bson:"test"`
-	State    asset.Status `bson:"state,omitempty"` // voids and documents of earlier versions have none
+	State    asset.Status `bson:"state,omitempty"` // voids have none
 	Sealed   string       `bson:"sealed"`
 	Origin   string       `bson:"origin,omitempty"`
 	Body     []byte       `bson:"body"`
-	// Size is the length of Body, to select documents without reading Body.
-	// Documents of earlier versions have none until tidy adds it.
-	Size *int64 `bson:"size,omitempty"`
+	Size     int64        `bson:"size"` // length of Body, to select documents without reading Body
 }
-
-// withoutRings removes the fields in which documents of the format before kept their
-// newest changes.
-var withoutRings = bson.E{Key: "$unset", Value: bson.D{{Key: "trail", Value: ""}, {Key: "log", Value: ""}}}
 
 // voidRevision is the revision of a new void. It is so low that fences, which
 // raise it by one each, never make it a real revision.
@@ -49,13 +43,13 @@ func newDocument(w feed.Write, r registry.Record) document {
 		Sealed:   r.Sealed,
 		Origin:   r.Origin,
 		Body:     r.Body,
-		Size:     sizeOf(r),
+		Size:     int64(len(r.Body)),
 	}
 }
 
 // update returns the update that changes an asset.
 func update(w feed.Write, r registry.Record) bson.D {
-	fields := set(
+	return set(
 		bson.E{Key: "position", Value: w.Position},
 		bson.E{Key: "revision", Value: w.Revision + 1},
 		bson.E{Key: "listed", Value: r.Listed},
@@ -64,14 +58,8 @@ func update(w feed.Write, r registry.Record) bson.D {
 		bson.E{Key: "sealed", Value: r.Sealed},
 		bson.E{Key: "origin", Value: r.Origin},
 		bson.E{Key: "body", Value: r.Body},
-		bson.E{Key: "size", Value: sizeOf(r)},
+		bson.E{Key: "size", Value: int64(len(r.Body))},
 	)
-	return append(fields, withoutRings)
-}
-
-func sizeOf(r registry.Record) *int64 {
-	size := int64(len(r.Body))
-	return &size
 }
 
 func (d document) record() registry.Record {

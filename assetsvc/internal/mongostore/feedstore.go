@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	clockID = "clock 2"                 // id of the clock
-	format  = "asset-registry assets 2" // names the contents of the database and their encoding
+	clockID = "clock"                   // id of the clock
+	format  = "asset-registry assets 3" // names the contents of the database and their encoding
 )
 
 // clock is the document that orders all changes (feed.Clock).
@@ -26,11 +26,10 @@ type clock struct {
 	Last   int64               `bson:"last"` // newest position given out
 	Open   map[string]int64    `bson:"open"` // writer -> first position of its open batch
 	IDs    map[string][]string `bson:"ids"`  // writer -> documents of its open batch
-	Tidy   bool                `bson:"tidy"` // no document is of an earlier version (tidy)
 }
 
 func newClock() clock {
-	return clock{ID: clockID, Format: format, Open: map[string]int64{}, IDs: map[string][]string{}, Tidy: true}
+	return clock{ID: clockID, Format: format, Open: map[string]int64{}, IDs: map[string][]string{}}
 }
 
 func (c clock) batches() feed.Clock {
@@ -41,15 +40,17 @@ func (c clock) batches() feed.Clock {
 	return feed.Clock{Last: c.Last, Open: open}
 }
 
-// errNoClock is returned for a database that has lost its clock, and with it the
-// order of changes. The store reads and writes nothing until the clock is back.
+// errNoClock is returned for a database without a clock of this format: the store has not
+// prepared it yet, or it has lost the clock, and with it the order of changes. The store
+// reads and writes nothing until there is one.
 var errNoClock = errors.New("the store has no clock")
 
 // readClock reads some fields of the clock in the session of ctx. An empty
 // projection reads all.
 func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) {
 	var now clock
-	err := d.clocks.FindOne(ctx, withID(clockID), options.FindOne().SetProjection(fields)).Decode(&now)
+	ours := append(withID(clockID), bson.E{Key: "format", Value: format})
+	err := d.clocks.FindOne(ctx, ours, options.FindOne().SetProjection(fields)).Decode(&now)
 	switch {
 	case errors.Is(err, mongo.ErrNoDocuments):
 		return clock{}, errNoClock
@@ -57,6 +58,27 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 		return clock{}, fmt.Errorf("read clock: %w", err)
 	}
 	return now, nil
+}
+
+// createClock creates the clock, unless the database has one. All formats have a document
+// with its id, so a program refuses a database of another format.
+func (d *database) createClock(ctx context.Context, fresh clock) error {
+	if _, err := d.clocks.InsertOne(ctx, fresh); err != nil && !mongo.IsDuplicateKeyError(err) {
+		return fmt.Errorf("create clock: %w", err)
+	}
+	return nil
+}
+
+// readFormat returns the format of the database.
+func (d *database) readFormat(ctx context.Context) (string, error) {
+	var found struct {
+		Format string `bson:"format"`
+	}
+	err := d.clocks.FindOne(ctx, withID(clockID), options.FindOne().SetProjection(only("format"))).Decode(&found)
+	if err != nil {
+		return "", fmt.Errorf("read the format of the database: %w", err)
+	}
+	return found.Format, nil
 }
 
 // feedStore is the database as a feed.Store.

@@ -13,11 +13,12 @@ import (
 
 	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/assetsvc/internal/webhook"
+	"asset-registry/shared/dataformat"
 )
 
 // importing is the format of a database during an import. Asset services refuse
 // it until Finish.
-const importing = "asset-registry assets 2, being moved in"
+const importing = format + ", being moved in"
 
 // importTimeout is the timeout of one operation of an import.
 const importTimeout = time.Minute
@@ -59,14 +60,13 @@ func (i *Import) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take database: %w", err)
 	}
-	now, err := i.db.readClock(ctx, only("format"))
-	switch {
+	switch found, err := i.db.readFormat(ctx); {
 	case err != nil:
 		return err
-	case now.Format == format:
+	case found == format:
 		return ErrInUse
-	case now.Format != importing:
-		return fmt.Errorf("%w: %q", errForeign, now.Format)
+	case found != importing:
+		return fmt.Errorf("%w: %w", errForeign, dataformat.Refusal(found, format))
 	}
 	return i.db.createIndexes(ctx)
 }
@@ -117,7 +117,7 @@ func imported(r registry.Record) document {
 		Sealed:   r.Sealed,
 		Origin:   r.Origin,
 		Body:     r.Body,
-		Size:     sizeOf(r),
+		Size:     int64(len(r.Body)),
 	}
 }
 
@@ -186,6 +186,36 @@ func (i *Import) PutChanges(ctx context.Context, changes []registry.Revision) er
 	}
 	return i.db.do(ctx, func(ctx context.Context) error { return i.db.addRecords(ctx, records) })
 }
+
+// addRecords stores imported changes. It ignores those that are stored already.
+func (d *database) addRecords(ctx context.Context, records []any) error {
+	if len(records) == 0 {
+		return nil
+	}
+	_, err := d.changes.InsertMany(ctx, records, options.InsertMany().SetOrdered(false))
+	if err != nil && !onlyDuplicates(err) {
+		return fmt.Errorf("store changes: %w", err)
+	}
+	return nil
+}
+
+// importedChange returns the record of one change that no batch of this database made.
+func importedChange(r registry.Revision) batchRecord {
+	record := batchRecord{
+		ID: importID(r.Position), At: r.Position, Shown: true, IDs: []string{r.ID},
+		Changes: map[string]noted{r.ID: {
+			Position: r.Position, Revision: r.Revision, Before: r.Before,
+			Listed: r.Listed, Test: r.Test, Change: r.Change,
+		}},
+	}
+	if len(r.Whole) > 0 {
+		record.Wholes = map[string][]byte{r.ID: r.Whole}
+	}
+	return record
+}
+
+// importID returns the id of the record of an imported change.
+func importID(position int64) string { return fmt.Sprintf("import/%d", position) }
 
 // CheckChanges compares the stored changes with the source's and returns an error for
 // the first that differs.

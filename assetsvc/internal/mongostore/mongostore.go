@@ -20,8 +20,7 @@
 //   - changes: the record of each batch (record.go), or of one imported change.
 //   - clock: one document. It has the newest position, under open the first
 //     position of each writer's open batch, and under ids the documents of
-//     that batch. They are separate fields because readers need only open. A second
-//     document keeps programs away that know only the format before.
+//     that batch. They are separate fields because readers need only open.
 //   - log: the full parts of the public log, and its head (publiclog.go).
 //   - numbers: for each day the newest number given to an asset.
 //   - webhooks: one document for each webhook (webhooks.go).
@@ -52,7 +51,6 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"asset-registry/assetsvc/internal/feed"
-	"asset-registry/assetsvc/internal/registry"
 	"asset-registry/shared/failurelog"
 )
 
@@ -79,7 +77,6 @@ type Options struct {
 	Lease   time.Duration         // a batch that stays open longer is fenced; 0: 3 s
 	Meter   metric.Meter          // gets the metrics of the feed and the store; nil: no metrics
 	Monitor *event.CommandMonitor // hears of each command to the database; nil: nobody does
-	Import  registry.Import       // describes the assets of a database without a record; nil: as they are
 
 	// FreshReads makes Get, Page and Log show every change that any process has
 	// acknowledged before, even while MongoDB elects a primary. Each waits for a barrier,
@@ -99,9 +96,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Meter == nil {
 		o.Meter = noop.NewMeterProvider().Meter("")
-	}
-	if o.Import == nil {
-		o.Import = registry.ImportKept
 	}
 	return o
 }
@@ -132,9 +126,9 @@ var errClosed = errors.New("the store is closed")
 
 // Open returns a store in the database that uri names, or in "assetregistry" if
 // uri names none. It creates missing indexes. It returns errForeign if the
-// database holds other data. If the database does not answer, or has the format
-// before, Open succeeds: the store keeps trying or upgrades the database, and its
-// methods return errors until that is done.
+// database holds other data. If the database does not answer,
+// Open succeeds: the store keeps trying, and its methods return errors until the database
+// is prepared.
 func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s, err := newStore(uri, o)
@@ -198,9 +192,8 @@ func (s *Store) start(ctx context.Context, o Options, prepared error) {
 	s.running.Go(func() {
 		if prepared != nil {
 			s.log.Warn("the store is not ready yet", "error", prepared)
-			s.keepPreparing(ctx, o)
+			s.keepPreparing(ctx)
 		}
-		s.running.Go(func() { s.tidy(ctx) })
 		s.writer.Run(ctx)
 	})
 	s.running.Go(func() { s.watch(ctx, o.Lease) })
@@ -218,19 +211,12 @@ func (s *Store) prepare(ctx context.Context) error {
 	return err
 }
 
-// keepPreparing repeats prepare until it succeeds or ctx is done. It upgrades a
-// database of the format before.
-func (s *Store) keepPreparing(ctx context.Context, o Options) {
+// keepPreparing repeats prepare until it succeeds or ctx is done.
+func (s *Store) keepPreparing(ctx context.Context) {
 	tick := time.NewTicker(prepareInterval)
 	defer tick.Stop()
 	for {
 		err := s.prepare(ctx)
-		if errors.Is(err, errOlder) {
-			if err = s.db.upgrade(ctx, o.Lease, o.Import, s.log); err == nil {
-				s.log.Info("the data have the new format now")
-				continue
-			}
-		}
 		switch {
 		case err == nil:
 			s.log.Info("the store is ready now")

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"asset-registry/assetsvc/internal/registry"
@@ -75,49 +74,6 @@ func TestStoresStartAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-func TestADatabaseWithoutSizesIsUpgraded(t *testing.T) {
-	server := mongotest.Start(t)
-	s := open(t, server, "a", time.Now)
-	var there []registry.Record
-	for range 2*sizeBatch + 1 {
-		r := registry.Record{ID: storetest.NewID(), Listed: true, Body: []byte(`{"title":"old"}`)}
-		position, err := s.Create(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Position, r.Revision = position, 1
-		there = append(there, r)
-	}
-	unset := func(field string) bson.D { return bson.D{{Key: "$unset", Value: bson.D{{Key: field, Value: ""}}}} }
-	err := s.db.do(t.Context(), func(ctx context.Context) error { // earlier versions stored no sizes
-		if _, err := s.db.clocks.UpdateOne(ctx, withID(clockID), set(bson.E{Key: "tidy", Value: false})); err != nil {
-			return err
-		}
-		_, err := s.db.assets.UpdateMany(ctx, bson.D{}, unset("size"))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Get(t.Context(), there[0].ID, 100); !errors.Is(err, registry.ErrLarge) {
-		t.Errorf("an asset of unknown size: got %v, want ErrLarge", err)
-	}
-	bodies := registry.Query{Limit: 100, Bodies: registry.MaxAsset}
-	if page, err := s.Page(t.Context(), bodies); err != nil || len(page.Entries) != 1 {
-		t.Errorf("a page of assets of unknown size: got %d entries, %v; want 1", len(page.Entries), err)
-	}
-	s.tidy(t.Context())
-	for _, want := range there {
-		got, err := s.Get(t.Context(), want.ID, len(want.Body))
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("after the upgrade: got error %v; the asset differs (-want +got):\n%s", err, diff)
-		}
-	}
-	if page, err := s.Page(t.Context(), bodies); err != nil || len(page.Entries) != len(there) {
-		t.Errorf("a page after the upgrade: got %d entries, %v; want %d", len(page.Entries), err, len(there))
-	}
 }
 
 // TestABoundedReadTakesOneRoundTrip counts the commands of reads with a size limit.

@@ -52,18 +52,14 @@ func (d *database) byID(ctx context.Context, filter bson.D, limit int, names ...
 }
 
 // fittingListed returns how many of the first documents have listed bodies of at most
-// most bytes together, and at least 1 of them. An unknown size counts as
-// registry.MaxAsset.
+// most bytes together, and at least 1 of them.
 func fittingListed(looked []document, most int) int {
 	sum := 0
 	for i, d := range looked {
 		if !d.Listed {
 			continue
 		}
-		size := registry.MaxAsset
-		if d.Size != nil {
-			size = int(*d.Size)
-		}
+		size := int(d.Size)
 		if sum += size; sum > most && sum > size {
 			return i
 		}

@@ -12,21 +12,18 @@ import (
 	"asset-registry/assetsvc/internal/registry"
 )
 
-// withoutHistory excludes the fields of a document that a registry.Record lacks.
-var withoutHistory = bson.D{{Key: "trail", Value: 0}, {Key: "log", Value: 0}}
-
 // boundedReads is how often Get reads an asset that has shrunk between its two
 // reads. A client that changes sizes all the time causes no more reads.
 const boundedReads = 2
 
 // Get returns an asset. It returns registry.ErrNotFound if there is none, and
-// registry.ErrLarge if its body has more than most bytes or an unknown size.
+// registry.ErrLarge if its body has more than most bytes.
 func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, error) {
 	if err := s.db.fresh(ctx); err != nil {
 		return registry.Record{}, fmt.Errorf("get asset: %w", err)
 	}
 	if most == registry.AnySize {
-		found, err := s.find(ctx, id, withoutHistory)
+		found, err := s.find(ctx, id, bson.D{})
 		return found.record(), err
 	}
 	for range boundedReads {
@@ -38,7 +35,7 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 		if err != nil {
 			return registry.Record{}, err
 		}
-		if size == nil || *size > int64(most) {
+		if size > int64(most) {
 			return registry.Record{}, registry.ErrLarge
 		}
 	}
@@ -55,7 +52,6 @@ func (s *Store) findUpTo(ctx context.Context, id string, most int) (_ document, 
 		cursor, err := s.db.assets.Aggregate(ctx, bson.A{
 			bson.D{{Key: "$match", Value: withID(id)}},
 			bson.D{{Key: "$match", Value: bson.D{{Key: "size", Value: bson.D{{Key: "$lte", Value: most}}}}}},
-			bson.D{{Key: "$project", Value: withoutHistory}},
 		})
 		if err != nil {
 			return err
@@ -72,15 +68,14 @@ func (s *Store) findUpTo(ctx context.Context, id string, most int) (_ document, 
 	}
 }
 
-// size returns the bytes of an asset's body, or registry.ErrNotFound. The size
-// is nil if the document has none yet (addSizes).
-func (s *Store) size(ctx context.Context, id string) (*int64, error) {
+// size returns the bytes of an asset's body, or registry.ErrNotFound.
+func (s *Store) size(ctx context.Context, id string) (int64, error) {
 	found, err := s.find(ctx, id, only("revision", "size"))
 	return found.Size, err
 }
 
 // find returns some fields of an asset, or registry.ErrNotFound. The fields must
-// include the revision.
+// include the revision; none is all.
 func (s *Store) find(ctx context.Context, id string, fields bson.D) (found document, err error) {
 	err = s.db.do(ctx, func(ctx context.Context) error {
 		return s.db.assets.FindOne(ctx, withID(id), options.FindOne().SetProjection(fields)).Decode(&found)
@@ -171,15 +166,11 @@ func (d *database) bodies(
 }
 
 // fitting returns how many of the first entries have bodies of at most most
-// bytes together, and at least 1. An unknown size counts as registry.MaxAsset.
+// bytes together, and at least 1.
 func fitting(entries []document, most int) int {
 	sum := 0
 	for i, e := range entries {
-		size := registry.MaxAsset
-		if e.Size != nil {
-			size = int(*e.Size)
-		}
-		if sum += size; sum > most && i > 0 {
+		if sum += int(e.Size); sum > most && i > 0 {
 			return i
 		}
 	}

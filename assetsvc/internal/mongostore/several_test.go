@@ -3,9 +3,7 @@ package mongostore
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -306,29 +304,5 @@ func TestPositionsFollowTheStoreIfTheClockIsAhead(t *testing.T) {
 	r.ID = storetest.NewID()
 	if next, err := behind.Create(t.Context(), r); err != nil || next <= position {
 		t.Errorf("got position %d after %d, %v; want a higher one", next, position, err)
-	}
-}
-
-func TestADatabaseOfAnotherFormatIsRefused(t *testing.T) {
-	uri := mongotest.Start(t).URI(t, "foreign")
-	db, err := connect(uri, rigTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.client.Disconnect(t.Context())
-	foreign := append(withID(oldClockID), bson.E{Key: "format", Value: "something else"})
-	if _, err := db.clocks.InsertOne(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
-	o := Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Timeout: rigTimeout}
-	if _, err := Open(t.Context(), uri, o); !errors.Is(err, errForeign) {
-		t.Errorf("open: got %v, want errForeign", err)
-	}
-	if _, err := OpenImport(t.Context(), uri); !errors.Is(err, errForeign) {
-		t.Errorf("import: got %v, want errForeign", err)
-	}
-	_, err = Open(t.Context(), "mongodb://user:hunter2@/", o)
-	if err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a malformed address: got %v, want an error without the password", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 // hook is a webhook.Endpoint.
 type hook struct {
 	ID         string    `bson:"_id"`
-	Place      string    `bson:"place,omitempty"` // "": of an administrator, imported, or of an earlier version
+	Place      string    `bson:"place,omitempty"` // "": of an administrator, or imported
 	Broker     string    `bson:"broker"`
 	ByAdmin    bool      `bson:"byAdmin"`
 	KeyID      string    `bson:"key"`

@@ -62,14 +62,14 @@ func TestSeveralStoresKeepTheBoundOfABroker(t *testing.T) {
 		open(t, server, "hooks", time.Now))
 }
 
-// TestWebhooksWithoutAPlaceCount has webhooks as earlier versions and imports store them.
+// TestWebhooksWithoutAPlaceCount has webhooks as imports store them.
 func TestWebhooksWithoutAPlaceCount(t *testing.T) {
 	s := open(t, mongotest.Start(t), "", time.Now)
-	const older = 5
+	const imported = 5
 	for i := range webhook.MaxOfBroker + 1 {
 		e := webhook.Endpoint{ID: "a" + strconv.Itoa(i), Broker: "b"}
 		var err error
-		if i < older {
+		if i < imported {
 			_, err = s.db.hooks.InsertOne(t.Context(), hookOf(e))
 		} else {
 			err = s.Put(t.Context(), e)

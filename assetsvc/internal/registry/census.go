@@ -2,9 +2,7 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -14,18 +12,6 @@ import (
 
 // Census is the number of assets in each state.
 type Census map[asset.Status]int64
-
-// StateOf returns the state that the body of an asset has; "" if it has none. Stores
-// need it for records of earlier versions, which have no State.
-func StateOf(body []byte) asset.Status {
-	var a struct {
-		Status asset.Status `json:"status"`
-	}
-	if err := json.Unmarshal(body, &a); err != nil || !slices.Contains(asset.Statuses, a.Status) {
-		return ""
-	}
-	return a.Status
-}
 
 // MeasureCensus reports the census of a store to meter until silence is called. A
 // nil census is not reported.

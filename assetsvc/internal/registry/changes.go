@@ -7,7 +7,6 @@ import (
 
 	"asset-registry/assetsvc/internal/asset"
 	"asset-registry/assetsvc/internal/record"
-	"asset-registry/shared/translog"
 )
 
 // maxPatch is the most bytes of a kept patch. MaxRevisions patches of this size are
@@ -125,44 +124,18 @@ func (p *packer) describe(to *Record, by Author, was bool, before, after record.
 	return err
 }
 
-// Describer returns the Import of a Registry that hides these fields. The record of an
-// asset from an older store begins with the whole asset.
-func Describer(hidden ...asset.Group) Import { return newPacker(hidden).describeImported }
-
-func (p *packer) describeImported(r Record, kept []byte) (described, whole []byte, err error) {
-	var c change
-	if len(kept) > 0 {
-		text, err := inflate(kept)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := json.Unmarshal(text, &c); err != nil {
-			return nil, nil, fmt.Errorf("decode change: %w", err)
-		}
-	}
-	if r.isPublic() {
-		if c.Leaf, err = p.public.commit(translog.Import, r.Body); err != nil {
-			return nil, nil, err
-		}
-	}
-	c.Extra = wholeAsset
-	if whole, err = p.pack(r.Body); err != nil {
-		return nil, nil, err
-	}
-	text, err := c.encode()
+// DescribeCreation sets the Change and the Whole of a record as the creation of the asset by
+// an author does. It is for programs that fill a store.
+func DescribeCreation(r *Record, by Author) error {
+	body, err := record.Parse(r.Body)
 	if err != nil {
-		return nil, nil, err
+		return fmt.Errorf("describe asset %s: %w", r.ID, err)
 	}
-	described, err = p.pack(text)
-	return described, whole, err
+	return newPacker(nil).describe(r, by, false, nil, body)
 }
 
-// read returns what the record has of a change. The first change of an imported asset
-// may have no author and no patch.
+// read returns what the record has of a change.
 func (r Revision) read() (c change, err error) {
-	if len(r.Change) == 0 {
-		return change{}, nil
-	}
 	text, err := inflate(r.Change)
 	if err == nil {
 		err = json.Unmarshal(text, &c)

@@ -69,41 +69,8 @@ func TestTheLogHasTheChangesOfPublicAssets(t *testing.T) {
 	}
 }
 
-// TestTheLogBeginsWithPublicAssetsOfAnOlderStore describes assets as an upgrade does.
-func TestTheLogBeginsWithPublicAssetsOfAnOlderStore(t *testing.T) {
-	for _, c := range []struct {
-		name         string
-		listed, test bool
-		kept         string
-		want         translog.Kind
-	}{
-		{"a public asset", true, false, `{"by":{"broker":"b","key":"k","role":"owner"},"size":3}`, translog.Import},
-		{"a public asset without a kept change", true, false, "", translog.Import},
-		{"a test asset", true, true, "", ""},
-		{"a draft", false, false, "", ""},
-	} {
-		r := registry.Record{ID: "00000000000000000000000000000001", Position: 7, Revision: 3, Listed: c.listed,
-			Test: c.test, Body: []byte(`{"id":"00000000000000000000000000000001","title":"x"}`)}
-		change, whole, err := registry.Describer()(r, []byte(c.kept))
-		if err != nil || string(whole) != string(r.Body) {
-			t.Fatalf("%s: got whole %s, %v; want the asset", c.name, whole, err)
-		}
-		stored := registry.Revision{ID: r.ID, Position: 7, Revision: 3, Change: change}
-		leaf, salt, public, err := stored.Leaf()
-		if err != nil || public != (c.want != "") || leaf.Kind != c.want {
-			t.Errorf("%s: got %+v, public %v, %v; want kind %q", c.name, leaf, public, err, c.want)
-		}
-		if got, err := translog.Commit(salt, r.Body); public && (err != nil || got != leaf.Commitment) {
-			t.Errorf("%s: got commitment %v, want %v, %v", c.name, leaf.Commitment, got, err)
-		}
-	}
-	if _, _, err := registry.Describer()(registry.Record{Body: []byte(`{}`)}, []byte("?")); err == nil {
-		t.Error("a kept change of an unknown form: got nil, want an error")
-	}
-}
-
-// TestALeafIsReadFromEachFormOfAChange: releases before wrote the patch before the leaf,
-// and compressed with the standard library.
+// TestALeafIsReadFromEachFormOfAChange reads leaves before and after a patch, plain and
+// compressed by another library.
 func TestALeafIsReadFromEachFormOfAChange(t *testing.T) {
 	const want = translog.Withdraw
 	leaf := fmt.Sprintf(`"leaf":{"kind":%q}`, want)

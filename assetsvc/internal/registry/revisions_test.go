@@ -187,8 +187,8 @@ func TestALargePatchIsNotKept(t *testing.T) {
 	}
 }
 
-// TestTheDeepestAssetHasRevisions reads and changes an asset that an earlier version
-// of the product stored. It accepted any value as the id of an organisation.
+// TestTheDeepestAssetHasRevisions reads and changes an asset that other rules have let
+// in: any value may be the id of an organisation.
 func TestTheDeepestAssetHasRevisions(t *testing.T) {
 	r, store, _, id := open(t)
 	stored, err := store.Get(t.Context(), id, registry.AnySize)

@@ -64,16 +64,6 @@ type ChangesPage struct {
 	Upto int64
 }
 
-// Import returns the Change and the Whole with which the record of an older store
-// begins to describe an asset. Change is the newest Change that the store has kept,
-// nil for none.
-type Import func(r Record, change []byte) (described, whole []byte, err error)
-
-// ImportKept is an Import that keeps the newest Change and adds no Whole.
-func ImportKept(_ Record, change []byte) (described, whole []byte, err error) {
-	return change, nil, nil
-}
-
 // IDSize is the size of an asset's id in bytes. As text it has 32 hexadecimal digits.
 const IDSize = 16
 

@@ -64,6 +64,30 @@ func create(tb testing.TB, s *boltstore.Store, r registry.Record) registry.Recor
 	return r
 }
 
+// TestTheBytesOfASegmentNeverChange makes a segment of fixed assets. Copies know it by its sum.
+func TestTheBytesOfASegmentNeverChange(t *testing.T) {
+	now := time.UnixMicro(1790000000000000)
+	s, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{
+		Now: func() time.Time { now = now.Add(time.Millisecond); return now },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i := range 100 {
+		create(t, s, registry.Record{ID: fmt.Sprintf("%032x", i), Listed: true, Body: fmt.Appendf(nil, `{"n":%d}`, i)})
+	}
+	m := mustMake(t, keeper(t, s, t.TempDir()))
+	want := []Segment{{From: strings.Repeat("0", 32), To: strings.Repeat("f", 32), Assets: 100,
+		SHA256: "52fb296fe806a55b097271ded8c7ff83eccfab7e73f9ee578031b2c0fe6e71a4"}}
+	for i := range m.Segments {
+		m.Segments[i].Bytes, m.Segments[i].Plain = 0, 0
+	}
+	if diff := cmp.Diff(want, m.Segments); diff != "" {
+		t.Errorf("the segments differ (-want +got):\n%s", diff)
+	}
+}
+
 func body(size int) []byte { return []byte(`{"x":"` + strings.Repeat("x", size) + `"}`) }
 
 func mustMake(tb testing.TB, k *Keeper) Manifest {

@@ -217,7 +217,7 @@ type follower struct {
 	*checker
 	random *rand.Rand
 	mode   registry.Mode
-	backs  bool // starts at the newest entry, and reads the older ones at the end
+	backs  bool // starts at the newest entry, and reads those before at the end
 	seen   map[place]bool
 	oldest int64 // the follower has seen every entry above this position
 }
@@ -248,7 +248,7 @@ func (f *follower) follow(ctx context.Context) {
 	if !f.backs {
 		return
 	}
-	for before := f.oldest + 1; ; { // the older entries
+	for before := f.oldest + 1; ; { // the entries before
 		entries := f.page(ctx, registry.Query{Offset: before, Limit: 50, Descending: true}).Entries
 		if len(entries) == 0 {
 			break

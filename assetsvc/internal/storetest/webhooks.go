@@ -224,7 +224,7 @@ func testTerm(t *testing.T, open openWebhooks) {
 		t.Fatal(err)
 	}
 	if _, held, err := s.Lead(t.Context(), "q", renewed.Until, late.Until.Add(long)); held || err != nil {
-		t.Errorf("after the release of an older term: got held %t, %v; want it not held", held, err)
+		t.Errorf("after the release of a term before: got held %t, %v; want it not held", held, err)
 	}
 	if err := s.Release(t.Context(), late.Number); err != nil {
 		t.Fatal(err)

@@ -189,7 +189,7 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		}, []string{"entry 3 is not as it was written"}},
 		"an entry has no seal": {func(w *world) {
 			w.entries = change(0, func(e *adminapi.Entry) { e.Seal = "" })
-		}, []string{"entry 1 was not written by this registry"}},
+		}, []string{"entry 1 is sealed with a secret that this registry does not have"}},
 		"the first entry is missing":     {func(w *world) { w.entries = drop(0) }, []string{"entry 2 follows entry 0"}},
 		"an entry in between is missing": {func(w *world) { w.entries = drop(2) }, []string{"entry 4 follows entry 2"}},
 		"two entries are swapped": {func(w *world) {

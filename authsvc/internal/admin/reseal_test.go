@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -45,14 +44,6 @@ func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
 		return found.Problems
 	}
 	write("first", a)
-	entries, err := store.Entries(t.Context(), 0, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, entries[0].Seal, _ = strings.Cut(entries[0].Seal, ":") // an old seal does not name its secret
-	if err := store.Reseal(t.Context(), entries); err != nil {
-		t.Fatal(err)
-	}
 	write("second", a)
 	write("third", b, a)
 	head, err := store.Head(t.Context())
@@ -66,7 +57,8 @@ func TestTheAuditLogOutlivesItsSecret(t *testing.T) {
 		t.Errorf("secrets b, a: got problems %q, want none", got)
 	}
 	want := []string{
-		"entry 1 was not written by this registry", "entry 2 is sealed with a secret that this registry does not have",
+		"entry 1 is sealed with a secret that this registry does not have",
+		"entry 2 is sealed with a secret that this registry does not have",
 	}
 	if got := problems(with(b)); !slices.Equal(got, want) {
 		t.Errorf("secret b before the reseal: got problems %q, want %q", got, want)

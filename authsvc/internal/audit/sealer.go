@@ -49,17 +49,12 @@ func sealWith(k keyring.Key, hash string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// fault returns the fault of an entry's seal; "" if the seal is valid. A seal
-// without a name comes from an older version, and any of the secrets may have made
-// it.
+// fault returns the fault of an entry's seal; "" if the seal is valid.
 func (s *Sealer) fault(e adminapi.Entry) string {
-	name, seal, named := strings.Cut(e.Seal, ":")
-	if !named {
-		name, seal = "", e.Seal
-	}
+	name, seal, _ := strings.Cut(e.Seal, ":")
 	known := false
 	for _, k := range s.keys {
-		if named && k.Name != name {
+		if k.Name != name {
 			continue
 		}
 		known = true

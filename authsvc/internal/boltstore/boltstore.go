@@ -15,12 +15,8 @@ import (
 	"asset-registry/shared/boltfile"
 )
 
-// The format of the file. Version 1 kept the keys of commands in buckets of their
-// own, which upgrade empties.
-const (
-	format      = "asset-registry tokens 2"
-	firstFormat = "asset-registry tokens 1"
-)
+// format names the contents of the file and their encoding.
+const format = "asset-registry tokens 3"
 
 // Store is the store of the auth service in one file. It is safe for concurrent use.
 type Store struct {
@@ -38,23 +34,16 @@ func (o Options) file() boltfile.Options {
 	buckets := [][]byte{
 		recordBucket, transferBucket, brokerBucket, keyBucket, hashBucket, auditBucket, countBucket, useBucket,
 	}
-	return boltfile.Options{
-		Format: format, Older: []string{firstFormat}, Buckets: buckets, Secrets: o.Secrets, Log: o.Log,
-	}
+	return boltfile.Options{Format: format, Buckets: buckets, Secrets: o.Secrets, Log: o.Log}
 }
 
-// Open opens the file at path, or creates it. It upgrades a file of an older
-// version in place. It fails as boltfile.Open does.
+// Open opens the file at path, or creates it. It fails as boltfile.Open does.
 func Open(path string, o Options) (*Store, error) {
 	file, err := boltfile.Open(path, o.file())
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{file, func() error { return nil }}
-	if err := s.upgrade(); err != nil {
-		return nil, errors.Join(fmt.Errorf("upgrade %s: %w", path, err), s.Close())
-	}
-	return s, nil
+	return &Store{file, func() error { return nil }}, nil
 }
 
 // Measure adds the metrics of the file to a meter, until Close.

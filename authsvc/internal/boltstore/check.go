@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -25,9 +24,6 @@ func Check(path string, secrets [][]byte) (records, keys int, faults []error) {
 		if len(found) == 0 {
 			records = tx.Bucket(recordBucket).Stats().KeyN
 			keys = tx.Bucket(keyBucket).Stats().KeyN
-			if first := tx.Bucket(firstKeyBucket); first != nil {
-				keys += first.Stats().KeyN
-			}
 		}
 		return found
 	})
@@ -43,8 +39,6 @@ func checkAll(tx *bbolt.Tx) (faults []error) {
 	}{
 		{recordBucket, func(key, value []byte) error { return second(token.Decode(string(key), value)) }},
 		{transferBucket, func(key, value []byte) error { return second(token.DecodeTransfer(string(key), value)) }},
-		{firstKeyBucket, func(_, value []byte) error { return second(apikey.DecodeFirst(value)) }},
-		{firstKeyIDBucket, func(_, value []byte) error { return refersTo(tx, firstKeyBucket, value) }},
 		{brokerBucket, func(_, value []byte) error { return second(apikey.DecodeBroker(value)) }},
 		{keyBucket, func(_, value []byte) error { return second(apikey.DecodeKey(value)) }},
 		{hashBucket, func(_, value []byte) error { return refersTo(tx, keyBucket, value) }},
@@ -53,14 +47,7 @@ func checkAll(tx *bbolt.Tx) (faults []error) {
 			return checkEntry(key, value, entries)
 		}},
 	} {
-		bucket := tx.Bucket(c.bucket)
-		if bucket == nil {
-			if !slices.Contains([]string{string(firstKeyBucket), string(firstKeyIDBucket)}, string(c.bucket)) {
-				faults = append(faults, fmt.Errorf("%w: %s is missing", boltfile.ErrDamaged, c.bucket))
-			}
-			continue
-		}
-		if err := bucket.ForEach(func(key, value []byte) error {
+		if err := tx.Bucket(c.bucket).ForEach(func(key, value []byte) error {
 			if err := c.check(key, value); err != nil {
 				faults = append(faults, fmt.Errorf("%w: %s, key %q: %w", boltfile.ErrDamaged, c.bucket, key, err))
 			}
@@ -78,7 +65,7 @@ func checkAll(tx *bbolt.Tx) (faults []error) {
 func second[T any](_ T, err error) error { return err }
 
 func refersTo(tx *bbolt.Tx, bucket, key []byte) error {
-	if of := tx.Bucket(bucket); of == nil || of.Get(key) == nil {
+	if tx.Bucket(bucket).Get(key) == nil {
 		return fmt.Errorf("it refers to %q in %s, which is missing", key, bucket)
 	}
 	return nil

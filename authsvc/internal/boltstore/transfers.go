@@ -43,10 +43,9 @@ func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int6
 // sweepStep is how many transfers a call of SweepTransfers reads.
 const sweepStep = 500
 
-// SweepTransfers removes expired transfers after the id in cursor. It sets the
-// expiry of unclaimed transfers that have none. It returns the cursor of the next
-// call; "" if there are no more transfers.
-func (s *Store) SweepTransfers(ctx context.Context, cursor string, now, end time.Time) (next string, err error) {
+// SweepTransfers removes expired transfers after the id in cursor. It returns the cursor
+// of the next call; "" if there are no more transfers.
+func (s *Store) SweepTransfers(ctx context.Context, cursor string, now time.Time) (next string, err error) {
 	var due []string
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
 		due, next, err = dueTransfers(tx, cursor, now)
@@ -55,7 +54,7 @@ func (s *Store) SweepTransfers(ctx context.Context, cursor string, now, end time
 	if err != nil || len(due) == 0 { // a transaction without changes would still cost a write
 		return next, err
 	}
-	return next, s.update(ctx, func(tx *bbolt.Tx) error { return sweep(tx, due, now, end) })
+	return next, s.update(ctx, func(tx *bbolt.Tx) error { return sweep(tx, due, now) })
 }
 
 func dueTransfers(tx *bbolt.Tx, cursor string, now time.Time) (due []string, next string, err error) {
@@ -68,7 +67,7 @@ func dueTransfers(tx *bbolt.Tx, cursor string, now time.Time) (due []string, nex
 		if err != nil {
 			return nil, "", err
 		}
-		if t.Expired(now) || t.AssetID == "" && t.Expires == 0 {
+		if t.Expired(now) {
 			due = append(due, t.ID)
 		}
 		if seen++; seen == sweepStep {
@@ -79,17 +78,14 @@ func dueTransfers(tx *bbolt.Tx, cursor string, now time.Time) (due []string, nex
 }
 
 // sweep reads the due transfers again: a caller may have claimed one since.
-func sweep(tx *bbolt.Tx, due []string, now, end time.Time) error {
+func sweep(tx *bbolt.Tx, due []string, now time.Time) error {
 	for _, id := range due {
 		t, err := getTransfer(tx, id)
-		switch {
-		case errors.Is(err, token.ErrNotFound) || err == nil && t.AssetID != "":
+		if errors.Is(err, token.ErrNotFound) || err == nil && !t.Expired(now) {
 			continue
-		case err == nil && t.Expired(now):
+		}
+		if err == nil {
 			err = tx.Bucket(transferBucket).Delete([]byte(id))
-		case err == nil && t.Expires == 0:
-			t.Expires = end.UnixMicro()
-			err = putTransfer(tx, t)
 		}
 		if err != nil {
 			return err

@@ -54,8 +54,8 @@ func addCount(bucket *bbolt.Bucket, c authapi.Count) error {
 	return removeOld(bucket, c)
 }
 
-// removeOld removes the counts of a key that are older than apikey.UsageDays
-// before a new count.
+// removeOld removes the counts of a key from days more than apikey.UsageDays before a
+// new count.
 func removeOld(bucket *bbolt.Bucket, c authapi.Count) error {
 	day, err := time.Parse(time.DateOnly, c.Day)
 	if err != nil {

@@ -88,6 +88,9 @@ func targetOf(c admin.Change) (r target, err error) {
 
 // Commit durably makes a change and appends its entry, or returns admin.ErrStale.
 func (s *Store) Commit(ctx context.Context, head adminapi.Head, c admin.Change) error {
+	if err := s.format.run(ctx, s.client); err != nil {
+		return err
+	}
 	r, err := targetOf(c)
 	if err != nil {
 		return err
@@ -134,6 +137,9 @@ func (s *Store) Reseal(ctx context.Context, entries []adminapi.Entry) error {
 // Restore stores a part of a change that another store has (admin.Target). The log
 // then ends at the last restored entry.
 func (s *Store) Restore(ctx context.Context, c admin.Change, hashes []string) error {
+	if err := s.format.run(ctx, s.client); err != nil {
+		return err
+	}
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		if c.Broker != nil || c.Key != nil {
 			r, err := targetOf(c)

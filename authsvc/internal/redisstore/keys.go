@@ -36,7 +36,7 @@ func (s *Store) Brokers(ctx context.Context, after string, limit int) ([]apikey.
 
 // Key returns a key, or apikey.ErrNotFound.
 func (s *Store) Key(ctx context.Context, id string) (apikey.Key, error) {
-	if err := s.upgrade.run(ctx, s.client); err != nil {
+	if err := s.format.run(ctx, s.client); err != nil {
 		return apikey.Key{}, err
 	}
 	return one(ctx, s, keysKey, id, apikey.DecodeKey)
@@ -44,7 +44,7 @@ func (s *Store) Key(ctx context.Context, id string) (apikey.Key, error) {
 
 // Keys returns up to limit keys with ids after an id, in order.
 func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key, error) {
-	if err := s.upgrade.run(ctx, s.client); err != nil {
+	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
 	}
 	ids, err := s.follow(ctx, idsKey, after, limit)
@@ -57,7 +57,7 @@ func (s *Store) Keys(ctx context.Context, after string, limit int) ([]apikey.Key
 // KeysBack returns up to limit keys with ids before an id, in reverse order; for "" the
 // last keys.
 func (s *Store) KeysBack(ctx context.Context, before string, limit int) ([]apikey.Key, error) {
-	if err := s.upgrade.run(ctx, s.client); err != nil {
+	if err := s.format.run(ctx, s.client); err != nil {
 		return nil, err
 	}
 	end := "+"
@@ -135,7 +135,7 @@ return {key, broker}
 // FindSecret returns the key that has a secret with this hash, and the key's
 // broker, or apikey.ErrNotFound. It makes one round trip.
 func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b apikey.Broker, err error) {
-	if err := s.upgrade.run(ctx, s.client); err != nil {
+	if err := s.format.run(ctx, s.client); err != nil {
 		return k, b, err
 	}
 	texts, err := find.Run(ctx, s.client, []string{hashesKey, keysKey, brokersKey, idsKey}, hash).Slice()
@@ -156,9 +156,9 @@ func (s *Store) FindSecret(ctx context.Context, hash string) (k apikey.Key, b ap
 }
 
 // add stores a new key: ARGV[1] is its id, ARGV[2] its text, ARGV[3] the hash of
-// its secret. It returns 0 if the id exists, and -1 if the hash exists. It runs
-// without free memory too: an upgrade must not fail. KEYS: keys, index of ids, hashes.
-var add = redis.NewScript(`#!lua flags=allow-oom
+// its secret. It returns 0 if the id exists, and -1 if the hash exists. KEYS: keys, index
+// of ids, hashes.
+var add = redis.NewScript(`
 if redis.call('HEXISTS', KEYS[3], ARGV[3]) == 1 then return -1 end
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
@@ -167,36 +167,27 @@ redis.call('HSET', KEYS[3], ARGV[3], ARGV[1])
 return 1
 `)
 
-// The answers of add.
-const (
-	added      = 1
-	idExists   = 0
-	hashExists = -1
-)
-
-func addKey(ctx context.Context, client *redis.Client, k apikey.Key) (answer int, err error) {
-	text, err := k.Encode()
-	if err != nil {
-		return 0, err
-	}
-	answer, err = add.Run(ctx, client, []string{keysKey, idsKey, hashesKey}, k.ID, text, k.Secrets[0].Hash).Int()
-	if err != nil {
-		return 0, fmt.Errorf("add key %s: %w", k.ID, err)
-	}
-	return answer, nil
-}
+// added is the answer of add for a key that it has stored.
+const added = 1
 
 // AddKey durably stores an unaudited key. It returns apikey.ErrExists if the store
 // has a key with the same id or secret.
 func (s *Store) AddKey(ctx context.Context, k apikey.Key) error {
-	if err := s.upgrade.run(ctx, s.client); err != nil {
+	if err := s.format.run(ctx, s.client); err != nil {
 		return err
 	}
-	answer, err := addKey(ctx, s.client, k)
-	if err == nil && answer != added {
-		err = apikey.ErrExists
+	text, err := k.Encode()
+	if err != nil {
+		return err
 	}
-	return err
+	answer, err := add.Run(ctx, s.client, []string{keysKey, idsKey, hashesKey}, k.ID, text, k.Secrets[0].Hash).Int()
+	if err != nil {
+		return fmt.Errorf("add key %s: %w", k.ID, err)
+	}
+	if answer != added {
+		return apikey.ErrExists
+	}
+	return nil
 }
 
 // remove removes the key with the id in ARGV[1] and the hashes of its secrets. It
@@ -216,7 +207,7 @@ return 1
 // RemoveKey durably removes an unaudited key. It returns apikey.ErrNotFound if
 // there is no such key, and apikey.ErrAudited if operators administer it.
 func (s *Store) RemoveKey(ctx context.Context, id string) error {
-	if err := s.upgrade.run(ctx, s.client); err != nil {
+	if err := s.format.run(ctx, s.client); err != nil {
 		return err
 	}
 	answer, err := remove.Run(ctx, s.client, []string{keysKey, idsKey, hashesKey}, id).Int()

@@ -2,13 +2,10 @@ package redisstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"asset-registry/authsvc/internal/apikey"
@@ -87,93 +84,5 @@ func TestAVerificationCostsOneRoundTrip(t *testing.T) {
 		if trips.count != c.want {
 			t.Errorf("%s: got %d round trips, want %d", c.name, trips.count, c.want)
 		}
-	}
-}
-
-// addVersion1 adds an unaudited key in the format of version 1.
-func addVersion1(t *testing.T, s *Store, id, secret, text string) {
-	t.Helper()
-	named := s.client.Set(t.Context(), firstKeyID(id), authapi.Hash(secret), 0).Err()
-	stored := s.client.Set(t.Context(), firstKey(authapi.Hash(secret)), text, 0).Err()
-	if err := errors.Join(named, stored); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestKeysOfVersion1AreUpgraded(t *testing.T) {
-	const many = 50 // each is several writes to the disk
-	server := redistest.Start(t)
-	s := open(t, server.URL())
-	for n := range many {
-		addVersion1(t, s, fmt.Sprint("many-", n), fmt.Sprint("many ", n), `{"id":"many","broker":"b","role":"broker"}`)
-	}
-	addVersion1(t, s, "acme-1", "one", `{"id":"acme-1","broker":"Акме","role":"broker","levels":"13t"}`)
-	administered := apikey.Key{ID: "key-1", Secrets: []apikey.Secret{{Number: 1, Hash: authapi.Hash("three")}}}
-	if answer, err := addKey(t.Context(), s.client, administered); err != nil || answer != added {
-		t.Fatalf("got %d, %v; want the key added", answer, err)
-	}
-	addVersion1(t, s, "key-1", "two", `{"id":"key-1","broker":"b","role":"concierge"}`)
-	if err := s.client.Set(t.Context(), firstKeyID("half-removed"), authapi.Hash("none"), 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, restarted := range []bool{false, true} {
-		if restarted {
-			s = open(t, server.URL())
-		}
-		for _, c := range []struct {
-			secret string
-			want   apikey.Key
-		}{
-			{"one", apikey.Key{
-				ID: "acme-1", Broker: "Акме", Unaudited: true,
-				Settings: apikey.Settings{Name: "acme-1", Role: "broker", Levels: "13", Test: true},
-			}},
-			{"two", apikey.Key{
-				ID: "key-1" + apikey.RenameSuffix, Broker: "b", Unaudited: true,
-				Settings: apikey.Settings{Name: "key-1", Role: "concierge"},
-			}},
-			{"three", apikey.Key{ID: "key-1"}},
-		} {
-			got, _, err := s.FindSecret(t.Context(), authapi.Hash(c.secret))
-			if err != nil || len(got.Secrets) != 1 || got.Secrets[0].Hash != authapi.Hash(c.secret) {
-				t.Errorf("%s: got %+v, %v; want the key with its secret", c.secret, got, err)
-			}
-			got.Created, got.Modified, got.Secrets = time.Time{}, time.Time{}, nil
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s: got the lines with +, want those with -:\n%s", c.secret, diff)
-			}
-		}
-	}
-	for n := range many {
-		if _, _, err := s.FindSecret(t.Context(), authapi.Hash(fmt.Sprint("many ", n))); err != nil {
-			t.Errorf("key %d: got %v, want no error", n, err)
-		}
-	}
-	left, err := s.client.Keys(t.Context(), "registry:key*").Result()
-	if err != nil || len(left) > 0 {
-		t.Errorf("got version 1 records %v, %v; want none", left, err)
-	}
-}
-
-func TestAnUpgradeContinuesAfterATimeout(t *testing.T) {
-	s := open(t, redistest.Start(t).URL())
-	addVersion1(t, s, "acme-1", "one", `{"id":"acme-1","broker":"b","role":"broker"}`)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := s.FindSecret(ctx, authapi.Hash("one")); err == nil || errors.Is(err, apikey.ErrNotFound) {
-		t.Errorf("a canceled upgrade: got %v, want an error other than ErrNotFound", err)
-	}
-	if _, _, err := s.FindSecret(t.Context(), authapi.Hash("one")); err != nil {
-		t.Errorf("after the upgrade: got %v, want no error", err)
-	}
-}
-
-func TestARedisOfANewerVersionIsRefused(t *testing.T) {
-	s := open(t, redistest.Start(t).URL())
-	if err := s.client.Set(t.Context(), formatKey, "3", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.FindSecret(t.Context(), authapi.Hash("one")); err == nil || errors.Is(err, apikey.ErrNotFound) {
-		t.Errorf("got %v, want an error about the format", err)
 	}
 }

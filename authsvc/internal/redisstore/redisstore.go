@@ -30,7 +30,7 @@ var timeouts = redisclient.Timeouts{Dial: 200 * time.Millisecond, Call: time.Sec
 // Store is the store of the auth service in Redis. It is safe for concurrent use.
 type Store struct {
 	client  *redis.Client
-	upgrade *upgrade
+	format  *formatCheck
 	silence func() error // removes the metrics
 }
 
@@ -53,7 +53,7 @@ func Open(url string, meter metric.Meter) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	s := &Store{client: client, upgrade: newUpgrade(), silence: silence}
+	s := &Store{client: client, format: newFormatCheck(), silence: silence}
 	rest, err := s.measure(meter)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -71,12 +71,12 @@ func pools(client *redis.Client) []telemetry.Pool {
 	}}
 }
 
-// Ready returns nil if the server answers.
+// Ready returns nil if the server answers and its data have the format of this store.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.client.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("ping Redis: %w", err)
 	}
-	return nil
+	return s.format.run(ctx, s.client)
 }
 
 // durable lists the settings with which a server keeps all data.

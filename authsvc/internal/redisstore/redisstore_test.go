@@ -47,44 +47,6 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// An earlier version of the service writes transfers without an expiry. It can also claim a transfer
-// that has an expiry.
-func TestTransfersOfAnEarlierVersionGetTheirEnd(t *testing.T) {
-	s := open(t, redistest.Start(t).URL())
-	made := token.Transfer{Broker: "b", Date: 1}
-	for id, fields := range map[string][]any{
-		"unclaimed": nil, "claimed": {claimField, "2 asset"}, "claimed-with-end": {claimField, "2 asset"},
-	} {
-		text, err := made.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.client.HSet(t.Context(), transferKey(id), append(fields, transferField, text)...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.client.Expire(t.Context(), transferKey("claimed-with-end"), time.Hour).Err(); err != nil {
-		t.Fatal(err)
-	}
-	sweepAll := func(end time.Time) {
-		t.Helper()
-		for cursor, steps := "", 0; steps == 0 || cursor != ""; steps++ {
-			var err error
-			if cursor, err = s.SweepTransfers(t.Context(), cursor, time.Now(), end); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	end := time.Now().Add(time.Hour)
-	sweepAll(end)
-	sweepAll(end.Add(time.Hour)) // the second sweep changes no expiry
-	for id, want := range map[string]int64{"unclaimed": end.UnixMilli(), "claimed": -1, "claimed-with-end": -1} {
-		if got := s.client.Do(t.Context(), "PEXPIRETIME", transferKey(id)).Val(); got != want {
-			t.Errorf("%s: got expiry %v, want %d", id, got, want)
-		}
-	}
-}
-
 func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 	s := open(t, redistest.Start(t).URL())
 	k := apikey.Key{
@@ -96,6 +58,7 @@ func TestAKeyThatNoListWouldShowIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	planted := []error{
+		s.Ready(t.Context()),
 		s.client.HSet(t.Context(), keysKey, k.ID, text).Err(),
 		s.client.HSet(t.Context(), hashesKey, authapi.Hash("mine"), k.ID).Err(),
 	}

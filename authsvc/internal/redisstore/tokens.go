@@ -42,6 +42,9 @@ func (s *Store) Load(ctx context.Context, assetID string) (token.Record, error) 
 // Save durably stores r unless Redis has a record of the same or a newer
 // generation. It returns the record that Redis then has.
 func (s *Store) Save(ctx context.Context, r token.Record) (token.Record, error) {
+	if err := s.format.run(ctx, s.client); err != nil {
+		return token.Record{}, err
+	}
 	text, err := r.Encode()
 	if err != nil {
 		return token.Record{}, err

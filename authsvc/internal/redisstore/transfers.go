@@ -33,6 +33,9 @@ return 1
 
 // CreateTransfer durably stores a new transfer. Redis removes it when it expires.
 func (s *Store) CreateTransfer(ctx context.Context, t token.Transfer) error {
+	if err := s.format.run(ctx, s.client); err != nil {
+		return err
+	}
 	text, err := t.Encode()
 	if err != nil {
 		return err
@@ -72,47 +75,9 @@ func (s *Store) ClaimTransfer(ctx context.Context, id, assetID string, date int6
 	return decodeTransfer(id, fields)
 }
 
-// sweep sets the expiry of an unclaimed transfer that has none. It removes the
-// expiry of a claimed one: a service of an earlier version may have claimed it.
-var sweep = redis.NewScript(`
-if redis.call('HEXISTS', KEYS[1], 'claim') == 1 then
-	return redis.call('PERSIST', KEYS[1])
-end
-if redis.call('PTTL', KEYS[1]) == -1 then
-	return redis.call('PEXPIREAT', KEYS[1], ARGV[1])
-end
-return 0
-`)
-
-// sweepStep is how many records Redis looks at in one step of a sweep.
-const sweepStep = 500
-
-// SweepTransfers sets the expiry of unclaimed transfers that have none. The cursor
-// is that of SCAN. Redis itself removes expired transfers.
-func (s *Store) SweepTransfers(ctx context.Context, cursor string, _, end time.Time) (next string, err error) {
-	var at uint64
-	if cursor != "" {
-		if at, err = strconv.ParseUint(cursor, 10, 64); err != nil {
-			return "", fmt.Errorf("sweep transfers: %w", err)
-		}
-	}
-	keys, at, err := s.client.Scan(ctx, at, transferKey("*"), sweepStep).Result()
-	if err != nil {
-		return "", fmt.Errorf("list transfers: %w", err)
-	}
-	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, key := range keys {
-			sweep.Eval(ctx, p, []string{key}, end.UnixMilli())
-		}
-		return nil
-	})
-	if err != nil {
-		return "", fmt.Errorf("sweep transfers: %w", err)
-	}
-	if at == 0 {
-		return "", nil
-	}
-	return strconv.FormatUint(at, 10), nil
+// SweepTransfers does nothing: Redis itself removes expired transfers.
+func (s *Store) SweepTransfers(context.Context, string, time.Time) (next string, err error) {
+	return "", nil
 }
 
 // RestoreTransfer stores a transfer that another store has, with its claim. A claim

@@ -25,6 +25,9 @@ const countsLifetime = (apikey.UsageDays + 2) * 24 * time.Hour
 
 // AddUsage adds to the counts of keys, and keeps the newest uses of their secrets.
 func (s *Store) AddUsage(ctx context.Context, uses []authapi.Use, counts []authapi.Count) error {
+	if err := s.format.run(ctx, s.client); err != nil {
+		return err
+	}
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, c := range counts {
 			p.HIncrBy(ctx, countsKey(c.KeyID, c.Day), c.Class, c.Requests)

@@ -44,7 +44,7 @@ func Run(t *testing.T, open Opener) {
 	}{
 		{"load returns the saved record", testSave},
 		{"load of an unknown asset is not found", testNotFound},
-		{"an older or equal generation replaces nothing", testGenerations},
+		{"a lower or equal generation replaces nothing", testGenerations},
 		{"concurrent saves keep the newest generation", testConcurrent},
 		{"records survive reopening", testReopen},
 		{"a transfer is stored and claimed once", testTransfer},

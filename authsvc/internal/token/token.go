@@ -55,10 +55,9 @@ type Store interface {
 	// store then has, or ErrNotFound. A claimed transfer does not expire.
 	ClaimTransfer(ctx context.Context, id, assetID string, date int64) (Transfer, error)
 	// SweepTransfers reads a bounded number of transfers after a cursor, "" for the
-	// first ones. It removes expired transfers. It durably sets the expiry of unclaimed
-	// transfers that have none to end. It returns the cursor of the next call; "" if
-	// there are no more transfers.
-	SweepTransfers(ctx context.Context, cursor string, now, end time.Time) (next string, err error)
+	// first ones. It removes expired transfers. It returns the cursor of the next call;
+	// "" if there are no more transfers.
+	SweepTransfers(ctx context.Context, cursor string, now time.Time) (next string, err error)
 }
 
 // Service issues and verifies tokens. It is safe for concurrent use.

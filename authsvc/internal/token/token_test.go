@@ -63,7 +63,7 @@ func (m *memory) ClaimTransfer(ctx context.Context, id, assetID string, date int
 	return t, err
 }
 
-func (m *memory) SweepTransfers(_ context.Context, cursor string, now, _ time.Time) (string, error) {
+func (m *memory) SweepTransfers(_ context.Context, cursor string, now time.Time) (string, error) {
 	for id, t := range m.transfers {
 		if t.Expired(now) {
 			delete(m.transfers, id)

@@ -65,11 +65,10 @@ func (s *Service) transfer(ctx context.Context, id string, now time.Time) (Trans
 // sweepPause is the time between two steps of a sweep, for other users of the store.
 const sweepPause = 10 * time.Millisecond
 
-// Sweep removes expired transfers, in steps. Unclaimed transfers of an earlier
-// version have no expiry; Sweep sets it to one lifetime from now.
+// Sweep removes expired transfers, in steps.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	for cursor := ""; ; {
-		next, err := s.store.SweepTransfers(ctx, cursor, now, now.Add(s.lifetime))
+		next, err := s.store.SweepTransfers(ctx, cursor, now)
 		if err != nil {
 			return fmt.Errorf("sweep transfers: %w", err)
 		}

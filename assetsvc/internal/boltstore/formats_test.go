@@ -1,0 +1,50 @@
+package boltstore
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/dataformat"
+)
+
+// TestFilesOfOtherFormatsAreRefused stamps a file with each name that a format had before the
+// first release, and with others. The refusal is one line and names the version that reads it.
+func TestFilesOfOtherFormatsAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "assets.db")
+	s, err := Open(path, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"asset-registry assets 1", "asset-registry assets 2", "asset-registry assets 3", "asset-registry assets 4",
+		"asset-registry assets 6", "asset-registry tokens 3", "",
+	} {
+		db, err := bbolt.Open(path, 0o600, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte(name)) })
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("%q, not %q: the git tag %s ", name, format, dataformat.UpgradesTag)
+		_, err = Open(path, Options{Now: time.Now})
+		if text := fmt.Sprint(err); !strings.Contains(text, want) || strings.Contains(text, "\n") {
+			t.Errorf("open %q: got %v, want one line with %q", name, err, want)
+		}
+		_, faults := Check(path, nil, func(registry.Record) (string, error) { return "", nil })
+		if text := fmt.Sprint(faults); len(faults) != 1 || !strings.Contains(text, want) {
+			t.Errorf("check %q: got %v, want one line with %q", name, faults, want)
+		}
+	}
+}

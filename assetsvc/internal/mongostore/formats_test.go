@@ -1,0 +1,74 @@
+package mongostore
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/dataformat"
+	"asset-registry/shared/mongotest"
+)
+
+// TestDatabasesOfOtherFormatsAreRefused stamps a database with each name that a format had
+// before the first release, and with others. Formats of two documents had a text as newest
+// position. The refusal is one line and names the version that reads the format.
+func TestDatabasesOfOtherFormatsAreRefused(t *testing.T) {
+	uri := mongotest.Start(t).URI(t, "others")
+	db, err := connect(uri, rigTimeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.client.Disconnect(t.Context())
+	o := Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Timeout: rigTimeout}
+	for _, c := range []struct {
+		name string
+		last any
+	}{
+		{"asset-registry assets 1", int64(7)}, {"asset-registry assets 1, being moved in", int64(7)},
+		{"asset-registry assets 1, being upgraded", "moved"}, {"asset-registry assets 2", "moved"},
+		{"asset-registry assets 2, being moved in", "moved"}, {"asset-registry assets 4", int64(7)}, {"something else", nil},
+	} {
+		if _, err := db.clocks.DeleteMany(t.Context(), bson.D{}); err != nil {
+			t.Fatal(err)
+		}
+		stamped := append(withID("clock"), bson.E{Key: "format", Value: c.name}, bson.E{Key: "last", Value: c.last})
+		second := append(withID("clock 2"), bson.E{Key: "format", Value: c.name}, bson.E{Key: "last", Value: int64(7)})
+		if _, err := db.clocks.InsertMany(t.Context(), []any{stamped, second}); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("%q, not %q: the git tag %s ", c.name, format, dataformat.UpgradesTag)
+		_, opened := Open(t.Context(), uri, o)
+		_, imported := OpenImport(t.Context(), uri)
+		for does, err := range map[string]error{"open": opened, "import": imported} {
+			text := fmt.Sprint(err)
+			if !errors.Is(err, errForeign) || !strings.Contains(text, want) || strings.Contains(text, "\n") {
+				t.Errorf("%s %q: got %v, want one line with %q", does, c.name, err, want)
+			}
+		}
+		// A store that found no database at its start reads nothing of it later.
+		s, err := newStore(uri, o.withDefaults())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Page(t.Context(), registry.Query{Limit: 1}); !errors.Is(err, errNoClock) {
+			t.Errorf("a page of %q: got %v, want %v", c.name, err, errNoClock)
+		}
+		if err := s.release(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAMalformedAddressIsNotRepeated(t *testing.T) {
+	o := Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Timeout: rigTimeout}
+	_, err := Open(t.Context(), "mongodb://user:hunter2@/", o)
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v, want an error without the password", err)
+	}
+}

@@ -1,0 +1,16 @@
+// Package dataformat says how a store refuses data of a format that it cannot read.
+package dataformat
+
+import "fmt"
+
+// UpgradesTag is the tag in git of the last version that reads the formats before the
+// first release.
+const UpgradesTag = "upgrades-of-the-first-rounds"
+
+// Refusal returns the error of a store that reads the format want, for data that have
+// another format, found. It names the version that reads the formats before the first
+// release.
+func Refusal(found, want string) error {
+	return fmt.Errorf("the data have the format %q, not %q: "+
+		"the git tag %s is the last version that reads formats from before the first release", found, want, UpgradesTag)
+}
