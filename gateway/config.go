@@ -59,7 +59,7 @@ type Settings = httpapi.Settings
 
 // Answers keeps answers to readings of assets in memory. Its method Change must hear of each
 // write before it happens.
-type Answers = answers.Memory
+type Answers = answers.Cache
 
 // NewAnswers returns a memory for answers that takes 1/16 of the bytes that the process may
 // use; 0 stands for memory.Limit.

@@ -2,7 +2,7 @@
 // is stale (docs/architecture.md, "Answers from memory").
 //
 // The asset service says which assets a batch of writes changes, before it writes the
-// batch, and again when the batch is done (Memory.Change). Three guards follow:
+// batch, and again when the batch is done (Cache.Change). Three guards follow:
 //
 //   - The answers of these assets are dropped before the batch is written.
 //   - A reading that was under way then is not kept: it may have read before the write.
@@ -46,8 +46,8 @@ type Answer struct {
 	Body         []byte
 }
 
-// Memory keeps answers. It is safe for concurrent use.
-type Memory struct {
+// Cache keeps answers. It is safe for concurrent use.
+type Cache struct {
 	kept   *otter.Cache[string, []*Answer] // by id; a few forms each
 	recent *recent
 	now    func() time.Time
@@ -68,9 +68,9 @@ type activity struct {
 // isWritten reports whether a batch writes the asset. A nil activity is none.
 func (a *activity) isWritten() bool { return a != nil && a.changes > 0 }
 
-// New returns a memory for answers of at most so many bytes together. Now tells the time.
-func New(bytes int64, now func() time.Time) *Memory {
-	return &Memory{
+// New returns a cache for answers of at most so many bytes together. Now tells the time.
+func New(bytes int64, now func() time.Time) *Cache {
+	return &Cache{
 		kept: otter.Must(&otter.Options[string, []*Answer]{
 			MaximumWeight: uint64(bytes),
 			Weigher: func(id string, of []*Answer) uint32 {
@@ -88,7 +88,7 @@ func New(bytes int64, now func() time.Time) *Memory {
 }
 
 // Find returns the answer of an asset in a form. It returns nil if there is none.
-func (m *Memory) Find(id string, f Form) *Answer {
+func (m *Cache) Find(id string, f Form) *Answer {
 	of, _ := m.kept.GetIfPresent(id)
 	for _, a := range of {
 		if a.Form == f {
@@ -102,7 +102,7 @@ func (m *Memory) Find(id string, f Form) *Answer {
 
 // Reading is a reading of an asset whose answer may be kept.
 type Reading struct {
-	memory  *Memory
+	memory  *Cache
 	id      string
 	changes int // activity.last at the begin
 }
@@ -110,7 +110,7 @@ type Reading struct {
 // Begin says that a reading of an asset begins. The caller must end it. Begin returns nil
 // if the answer shall not be kept: the asset is being written, or nobody has asked for it
 // lately.
-func (m *Memory) Begin(id string) *Reading {
+func (m *Cache) Begin(id string) *Reading {
 	if !m.recent.again(id, m.now()) {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (r *Reading) End(answer *Answer) {
 }
 
 // keep puts an answer beside those of other forms. The caller holds mu.
-func (m *Memory) keep(id string, answer *Answer) {
+func (m *Cache) keep(id string, answer *Answer) {
 	of, _ := m.kept.GetIfPresent(id)
 	others := slices.DeleteFunc(slices.Clone(of), func(a *Answer) bool { return a.Form == answer.Form })
 	m.kept.Set(id, append(others, answer))
@@ -152,7 +152,7 @@ func (m *Memory) keep(id string, answer *Answer) {
 // Change says that a batch will write some assets. When Change has returned, the memory
 // has no answer of them, and keeps none until done is called. The caller must not write
 // before, and must call done once nothing of the batch can be written any more.
-func (m *Memory) Change(ids []string) (done func()) {
+func (m *Cache) Change(ids []string) (done func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, id := range ids {
@@ -176,7 +176,7 @@ func (m *Memory) Change(ids []string) (done func()) {
 
 // activity returns the activity of an asset, a new one if there is none. The caller holds
 // mu.
-func (m *Memory) activity(id string) *activity {
+func (m *Cache) activity(id string) *activity {
 	a := m.busy[id]
 	if a == nil {
 		a = &activity{}
@@ -186,7 +186,7 @@ func (m *Memory) activity(id string) *activity {
 }
 
 // tidy removes an activity that has ended. The caller holds mu.
-func (m *Memory) tidy(id string, a *activity) {
+func (m *Cache) tidy(id string, a *activity) {
 	if a.changes == 0 && a.readings == 0 {
 		delete(m.busy, id)
 	}

@@ -18,7 +18,7 @@ var form = Form{Version: "2.5"}
 func answer(text string) *Answer { return &Answer{Form: form, Body: []byte(text)} }
 
 // put keeps an answer, as two readings in a row do.
-func put(t *testing.T, m *Memory, id string, a *Answer) {
+func put(t *testing.T, m *Cache, id string, a *Answer) {
 	t.Helper()
 	m.recent.again(id, m.now())
 	r := m.Begin(id)
@@ -28,7 +28,7 @@ func put(t *testing.T, m *Memory, id string, a *Answer) {
 	r.End(a)
 }
 
-func found(m *Memory, id string, f Form) string {
+func found(m *Cache, id string, f Form) string {
 	if a := m.Find(id, f); a != nil {
 		return string(a.Body)
 	}
@@ -97,7 +97,7 @@ func TestKeepsAtMostItsBytes(t *testing.T) {
 // rig is a memory in front of one asset. A step of a reader or a writer leaves out a guard
 // if its field is set.
 type rig struct {
-	m      *Memory
+	m      *Cache
 	stored int // the asset
 	stale  bool
 
@@ -261,7 +261,7 @@ func TestReadersNeverSeeWhatWasReplaced(t *testing.T) {
 }
 
 // read returns an asset from memory, or as it is stored.
-func read(m *Memory, id string, stored *atomic.Int64) (position int64) {
+func read(m *Cache, id string, stored *atomic.Int64) (position int64) {
 	if a := m.Find(id, form); a != nil {
 		position, _ = strconv.ParseInt(string(a.Body), 10, 64)
 		return position

@@ -10,7 +10,7 @@ import (
 )
 
 // Measure registers the memory's metrics until unregister.
-func (m *Memory) Measure(meter metric.Meter) (unregister func() error, err error) {
+func (m *Cache) Measure(meter metric.Meter) (unregister func() error, err error) {
 	lookups, err1 := meter.Int64ObservableCounter("registry.answers.lookups", metric.WithUnit("{request}"),
 		metric.WithDescription("Readings of assets by result: hit (answered from memory) or miss."))
 	dropped, err2 := meter.Int64ObservableCounter("registry.answers.dropped", metric.WithUnit("{asset}"),

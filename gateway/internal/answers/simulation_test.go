@@ -16,7 +16,7 @@ import (
 // and expects that a promise breaks.
 type world struct {
 	leftOut string
-	memory  *Memory
+	memory  *Cache
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -95,7 +95,7 @@ func (w *world) write() {
 	}
 }
 
-// change is Memory.Change, with guards left out.
+// change is Cache.Change, with guards left out.
 func (w *world) change(assets []int) (done func()) {
 	m := w.memory
 	var ids []string
@@ -185,7 +185,7 @@ func (w *world) check(asset int, f Form, written int, a *Answer) {
 	}
 }
 
-// find is Memory.Find, with guards left out.
+// find is Cache.Find, with guards left out.
 func (w *world) find(id string, f Form) *Answer {
 	if w.leftOut == "ANY_FORM" {
 		if of, _ := w.memory.kept.GetIfPresent(id); len(of) > 0 {
@@ -195,7 +195,7 @@ func (w *world) find(id string, f Form) *Answer {
 	return w.memory.Find(id, f)
 }
 
-// begin is Memory.Begin, with guards left out. An answer may be kept only if somebody asked
+// begin is Cache.Begin, with guards left out. An answer may be kept only if somebody asked
 // for the asset shortly before.
 func (w *world) begin(asset int) *Reading {
 	m, id, now := w.memory, nameOf(asset), time.Now()

@@ -34,7 +34,7 @@ type Config struct {
 	Policies ratelimit.Table      // those of Limits, for the documentation page
 	Current  *concurrency.Limiter // bounds the requests under way
 	Bodies   *memory.Budget       // memory of request bodies
-	Answers  *answers.Memory      // keeps answers to readings of assets; nil: none are kept
+	Answers  *answers.Cache       // keeps answers to readings of assets; nil: none are kept
 	Secrets  keyring.Ring
 
 	Origin   string        // address of the registry that a mirror copies; empty: this is no mirror
