@@ -25,6 +25,12 @@ type Timeouts struct {
 	Pool time.Duration // of waiting for a connection of the pool
 }
 
+// IsShortage tells whether a call failed because all connections of this process were in
+// use. Nobody has asked the server, so the error says nothing about it.
+func IsShortage(err error) bool {
+	return errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted)
+}
+
 // ErrMalformed is the error of an address that is none.
 var ErrMalformed = errors.New("the address of the Redis server is malformed")
 

@@ -49,7 +49,7 @@ func (s *Store) measure(meter metric.Meter) (silence func() error, err error) {
 func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	info, err := s.client.Info(ctx, "memory").Result()
+	info, err := s.watcher.Info(ctx, "memory").Result()
 	if err != nil {
 		return telemetry.StoreUse{}
 	}
@@ -70,7 +70,7 @@ func (s *Store) memory(ctx context.Context) telemetry.StoreUse {
 func (s *Store) lastBackup(ctx context.Context) (at float64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	text, err := s.client.MGet(ctx, backupKey).Result() // MGET returns no error for a missing key
+	text, err := s.watcher.MGet(ctx, backupKey).Result() // MGET returns no error for a missing key
 	if err != nil || len(text) != 1 {
 		return 0, false
 	}

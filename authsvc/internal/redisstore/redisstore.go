@@ -24,12 +24,15 @@ import (
 
 // timeouts are those of Redis. Callers of the auth service wait at most two seconds. A
 // server that is down refuses the connection at once. A server with a busy disk needs
-// its time, because it writes each change before it answers.
-var timeouts = redisclient.Timeouts{Dial: 200 * time.Millisecond, Call: time.Second, Pool: time.Second}
+// its time, because it writes each change before it answers. A request that finds no free
+// connection is refused before its caller gives up: a service that does not answer would
+// count as dead.
+var timeouts = redisclient.Timeouts{Dial: 200 * time.Millisecond, Call: time.Second, Pool: 500 * time.Millisecond}
 
 // Store is the store of the auth service in Redis. It is safe for concurrent use.
 type Store struct {
 	client  *redis.Client
+	watcher *redis.Client // see newWatcher
 	format  *formatCheck
 	silence func() error // removes the metrics
 }
@@ -53,13 +56,28 @@ func Open(url string, meter metric.Meter) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	s := &Store{client: client, format: newFormatCheck(), silence: silence}
+	watcher, err := newWatcher(url, operations)
+	if err != nil {
+		return nil, errors.Join(err, silence(), client.Close())
+	}
+	s := &Store{client: client, watcher: watcher, format: newFormatCheck(), silence: silence}
 	rest, err := s.measure(meter)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.silence = func() error { return errors.Join(silence(), rest()) }
 	return s, nil
+}
+
+// newWatcher returns a client with connections of its own. Ready, the metrics and the watch of
+// changed keys use it, so requests that need all other connections make no server look dead.
+func newWatcher(url string, operations *telemetry.Operations) (*redis.Client, error) {
+	watcher, err := redisclient.OpenServer(url, timeouts)
+	if err != nil {
+		return nil, err
+	}
+	watcher.AddHook(watching{operations})
+	return watcher, nil
 }
 
 // pools returns the state of the connection pool.
@@ -73,10 +91,10 @@ func pools(client *redis.Client) []telemetry.Pool {
 
 // Ready returns nil if the server answers and its data have the format of this store.
 func (s *Store) Ready(ctx context.Context) error {
-	if err := s.client.Ping(ctx).Err(); err != nil {
+	if err := s.watcher.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("ping Redis: %w", err)
 	}
-	return s.format.run(ctx, s.client)
+	return s.format.run(ctx, s.watcher)
 }
 
 // durable lists the settings with which a server keeps all data.
@@ -91,7 +109,7 @@ var durable = []struct{ setting, want, otherwise string }{
 func (s *Store) Warnings(ctx context.Context) []string {
 	var warnings []string
 	for _, d := range durable {
-		settings, err := s.client.ConfigGet(ctx, d.setting).Result()
+		settings, err := s.watcher.ConfigGet(ctx, d.setting).Result()
 		if _, refused := errors.AsType[redis.Error](err); refused {
 			return []string{"Redis does not show its settings. " +
 				"Make sure that it has appendonly yes, appendfsync always and maxmemory-policy noeviction."}
@@ -107,4 +125,6 @@ func (s *Store) Warnings(ctx context.Context) []string {
 }
 
 // Close closes the connections.
-func (s *Store) Close() error { return errors.Join(s.silence(), s.client.Close()) }
+func (s *Store) Close() error {
+	return errors.Join(s.silence(), s.client.Close(), s.watcher.Close())
+}

@@ -102,12 +102,13 @@ func (l *lease) state(now int64, rate int, reserve int64, local State) State {
 }
 
 // renewal is a call to Redis under way that settles the lease of an entry and
-// asks for a new one.
+// asks for a new one. Without an entry it only reads.
 type renewal struct {
 	scriptCall
-	entry *entry
-	sent  int64
-	done  chan struct{} // closed once the entry has the answer
+	entry  *entry
+	sent   int64
+	done   chan struct{} // closed once there is an answer, which the entry then has
+	failed bool          // there is none; for readings
 }
 
 // renew ends the entry's lease and returns the call for a new one with at least
@@ -148,6 +149,11 @@ func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
 // lock.
 func (r *renewal) finish(now int64, err error) {
 	e := r.entry
+	if e == nil {
+		r.failed = err != nil
+		close(r.done)
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l := &e.lease

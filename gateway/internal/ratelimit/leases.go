@@ -5,17 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+	"golang.org/x/sync/singleflight"
+
+	"asset-registry/shared/redisclient"
 )
 
 const (
 	workers  = 2   // round trips to Redis under way at once
 	maxBatch = 128 // renewals in one round trip
+
+	peekWithin = time.Second // for Redis to tell Peek its states
 )
 
 // LeasesConfig configures Leases.
@@ -46,6 +52,7 @@ type Leases struct {
 	queue  []*renewal
 	queued chan struct{} // has an element if the queue may have one
 	outage chan error    // from markDown to monitor: the cause
+	peeks  singleflight.Group
 
 	unregister func() error // ends the metrics
 	stop       context.CancelFunc
@@ -203,23 +210,48 @@ func (s *Leases) Peek(ctx context.Context, buckets []Bucket, states []State) ([]
 	return states, nil
 }
 
-// peekRedis returns the states in Redis; nil if Redis is down.
-func (s *Leases) peekRedis(ctx context.Context, buckets []Bucket) (stored []State) {
+// peekRedis returns the states in Redis; nil if Redis does not tell them. Callers that ask for
+// the same buckets at the same time share one answer.
+func (s *Leases) peekRedis(ctx context.Context, buckets []Bucket) []State {
 	if s.down.Load() {
 		return nil
 	}
-	calls := callsFor(buckets)
-	for _, c := range calls {
-		c.least, c.most, c.gateways = 0, 0, s.config.Gateways
+	var same strings.Builder
+	for i := range buckets {
+		same.WriteString(redisKey(&buckets[i]) + "\n")
 	}
-	if err := s.redis.run(ctx, calls); err != nil {
-		if ctx.Err() == nil {
-			s.markDown(err)
-		}
+	answer := s.peeks.DoChan(same.String(), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), peekWithin)
+		defer cancel()
+		return s.read(ctx, buckets), nil
+	})
+	select {
+	case a := <-answer:
+		return a.Val.([]State)
+	case <-ctx.Done():
 		return nil
 	}
-	for _, c := range calls {
-		stored = append(stored, c.states...)
+}
+
+// read returns the states in Redis; nil if Redis does not tell them. The workers ask, so any
+// number of callers need no further connection.
+func (s *Leases) read(ctx context.Context, buckets []Bucket) (stored []State) {
+	readings := make([]*renewal, len(buckets))
+	for i, c := range callsFor(buckets) {
+		c.least, c.most, c.gateways = 0, 0, s.config.Gateways
+		readings[i] = &renewal{scriptCall: *c, done: make(chan struct{})}
+		s.enqueue(readings[i])
+	}
+	for _, r := range readings {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return nil
+		}
+		if r.failed {
+			return nil
+		}
+		stored = append(stored, r.states...)
 	}
 	return stored
 }
@@ -280,7 +312,8 @@ func (s *Leases) work(ctx context.Context) {
 		}
 		err := ErrStoreDown
 		if !s.down.Load() {
-			if err = s.roundTrip(ctx, renewals); err != nil {
+			// Without a free connection nobody has asked Redis, so it is not down.
+			if err = s.roundTrip(ctx, renewals); err != nil && !redisclient.IsShortage(err) {
 				s.markDown(err)
 			}
 		}

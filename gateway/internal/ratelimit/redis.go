@@ -52,7 +52,9 @@ func openWithin(url string, timeout time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, named(err)
 	}
-	return &Redis{connections: library{client, redis.NewScript(takeScript)}, timeout: timeout}, nil
+	// A wait for a connection must end as such, and not as a server that does not answer.
+	whole := dialTimeout + 2*timeout
+	return &Redis{connections: library{client, redis.NewScript(takeScript)}, timeout: whole}, nil
 }
 
 // CheckURL returns an error if OpenRedis would refuse the URL.

@@ -1,0 +1,100 @@
+package ratelimit
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/ulule/limiter/v3"
+
+	"asset-registry/shared/redistest"
+)
+
+// scarce has no free connection for some calls. It holds each call until open is closed.
+type scarce struct {
+	connections
+	open chan struct{}
+
+	mu    sync.Mutex
+	short int // calls that find no connection from now on
+	calls int // calls that reached the server
+}
+
+func (c *scarce) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
+	<-c.open
+	c.mu.Lock()
+	isShort := c.short > 0
+	if isShort {
+		c.short--
+	} else {
+		c.calls++
+	}
+	c.mu.Unlock()
+	if isShort {
+		return nil, redis.ErrPoolTimeout
+	}
+	return c.connections.take(ctx, keys, args)
+}
+
+// leasesWith returns leases whose connections are scarce.
+func leasesWith(t *testing.T, fallback Fallback, short int) (*Leases, *scarce) {
+	t.Helper()
+	url := redistest.Start(t, "--appendonly", "no").URL()
+	s := leasesAt(t, url, newClock(), func(c *LeasesConfig) { c.Fallback = fallback })
+	few := &scarce{connections: s.redis.connections, open: make(chan struct{}), short: short}
+	s.redis.connections = few
+	return s, few
+}
+
+// TestAShortageOfConnectionsIsNoOutage lets the first calls find no connection. With each
+// fallback the requests wait, are counted, and no outage begins.
+func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
+	bucket := []Bucket{{Key: Key{Name: "client"}, Cost: 1, Rates: []limiter.Rate{{Limit: 3, Period: time.Hour}}}}
+	for _, fallback := range []Fallback{FallbackLocal, FallbackOpen, FallbackClosed} {
+		s, few := leasesWith(t, fallback, 3)
+		close(few.open)
+		if _, err := s.Peek(t.Context(), bucket, nil); err != nil {
+			t.Errorf("%s: Peek: got %v, want no error", fallback, err)
+		}
+		for n := range 4 {
+			v, err := s.Take(t.Context(), bucket, nil)
+			if passes := n < 3; err != nil || (v.Wait == 0) != passes {
+				t.Errorf("%s: request %d: got a wait of %v, %v; want it to pass: %v", fallback, n+1, v.Wait, err, passes)
+			}
+		}
+		if outages := s.outages.Load(); outages != 0 || s.IsDown() || few.short != 0 {
+			t.Errorf("%s: got %d outages, down %v, %d shortages left; want none", fallback, outages, s.IsDown(), few.short)
+		}
+	}
+}
+
+// TestManyWhoAskForTheSameShareOneAnswer asks for the quotas of one client again and again while
+// Redis has not answered the first question.
+func TestManyWhoAskForTheSameShareOneAnswer(t *testing.T) {
+	bucket := []Bucket{
+		{Key: Key{Policy: "a", Name: "client"}, Rates: []limiter.Rate{{Limit: 3, Period: time.Hour}}},
+		{Key: Key{Policy: "b", Name: "client"}, Rates: []limiter.Rate{{Limit: 5, Period: time.Hour}}},
+	}
+	s, few := leasesWith(t, FallbackClosed, 0)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	begun := time.Now()
+	for range 1000 {
+		if states, err := s.Peek(gone, bucket, nil); err != nil || len(states) != 2 {
+			t.Fatalf("a caller that has left: got %v, %v; want two states", states, err)
+		}
+	}
+	most := 2 + int(time.Since(begun)/peekWithin) // a question that takes longer is asked again
+	close(few.open)
+	states, err := s.Peek(t.Context(), bucket, nil)
+	if err != nil || len(states) != 2 || states[0].Left != 3 || states[1].Left != 5 {
+		t.Errorf("got %v, %v; want 3 and 5 left", states, err)
+	}
+	few.mu.Lock()
+	defer few.mu.Unlock()
+	if few.calls > most || s.IsDown() {
+		t.Errorf("got %d calls for 1000 questions, down %v; want at most %d, not down", few.calls, s.IsDown(), most)
+	}
+}
