@@ -75,7 +75,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{
 		config:  c,
 		current: concurrency.New(c.Settings.MaxConcurrent),
-		bodies:  memory.NewBudget(max(c.Memory/8, 2*c.MaxBody)),
+		bodies:  memory.NewBudget(max(c.Memory/8, 4*c.MaxBody)), // three large bodies fit, of three keys
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.open(signer); err != nil {
@@ -135,7 +135,8 @@ func (s *Server) apiConfig() httpapi.Config {
 	c := s.config
 	return httpapi.Config{
 		Assets: s.assets, Search: s.search, Auth: s.auth, Keys: s.keys, Usage: s.usage, Limits: s.limits,
-		Policies: c.Limits.Policies(), Current: s.current, Bodies: s.bodies, Answers: c.Answers, Secrets: c.Secrets, Origin: c.Mirror.origin(),
+		Policies: c.Limits.Policies(), Current: s.current, Bodies: s.bodies, Answers: c.Answers,
+		Secrets: c.Secrets, Origin: c.Mirror.origin(),
 		ServerID: c.ServerID, BaseURL: c.BaseURL, MaxBody: c.MaxBody, Memory: c.Memory, Timeout: c.Timeout,
 		Settings: c.Settings, Log: c.Log, Meter: c.Telemetry.Meter(),
 	}

@@ -2,8 +2,8 @@ package concurrency
 
 import "sync"
 
-// Shares counts what each client holds for long, such as open streams. It is safe for
-// concurrent use.
+// Shares counts what each client holds for long, such as open streams, or bytes of bodies. It
+// is safe for concurrent use.
 type Shares struct {
 	each int // most of one client
 	all  int // most of all clients
@@ -22,7 +22,7 @@ func NewShares(each, all int) *Shares {
 // Refusal says why Enter has refused a client.
 type Refusal int
 
-// The results of Enter.
+// The results of Enter and Take.
 const (
 	Admitted Refusal = iota
 	ShareUsed
@@ -31,26 +31,33 @@ const (
 
 // Enter gives a client one more, or returns why it may not have it. An admitted client
 // must call Leave once.
-func (s *Shares) Enter(client string) Refusal {
+func (s *Shares) Enter(client string) Refusal { return s.Take(client, 1) }
+
+// Take gives a client n more, or returns why it may not have them. An admitted client must
+// call Return once, with the same n.
+func (s *Shares) Take(client string, n int) Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.held[client] >= s.each:
+	case s.held[client]+n > s.each:
 		return ShareUsed
-	case s.sum >= s.all:
+	case s.sum+n > s.all:
 		return AllUsed
 	}
-	s.held[client]++
-	s.sum++
+	s.held[client] += n
+	s.sum += n
 	return Admitted
 }
 
 // Leave gives back what Enter gave a client.
-func (s *Shares) Leave(client string) {
+func (s *Shares) Leave(client string) { s.Return(client, 1) }
+
+// Return gives back what Take gave a client.
+func (s *Shares) Return(client string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sum--
-	if s.held[client]--; s.held[client] == 0 {
+	s.sum -= n
+	if s.held[client] -= n; s.held[client] == 0 {
 		delete(s.held, client)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"asset-registry/shared/fault"
+	"asset-registry/shared/routes"
 )
 
 // needJSON refuses a body whose content type is not JSON, and a compressed body:
@@ -55,18 +56,25 @@ func (a *API) declaredSize(c *gin.Context) int64 {
 	return r.ContentLength
 }
 
-// reserveBody reserves memory for the body until the request is answered. It
-// comes before limit, so a request without memory for its body is not counted.
+// reserveBody reserves room for the body until the request is answered. It
+// comes before limit, so a request without room for its body is not counted.
 func (a *API) reserveBody(next handler) handler {
 	return func(c *gin.Context) error {
 		size := a.declaredSize(c)
 		if size < 0 {
 			size = a.config.MaxBody
 		}
-		if !a.config.Bodies.Hold(size) {
-			return fault.New(fault.Unavailable, fault.URL, "registry", "There are too many large requests now; repeat this one.")
+		if size == 0 {
+			return next(c)
 		}
-		defer a.config.Bodies.Release(size)
+		release, err := a.room.hold(caller(c), size)
+		if fault.KindOf(err) == fault.TooMany {
+			a.config.Limits.Count(routes.Write, err)
+		}
+		if err != nil {
+			return err
+		}
+		defer release()
 		return next(c)
 	}
 }

@@ -53,6 +53,7 @@ type API struct {
 	config   Config
 	overrun  metric.Int64Counter // requests that Config.Current or health refused
 	health   health
+	room     *room // for request bodies
 	docs     *docspage.Site
 	feeds    feeds
 	segments *concurrency.Shares // segments of the snapshot that are read
@@ -70,6 +71,7 @@ func New(c Config) (a *API, err error) {
 		config:   c,
 		segments: concurrency.NewShares(c.Settings.ClientSegments, c.Settings.MaxConcurrent),
 		health:   health{current: concurrency.New(maxHealth)},
+		room:     newRoom(c.Bodies, c.MaxBody, c.Settings.MaxConcurrent),
 		cookie:   []string{serverCookie(c.ServerID)},
 		ending:   make(chan struct{}),
 	}
