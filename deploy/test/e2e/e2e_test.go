@@ -33,6 +33,8 @@ func TestStandalone(t *testing.T) {
 	t.Run("a webhook sends each change", func(t *testing.T) { testDelivery(t, api{"http://" + addr, "2.5"}) })
 	t.Run("malformed HTTP gets one clear answer",
 		func(t *testing.T) { testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", addr) }) })
+	t.Run("texts that look like HTTP stay whole",
+		func(t *testing.T) { testTextsLikeHTTP(t, api{"http://" + addr, "2.5"}) })
 }
 
 func TestSplit(t *testing.T) {
@@ -45,6 +47,7 @@ func TestSplit(t *testing.T) {
 	t.Run("malformed HTTP gets one clear answer", func(t *testing.T) {
 		testOnWire(t, func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(base, "http://")) })
 	})
+	t.Run("texts that look like HTTP stay whole", func(t *testing.T) { testTextsLikeHTTP(t, api{base, "2.4"}) })
 }
 
 // TestSearch searches in one process, and in a process of its own.
