@@ -18,7 +18,7 @@ func TestAnAcceptedConnectionHasItsLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	conn, err := socketListener{listener}.Accept()
+	conn, err := socketListener{listener, *std}.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
