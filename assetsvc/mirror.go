@@ -56,6 +56,16 @@ func (s *Server) Leaf(ctx context.Context, position int64) (translog.Leaf, error
 	return leaf, err
 }
 
+// Checkpoint returns the newest checkpoint in the copy of the public log. It returns an error
+// if there is none. Its signatures were verified when it was stored, if a policy was set.
+func (s *Server) Checkpoint(ctx context.Context) (translog.Checkpoint, error) {
+	signed, err := publiclog.NewReader(s.store).Checkpoint(ctx)
+	if err != nil {
+		return translog.Checkpoint{}, err
+	}
+	return translog.Unverified(signed)
+}
+
 // mirrorStore is the store of a mirror.
 type mirrorStore struct {
 	*copystore.Store

@@ -43,9 +43,9 @@ func isVoid(err error) bool {
 // remove removes the copy, its log and its snapshots.
 func (m *mirror) remove() error {
 	return errors.Join(
+		os.RemoveAll(filepath.Join(m.config.Data, originFile)), // first: nothing unverified counts as served
 		replica.Remove(m.config.Data),
 		os.RemoveAll(filepath.Join(m.config.Data, logFile)),
-		os.RemoveAll(filepath.Join(m.config.Data, originFile)),
 		os.RemoveAll(filepath.Join(m.config.Data, equalFile)),
 		os.RemoveAll(filepath.Join(m.config.Data, snapshotDirectory)),
 	)
@@ -60,9 +60,11 @@ type keeper struct {
 	unstored  atomic.Pointer[error] // why the copy cannot be stored; nil: it can
 	equalKept string                // what keepEqual has written
 	distrust  atomic.Bool           // the log is not signed as it must be
-	void      chan error            // gets a reason why the copy is void
-	compared  chan struct{}         // closed once the copy may be served as far as the log says
-	once      sync.Once             // closes compared
+	doubts    doubts
+	assets    atomic.Pointer[assetsvc.Server] // nil: not yet
+	void      chan error                      // gets a reason why the copy is void
+	compared  chan struct{}                   // closed once the copy may be served as far as the log says
+	once      sync.Once                       // closes compared
 }
 
 // keep opens the copy, brings it up to date and serves it, until ctx is done or the copy
@@ -88,6 +90,7 @@ func (m *mirror) keep(ctx context.Context) (err error) {
 	complete := make(chan string, 1)
 	group.Go(func() error { return k.follow(ctx, complete) })
 	group.Go(func() error { return k.ask(ctx) })
+	group.Go(func() error { return k.renew(ctx) })
 	group.Go(func() error {
 		select {
 		case zone := <-complete:
@@ -140,7 +143,7 @@ func (k *keeper) follow(ctx context.Context, complete chan<- string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if isVoid(err) {
+		if isVoid(err) && !k.survives(err) {
 			return err
 		}
 		if errors.Is(err, replica.ErrNotStored) {
@@ -185,11 +188,16 @@ func (k *keeper) ask(ctx context.Context) error {
 		case known == "":
 		case end.ServerID == known:
 			others = 0
+			k.doubts.clear(aboutData)
 			k.fresh.Saw(end.Seen)
 			k.keepEqual()
 		default:
-			if others++; others == otherTimes {
-				return fmt.Errorf("%w: those of %q, and the copy those of %q", replica.ErrOtherData, end.ServerID, known)
+			if others++; others < otherTimes {
+				break
+			}
+			err := fmt.Errorf("%w: those of %q, and the copy those of %q", replica.ErrOtherData, end.ServerID, known)
+			if !k.survives(err) {
+				return err
 			}
 		}
 		if others > 0 {
@@ -210,8 +218,12 @@ const (
 func (k *keeper) heard(err error) {
 	k.distrust.Store(isDistrust(err))
 	switch {
+	case err == nil && k.lacksLog():
+		k.say("The registry has no public log, and this mirror demands one that is signed.")
 	case err == nil:
+		k.doubts.clear(aboutLog)
 		k.mayServe()
+	case isVoid(err) && k.survives(err):
 	case isVoid(err):
 		select {
 		case k.void <- err:
@@ -236,6 +248,10 @@ func (k *keeper) ready(context.Context) error {
 	if k.distrust.Load() {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",
 			"The registry's public log is not signed as this mirror demands; the mirror's log has the reason.")
+	}
+	if k.doubts.any() {
+		return fault.New(fault.Unavailable, fault.URL, "mirror",
+			"The registry shows other data or another log than this copy, which stays until a signed log has others.")
 	}
 	if n := k.differing(); n > 0 {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",

@@ -53,6 +53,9 @@ type mirror struct {
 	checker   atomic.Pointer[checker] // nil: no assets are compared with the log
 	count     func(outcome)           // counts comparisons of assets with the log
 	doing     atomic.Value            // string: a sentence that says why nothing is served
+
+	isBeside bool                // it makes a copy that another mirror will serve
+	head     translog.Checkpoint // of such a copy, once it is verified
 }
 
 // Run keeps a copy of a registry and serves it until ctx is done. Then it finishes the
@@ -174,6 +177,13 @@ func (m *mirror) work(ctx context.Context) {
 		err := m.keep(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errRenewed) {
+			m.log.Info("the copy is replaced", "reason", err)
+			if err := m.swap(); err != nil {
+				m.failures.Failed(err)
+			}
+			continue
 		}
 		if errors.Is(err, errZone) {
 			m.log.Info("the services begin again", "reason", err)

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -70,6 +71,7 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 	if err != nil {
 		return err
 	}
+	k.assets.Store(assets)
 	served := k.servedBefore()
 	if served {
 		k.mayServe()
@@ -80,6 +82,12 @@ func (k *keeper) serve(ctx context.Context, zone string) (err error) {
 		return errors.Join(err, assets.Close())
 	case <-ctx.Done():
 		return errors.Join(ctx.Err(), assets.Close())
+	}
+	if k.isBeside {
+		if k.head, err = assets.Checkpoint(ctx); err == nil {
+			err = k.noteServed()
+		}
+		return errors.Join(cmp.Or(err, errVerified), assets.Close())
 	}
 	if !served {
 		if err := k.noteServed(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -449,7 +450,7 @@ func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
 	}
 	output := &processes.Output{}
 	c.processes[1] = startMirror(t, c.addrs[1], c.base, c.dirs[1], output, c.args[1]...)
-	const void = "the copy is void; the mirror removes it and begins anew"
+	const void = "the copy may be void; a new one is made beside it"
 	await(t, output, void)
 	c.awaitReady(t, 1) // it may have served the old copy until now
 	equal(t, "the asset again", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
@@ -606,4 +607,60 @@ func startUnready(t *testing.T, addr string, output *processes.Output, args ...s
 	}
 	killAtEnd(t, p, output)
 	return p
+}
+
+// TestASignedCopyOutlivesAHostileUpstream puts servers that are not the registry behind its
+// address. A mirror with the key of the log serves its copy, says that something is wrong, and
+// goes on once the registry is back.
+func TestASignedCopyOutlivesAHostileUpstream(t *testing.T) {
+	t.Parallel()
+	c := newChain(t)
+	asset := c.publish(t, validAsset())
+	c.verifying.await(t, asset.answer)
+	c.await(t)
+	c.awaitLog(t)
+	c.kill(t, 2)
+	c.kill(t, 1)
+	c.args[1] = []string{"--public-key", c.keys[0], "--max-behind", "30s"}
+	c.start(t, 1)
+	c.awaitReady(t, 1)
+	want := c.at(1).read(t, asset.id).must(t, 200).text
+	c.kill(t, 0)
+	for _, hostile := range []struct {
+		name, cookie, says string
+	}{
+		{"an empty object without a cookie", "", "behind the registry"},
+		{"an empty registry with other data", "SERVER_ID=other", "shows other data"},
+	} {
+		listener, err := net.Listen("tcp", c.addrs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/log") {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			if hostile.cookie == "" {
+				fmt.Fprint(w, `{}`)
+				return
+			}
+			w.Header().Set("Set-Cookie", hostile.cookie)
+			fmt.Fprint(w, `{"data":[],"next_page":{"offset":""}}`)
+		})}
+		go server.Serve(listener)
+		soon(t, "/readyz says "+hostile.says, 2*time.Minute, func() bool {
+			got := c.at(1).do(t, call{method: "GET", path: "/readyz"})
+			return got.status == 503 && strings.Contains(got.text, hostile.says)
+		})
+		equal(t, hostile.name, c.at(1).read(t, asset.id).must(t, 200).text, want)
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	c.start(t, 0)
+	c.awaitReady(t, 1)
+	newest := c.publish(t, validAsset())
+	soon(t, "the mirror follows", time.Minute, func() bool { return c.at(1).read(t, newest.id).status == 200 })
+	equal(t, "the asset", c.at(1).read(t, asset.id).must(t, 200).text, want)
 }

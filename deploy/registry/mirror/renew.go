@@ -1,0 +1,186 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"asset-registry/shared/boltfile"
+	"asset-registry/shared/daemon"
+	"asset-registry/shared/failurelog"
+	"asset-registry/shared/replica"
+	"asset-registry/shared/sleep"
+	"asset-registry/shared/translog"
+)
+
+// nextDirectory has the copy that is made beside the one that is served.
+const nextDirectory = "next"
+
+var (
+	errVerified = errors.New("the new copy is verified")
+	errRenewed  = errors.New("a new copy, which a signed log covers, takes the place of the old one")
+)
+
+// subject is what a doubt is about.
+type subject int
+
+const (
+	aboutData subject = iota
+	aboutLog
+)
+
+// doubts are reasons to think that the copy is void, which no signature has confirmed.
+type doubts struct {
+	mu   sync.Mutex
+	held map[subject]error
+}
+
+// add adds a doubt. It returns whether there was none about the subject.
+func (d *doubts) add(about subject, err error) (first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held == nil {
+		d.held = map[subject]error{}
+	}
+	first = d.held[about] == nil
+	d.held[about] = err
+	return first
+}
+
+func (d *doubts) clear(about subject) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.held, about)
+}
+
+func (d *doubts) any() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.held) > 0
+}
+
+// survives tells whether the copy stays in spite of a reason that would make it void. With a
+// policy, a copy that was served stays until another one is verified: the reason is only what a
+// server says. A copy that is damaged does not stay. survives notes the doubt.
+func (k *keeper) survives(err error) bool {
+	if k.policy == nil || !k.servedBefore() || errors.Is(err, replica.ErrUnsound) || errors.Is(err, boltfile.ErrDamaged) {
+		return false
+	}
+	about := aboutLog
+	if errors.Is(err, replica.ErrOtherData) {
+		about = aboutData
+	}
+	if k.doubts.add(about, err) {
+		k.mirror.log.Warn("the copy may be void; a new one is made beside it, and the old one is served until that is verified",
+			"error", err)
+	}
+	return true
+}
+
+// lacksLog tells whether the registry has no log though it must have one: the mirror demands a
+// signed one, and the copy has assets that are in it.
+func (k *keeper) lacksLog() bool {
+	if k.policy == nil || k.servedBefore() {
+		return false
+	}
+	assets := k.assets.Load()
+	if assets == nil {
+		return true // the next look tells
+	}
+	if _, err := assets.Checkpoint(context.Background()); err == nil {
+		return false
+	}
+	public := false
+	_, err := k.copied.Replica.Feed(replica.FeedQuery{Real: true}, func(replica.Entry) bool {
+		public = true
+		return false
+	})
+	return err != nil || public
+}
+
+// renew makes another copy while there are doubts about this one. It returns errRenewed once
+// that is verified.
+func (k *keeper) renew(ctx context.Context) error {
+	next := k.mirror.beside()
+	pause := anewFirst
+	for ctx.Err() == nil {
+		if !k.doubts.any() {
+			sleep.For(ctx, time.Second)
+			continue
+		}
+		if err := errors.Join(os.RemoveAll(next.config.Data), os.MkdirAll(next.config.Data, 0o700)); err != nil {
+			k.failures.Failed(err)
+		}
+		err := k.build(ctx, next)
+		if errors.Is(err, errVerified) {
+			err = k.replaces(ctx, next.head)
+		}
+		if err == nil && k.doubts.any() {
+			return errRenewed
+		}
+		k.failures.Failed(fmt.Errorf("make a new copy: %w", err))
+		sleep.For(ctx, pause)
+		pause = min(2*pause, anewMost)
+	}
+	return ctx.Err()
+}
+
+// build makes the next copy until it is verified, or there are no doubts any more.
+func (k *keeper) build(ctx context.Context, next *mirror) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	defer func() { cancel(); <-ended }()
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil && k.doubts.any() {
+			sleep.For(ctx, time.Second)
+		}
+		cancel()
+	}()
+	return next.keep(ctx)
+}
+
+// replaces returns nil if a verified copy may take the place of this one: its log is another
+// one, or at least as long.
+func (k *keeper) replaces(ctx context.Context, next translog.Checkpoint) error {
+	assets := k.assets.Load()
+	if assets == nil {
+		return nil
+	}
+	old, err := assets.Checkpoint(ctx)
+	if err == nil && old.Origin == next.Origin && old.Size > next.Size {
+		return fmt.Errorf("%w: the new copy has %d leaves, and the old one %d", translog.ErrConsistency, next.Size, old.Size)
+	}
+	return nil
+}
+
+// beside returns a mirror that makes the next copy, and does not serve it.
+func (m *mirror) beside() *mirror {
+	c := m.config
+	c.Data, c.SnapshotInterval = filepath.Join(c.Data, nextDirectory), 0
+	next := &mirror{config: c, of: m.of, policy: m.policy, transport: m.transport, log: m.log.With("copy", nextDirectory),
+		telemetry: m.telemetry, relay: m.relay, count: m.count, isBeside: true,
+		failures: failurelog.New(m.log, "the new copy cannot be brought up to date; it is tried again"), unkept: m.unkept}
+	next.front = daemon.NewReplaceable(next.waiting())
+	return next
+}
+
+// swap puts the next copy in the place of the old one. Neither is open. The file that says that
+// the copy was served comes last, so a kill before it leaves a copy that is compared again.
+func (m *mirror) swap() error {
+	if err := m.remove(); err != nil {
+		return err
+	}
+	for _, name := range []string{replica.FileName, logFile, originFile} {
+		from := filepath.Join(m.config.Data, nextDirectory, name)
+		if err := os.Rename(from, filepath.Join(m.config.Data, name)); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(filepath.Join(m.config.Data, nextDirectory))
+}
