@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkEcho sends 2 KiB to and fro on 16 connections, over package net and over
-// rawsocket. What it saves shows on a machine whose processors have other work, too.
+// rawsocket. The difference grows where the processors have other work, too.
 func BenchmarkEcho(b *testing.B) {
 	for _, c := range []struct {
 		name string
