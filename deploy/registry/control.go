@@ -52,10 +52,7 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+backupPath, func(w http.ResponseWriter, _ *http.Request) {
-		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil { // a backup may take long
-			log.Warn("remove the backup's deadline", "error", err)
-		}
-		if err := archive(w, c.dir, c.snapshots); err != nil {
+		if err := archive(moving{w, http.NewResponseController(w), stall}, c.dir, c.snapshots); err != nil {
 			log.Error("back up", "error", err)
 			panic(http.ErrAbortHandler) // breaks the connection: the client must not take a part for the whole
 		}
@@ -70,6 +67,24 @@ func serveControl(ctx context.Context, c controlSocket, log *slog.Logger) (stop 
 		cancel()
 		return <-served
 	}, nil
+}
+
+// stall is how long the receiver of a backup may take nothing before the backup ends.
+const stall = 30 * time.Second
+
+// moving is an answer without an end in time: each write has a deadline of its own.
+type moving struct {
+	http.ResponseWriter
+	controller *http.ResponseController
+	within     time.Duration
+}
+
+// Write fails if the receiver takes nothing for a while.
+func (m moving) Write(p []byte) (int, error) {
+	if err := m.controller.SetWriteDeadline(time.Now().Add(m.within)); err != nil {
+		return 0, err
+	}
+	return m.ResponseWriter.Write(p)
 }
 
 // controlClient returns a client of the registry that runs on a data directory.

@@ -31,6 +31,15 @@ const (
 	lockTimeout = time.Second           // for another process to release the file
 	lockRetry   = 50 * time.Millisecond // between two attempts
 	fileMode    = 0o600
+
+	// mapAhead is how many bytes beyond its end the file is mapped. To map more, bbolt waits
+	// for the end of all reads, and stops new ones meanwhile. The map takes addresses, not
+	// memory.
+	mapAhead = 64 << 30
+
+	// growth is how many bytes a file gets when it is full: without mapAhead, bbolt would
+	// give a small file less than its 16 MiB.
+	growth = 4 << 20
 )
 
 // The bucket and key with the file's format.
@@ -156,7 +165,13 @@ func openToWrite(path string, depth verifyDepth, log *slog.Logger) (_ *File, err
 	// The file keeps the list of free pages. Without it, writes would not be
 	// measurably faster, and a start with a million assets would take a second
 	// longer.
-	options := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType}
+	info, err := own.Stat()
+	if err != nil {
+		return nil, err
+	}
+	options := &bbolt.Options{
+		Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType, InitialMmapSize: int(info.Size()) + mapAhead,
+	}
 	if err := guard(func() (err error) {
 		f.db, err = bbolt.Open(path, fileMode, options)
 		return err
@@ -167,6 +182,7 @@ func openToWrite(path string, depth verifyDepth, log *slog.Logger) (_ *File, err
 		}
 		return nil, err
 	}
+	f.db.AllocSize = growth
 	if err := sameFile(own, path); err != nil {
 		return nil, err
 	}

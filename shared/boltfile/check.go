@@ -11,14 +11,14 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// SnapshotOf is like File.Snapshot, for a file that no process has open. It does
-// not change the file, and refuses a damaged one.
+// SnapshotOf is like File.Snapshot, for a file that no process has open. It writes no other
+// file, does not change this one, and refuses a damaged one.
 func SnapshotOf(path string, to func(size int64) (io.Writer, error)) error {
 	f, faults := openToRead(path, quick)
 	if len(faults) > 0 {
 		return errors.Join(faults...)
 	}
-	return errors.Join(f.Snapshot(to), f.Close())
+	return errors.Join(f.copyTo(to), f.Close())
 }
 
 // Verify checks the structure of a file that no process has open, as Open does. It is for

@@ -1,14 +1,47 @@
 package boltfile
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"asset-registry/shared/durable"
 )
 
-// Snapshot writes a consistent copy of the file, which Open can open. Reads and
-// writes go on meanwhile. to returns the writer for a copy of size bytes.
-func (f *File) Snapshot(to func(size int64) (io.Writer, error)) error {
+// Snapshot writes a consistent copy of the file, which Open can open. Reads and writes go
+// on meanwhile, however slow the writer is: Snapshot first copies the file into a file
+// without a name beside it, which takes that much room on the disk. to returns the writer
+// for a copy of size bytes.
+func (f *File) Snapshot(to func(size int64) (io.Writer, error)) (err error) {
+	path := f.own.Name()
+	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+durable.Unfinished)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, beside.Close()) }()
+	if err := os.Remove(beside.Name()); err != nil { // if the process is killed, nothing is left
+		return err
+	}
+	var size int64
+	if err := f.copyTo(func(n int64) (io.Writer, error) { size = n; return beside, nil }); err != nil {
+		return fmt.Errorf("copy the file: %w", err)
+	}
+	if _, err := beside.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	w, err := to(size)
+	if err == nil {
+		_, err = io.Copy(w, beside)
+	}
+	return err
+}
+
+// copyTo is Snapshot in one read transaction, which lasts as long as the writer takes.
+func (f *File) copyTo(to func(size int64) (io.Writer, error)) error {
 	return f.View(func(tx *bbolt.Tx) error {
 		w, err := to(tx.Size())
 		if err != nil {
