@@ -39,20 +39,23 @@ func searchParameters() []searchParameter {
 		return object{{"type", "integer"}, {"minimum", 0}, {"maximum", most}, {"default", without}}
 	}
 	number := object{{"type", "number"}}
-	return []searchParameter{
+	all := []searchParameter{
 		{"q", "Words, all of which the asset has.", object{{"type", "string"}, {"maxLength", search.MaxText},
 			{"examples", []string{"нежитлові приміщення"}}}},
-		{"status", "State of the asset.", amongMany(search.Statuses, len(search.Statuses))},
-		{"type", "`assetType` of the asset.", many},
-		{"classification", "Code of an item, with or without its check digit. A code of a division, group or class " +
-			"stands for the codes in it. The first 2 to 8 digits will do.",
-			object{{"type", "array"}, {"maxItems", search.MaxValues}, {"items", object{
+	}
+	for _, f := range search.Filters {
+		schema := many
+		switch {
+		case f.Values != nil:
+			schema = amongMany(f.Values, len(f.Values))
+		case f.Codes:
+			schema = object{{"type", "array"}, {"maxItems", search.MaxValues}, {"items", object{
 				{"type", "string"}, {"pattern", "^[0-9]{2,8}$|^[0-9]{8}-[0-9]$"}, {"examples", []string{"04121000-2"}},
-			}}}},
-		{"region", "Region of an item. Case and words such as область do not count.", many},
-		{"locality", "Locality of an item. Case and words such as місто do not count.", many},
-		{"custodian", "Scheme and id of the custodian with a hyphen between them: `UA-EDR-00032945`.", many},
-		{"owner", "Broker that owns the asset.", many},
+			}}}
+		}
+		all = append(all, searchParameter{f.Name, f.About, schema})
+	}
+	return append(all, []searchParameter{
 		{"published_from", "The asset was published at this time or later. A date is its beginning in UTC.", day},
 		{"published_to", "The asset was published at this time or earlier. A date is its end in UTC.", day},
 		{"modified_from", "The last change is of this time or later.", day},
@@ -66,7 +69,7 @@ func searchParameters() []searchParameter {
 		{"facets", "Counts of the found assets by these properties, at most 5.",
 			amongMany(search.Facets, search.MaxFacets)},
 		{"facet_limit", "Values of each facet.", count(search.MaxFacetLimit, search.DefaultFacetLimit)},
-	}
+	}...)
 }
 
 // hasSearch tells whether a version has searches.

@@ -175,21 +175,22 @@ type facetColumn struct {
 }
 
 // facetFields are the columns of facets, and the field whose terms are their values.
-var facetFields = []struct {
+var facetFields = func() (all []facetField) {
+	for _, p := range search.Properties {
+		levels := p.Levels
+		if levels == nil {
+			levels = []int{0}
+		}
+		for _, level := range levels {
+			all = append(all, facetField{facetColumn{p.Name, level}, p.Field})
+		}
+	}
+	return all
+}()
+
+type facetField struct {
 	facetColumn
 	field string
-}{
-	{facetColumn{name: search.ByStatus}, statusField},
-	{facetColumn{name: search.ByType}, typeField},
-	{facetColumn{search.ByClassification, 2}, codeField},
-	{facetColumn{search.ByClassification, 3}, codeField},
-	{facetColumn{search.ByClassification, 4}, codeField},
-	{facetColumn{search.ByClassification, 8}, codeField},
-	{facetColumn{name: search.ByRegion}, regionField},
-	{facetColumn{name: search.ByLocality}, localityField},
-	{facetColumn{name: search.ByCustodian}, custodianField},
-	{facetColumn{name: search.ByOwner}, ownerField},
-	{facetColumn{name: search.ByMonth}, monthField},
 }
 
 // valueOf returns the value of a term in a column. ok is false for terms of other columns.
@@ -197,7 +198,7 @@ func (c facetColumn) valueOf(term string) (value string, ok bool) {
 	switch whole, isWhole := strings.CutPrefix(term, wholeCode); {
 	case c.level == 0:
 		return term, true
-	case c.level == 8:
+	case c.level == wholeLevel:
 		return whole, isWhole
 	default:
 		return term, !isWhole && len(term) == c.level

@@ -146,46 +146,66 @@ func parse(e replica.Entry) (*asset, error) {
 // fields returns the fields of the index, and the text of a hit.
 func (a *asset) fields(position int64) (terms map[string][]string, hit []byte, err error) {
 	t := termSet{fields: map[string]map[string]bool{}, words: maxWords}
-	t.add(statusField, string(a.Status))
-	t.add(typeField, a.AssetType)
-	t.add(ownerField, a.Owner)
+	for _, p := range search.Properties {
+		valuesOf[p.Name](a, func(term, named, name string) {
+			t.add(p.Field, term)
+			if p.Names != "" {
+				t.name(p.Names, named, name)
+			}
+		})
+	}
 	t.add(positionField, numberTerm(position))
 	if at, err := a.Rectification.StartDate.Time(); err == nil {
 		t.add(publishedField, numberTerm(at.UnixMicro()))
-		t.add(monthField, at.UTC().Format("2006-01"))
 	}
-	if id := a.AssetCustodian.Identifier.key(); id != "" {
-		t.add(custodianField, id)
-		t.name(custodianNames, id, a.AssetCustodian.Name)
-	}
-	for i := range a.Items[:min(len(a.Items), maxPlaces)] {
-		t.item(&a.Items[i])
+	for i := range a.places() {
+		if number, ok := a.Items[i].number(); ok {
+			t.add(quantityField, floatTerm(number))
+		}
 	}
 	a.words(&t)
 	hit, err = a.hit()
 	return t.lists(), hit, err
 }
 
-// item adds the terms of an item, save its words.
-func (t *termSet) item(i *item) {
-	for _, p := range codeTerms(i.Classification.ID) {
-		t.add(codeField, p)
-	}
-	if _, ok := search.CodePrefix(i.Classification.ID); ok {
-		t.name(codeNames, i.Classification.ID, i.Classification.Description)
-	}
-	if key := ukrainian.Place(i.Address.Region); key != "" {
-		t.add(regionField, key)
-		t.name(regionNames, key, i.Address.Region)
-	}
-	if key := ukrainian.Place(i.Address.Locality); key != "" {
-		t.add(localityField, key)
-		t.name(localityNames, key, i.Address.Locality)
-	}
-	if number, ok := i.number(); ok {
-		t.add(quantityField, floatTerm(number))
-	}
+// valuesOf calls add for the terms of each property of an asset, with a value and its name.
+var valuesOf = map[search.FacetName]func(a *asset, add func(term, value, name string)){
+	search.ByStatus: func(a *asset, add func(term, value, name string)) { add(string(a.Status), "", "") },
+	search.ByType:   func(a *asset, add func(term, value, name string)) { add(a.AssetType, "", "") },
+	search.ByOwner:  func(a *asset, add func(term, value, name string)) { add(a.Owner, "", "") },
+	search.ByCustodian: func(a *asset, add func(term, value, name string)) {
+		id := a.AssetCustodian.Identifier.key()
+		add(id, id, a.AssetCustodian.Name)
+	},
+	search.ByMonth: func(a *asset, add func(term, value, name string)) {
+		if at, err := a.Rectification.StartDate.Time(); err == nil {
+			add(at.UTC().Format("2006-01"), "", "")
+		}
+	},
+	search.ByClassification: func(a *asset, add func(term, value, name string)) {
+		for i := range a.places() {
+			code := &a.Items[i].Classification
+			for _, term := range codeTerms(code.ID) {
+				add(term, code.ID, code.Description)
+			}
+		}
+	},
+	search.ByRegion: func(a *asset, add func(term, value, name string)) {
+		for i := range a.places() {
+			key := ukrainian.Place(a.Items[i].Address.Region)
+			add(key, key, a.Items[i].Address.Region)
+		}
+	},
+	search.ByLocality: func(a *asset, add func(term, value, name string)) {
+		for i := range a.places() {
+			key := ukrainian.Place(a.Items[i].Address.Locality)
+			add(key, key, a.Items[i].Address.Locality)
+		}
+	},
 }
+
+// places is the number of items whose place, code and quantity are found.
+func (a *asset) places() int { return min(len(a.Items), maxPlaces) }
 
 // words adds the words of an asset. Contact points are left out: they are people.
 func (a *asset) words(t *termSet) {
@@ -363,7 +383,7 @@ func (t *termSet) add(field, term string) {
 
 // name adds a name of a value, so that facets can show it.
 func (t *termSet) name(field, key, name string) {
-	if name = strings.TrimSpace(name); name != "" && len(key) <= maxKey/2 && !strings.Contains(key, nameSeparator) {
+	if name = strings.TrimSpace(name); name != "" && key != "" && len(key) <= maxKey/2 && !strings.Contains(key, nameSeparator) {
 		t.add(field, key+nameSeparator+cut(name, maxKey/2-1))
 	}
 }

@@ -20,7 +20,7 @@ func (v *view) facets(ctx context.Context, q *plan, matches []match) ([]search.F
 	columns := make([]facetColumn, len(q.Facets))
 	for i, name := range q.Facets {
 		columns[i].name = name
-		if name == search.ByClassification {
+		if search.PropertyOf(name).Levels != nil {
 			columns[i].level = q.Filters.CodeLevel()
 		}
 	}
@@ -121,21 +121,13 @@ func (v *view) facet(column facetColumn, counts []uint32, most int) (search.Face
 	return facet, nil
 }
 
-// nameFields are the fields with the names of values.
-var nameFields = map[search.FacetName]string{
-	search.ByRegion: regionNames, search.ByLocality: localityNames, search.ByCustodian: custodianNames,
-}
-
 // mostNames bounds the spellings of one name that are compared.
 const mostNames = 64
 
 // nameOf returns the most common name of a value in the largest part that has one.
 func (v *view) nameOf(column facetColumn, value string) (name string, err error) {
-	field := nameFields[column.name]
-	if column.level == 8 {
-		field = codeNames
-	}
-	if field == "" {
+	field := search.PropertyOf(column.name).Names
+	if field == "" || column.level != 0 && column.level != wholeLevel {
 		return "", nil
 	}
 	var size uint32

@@ -4,31 +4,21 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// The fields of the index. They are short, because each segment names them.
+// The fields of the index besides those of search.Properties. They are short, because each
+// segment names them.
 const (
-	wordField      = "w" // words of the whole asset
-	titleField     = "t" // words of the titles
-	statusField    = "s"
-	typeField      = "y"
-	codeField      = "c" // codeTerms
-	regionField    = "r" // keys of places
-	localityField  = "l"
-	custodianField = "k"
-	ownerField     = "o"
-	monthField     = "m"
+	wordField      = "w"   // words of the whole asset
+	titleField     = "t"   // words of the titles
 	positionField  = "at"  // numberTerm of the position
 	publishedField = "pub" // numberTerm of the publication
 	quantityField  = "q"   // floatTerm of each quantity
-	codeNames      = "cn"  // a value, nameSeparator, and a name of it
-	regionNames    = "rn"
-	localityNames  = "ln"
-	custodianNames = "kn"
 	idField        = "_id" // the name that scorch demands
 	hitField       = "j"   // the text of a hit; stored only
 )
 
 const (
 	wholeCode     = "="    // before a whole code among its beginnings
+	wholeLevel    = 8      // digits of a whole code
 	nameSeparator = "\x00" // between a value and its name
 )
 

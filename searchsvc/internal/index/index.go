@@ -31,14 +31,11 @@ import (
 	"asset-registry/shared/replica"
 )
 
-// Format is the version of the index. An index of another version is built anew.
-const Format = 4
-
 // ErrInterrupted is returned for a change after Interrupt.
 var ErrInterrupted = errors.New("the index is being closed")
 
 // ErrDamaged is returned for an index that must be removed and built anew.
-var ErrDamaged = errors.New("the index is damaged, or of another version")
+var ErrDamaged = errors.New("the index is damaged, or of another format")
 
 const (
 	batchSize     = 2000    // assets of one batch
@@ -153,7 +150,7 @@ func (x *Index) readState() error {
 	if err := verifyFiles(snapshot); err != nil {
 		return err
 	}
-	format, err := reader.GetInternal(formatKey)
+	stored, err := reader.GetInternal(formatKey)
 	if err != nil {
 		return err
 	}
@@ -161,11 +158,11 @@ func (x *Index) readState() error {
 	if err != nil {
 		return err
 	}
-	if format == nil && docs == 0 {
-		return x.setFormat(Format)
+	if stored == nil && docs == 0 {
+		return x.setFormat(indexFormat())
 	}
-	if want := fmt.Sprint(Format); string(format) != want {
-		return fmt.Errorf("%w: its format is %q, want %q", ErrDamaged, format, want)
+	if want := indexFormat(); string(stored) != want {
+		return fmt.Errorf("%w: its format is %q, want %q", ErrDamaged, stored, want)
 	}
 	text, err := reader.GetInternal(stateKey)
 	if err != nil || text == nil {
@@ -178,9 +175,9 @@ func (x *Index) readState() error {
 }
 
 // setFormat stores the format, and waits until it is on the disk.
-func (x *Index) setFormat(format int) error {
+func (x *Index) setFormat(format string) error {
 	batch, done := bleve.NewBatch(), make(chan struct{})
-	batch.SetInternal(formatKey, fmt.Append(nil, format))
+	batch.SetInternal(formatKey, []byte(format))
 	batch.SetPersistedCallback(func(error) { close(done) })
 	if err := x.scorch.Batch(batch); err != nil {
 		return fmt.Errorf("%w: %w", replica.ErrNotStored, err)
@@ -402,7 +399,7 @@ func (x *Index) batch(b *bleve.Batch) (err error) {
 // Stored waits until everything that was applied is on the disk, or ctx is done.
 func (x *Index) Stored(ctx context.Context) error {
 	b, done := bleve.NewBatch(), make(chan struct{})
-	b.SetInternal(formatKey, fmt.Append(nil, Format))
+	b.SetInternal(formatKey, []byte(indexFormat()))
 	b.SetPersistedCallback(func(error) { close(done) })
 	if err := x.scorch.Batch(b); err != nil {
 		return fmt.Errorf("%w: %w", replica.ErrNotStored, err)

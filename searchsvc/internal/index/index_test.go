@@ -432,7 +432,7 @@ func spoil(dir, pattern string, at int64) error {
 func TestAnIndexOfAnotherVersionIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	x := openIndex(t, dir)
-	if err := x.setFormat(Format + 1); err != nil {
+	if err := x.setFormat("4"); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Close(); err != nil {

@@ -31,34 +31,21 @@ func newPlan(q search.Query) plan {
 		}
 		p.words = append(p.words, condition{wordField, terms})
 	}
-	f := q.Filters
-	p.filter(statusField, f.Statuses, same)
-	p.filter(typeField, f.Types, same)
-	p.filter(codeField, f.Classifications, codeTerm)
-	p.filter(regionField, f.Regions, ukrainian.Place)
-	p.filter(localityField, f.Localities, ukrainian.Place)
-	p.filter(custodianField, f.Custodians, same)
-	p.filter(ownerField, f.Owners, same)
+	for _, property := range search.Properties {
+		values := q.Filters.ValuesOf(property.Name)
+		if len(values) == 0 {
+			continue
+		}
+		c := condition{field: property.Field}
+		for _, value := range values {
+			if property.Term != nil {
+				value = property.Term(value)
+			}
+			c.terms = append(c.terms, value)
+		}
+		p.filters = append(p.filters, c)
+	}
 	return p
-}
-
-func same(value string) string { return value }
-
-// codeTerm returns the term of the codes that a filter means.
-func codeTerm(code string) string {
-	prefix, _ := search.CodePrefix(code)
-	return prefix
-}
-
-func (p *plan) filter(field string, values []string, term func(string) string) {
-	if len(values) == 0 {
-		return
-	}
-	c := condition{field: field}
-	for _, value := range values {
-		c.terms = append(c.terms, term(value))
-	}
-	p.filters = append(p.filters, c)
 }
 
 // match is the outcome in one part.

@@ -2,10 +2,6 @@ package search
 
 import "strings"
 
-// The first digits of a code name its division, group and class; all eight name the code.
-// The facet of classifications counts by one of these lengths.
-var codeLevels = []int{2, 3, 4, 8}
-
 // CodePrefix returns the digits with which the codes below a code begin: 0412 for
 // 04120000-5, 04120000 and 0412. ok is false if the text is no code.
 func CodePrefix(code string) (prefix string, ok bool) {
@@ -32,10 +28,11 @@ func (f Filters) CodeLevel() int {
 			longest = max(longest, len(prefix))
 		}
 	}
-	for _, level := range codeLevels {
+	levels := PropertyOf(ByClassification).Levels
+	for _, level := range levels {
 		if level > longest {
 			return level
 		}
 	}
-	return codeLevels[len(codeLevels)-1]
+	return levels[len(levels)-1]
 }

@@ -15,25 +15,18 @@ import (
 
 // The parameters of a search (docs/contract.md, "Search").
 const (
-	textParam           = "q"
-	statusParam         = "status"
-	typeParam           = "type"
-	classificationParam = "classification"
-	regionParam         = "region"
-	localityParam       = "locality"
-	custodianParam      = "custodian"
-	ownerParam          = "owner"
-	publishedFromParam  = "published_from"
-	publishedToParam    = "published_to"
-	modifiedFromParam   = "modified_from"
-	modifiedToParam     = "modified_to"
-	quantityFromParam   = "quantity_from"
-	quantityToParam     = "quantity_to"
-	sortParam           = "sort"
-	limitParam          = "limit"
-	afterParam          = "search_after"
-	facetsParam         = "facets"
-	facetLimitParam     = "facet_limit"
+	textParam          = "q"
+	publishedFromParam = "published_from"
+	publishedToParam   = "published_to"
+	modifiedFromParam  = "modified_from"
+	modifiedToParam    = "modified_to"
+	quantityFromParam  = "quantity_from"
+	quantityToParam    = "quantity_to"
+	sortParam          = "sort"
+	limitParam         = "limit"
+	afterParam         = "search_after"
+	facetsParam        = "facets"
+	facetLimitParam    = "facet_limit"
 )
 
 // Parse reads the parameters of a search. Lists are repeated parameters; facets also takes
@@ -41,19 +34,18 @@ const (
 // error is a fault.Invalid that lists every faulty parameter.
 func Parse(values url.Values) (Query, error) {
 	p := parser{values: values}
-	q := Query{
-		Text: p.text(),
-		Filters: Filters{
-			Statuses: p.among(statusParam, statusNames()), Types: p.list(typeParam),
-			Classifications: p.codes(), Regions: p.list(regionParam), Localities: p.list(localityParam),
-			Custodians: p.list(custodianParam), Owners: p.list(ownerParam),
-			Published: p.times(publishedFromParam, publishedToParam),
-			Modified:  p.times(modifiedFromParam, modifiedToParam),
-			Quantity:  Quantities{p.number(quantityFromParam), p.number(quantityToParam)},
-		},
-		Limit:      p.count(limitParam, DefaultLimit, MaxLimit),
-		FacetLimit: p.count(facetLimitParam, DefaultFacetLimit, MaxFacetLimit),
+	q := Query{Text: p.text()}
+	f := &q.Filters
+	for _, property := range Properties {
+		if property.In != nil {
+			*property.In(f) = p.filter(property)
+		}
 	}
+	f.Published = p.times(publishedFromParam, publishedToParam)
+	f.Modified = p.times(modifiedFromParam, modifiedToParam)
+	f.Quantity = Quantities{p.number(quantityFromParam), p.number(quantityToParam)}
+	q.Limit = p.count(limitParam, DefaultLimit, MaxLimit)
+	q.FacetLimit = p.count(facetLimitParam, DefaultFacetLimit, MaxFacetLimit)
 	q.Facets = p.facets()
 	q.Sort = p.sort(q.Text)
 	q.After = p.after(q.Sort)
@@ -61,14 +53,6 @@ func Parse(values url.Values) (Query, error) {
 		return Query{}, &fault.Error{Kind: fault.Invalid, Details: p.faults}
 	}
 	return q, nil
-}
-
-func statusNames() []string {
-	var names []string
-	for _, s := range Statuses {
-		names = append(names, string(s))
-	}
-	return names
 }
 
 // parser collects the faults of parameters.
@@ -121,23 +105,17 @@ func (p *parser) list(name string) []string {
 	return list
 }
 
-// among returns the values of a parameter that takes certain values only.
-func (p *parser) among(name string, known []string) []string {
-	list := p.list(name)
+// filter returns the values of the filter by a property.
+func (p *parser) filter(by Property) []string {
+	list := p.list(string(by.Name))
 	for _, value := range list {
-		if !slices.Contains(known, value) {
-			p.fault(name, "Value must be one of %s.", strings.Join(known, ", "))
+		_, isCode := CodePrefix(value)
+		switch {
+		case by.Values != nil && !slices.Contains(by.Values, value):
+			p.fault(string(by.Name), "Value must be one of %s.", strings.Join(by.Values, ", "))
 			return nil
-		}
-	}
-	return list
-}
-
-func (p *parser) codes() []string {
-	list := p.list(classificationParam)
-	for _, code := range list {
-		if _, ok := CodePrefix(code); !ok {
-			p.fault(classificationParam, "Value must be a code such as 04121000-2, or its first 2 to 8 digits.")
+		case by.Levels != nil && !isCode:
+			p.fault(string(by.Name), "Value must be a code such as 04121000-2, or its first 2 to 8 digits.")
 			return nil
 		}
 	}
@@ -220,8 +198,8 @@ func (p *parser) facets() []FacetName {
 			name := FacetName(strings.TrimSpace(name))
 			switch {
 			case name == "" || slices.Contains(names, name):
-			case !slices.Contains(FacetNames, name):
-				p.fault(facetsParam, "Value must be one of %s.", join(FacetNames))
+			case !slices.Contains(FacetNames(), name):
+				p.fault(facetsParam, "Value must be one of %s.", join(FacetNames()))
 				return nil
 			case len(names) == MaxFacets:
 				p.fault(facetsParam, "At most %d facets are counted.", MaxFacets)
@@ -261,11 +239,7 @@ func (p *parser) after(sort Sort) *Cursor {
 }
 
 func join[T ~string](names []T) string {
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = string(name)
-	}
-	return strings.Join(texts, ", ")
+	return strings.Join(texts(names), ", ")
 }
 
 // Values returns the parameters of a question, so that Parse returns the same question. It
@@ -279,12 +253,9 @@ func (q Query) Values() url.Values {
 	}
 	f := q.Filters
 	set(textParam, q.Text)
-	for name, list := range map[string][]string{
-		statusParam: f.Statuses, typeParam: f.Types, classificationParam: f.Classifications, regionParam: f.Regions,
-		localityParam: f.Localities, custodianParam: f.Custodians, ownerParam: f.Owners,
-	} {
-		if len(list) > 0 {
-			v[name] = slices.Clone(list)
+	for _, p := range Properties {
+		if list := f.ValuesOf(p.Name); len(list) > 0 {
+			v[string(p.Name)] = slices.Clone(list)
 		}
 	}
 	set(publishedFromParam, timeText(f.Published.From, 0))

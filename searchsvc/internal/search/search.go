@@ -107,11 +107,6 @@ var Statuses = []client.Status{client.Pending, client.Verification, client.Activ
 // Sorts are all orders of hits.
 var Sorts = []Sort{ByRelevance, NewestFirst, OldestFirst, LatestPublished, FirstPublished}
 
-// FacetNames are all facets.
-var FacetNames = []FacetName{
-	ByStatus, ByType, ByClassification, ByRegion, ByLocality, ByCustodian, ByOwner, ByMonth,
-}
-
 // The bounds of a question (docs/contract.md, "Search").
 const (
 	MaxText           = 256 // characters of Text

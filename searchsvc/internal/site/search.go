@@ -14,9 +14,14 @@ import (
 	"asset-registry/shared/fault"
 )
 
-// facetsOf are the facets of the search page: name, and parameter of the filter.
-var facetsOf = []search.FacetName{
-	search.ByStatus, search.ByClassification, search.ByRegion, search.ByLocality, search.ByCustodian,
+// facetsOf returns the facets of the search page.
+func facetsOf() (all []search.FacetName) {
+	for _, p := range search.Properties {
+		if p.OnPage {
+			all = append(all, p.Name)
+		}
+	}
+	return all
 }
 
 // foundPage is the body of the search page.
@@ -76,7 +81,7 @@ func (s *Site) search(w http.ResponseWriter, r request) error {
 		return s.showFaults(w, r, sent, f)
 	}
 	q.Filters.Classifications = narrowest(q.Filters.Classifications)
-	q.Facets = slices.Clone(facetsOf)
+	q.Facets = facetsOf()
 	if r.end, err = s.config.Searcher.Turn(r.Context()); err != nil {
 		return err
 	}
@@ -209,33 +214,12 @@ func joined(mark string, all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(text string) bool { return text == "" }), mark)
 }
 
-// valuesOf returns the values of a filter that are chosen.
-func valuesOf(f search.Filters, name search.FacetName) []string {
-	switch name {
-	case search.ByStatus:
-		return f.Statuses
-	case search.ByType:
-		return f.Types
-	case search.ByClassification:
-		return f.Classifications
-	case search.ByRegion:
-		return f.Regions
-	case search.ByLocality:
-		return f.Localities
-	case search.ByCustodian:
-		return f.Custodians
-	case search.ByOwner:
-		return f.Owners
-	}
-	return nil
-}
-
 // newFilter returns a facet. Values that are chosen and not among those of the facet come
 // first.
 func newFilter(l Lang, q search.Query, f search.Facet) filter {
 	name := string(f.Name)
 	to := filter{Name: name, More: f.More}
-	chosen := valuesOf(q.Filters, f.Name)
+	chosen := q.Filters.ValuesOf(f.Name)
 	for _, value := range chosen {
 		if !slices.ContainsFunc(f.Values, func(c search.Count) bool { return c.Value == value }) {
 			to.Values = append(to.Values, choice{Value: value, Name: value, Count: -1, Chosen: true})
@@ -282,7 +266,7 @@ func chips(l Lang, q search.Query, facets []search.Facet) []chip {
 	}
 	sent := q.Values()
 	var all []chip
-	for _, name := range filterNames {
+	for _, name := range search.FilterParams() {
 		for _, value := range sent[name] {
 			without := url.Values{}
 			for other, values := range sent {
@@ -301,12 +285,6 @@ func chips(l Lang, q search.Query, facets []search.Facet) []chip {
 		}
 	}
 	return all
-}
-
-// filterNames are the parameters that filter, in the order of the page.
-var filterNames = []string{
-	"status", "type", "classification", "region", "locality", "custodian", "owner",
-	"published_from", "published_to", "modified_from", "modified_to", "quantity_from", "quantity_to",
 }
 
 // sorts returns the orders of hits.

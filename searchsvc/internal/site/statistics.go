@@ -99,15 +99,8 @@ func newBars(l Lang, f search.Facet) bars {
 	}
 	for _, c := range f.Values {
 		q := search.Query{Limit: search.DefaultLimit}
-		switch one := []string{c.Value}; f.Name {
-		case search.ByStatus:
-			q.Filters.Statuses = one
-		case search.ByRegion:
-			q.Filters.Regions = one
-		case search.ByClassification:
-			q.Filters.Classifications = one
-		case search.ByCustodian:
-			q.Filters.Custodians = one
+		if in := search.PropertyOf(f.Name).In; in != nil {
+			*in(&q.Filters) = []string{c.Value}
 		}
 		chart.Rows = append(chart.Rows, bar{
 			valueName(l, f.Name, c), "/" + string(l) + "/" + queryOf(q), c.Count, percent(c.Count, longest),

@@ -34,10 +34,10 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 		}
 	}
 	var made []string // by a template or by code, from a value
-	for _, name := range append(filterNames, "q", "sort", "search_after") {
+	for _, name := range append(search.FilterParams(), "q", "sort", "search_after") {
 		made = append(made, "filter."+name)
 	}
-	for _, name := range facetsOf {
+	for _, name := range facetsOf() {
 		made = append(made, "filter."+string(name))
 	}
 	for _, name := range statisticsOf {

@@ -1,0 +1,33 @@
+package ukrainian
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Fingerprint returns a hash of the keys of words with every ending, sign and letter that the
+// rules know. It differs where the rules make other keys of any of them.
+func Fingerprint() string {
+	hash := sha256.New()
+	for _, stem := range []string{"будин", "зем", "ніч", "ходж", "стіль", "книз", "малюн"} {
+		for _, ending := range slices.Concat(endings, youngEndings, verbEndings, []string{"ок", "ся", "сь", ""}) {
+			fmt.Fprintf(hash, "%q", keys(stem+ending))
+		}
+	}
+	for _, text := range []string{
+		"об’єкт обʼєкти кам`яний ґанок ёлка эхо съезд ссуда", "UA-EDR-00032945 04121000-2 1-6 а/б x_y e.g.",
+		"houses running nationally relational", "Kиїв КИЇВ сaлo MAKET", "кафе\u0301 при\u00adміщення и\u0306 ﬃ ① ² № \ufdfa İ",
+		"漢字 각 \xff", strings.Repeat("ж", 2*maxWord), strings.Repeat("1-a", maxCode), strings.Repeat("слово ", 2*pieceMost),
+	} {
+		fmt.Fprintf(hash, "%q %q", Words(text), Place(text))
+		Each(text, 1000, func(key string) { fmt.Fprintf(hash, "%q", key) })
+	}
+	for _, kind := range append(slices.Sorted(maps.Keys(kindsOfPlaces)), "район") {
+		fmt.Fprintf(hash, "%q", Place(kind+" Київ"))
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
