@@ -25,6 +25,7 @@ type framing struct {
 	hasEncoding bool   // the header has Transfer-Encoding
 	isLength    bool   // the last field of the header is Content-Length
 	length      uint64 // the value of Content-Length
+	unknown     bool   // a Content-Length of the header is no size
 	broken      atomic.Bool
 }
 
@@ -114,7 +115,7 @@ func (f *framing) end() {
 	case requestLine:
 		if !isEmpty {
 			f.state, f.minor, f.length = fieldLine, f.last, 0
-			f.hasLength, f.hasEncoding, f.isLength = false, false, false
+			f.hasLength, f.hasEncoding, f.isLength, f.unknown = false, false, false, false
 		}
 	case fieldLine:
 		if isEmpty {
@@ -123,12 +124,14 @@ func (f *framing) end() {
 		}
 		name, value, _ := bytes.Cut(f.start, colon)
 		if f.isLength = bytes.EqualFold(name, contentLength); f.isLength {
-			f.length = f.size(bytes.TrimSpace(value), 10)
+			size, ok := sizeOf(bytes.TrimSpace(value), 10)
+			f.length, f.unknown = size, f.unknown || !ok
 		}
 	case chunkLine:
 		digits := bytes.TrimLeft(f.start, "0123456789abcdefABCDEF")
-		switch size := f.size(f.start[:len(f.start)-len(digits)], 16); {
-		case f.state == lostState:
+		switch size, ok := sizeOf(f.start[:len(f.start)-len(digits)], 16); {
+		case !ok:
+			f.state = lostState
 		case size == 0:
 			f.state = trailerLine
 		default:
@@ -142,8 +145,13 @@ func (f *framing) end() {
 }
 
 // endHeader takes the end of a header. As for net/http, Transfer-Encoding counts for
-// nothing in HTTP/1.0.
+// nothing in HTTP/1.0. A request is lost only here, so that net/http gets a whole header
+// to refuse.
 func (f *framing) endHeader() {
+	if f.unknown {
+		f.state = lostState
+		return
+	}
 	if f.hasEncoding && f.minor != '0' {
 		f.state = chunkLine
 		return
@@ -151,11 +159,8 @@ func (f *framing) endHeader() {
 	f.state, f.left = requestLine, f.length
 }
 
-// size returns the value of digits. The request is lost if they are no size.
-func (f *framing) size(digits []byte, base int) uint64 {
+// sizeOf returns the value of digits. ok is false if they are no size.
+func sizeOf(digits []byte, base int) (size uint64, ok bool) {
 	size, err := strconv.ParseUint(string(digits), base, 64)
-	if err != nil || size > maxSize {
-		f.state = lostState
-	}
-	return size
+	return size, err == nil && size <= maxSize
 }

@@ -121,7 +121,11 @@ func (c *jsonConn) Read(p []byte) (n int, err error) {
 		return n, err
 	}
 	if followed := c.framing.follow(p[:n]); followed < n {
-		return followed, io.ErrUnexpectedEOF
+		if followed == 0 {
+			return 0, io.ErrUnexpectedEOF
+		}
+		// An error with these bytes would end the request's context before its answer.
+		return followed, nil
 	}
 	return n, err
 }
