@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,10 +24,18 @@ func costly() []string {
 	for i := range 10 {
 		fmt.Fprintf(&many, "&region=%d&locality=%d&custodian=%d&owner=%d&type=%d", i, i, i, i, i)
 	}
+	var long strings.Builder // as many filters as may be, of as many characters as fit in an address
+	for i := range 10 {
+		for _, name := range []string{"region", "locality", "custodian", "owner", "type"} {
+			fmt.Fprintf(&long, "&%s=%d%s", name, i, strings.Repeat("x", 199))
+		}
+	}
 	return []string{
+		long.String(), "region=" + strings.Repeat("%EF%B7%BA", 200) + "&locality=" + strings.Repeat("%EF%B7%BA", 200),
 		"q=" + words + facets, facets[1:], "q=" + words + facets + many.String(), "sort=published" + facets,
 		"q=" + url.QueryEscape("будинок приміщення опис") + "&quantity_from=0&published_from=2000-01-01" + facets,
 		"q=" + strings.Repeat("a+", 5000), "q=" + strings.Repeat("%D0%B0", 3000), "limit=1000000", strings.Repeat("region=x&", 2000),
+		"q=" + strings.Repeat("%EF%B7%BA", 256), "q=" + strings.Repeat("%EF%B7%BA", 4) + facets, "q=" + strings.Repeat("a.", 128),
 		"q=*", "q=%2A%2A%2A", "q=" + url.QueryEscape("/.*/ ~2 ^9 (a OR b) [1 TO 2]"), "search_after=" + strings.Repeat("A", 5000),
 	}
 }
@@ -79,6 +89,55 @@ func TestHostileSearchersDelayOthersAndNothingElse(t *testing.T) {
 		t.Error("got no answer to a simple question during the attack, want some")
 	}
 	s.awaitEqual(t)
+}
+
+// TestNoQuestionCostsMuch tells how much processor time one answer takes. The bound is far above
+// what an answer costs, so that it holds on a busy machine.
+func TestNoQuestionCostsMuch(t *testing.T) {
+	s := newStage(t)
+	for i := range 20 {
+		created, err := s.registry.Create(t.Context(), asset(fmt.Sprint("Опис будинку ", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.registry.Publish(t.Context(), created.Asset.ID, client.Write{Token: created.Access.Token}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.awaitEqual(t)
+	const times = 20
+	for _, path := range []string{"/api/2.5/search?", "/uk/?", "/en/feed.atom?"} {
+		for _, question := range costly() {
+			before := processorTime(t, s.service.ID())
+			for range times {
+				ask(t.Context(), "http://"+s.addr+path+question)
+			}
+			each := (processorTime(t, s.service.ID()) - before) / times
+			t.Logf("%v for %s%.60s", each, path, question)
+			if each > 60*time.Millisecond {
+				t.Errorf("%s%.60s: got %v of processor time for one answer, want at most 60 ms", path, question, each)
+			}
+		}
+	}
+}
+
+// processorTime returns the user and system time of a process so far.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Skipf("this system does not tell the time of a process: %v", err)
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	var ticks int64 // of 10 ms
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
 // ask returns the status of an answer, 0 if there is none.
