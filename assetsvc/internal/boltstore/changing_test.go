@@ -46,7 +46,7 @@ func TestAChangeIsAnnouncedBeforeItIsWritten(t *testing.T) {
 	}
 	<-ended
 	if _, err := s.Replace(t.Context(), r); err == nil { // another revision is stored
-		t.Error("replace an older revision: got no error, want one")
+		t.Error("replace a revision that is gone: got no error, want one")
 	}
 	<-ended // a batch that changes nothing ends too
 	if want := []string{r.ID, r.ID}; !slices.Equal(told, want) {
