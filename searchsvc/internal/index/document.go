@@ -383,7 +383,8 @@ func (t *termSet) add(field, term string) {
 
 // name adds a name of a value, so that facets can show it.
 func (t *termSet) name(field, key, name string) {
-	if name = strings.TrimSpace(name); name != "" && key != "" && len(key) <= maxKey/2 && !strings.Contains(key, nameSeparator) {
+	isKey := key != "" && len(key) <= maxKey/2 && !strings.Contains(key, nameSeparator)
+	if name = strings.TrimSpace(name); name != "" && isKey {
 		t.add(field, key+nameSeparator+cut(name, maxKey/2-1))
 	}
 }

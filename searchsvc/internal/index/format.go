@@ -52,8 +52,9 @@ func sample() *asset {
 	code := classification{"CAV-PS", "04121000-2", "Приміщення", "Premises", "Помещения"}
 	stamp := client.Timestamp("2026-11-20T12:00:00.000000+02:00")
 	return &asset{
-		ID: "0123456789abcdef0123456789abcdef", DateModified: stamp, AssetID: "UA-AR-P-2026-11-20-000001", AssetType: "bounce",
-		Status: client.Active, Date: string(stamp), Title: "Нежитлове приміщення", TitleEn: "Premises", TitleRu: "Помещение",
+		ID: "0123456789abcdef0123456789abcdef", DateModified: stamp, AssetID: "UA-AR-P-2026-11-20-000001",
+		AssetType: "bounce", Status: client.Active, Date: string(stamp),
+		Title: "Нежитлове приміщення", TitleEn: "Premises", TitleRu: "Помещение",
 		Description: "Опис об’єкта", DescriptionEn: "Description", DescriptionRu: "Описание", Owner: "broker",
 		Rectification: period{stamp}, AssetCustodian: owner, AssetHolder: owner,
 		Items: []item{{

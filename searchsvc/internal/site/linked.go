@@ -29,8 +29,10 @@ func linkedSite(l Lang, base string) linked {
 func linkedAsset(l Lang, base string, root *value) linked {
 	custodian := root.get("assetCustodian")
 	thing := linked{
-		"@type": "Thing", "name": shorten(root.string("title"), maxTitle), "description": shorten(root.string("description"), 1000),
-		"identifier": shorten(root.string("assetID"), maxTitle), "url": base + "/" + string(l) + "/assets/" + root.string("id"),
+		"@type": "Thing", "name": shorten(root.string("title"), maxTitle),
+		"description": shorten(root.string("description"), 1000),
+		"identifier":  shorten(root.string("assetID"), maxTitle),
+		"url":         base + "/" + string(l) + "/assets/" + root.string("id"),
 	}
 	site := linked{"@type": "WebSite", "name": texts["site.name"].in(l), "url": base + "/" + string(l) + "/"}
 	return linked{

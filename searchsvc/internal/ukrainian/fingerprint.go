@@ -20,7 +20,8 @@ func Fingerprint() string {
 	}
 	for _, text := range []string{
 		"об’єкт обʼєкти кам`яний ґанок ёлка эхо съезд ссуда", "UA-EDR-00032945 04121000-2 1-6 а/б x_y e.g.",
-		"houses running nationally relational", "Kиїв КИЇВ сaлo MAKET", "кафе\u0301 при\u00adміщення и\u0306 ﬃ ① ² № \ufdfa İ",
+		"houses running nationally relational", "Kиїв КИЇВ сaлo MAKET",
+		"кафе\u0301 при\u00adміщення и\u0306 ﬃ ① ² № \ufdfa İ",
 		"漢字 각 \xff", strings.Repeat("ж", 2*maxWord), strings.Repeat("1-a", maxCode), strings.Repeat("слово ", 2*pieceMost),
 	} {
 		fmt.Fprintf(hash, "%q %q", Words(text), Place(text))
