@@ -146,7 +146,7 @@ func (w *logWriter) cosign(log *publiclog.Reader) func(context.Context, translog
 // measure reports how far the log is behind, and its size.
 func (w *logWriter) measure(meter metric.Meter, store store) error {
 	behind, err1 := meter.Float64ObservableGauge("registry.log.behind", metric.WithUnit("s"),
-		metric.WithDescription("Age of the oldest change that may lack a checkpoint of the public log, as this process knows."))
+		metric.WithDescription("Age of the oldest change that may lack a checkpoint of the public log."))
 	size, err2 := meter.Int64ObservableGauge("registry.log.size", metric.WithUnit("{leaf}"),
 		metric.WithDescription("Leaves of the public log; the same at every asset service."))
 	if err := errors.Join(err1, err2); err != nil {

@@ -63,7 +63,7 @@ func bomb(t *testing.T, size int) []byte {
 }
 
 // TestAFileHasTheBytesThatTheSnapshotSays gives files of which more or less comes out than the
-// snapshot says. What comes out is not held in memory.
+// snapshot says. The output is not held in memory.
 func TestAFileHasTheBytesThatTheSnapshotSays(t *testing.T) {
 	whole := bomb(t, 1000)
 	decoder, err := newDecoder()

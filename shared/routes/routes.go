@@ -9,6 +9,7 @@ package routes
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Class says what a request does. The rate limits have one price for each class.
@@ -186,4 +187,35 @@ func Site() []Route {
 		}
 	}
 	return all
+}
+
+// PublicPath is a path that readers from outside may ask a gateway for.
+type PublicPath struct {
+	Path  string
+	Exact bool // only this path; else also all paths below it
+}
+
+// Public returns the paths that a balancer passes to the gateways: the API, its
+// documentation, the public log, the pages for people, and the welcome answer. Other paths,
+// such as /readyz, are for the operator.
+func Public() []PublicPath {
+	return []PublicPath{
+		{Path: "/", Exact: true},
+		{Path: "/api"},
+		{Path: "/docs"},
+		{Path: "/log"},
+		{Path: "/uk"},
+		{Path: "/en"},
+		{Path: "/site"},
+		{Path: "/sitemap"},
+		{Path: "/sitemap.xml", Exact: true},
+		{Path: "/robots.txt", Exact: true},
+	}
+}
+
+// IsPublic tells whether Public has a path, or one above it.
+func IsPublic(path string) bool {
+	return slices.ContainsFunc(Public(), func(p PublicPath) bool {
+		return path == p.Path || !p.Exact && strings.HasPrefix(path, p.Path+"/")
+	})
 }

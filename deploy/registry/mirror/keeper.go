@@ -259,7 +259,8 @@ func (k *keeper) ready(context.Context) error {
 	}
 	if c := k.checker.Load(); c != nil && c.refused() >= mostRefused {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",
-			"The registry does not prove its assets: %d answers had no salt, so the copy cannot be compared with the public log.",
+			"The registry does not prove its assets: %d answers had no salt, so the copy cannot be compared "+
+				"with the public log.",
 			c.refused())
 	}
 	return nil

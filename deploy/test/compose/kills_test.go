@@ -30,7 +30,7 @@ func (s *standIn) killBefore(t *testing.T, step int) {
 }
 
 // TestARestoreSurvivesAKillAtEachStep kills each script that moves secrets or data before
-// each of its commands. What the script promises of that moment holds, and its repeat works.
+// each of its commands. The promises for that moment hold, and the repeat works.
 func TestARestoreSurvivesAKillAtEachStep(t *testing.T) {
 	for _, c := range []struct {
 		script, file string

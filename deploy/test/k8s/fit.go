@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -344,11 +345,8 @@ func hasPort(d *appsv1.Deployment, port string) bool {
 	})
 }
 
-// publicPaths are the paths that an ingress may lead to the gateway.
-var publicPaths = []string{"/api", "/docs"}
-
-// ingressesFit: from outside one comes to the gateway's API and documentation, by
-// HTTPS, and to nothing else.
+// ingressesFit returns an error unless each ingress leads by HTTPS to the gateway, and names
+// the paths. deploy/test/docs compares the paths with the public ones.
 func (s *stack) ingressesFit() error {
 	var faults []error
 	for _, i := range s.ingresses {
@@ -370,7 +368,8 @@ func (s *stack) ingressesFit() error {
 						return port.Name == to.Port.Name
 					})
 				})
-				if to.Name != "gateway" || !known || !slices.Contains(publicPaths, p.Path) {
+				all := p.Path == "/" && *p.PathType != networkingv1.PathTypeExact
+				if to.Name != "gateway" || !known || all {
 					faults = append(faults, fmt.Errorf("ingress %s: %s leads to %s", i.Name, p.Path, to.Name))
 				}
 			}

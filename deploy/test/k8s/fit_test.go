@@ -83,7 +83,7 @@ func TestWhatDoesNotFitIsFound(t *testing.T) {
 		"an ingress elsewhere": {func(s *stack) {
 			named(s.ingresses, "gateway").Spec.Rules[0].HTTP.Paths[0].Backend.Service.Name = "authsvc-admin"
 		}, "leads to authsvc-admin"},
-		"an ingress of all": {func(s *stack) { named(s.ingresses, "gateway").Spec.Rules[0].HTTP.Paths[0].Path = "/" }, "leads to gateway"},
+		"an ingress of all": {func(s *stack) { named(s.ingresses, "gateway").Spec.Rules[0].HTTP.Paths[1].Path = "/" }, "leads to gateway"},
 		"no certificate":    {func(s *stack) { named(s.ingresses, "gateway").Spec.TLS = nil }, "no certificate"},
 		"a policy's pods": {func(s *stack) {
 			named(s.policies, "assetsvc").Spec.PodSelector.MatchLabels["app.kubernetes.io/name"] = "x"

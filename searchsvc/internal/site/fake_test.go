@@ -213,6 +213,9 @@ func get(t *testing.T, h http.Handler, path string, headers ...string) (*http.Re
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, req)
+	if strings.Contains(w.Body.String(), "ZgotmplZ") {
+		t.Errorf("%s: got a link or a text that html/template has refused, want none", path)
+	}
 	return w.Result(), w.Body.String()
 }
 

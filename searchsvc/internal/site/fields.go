@@ -1,6 +1,7 @@
 package site
 
 import (
+	"html/template"
 	"net/mail"
 	"net/url"
 	"strings"
@@ -218,12 +219,12 @@ func label(l Lang, name string) string {
 // part is a text on a page that has one value of the record, or a mark between two.
 type part struct {
 	Text    string
-	Path    string // of the value in the record; "": the part is a mark
-	Value   string // of the record, if Text is another
-	Href    string
-	Foreign bool   // the link leads out of the registry
-	Machine string // value of <time datetime>
-	Lang    string // language of the text, if it is not the page's
+	Path    string       // of the value in the record; "": the part is a mark
+	Value   string       // of the record, if Text is another
+	Href    template.URL // of a scheme that this package has chosen; empty: no link
+	Foreign bool         // the link leads out of the registry
+	Machine string       // value of <time datetime>
+	Lang    string       // language of the text, if it is not the page's
 	Code    bool
 }
 
@@ -255,7 +256,7 @@ func newPart(l Lang, path string, v *value) part {
 		p.Href, p.Foreign = safeLink(v.text), true
 	case asMail:
 		if a, err := mail.ParseAddress(v.text); err == nil && a.Address == v.text {
-			p.Href = "mailto:" + url.PathEscape(v.text)
+			p.Href = template.URL("mailto:" + url.PathEscape(v.text))
 		}
 	case asPhone:
 		p.Href = phoneLink(v.text)
@@ -290,20 +291,31 @@ func withoutIndexes(path string) string {
 
 // safeLink returns an address that a page may link to: http or https with a host. It is ""
 // for any other.
-func safeLink(address string) string {
+func safeLink(address string) template.URL {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return ""
 	}
-	return u.String()
+	return template.URL(u.String())
 }
 
-// phoneLink returns the link that calls a telephone number in its international form.
-func phoneLink(number string) string {
-	digits := strings.NewReplacer(" ", "", "-", "", "(", "", ")", "").Replace(number)
-	rest, plus := strings.CutPrefix(digits, "+")
-	if !plus || len(rest) < 7 || len(rest) > 15 || strings.Trim(rest, "0123456789") != "" {
+// phoneLink returns the link that calls one telephone number in its international form, or in
+// the form that it has within Ukraine, such as 044 000-00-00. It is "" for any other text.
+// html/template knows no scheme tel, so it must be told that the address is safe.
+func phoneLink(number string) template.URL {
+	digits := strings.NewReplacer(" ", "", "\u00a0", "", "-", "", "\u2010", "", "\u2011", "", "\u2013", "",
+		"(", "", ")", "", ".", "").Replace(number)
+	rest, international := strings.CutPrefix(digits, "+")
+	if strings.Trim(rest, "0123456789") != "" {
 		return ""
 	}
-	return "tel:" + digits
+	switch {
+	case international && len(rest) >= 7 && len(rest) <= 15:
+	case strings.HasPrefix(rest, "380") && len(rest) == 12:
+	case strings.HasPrefix(rest, "0") && len(rest) == 10:
+		rest = "38" + rest
+	default:
+		return ""
+	}
+	return template.URL("tel:+" + rest)
 }

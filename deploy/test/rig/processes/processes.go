@@ -337,7 +337,8 @@ func Build(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-race", "-o", dir+string(filepath.Separator),
 		"asset-registry/deploy/registry/cmd/registry", "asset-registry/deploy/registry/cmd/registryctl",
 		"asset-registry/gateway/cmd/gateway",
-		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/searchsvc/cmd/searchsvc", "asset-registry/authsvc/cmd/authsvc")
+		"asset-registry/assetsvc/cmd/assetsvc", "asset-registry/searchsvc/cmd/searchsvc",
+		"asset-registry/authsvc/cmd/authsvc")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector needs it
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w: %s", err, text)

@@ -1,0 +1,47 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/routes"
+)
+
+// TestTheIngressHasThePublicPaths compares the paths of the Ingress with the public paths.
+func TestTheIngressHasThePublicPaths(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "deploy/k8s/production/ingress.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ingress struct {
+		Spec struct {
+			Rules []struct {
+				HTTP struct {
+					Paths []struct {
+						Path     string
+						PathType string `yaml:"pathType"`
+					}
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &ingress); err != nil {
+		t.Fatal(err)
+	}
+	if len(ingress.Spec.Rules) == 0 {
+		t.Fatal("got no rule, want one")
+	}
+	for _, rule := range ingress.Spec.Rules {
+		var got []routes.PublicPath
+		for _, p := range rule.HTTP.Paths {
+			got = append(got, routes.PublicPath{Path: p.Path, Exact: p.PathType == "Exact"})
+		}
+		if diff := cmp.Diff(routes.Public(), got); diff != "" {
+			t.Errorf("the paths of the Ingress differ from routes.Public (-want +got):\n%s", diff)
+		}
+	}
+}

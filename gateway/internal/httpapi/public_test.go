@@ -1,0 +1,32 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/routes"
+)
+
+// operators are the paths of a gateway that are not for readers from outside.
+var operators = []string{"/livez", "/readyz"}
+
+// TestEveryRouteIsPublicOrForOperators compares the routes of a gateway with the public
+// paths, which the manifests and balancers pass on.
+func TestEveryRouteIsPublicOrForOperators(t *testing.T) {
+	_, engine := open(t, http.NotFoundHandler(), nil)
+	unused := routes.Public()
+	for _, r := range engine.Routes() {
+		path := strings.NewReplacer(":", "", "*", "").Replace(r.Path)
+		if got, want := routes.IsPublic(path), !slices.Contains(operators, path); got != want {
+			t.Errorf("%s: got public %t, want %t", r.Path, got, want)
+		}
+		unused = slices.DeleteFunc(unused, func(p routes.PublicPath) bool {
+			return path == p.Path || !p.Exact && strings.HasPrefix(path, p.Path+"/")
+		})
+	}
+	if len(unused) > 0 {
+		t.Errorf("got no route for the public paths %v, want one for each", unused)
+	}
+}

@@ -1,0 +1,46 @@
+package site_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestTelephonesAndMailsAreLinks reads pages of custodians with contacts in many forms.
+func TestTelephonesAndMailsAreLinks(t *testing.T) {
+	const known = "+38 (044) 000-00-00"
+	for _, c := range []struct{ number, link string }{
+		{"+38 (044) 000-00-00", "tel:+380440000000"},
+		{"+380440000000", "tel:+380440000000"},
+		{"044 000-00-00", "tel:+380440000000"},
+		{"(044) 000.00.00", "tel:+380440000000"},
+		{"380440000000", "tel:+380440000000"},
+		{"+1 202 555 0123", "tel:+12025550123"},
+		{"044\u00a0000–00–00", "tel:+380440000000"},
+		{"000-00-00", ""},
+		{"044 000-00-00, 044 000-00-01", ""},
+		{"+380440000000;ext=1", ""},
+		{"javascript:alert(1)", ""},
+		{"+", ""},
+	} {
+		t.Run(c.number, func(t *testing.T) {
+			asset := bytes.ReplaceAll(whole, []byte(known), []byte(c.number))
+			for _, path := range []string{"/uk/assets/" + id, "/en/assets/" + id, "/en/assets/" + id + "/record"} {
+				resp, body := get(t, newSite(t, newRegistry(asset), newFound(), logKey), path)
+				if resp.StatusCode != 200 {
+					continue
+				}
+				got := strings.Contains(body, fmt.Sprintf(`href="%s"`, strings.ReplaceAll(c.link, "+", "&#43;"))) ||
+					strings.Contains(body, fmt.Sprintf(`href="%s"`, c.link))
+				if c.link == "" {
+					got = !strings.Contains(body, `href="tel:`)
+				}
+				if !got {
+					t.Errorf("%s: got no link %q for %q, want one", path, c.link, c.number)
+				}
+				mustHave(t, body, `href="mailto:office@example.org"`)
+			}
+		})
+	}
+}
