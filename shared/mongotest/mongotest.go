@@ -29,26 +29,12 @@ type Server struct {
 	Addr string // host and port; empty for a real server
 
 	uri, binary, dir string
-	flags            []string
 	cmd              *exec.Cmd
 }
 
 // Start returns the real server, or builds and starts the rig. The rig ends with
 // the test.
 func Start(tb testing.TB) *Server {
-	tb.Helper()
-	return start(tb)
-}
-
-// StartMember does the same. The rig answers as the only member of a replica set, so that
-// fresh reads work.
-func StartMember(tb testing.TB) *Server {
-	tb.Helper()
-	return start(tb, "-member")
-}
-
-// start starts the rig with flags.
-func start(tb testing.TB, flags ...string) *Server {
 	tb.Helper()
 	if uri := os.Getenv("MONGODB_URI"); uri != "" {
 		return &Server{Real: true, uri: uri}
@@ -57,7 +43,7 @@ func start(tb testing.TB, flags ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{Addr: addr, binary: Build(tb), dir: tb.TempDir(), flags: flags}
+	s := &Server{Addr: addr, binary: Build(tb), dir: tb.TempDir()}
 	s.uri = "mongodb://" + s.Addr
 	s.Restart(tb)
 	tb.Cleanup(func() { s.Kill(tb) })
@@ -78,7 +64,7 @@ func (s *Server) URI(tb testing.TB, database string) string {
 // Restart starts the rig after a Kill, with the same address and data.
 func (s *Server) Restart(tb testing.TB) {
 	tb.Helper()
-	s.cmd = exec.Command(s.binary, append([]string{"-addr", s.Addr, "-data", s.dir}, s.flags...)...)
+	s.cmd = exec.Command(s.binary, "-addr", s.Addr, "-data", s.dir)
 	s.cmd.Stderr = os.Stderr
 	if err := s.cmd.Start(); err != nil {
 		tb.Fatalf("start MongoDB rig: %v", err)

@@ -75,8 +75,7 @@ func (k *keeper) survives(err error) bool {
 		about = aboutData
 	}
 	if k.doubts.add(about, err) {
-		k.mirror.log.Warn("the copy may be void; a new one is made beside it, and the old one is served until that is verified",
-			"error", err)
+		k.mirror.log.Warn("the copy may be void; the old one is served until a new one is verified", "error", err)
 	}
 	return true
 }
