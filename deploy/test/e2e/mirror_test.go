@@ -450,7 +450,7 @@ func TestAMirrorServesOnlyWhatTheLogHas(t *testing.T) {
 	}
 	output := &processes.Output{}
 	c.processes[1] = startMirror(t, c.addrs[1], c.base, c.dirs[1], output, c.args[1]...)
-	const void = "the copy may be void; a new one is made beside it"
+	const void = "the copy may be void"
 	await(t, output, void)
 	c.awaitReady(t, 1) // it may have served the old copy until now
 	equal(t, "the asset again", c.at(1).read(t, forged.id).must(t, 200).text, c.read(t, forged.id).text)
