@@ -240,6 +240,10 @@ func (k *keeper) mayServe() { k.once.Do(func() { close(k.compared) }) }
 
 // ready returns a fault unless the copy is new enough, and its log one that is trusted.
 func (k *keeper) ready(context.Context) error {
+	if k.doubts.any() {
+		return fault.New(fault.Unavailable, fault.URL, "mirror",
+			"The registry shows other data or another log than this copy, which stays until a signed log has others.")
+	}
 	behind, most := k.fresh.Behind(), k.config.MaxBehind
 	if most > 0 && behind > most {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",
@@ -248,10 +252,6 @@ func (k *keeper) ready(context.Context) error {
 	if k.distrust.Load() {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",
 			"The registry's public log is not signed as this mirror demands; the mirror's log has the reason.")
-	}
-	if k.doubts.any() {
-		return fault.New(fault.Unavailable, fault.URL, "mirror",
-			"The registry shows other data or another log than this copy, which stays until a signed log has others.")
 	}
 	if n := k.differing(); n > 0 {
 		return fault.New(fault.Unavailable, fault.URL, "mirror",
