@@ -237,8 +237,7 @@ bench-webhooks: build ## how soon changes reach 1,000 webhooks, a tenth of them 
 bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are built or installed
 	@deploy/test/setup.sh nginx
 	mkdir -p bin/peers
-	cd deploy/bench/peers/traefik && GOWORK=off go build -o ../../../../bin/peers/ github.com/traefik/traefik/v3/cmd/traefik
-	cd deploy/bench/peers/caddy && GOWORK=off go build -o ../../../../bin/peers/caddy .
+	cd deploy/bench/peers && GOWORK=off go build -o ../../../bin/peers/ ./caddy github.com/traefik/traefik/v3/cmd/traefik
 	go run ./deploy/bench/gateway -bin bin -peers bin/peers
 
 soak: setup build ## SOAKTIME of mixed load at 80 % of capacity, with a fault every half minute; then long attacks

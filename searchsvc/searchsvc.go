@@ -64,7 +64,7 @@ type Server struct {
 	config  Config
 	keeper  *keeper
 	free    *memory.Semaphore // of searches at once
-	answers *memory.Answers   // bytes of answers that are being sent
+	answers *memory.InFlight  // bytes of answers that are being sent
 	timings metric.Float64Histogram
 	handler http.Handler
 
@@ -88,7 +88,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s := &Server{
 		config: c, free: memory.NewSemaphore(int64(2 * runtime.GOMAXPROCS(0))), end: func() {},
-		answers: memory.NewAnswers(max(c.Memory/4, leastAnswers)),
+		answers: memory.NewInFlight(max(c.Memory/4, leastAnswers)),
 	}
 	var err error
 	if s.keeper, err = newKeeper(c); err != nil {

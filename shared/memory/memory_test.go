@@ -137,7 +137,7 @@ func TestASemaphoreRefusesTooManyWaiters(t *testing.T) {
 }
 
 func TestEqualLargeAnswersShareTheirBytes(t *testing.T) {
-	a := NewAnswers(4 << 20)
+	a := NewInFlight(4 << 20)
 	first := bytes.Repeat([]byte("x"), 1<<20)
 	want := int64(cap(first))
 	var releases []func()

@@ -20,7 +20,7 @@ import (
 // Memory bounds the bytes that the requests of a process hold at once
 // (docs/contract.md, "Overload").
 type Memory struct {
-	Answers *memory.Answers   // bytes of answers that are being sent
+	Answers *memory.InFlight  // bytes of answers that are being sent
 	Work    *memory.Semaphore // bytes that requests for assets over memory.Small work with
 }
 
@@ -28,7 +28,7 @@ type Memory struct {
 // another quarter for work. Either holds at least one of the largest assets.
 func NewMemory(limit int64) Memory {
 	quarter := max(limit/4, 2*registry.MaxAsset)
-	return Memory{Answers: memory.NewAnswers(quarter), Work: memory.NewSemaphore(quarter)}
+	return Memory{Answers: memory.NewInFlight(quarter), Work: memory.NewSemaphore(quarter)}
 }
 
 // sizes lists the asset sizes, in bytes, that a request tries in turn. The first

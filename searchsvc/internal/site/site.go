@@ -42,7 +42,7 @@ type Config struct {
 	LogKeys []string
 
 	// Answers bounds the bytes of pages that are being sent. Nil: they are not bounded.
-	Answers *memory.Answers
+	Answers *memory.InFlight
 
 	Log *slog.Logger
 	Now func() time.Time // nil: time.Now
@@ -70,7 +70,7 @@ func New(c Config) (*Site, error) {
 		c.Now = time.Now
 	}
 	if c.Answers == nil {
-		c.Answers = memory.NewAnswers(math.MaxInt64)
+		c.Answers = memory.NewInFlight(math.MaxInt64)
 	}
 	c.BaseURL = strings.TrimSuffix(c.BaseURL, "/")
 	for _, key := range c.LogKeys {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Answers is a Budget for answers that are being sent. Equal large answers share
+// InFlight is a Budget for answers that are being sent. Equal large answers share
 // their bytes. It is safe for concurrent use.
-type Answers struct {
+type InFlight struct {
 	*Budget
 	seed maphash.Seed
 
@@ -22,15 +22,15 @@ type shared struct {
 	readers int // clients that it is being sent to
 }
 
-// NewAnswers returns Answers with a budget of size bytes.
-func NewAnswers(size int64) *Answers {
-	return &Answers{Budget: NewBudget(size), seed: maphash.MakeSeed(), shared: map[uint64]*shared{}}
+// NewInFlight returns InFlight with a budget of size bytes.
+func NewInFlight(size int64) *InFlight {
+	return &InFlight{Budget: NewBudget(size), seed: maphash.MakeSeed(), shared: map[uint64]*shared{}}
 }
 
 // Keep holds an answer until release is called. It returns the bytes to send,
 // which may be those of an equal answer, so the caller must no longer use body.
 // If the answer does not fit, Keep returns false.
-func (a *Answers) Keep(body []byte) (kept []byte, release func(), ok bool) {
+func (a *InFlight) Keep(body []byte) (kept []byte, release func(), ok bool) {
 	n := int64(cap(body))
 	if n <= Small {
 		return body, func() { a.Release(n) }, a.Hold(n)
@@ -54,7 +54,7 @@ func (a *Answers) Keep(body []byte) (kept []byte, release func(), ok bool) {
 }
 
 // leave ends the sending of a shared answer to one client.
-func (a *Answers) leave(key uint64, of *shared) {
+func (a *InFlight) leave(key uint64, of *shared) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if of.readers--; of.readers == 0 {
