@@ -42,15 +42,21 @@ func At(addr string) *Registry {
 	}}
 }
 
-const creation = `{"data":{"assetType":"bounce","title":"%s","description":"x",
+const creation = `{"data":{"assetType":"bounce","title":"x","description":"%s",
 "items":[{"description":"x","classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},
 "unit":{"code":"MTK"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}],
 "decisions":[{"decisionDate":"2026-11-20T12:00:00+02:00","decisionID":"1"}],
 "assetCustodian":{"name":"x","identifier":{"scheme":"UA-EDR","id":"1"},"address":{"countryName":"x"},
 "contactPoint":{"name":"x","telephone":"1"}}}}`
 
-// megabyte is a text of nearly the largest size of a request.
-var megabyte = strings.Repeat("x", 980_000)
+// megabyte is a text of nearly the largest size of a request. A description has at most 250,000
+// characters, so each of them has four bytes.
+var megabyte = strings.Repeat("𐍈", 980_000/4)
+
+// largeItem replaces the item of an asset by one with a text of that size.
+var largeItem = `{"data":{"items":[{"description":"` + megabyte + `",
+"classification":{"scheme":"CAV-PS","id":"04121000-2","description":"x"},
+"unit":{"code":"MTK"},"quantity":1,"address":{"countryName":"x"},"registrationDetails":{"status":"unknown"}}]}}`
 
 // Fill publishes one small asset, medium assets of nearly 1 MB each, and large assets
 // of nearly 4 MiB each.
@@ -70,18 +76,21 @@ func (r *Registry) Fill(ctx context.Context, medium, large int) error {
 		if err != nil {
 			return err
 		}
-		for _, field := range []string{"description", "description_en", "description_ru"} {
+		for _, field := range []string{"description_en", "description_ru"} {
 			if err := r.change(ctx, a, field, megabyte); err != nil {
 				return err
 			}
+		}
+		if err := r.patch(ctx, a, largeItem); err != nil {
+			return err
 		}
 		r.large = append(r.large, a)
 	}
 	return nil
 }
 
-func (r *Registry) publish(ctx context.Context, title string) (*asset, error) {
-	text, err := r.write(ctx, http.MethodPost, "/api/2.5/assets", "", fmt.Sprintf(creation, title))
+func (r *Registry) publish(ctx context.Context, description string) (*asset, error) {
+	text, err := r.write(ctx, http.MethodPost, "/api/2.5/assets", "", fmt.Sprintf(creation, description))
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +106,11 @@ func (r *Registry) publish(ctx context.Context, title string) (*asset, error) {
 }
 
 func (r *Registry) change(ctx context.Context, a *asset, field, value string) error {
-	_, err := r.write(ctx, http.MethodPatch, "/api/2.5/assets/"+a.id, a.token,
-		fmt.Sprintf(`{"data":{%q:%q}}`, field, value))
+	return r.patch(ctx, a, fmt.Sprintf(`{"data":{%q:"%s"}}`, field, value))
+}
+
+func (r *Registry) patch(ctx context.Context, a *asset, body string) error {
+	_, err := r.write(ctx, http.MethodPatch, "/api/2.5/assets/"+a.id, a.token, body)
 	return err
 }
 

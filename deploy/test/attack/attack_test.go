@@ -119,8 +119,8 @@ type attack struct {
 func attacks(r *Registry) []attack {
 	slow := scale(200, 1000)
 	return []attack{
-		{"pages of large titles", 2 * time.Second, func(ctx context.Context) *Outcome {
-			return r.Read(ctx, 10, "", "/api/2.5/assets?opt_fields=title&limit=100")
+		{"pages of large descriptions", 2 * time.Second, func(ctx context.Context) *Outcome {
+			return r.Read(ctx, 10, "", "/api/2.5/assets?opt_fields=description&limit=100")
 		}},
 		{"pages of whole assets, compressed", 3 * time.Second, func(ctx context.Context) *Outcome {
 			return r.Read(ctx, 15, "gzip", "/api/2.5/assets?opt_fields=*&limit=1000&descending=1")

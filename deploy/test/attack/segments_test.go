@@ -2,10 +2,9 @@ package attack
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -54,10 +53,12 @@ func (r *Registry) fillSegments(ctx context.Context, assets int) error {
 		return err
 	}
 	r.small = small.id
-	noise := make([]byte, 450_000)
+	noise := make([]rune, 900_000/4)
 	for range assets {
-		rand.Read(noise) // never fails
-		if _, err := r.publish(ctx, hex.EncodeToString(noise)); err != nil {
+		for i := range noise {
+			noise[i] = rune(0x20000 + rand.IntN(0xa6df)) // an ideograph of four bytes
+		}
+		if _, err := r.publish(ctx, string(noise)); err != nil {
 			return err
 		}
 	}
