@@ -28,7 +28,7 @@ func TestPythonClientPassesItsOwnTests(t *testing.T) {
 func TestPythonTypesAreConsistent(t *testing.T) {
 	need(t, "mypy")
 	program(t, python, nil, "mypy", "--strict", "--python-version", "3.11", "--cache-dir", t.TempDir(), ".",
-		"../../../test/clients/scenario.py", "../../../test/clients/live.py")
+		"../../deploy/test/clients/scenario.py", "../../deploy/test/clients/live.py")
 }
 
 func TestPythonClientPassesTheScenario(t *testing.T) {
