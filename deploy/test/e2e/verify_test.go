@@ -58,7 +58,7 @@ func TestThePublicLogIsVerified(t *testing.T) {
 	got = v.verify(t, remembered)
 	equal(t, "matched leaves after an erasure", at(got, "registry.matched"), any(40.0))
 	equal(t, "first erased leaf", at(got, "registry.erased.0.revision"), any(20.0))
-	v.prove(t, changed.id, "21", "change", "erased")
+	v.provesNothing(t, changed.id, "21") // its content was erased
 	v.prove(t, changed.id, "23", "change", "matches the leaf")
 
 	v.mustRun(t, "log", "key", "rotate", filepath.Join(v.data, "log.key"))
@@ -159,6 +159,21 @@ func (v *verifying) prove(t *testing.T, id, revision, kind, content string) {
 	equal(t, "asset", facts["asset"], any(id))
 	equal(t, "kind", facts["kind"], any(kind))
 	equal(t, "content", facts["content"], any(content))
+	python(t, "--key", v.keys[0], "--proof", file)
+}
+
+// provesNothing writes the proof of a change without its content, which registryctl refuses:
+// the proof shows only that there was a change. The log has it all the same.
+func (v *verifying) provesNothing(t *testing.T, id, revision string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.tlog-proof")
+	if err := os.WriteFile(file, []byte(v.mustRun(t, "prove", id, "--revision", revision)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, err := v.run(t, "verify", file, "--public-key", v.keys[0])
+	if err == nil || !strings.Contains(stderr, "neither salt nor asset") || !strings.Contains(stdout, "content: erased\n") {
+		t.Errorf("verify: got %q, %q, %v, want an error and that the content is erased", stdout, stderr, err)
+	}
 	python(t, "--key", v.keys[0], "--proof", file)
 }
 
