@@ -130,7 +130,7 @@ func (s *Server) open(signer *identity.Signer) (err error) {
 	return s.measure(encoders)
 }
 
-// apiConfig returns what the API is made of.
+// apiConfig returns the parts of the API.
 func (s *Server) apiConfig() httpapi.Config {
 	c := s.config
 	return httpapi.Config{

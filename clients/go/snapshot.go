@@ -71,7 +71,7 @@ func (s *Snapshot) UnmarshalJSON(text []byte) error {
 }
 
 // check returns nil if the files are as a registry makes them, in the order of their ids, and
-// together have what the snapshot says.
+// together have the bytes and lines that the manifest states.
 func (s Snapshot) check() error {
 	if _, err := s.Position.Time(); err != nil {
 		return fmt.Errorf("%w: its position is %.50q", ErrSnapshot, s.Position)

@@ -50,7 +50,7 @@ func chunks(body []byte, size int) []byte {
 	return append(b.Bytes(), "0\r\n\r\n"...)
 }
 
-// request is what a client sends.
+// request is the bytes that a client sends.
 type request struct {
 	sent   []byte
 	closes bool // the connection ends after the answer

@@ -51,8 +51,8 @@ type run struct {
 	done   Progress
 }
 
-// CatchUp brings the copy to the end of the registry's feed. It is that of the package, and
-// first heals the copy.
+// CatchUp heals the copy, then brings it to the end of the registry's feed with the function
+// CatchUp.
 func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress)) error {
 	if err := r.heal(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (r *Replica) CatchUp(ctx context.Context, source Source, tell func(Progress
 	return CatchUp(ctx, r, source, tell)
 }
 
-// Follow stores each change as it comes. It is that of the package.
+// Follow stores each change as it comes, with the function Follow.
 func (r *Replica) Follow(ctx context.Context, source Source, tell func(Progress)) error {
 	return Follow(ctx, r, source, tell)
 }

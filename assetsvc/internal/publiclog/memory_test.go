@@ -32,6 +32,7 @@ type world struct {
 	leaveOut guard
 	calm     bool          // calls do not fail
 	takes    time.Duration // of each call; 0: a random time
+	most     int           // changes of a page
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -45,7 +46,7 @@ type world struct {
 }
 
 func newWorld(seed uint64) *world {
-	return &world{random: rand.New(rand.NewPCG(seed, 3)), parts: map[translog.Tile][]byte{}}
+	return &world{most: 100, random: rand.New(rand.NewPCG(seed, 3)), parts: map[translog.Tile][]byte{}}
 }
 
 var errLost = errors.New("no answer")
@@ -93,7 +94,7 @@ func (w *world) Changes(ctx context.Context, q registry.ChangesQuery) (page regi
 			if c.Position <= q.After || !visible {
 				continue
 			}
-			if len(page.Changes) == min(q.Limit, 100+int(w.takes)) {
+			if len(page.Changes) == min(q.Limit, w.most) {
 				page.Upto, page.More = page.Changes[len(page.Changes)-1].Position, true
 				return
 			}

@@ -134,7 +134,7 @@ func DescribeCreation(r *Record, by Author) error {
 	return newPacker(nil).describe(r, by, false, nil, body)
 }
 
-// read returns what the record has of a change.
+// read returns a change from the record.
 func (r Revision) read() (c change, err error) {
 	text, err := inflate(r.Change)
 	if err == nil {

@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// goals are those of the project.
+// goals are the least ratios that the project wants.
 const goals = "Goals: all on, 0.6 x nginx and 2.5 x Traefik up to 64 connections, 0.55 and 2.4 at 256;\n" +
 	"from memory, 1.2 x nginx.\n" +
 	"reads + writes: those of /proc/PID/io. It leaves out recv and send, which nginx uses for a part."

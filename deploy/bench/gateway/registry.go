@@ -23,7 +23,7 @@ var assetBody = `{"data": {"assetType": "bounce", "title": "Asset", "description
 		"address": {"countryName": "Україна"}, "contactPoint": {"name": "Contact", "email": "contact@example.org"}},
 	"decisions": [{"decisionDate": "2026-11-20T12:00:00+02:00", "decisionID": "1"}]}}`
 
-// client is for what is not measured.
+// client sends the requests that are not measured.
 var client = http.Client{Timeout: 10 * time.Second}
 
 // startRegistry starts the registry in one process, which gets one asset. It sets path and

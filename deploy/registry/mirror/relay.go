@@ -111,8 +111,8 @@ var (
 	errAnswer = errors.New("the registry refuses to answer")
 )
 
-// passed are the headers of a request, and of an answer, that pass. The mirror itself says what
-// an answer is and how long it may be kept; nobody else sends its clients elsewhere.
+// passedOn and passedBack are the headers that pass. The mirror itself sets the type of an
+// answer and how long it may be kept, and sends no client to another address.
 var (
 	passedOn   = []string{"Accept", "If-Match", "If-None-Match", httpserver.RequestIDHeader}
 	passedBack = []string{"Content-Length", "Etag"}

@@ -25,7 +25,7 @@ var (
 	errRenewed  = errors.New("a new copy, which a signed log covers, takes the place of the old one")
 )
 
-// subject is what a doubt is about.
+// subject is the thing that a doubt concerns.
 type subject int
 
 const (
@@ -39,7 +39,7 @@ type doubts struct {
 	held map[subject]error
 }
 
-// add adds a doubt. It returns whether there was none about the subject.
+// add adds a doubt. It returns true for the first doubt about a subject.
 func (d *doubts) add(about subject, err error) (first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,8 +64,8 @@ func (d *doubts) any() bool {
 }
 
 // survives tells whether the copy stays in spite of a reason that would make it void. With a
-// policy, a copy that was served stays until another one is verified: the reason is only what a
-// server says. A copy that is damaged does not stay. survives notes the doubt.
+// policy, a copy that was served stays until another one is verified, because a server without
+// a signature proves nothing. A damaged copy does not stay. survives notes the doubt.
 func (k *keeper) survives(err error) bool {
 	if k.policy == nil || !k.servedBefore() || errors.Is(err, replica.ErrUnsound) || errors.Is(err, boltfile.ErrDamaged) {
 		return false

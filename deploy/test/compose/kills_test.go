@@ -201,8 +201,8 @@ func TestAnUpgradeReplacesWhatRuns(t *testing.T) {
 }
 
 // TestNoScriptStartsWithoutDependencies looks for "up" with --no-deps in the scripts and in
-// the guide: Compose before 2.28 makes a container of another configuration with it, which
-// the next "docker compose up" replaces.
+// the guide: with it, Compose 2.26.1 makes a container of another configuration, which the next
+// "docker compose up" replaces.
 func TestNoScriptStartsWithoutDependencies(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "deploy/compose/*.sh"))
 	if err != nil || len(files) < 6 {

@@ -136,7 +136,7 @@ func (d document) operations() []operation {
 	return all
 }
 
-// notInAnchor matches what is replaced in the anchor of an operation.
+// notInAnchor matches characters that the anchor of an operation must not have.
 var notInAnchor = regexp.MustCompile(`[\s#:?&={}]`)
 
 func (d document) operation(path, method string, item, o node) operation {

@@ -23,7 +23,7 @@ import (
 	"asset-registry/shared/memory"
 )
 
-// Config is what an API is made of. A field may be zero where its comment says so.
+// Config has the parts of an API. A field may be zero where its comment says so.
 type Config struct {
 	Assets   *proxy.Upstream
 	Search   *proxy.Upstream // nil: there is no search service

@@ -24,7 +24,7 @@ type room struct {
 	shares []share
 }
 
-// share is what one kind of callers may have.
+// share is the part of the room that one kind of callers may take.
 type share struct {
 	of       func(identity.Identity) string
 	bytes    *concurrency.Shares

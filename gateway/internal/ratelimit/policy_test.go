@@ -83,7 +83,7 @@ func TestValidateTellsWhatIsWrongWithATable(t *testing.T) {
 	}
 }
 
-// TestANameMayBeANumber reads what package config makes of names in a YAML file.
+// TestANameMayBeANumber reads names in a YAML file that look like numbers.
 func TestANameMayBeANumber(t *testing.T) {
 	for written, want := range map[string]string{`15`: "15", `-1`: "-1", `"0123"`: "0123", `"a"`: "a"} {
 		var table Table

@@ -242,7 +242,7 @@ func (t *termSet) classification(c *classification) {
 	t.text(wordField, c.ID, c.Description, c.DescriptionEn, c.DescriptionRu)
 }
 
-// hit returns what a hit shows as JSON (search.Hit). Texts are cut so that it has at most
+// hit returns the fields of a hit as JSON (search.Hit). Texts are cut so that it has at most
 // search.MaxHit bytes.
 func (a *asset) hit() (hit []byte, err error) {
 	for most := maxShown; ; most /= 2 {

@@ -15,7 +15,7 @@ import (
 )
 
 // indexFormat returns the format of the index. An index of another format is built anew. It is a
-// hash of the table of properties, of the bounds, and of what the program makes of samples:
+// hash of the table of properties, of the bounds, and of samples that the program makes:
 // the keys of many words, and the terms and the hit of an asset. So a change of any of them
 // changes the format by itself.
 var indexFormat = sync.OnceValue(computeFormat)
@@ -38,8 +38,8 @@ func computeFormat() string {
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// layout is the version of what the samples do not show: how scorch stores fields, and what
-// the state of the index means.
+// layout is raised by hand for changes that the samples do not show: how scorch stores fields,
+// and the meaning of the index's state.
 const layout = 1
 
 // sample returns an asset with a value in each field.

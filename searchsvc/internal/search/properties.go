@@ -9,7 +9,7 @@ import (
 // Property is a property of assets that a search filters by, and whose values it counts.
 type Property struct {
 	Name  FacetName // of the facet, and of the parameter of the filter
-	About string    // what the filter is, for the description of the API
+	About string    // meaning of the filter, for the description of the API
 
 	// Field is the field of the index with the terms of the values. Names is the field with
 	// the names of values for people; empty: values have none. Values have terms and names in
