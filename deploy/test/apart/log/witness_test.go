@@ -26,7 +26,7 @@ func registryctl(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registryctl")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "./registry/cmd/registryctl")
-	build.Dir = filepath.Join("..", "..")
+	build.Dir = filepath.Join("..", "..", "..")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
