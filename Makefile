@@ -218,7 +218,6 @@ bench-figures: ## the figures that comments of packages quote (deploy/bench/READ
 	go test -run '^$$' -bench 'Leases|Admit' -count 4 ./gateway/internal/ratelimit
 	go test -run '^$$' -bench Read -count 4 ./gateway
 	go test -run '^$$' -bench 'Log|Serve' -count 4 ./shared/httpserver
-	go test -run '^$$' -bench Echo -count 4 ./shared/rawsocket
 
 bench-live: build ## how changes reach 100, 1,000 and 10,000 followers, beside a naive handler
 	go run ./deploy/bench/live -bin bin

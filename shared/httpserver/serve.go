@@ -43,9 +43,8 @@ type ServeOptions struct {
 	// Drain is called when the server takes no more requests. It ends those that would
 	// otherwise last. nil: there are none.
 	Drain func()
-	// Std leaves all requests to net/http, and all sockets to package net. Else package
-	// lean answers simple requests, where the operating system allows it, and package
-	// rawsocket reads and writes.
+	// Std leaves all requests to net/http. Else package lean answers simple requests,
+	// where the operating system allows it.
 	Std bool
 }
 
@@ -71,7 +70,7 @@ func serve(
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	tellPhases(server)
-	listener = socketListener{listener, o.Std}
+	listener = socketListener{listener}
 	if o.TLS != nil {
 		listener = newTLSListener(listener, o.TLS, t.header, log)
 	}

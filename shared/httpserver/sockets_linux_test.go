@@ -18,7 +18,7 @@ func TestAnAcceptedConnectionHasItsLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	conn, err := socketListener{listener, *std}.Accept()
+	conn, err := socketListener{listener}.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}

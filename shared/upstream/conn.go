@@ -28,9 +28,6 @@ type conn struct {
 	r      *bufio.Reader
 	w      *bufio.Writer
 	since  time.Time // when it became idle
-
-	raw  syscall.RawConn // nil: net waits by itself (TLS)
-	lent []byte          // a request that the next Read writes first
 }
 
 // exchange sends a request and returns the answer as soon as its header was

@@ -18,10 +18,10 @@ func (c *conn) read(r *http.Request, target string) (*http.Response, error) {
 	buffer := requests.Get().(*[]byte)
 	defer requests.Put(buffer)
 	*buffer = appendReading((*buffer)[:0], r, target, c.server.addr)
-	c.lent = *buffer
-	_, err := c.r.Peek(1)
-	c.lent = nil
-	if err != nil {
+	if _, err := c.net.Write(*buffer); err != nil {
+		return nil, err
+	}
+	if _, err := c.r.Peek(1); err != nil {
 		return nil, err
 	}
 	b, err := c.r.Peek(c.r.Buffered())

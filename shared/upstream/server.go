@@ -13,8 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"asset-registry/shared/rawsocket"
 )
 
 const (
@@ -152,8 +150,8 @@ func (s *server) conn(ctx context.Context, k kind, check connCheck) (_ *conn, re
 	if err != nil {
 		return nil, false, err
 	}
-	c := &conn{server: s, kind: k, net: dialed, raw: rawOf(dialed)}
-	c.r, c.w = bufio.NewReaderSize(c, bufferSize), bufio.NewWriterSize(dialed, bufferSize)
+	c := &conn{server: s, kind: k, net: dialed}
+	c.r, c.w = bufio.NewReaderSize(dialed, bufferSize), bufio.NewWriterSize(dialed, bufferSize)
 	return c, false, nil
 }
 
@@ -242,9 +240,5 @@ func dial(ctx context.Context, addr string, secure *tls.Config) (net.Conn, error
 	if secure != nil {
 		return (&tls.Dialer{Config: secure}).DialContext(ctx, "tcp", addr)
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	return rawsocket.New(conn), nil
+	return (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 }

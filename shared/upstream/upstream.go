@@ -39,12 +39,11 @@
 // parses the plain answer in place; all else is done by net/http's Request.Write and
 // ReadResponse.
 //
-// BenchmarkRoundTrip with Go 1.26.8, two idle cores, 64 clients, medians of four
-// runs: against http.Transport, Pool takes 0.73 of the CPU time of a GET and 0.80
-// of that of a PATCH, with 20 and 7 allocations fewer. Through the gateway's proxy
-// (BenchmarkForward) a GET takes 0.74 of the time and a PATCH 0.81. A simple pool
-// over Transport.NewClientConn takes 1.35 times the CPU time of Pool for a GET, with
-// 14 allocations more, and 1.15 times for a PATCH, with one fewer.
+// BenchmarkRoundTrip with Go 1.26.8, 64 clients, busy cores, medians of five runs: against
+// http.Transport, Pool takes 0.73 of the CPU time of a GET and 0.86 of that of a PATCH,
+// with 27 and 15 allocations fewer. A simple pool over Transport.NewClientConn takes 1.26
+// times the CPU time of Pool for a GET, with 21 allocations more, and the same for a PATCH,
+// with 7 more. BenchmarkForward compares them through the gateway's proxy.
 package upstream
 
 import (

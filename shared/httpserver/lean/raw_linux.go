@@ -7,8 +7,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"asset-registry/shared/rawsocket"
 )
 
 // rawOf returns the raw form of a TCP connection, or nil for any other.
@@ -38,8 +36,8 @@ func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (er
 		for {
 			buffer := free()
 			var n int
-			switch n, err = rawsocket.Read(fd, buffer); {
-			case err == syscall.EAGAIN:
+			switch n, err = read(fd, buffer); {
+			case err == unix.EAGAIN:
 				err = nil
 				return false
 			case err == nil && n == 0:
@@ -57,6 +55,15 @@ func readRaw(raw syscall.RawConn, free func() []byte, take func(n int) bool) (er
 		return failed
 	}
 	return err
+}
+
+// read reads once. A signal that interrupts it begins it anew.
+func read(fd uintptr, p []byte) (int, error) {
+	for {
+		if n, err := unix.Read(int(fd), p); err != unix.EINTR {
+			return max(n, 0), err
+		}
+	}
 }
 
 // hasLeft reports whether the client has closed its side, or the connection is lost.
