@@ -14,8 +14,9 @@ import (
 type Watcher struct {
 	store Store
 	lease time.Duration
-	now   func() time.Time // a monotonic clock of this process
-	seen  map[sighting]time.Time
+	now   func() time.Time           // a monotonic clock of this process
+	seen  map[sighting]time.Duration // how long each batch was seen open
+	last  time.Time                  // of the last look; zero if it failed
 }
 
 // sighting identifies a batch.
@@ -26,32 +27,43 @@ type sighting struct {
 
 // NewWatcher returns a watcher that allows a batch to stay open for lease. The
 // lease begins when this watcher first sees the batch, on the clock now. So the
-// wall clocks of other machines do not matter.
+// wall clocks of other machines do not matter. Only the time between two looks counts
+// that both succeeded: while the store does not answer, the writer cannot go on either.
 func NewWatcher(store Store, lease time.Duration, now func() time.Time) *Watcher {
-	return &Watcher{store: store, lease: lease, now: now, seen: map[sighting]time.Time{}}
+	return &Watcher{store: store, lease: lease, now: now, seen: map[sighting]time.Duration{}}
 }
 
 // Look reads the clock once and fences the batches that are open for longer than
 // the lease. It returns the clock and the number of batches fenced. After an
 // error the next Look tries again.
 func (w *Watcher) Look(ctx context.Context) (clock Clock, fenced int, err error) {
+	defer func() {
+		if err != nil {
+			w.last = time.Time{}
+		}
+	}()
 	clock, err = w.store.Clock(ctx)
 	if err != nil {
 		return Clock{}, 0, fmt.Errorf("read clock: %w", err)
 	}
-	seen, now := make(map[sighting]time.Time, len(clock.Open)), w.now()
+	now, counts := w.now(), time.Duration(0)
+	if !w.last.IsZero() {
+		counts = now.Sub(w.last)
+	}
+	w.last = now
+	seen := make(map[sighting]time.Duration, len(clock.Open))
 	for writer, b := range clock.Open {
 		s := sighting{writer, b.First}
-		since, known := w.seen[s]
-		if !known {
-			since = now
+		if open, known := w.seen[s]; known {
+			seen[s] = open + counts
+		} else {
+			seen[s] = 0
 		}
-		seen[s] = since
 	}
 	w.seen = seen
 	for _, writer := range slices.Sorted(maps.Keys(clock.Open)) {
 		b := clock.Open[writer]
-		if now.Sub(seen[sighting{writer, b.First}]) < w.lease {
+		if seen[sighting{writer, b.First}] < w.lease {
 			continue
 		}
 		if err := w.store.Fence(ctx, b.IDs); err != nil {

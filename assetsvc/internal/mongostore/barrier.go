@@ -128,7 +128,7 @@ var errNoTime = errors.New("fresh reads need a replica set of MongoDB; this serv
 var linearizable = options.Collection().SetReadConcern(readconcern.Linearizable())
 
 // sendBarrier reads the clock from a primary that a majority follows. Later reads of
-// this process read after the operation time of the answer, which a deposed primary
+// this process read after the operation time of the answer (sees), which a deposed primary
 // never reaches. The session is not causally consistent: MongoDB refuses a linearizable
 // read after a time.
 func (d *database) sendBarrier(ctx context.Context) error {
@@ -150,7 +150,6 @@ func (d *database) sendBarrier(ctx context.Context) error {
 	case session.OperationTime() == nil:
 		return errNoTime
 	}
-	d.advance(session.OperationTime())
 	return nil
 }
 

@@ -127,7 +127,7 @@ func (c *census) claim(ctx context.Context) (mine bool, err error) {
 	if err == nil {
 		return true, nil
 	}
-	if !mongo.IsDuplicateKeyError(err) {
+	if !isDuplicate(err) {
 		return false, fmt.Errorf("claim first census: %w", err)
 	}
 	result, err := c.shared.UpdateOne(ctx,

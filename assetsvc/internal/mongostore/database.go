@@ -59,12 +59,14 @@ func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) 
 		SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}).
 		SetReadConcern(readconcern.Majority()).
 		SetReadPreference(readpref.Primary())
-	client, err := mongo.Connect(append(also, ours)...)
+	d := &database{}
+	all := options.MergeClientOptions(append(also, ours)...)
+	client, err := mongo.Connect(all.SetMonitor(d.listening(all.Monitor)))
 	if err != nil {
 		return nil, fmt.Errorf("set up MongoDB client: %w", err)
 	}
 	db := client.Database(name)
-	return &database{
+	*d = database{
 		client:  client,
 		assets:  db.Collection("assets"),
 		changes: db.Collection("changes"),
@@ -74,7 +76,8 @@ func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) 
 		hooks:   db.Collection("webhooks"),
 		senders: db.Collection("senders"),
 		timeout: timeout,
-	}, nil
+	}
+	return d, nil
 }
 
 func (d *database) disconnect() error {
@@ -101,9 +104,7 @@ func (d *database) do(ctx context.Context, operations func(context.Context) erro
 			return fmt.Errorf("advance session: %w", err)
 		}
 	}
-	err = operations(mongo.NewSessionContext(ctx, session))
-	d.advance(session.OperationTime())
-	return err
+	return operations(mongo.NewSessionContext(ctx, session))
 }
 
 // advance moves seen forward to t. A nil t changes nothing.

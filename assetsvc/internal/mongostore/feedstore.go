@@ -63,7 +63,7 @@ func (d *database) readClock(ctx context.Context, fields bson.D) (clock, error) 
 // createClock creates the clock, unless the database has one. All formats have a document
 // with its id, so a program refuses a database of another format.
 func (d *database) createClock(ctx context.Context, fresh clock) error {
-	if _, err := d.clocks.InsertOne(ctx, fresh); err != nil && !mongo.IsDuplicateKeyError(err) {
+	if _, err := d.clocks.InsertOne(ctx, fresh); err != nil && !isDuplicate(err) {
 		return fmt.Errorf("create clock: %w", err)
 	}
 	return nil
@@ -215,9 +215,12 @@ func (f feedStore) Fence(ctx context.Context, ids []string) error {
 			return fmt.Errorf("insert voids: %w", err)
 		}
 		raise := bson.D{{Key: "$inc", Value: bson.D{{Key: "revision", Value: int64(1)}}}}
-		_, err = f.assets.UpdateMany(ctx, withIDs(ids), raise)
+		result, err := f.assets.UpdateMany(ctx, withIDs(ids), raise)
 		if err != nil {
 			return fmt.Errorf("raise revisions: %w", err)
+		}
+		if result.MatchedCount != int64(len(ids)) {
+			return fmt.Errorf("raise revisions: the store has %d of %d documents", result.MatchedCount, len(ids))
 		}
 		return nil
 	})

@@ -88,7 +88,7 @@ func (d *database) addParts(ctx context.Context, parts []translog.Part) error {
 func (d *database) replaceHead(ctx context.Context, next logHead) (stored bool, err error) {
 	if next.Version == 1 {
 		_, err := d.log.InsertOne(ctx, next)
-		if mongo.IsDuplicateKeyError(err) {
+		if isDuplicate(err) {
 			return false, nil
 		}
 		return err == nil, err

@@ -83,17 +83,25 @@ func (r batchRecord) revision(id string) registry.Revision {
 // note stores a record if there is none with its id.
 func (d *database) note(ctx context.Context, r batchRecord) error {
 	return d.do(ctx, func(ctx context.Context) error {
-		if _, err := d.changes.InsertOne(ctx, r); err != nil && !mongo.IsDuplicateKeyError(err) {
+		if _, err := d.changes.InsertOne(ctx, r); err != nil && !isDuplicate(err) {
 			return fmt.Errorf("store the record of a batch: %w", err)
 		}
 		return nil
 	})
 }
 
-// show shows a record, if there is one.
+// errNoRecord is returned for a batch whose record is not in the store, although the store
+// has acknowledged it.
+var errNoRecord = errors.New("the store has lost the record of a batch")
+
+// show shows a record.
 func (d *database) show(ctx context.Context, id string) error {
 	return d.do(ctx, func(ctx context.Context) error {
-		if _, err := d.changes.UpdateOne(ctx, withID(id), set(bson.E{Key: "shown", Value: true})); err != nil {
+		result, err := d.changes.UpdateOne(ctx, withID(id), set(bson.E{Key: "shown", Value: true}))
+		if err == nil && result.MatchedCount == 0 {
+			err = errNoRecord
+		}
+		if err != nil {
 			return fmt.Errorf("show the record of a batch: %w", err)
 		}
 		return nil
@@ -118,7 +126,11 @@ func (f feedStore) Settle(ctx context.Context, writer string, first int64) (map[
 			return err
 		}
 		gone := slices.DeleteFunc(slices.Clone(record.IDs), func(id string) bool { return landed[id] })
-		if _, err := f.changes.UpdateOne(ctx, withID(id), settled(gone)); err != nil {
+		result, err := f.changes.UpdateOne(ctx, withID(id), settled(gone))
+		if err == nil && result.MatchedCount == 0 {
+			err = errNoRecord
+		}
+		if err != nil {
 			return fmt.Errorf("settle the record of a batch: %w", err)
 		}
 		return nil

@@ -174,7 +174,7 @@ func (d *database) createHook(ctx context.Context, h hook) error {
 // insertHook stores a new endpoint. It returns ErrStale if its id or its place is taken.
 func (d *database) insertHook(ctx context.Context, h hook) error {
 	_, err := d.hooks.InsertOne(ctx, h)
-	if mongo.IsDuplicateKeyError(err) {
+	if isDuplicate(err) {
 		return webhook.ErrStale
 	}
 	return err
@@ -306,7 +306,7 @@ func noSender() bson.D {
 // createSender creates the document of the sender if it does not exist.
 func (d *database) createSender(ctx context.Context) error {
 	_, err := d.senders.UpdateOne(ctx, withID(senderID), noSender(), options.UpdateOne().SetUpsert(true))
-	if mongo.IsDuplicateKeyError(err) { // another process has created it at the same time
+	if isDuplicate(err) { // another process has created it at the same time
 		return nil
 	}
 	return err

@@ -1,0 +1,176 @@
+package mongostore
+
+import (
+	"encoding/binary"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// peer answers the commands of MongoDB's wire protocol by a script, as a primary of the
+// replica set "set" that is in trouble.
+type peer struct {
+	addr string
+
+	mu      sync.Mutex
+	script  func(c command) bson.D // nil or a nil answer: accepted
+	arrived []command              // without hello and endSessions
+	clients []net.Conn
+}
+
+// newPeer returns a peer and the address of a database on it.
+func newPeer(tb testing.TB) (*peer, string) {
+	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p := &peer{addr: listener.Addr().String()}
+	var clients sync.WaitGroup
+	clients.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			p.mu.Lock()
+			p.clients = append(p.clients, client)
+			p.mu.Unlock()
+			clients.Go(func() { p.serve(client) })
+		}
+	})
+	tb.Cleanup(func() {
+		listener.Close()
+		p.mu.Lock()
+		for _, c := range p.clients {
+			c.Close()
+		}
+		p.mu.Unlock()
+		clients.Wait()
+	})
+	return p, "mongodb://" + p.addr + "/peer"
+}
+
+// answers makes the peer answer by a script from now on, and forget what has arrived.
+func (p *peer) answers(script func(c command) bson.D) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script, p.arrived = script, nil
+}
+
+// named returns the arrived commands with a name.
+func (p *peer) named(name string) []command {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(p.arrived), func(c command) bool { return c.body[0].Key != name })
+}
+
+func (p *peer) serve(client net.Conn) {
+	defer client.Close()
+	for {
+		message, err := readMessage(client)
+		if err != nil {
+			return
+		}
+		id, answer := binary.LittleEndian.Uint32(message[4:]), []byte(nil)
+		if binary.LittleEndian.Uint32(message[12:]) != opMsg {
+			answer = packReply(id, p.hello())
+		} else {
+			c, err := parse(message)
+			if err != nil {
+				return
+			}
+			answer = pack(id, p.answer(c), nil)
+		}
+		if _, err := client.Write(answer); err != nil {
+			return
+		}
+	}
+}
+
+func (p *peer) answer(c command) bson.D {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch name := c.body[0].Key; name {
+	case "endSessions":
+		return accepted()
+	case "hello":
+		if p.script != nil {
+			if answer := p.script(c); answer != nil {
+				return answer
+			}
+		}
+		return p.hello()
+	default:
+		p.arrived = append(p.arrived, c)
+	}
+	if p.script != nil {
+		if answer := p.script(c); answer != nil {
+			return answer
+		}
+	}
+	return accepted()
+}
+
+func (p *peer) hello() bson.D {
+	return accepted(
+		bson.E{Key: "helloOk", Value: true}, bson.E{Key: "ismaster", Value: true},
+		bson.E{Key: "isWritablePrimary", Value: true}, bson.E{Key: "setName", Value: "set"},
+		bson.E{Key: "hosts", Value: bson.A{p.addr}}, bson.E{Key: "me", Value: p.addr},
+		bson.E{Key: "primary", Value: p.addr}, bson.E{Key: "setVersion", Value: 1},
+		bson.E{Key: "localTime", Value: time.Now()}, bson.E{Key: "logicalSessionTimeoutMinutes", Value: 30},
+		bson.E{Key: "maxBsonObjectSize", Value: 16 << 20}, bson.E{Key: "maxMessageSizeBytes", Value: 48_000_000},
+		bson.E{Key: "maxWriteBatchSize", Value: 100_000},
+		bson.E{Key: "minWireVersion", Value: 0}, bson.E{Key: "maxWireVersion", Value: 21},
+	)
+}
+
+// accepted is the answer of a command that was done, with more fields.
+func accepted(more ...bson.E) bson.D { return append(bson.D{{Key: "ok", Value: 1.0}}, more...) }
+
+// found is the answer of a reading with documents, whose cursor is at its end.
+func found(documents ...bson.D) bson.D {
+	return accepted(bson.E{Key: "cursor", Value: bson.D{
+		{Key: "id", Value: int64(0)}, {Key: "ns", Value: "peer.any"}, {Key: "firstBatch", Value: documents},
+	}})
+}
+
+// at adds an operation time to an answer.
+func at(time uint32, answer bson.D) bson.D {
+	return append(answer, bson.E{Key: "operationTime", Value: bson.Timestamp{T: time}})
+}
+
+// packReply returns the answer to a command in the old form of the protocol, in which each
+// connection begins.
+func packReply(id uint32, body bson.D) []byte {
+	encoded, err := bson.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	const opReply, fields = 1, 16 + 4 + 8 + 4 + 4
+	var message []byte
+	for _, n := range []uint32{uint32(fields + len(encoded)), id, id, opReply, 0, 0, 0, 0, 1} {
+		message = binary.LittleEndian.AppendUint32(message, n)
+	}
+	return append(message, encoded...)
+}
+
+// scripted returns a database on a peer.
+func scripted(t *testing.T) (*peer, *database) {
+	t.Helper()
+	p, uri := newPeer(t)
+	d, err := connect(uri, rigTimeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.disconnect(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p, d
+}
