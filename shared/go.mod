@@ -24,10 +24,11 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.opentelemetry.io/otel/trace v1.47.0
 	golang.org/x/mod v0.42.0
-	golang.org/x/net v0.59.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.48.0
 )
+
+require golang.org/x/net v0.59.0 // indirect
 
 require (
 	asset-registry.example/client v0.0.0
