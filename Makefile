@@ -215,7 +215,7 @@ bench: build ## measure the registry beside the limits of what it does
 bench-figures: ## the figures that comments of packages quote (deploy/bench/README.md); an idle machine, 5 minutes
 	go test -run '^$$' -bench RoundTrip -count 4 ./shared/upstream
 	go test -run '^$$' -bench Forward -count 4 ./gateway/internal/proxy
-	go test -run '^$$' -bench 'Leases|Admit' -count 4 ./gateway/internal/ratelimit
+	go test -run '^$$' -bench 'Borrower|Admit' -count 4 ./gateway/internal/ratelimit
 	go test -run '^$$' -bench Read -count 4 ./gateway
 	go test -run '^$$' -bench 'Log|Serve' -count 4 ./shared/httpserver
 

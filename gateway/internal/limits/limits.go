@@ -23,7 +23,7 @@ type Limits struct {
 	*ratelimit.Limiter
 
 	settings  Settings
-	redis     *ratelimit.Leases // nil: this gateway counts in its memory
+	redis     *ratelimit.Borrower // nil: this gateway counts in its memory
 	decisions decisions
 	closers   []func() error
 }
@@ -63,7 +63,7 @@ func (l *Limits) open(o Options) (ratelimit.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.redis, err = ratelimit.NewLeases(redis, ratelimit.LeasesConfig{
+	l.redis, err = ratelimit.NewBorrower(redis, ratelimit.BorrowerConfig{
 		Fallback: s.Fallback, Gateways: s.Gateways, Now: o.Now, Log: o.Log, Meter: o.Meter,
 	})
 	if err != nil {

@@ -37,15 +37,15 @@ func unreachable() Table {
 	return table
 }
 
-// BenchmarkLeases compares leases with one round trip to Redis a request. Both
+// BenchmarkBorrower compares loans with one round trip to Redis a request. Both
 // take turns in the same run, so the machine's load hits them alike. The metric
 // "ratio" is how many times longer a request takes with a round trip.
-func BenchmarkLeases(b *testing.B) {
+func BenchmarkBorrower(b *testing.B) {
 	const requests, goroutines = 2000, 16 // of each store in one turn
 	for _, clients := range []int{1, 100} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
 			url := redistest.Start(b, "--appendonly", "no").URL()
-			leases := leasesAt(b, url, nil, nil)
+			loans := borrowerAt(b, url, nil, nil)
 			redis, err := openWithin(url, time.Minute)
 			if err != nil {
 				b.Fatal(err)
@@ -61,22 +61,22 @@ func BenchmarkLeases(b *testing.B) {
 				})
 				return time.Since(start)
 			}
-			withLeases, withTrips := limiterOf(b, leases, unreachable()), limiterOf(b, direct{redis}, unreachable())
-			turn(withLeases) // connects and gets the first leases
+			withLoans, withTrips := limiterOf(b, loans, unreachable()), limiterOf(b, direct{redis}, unreachable())
+			turn(withLoans) // connects and gets the first loans
 			turn(withTrips)
-			trips, turns := leases.trips.Load(), 0
-			var leased, direct time.Duration
+			trips, turns := loans.trips.Load(), 0
+			var lent, direct time.Duration
 			for b.Loop() {
-				leased += turn(withLeases)
+				lent += turn(withLoans)
 				direct += turn(withTrips)
 				turns++
 			}
 			count := float64(turns * requests)
 			b.ReportMetric(0, "ns/op") // hides the time of a turn, which means nothing
-			b.ReportMetric(float64(leased.Nanoseconds())/count, "leases-ns/request")
+			b.ReportMetric(float64(lent.Nanoseconds())/count, "loans-ns/request")
 			b.ReportMetric(float64(direct.Nanoseconds())/count, "trip-ns/request")
-			b.ReportMetric(float64(leases.trips.Load()-trips)/count, "leases-trips/request")
-			b.ReportMetric(direct.Seconds()/leased.Seconds(), "ratio")
+			b.ReportMetric(float64(loans.trips.Load()-trips)/count, "loans-trips/request")
+			b.ReportMetric(direct.Seconds()/lent.Seconds(), "ratio")
 		})
 	}
 }
@@ -86,12 +86,12 @@ func BenchmarkLeases(b *testing.B) {
 // Redis store, with one window and one key.
 func BenchmarkAdmit(b *testing.B) {
 	url := redistest.Start(b, "--appendonly", "no").URL()
-	leases := leasesAt(b, url, nil, nil)
-	reserves := leasesAt(b, url, nil, func(c *LeasesConfig) { c.Gateways = 2 })
+	loans := borrowerAt(b, url, nil, nil)
+	reserves := borrowerAt(b, url, nil, func(c *BorrowerConfig) { c.Gateways = 2 })
 	for _, c := range []struct {
 		name  string
 		store Store
-	}{{"memory", NewMemory(time.Now)}, {"leases", leases}, {"leases of two gateways", reserves}} {
+	}{{"memory", NewMemory(time.Now)}, {"loans", loans}, {"loans of two gateways", reserves}} {
 		l := limiterOf(b, c.store, unreachable())
 		b.Run(c.name+"/busy key", func(b *testing.B) {
 			b.ReportAllocs()
@@ -115,7 +115,7 @@ func BenchmarkAdmit(b *testing.B) {
 			}
 		})
 	}
-	library, err := libredis.NewStore(leases.redis.connections.(library).client)
+	library, err := libredis.NewStore(loans.redis.connections.(library).client)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -39,8 +39,8 @@ func clocked(t *testing.T, clock *simulated) map[string]Store {
 	one, two := redistest.Start(t, "--appendonly", "no").URL(), redistest.Start(t, "--appendonly", "no").URL()
 	return map[string]Store{
 		"memory":              NewMemory(clock.now),
-		"Redis":               leasesAt(t, one, clock, nil),
-		"Redis of 2 gateways": leasesAt(t, two, clock, func(c *LeasesConfig) { c.Gateways = 2 }),
+		"Redis":               borrowerAt(t, one, clock, nil),
+		"Redis of 2 gateways": borrowerAt(t, two, clock, func(c *BorrowerConfig) { c.Gateways = 2 }),
 	}
 }
 
@@ -125,7 +125,7 @@ func TestAWriteThatIsRefusedTakesNoBytes(t *testing.T) {
 func TestARefusalTellsEachCostItsWait(t *testing.T) {
 	clock := newClock()
 	url := redistest.Start(t, "--appendonly", "no").URL()
-	asked, other := leasesAt(t, url, clock, nil), leasesAt(t, url, clock, nil)
+	asked, other := borrowerAt(t, url, clock, nil), borrowerAt(t, url, clock, nil)
 	take := func(s Store, cost int64) time.Duration {
 		rates := []limiter.Rate{{Limit: 100, Period: time.Minute}}
 		v, err := s.Take(t.Context(), []Bucket{{Key: Key{Name: "k"}, Cost: cost, Rates: rates}}, nil)
@@ -141,7 +141,7 @@ func TestARefusalTellsEachCostItsWait(t *testing.T) {
 		clock.pass(15 * time.Second)
 	}
 	// At 45 s, 10 tokens are left. The tokens of 0 s and 15 s come back after a
-	// minute. Those of 30 s come back a minute after the end of their lease of 10 s.
+	// minute. Those of 30 s come back a minute after the end of their loan of 10 s.
 	// Each may come a slot later.
 	before := asked.trips.Load()
 	for _, c := range []struct {

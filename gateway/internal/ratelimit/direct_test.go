@@ -3,7 +3,7 @@ package ratelimit
 import "context"
 
 // direct is a Store that makes a round trip to Redis for each request. Tests use it
-// to run the script without leases, and benchmarks to compare it with leases.
+// to run the script without loans, and benchmarks to compare it with loans.
 type direct struct{ redis *Redis }
 
 // Take implements Store. A refusal needs a second round trip, which gives back

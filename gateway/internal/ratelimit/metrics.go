@@ -31,7 +31,7 @@ func ofPolicy(name string) metric.MeasurementOption {
 }
 
 // measure registers the store's metrics until unregister.
-func (s *Leases) measure(meter metric.Meter) (unregister func() error, err error) {
+func (s *Borrower) measure(meter metric.Meter) (unregister func() error, err error) {
 	down, err1 := meter.Int64ObservableGauge("registry.limits.store.away",
 		metric.WithDescription("1 while the limits' Redis does not answer."))
 	outages, err2 := meter.Int64ObservableCounter("registry.limits.store.losses", metric.WithUnit("{loss}"),

@@ -20,7 +20,7 @@ func TestMetricsTellOfRefusalsAndOfALostRedis(t *testing.T) {
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test")
 	server := redistest.Start(t)
 	server.Kill(t)
-	s := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Meter = meter })
+	s := borrowerAt(t, server.URL(), nil, func(c *BorrowerConfig) { c.Meter = meter })
 	table := Table{{
 		Name: "few", By: ByAddress, Costs: map[Class]int64{routes.Read: 1}, Windows: map[string]int64{"1m": 3},
 	}}

@@ -32,7 +32,7 @@ const (
 )
 
 // markDown makes all requests go on without Redis from now on.
-func (s *Leases) markDown(cause error) {
+func (s *Borrower) markDown(cause error) {
 	if s.down.CompareAndSwap(false, true) {
 		s.outages.Add(1)
 		s.outage <- cause // does not block: monitor has taken the last one before down was false again
@@ -40,7 +40,7 @@ func (s *Leases) markDown(cause error) {
 }
 
 // monitor logs each outage, and probes Redis until it is back.
-func (s *Leases) monitor(ctx context.Context) {
+func (s *Borrower) monitor(ctx context.Context) {
 	for {
 		var cause error
 		select {
@@ -65,7 +65,7 @@ func (s *Leases) monitor(ctx context.Context) {
 
 // awaitRecovery returns true once Redis is back and knows what was used during
 // the outage, and false if ctx ends first.
-func (s *Leases) awaitRecovery(ctx context.Context) bool {
+func (s *Borrower) awaitRecovery(ctx context.Context) bool {
 	for pause := firstProbe; ; pause = min(2*pause, lastProbe) {
 		if !sleep.For(ctx, pause) {
 			return false
@@ -77,14 +77,14 @@ func (s *Leases) awaitRecovery(ctx context.Context) bool {
 }
 
 // probe returns nil if Redis answers, runs scripts and takes writes.
-func (s *Leases) probe(ctx context.Context) error {
+func (s *Borrower) probe(ctx context.Context) error {
 	b := Bucket{Key: Key{Policy: "probe"}, Rates: []limiter.Rate{{Period: time.Second, Limit: 1 << 40}}}
 	return s.redis.run(ctx, []*scriptCall{{key: redisKey(&b), rates: b.Rates, least: 1, most: 1}})
 }
 
 // report tells Redis what was used during the outage. It runs before this
 // gateway borrows again.
-func (s *Leases) report(ctx context.Context) error {
+func (s *Borrower) report(ctx context.Context) error {
 	var reports []*renewal
 	now := s.clock.elapsed()
 	for i := range s.table.parts {
@@ -109,7 +109,7 @@ func (p *part) reports(now, gateways int64) (reports []*renewal) {
 	defer p.mu.Unlock()
 	for k, e := range p.entries {
 		e.mu.Lock()
-		if e.lease.unreported > 0 && now < e.lease.unreportedUntil && e.lease.renewal == nil {
+		if e.loan.unreported > 0 && now < e.loan.unreportedUntil && e.loan.renewal == nil {
 			key := redisKey(&Bucket{Key: k, Rates: e.rates})
 			reports = append(reports, e.renew(now, key, 0, gateways))
 		}

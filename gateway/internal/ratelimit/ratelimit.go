@@ -22,23 +22,23 @@
 // Redis. This comes before fairness and speed. A window is divided into slots,
 // and a cost counts until its whole slot has left the window.
 //
-// Redis lends tokens in leases, so a busy client costs a round trip now and
+// Redis lends tokens in advance, so a busy client costs a round trip now and
 // then, not one a request. Lent tokens count as used from the moment of the loan
-// until one window after the lease ends, so leases never admit more than the
+// until one window after the loan ends, so loans never admit more than the
 // limit. They cost some fairness: tokens that one gateway holds and does not need
 // are missing at the others until its next call to Redis, at most for a window
-// and a quarter. Therefore a lease is at most a sixteenth of the limit and half
+// and a quarter. Therefore a loan is at most a sixteenth of the limit and half
 // of what is left, lasts a quarter of the shortest window, and shrinks to what
-// the last lease used. Near the limit gateways borrow tokens one by one.
+// the last loan used. Near the limit gateways borrow tokens one by one.
 //
-// A client that comes now and then has no valid lease. If the number of gateways
+// A client that comes now and then has no valid loan. If the number of gateways
 // is configured, they reserve an eighth of every limit, in equal shares, and each
 // admits requests from its share without Redis. A client of one gateway alone
 // then has less by the shares of the others.
 //
-// BenchmarkLeases on two idle cores: a request that asks Redis each time takes 34
-// times as long as one with leases if there is one client, and 24 times as long
-// if there are 100. With leases, 1 request in 4,000 asks Redis, or 1 in 190.
+// BenchmarkBorrower on two idle cores: a request that asks Redis each time takes 34
+// times as long as one with loans if there is one client, and 24 times as long
+// if there are 100. With loans, 1 request in 4,000 asks Redis, or 1 in 190.
 //
 // # Limits of the guarantees
 //

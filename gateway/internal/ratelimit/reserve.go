@@ -19,7 +19,7 @@ func reserveOf(limit, gateways int64) int64 {
 
 // reserveWait returns how long a request must wait for this gateway's reserve.
 // ok is false if the reserve can never admit the request.
-func (s *Leases) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration, ok bool) {
+func (s *Borrower) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration, ok bool) {
 	for i := range b.Rates {
 		reserve := reserveOf(b.Rates[i].Limit, s.config.Gateways)
 		if reserve < b.Cost || reserve == 0 {
@@ -33,16 +33,16 @@ func (s *Leases) reserveWait(e *entry, b *Bucket, now int64) (wait time.Duration
 }
 
 // hasReserve tells whether the reserve admits a request now.
-func (s *Leases) hasReserve(e *entry, b *Bucket, now int64) bool {
+func (s *Borrower) hasReserve(e *entry, b *Bucket, now int64) bool {
 	wait, ok := s.reserveWait(e, b, now)
 	return ok && wait == 0
 }
 
-// leaseWait returns how long a request must wait for Redis or for the reserve,
+// loanWait returns how long a request must wait for Redis or for the reserve,
 // whichever comes first, and the rate with the longest wait.
-func (s *Leases) leaseWait(e *entry, b *Bucket, now int64) (wait time.Duration, rate int) {
-	wait, rate = e.lease.wait(now, b.Cost)
-	if wait == 0 || e.lease.has(now, b.Cost) {
+func (s *Borrower) loanWait(e *entry, b *Bucket, now int64) (wait time.Duration, rate int) {
+	wait, rate = e.loan.wait(now, b.Cost)
+	if wait == 0 || e.loan.has(now, b.Cost) {
 		return 0, 0
 	}
 	if reserve, ok := s.reserveWait(e, b, now); ok {
@@ -51,12 +51,12 @@ func (s *Leases) leaseWait(e *entry, b *Bucket, now int64) (wait time.Duration, 
 	return wait, rate
 }
 
-// use takes a request's cost from the lease, or from the reserve if the lease
+// use takes a request's cost from the loan, or from the reserve if the loan
 // has too little.
-func (s *Leases) use(e *entry, b *Bucket, now int64) {
-	if e.lease.has(now, b.Cost) {
-		e.lease.left -= b.Cost
-		e.lease.last = now
+func (s *Borrower) use(e *entry, b *Bucket, now int64) {
+	if e.loan.has(now, b.Cost) {
+		e.loan.left -= b.Cost
+		e.loan.last = now
 		return
 	}
 	if e.reserve == nil {
@@ -68,7 +68,7 @@ func (s *Leases) use(e *entry, b *Bucket, now int64) {
 }
 
 // reserveLeft returns what is left of this gateway's reserve of a rate.
-func (s *Leases) reserveLeft(e *entry, rate int, now int64) int64 {
+func (s *Borrower) reserveLeft(e *entry, rate int, now int64) int64 {
 	reserve := reserveOf(e.rates[rate].Limit, s.config.Gateways)
 	if e.reserve == nil {
 		return reserve

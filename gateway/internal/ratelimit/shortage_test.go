@@ -38,11 +38,11 @@ func (c *scarce) take(ctx context.Context, keys []string, args [][]any) ([][]int
 	return c.connections.take(ctx, keys, args)
 }
 
-// leasesWith returns leases whose connections are scarce.
-func leasesWith(t *testing.T, fallback Fallback, short int) (*Leases, *scarce) {
+// borrowerWith returns a borrower whose connections are scarce.
+func borrowerWith(t *testing.T, fallback Fallback, short int) (*Borrower, *scarce) {
 	t.Helper()
 	url := redistest.Start(t, "--appendonly", "no").URL()
-	s := leasesAt(t, url, newClock(), func(c *LeasesConfig) { c.Fallback = fallback })
+	s := borrowerAt(t, url, newClock(), func(c *BorrowerConfig) { c.Fallback = fallback })
 	few := &scarce{connections: s.redis.connections, open: make(chan struct{}), short: short}
 	s.redis.connections = few
 	return s, few
@@ -53,7 +53,7 @@ func leasesWith(t *testing.T, fallback Fallback, short int) (*Leases, *scarce) {
 func TestAShortageOfConnectionsIsNoOutage(t *testing.T) {
 	bucket := []Bucket{{Key: Key{Name: "client"}, Cost: 1, Rates: []limiter.Rate{{Limit: 3, Period: time.Hour}}}}
 	for _, fallback := range []Fallback{FallbackLocal, FallbackOpen, FallbackClosed} {
-		s, few := leasesWith(t, fallback, 3)
+		s, few := borrowerWith(t, fallback, 3)
 		close(few.open)
 		if _, err := s.Peek(t.Context(), bucket, nil); err != nil {
 			t.Errorf("%s: Peek: got %v, want no error", fallback, err)
@@ -77,7 +77,7 @@ func TestManyWhoAskForTheSameShareOneAnswer(t *testing.T) {
 		{Key: Key{Policy: "a", Name: "client"}, Rates: []limiter.Rate{{Limit: 3, Period: time.Hour}}},
 		{Key: Key{Policy: "b", Name: "client"}, Rates: []limiter.Rate{{Limit: 5, Period: time.Hour}}},
 	}
-	s, few := leasesWith(t, FallbackClosed, 0)
+	s, few := borrowerWith(t, FallbackClosed, 0)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	begun := time.Now()

@@ -39,7 +39,7 @@ type entry struct {
 	gone    bool     // removed from the table
 	windows []window // by rate: what this process has admitted
 	rates   []limiter.Rate
-	lease   lease    // used by Leases only
+	loan    loan     // of a Borrower only
 	reserve []window // by rate: what was admitted from the reserve; nil: nothing yet
 }
 
@@ -100,7 +100,7 @@ func (e *entry) idle(now int64) bool {
 			return false
 		}
 	}
-	return e.lease.idle(now)
+	return e.loan.idle(now)
 }
 
 // lock finds and locks the entries of buckets. The buckets of every request come

@@ -1,23 +1,23 @@
 -- Lends tokens of one key, if all rates of the key have them, and settles the
--- lease before. It runs in Redis, so its steps cannot mix with other calls.
+-- loan before. It runs in Redis, so its steps cannot mix with other calls.
 --
 -- KEYS[1] holds, for each rate, the tokens used in each slot (window.go). Lent
--- tokens count in the slot in which their lease ends until the lease is settled,
+-- tokens count in the slot in which their loan ends until the loan is settled,
 -- because the gateway may use them until then.
 --
 -- ARGV, with times in microseconds:
 --   1     the time; empty: the clock of Redis
 --   2, 3  the least and the most tokens to lend
---   4-6   the lease to settle: its generation, tokens lent, tokens used
---   7     tokens used without a lease
+--   4-6   the loan to settle: its generation, tokens lent, tokens used
+--   7     tokens used without a loan
 --   8     the time since the last of the used tokens was used
---   9     the life of the new lease
---   then for each rate: its limit, its period, the slot of the lease to settle
+--   9     the life of the new loan
+--   then for each rate: its limit, its period, the slot of the loan to settle
 --
 -- The answer:
 --   the tokens lent, the generation
 --   then for each rate: the tokens left, the time until more are left, the slot
---   of the new lease, and a number n of slots. n is 0 unless the least could not
+--   of the new loan, and a number n of slots. n is 0 unless the least could not
 --   be lent. Then n pairs follow, the oldest slot first: the time until the slot
 --   has left the window, and the tokens used in it.
 local slots = 32
@@ -54,7 +54,7 @@ for i = 1, rates do
 	if lent > 0 and generation == state.generation and (marks[slot] or 0) >= lent then
 		add(marks, slot, -lent)
 		add(marks, math.min(slot, last), used)
-	else -- Redis has lost the lease; its tokens are used all the same
+	else -- Redis has lost the loan; its tokens are used all the same
 		add(marks, last, used)
 	end
 	add(marks, last, unreported)

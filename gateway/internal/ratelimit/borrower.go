@@ -24,8 +24,8 @@ const (
 	peekWithin = time.Second // for Redis to tell Peek its states
 )
 
-// LeasesConfig configures Leases.
-type LeasesConfig struct {
+// BorrowerConfig configures Borrower.
+type BorrowerConfig struct {
 	Fallback Fallback
 	Gateways int64 // the most gateways that count in this Redis; 0: unknown
 	Now      func() time.Time
@@ -33,12 +33,12 @@ type LeasesConfig struct {
 	Meter    metric.Meter // nil: none
 }
 
-// Leases is a Store that borrows tokens from Redis in advance. A request waits
-// for Redis only if the lease of a key has ended. It passes if Redis has lent
+// Borrower is a Store that borrows tokens from Redis in advance. A request waits
+// for Redis only if the loan of a key has ended. It passes if Redis has lent
 // the tokens and if this gateway alone has not reached the limit. So one gateway
 // keeps to the limit even if Redis loses its data.
-type Leases struct {
-	config LeasesConfig
+type Borrower struct {
+	config BorrowerConfig
 	redis  *Redis
 	table  *table
 	clock  clock
@@ -59,13 +59,13 @@ type Leases struct {
 	running    sync.WaitGroup
 }
 
-// NewLeases returns a store on r, which Close closes.
-func NewLeases(r *Redis, c LeasesConfig) (*Leases, error) {
+// NewBorrower returns a store on r, which Close closes.
+func NewBorrower(r *Redis, c BorrowerConfig) (*Borrower, error) {
 	if c.Meter == nil {
 		c.Meter = noop.NewMeterProvider().Meter("")
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Leases{
+	s := &Borrower{
 		config: c,
 		redis:  r,
 		table:  newTable(),
@@ -87,12 +87,12 @@ func NewLeases(r *Redis, c LeasesConfig) (*Leases, error) {
 }
 
 // Take implements Store. While Redis is down, it follows the fallback.
-func (s *Leases) Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error) {
+func (s *Borrower) Take(ctx context.Context, buckets []Bucket, states []State) (Verdict, error) {
 	for {
 		if s.down.Load() {
 			return s.takeUnaided(buckets, states)
 		}
-		verdict, renewals := s.takeLeased(buckets, states)
+		verdict, renewals := s.takeLent(buckets, states)
 		if renewals == nil {
 			return verdict, nil
 		}
@@ -106,9 +106,9 @@ func (s *Leases) Take(ctx context.Context, buckets []Bucket, states []State) (Ve
 	}
 }
 
-// takeLeased takes from the leases and reserves. If a lease must be renewed
+// takeLent takes from the loans and reserves. If a loan must be renewed
 // first, it takes nothing and returns the renewals to wait for.
-func (s *Leases) takeLeased(buckets []Bucket, states []State) (Verdict, []*renewal) {
+func (s *Borrower) takeLent(buckets []Bucket, states []State) (Verdict, []*renewal) {
 	now := s.clock.elapsed()
 	var few [4]*entry
 	entries := s.table.lock(buckets, now, few[:0])
@@ -117,7 +117,7 @@ func (s *Leases) takeLeased(buckets []Bucket, states []State) (Verdict, []*renew
 	v.Wait, v.Refused = localWait(entries, buckets, now, 1)
 	first := 0 // index of the bucket's first rate, over all buckets
 	for i := range buckets {
-		if wait, rate := s.leaseWait(entries[i], &buckets[i], now); wait > v.Wait {
+		if wait, rate := s.loanWait(entries[i], &buckets[i], now); wait > v.Wait {
 			v.Wait, v.Refused = wait, first+rate
 		}
 		first += len(buckets[i].Rates)
@@ -137,9 +137,9 @@ func (s *Leases) takeLeased(buckets []Bucket, states []State) (Verdict, []*renew
 
 // renewals returns the renewals of all entries that have too little, and queues
 // those that are not under way yet.
-func (s *Leases) renewals(entries []*entry, buckets []Bucket, now int64) (renewals []*renewal) {
+func (s *Borrower) renewals(entries []*entry, buckets []Bucket, now int64) (renewals []*renewal) {
 	for i := range buckets {
-		l := &entries[i].lease
+		l := &entries[i].loan
 		if l.has(now, buckets[i].Cost) || s.hasReserve(entries[i], &buckets[i], now) {
 			continue
 		}
@@ -152,7 +152,7 @@ func (s *Leases) renewals(entries []*entry, buckets []Bucket, now int64) (renewa
 }
 
 // takeUnaided decides a request without Redis.
-func (s *Leases) takeUnaided(buckets []Bucket, states []State) (Verdict, error) {
+func (s *Borrower) takeUnaided(buckets []Bucket, states []State) (Verdict, error) {
 	s.unaided.Add(1)
 	switch s.config.Fallback {
 	case FallbackOpen:
@@ -178,7 +178,7 @@ func (s *Leases) takeUnaided(buckets []Bucket, states []State) (Verdict, error) 
 
 // Peek implements Store. While Redis is down, it tells what is left of this
 // gateway's share.
-func (s *Leases) Peek(ctx context.Context, buckets []Bucket, states []State) ([]State, error) {
+func (s *Borrower) Peek(ctx context.Context, buckets []Bucket, states []State) ([]State, error) {
 	stored := s.peekRedis(ctx, buckets)
 	gateways := int64(1)
 	if stored == nil {
@@ -196,7 +196,7 @@ func (s *Leases) Peek(ctx context.Context, buckets []Bucket, states []State) ([]
 	rates := states[len(states)-len(stored):]
 	n := 0
 	for i := range buckets {
-		l := &entries[i].lease
+		l := &entries[i].loan
 		for j := range buckets[i].Rates {
 			left := stored[n].Left + s.reserveLeft(entries[i], j, now)
 			if now < l.until {
@@ -212,7 +212,7 @@ func (s *Leases) Peek(ctx context.Context, buckets []Bucket, states []State) ([]
 
 // peekRedis returns the states in Redis; nil if Redis does not tell them. Callers that ask for
 // the same buckets at the same time share one answer.
-func (s *Leases) peekRedis(ctx context.Context, buckets []Bucket) []State {
+func (s *Borrower) peekRedis(ctx context.Context, buckets []Bucket) []State {
 	if s.down.Load() {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (s *Leases) peekRedis(ctx context.Context, buckets []Bucket) []State {
 
 // read returns the states in Redis; nil if Redis does not tell them. The workers ask, so any
 // number of callers need no further connection.
-func (s *Leases) read(ctx context.Context, buckets []Bucket) (stored []State) {
+func (s *Borrower) read(ctx context.Context, buckets []Bucket) (stored []State) {
 	readings := make([]*renewal, len(buckets))
 	for i, c := range callsFor(buckets) {
 		c.least, c.most, c.gateways = 0, 0, s.config.Gateways
@@ -258,12 +258,12 @@ func (s *Leases) read(ctx context.Context, buckets []Bucket) (stored []State) {
 
 // states appends the state of every rate, by this gateway's counts and by
 // Redis's last answer.
-func (s *Leases) states(entries []*entry, buckets []Bucket, now int64, states []State) []State {
+func (s *Borrower) states(entries []*entry, buckets []Bucket, now int64, states []State) []State {
 	n := len(states)
 	states = localStates(entries, buckets, now, states, 1)
 	for i := range buckets {
 		for j := range buckets[i].Rates {
-			states[n] = entries[i].lease.state(now, j, s.reserveLeft(entries[i], j, now), states[n])
+			states[n] = entries[i].loan.state(now, j, s.reserveLeft(entries[i], j, now), states[n])
 			n++
 		}
 	}
@@ -271,17 +271,17 @@ func (s *Leases) states(entries []*entry, buckets []Bucket, now int64, states []
 }
 
 // IsDown tells whether Redis is down.
-func (s *Leases) IsDown() bool { return s.down.Load() }
+func (s *Borrower) IsDown() bool { return s.down.Load() }
 
 // Close ends the background goroutines and closes the connections to Redis.
-func (s *Leases) Close() error {
+func (s *Borrower) Close() error {
 	s.stop()
 	s.running.Wait()
 	return errors.Join(s.unregister(), s.redis.Close())
 }
 
 // enqueue queues a renewal for the workers. It does not wait.
-func (s *Leases) enqueue(r *renewal) {
+func (s *Borrower) enqueue(r *renewal) {
 	s.mu.Lock()
 	s.queue = append(s.queue, r)
 	s.mu.Unlock()
@@ -289,7 +289,7 @@ func (s *Leases) enqueue(r *renewal) {
 }
 
 // wake wakes a worker.
-func (s *Leases) wake() {
+func (s *Borrower) wake() {
 	select {
 	case s.queued <- struct{}{}:
 	default:
@@ -297,7 +297,7 @@ func (s *Leases) wake() {
 }
 
 // work sends queued renewals to Redis, as many as wait in one round trip.
-func (s *Leases) work(ctx context.Context) {
+func (s *Borrower) work(ctx context.Context) {
 	for {
 		select {
 		case <-s.queued:
@@ -322,7 +322,7 @@ func (s *Leases) work(ctx context.Context) {
 }
 
 // roundTrip makes the calls of renewals in one round trip.
-func (s *Leases) roundTrip(ctx context.Context, renewals []*renewal) error {
+func (s *Borrower) roundTrip(ctx context.Context, renewals []*renewal) error {
 	s.trips.Add(1)
 	calls := make([]*scriptCall, len(renewals))
 	for i, r := range renewals {
@@ -332,7 +332,7 @@ func (s *Leases) roundTrip(ctx context.Context, renewals []*renewal) error {
 }
 
 // finish hands the answers of renewals to those who wait for them.
-func (s *Leases) finish(renewals []*renewal, err error) {
+func (s *Borrower) finish(renewals []*renewal, err error) {
 	now := s.clock.elapsed()
 	for _, r := range renewals {
 		r.finish(now, err)
@@ -341,7 +341,7 @@ func (s *Leases) finish(renewals []*renewal, err error) {
 
 // dequeue returns up to maxBatch renewals, and wakes another worker if more are
 // left.
-func (s *Leases) dequeue() []*renewal {
+func (s *Borrower) dequeue() []*renewal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(len(s.queue), maxBatch)

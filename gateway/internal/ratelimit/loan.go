@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	leasePart    = 4                // a lease lasts this part of its shortest window: 1/4
-	longestLease = 10 * time.Second // and no longer than this
-	tokenPart    = 16               // a lease has this part of the limit at most: 1/16
-	refusalTTL   = time.Second      // for this time a refused key is not asked for again
+	loanPart    = 4                // a loan lasts this part of its shortest window: 1/4
+	longestLoan = 10 * time.Second // and no longer than this
+	tokenPart   = 16               // a loan has this part of the limit at most: 1/16
+	refusalTTL  = time.Second      // for this time a refused key is not asked for again
 )
 
-// lease holds the tokens that Redis has lent this gateway for one key. The zero
+// loan holds the tokens that Redis has lent this gateway for one key. The zero
 // value holds none.
-type lease struct {
+type loan struct {
 	grant
 	left    int64   // tokens of the grant that are not used yet
 	until   int64   // when the tokens end
@@ -67,26 +67,26 @@ func (s shortage) wait(since time.Duration, cost int64) (wait time.Duration, rat
 	return wait, rate
 }
 
-func (l *lease) idle(now int64) bool {
+func (l *loan) idle(now int64) bool {
 	reported := l.unreported == 0 || now >= l.unreportedUntil
 	return l.renewal == nil && now >= l.until && now >= l.refusal.until && reported
 }
 
-// has tells whether the lease has tokens for a cost.
-func (l *lease) has(now, cost int64) bool { return now < l.until && l.left >= cost }
+// has tells whether the loan has tokens for a cost.
+func (l *loan) has(now, cost int64) bool { return now < l.until && l.left >= cost }
 
 // wait returns how long a cost must wait by the remembered refusal, and the rate
 // with the longest wait.
-func (l *lease) wait(now, cost int64) (time.Duration, int) {
+func (l *loan) wait(now, cost int64) (time.Duration, int) {
 	if now < l.refusal.until {
 		return l.refusal.shortage.wait(time.Duration(now-l.refusal.at), cost)
 	}
 	return 0, 0
 }
 
-// state returns the state of a rate: what is left in Redis, in the lease and in
+// state returns the state of a rate: what is left in Redis, in the loan and in
 // the reserve, and no more than local, what is left by this gateway's counts.
-func (l *lease) state(now int64, rate int, reserve int64, local State) State {
+func (l *loan) state(now int64, rate int, reserve int64, local State) State {
 	if rate >= len(l.known) {
 		return local
 	}
@@ -101,7 +101,7 @@ func (l *lease) state(now int64, rate int, reserve int64, local State) State {
 	return local
 }
 
-// renewal is a call to Redis under way that settles the lease of an entry and
+// renewal is a call to Redis under way that settles the loan of an entry and
 // asks for a new one. Without an entry it only reads.
 type renewal struct {
 	scriptCall
@@ -111,16 +111,16 @@ type renewal struct {
 	failed bool          // there is none; for readings
 }
 
-// renew ends the entry's lease and returns the call for a new one with at least
-// cost tokens. A cost of 0 only reports what was used. The next lease is twice as
+// renew ends the entry's loan and returns the call for a new one with at least
+// cost tokens. A cost of 0 only reports what was used. The next loan is twice as
 // large if this one was used up before its end, else as large as what was used.
 // The caller holds the entry's lock.
 func (e *entry) renew(now int64, key string, cost, gateways int64) *renewal {
-	l := &e.lease
+	l := &e.loan
 	r := &renewal{entry: e, sent: now, done: make(chan struct{})}
 	r.scriptCall = scriptCall{
 		key: key, rates: e.rates, gateways: gateways,
-		least: cost, life: leaseLife(e.rates), idle: time.Duration(now - l.last),
+		least: cost, life: loanLife(e.rates), idle: time.Duration(now - l.last),
 	}
 	used := l.tokens - l.left
 	switch {
@@ -156,7 +156,7 @@ func (r *renewal) finish(now int64, err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l := &e.lease
+	l := &e.loan
 	l.renewal = nil
 	close(r.done)
 	if err != nil {
@@ -174,21 +174,21 @@ func (r *renewal) finish(now int64, err error) {
 
 // useUnreported counts a request that Redis was not asked about.
 func (e *entry) useUnreported(now, cost int64) {
-	e.lease.unreported += cost
-	e.lease.last = now
-	e.lease.unreportedUntil = now + int64(longest(e.rates))
+	e.loan.unreported += cost
+	e.loan.last = now
+	e.loan.unreportedUntil = now + int64(longest(e.rates))
 }
 
-// leaseLife returns how long a lease lasts.
-func leaseLife(rates []limiter.Rate) time.Duration {
-	life := longestLease
+// loanLife returns how long a loan lasts.
+func loanLife(rates []limiter.Rate) time.Duration {
+	life := longestLoan
 	for i := range rates {
-		life = min(life, rates[i].Period/leasePart)
+		life = min(life, rates[i].Period/loanPart)
 	}
 	return life
 }
 
-// maxTokens returns the most tokens of a lease.
+// maxTokens returns the most tokens of a loan.
 func maxTokens(rates []limiter.Rate) int64 {
 	limit := rates[0].Limit
 	for i := range rates {

@@ -36,9 +36,9 @@ func (j *journal) count(text string) int {
 	return strings.Count(j.text.String(), text)
 }
 
-// leasesAt returns leases of a Redis server. clock replaces the real clock, and
+// borrowerAt returns a borrower at a Redis server. clock replaces the real clock, and
 // change may alter the configuration; both may be nil.
-func leasesAt(t testing.TB, url string, clock *simulated, change func(*LeasesConfig)) *Leases {
+func borrowerAt(t testing.TB, url string, clock *simulated, change func(*BorrowerConfig)) *Borrower {
 	t.Helper()
 	within := callTimeout
 	if clock != nil { // a busy machine must cause no timeout in a test with a simulated clock
@@ -48,14 +48,14 @@ func leasesAt(t testing.TB, url string, clock *simulated, change func(*LeasesCon
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := LeasesConfig{Fallback: FallbackLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	c := BorrowerConfig{Fallback: FallbackLocal, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	if clock != nil {
 		r.now, c.Now = clock.now, clock.now
 	}
 	if change != nil {
 		change(&c)
 	}
-	s, err := NewLeases(r, c)
+	s, err := NewBorrower(r, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,36 +63,36 @@ func leasesAt(t testing.TB, url string, clock *simulated, change func(*LeasesCon
 	return s
 }
 
-var leasedRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}
+var lentRates = []limiter.Rate{{Limit: 64, Period: time.Second}, {Limit: 170, Period: 10 * time.Second}}
 
-// TestLeasesNeverLetMoreThroughInAnyWindow lets two gateways share a Redis.
-// Their first leases have a random size up to the whole limit.
-func TestLeasesNeverLetMoreThroughInAnyWindow(t *testing.T) {
+// TestLoansNeverLetMoreThroughInAnyWindow lets two gateways share a Redis.
+// Their first loans have a random size up to the whole limit.
+func TestLoansNeverLetMoreThroughInAnyWindow(t *testing.T) {
 	url := redistest.Start(t, "--appendonly", "no").URL()
 	for _, c := range []struct {
 		name  string
 		known int64
 	}{{"unknown number of gateways", 0}, {"two gateways", 2}} {
-		t.Run(c.name, func(t *testing.T) { testLeases(t, url, c.known) })
+		t.Run(c.name, func(t *testing.T) { testBorrower(t, url, c.known) })
 	}
 }
 
-func testLeases(t *testing.T, url string, known int64) {
+func testBorrower(t *testing.T, url string, known int64) {
 	clock := newClock()
-	count := func(c *LeasesConfig) { c.Gateways = known }
-	gateways := []Store{leasesAt(t, url, clock, count), leasesAt(t, url, clock, count)}
+	count := func(c *BorrowerConfig) { c.Gateways = known }
+	gateways := []Store{borrowerAt(t, url, clock, count), borrowerAt(t, url, clock, count)}
 	n, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
 		for _, g := range gateways {
-			s := g.(*Leases)
-			e := s.table.find(&Bucket{Key: Key{Name: fmt.Sprint(known, n)}, Rates: leasedRates}, 0)
-			e.lease.most = rapid.Int64Range(1, leasedRates[0].Limit).Draw(t, "most")
+			s := g.(*Borrower)
+			e := s.table.find(&Bucket{Key: Key{Name: fmt.Sprint(known, n)}, Rates: lentRates}, 0)
+			e.loan.most = rapid.Int64Range(1, lentRates[0].Limit).Draw(t, "most")
 		}
 		all := steps(time.Second, 60).Draw(t, "steps")
-		uses := run(t, clock, fmt.Sprint(known, n), leasedRates, all, gateways...)
+		uses := run(t, clock, fmt.Sprint(known, n), lentRates, all, gateways...)
 		refused += len(all) - len(uses)
-		if b := breach(uses, leasedRates); b != "" {
+		if b := breach(uses, lentRates); b != "" {
 			t.Fatal(b)
 		}
 	})
@@ -117,7 +117,7 @@ func each(goroutines, n int, f func(i int)) {
 
 func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 	url := redistest.Start(t, "--appendonly", "no").URL()
-	gateways := []*Leases{leasesAt(t, url, nil, nil), leasesAt(t, url, nil, nil)}
+	gateways := []*Borrower{borrowerAt(t, url, nil, nil), borrowerAt(t, url, nil, nil)}
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 1000, Period: time.Minute}}}}
 	var passed atomic.Int64
 	each(16, 4000, func(i int) {
@@ -141,10 +141,10 @@ func TestTwoGatewaysOnOneRedisEnforceOneLimit(t *testing.T) {
 
 func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 	url, clock := redistest.Start(t, "--appendonly", "no").URL(), newClock()
-	dies, lives := leasesAt(t, url, clock, nil), leasesAt(t, url, clock, nil)
+	dies, lives := borrowerAt(t, url, clock, nil), borrowerAt(t, url, clock, nil)
 	rates := []limiter.Rate{{Limit: 320, Period: time.Second}}
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: rates}}
-	passed := func(s *Leases, tries int) (n int) {
+	passed := func(s *Borrower, tries int) (n int) {
 		for range tries {
 			if v, err := s.Take(t.Context(), bucket, nil); err != nil {
 				t.Fatal(err)
@@ -167,7 +167,7 @@ func TestAGatewayThatDiesTakesALittleWithIt(t *testing.T) {
 func TestRedisIsKilledAndComesBackUnderRequests(t *testing.T) {
 	server := redistest.Start(t, "--appendonly", "no")
 	var log journal
-	s := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	s := borrowerAt(t, server.URL(), nil, func(c *BorrowerConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	rates := []limiter.Rate{{Limit: 300, Period: time.Second}}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -247,7 +247,7 @@ func TestWithoutRedis(t *testing.T) {
 		{FallbackClosed, 0, ErrStoreDown},
 	} {
 		t.Run(string(want.mode), func(t *testing.T) {
-			s := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Fallback, c.Gateways = want.mode, 2 })
+			s := borrowerAt(t, server.URL(), nil, func(c *BorrowerConfig) { c.Fallback, c.Gateways = want.mode, 2 })
 			passed := 0
 			for range 20 {
 				v, err := s.Take(t.Context(), bucket, nil)
@@ -269,7 +269,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill(t)
 	var log journal
-	one := leasesAt(t, server.URL(), nil, func(c *LeasesConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	one := borrowerAt(t, server.URL(), nil, func(c *BorrowerConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
 	for range 7 {
 		if v, err := one.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
@@ -280,7 +280,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 	for one.IsDown() {
 		time.Sleep(time.Millisecond)
 	}
-	other := leasesAt(t, server.URL(), nil, nil)
+	other := borrowerAt(t, server.URL(), nil, nil)
 	states, err := other.Peek(t.Context(), bucket, nil)
 	if err != nil || states[0].Left != 3 {
 		t.Errorf("at another gateway: got %+v, %v; want 3 left", states, err)
@@ -289,7 +289,7 @@ func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
 
 func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 	server := redistest.Start(t)
-	s := leasesAt(t, server.URL(), nil, nil)
+	s := borrowerAt(t, server.URL(), nil, nil)
 	take := func(i int) {
 		bucket := []Bucket{{Key: Key{Name: fmt.Sprint(i)}, Cost: 1, Rates: twoRates}}
 		if _, err := s.Take(t.Context(), bucket, nil); err != nil {
@@ -310,7 +310,7 @@ func TestAHungRedisHoldsUpOneRoundOfRequests(t *testing.T) {
 
 func TestWhoComesNowAndThenCostsNoRoundTrips(t *testing.T) {
 	clock := newClock()
-	s := leasesAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *LeasesConfig) { c.Gateways = 4 })
+	s := borrowerAt(t, redistest.Start(t, "--appendonly", "no").URL(), clock, func(c *BorrowerConfig) { c.Gateways = 4 })
 	rates := []limiter.Rate{{Limit: 100, Period: time.Second}, {Limit: 3000, Period: time.Minute}}
 	for i := range 1000 {
 		clock.pass(time.Second)
@@ -325,7 +325,7 @@ func TestWhoComesNowAndThenCostsNoRoundTrips(t *testing.T) {
 }
 
 func TestOneGatewayHasAllOfWhatItKeepsAndBorrows(t *testing.T) {
-	s := leasesAt(t, redistest.Start(t, "--appendonly", "no").URL(), newClock(), func(c *LeasesConfig) { c.Gateways = 1 })
+	s := borrowerAt(t, redistest.Start(t, "--appendonly", "no").URL(), newClock(), func(c *BorrowerConfig) { c.Gateways = 1 })
 	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 100, Period: time.Second}}}}
 	for i := range 120 {
 		v, err := s.Take(t.Context(), bucket, nil)
