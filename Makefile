@@ -45,9 +45,13 @@ RACE               := CGO_ENABLED=1 go test -race
 # time. Tests and the programs in them do not, because some measure memory.
 LARGE              := GOGC=400
 
+# A recipe fails if any command of it does, also one before a pipe.
+SHELL       := bash
+.SHELLFLAGS := -eo pipefail -c
+
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
-	test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-webhooks test-search test-std test-compose \
+	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-webhooks test-search test-std test-compose \
 	test-mongo feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
 
 help: ## list the targets
@@ -81,7 +85,7 @@ quick: ## the shortest loop: vet and the unit tests, without the race detector
 test: ## before a commit: checks, unit tests, scenarios, short attacks, short fuzzing
 	@exec deploy/test/stages.sh "setup build attack" "e2e check openapi-short fuzz-short" "unit"
 
-test-all: ## everything, in stages that say their name, time and result
+test-all: test-stages ## everything, in stages that say their name, time and result
 	@exec deploy/test/stages.sh "$(FIRST)" "$(WAITING)" "$(WORKING)"
 
 check: ## format, vet, staticcheck, and each module on its own
@@ -95,9 +99,11 @@ check-apart: ## the same for the modules that only tests need, and no function t
 	@for m in $(APART); do echo "module $$m"; (cd $$m && export $(LARGE) && GOWORK=off go vet ./... && GOWORK=off go run $(STATICCHECK) ./... && GOWORK=off go mod tidy -diff) || exit 1; done
 	@for m in $(TOOLS); do echo "module $$m"; (cd $$m && GOWORK=off go mod tidy -diff) || exit 1; done
 
-# `go list -export` compiles the tests; `go test` links and runs them.
+# `go list -export` compiles the tests; `go test` links and runs them. Packages without tests are
+# left out, because a stage fails if one of its packages has none.
+TESTED := -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}'
 unit: ## unit and conformance tests with the race detector
-	packages=$$(go list $(PACKAGES) | grep -vE '$(SLOW)') && \
+	packages=$$(go list $(TESTED) $(PACKAGES) | grep -vE '$(SLOW)') && \
 	CGO_ENABLED=1 $(LARGE) go list -race -test -export $$packages >/dev/null && $(RACE) $$packages
 
 e2e: ## the scenarios on one process and on three, and a restart
@@ -113,6 +119,9 @@ fuzz-short: ## each fuzz target for 1,000 inputs
 	@deploy/test/fuzz.sh 1000
 
 # The stages of test-all.
+
+test-stages: ## the script that runs the stages, before it runs them, and their lists of tests
+	go test -count=1 ./deploy/test/stages
 
 test-docs: build ## the documents: settings, examples, links, paths and citations
 	go test -count=1 ./deploy/test/docs -bin $(CURDIR)/bin
@@ -134,6 +143,7 @@ test-attack: ## hostile clients against the services as processes, and streams a
 test-openapi: build ## many requests from the OpenAPI document, each documented status, and foreign linters
 	@deploy/test/setup.sh node npm
 	@deploy/test/openapi/lint.sh
+	go test -count=1 ./deploy/test/rig/described ./deploy/bench/load
 	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=50000 -rapid.nofailfile
 
 test-k8s: ## the manifests for Kubernetes: with the API server's code and with the programs, without a cluster

@@ -21,7 +21,7 @@ for command in go gcc curl jq column redis-server spin "$@"; do
 	[ "$command" = hunspell-uk ] && [ -e /usr/share/hunspell/uk_UA.dic ] && continue
 	command -v "$command" >/dev/null || missing="$missing $command"
 done
-[ -z "$missing" ] && exit 0
+[ -z "$missing" ] && echo "all that is needed is installed" && exit 0
 case "$missing" in *" go"*)
 	echo "Go 1.26 or newer is needed: https://go.dev/doc/install" >&2
 	exit 1 ;;

@@ -7,97 +7,167 @@
 # not mix. A target that fails stops no other. The end is a table of all targets, and the
 # names of those that failed. The script exits with 1 if any failed. On an interrupt it
 # ends all lanes with the processes that they have started.
+#
+# A target passes only if its lane has written so. Every other target fails: its lane was
+# killed, the folder for its result is full, it printed nothing, or one of its tests looked at
+# nothing. The script runs nothing and exits with 2 if a lane is empty, or if a target
+# is named twice or has no recipe.
 set -u
 set -m # each lane is a process group, which can be ended as a whole
+export LC_ALL=C.UTF-8
 grace=60 # seconds from SIGTERM to SIGKILL; a Docker engine stops its containers first
-work=$(mktemp -d)
+nothing='\[no tests to run\]|\[no test files\]|warning: no (fuzz )?tests to |matched no packages|no packages to test'
 lanes=() # process groups
-touch "$work/table" "$work/failed"
 
-# show prints the output of a stage and its row of the table.
-show() { # STAGE RESULT
-	local row
-	row=$(printf '%-14s %5d s  %s' "$1" $(($(date +%s) - $(<"$work/$1.began"))) "$2")
+refuse() { # MESSAGE
+	echo "stages.sh: $1" >&2
+	exit 2
+}
+
+# stages are all targets, in the order of the lanes.
+[ $# -gt 0 ] || refuse 'name the lanes'
+stages=()
+for lane; do
+	read -ra named <<<"$lane"
+	[ ${#named[@]} -gt 0 ] || refuse "a lane is empty: $(printf '"%s" ' "$@")"
+	stages+=("${named[@]}")
+done
+twice=$(printf '%s\n' "${stages[@]}" | sort | uniq -d)
+[ -z "$twice" ] || refuse "named twice: ${twice//$'\n'/ }"
+work=$(mktemp -d) || refuse 'there is no folder for results'
+trap 'rm -rf "$work"' EXIT
+
+# The database of make shows a rule as "TARGET: ...", some comments, and the lines of its recipe.
+make -pqr -- "${stages[@]}" |
+	awk '/^[^#\t ][^=]*:/ { target = $1; sub(/:.*/, "", target) } /^$/ { target = "" } /^\t/ && target { print target }' |
+	sort -u >"$work/recipes"
+for stage in "${stages[@]}"; do
+	grep -qxF -e "$stage" "$work/recipes" || refuse "make has no recipe for $stage"
+done
+
+# row prints the row of a stage in the table.
+row() { # STAGE SECONDS RESULT
+	printf '%-14s %5d s  %s\n' "$@"
+}
+
+# show prints the output of a stage, and its row.
+show() { # STAGE SECONDS RESULT
 	{
-		flock 9
-		printf '=== %s, output:\n' "$1"
-		cat "$work/$1.out"
-		printf '=== %s\n' "$row"
-		printf '%s\n' "$row" >>"$work/table"
-		if [ "$2" != passed ]; then
-			printf ' %s' "$1" >>"$work/failed"
-		fi
+		flock 9 &&
+			printf '=== %s, output:\n' "$1" &&
+			cat "$work/$1.out" &&
+			printf '=== %s\n' "$(row "$@")"
 	} 9>"$work/lock"
-	rm "$work/$1.began"
 }
 
-# lane runs stages one after another.
-lane() { # STAGE...
-	local stage result
-	for stage; do
-		printf '=== %s begins\n' "$stage"
-		date +%s >"$work/$stage.began"
-		result=passed
-		make --no-print-directory "$stage" </dev/null >"$work/$stage.out" 2>&1 || result=FAILED
-		show "$stage" "$result"
-	done
-}
-
-# summarize prints the table and the stages that failed.
-summarize() {
-	printf '\n'
-	cat "$work/table"
-	printf '%-14s %5d s\n' total "$SECONDS"
-	if [ -s "$work/failed" ]; then
-		printf 'FAILED:%s\n' "$(<"$work/failed")"
-		return 1
+# judge says whether a stage passed that exited with a status, by its output.
+judge() { # STAGE STATUS
+	if [ "$2" != 0 ]; then
+		echo FAILED
+	elif [ ! -s "$work/$1.out" ]; then
+		echo 'FAILED: it printed nothing'
+	else
+		grep -qaE "$nothing" "$work/$1.out"
+		case $? in
+		0) echo 'FAILED: a test looked at nothing' ;;
+		1) echo passed ;;
+		*) echo 'FAILED: its output cannot be read' ;;
+		esac
 	fi
 }
 
-# alive reports whether a process of a lane lives.
-alive() {
-	local group
-	for group in "${lanes[@]}"; do
-		kill -0 -- "-$group" 2>/dev/null && return
+# lane runs stages one after another. Any failure fails the lane.
+lane() { # STAGE...
+	local stage status began seconds result bad=0
+	for stage; do
+		printf '=== %s begins\n' "$stage" || bad=1
+		began=$SECONDS
+		echo "$began" >"$work/$stage.began" || bad=1
+		status=0
+		make --no-print-directory SHELL=bash '.SHELLFLAGS=-eo pipefail -c' "$stage" \
+			</dev/null >"$work/$stage.out" 2>&1 || status=$?
+		result=$(judge "$stage" "$status")
+		seconds=$((SECONDS - began))
+		show "$stage" "$seconds" "$result" || bad=1
+		echo "$seconds $result" >"$work/$stage.end" || bad=1
+		[ "$result" = passed ] || bad=1
 	done
-	return 1
+	return "$bad"
+}
+
+# summarize prints the table and the stages that failed. A stage that has begun and not
+# ended is shown with the result LOST.
+summarize() { # LOST
+	local stage seconds result table= failed=
+	for stage in "${stages[@]}"; do
+		seconds=0 result='did not run'
+		if [ -s "$work/$stage.end" ]; then
+			read -r seconds result <"$work/$stage.end"
+		elif [ -e "$work/$stage.began" ]; then
+			result=$1
+			read -r seconds <"$work/$stage.began"
+			seconds=$((SECONDS - seconds))
+			show "$stage" "$seconds" "$result" || failed+=' output'
+		fi
+		[ "$result" = passed ] || failed+=" $stage"
+		table+=$(row "$stage" "$seconds" "$result")$'\n'
+	done
+	printf '\n%s' "$table" && row total "$SECONDS" '' || failed+=' output'
+	[ -z "$failed" ] || {
+		echo "FAILED:$failed"
+		return 1
+	}
+}
+
+# finish ends the processes of lanes.
+finish() { # GROUP...
+	local group end=$((SECONDS + grace))
+	for group; do
+		kill -TERM -- "-$group" 2>/dev/null
+		kill -CONT -- "-$group" 2>/dev/null # some tests freeze processes
+	done
+	for group; do
+		while kill -0 -- "-$group" 2>/dev/null && [ "$SECONDS" -lt "$end" ]; do
+			sleep 0.2
+		done
+		kill -KILL -- "-$group" 2>/dev/null
+	done
 }
 
 # interrupt ends all lanes, shows the stages that have not ended, and exits.
 interrupt() {
-	local group end=$((SECONDS + grace)) began
 	trap '' HUP INT TERM
-	for group in "${lanes[@]}"; do
-		kill -TERM -- "-$group" 2>/dev/null
-		kill -CONT -- "-$group" 2>/dev/null # some tests freeze processes
-	done
-	while alive && [ "$SECONDS" -lt "$end" ]; do
-		sleep 0.2
-	done
-	for group in "${lanes[@]}"; do
-		kill -KILL -- "-$group" 2>/dev/null
-	done
-	for began in "$work"/*.began; do
-		if [ -e "$began" ]; then
-			show "$(basename "$began" .began)" interrupted
-		fi
-	done
-	summarize
+	finish "${lanes[@]}"
+	summarize interrupted
 	exit 1
 }
 trap interrupt HUP INT TERM
-trap 'rm -rf "$work"' EXIT
 
+# await waits for all lanes. If one fails, the script does. A lane that was killed may leave
+# a stage running.
+await() {
+	local group status
+	for group in "${lanes[@]}"; do
+		status=0
+		wait "$group" || status=$?
+		[ "$status" = 0 ] || failed=1
+		[ "$status" -le 128 ] || finish "$group"
+	done
+	lanes=()
+}
+
+failed=0
 first=$1
 shift
 # shellcheck disable=SC2086 # a lane is a list
 lane $first &
-lanes+=($!)
-wait
-for stages; do
+lanes=($!)
+await
+for lane; do
 	# shellcheck disable=SC2086
-	lane $stages &
+	lane $lane &
 	lanes+=($!)
 done
-wait
-summarize
+await
+summarize 'lost: its lane was killed' || failed=1
+exit "$failed"

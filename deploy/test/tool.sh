@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Build a tool that only tests need, once, and print the path of the program:
 #
 #   tool.sh collector | composectl | devmongo | kubeapi
@@ -6,7 +6,7 @@
 # Each tool is a module of its own. The program stays in the user's cache under
 # a checksum of the module's files, the Go release and the build flags, so it is
 # compiled again only when one of these changes.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")"
 package=.
 case "$1" in

@@ -1,0 +1,239 @@
+package stages
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// read is all tests of a package: their functions, and all texts that may name a test within one.
+type read struct{ functions, texts []string }
+
+// packages reads the tests of all packages, by folder.
+func packages(t *testing.T) map[string]read {
+	t.Helper()
+	all := map[string]read{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); entry.IsDir() && (name == "node_modules" || name == "testdata" || name == ".git") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		p := all[dir]
+		ast.Inspect(file, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.FuncDecl:
+				if n.Recv == nil {
+					p.functions = append(p.functions, n.Name.Name)
+				}
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); n.Kind == token.STRING && err == nil {
+					p.texts = append(p.texts, strings.ReplaceAll(text, " ", "_"))
+				}
+			}
+			return true
+		})
+		all[dir] = p
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// dryRun returns the commands of make targets.
+func dryRun(t *testing.T, targets ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-n", "MONGODB_URI=x", "-B"}, targets...)...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=")
+	printed, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make -n %v: %v, %s", targets, err, printed)
+	}
+	return string(printed)
+}
+
+// targets returns the targets of the Makefile that have a recipe.
+func targets(t *testing.T) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range regexp.MustCompile(`(?m)^([a-z0-9-]+):.*\n\t`).FindAllStringSubmatch(string(text), -1) {
+		names = append(names, rule[1])
+	}
+	return names
+}
+
+// staged returns the stages of test-all, with those of its stage test.
+func staged(t *testing.T) (names []string) {
+	t.Helper()
+	script := regexp.MustCompile(`(?m)^exec deploy/test/stages.sh (.*)$`)
+	lanes := strings.Join(words(script.FindStringSubmatch(dryRun(t, "test-all"))[1]), " ")
+	short := strings.Join(words(script.FindStringSubmatch(dryRun(t, "test"))[1]), " ")
+	names = slices.DeleteFunc(strings.Fields(lanes+" "+short), func(name string) bool { return name == "test" })
+	return append(names, "test-stages")
+}
+
+// files returns the texts of files that a pattern of git names.
+func files(t *testing.T, patterns ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", append([]string{"ls-files", "-z", "--"}, patterns...)...)
+	cmd.Dir = root
+	printed, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for name := range strings.SplitSeq(strings.Trim(string(printed), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// TestEveryListNamesTests reads each "go test" of the Makefile, of scripts and of documents. Each
+// alternative of its patterns must select a test of its packages.
+func TestEveryListNamesTests(t *testing.T) {
+	all := packages(t)
+	checked := map[string]int{}
+	for _, c := range commands(t, dryRun(t, targets(t)...)+files(t, "*.sh", "*.md")) {
+		for _, flag := range slices.Sorted(maps.Keys(c.patterns)) {
+			if _, measures := c.patterns["-bench"]; measures && flag == "-run" {
+				continue // it selects nothing, so that only benchmarks run
+			}
+			for _, lost := range unmatched(c, flag, all) {
+				t.Errorf("%s: %s %s selects nothing, want a test", c.text, flag, lost)
+			}
+			checked[flag]++
+		}
+	}
+	for _, flag := range []string{"-run", "-skip", "-bench"} {
+		if checked[flag] < 3 {
+			t.Errorf("%s: checked %d patterns, want at least 3", flag, checked[flag])
+		}
+	}
+}
+
+// unmatched returns the alternatives of a pattern that match neither a test of the packages nor,
+// behind a slash, a text in them.
+func unmatched(c testCommand, flag string, all map[string]read) (lost []string) {
+	var functions, texts []string
+	for dir, p := range all {
+		if slices.ContainsFunc(c.packages, func(pattern string) bool { return covers(pattern, dir) }) {
+			functions, texts = append(functions, p.functions...), append(texts, p.texts...)
+		}
+	}
+	prefix := regexp.MustCompile(map[string]string{"-bench": "^Benchmark", "-fuzz": "^Fuzz"}[flag])
+	if flag == "-run" || flag == "-skip" {
+		prefix = regexp.MustCompile("^(Test|Example|Fuzz)")
+	}
+	functions = slices.DeleteFunc(functions, func(name string) bool { return !prefix.MatchString(name) })
+	for level, part := range strings.Split(c.patterns[flag], "/") {
+		names := functions
+		if level > 0 {
+			names = texts
+		}
+		for _, alternative := range alternatives(part) {
+			if !slices.ContainsFunc(names, regexp.MustCompile(alternative).MatchString) {
+				lost = append(lost, alternative)
+			}
+		}
+	}
+	return lost
+}
+
+// covers reports whether a pattern of packages covers a folder.
+func covers(pattern, dir string) bool {
+	below, all := strings.CutSuffix(pattern, "/...")
+	return pattern == dir || all && (dir == below || strings.HasPrefix(dir, below+"/"))
+}
+
+// alternatives splits a pattern such as "^(A|B)$" into "^A$" and "^B$".
+func alternatives(pattern string) (all []string) {
+	form := regexp.MustCompile(`^(\^?)\(?(.*?)\)?(\$?)$`).FindStringSubmatch(pattern)
+	for choice := range strings.SplitSeq(form[2], "|") {
+		all = append(all, form[1]+choice+form[3])
+	}
+	return all
+}
+
+// TestAListThatNamesNoTestIsFound plants names that are not there.
+func TestAListThatNamesNoTestIsFound(t *testing.T) {
+	all := map[string]read{
+		"a":   {functions: []string{"TestA", "TestB", "BenchmarkA", "helper"}, texts: []string{"a_long_poll"}},
+		"a/b": {functions: []string{"FuzzB"}},
+	}
+	for _, c := range []struct{ command, flag, want string }{
+		{"go test -run '^(TestA|TestB)$' ./a", "-run", ""},
+		{"go test -run '^(TestA|TestC)$' ./a", "-run", "^TestC$"},
+		{"go test -run 'A|helper' ./a", "-run", "helper"},
+		{"go test -skip TestC ./a", "-skip", "TestC"},
+		{"go test -skip=TestC ./a/...", "-skip", "TestC"},
+		{"go test -run FuzzB ./a", "-run", "FuzzB"},
+		{"go test -run FuzzB ./a/...", "-run", ""},
+		{"go test -bench 'A|C' ./a", "-bench", "C"},
+		{"go test -run 'TestA/^(a|poll)' ./a", "-run", "^poll"},
+		{"go test -skip '/poll' ./a", "-skip", ""},
+		{"go test -fuzz B ./a", "-fuzz", "B"},
+		{"go test -run TestA ./c", "-run", "TestA"},
+	} {
+		if got := strings.Join(unmatched(commands(t, c.command)[0], c.flag, all), " "); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.command, got, c.want)
+		}
+	}
+}
+
+// TestEveryTestIsInAStage looks for packages with tests that no stage of test-all runs, and for
+// targets of tests that are in no lane.
+func TestEveryTestIsInAStage(t *testing.T) {
+	stages := staged(t)
+	for _, name := range targets(t) {
+		if strings.HasPrefix(name, "test-") && name != "test-all" && name != "test-mongo" && !slices.Contains(stages, name) {
+			t.Errorf("%s is in no lane", name)
+		}
+	}
+	text := dryRun(t, stages...) + files(t, "deploy/test/compose/test.sh")
+	var covered []string
+	for _, c := range commands(t, text) {
+		covered = append(covered, c.packages...)
+	}
+	seen := 0
+	for dir := range packages(t) {
+		seen++
+		if !slices.ContainsFunc(covered, func(pattern string) bool { return covers(pattern, dir) }) {
+			t.Errorf("the tests of %s are in no stage", dir)
+		}
+	}
+	if seen < 60 {
+		t.Errorf("got %d packages with tests, want at least 60", seen)
+	}
+}
