@@ -52,7 +52,7 @@ SHELL       := bash
 .DEFAULT_GOAL := help
 .PHONY: help setup packages tools build run run-split quick test test-all check check-apart unit e2e attack fuzz-short \
 	test-stages test-docs test-openapi openapi-short test-traces test-stores test-crash test-attack test-k8s test-faults test-feed test-browser test-clients test-alerts test-log test-webhooks test-search test-std test-compose \
-	test-mongo feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
+	test-mongo mutants feed-long model model-quick fuzz vuln bench bench-figures bench-copy bench-live bench-search bench-webhooks bench-gateway soak images clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | column -t -s "$$(printf '\t')"
@@ -120,8 +120,8 @@ fuzz-short: ## each fuzz target for 1,000 inputs
 
 # The stages of test-all.
 
-test-stages: ## the script that runs the stages, before it runs them, and their lists of tests
-	go test -count=1 ./deploy/test/stages
+test-stages: ## the script that runs the stages, before it runs them, and their lists of tests; the maker of mutants
+	go test -count=1 ./deploy/test/stages ./deploy/test/mutants
 
 test-docs: build ## the documents: settings, examples, links, paths and citations
 	go test -count=1 ./deploy/test/docs -bin $(CURDIR)/bin
@@ -202,6 +202,9 @@ vuln: ## known vulnerabilities, where their database can be reached
 	@deploy/test/vuln.sh $(GOVULNCHECK) $(MODULES)
 
 # Longer than test-all.
+
+mutants: ## changes of guards that no test sees, in PKG or in all packages of deploy/test/mutants/guards.txt
+	nice -n 15 go run ./deploy/test/mutants $(PKG)
 
 test-mongo: ## the suites of the MongoDB store, and the large feed check, on the server that MONGODB_URI names
 	@test -n "$(MONGODB_URI)" || { echo "usage: make test-mongo MONGODB_URI=mongodb://HOST:PORT/?replicaSet=NAME" >&2; exit 2; }

@@ -1,0 +1,73 @@
+// Command mutants changes the code of a package in one place after another, and tells which changes no test sees.
+// docs/contributing.md says how to read its answer.
+//
+//	mutants [PACKAGE...]
+//
+// PACKAGE is a folder that guards.txt lists, such as gateway/internal/apikey. Without one, all are tried.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+const lists = "deploy/test/mutants/"
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(packages []string) error {
+	guards, err := rows(lists+"guards.txt", " ")
+	if err != nil {
+		return err
+	}
+	same, err := rows(lists+"same.txt", " | ")
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, p := range packages {
+		wanted[strings.Trim(strings.TrimPrefix(p, "./"), "/")] = true
+	}
+	var failed []string
+	for _, row := range guards {
+		if len(packages) > 0 && !wanted[row[0]] {
+			continue
+		}
+		delete(wanted, row[0])
+		r, err := try(row, same)
+		if err != nil {
+			return fmt.Errorf("%s: %w", row[0], err)
+		}
+		if r.survived > 0 || r.stale > 0 {
+			failed = append(failed, row[0])
+		}
+	}
+	for p := range wanted {
+		return fmt.Errorf("%s is not in %sguards.txt", p, lists)
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("changes survived in %s", strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// rows returns the fields of the lines of a file, without comments.
+func rows(path, between string) ([][]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("run this from the root of the repository: %w", err)
+	}
+	var all [][]string
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			all = append(all, strings.Split(line, between))
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const source = `package p
+
+func admit(n, most int, closed bool, close func() error) (bool, error) {
+	count := 0
+	if closed || n > most {
+		return false, close()
+	}
+	for range n {
+		count++
+	}
+	return count == n, nil
+}
+`
+
+func TestEachPlaceIsChanged(t *testing.T) {
+	var m maker
+	changed, err := m.mutate("p.go", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, mutant := range m.mutants {
+		got = append(got, mutant.String())
+	}
+	want := []string{
+		"p.go:5: admit: always: if closed || n > most",
+		"p.go:5: admit: without: || closed",
+		"p.go:5: admit: without: || n > most",
+		"p.go:5: admit: >=: n > most",
+		"p.go:6: admit: not: return false",
+		"p.go:6: admit: nil: return close()",
+		"p.go:9: admit: without: count++",
+		"p.go:11: admit: not: return count == n",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("changes (-want +got):\n%s", d)
+	}
+	if _, err := parser.ParseFile(token.NewFileSet(), "p.go", changed, 0); err != nil {
+		t.Errorf("got %v for the changed file, want no error:\n%s", err, changed)
+	}
+}
+
+// TestATrialTellsWhatDies tries the changes of a module whose test sees no bound, and does not call empty.
+func TestATrialTellsWhatDies(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": "module m\n\ngo 1.26\n",
+		"p/p.go": "package p\n" +
+			"func admit(n, most int) bool { return n < most }\n" +
+			"func short(text string) bool { return len(text) <= 9 }\n" +
+			"func empty(text string) bool { return text == \"\" }\n",
+		"p/p_test.go": "package p\n" +
+			"import \"testing\"\n" +
+			"func TestAdmit(t *testing.T) { if !admit(1, 3) || admit(4, 3) || !short(\"\") { t.Error() } }\n",
+	} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(folder)
+	t.Setenv("GOWORK", "off")
+	if out, err := exec.Command("go", "env", "GOMOD").Output(); !strings.HasPrefix(string(out), folder) {
+		t.Fatalf("got the module %s, %v; want that of %s", out, err, folder)
+	}
+	got, err := try([]string{"p"}, [][]string{
+		{"p/p.go", "admit", "<=: n < most", "a reason"},
+		{"p/p.go", "admit", "not: return n < most", "a reason for a change that dies"},
+		{"p/p.go", "admit", "no such change", "a reason for nothing"},
+	})
+	want := result{killed: 1, survived: 1, unreached: 1, named: 1, stale: 2}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// trial tries the mutants of one package.
+type trial struct {
+	tests []string   // the folders whose tests run. The mutants are in the first one
+	same  [][]string // the mutants that change nothing: file, function, change, reason
+
+	maker
+	work     string
+	programs []program
+}
+
+// program is a compiled test with all mutants.
+type program struct {
+	path, folder string
+	tests        []test // that reach a mutant
+}
+
+// result counts the mutants of a package.
+type result struct {
+	killed    int // a test fails
+	survived  int // a test runs the changed code, and none fails
+	unreached int // no test runs the changed code
+	named     int // same.txt has the reason why they change nothing
+	stale     int // rows of same.txt that name a mutant which there is not, or which dies
+}
+
+// try tries the mutants of the first folder with the tests of all, and prints those that live.
+func try(tests []string, same [][]string) (result, error) {
+	began := time.Now()
+	work, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(work)
+	t := &trial{tests: tests, same: same, work: work}
+	if err := t.compile(); err != nil {
+		return result{}, err
+	}
+	if err := t.measure(); err != nil {
+		return result{}, err
+	}
+	var r result
+	for i, m := range t.mutants {
+		named := t.isNamed(m)
+		reached, dies := t.dies(strconv.Itoa(i + 1))
+		switch {
+		case dies && named:
+			r.stale++
+			fmt.Printf("DIES, but same.txt names it: %s\n", m)
+		case dies:
+			r.killed++
+		case named:
+			r.named++
+		case reached:
+			r.survived++
+			fmt.Printf("SURVIVED %s\n", m)
+		default:
+			r.unreached++
+			fmt.Printf("UNREACHED %s\n", m)
+		}
+	}
+	for _, row := range t.unused() {
+		r.stale++
+		fmt.Printf("NO SUCH CHANGE, but same.txt names it: %s\n", strings.Join(row, " | "))
+	}
+	fmt.Printf("%s: %d killed, %d survived, %d unreached, %d change nothing, %.1f minutes\n", tests[0], r.killed,
+		r.survived, r.unreached, r.named, time.Since(began).Minutes())
+	return r, nil
+}
+
+// test is a test of a program, and what it does without a mutant.
+type test struct {
+	name    string
+	took    time.Duration
+	reached map[string]bool // numbers of mutants
+}
+
+// quick is the time of a test that runs before all slower ones.
+const quick = 300 * time.Millisecond
+
+// measure runs each test without a mutant. It must pass. The mutants that it reaches are those that it is run for.
+func (t *trial) measure() error {
+	for i := range t.programs {
+		p := &t.programs[i]
+		names, err := t.start(p, time.Minute, "", "-test.list", "^(Test|Fuzz)")
+		if err != nil {
+			return fmt.Errorf("list the tests of %s: %w\n%s", p.folder, err, names)
+		}
+		reached, began := map[string]bool{}, time.Now()
+		for name := range strings.FieldsSeq(string(names)) {
+			one, err := t.measured(p, name)
+			if err != nil {
+				return err
+			}
+			if len(one.reached) > 0 {
+				p.tests = append(p.tests, one)
+			}
+			maps.Copy(reached, one.reached)
+		}
+		if len(reached) == 0 {
+			return fmt.Errorf("the tests of %s reach no code of %s", p.folder, t.tests[0])
+		}
+		fmt.Printf("%s: %d tests of %s reach %d of %d changes, in %.1f s\n", t.tests[0], len(p.tests),
+			p.folder, len(reached), len(t.mutants), time.Since(began).Seconds())
+	}
+	return nil
+}
+
+func (t *trial) measured(p *program, name string) (test, error) {
+	file, began := p.path+"."+name, time.Now()
+	if out, err := t.start(p, 5*time.Minute, "MUTANTS_REACHED="+file, "-test.run", "^"+name+"$"); err != nil {
+		return test{}, fmt.Errorf("%s of %s fails without a change: %w\n%s", name, p.folder, err, out)
+	}
+	one := test{name: name, took: time.Since(began), reached: map[string]bool{}}
+	numbers, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return test{}, err
+	}
+	for n := range strings.FieldsSeq(string(numbers)) {
+		one.reached[n] = true
+	}
+	return one, nil
+}
+
+// dies tells whether a test reaches a mutant, and whether one fails with it or takes much longer than without. All
+// quick tests run before the slow ones.
+func (t *trial) dies(n string) (reached, dies bool) {
+	for _, slow := range []bool{false, true} {
+		for i := range t.programs {
+			p := &t.programs[i]
+			var names []string
+			limit := 10 * time.Second
+			for _, one := range p.tests {
+				if one.reached[n] && (one.took > quick) == slow {
+					names = append(names, one.name)
+					limit += 4 * one.took
+				}
+			}
+			if len(names) == 0 {
+				continue
+			}
+			reached = true
+			pattern := "^(" + strings.Join(names, "|") + ")$"
+			if _, err := t.start(p, limit, "MUTANT="+n, "-test.failfast", "-test.run", pattern); err != nil {
+				return true, true
+			}
+		}
+	}
+	return reached, false
+}
+
+// start runs a program in its folder. Its memory is bounded, because a mutant may take all that there is.
+func (t *trial) start(p *program, limit time.Duration, environment string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	temporary, err := os.MkdirTemp(t.work, "tmp")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temporary)
+	args = append([]string{"-c", `ulimit -d 8000000; exec "$0" "$@"`, p.path}, args...)
+	cmd := exec.CommandContext(ctx, "/bin/sh", args...)
+	if cmd.Dir, err = filepath.Abs(p.folder); err != nil {
+		return nil, err
+	}
+	cmd.Env = append(os.Environ(), "TMPDIR="+temporary, environment)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	return out.Bytes(), err
+}
+
+// isNamed tells whether same.txt has a reason why a mutant changes nothing.
+func (t *trial) isNamed(m mutant) bool {
+	return slices.ContainsFunc(t.same, func(row []string) bool { return names(row, m) })
+}
+
+// names tells whether a row of same.txt is about a mutant. It has no line numbers, so that they may change.
+func names(row []string, m mutant) bool {
+	return row[0] == m.file && row[1] == m.function && row[2] == m.change
+}
+
+// unused returns the rows of same.txt about files of the package that name no mutant.
+func (t *trial) unused() [][]string {
+	var unused [][]string
+	for _, row := range t.same {
+		named := slices.ContainsFunc(t.mutants, func(m mutant) bool { return names(row, m) })
+		if filepath.Dir(row[0]) == t.tests[0] && !named {
+			unused = append(unused, row)
+		}
+	}
+	return unused
+}
