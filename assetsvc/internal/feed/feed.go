@@ -133,7 +133,9 @@ type Store interface {
 	// is below b.First. It returns whether it did so, and the clock afterwards, of
 	// which only Last and Open[writer].First must be set. It also stores the record
 	// of the writes under writer and b.First, if there is none, and does not show it.
-	// It may do both at the same time, and returns nil only if both are done.
+	// It may do both at the same time, and returns nil only if both are done. The record
+	// of a batch that was refused is of no use: the store removes it, and Open does not
+	// wait for that.
 	Open(ctx context.Context, writer string, b Batch, writes []Write) (now Clock, opened bool, err error)
 	// Close removes clock.Open[writer] if its First is first. Otherwise it does
 	// nothing.

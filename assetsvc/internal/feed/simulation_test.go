@@ -99,7 +99,7 @@ func TestTheSimulationNeedsEachGuardOfTheRecord(t *testing.T) {
 		from     uint64 // the first seed; for all but one guard any seed will do
 	}{
 		{recordFirst, "the record is stored before the writes", 1},
-		{emptyRecord, "Settle stores an empty record", 45},
+		{emptyRecord, "Settle stores an empty record", 187},
 		{followers, "Settle looks at the changes made since", 1},
 		{settleFenced, "a fenced batch is settled", 1},
 		{showLater, "the record of a refused Open is not shown", 1},
@@ -219,8 +219,8 @@ func (s *simulation) start() {
 	p.writer = NewWriter(p.port, Options{
 		Name: fmt.Sprint("process-", s.started), Now: now, MaxBatch: 8, MaxBytes: 1 << 20, Timeout: timeout,
 		Pause: timeout / 10, Size: func(Write) int { return 1 },
-		Failed: func(error) {},
-		Batch:  func(ctx context.Context, _ []context.Context) (context.Context, func()) { return ctx, func() {} },
+		Failed: func(error) {}, Refused: func() {},
+		Batch: func(ctx context.Context, _ []context.Context) (context.Context, func()) { return ctx, func() {} },
 	})
 	watching := &port{world: s.world, process: watchers + s.started, ice: newIce()}
 	watcher := NewWatcher(watching, s.lease, time.Now)

@@ -225,10 +225,7 @@ func (p *port) send(ctx context.Context, steps ...func()) error { return p.sendA
 func (p *port) sendAll(ctx context.Context, operations ...[]func()) error {
 	p.ice.wait()
 	c := &pendingCall{left: len(operations), answer: make(chan struct{})}
-	for _, steps := range operations {
-		p.sentOff++
-		p.sent <- &operation{process: p.process, number: p.sentOff, steps: steps, call: c}
-	}
+	p.post(c, operations...)
 	var err error
 	select {
 	case <-c.answer:
@@ -237,6 +234,14 @@ func (p *port) sendAll(ctx context.Context, operations ...[]func()) error {
 	}
 	p.ice.wait()
 	return err
+}
+
+// post sends operations of a call, and waits for nothing.
+func (p *port) post(c *pendingCall, operations ...[]func()) {
+	for _, steps := range operations {
+		p.sentOff++
+		p.sent <- &operation{process: p.process, number: p.sentOff, steps: steps, call: c}
+	}
 }
 
 func (p *port) Open(ctx context.Context, writer string, b Batch, writes []Write) (Clock, bool, error) {
@@ -260,13 +265,13 @@ func (p *port) Open(ctx context.Context, writer string, b Batch, writes []Write)
 	if opened || now.Open[writer].First == b.First {
 		return now, opened, nil
 	}
-	err := p.send(ctx, func() { // the record of a refused batch is of no use
+	p.post(&pendingCall{left: 1, answer: make(chan struct{})}, []func(){func() {
 		if r := p.records[key{writer, b.First}]; r != nil && !r.shown {
 			p.change(key{writer, b.First}, func(r *record) { r.changes = nil })
 			delete(p.records, key{writer, b.First})
 		}
-	})
-	return now, opened, err
+	}})
+	return now, opened, nil
 }
 
 func (p *port) Close(ctx context.Context, writer string, first int64) error {

@@ -29,6 +29,7 @@ type Options struct {
 	Timeout  time.Duration    // of one operation of the store
 	Pause    time.Duration    // before a failed operation is repeated
 	Failed   func(error)      // gets the first error of an operation, not those of its repeats
+	Refused  func()           // is called for each Open that another writer was ahead of
 
 	// Batch is called for each batch, with the contexts of its callers. The writer
 	// opens and writes the batch in the returned context, which must not end
@@ -43,6 +44,28 @@ type Writer struct {
 	o     Options
 	queue chan *change
 	last  int64 // newest position known to be given out
+	pace  pace  // of the writer that was ahead of this one
+}
+
+// pace is where the writer that caused a refusal is by now. The clock of this writer
+// may be behind that one's, so its time alone would be refused as long as the other
+// writes. The zero pace is that of no writer.
+type pace struct {
+	position int64     // newest position when an Open was refused
+	at       time.Time // when that was, on the monotonic clock
+}
+
+// paceLoss is how much slower than time a pace runs: one part of so many. So a lead over
+// all clocks shrinks by 1 ms a second.
+const paceLoss = 1000
+
+// now returns the position that the other writer has reached; 0 without one.
+func (p pace) now() int64 {
+	if p.at.IsZero() {
+		return 0
+	}
+	passed := time.Since(p.at)
+	return p.position + (passed - passed/paceLoss).Microseconds()
 }
 
 // change is a write that waits for its outcome.
@@ -208,13 +231,15 @@ func (w *Writer) open(ctx context.Context, b *batch) {
 			if opened || now.Open[w.o.Name].First == b.First { // an earlier copy was applied
 				return nil
 			}
+			w.o.Refused()
+			w.pace = pace{max(w.pace.now(), now.Last), time.Now()}
 			b.at(w.next())
 		}
 	})
 }
 
 // next returns the first position of a new batch.
-func (w *Writer) next() int64 { return max(w.o.Now().UnixMicro(), w.last+1) }
+func (w *Writer) next() int64 { return max(w.o.Now().UnixMicro(), w.pace.now(), w.last+1) }
 
 // write writes the documents of b and determines the outcome of each. It returns
 // when no write of b can be applied any more, or ctx is done.

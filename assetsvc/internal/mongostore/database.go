@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type database struct {
 	timeout time.Duration                  // of one operation
 	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
 	barrier *barrier                       // of fresh reads; nil: reads need none
+
+	removals sync.WaitGroup // of records of refused batches
 }
 
 const (
@@ -81,6 +84,7 @@ func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) 
 }
 
 func (d *database) disconnect() error {
+	d.removals.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), d.timeout)
 	defer cancel()
 	if err := d.client.Disconnect(ctx); err != nil {

@@ -85,9 +85,10 @@ func (d *database) readFormat(ctx context.Context) (string, error) {
 type feedStore struct{ *database }
 
 // Open implements feed.Store. The clock that it returns has Last and the batch of
-// this writer, without ids. It removes the record of a batch that was refused, but
-// none that is shown: an earlier copy of Open was applied then, and a watcher has
-// settled the batch. Its record must stay, so that a late insert has no effect.
+// this writer, without ids. It removes the record of a batch that was refused, and does
+// not wait for that, as the next Open would be later by as much. It removes none that is
+// shown: an earlier copy of Open was applied then, and a watcher has settled the batch.
+// Its record must stay, so that a late insert has no effect.
 func (f feedStore) Open(
 	ctx context.Context, writer string, b feed.Batch, writes []feed.Write,
 ) (now feed.Clock, opened bool, err error) {
@@ -102,12 +103,19 @@ func (f feedStore) Open(
 		return feed.Clock{}, false, err
 	}
 	if !opened && now.Open[writer].First != b.First {
-		err = f.do(ctx, func(ctx context.Context) error {
-			_, err := f.changes.DeleteOne(ctx, append(withID(record.ID), notShown))
-			return err
-		})
+		ctx := context.WithoutCancel(ctx)
+		f.removals.Go(func() { f.remove(ctx, record.ID) })
 	}
-	return now, opened, err
+	return now, opened, nil
+}
+
+// remove removes a record that no reader has seen. A failure leaves it behind, and does no
+// harm: nobody shows it.
+func (d *database) remove(ctx context.Context, id string) {
+	_ = d.do(ctx, func(ctx context.Context) error {
+		_, err := d.changes.DeleteOne(ctx, append(withID(id), notShown))
+		return err
+	})
 }
 
 // notShown matches records that no reader has seen.

@@ -17,12 +17,13 @@ import (
 
 // metrics are the metrics of the feed and the store.
 type metrics struct {
-	batch  metric.Int64Histogram   // changes in a batch
-	open   metric.Int64Gauge       // open batches of all asset services
-	lag    metric.Float64Gauge     // s from the horizon to the newest position
-	fences metric.Int64Counter     // stalled batches that this process has fenced
-	lead   metric.Float64Gauge     // s that this machine's clock is ahead of the store's
-	waits  metric.Float64Histogram // s that a barrier of fresh reads takes
+	batch   metric.Int64Histogram   // changes in a batch
+	open    metric.Int64Gauge       // open batches of all asset services
+	lag     metric.Float64Gauge     // s from the horizon to the newest position
+	fences  metric.Int64Counter     // stalled batches that this process has fenced
+	refused metric.Int64Counter     // openings of batches that another writer was ahead of
+	lead    metric.Float64Gauge     // s that this machine's clock is ahead of the store's
+	waits   metric.Float64Histogram // s that a barrier of fresh reads takes
 
 	operations  *telemetry.Operations
 	connections *connections
@@ -34,7 +35,7 @@ var barrierBuckets = []float64{0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
 	m := &metrics{connections: newConnections()}
-	var errs [7]error
+	var errs [8]error
 	m.batch, errs[0] = meter.Int64Histogram("registry.feed.batch.size", metric.WithUnit("{change}"),
 		metric.WithDescription("Changes written together."),
 		metric.WithExplicitBucketBoundaries(1, 2, 4, 8, 16, 32, 64, 128, 256))
@@ -50,6 +51,8 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 		metric.WithDescription("Time of a barrier, for which fresh reads wait."),
 		metric.WithExplicitBucketBoundaries(barrierBuckets...))
 	m.operations, errs[6] = telemetry.NewOperations(meter, semconv.DBSystemNameMongoDB)
+	m.refused, errs[7] = meter.Int64Counter("registry.feed.opens.refused", metric.WithUnit("{open}"),
+		metric.WithDescription("Openings of batches of this process that had to be repeated, as another process was ahead."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("make metrics: %w", err)
 	}
@@ -63,6 +66,7 @@ func (m *metrics) recordClock(ctx context.Context, now feed.Clock, fenced int) {
 	m.open.Record(ctx, int64(len(now.Open)))
 	m.lag.Record(ctx, (time.Duration(now.Last-now.Horizon()) * time.Microsecond).Seconds())
 	m.fences.Add(ctx, int64(fenced))
+	m.refused.Add(ctx, 0) // so that it is reported before the first
 }
 
 // timed returns a send that records how long each barrier takes.

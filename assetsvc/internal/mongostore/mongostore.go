@@ -149,7 +149,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 	s := &Store{
 		log:     o.Log,
 		failed:  failures.Failed,
-		time:    &storeTime{own: o.Now, log: o.Log},
+		time:    newStoreTime(o.Now, o.Log),
 		closers: []func() error{func() error { failures.Close(); return nil }},
 	}
 	if s.metrics, err = newMetrics(o.Meter); err != nil {
@@ -181,6 +181,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		Pause:    writerPause,
 		Batch:    s.beginBatch,
 		Failed:   s.failed,
+		Refused:  func() { s.metrics.refused.Add(context.Background(), 1) },
 	})
 	return s, nil
 }

@@ -222,6 +222,7 @@ func TestARefusedOpenLeavesNoRecord(t *testing.T) {
 	if err != nil || opened || now.Last != r.Position {
 		t.Errorf("got %v, %v, %v; want a refusal at %d", now, opened, err, r.Position)
 	}
+	s.db.removals.Wait()
 	count, err := s.db.changes.CountDocuments(t.Context(), bson.D{})
 	if err != nil || count != 1 {
 		t.Errorf("got %d records, %v; want that of the creation", count, err)
@@ -247,6 +248,7 @@ func TestASettledRecordOutlivesALateOpen(t *testing.T) {
 	if _, opened, err := f.Open(t.Context(), "w", b, writes); err != nil || opened {
 		t.Errorf("a late Open: got %v, %v; want a refusal", opened, err)
 	}
+	s.db.removals.Wait()
 	if err := f.note(t.Context(), newRecord("w", b, writes)); err != nil {
 		t.Fatal(err)
 	}

@@ -9,36 +9,47 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// maxAhead is how far this machine's clock may be ahead of the store's clock.
+// maxAhead is how far positions by the store's clock may be ahead of this machine's.
 const maxAhead = time.Second
 
-// storeTime is this machine's clock, limited by the store's clock. Positions
-// never step back, so a clock one day ahead would move all later positions of the
-// registry a day ahead.
+// storeTime is the store's clock, which all processes read, so their positions agree
+// however their machines' clocks differ or jump. It is limited by this machine's clock.
+// Positions never step back, so a clock one day ahead would move all later positions of
+// the registry a day ahead. Only if both clocks are ahead can that happen.
 type storeTime struct {
-	own func() time.Time
-	log *slog.Logger
+	own    func() time.Time
+	before time.Time // own when the process began
+	began  time.Time // when that was, on this process's monotonic clock
+	log    *slog.Logger
 
-	mu    sync.Mutex
-	store time.Time // the store's clock when it was read
-	at    time.Time // when it was read, on this process's monotonic clock
-	ahead bool
+	mu     sync.Mutex
+	store  time.Time // the store's clock when it was read
+	at     time.Time // when it was read, on this process's monotonic clock
+	differ bool
 }
 
-// now returns this machine's time, or the store's time if this machine's is more
-// than maxAhead ahead. Call measure first.
+func newStoreTime(own func() time.Time, log *slog.Logger) *storeTime {
+	return &storeTime{own: own, before: own(), began: time.Now(), log: log}
+}
+
+// now returns the store's time, or maxAhead after this machine's time if that is earlier.
+// This machine's time is the later one of its clock and of the time since the process began.
+// So a clock that steps back does not count. Call measure first.
 func (t *storeTime) now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	own := t.own()
-	if store := t.store.Add(time.Since(t.at)); own.Sub(store) > maxAhead {
-		return store
+	store, most := t.store.Add(time.Since(t.at)), t.own()
+	if steady := t.before.Add(time.Since(t.began)); steady.After(most) {
+		most = steady
 	}
-	return own
+	if most = most.Add(maxAhead); most.Before(store) {
+		return most
+	}
+	return store
 }
 
 // measure reads the store's clock and returns how far this machine's clock is
-// ahead of it. It logs when the lead exceeds maxAhead, and when it no longer does.
+// ahead of it. It logs when they differ by more than maxAhead, and when they no longer do.
 func (t *storeTime) measure(ctx context.Context, d *database) (lead time.Duration, err error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`
@@ -54,12 +65,12 @@ func (t *storeTime) measure(ctx context.Context, d *database) (lead time.Duratio
 	defer t.mu.Unlock()
 	t.store, t.at = hello.LocalTime, begun.Add(time.Since(begun)/2)
 	lead = t.own().Sub(t.store.Add(time.Since(t.at)))
-	switch ahead := lead > maxAhead; {
-	case ahead && !t.ahead:
-		t.log.Warn("this machine's clock is ahead of the store's clock; positions follow the store's", "lead", lead)
-	case !ahead && t.ahead:
-		t.log.Info("this machine's clock agrees with the store's clock again")
+	switch differ := lead.Abs() > maxAhead; {
+	case differ && !t.differ:
+		t.log.Warn("the clocks of this machine and of the store differ; positions follow the store's", "lead", lead)
+	case !differ && t.differ:
+		t.log.Info("the clocks of this machine and of the store agree again")
 	}
-	t.ahead = lead > maxAhead
+	t.differ = lead.Abs() > maxAhead
 	return lead, nil
 }

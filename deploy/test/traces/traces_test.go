@@ -375,7 +375,7 @@ func TestTheFeedHasItsMetrics(t *testing.T) {
 	r := start(t, 0)
 	r.send(t, "POST", "/api/2.5/assets", "", asset)
 	want := []string{"registry.feed.batch.size", "registry.feed.batches.open", "registry.feed.fences",
-		"registry.feed.horizon.lag", "registry.store.clock.lead"}
+		"registry.feed.horizon.lag", "registry.feed.opens.refused", "registry.store.clock.lead"}
 	var found []string
 	for range 500 { // the asset service measures twice a second
 		var all metricdata.ResourceMetrics

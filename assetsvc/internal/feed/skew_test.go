@@ -1,0 +1,249 @@
+package feed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Times of a replica set of three in one datacentre.
+const (
+	flight   = 200 * time.Microsecond  // of a message, at least
+	jitter   = 300 * time.Microsecond  // more of it, at most
+	majority = 3500 * time.Microsecond // until a majority has a write, at least
+	slack    = 1500 * time.Microsecond // more of it, at most
+)
+
+// shared is a Store without faults in virtual time. Many writers use it.
+type shared struct {
+	mu      sync.Mutex
+	random  *rand.Rand
+	clock   Clock
+	refused int // opens
+}
+
+// pause waits for at least a time, and at most for more of it.
+func (s *shared) pause(least, more time.Duration) {
+	s.mu.Lock()
+	d := least + time.Duration(s.random.Int64N(int64(more)))
+	s.mu.Unlock()
+	time.Sleep(d)
+}
+
+// send applies an operation when its message has come, and returns with the answer.
+func (s *shared) send(apply func()) {
+	s.pause(flight, jitter)
+	if apply != nil {
+		s.mu.Lock()
+		apply()
+		s.mu.Unlock()
+	}
+	s.pause(flight, jitter)
+}
+
+// write is an operation whose answer waits for a majority.
+func (s *shared) write(apply func()) {
+	s.send(apply)
+	s.pause(majority, slack)
+}
+
+func (s *shared) Open(_ context.Context, writer string, b Batch, _ []Write) (now Clock, opened bool, _ error) {
+	s.write(func() {
+		if opened = s.clock.Last < b.First; opened {
+			s.clock = copyOf(s.clock)
+			s.clock.Last, s.clock.Open[writer] = b.Last(), b
+			now = s.clock
+		}
+	})
+	if !opened {
+		s.send(func() { now = s.clock })
+	}
+	return now, opened, nil
+}
+
+func (s *shared) Close(_ context.Context, writer string, first int64) error {
+	s.write(func() {
+		if s.clock.Open[writer].First == first {
+			s.clock = copyOf(s.clock)
+			delete(s.clock.Open, writer)
+		}
+	})
+	return nil
+}
+
+func (s *shared) Clock(context.Context) (now Clock, _ error) {
+	s.send(func() { now = s.clock })
+	return now, nil
+}
+
+func (s *shared) Write(_ context.Context, _ string, _ Batch, writes []Write) (int, error) {
+	s.write(nil)
+	return len(writes), nil
+}
+
+func (s *shared) Fence(context.Context, []string) error { return nil }
+
+func (s *shared) Settle(context.Context, string, int64) (map[string]bool, error) { return nil, nil }
+
+// service is how one writer was served.
+type service struct {
+	changes int
+	p50     time.Duration
+}
+
+// served is how all writers were served.
+type served struct {
+	writers []service
+	refused int
+	ahead   time.Duration // the newest position is so much ahead of the time
+}
+
+func (s served) changes() (sum int) {
+	for _, w := range s.writers {
+		sum += w.changes
+	}
+	return sum
+}
+
+// Load of one run of serve.
+const (
+	clientsEach = 24 // of a writer; each has one change under way
+	servedFor   = 5 * time.Second
+)
+
+// serve runs a writer for each clock.
+func serve(t *testing.T, clocks []func() time.Time) (s served) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		store := &shared{random: rand.New(rand.NewPCG(1, 1))}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		delays := make([][]time.Duration, len(clocks)*clientsEach)
+		for i, now := range clocks {
+			w := NewWriter(store, Options{
+				Name: fmt.Sprint(i), Now: now, MaxBatch: 256, MaxBytes: 1 << 20, Timeout: time.Minute,
+				Pause: time.Millisecond, Size: func(Write) int { return 1 }, Failed: func(err error) { t.Error(err) },
+				Refused: func() { store.mu.Lock(); store.refused++; store.mu.Unlock() },
+				Batch:   func(ctx context.Context, _ []context.Context) (context.Context, func()) { return ctx, func() {} },
+			})
+			running.Go(func() { w.Run(ctx) })
+			for n := range clientsEach {
+				running.Go(func() { delays[i*clientsEach+n] = keepChanging(ctx, w, fmt.Sprint(i, " ", n)) })
+			}
+		}
+		time.Sleep(servedFor)
+		s.ahead = time.UnixMicro(store.clock.Last).Sub(time.Now())
+		stop()
+		running.Wait()
+		s.refused = store.refused
+		for each := range slices.Chunk(delays, clientsEach) {
+			all := slices.Concat(each...)
+			slices.Sort(all)
+			s.writers = append(s.writers, service{len(all), all[len(all)/2]})
+		}
+	})
+	return s
+}
+
+// keepChanging changes a document until ctx is done. It returns how long each change took.
+func keepChanging(ctx context.Context, w *Writer, id string) (delays []time.Duration) {
+	for {
+		begun := time.Now()
+		if _, err := w.Commit(ctx, Write{ID: id}); err != nil {
+			return delays
+		}
+		delays = append(delays, time.Since(begun))
+	}
+}
+
+// apart returns clocks of which the last is most ahead of the first.
+func apart(count int, most time.Duration) (clocks []func() time.Time) {
+	for i := range count {
+		drift := most * time.Duration(i) / time.Duration(count-1)
+		clocks = append(clocks, func() time.Time { return time.Now().Add(drift) })
+	}
+	return clocks
+}
+
+// TestWritersWithDifferentClocksAreServedAlike compares writers whose clocks differ with
+// writers whose clocks agree. Positions must not run ahead of the fastest clock.
+func TestWritersWithDifferentClocksAreServedAlike(t *testing.T) {
+	for _, c := range []struct {
+		writers int
+		most    time.Duration
+	}{
+		{2, 10 * time.Millisecond}, {4, 20 * time.Millisecond}, {4, 100 * time.Millisecond}, {8, 10 * time.Millisecond},
+		{8, 2 * time.Second},
+	} {
+		alike := serve(t, apart(c.writers, 0))
+		served := serve(t, apart(c.writers, c.most))
+		served.check(t, fmt.Sprintf("%d writers %v apart", c.writers, c.most), alike)
+		if served.ahead > c.most+time.Millisecond {
+			t.Errorf("%d writers %v apart: got positions %v ahead, want none ahead of the fastest clock", c.writers,
+				c.most, served.ahead)
+		}
+	}
+}
+
+// TestAClockThatJumpsCostsItsWriterNothing has the clock of one of eight writers jump while
+// all write. Clocks that jump ahead are the business of Options.Now.
+func TestAClockThatJumpsCostsItsWriterNothing(t *testing.T) {
+	alike := serve(t, apart(8, 0))
+	for _, c := range []struct {
+		name    string
+		by      time.Duration
+		back    time.Duration // after so long the clock is right again; 0: never
+		writers int           // with this clock
+	}{
+		{"an hour back", -time.Hour, 0, 1},
+		{"an hour back, then ahead to the right time", -time.Hour, 2 * time.Second, 1},
+		{"all but one an hour back", -time.Hour, 0, 7},
+		{"100 ms ahead, then back", 100 * time.Millisecond, 2 * time.Second, 1},
+	} {
+		clocks := apart(8, 0)
+		for i := range c.writers {
+			begun := time.Time{}
+			clocks[i] = func() time.Time {
+				now := time.Now()
+				if begun.IsZero() {
+					begun = now
+				}
+				if since := now.Sub(begun); since > time.Second && (c.back == 0 || since < time.Second+c.back) {
+					return now.Add(c.by)
+				}
+				return now
+			}
+		}
+		served := serve(t, clocks)
+		served.check(t, c.name, alike)
+		if served.ahead > max(c.by, 0)+time.Millisecond {
+			t.Errorf("%s: got positions %v ahead", c.name, served.ahead)
+		}
+	}
+}
+
+// check compares how writers were served with writers whose clocks agree.
+func (s served) check(t *testing.T, name string, alike served) {
+	t.Helper()
+	t.Logf("%s: %d changes, %d with the same clock, refused %d and %d; %v", name, s.changes(), alike.changes(), s.refused,
+		alike.refused, s)
+	if got, want := s.changes(), alike.changes()*9/10; got < want {
+		t.Errorf("%s: got %d changes, want %d at least, 0.9 of those with the same clock", name, got, want)
+	}
+	best := slices.MinFunc(s.writers, func(a, b service) int { return cmp.Compare(a.p50, b.p50) })
+	most := slices.MaxFunc(s.writers, func(a, b service) int { return cmp.Compare(a.changes, b.changes) })
+	for i, w := range s.writers {
+		if w.p50 >= 2*best.p50 {
+			t.Errorf("%s: writer %d: got a median of %v, want less than twice the best, %v", name, i, w.p50, best.p50)
+		}
+		if w.changes*10 < most.changes*7 {
+			t.Errorf("%s: writer %d: got %d changes, want 0.7 of the best at least, %d", name, i, w.changes, most.changes)
+		}
+	}
+}

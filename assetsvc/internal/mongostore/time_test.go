@@ -1,0 +1,96 @@
+package mongostore
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+	"asset-registry/shared/mongotest"
+)
+
+// TestStoresWithDifferentClocksAreServedAlike has four stores create assets at once. The
+// stand-in for MongoDB runs one command at a time in any order, so chance decides more there.
+// Package feed has the same test in virtual time.
+func TestStoresWithDifferentClocksAreServedAlike(t *testing.T) {
+	server := mongotest.Start(t)
+	count, tenths := int64(160), int64(3)
+	if server.Real {
+		count, tenths = 8000, 7
+	}
+	for _, most := range []time.Duration{20 * time.Millisecond, 100 * time.Millisecond} {
+		var stores []*Store
+		for i := range 4 {
+			drift := most * time.Duration(i) / 3
+			stores = append(stores, open(t, server, "alike", func() time.Time { return time.Now().Add(drift) }))
+		}
+		made := createAtOnce(t, stores, count)
+		for i, n := range made {
+			if n*10 < slices.Max(made)*tenths {
+				t.Errorf("%v apart, store %d: got %d creations of %v, want %d tenths of the best at least", most, i, n, made,
+					tenths)
+			}
+		}
+	}
+}
+
+// createAtOnce creates assets in all stores at once until there are so many. It returns how
+// many each store made.
+func createAtOnce(t *testing.T, stores []*Store, count int64) (made []int64) {
+	const clients = 4 // of each store
+	var left atomic.Int64
+	left.Store(count)
+	each := make([]atomic.Int64, len(stores))
+	var running sync.WaitGroup
+	for i := range len(stores) * clients {
+		running.Go(func() {
+			for left.Add(-1) >= 0 {
+				r := registry.Record{ID: storetest.NewID(), Listed: true, Body: body}
+				if _, err := stores[i/clients].Create(t.Context(), r); err != nil {
+					t.Errorf("store %d: %v", i/clients, err)
+					return
+				}
+				each[i/clients].Add(1)
+			}
+		})
+	}
+	running.Wait()
+	for i := range each {
+		made = append(made, each[i].Load())
+	}
+	return made
+}
+
+// TestPositionsFollowTheStoresClock has the clock of a machine differ from the store's, and
+// jump after both were read.
+func TestPositionsFollowTheStoresClock(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		ahead, jump, want time.Duration // of the machine's clock; of the position's time; the store's clock is right
+	}{
+		{"both agree", 0, 0, 0},
+		{"100 ms behind", -100 * time.Millisecond, 0, 0},
+		{"100 ms ahead", 100 * time.Millisecond, 0, 0},
+		{"a day ahead", 24 * time.Hour, 0, 0},
+		{"a jump of an hour ahead", 0, time.Hour, 0},
+		{"a jump of an hour back", 0, -time.Hour, 0},
+		{"a clock that was an hour behind is set", -time.Hour, time.Hour, 0},
+		{"the store's clock is an hour ahead", -time.Hour, 0, maxAhead - time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ahead := c.ahead
+			s := newStoreTime(func() time.Time { return time.Now().Add(ahead) }, slog.New(slog.DiscardHandler))
+			s.store, s.at = time.Now(), time.Now()
+			time.Sleep(time.Minute)
+			ahead += c.jump
+			if got := time.Until(s.now()); got != c.want {
+				t.Errorf("%s: got positions %v ahead, want %v", c.name, got, c.want)
+			}
+		})
+	}
+}
