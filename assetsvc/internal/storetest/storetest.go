@@ -45,6 +45,7 @@ func Run(t *testing.T, open Opener) {
 		{"a change moves an asset to the end of the feed", testMove},
 		{"an asset enters the feed when it is listed", testListing},
 		{"a mode selects real assets, test assets or all in order", testModes},
+		{"an asset moves between real and test assets", testMovesOfMode},
 		{"a body belongs to the position of its entry", testBodies},
 		{"a page ends before its bodies are too large", testLargeBodies},
 		{"a change is read and encoded once, however many follow", testLive},
@@ -303,6 +304,38 @@ func testModes(t *testing.T, open Opener) {
 	checkEntries(t, mustPage(t, s, registry.Query{Limit: 5, Offset: all[4].Position, Mode: registry.All}), all[5:10]...)
 	slices.Reverse(all)
 	checkEntries(t, mustPage(t, s, registry.Query{Limit: 7, Descending: true, Mode: registry.All}), all[:7]...)
+}
+
+// testMovesOfMode makes a real asset one for tests and back. Each feed has it only as long as it belongs there.
+func testMovesOfMode(t *testing.T, open Opener) {
+	s := open(t, "a", at(start))
+	check := func(mode registry.Mode, want ...registry.Record) {
+		t.Helper()
+		checkEntries(t, mustPage(t, s, registry.Query{Limit: 10, Mode: mode}), want...)
+		slices.Reverse(want)
+		checkEntries(t, mustPage(t, s, registry.Query{Limit: 10, Mode: mode, Descending: true}), want...)
+	}
+	moves, real := mustCreate(t, s, asset(NewID(), true)), mustCreate(t, s, asset(NewID(), true))
+	test := asset(NewID(), true)
+	test.Test = true
+	test = mustCreate(t, s, test)
+	for range 2 {
+		moves.Test = true
+		moves = mustReplace(t, s, moves)
+		check(registry.Real, real)
+		check(registry.Test, test, moves)
+		check(registry.All, real, test, moves)
+		moves.Test = false
+		moves = mustReplace(t, s, moves)
+		check(registry.Real, real, moves)
+		check(registry.Test, test)
+		check(registry.All, real, test, moves)
+	}
+	moves.Listed = false
+	moves = mustReplace(t, s, moves)
+	check(registry.Real, real)
+	check(registry.All, real, test)
+	checkStored(t, s, moves)
 }
 
 func testBodies(t *testing.T, open Opener) {

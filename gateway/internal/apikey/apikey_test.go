@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -334,30 +335,67 @@ func TestCacheForgetsWhatHasChanged(t *testing.T) {
 	}
 }
 
+// held is a Verifier whose calls a test answers one by one. A call sends the channel that takes its answer.
+type held chan chan error
+
+func (h held) VerifyKey(_ context.Context, hash string) (authapi.Key, error) {
+	answer := make(chan error)
+	h <- answer
+	err := <-answer
+	return authapi.Key{Identity: identity.Identity{Broker: "of " + hash, KeyID: "id of " + hash}}, err
+}
+
 func TestAnAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
-	from := &fake{begun: make(chan struct{}), hold: make(chan struct{})}
-	cache := watched(from, time.Hour, time.Now)
-	before := make(chan error)
-	go func() {
-		_, err := cache.VerifyKey(t.Context(), "h")
-		before <- err
-	}()
-	<-from.begun
-	cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}})
-	after := make(chan error)
-	go func() { // does not share the call from before the change
-		_, err := cache.VerifyKey(t.Context(), "h")
-		after <- err
-	}()
-	<-from.begun
-	close(from.hold)
-	if err := errors.Join(<-before, <-after); err != nil {
-		t.Errorf("got %v, want no error", err)
-	}
-	from.hold = nil
-	cache.VerifyKey(t.Context(), "h")
-	if got := from.asked.Load(); got != 2 {
-		t.Errorf("got %d calls, want 2", got)
+	refused := fault.New(fault.Unauthorized, fault.Header, "Authorization", "the key is revoked")
+	for _, c := range []struct {
+		name  string
+		early bool // the answer from before the change comes before that of the next call
+	}{
+		{"it comes first", true},
+		{"it comes last", false},
+	} {
+		run := func(t *testing.T) {
+			from := make(held)
+			cache := watched(from, time.Hour, time.Now)
+			results := make(chan error, 3)
+			verify := func() {
+				_, err := cache.VerifyKey(t.Context(), "h")
+				results <- err
+			}
+			tell := func(call chan error, answer error) {
+				t.Helper()
+				call <- answer
+				if got := <-results; got != answer {
+					t.Errorf("got %v, want %v", got, answer)
+				}
+			}
+			go verify()
+			before := <-from
+			cache.Forget(authapi.WatchKeysResponse{Keys: []string{"id of h"}}) // it is revoked
+			if c.early {
+				tell(before, nil)
+			}
+			go verify() // shares no call from before the change, and trusts no answer to it
+			select {
+			case after := <-from:
+				tell(after, refused)
+			case err := <-results:
+				t.Fatalf("a revoked key: got %v from memory, want a call", err)
+			}
+			if !c.early {
+				tell(before, nil)
+			}
+			go verify()
+			select {
+			case call := <-from: // no answer is remembered, which is right too
+				tell(call, refused)
+			case err := <-results:
+				if err != refused {
+					t.Errorf("a revoked key afterwards: got %v, want %v", err, refused)
+				}
+			}
+		}
+		t.Run(c.name, func(t *testing.T) { synctest.Test(t, run) }) // a call that never comes fails at once
 	}
 }
 
