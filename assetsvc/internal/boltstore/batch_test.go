@@ -1,0 +1,105 @@
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/assetsvc/internal/storetest"
+)
+
+// TestAWriteOfABatchFailsAlone lets writes queue up while another transaction begins, so one batch takes them. The
+// refused ones fail alone, and a write whose caller has left is never applied.
+func TestAWriteOfABatchFailsAlone(t *testing.T) {
+	begins, goOn := make(chan struct{}), make(chan struct{})
+	held := false // set before the goroutine that writes gets the write that is held
+	s, err := Open(filepath.Join(t.TempDir(), "assets.db"), Options{Now: func() time.Time {
+		if held {
+			held = false
+			begins <- struct{}{}
+			<-goOn
+		}
+		return time.Now()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	record := func(id, body string, revision int64) registry.Record {
+		return registry.Record{ID: id, Listed: true, Revision: revision, Sealed: "sealed", Body: []byte(body)}
+	}
+	changed, stale, left := storetest.NewID(), storetest.NewID(), storetest.NewID()
+	for _, id := range []string{changed, stale, left} {
+		if _, err := s.Create(t.Context(), record(id, "old", 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	gone, leave := context.WithCancel(t.Context())
+	created, abandoned := storetest.NewID(), storetest.NewID()
+	writes := []struct {
+		name string
+		ctx  context.Context
+		do   func(context.Context, registry.Record) (int64, error)
+		r    registry.Record
+		want error
+		body string // afterwards; "" for no asset
+	}{
+		{"a change", t.Context(), s.Replace, record(changed, "new", 1), nil, "new"},
+		{"a change of a revision that is gone", t.Context(), s.Replace, record(stale, "new", 7), registry.ErrStale, "old"},
+		{"a change of no asset", t.Context(), s.Replace, record(storetest.NewID(), "new", 1), registry.ErrNotFound, ""},
+		{"a creation of an id that is taken", t.Context(), s.Create, record(changed, "other", 0), registry.ErrExists, "new"},
+		{"a change whose caller has left", gone, s.Replace, record(left, "new", 1), context.Canceled, "old"},
+		{"a creation whose caller has left", gone, s.Create, record(abandoned, "new", 0), context.Canceled, ""},
+		{"a creation", t.Context(), s.Create, record(created, "new", 0), nil, "new"},
+	}
+	held = true
+	first := make(chan error)
+	go func() {
+		_, err := s.Create(t.Context(), record(storetest.NewID(), "first", 0))
+		first <- err
+	}()
+	<-begins
+	got := make([]chan error, len(writes))
+	for i, w := range writes {
+		got[i] = make(chan error, 1)
+		go func() {
+			_, err := w.do(w.ctx, w.r)
+			got[i] <- err
+		}()
+		for len(s.queue) <= i { // the order of the batch is that of the table
+			runtime.Gosched()
+		}
+	}
+	leave()
+	check := func(i int) {
+		t.Helper()
+		if err := <-got[i]; !errors.Is(err, writes[i].want) {
+			t.Errorf("%s: got %v, want %v", writes[i].name, err, writes[i].want)
+		}
+	}
+	check(4) // the callers that leave do not wait for the transaction
+	check(5)
+	close(goOn)
+	if err := <-first; err != nil {
+		t.Errorf("the write before: got %v, want no error", err)
+	}
+	for i, w := range writes {
+		if w.ctx != gone {
+			check(i)
+		}
+	}
+	for _, w := range writes {
+		stored, err := s.Get(t.Context(), w.r.ID, registry.AnySize)
+		switch {
+		case w.body == "" && !errors.Is(err, registry.ErrNotFound):
+			t.Errorf("%s: got the asset %q, %v afterwards; want none", w.name, stored.Body, err)
+		case w.body != "" && (err != nil || string(stored.Body) != w.body):
+			t.Errorf("%s: got the asset %q, %v afterwards; want %q", w.name, stored.Body, err, w.body)
+		}
+	}
+}
