@@ -1,0 +1,52 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"asset-registry/shared/httpserver"
+)
+
+// TestACookieOfOtherData asks in every way to go on from a place in the feed (docs/contract.md, "Server cookie").
+func TestACookieOfOtherData(t *testing.T) {
+	_, engine := open(t, http.HandlerFunc(ok), nil)
+	const list, asset, lastID = "/api/2.5/assets", "/api/2.5/assets/x", "2026-11-22T00:32:46.881553+00:00"
+	events, lines := []string{"Accept", "text/event-stream"}, []string{"Accept", "application/x-ndjson"}
+	goesOn := []string{"Last-Event-ID", lastID}
+	for i, c := range []struct {
+		name         string
+		method, path string
+		cookie       string
+		headers      []string
+		want         int
+		fresh        bool // the answer sets the cookie
+	}{
+		{"an offset", "GET", list + "?offset=1", "gone", nil, 404, true},
+		{"an offset of a stream", "GET", list + "?offset=1", "gone", events, 404, true},
+		{"a stream of events that goes on", "GET", list, "gone", append(events, goesOn...), 404, true},
+		{"a stream of lines that goes on", "GET", list, "gone", append(lines, goesOn...), 404, true},
+		{"a stream's HEAD that goes on", "HEAD", list, "gone", append(events, goesOn...), 404, true},
+		{"a long poll that goes on", "GET", list + "?offset=1", "gone", []string{"Prefer", "wait=1"}, 404, true},
+		{"a listing from the start", "GET", list, "gone", nil, 200, true},
+		{"an asset", "GET", asset, "gone", nil, 200, false},
+		{"a change", "PATCH", asset, "gone", nil, 412, true},
+		{"an offset without a cookie", "GET", list + "?offset=1", "", nil, 200, true},
+		{"an offset of this data", "GET", list + "?offset=1", "id", nil, 200, false},
+		{"a change of this data", "PATCH", asset, "id", nil, 200, false},
+	} {
+		headers := append([]string{httpserver.ClientHeader, fmt.Sprintf("10.0.0.%d", i)}, c.headers...)
+		headers = append(headers, "Authorization", fmt.Sprintf("Bearer key-%d", i))
+		if c.cookie != "" {
+			headers = append(headers, "Cookie", "SERVER_ID="+c.cookie)
+		}
+		got := send(engine, c.method, c.path, headers...)
+		if got.Code != c.want {
+			t.Errorf("%s: got %d %s, want %d", c.name, got.Code, got.Body, c.want)
+		}
+		if cookie := got.Header().Get("Set-Cookie"); strings.HasPrefix(cookie, "SERVER_ID=id") != c.fresh {
+			t.Errorf("%s: got Set-Cookie %q, want the cookie of this data: %t", c.name, cookie, c.fresh)
+		}
+	}
+}
