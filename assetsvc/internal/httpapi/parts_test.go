@@ -35,6 +35,10 @@ func (tokens) VerifyToken(_ context.Context, r authapi.VerifyTokenRequest) (auth
 	return authapi.VerifyTokenResponse{Valid: r.TokenHash == authapi.Hash("token")}, nil
 }
 
+func (tokens) ChangeOwner(_ context.Context, r authapi.ChangeOwnerRequest) (authapi.ChangeOwnerResponse, error) {
+	return authapi.ChangeOwnerResponse{Owner: r.Broker, Sealed: "sealed for " + r.Broker}, nil
+}
+
 // service is an API with its own store. Tests call it as the gateway does.
 type service struct {
 	handler http.Handler
@@ -52,8 +56,9 @@ func newServiceWith(t *testing.T, m Memory) service {
 	return s
 }
 
-// newServiceParts returns a service, its API, and the engine to add routes to.
-func newServiceParts(t *testing.T, m Memory) (service, *API, *gin.Engine) {
+// newServiceParts returns a service, its API, and the engine to add routes to. The service
+// hides some groups of fields.
+func newServiceParts(t *testing.T, m Memory, hidden ...asset.Group) (service, *API, *gin.Engine) {
 	t.Helper()
 	store, err := boltstore.Open(filepath.Join(t.TempDir(), "assets.db"), boltstore.Options{Now: time.Now})
 	if err != nil {
@@ -72,6 +77,7 @@ func newServiceParts(t *testing.T, m Memory) (service, *API, *gin.Engine) {
 		Ready: store.Ready})
 	rules := asset.Rules{Types: []string{"bounce"}, Zone: time.UTC}
 	api := New(registry.New(store, tokens{}, rules, time.Now), time.UTC, 1<<20, m)
+	api.Hide(hidden)
 	api.Route(engine, signer)
 	return service{engine, signer}, api, engine
 }

@@ -21,6 +21,9 @@ func TestRefusalsNameTheReason(t *testing.T) {
 		wrong        = ": the owner token is wrong; send the one that the asset's creation, or its last transfer, returned"
 	)
 	stranger := identity.Identity{Broker: "stranger", Role: identity.Broker, Levels: "1234"}
+	colleague := identity.Identity{Broker: owner.Broker, Role: identity.Concierge, Levels: owner.Levels}
+	onlyOwner, onlyReaders := part+": only the owner changes decisions",
+		part+": only the owner and the administrator read revisions"
 	for _, c := range []struct {
 		name                   string
 		by                     identity.Identity
@@ -34,8 +37,9 @@ func TestRefusalsNameTheReason(t *testing.T) {
 		{"another broker", stranger, "", change + another, part + another, part + another},
 		{"another broker with the token", stranger, "token", change + another, part + another, part + another},
 		{"another broker with a wrong token", stranger, "sesame", change + another, part + another, part + another},
-		{"a caller that is not a broker", concierge, "", change, part + ": only the owner changes decisions",
-			part + ": only the owner and the administrator read revisions"},
+		{"a caller that is not a broker", concierge, "", change, onlyOwner, onlyReaders},
+		{"a concierge with the right token", concierge, "token", change, onlyOwner, onlyReaders},
+		{"a concierge of the owner with the right token", colleague, "token", change, onlyOwner, onlyReaders},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := r.Change(t.Context(), c.by, id, c.token, registry.Input{Fields: parse(t, `{"colour":1}`)})
