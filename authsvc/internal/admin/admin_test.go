@@ -104,6 +104,9 @@ func openBolt(t *testing.T) *boltstore.Store {
 	return s
 }
 
+// secrets are those of the registry.
+var secrets = keyring.Ring{bytes.Repeat([]byte("s"), 32)}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := onStore(t, openBolt(t))
@@ -117,7 +120,7 @@ func newWorld(t *testing.T) *world {
 func onStore(t *testing.T, store storetest.Store) *world {
 	t.Helper()
 	w := &world{Store: store, now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
-	sealer, err := audit.NewSealer(keyring.Ring{bytes.Repeat([]byte("s"), 32)})
+	sealer, err := audit.NewSealer(secrets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,6 +179,21 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		}
 		return all
 	}
+	// otherBranch has an entry that this registry sealed after the same entry before it, in another
+	// copy of the log.
+	otherBranch := func(all []adminapi.Entry) []adminapi.Entry {
+		sealer, err := audit.NewSealer(secrets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = slices.Clone(all)
+		other := all[1]
+		other.Who = "nobody"
+		if all[1], err = sealer.Append(adminapi.Head{Seq: all[0].Seq, Hash: all[0].Hash}, other); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
 	for name, c := range map[string]struct {
 		tamper func(*world)
 		says   []string // nil: no problem
@@ -192,6 +210,9 @@ func TestTheCheckFindsWhatWasTamperedWith(t *testing.T) {
 		}, []string{"entry 1 is sealed with a secret that this registry does not have"}},
 		"the first entry is missing":     {func(w *world) { w.entries = drop(0) }, []string{"entry 2 follows entry 0"}},
 		"an entry in between is missing": {func(w *world) { w.entries = drop(2) }, []string{"entry 4 follows entry 2"}},
+		"an entry of another branch": {func(w *world) {
+			w.entries = otherBranch
+		}, []string{"entry 3 does not have the hash of the entry before it"}},
 		"two entries are swapped": {func(w *world) {
 			w.entries = func(all []adminapi.Entry) []adminapi.Entry { all[1], all[2] = all[2], all[1]; return all }
 		}, []string{"entry 3 follows entry 1"}},

@@ -265,25 +265,49 @@ func TestWithoutRedis(t *testing.T) {
 	}
 }
 
-func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
-	server := redistest.Start(t)
-	server.Kill(t)
-	var log journal
-	one := borrowerAt(t, server.URL(), nil, func(c *BorrowerConfig) { c.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
-	bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
-	for range 7 {
-		if v, err := one.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
-			t.Fatalf("without Redis: got %+v, %v; want the request admitted", v, err)
+// failing fails some of the calls that tell what was used without Redis.
+type failing struct {
+	connections
+	fails atomic.Int64 // so many of the next such calls fail
+}
+
+func (c *failing) take(ctx context.Context, keys []string, args [][]any) ([][]int64, error) {
+	const unreported = 6 // its place in the arguments
+	for _, a := range args {
+		if a[unreported] != int64(0) && c.fails.Add(-1) >= 0 {
+			return nil, errors.New("Redis fails again")
 		}
 	}
-	server.Restart(t)
-	for one.IsDown() {
-		time.Sleep(time.Millisecond)
-	}
-	other := borrowerAt(t, server.URL(), nil, nil)
-	states, err := other.Peek(t.Context(), bucket, nil)
-	if err != nil || states[0].Left != 3 {
-		t.Errorf("at another gateway: got %+v, %v; want 3 left", states, err)
+	return c.connections.take(ctx, keys, args)
+}
+
+// TestWhatWasUsedWithoutRedisIsToldToIt has a Redis that comes back, and then fails some reports of what was used.
+func TestWhatWasUsedWithoutRedisIsToldToIt(t *testing.T) {
+	for _, fails := range []int64{0, 1, 2} {
+		server := redistest.Start(t)
+		server.Kill(t)
+		one := borrowerAt(t, server.URL(), nil, nil)
+		link := &failing{connections: one.redis.connections}
+		link.fails.Store(fails)
+		one.redis.connections = link
+		bucket := []Bucket{{Key: Key{Name: "k"}, Cost: 1, Rates: []limiter.Rate{{Limit: 10, Period: time.Minute}}}}
+		for range 7 {
+			if v, err := one.Take(t.Context(), bucket, nil); err != nil || v.Wait > 0 {
+				t.Fatalf("without Redis: got %+v, %v; want the request admitted", v, err)
+			}
+		}
+		server.Restart(t)
+		for one.IsDown() {
+			time.Sleep(time.Millisecond)
+		}
+		other := borrowerAt(t, server.URL(), nil, nil)
+		states, err := other.Peek(t.Context(), bucket, nil)
+		if err != nil || states[0].Left != 3 {
+			t.Errorf("after %d failures, at another gateway: got %+v, %v; want 3 left", fails, states, err)
+		}
+		if left := link.fails.Load(); left > 0 {
+			t.Errorf("got %d of %d failures left, want none", left, fails)
+		}
 	}
 }
 
