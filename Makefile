@@ -11,6 +11,8 @@ TOOLS       := deploy/test/alerts/collector deploy/test/compose/composectl \
 	deploy/test/k8s/kubeapi deploy/test/rig/devmongo
 SERVICES    := ./assetsvc/... ./authsvc/... ./gateway/... ./searchsvc/... ./shared/...
 PACKAGES    := $(SERVICES) ./clients/go/... ./deploy/...
+PROGRAMS    := ./deploy/registry/cmd/registry ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway \
+	./assetsvc/cmd/assetsvc ./searchsvc/cmd/searchsvc ./authsvc/cmd/authsvc ./deploy/test/cmd/split
 SLOW        := mongostore|ukrainian/dictionary|deploy/bench|deploy/test
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE    := golang.org/x/tools/cmd/deadcode@v0.48.0
@@ -61,13 +63,13 @@ setup: ## install what building and testing need
 	@deploy/test/setup.sh
 
 packages: ## install what the stages of test-all need beyond that, save a Docker engine
-	@deploy/test/setup.sh chromium haproxy busybox mypy node npm openssl promtool python3
+	@deploy/test/setup.sh all
 
 tools: ## build the programs that only tests need, once
 	@for tool in devmongo composectl collector kubeapi; do deploy/test/tool.sh $$tool || exit 1; done
 
 build: ## build the programs into ./bin
-	$(LARGE) go build -o bin/ ./deploy/registry/cmd/registry ./deploy/test/cmd/split ./deploy/registry/cmd/registryctl ./gateway/cmd/gateway ./assetsvc/cmd/assetsvc ./searchsvc/cmd/searchsvc ./authsvc/cmd/authsvc
+	$(LARGE) go build -o bin/ $(PROGRAMS)
 
 run: build ## run the whole registry as one process, with sandbox keys
 	bin/registry serve --sandbox --search --data $(DATA) --admin-addr 127.0.0.1:8079
@@ -124,6 +126,7 @@ test-stages: ## the script that runs the stages, before it runs them, and their 
 	go test -count=1 ./deploy/test/stages ./deploy/test/mutants
 
 test-docs: build ## the documents: settings, examples, links, paths and citations
+	@deploy/test/setup.sh $@
 	go test -count=1 ./deploy/test/docs -bin $(CURDIR)/bin
 
 test-traces: ## traces, metrics and logs of all services; the scripts of compose
@@ -134,6 +137,7 @@ test-stores: ## the MongoDB store, on the rig or on the server that MONGODB_URI 
 	$(RACE) -count=1 -timeout 20m ./assetsvc/internal/mongostore
 
 test-crash: ## kill -9, full disks, damage, backup, rotation, rolling restarts: all of e2e that `make test` leaves out
+	@deploy/test/setup.sh $@
 	go test -count=1 -timeout 30m -parallel 4 -skip '$(SCENARIOS)' ./deploy/test/e2e
 
 test-attack: ## hostile clients against the services as processes, and streams and long polls
@@ -141,7 +145,7 @@ test-attack: ## hostile clients against the services as processes, and streams a
 	go test -count=1 -timeout 10m -skip '^TestStandaloneWithstandsAttacks$$' ./deploy/test/attack
 
 test-openapi: build ## many requests from the OpenAPI document, each documented status, and foreign linters
-	@deploy/test/setup.sh node npm
+	@deploy/test/setup.sh $@
 	@deploy/test/openapi/lint.sh
 	go test -count=1 ./deploy/test/rig/described ./deploy/bench/load
 	go test -count=1 -timeout 30m ./deploy/test/openapi -bin $(CURDIR)/bin -rapid.checks=50000 -rapid.nofailfile
@@ -159,15 +163,15 @@ test-feed: ## what the feed promises, with several writers and crashes
 	go test -count=1 -timeout 20m ./deploy/test/feed
 
 test-browser: ## the admin console, the site and the documentation page in a browser; the screenshots stay in bin/screenshots
-	@deploy/test/setup.sh chromium node npm
+	@deploy/test/setup.sh $@
 	cd deploy/test/apart/browser && GOWORK=off go test -count=1 -timeout 20m .
 
 test-clients: build ## the clients in Go, Python and TypeScript, against one process that is killed and refuses
-	@deploy/test/setup.sh python3 mypy node npm chromium
+	@deploy/test/setup.sh $@
 	go test -count=1 -timeout 15m ./deploy/test/clients -bin $(CURDIR)/bin
 
 test-alerts: ## rules, alerts, dashboards and the collector's configuration, against what the services send
-	@deploy/test/setup.sh promtool
+	@deploy/test/setup.sh $@
 	@deploy/test/tool.sh collector
 	promtool check config deploy/observability/prometheus.yaml
 	promtool check rules --lint=all --lint-fatal deploy/observability/rules/*.yaml
@@ -175,7 +179,7 @@ test-alerts: ## rules, alerts, dashboards and the collector's configuration, aga
 	cd deploy/test/alerts && GOWORK=off go test -count=1 -timeout 10m .
 
 test-log: ## a public log, by verifiers that others wrote: Tessera's, and one in Python from docs/log.md
-	@deploy/test/setup.sh python3 openssl
+	@deploy/test/setup.sh $@
 	cd deploy/test/apart/log && GOWORK=off go test -count=1 -timeout 10m .
 
 test-std: ## the scenarios with --http-server=std
@@ -188,7 +192,7 @@ test-webhooks: build ## webhooks to dead, slow and hostile receivers, and under 
 	cd deploy/test/apart/webhooks && GOWORK=off go test -count=1 -timeout 15m . -bin $(CURDIR)/bin
 
 test-search: build ## the search: words by a dictionary, kills, hostile clients
-	@deploy/test/setup.sh hunspell-uk
+	@deploy/test/setup.sh $@
 	go test -count=1 ./searchsvc/internal/ukrainian/dictionary -hunspell /usr/share/hunspell
 	go test -count=1 -timeout 20m ./deploy/test/search -bin $(CURDIR)/bin
 
@@ -198,8 +202,8 @@ test-compose: ## docker-compose.yml with containers killed and cut off under loa
 fuzz: ## each fuzz target for FUZZCOUNT inputs
 	@deploy/test/fuzz.sh $(FUZZCOUNT)
 
-vuln: ## known vulnerabilities, where their database can be reached
-	@deploy/test/vuln.sh $(GOVULNCHECK) $(MODULES)
+vuln: build ## known vulnerabilities of what ships, and licences of packages for JavaScript
+	@deploy/test/vuln.sh $(GOVULNCHECK) $(addprefix bin/,$(notdir $(PROGRAMS))) -- $(notdir $(TOOLS))
 
 # Longer than test-all.
 
@@ -247,7 +251,7 @@ bench-webhooks: build ## how soon changes reach 1,000 webhooks, a tenth of them 
 	cd deploy/test/apart/webhooks && GOWORK=off go test -count=1 -v -timeout 15m -run Healthy . -bin $(CURDIR)/bin -hooks 1000 -lasts 60s
 
 bench-gateway: build ## the gateway beside Traefik, Caddy and nginx, which are built or installed
-	@deploy/test/setup.sh nginx
+	@deploy/test/setup.sh $@
 	mkdir -p bin/peers
 	cd deploy/bench/peers && GOWORK=off go build -o ../../../bin/peers/ ./caddy github.com/traefik/traefik/v3/cmd/traefik
 	go run ./deploy/bench/gateway -bin bin -peers bin/peers

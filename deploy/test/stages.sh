@@ -10,7 +10,8 @@
 #
 # A target passes only if its lane has written so. Every other target fails: its lane was
 # killed, the folder for its result is full, it printed nothing, or one of its tests looked at
-# nothing. The script runs nothing and exits with 2 if a lane is empty, or if a target
+# nothing. A test that the machine cannot run adds a line to the file NOT_TESTED; the lines of all
+# follow the table. The script runs nothing and exits with 2 if a lane is empty, or if a target
 # is named twice or has no recipe.
 set -u
 set -m # each lane is a process group, which can be ended as a whole
@@ -84,7 +85,7 @@ lane() { # STAGE...
 		began=$SECONDS
 		echo "$began" >"$work/$stage.began" || bad=1
 		status=0
-		make --no-print-directory SHELL=bash '.SHELLFLAGS=-eo pipefail -c' "$stage" \
+		NOT_TESTED=$work/$stage.missing make --no-print-directory SHELL=bash '.SHELLFLAGS=-eo pipefail -c' "$stage" \
 			</dev/null >"$work/$stage.out" 2>&1 || status=$?
 		result=$(judge "$stage" "$status")
 		seconds=$((SECONDS - began))
@@ -113,6 +114,9 @@ summarize() { # LOST
 		table+=$(row "$stage" "$seconds" "$result")$'\n'
 	done
 	printf '\n%s' "$table" && row total "$SECONDS" '' || failed+=' output'
+	for stage in "${stages[@]}"; do
+		[ ! -s "$work/$stage.missing" ] || sed "s/^/not tested here: $stage: /" "$work/$stage.missing" || failed+=' output'
+	done
 	[ -z "$failed" ] || {
 		echo "FAILED:$failed"
 		return 1

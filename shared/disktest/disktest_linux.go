@@ -9,15 +9,17 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"asset-registry/shared/needtest"
 )
 
 // New mounts a file system in memory with a size in MiB, and returns its
-// directory. It skips the test if the process may not mount file systems.
+// directory. It skips the test if the process may not mount file systems, which needs root.
 func New(t *testing.T, mib int) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", mib)); err != nil {
-		t.Skipf("this test must mount a file system, which needs root: %v", err)
+		needtest.Missing(t, "mount", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {

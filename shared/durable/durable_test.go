@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/needtest"
 )
 
 // tree returns the files of a directory, by name, with their content.
@@ -160,7 +162,7 @@ func TestAReplacedLinkStaysOne(t *testing.T) {
 
 func TestAReplacedFileKeepsItsOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root may give files away")
+		needtest.Missing(t, "chown", "only root may give files away")
 	}
 	file := filepath.Join(t.TempDir(), "f")
 	write(t, file, "old", 0o600)

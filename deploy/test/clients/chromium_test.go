@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/needtest"
 )
 
 // page is a web page that runs the scenario, and tells the test how it ended.
@@ -34,7 +35,7 @@ try {
 // TestTypeScriptClientPassesTheScenarioInChromium serves the page from another origin than
 // the registry.
 func TestTypeScriptClientPassesTheScenarioInChromium(t *testing.T) {
-	need(t, "node", "npm", "chromium")
+	needtest.Commands(t, "node", "npm", "chromium")
 	_, installed := compiled(t)
 	s := newStage(t, 0)
 	mux := s.site(page, "scenario.mjs")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/needtest"
 )
 
 // lastTitle is the title of the last asset that a follower sees.
@@ -116,14 +117,14 @@ func (g *goScenario) liveClient() *client.Client {
 }
 
 func TestPythonClientFollowsStreams(t *testing.T) {
-	need(t, "python3")
+	needtest.Commands(t, "python3")
 	live(t, func(s *stage) {
 		program(t, ".", append(s.liveEnv(), absolutePython(t)), "python3", "-W", "error", "live.py")
 	})
 }
 
 func TestTypeScriptClientFollowsStreams(t *testing.T) {
-	need(t, "node", "npm")
+	needtest.Commands(t, "node", "npm")
 	dir, _ := compiled(t)
 	copyAll(t, "live.mjs", filepath.Join(dir, "live.mjs"))
 	live(t, func(s *stage) { program(t, dir, s.liveEnv(), "node", "live.mjs") })
@@ -131,7 +132,7 @@ func TestTypeScriptClientFollowsStreams(t *testing.T) {
 
 // TestEventSourcePackageFollowsStreams runs a client of event streams that others wrote.
 func TestEventSourcePackageFollowsStreams(t *testing.T) {
-	need(t, "node", "npm")
+	needtest.Commands(t, "node", "npm")
 	lines := strings.Fields(program(t, ".", nil, "sh", "npm.sh", "eventsource"))
 	module := filepath.Join(lines[len(lines)-1], "eventsource", "dist", "index.js")
 	script := fmt.Sprintf(`import { EventSource } from %q; import { follow } from "./eventsource.mjs";
@@ -157,6 +158,6 @@ try {
 `
 
 func TestEventSourceOfChromiumFollowsStreams(t *testing.T) {
-	need(t, "chromium")
+	needtest.Commands(t, "chromium")
 	live(t, func(s *stage) { finish(t, s.site(livePage, "eventsource.mjs")) })
 }

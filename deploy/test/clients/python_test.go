@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"asset-registry/shared/needtest"
 )
 
 // absolutePython returns the variable with which Python finds the client.
@@ -21,25 +23,25 @@ func absolutePython(t *testing.T) string {
 }
 
 func TestPythonClientPassesItsOwnTests(t *testing.T) {
-	need(t, "python3")
+	needtest.Commands(t, "python3")
 	program(t, python, []string{"PYTHONDONTWRITEBYTECODE=1"}, "python3", "-W", "error", "-m", "unittest", "-b")
 }
 
 func TestPythonTypesAreConsistent(t *testing.T) {
-	need(t, "mypy")
+	needtest.Commands(t, "mypy")
 	program(t, python, nil, "mypy", "--strict", "--python-version", "3.11", "--cache-dir", t.TempDir(), ".",
 		"../../deploy/test/clients/scenario.py", "../../deploy/test/clients/live.py")
 }
 
 func TestPythonClientPassesTheScenario(t *testing.T) {
-	need(t, "python3")
+	needtest.Commands(t, "python3")
 	s := newStage(t, 0)
 	program(t, ".", append(s.env(), absolutePython(t)), "python3", "-W", "error", "scenario.py")
 	s.check(append(wanted(), otherData))
 }
 
 func TestPythonClientChecksCertificates(t *testing.T) {
-	need(t, "python3")
+	needtest.Commands(t, "python3")
 	s := newStage(t, 0)
 	secure := httptest.NewUnstartedServer(s.proxy)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake
@@ -68,7 +70,7 @@ except TransportError as error:
 }
 
 func TestPythonExampleWorks(t *testing.T) {
-	need(t, "python3")
+	needtest.Commands(t, "python3")
 	s := newStage(t, 0)
 	file := filepath.Join(t.TempDir(), "example.py")
 	if err := os.WriteFile(file, []byte(s.example(python, "python")), 0o600); err != nil {

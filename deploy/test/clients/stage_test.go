@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -233,17 +232,4 @@ func (s *stage) reported() []step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.steps
-}
-
-// need skips the test if a command is missing. With CI set, that is a failure.
-func need(t *testing.T, commands ...string) {
-	t.Helper()
-	for _, name := range commands {
-		if _, err := lookPath(name); err != nil {
-			if cmp.Or(os.Getenv("CI"), "false") != "false" {
-				t.Fatalf("%v: `make test-clients` installs it on Debian", err)
-			}
-			t.Skipf("%v: `make test-clients` installs it on Debian", err)
-		}
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/needtest"
 )
 
 // schemas are the schemas of the OpenAPI document for each type of the Python client. A
@@ -41,7 +43,7 @@ var schemas = map[string][]string{
 var notTyped = []string{"owner_token", "transfer_token", "revisions", "previousVersions"}
 
 func TestTypesOfThePythonClientAreThoseOfTheDocument(t *testing.T) {
-	need(t, "python3")
+	needtest.Commands(t, "python3")
 	const script = `
 import asset_registry, json, typing
 print(json.dumps({name: sorted(of.__annotations__) for name, of in vars(asset_registry).items() if typing.is_typeddict(of)}))

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"asset-registry/shared/needtest"
 )
 
 const (
@@ -76,7 +78,7 @@ func copyAll(t *testing.T, from, to string) {
 }
 
 func TestTypesOfTheTypeScriptClientAreThoseOfTheDocument(t *testing.T) {
-	need(t, "node", "npm")
+	needtest.Commands(t, "node", "npm")
 	_, installed := compiled(t)
 	generated := filepath.Join(t.TempDir(), "schema.ts")
 	path, err := filepath.Abs(document)
@@ -98,7 +100,7 @@ func TestTypesOfTheTypeScriptClientAreThoseOfTheDocument(t *testing.T) {
 }
 
 func TestTypeScriptClientPassesItsOwnTests(t *testing.T) {
-	need(t, "node", "npm")
+	needtest.Commands(t, "node", "npm")
 	_, installed := compiled(t)
 	files, err := filepath.Glob(filepath.Join(installed, "test", "*.test.mjs"))
 	if err != nil || len(files) == 0 {
@@ -108,7 +110,7 @@ func TestTypeScriptClientPassesItsOwnTests(t *testing.T) {
 }
 
 func TestTypeScriptClientPassesTheScenarioInNode(t *testing.T) {
-	need(t, "node", "npm")
+	needtest.Commands(t, "node", "npm")
 	dir, _ := compiled(t)
 	s := newStage(t, 0)
 	copyAll(t, "scenario.mjs", filepath.Join(dir, "scenario.mjs"))
@@ -118,7 +120,7 @@ func TestTypeScriptClientPassesTheScenarioInNode(t *testing.T) {
 }
 
 func TestTypeScriptExampleWorks(t *testing.T) {
-	need(t, "node", "npm")
+	needtest.Commands(t, "node", "npm")
 	dir, _ := compiled(t)
 	s := newStage(t, 0)
 	if err := os.WriteFile(filepath.Join(dir, "example.mts"), []byte(s.example(typescript, "ts")), 0o600); err != nil {

@@ -60,7 +60,7 @@ start() {
 }
 
 if ! docker info >/dev/null 2>&1; then
-	deploy/test/setup.sh dockerd iptables || nothing "docker.io and iptables cannot be installed"
+	deploy/test/setup.sh engine || nothing "docker.io and iptables cannot be installed"
 	export DOCKER_HOST=unix://$work/docker.sock
 	start overlay2 || start vfs || nothing "$(cat "$work/why")"
 fi

@@ -14,6 +14,7 @@ import (
 
 	"asset-registry/deploy/test/rig/clients"
 	"asset-registry/deploy/test/rig/processes"
+	"asset-registry/shared/needtest"
 	"asset-registry/shared/porttest"
 )
 
@@ -44,10 +45,7 @@ func (p place) send(t *testing.T, method, path, body string, into any) {
 // word for word but for its address. It answers the challenge and hears of a new asset. A
 // message that is not signed is refused.
 func TestTheReceiverOfTheContractWorks(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Fatal("python3 is missing; make setup installs it")
-	}
+	needtest.Commands(t, "python3")
 	code := regexp.MustCompile("(?ms)^```python\n(.*?)^```$").FindStringSubmatch(section(t, "Webhooks"))
 	if code == nil {
 		t.Fatal("got no example in Python, want one")
@@ -67,7 +65,7 @@ func TestTheReceiverOfTheContractWorks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), shellTimeout)
 	defer cancel()
 	output := &processes.Output{}
-	receiver := exec.CommandContext(ctx, python, "-c", strings.ReplaceAll(code[1], "9000", port))
+	receiver := exec.CommandContext(ctx, "python3", "-c", strings.ReplaceAll(code[1], "9000", port))
 	receiver.Env, receiver.Dir = []string{"SECRET=" + made.Access.Secret}, filepath.Clean(p.dir)
 	receiver.Stdout, receiver.Stderr = output, output
 	if err := receiver.Start(); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"asset-registry/deploy/test/rig/processes"
 	"asset-registry/shared/logkey"
+	"asset-registry/shared/needtest"
 )
 
 // verifying is a registry whose log registryctl verifies.
@@ -197,15 +198,7 @@ func otherKey(t *testing.T, dir string) string {
 // python runs the verifier of deploy/test/apart/log, which must find no fault.
 func python(t *testing.T, args ...string) {
 	t.Helper()
-	for _, name := range []string{"python3", "openssl"} {
-		if _, err := exec.LookPath(name); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatal(err)
-			}
-			t.Logf("verify.py is left out: %v", err)
-			return
-		}
-	}
+	needtest.Commands(t, "python3", "openssl")
 	args = append([]string{"../apart/log/verify.py"}, args...)
 	printed, err := exec.CommandContext(t.Context(), "python3", args...).CombinedOutput()
 	if err != nil {

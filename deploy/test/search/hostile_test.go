@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"asset-registry.example/client"
+	"asset-registry/shared/needtest"
 )
 
 // costly are the questions that cost the most, within the bounds and beyond them.
@@ -126,7 +127,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		t.Skipf("this system does not tell the time of a process: %v", err)
+		needtest.Missing(t, "proc", err)
 	}
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	var ticks int64 // of 10 ms

@@ -83,11 +83,17 @@ func words(line string) (split []string) {
 	return split
 }
 
+// lists keeps the answers of listed.
+var lists = map[string][]string{}
+
 // listed returns the folders of the packages that a shell's expression names.
 func listed(t *testing.T, expression []string) (folders []string) {
 	t.Helper()
 	if expression == nil {
 		t.Fatal("got a list of packages without its command")
+	}
+	if folders, known := lists[expression[1]]; known {
+		return folders
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", "go list -f '{{.Dir}}' "+expression[1])
 	cmd.Dir = root
@@ -102,6 +108,7 @@ func listed(t *testing.T, expression []string) (folders []string) {
 	for _, folder := range strings.Fields(string(printed)) {
 		folders = append(folders, strings.TrimPrefix(folder, absolute+"/"))
 	}
+	lists[expression[1]] = folders
 	return folders
 }
 

@@ -43,6 +43,8 @@ full:
 	@echo before; head -c 4M /dev/zero >$$TMPDIR/filler || true
 slow:
 	@echo it begins; touch $$BEGUN; sleep 60
+lacks:
+	@$$MISSING one x 'there is none'
 no-tests-run:
 	@echo 'ok  	asset-registry/x	0.003s [no tests to run]'
 no-test-files:

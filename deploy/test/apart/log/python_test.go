@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"asset-registry/shared/needtest"
 	"asset-registry/shared/translog"
 )
 
@@ -18,14 +19,7 @@ import (
 // printed as error.
 func python(t testing.TB, arguments ...string) (string, error) {
 	t.Helper()
-	for _, name := range []string{"python3", "openssl"} {
-		if _, err := exec.LookPath(name); err != nil {
-			if os.Getenv("CI") != "" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	needtest.Commands(t, "python3", "openssl")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, "python3", append([]string{"-W", "error", "verify.py"}, arguments...)...)

@@ -1,0 +1,208 @@
+package stages
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// chosen are the skips that say nothing about the machine, by file: the caller chooses them, or
+// another stage runs the test.
+var chosen = map[string]string{
+	"assetsvc/internal/mongostore/node_test.go": "MONGODB_URI names a real server",
+	"deploy/test/e2e/e2e_test.go":               "E2E_BASE_URL names a registry that somebody runs",
+	"deploy/test/compose/stack_test.go":         "test-compose sets COMPOSE",
+	"deploy/test/apart/faults/fresh_test.go":    "MONGODB_URI names a real replica set",
+	"shared/httpserver/std_test.go":             "a benchmark",
+	"shared/needtest/needtest.go":               "the one skip that is told",
+}
+
+// needs reads needs.txt: the needs of each row.
+func needs(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../needs.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 0 && fields[0] != "#" {
+			rows[fields[0]] = fields[1:]
+		}
+	}
+	return rows
+}
+
+// TestNoSkipIsSilent finds each skip in the code of tests. All but a few go through needtest.
+func TestNoSkipIsSilent(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range packages(t) {
+		for _, call := range p.calls {
+			if !slices.Contains([]string{"t", "b", "tb", "f"}, call.on) || !strings.HasPrefix(call.name, "Skip") {
+				continue
+			}
+			if chosen[call.file] == "" {
+				t.Errorf("%s skips a test in silence; want needtest.Missing, or a test that cannot skip", call.file)
+			}
+			seen[call.file] = true
+		}
+	}
+	for file := range chosen {
+		if !seen[file] {
+			t.Errorf("%s: got no skip, want one or no row here", file)
+		}
+	}
+}
+
+// TestEveryNeedIsInTheList compares what tests ask for with the rows of their stages.
+func TestEveryNeedIsInTheList(t *testing.T) {
+	rows, all, seen := needs(t), packages(t), 0
+	stages := staged(t)
+	for row := range rows {
+		if !slices.Contains(stages, row) && !slices.Contains([]string{"every", "engine", "bench-gateway"}, row) {
+			t.Errorf("needs.txt has a row for %s, which is no stage", row)
+		}
+	}
+	for _, stage := range stages {
+		have := append(slices.Clone(rows[stage]), rows["every"]...)
+		for _, c := range commands(t, dryRun(t, stage)) {
+			if c.patterns["-run"] != "" {
+				continue // a few tests, which need less
+			}
+			for dir, p := range all {
+				if !slices.ContainsFunc(c.packages, func(pattern string) bool { return covers(pattern, dir) }) {
+					continue
+				}
+				for _, need := range p.needs() {
+					seen++
+					if !slices.Contains(have, need) {
+						t.Errorf("%s: %s needs %s; want it in the row of needs.txt", stage, dir, need)
+					}
+				}
+			}
+		}
+	}
+	if seen < 15 {
+		t.Errorf("got %d needs of tests, want at least 15", seen)
+	}
+}
+
+// needs returns what the tests of a package ask for.
+func (r read) needs() (all []string) {
+	for _, call := range r.calls {
+		switch call.on + "." + call.name {
+		case "needtest.Commands":
+			all = append(all, call.texts...)
+		case "needtest.Missing":
+			all = append(all, call.texts[:1]...)
+		case "disktest.New":
+			all = append(all, "mount")
+		}
+	}
+	return all
+}
+
+// TestAMissingNeedIsToldAtTheEnd has a stage that cannot test something, with and without CI.
+func TestAMissingNeedIsToldAtTheEnd(t *testing.T) {
+	missing, err := filepath.Abs("../missing.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ci, table string
+		status    int
+		told      bool
+	}{
+		{"", "good passed, lacks passed", 0, true},
+		{"true", "good passed, lacks FAILED, FAILED: lacks", 1, false},
+	} {
+		cmd := script(t.Context(), t, t.TempDir(), "good lacks")
+		cmd.Env = append(cmd.Env, "CI="+c.ci, "MISSING="+missing)
+		printed, err := cmd.CombinedOutput()
+		if got := end(t, err); got != c.status {
+			t.Errorf("CI=%s: got the status %d, want %d", c.ci, got, c.status)
+		}
+		if got := table(printed); got != c.table {
+			t.Errorf("CI=%s: got the table %q, want %q", c.ci, got, c.table)
+		}
+		if got := strings.Contains(string(printed), "\nnot tested here: lacks: one: x is missing\n"); got != c.told {
+			t.Errorf("CI=%s: told at the end: got %v, want %v; output: %s", c.ci, got, c.told, printed)
+		}
+	}
+}
+
+// TestTheGateSetsCI checks that in the landing gate a missing need fails.
+func TestTheGateSetsCI(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, ".ci/run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, run, _ := strings.Cut(string(text), "\nexport CI=true ")
+	if !strings.Contains(run, "\nmake test-all\n") {
+		t.Error("got no CI=true before the stages, want it")
+	}
+}
+
+// TestSetupNamesWhatIsMissing runs setup.sh where nothing is installed and nothing can be.
+func TestSetupNamesWhatIsMissing(t *testing.T) {
+	bare := t.TempDir()
+	for _, name := range []string{"bash", "sed", "awk", "sort", "tr", "dirname", "env", "go"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(bare, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(bare, "bash"), "../setup.sh", "test-log")
+	cmd.Env = []string{"PATH=" + bare}
+	printed, err := cmd.CombinedOutput()
+	if got := end(t, err); got != 1 {
+		t.Errorf("got the status %d, want 1", got)
+	}
+	want := "these are missing, please install them: column curl gcc jq openssl python3 redis-server spin"
+	if got := strings.TrimSpace(string(printed)); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// call is a call of a function or method, with the texts among its arguments.
+type call struct {
+	file, on, name string
+	texts          []string
+}
+
+// callOf returns the call of a method, or of a function of another package.
+func callOf(file string, n *ast.CallExpr) (call, bool) {
+	f, ok := n.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return call{}, false
+	}
+	c := call{file: file, name: f.Sel.Name}
+	for _, argument := range n.Args {
+		if text, ok := textOf(argument); ok {
+			c.texts = append(c.texts, text)
+		}
+	}
+	if on, ok := f.X.(*ast.Ident); ok {
+		c.on = on.Name
+	}
+	return c, true
+}
+
+// textOf returns the text of a literal.
+func textOf(node ast.Node) (string, bool) {
+	literal, ok := node.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return "", false
+	}
+	text, err := strconv.Unquote(literal.Value)
+	return text, err == nil
+}
