@@ -1,56 +1,79 @@
 package feed
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 )
 
-// watched is a store with one open batch. It answers err, or fences.
-type watched struct {
-	Store
-	err    error
-	fenced int
+// TestAWatcherFencesABatchAfterItsLease looks at one writer's batches, with some time between two looks.
+func TestAWatcherFencesABatchAfterItsLease(t *testing.T) {
+	const fenced = "clock, fence a, settle, close"
+	for _, c := range []struct {
+		name  string
+		looks []time.Duration // times of the looks
+		fails int             // this look fails; 0: none does
+		next  int             // before this look, the writer has opened another batch; 0: it has not
+		want  string          // operations of the last look
+	}{
+		{"a first look", []time.Duration{0}, 0, 0, "clock"},
+		{"just before the lease ends", []time.Duration{0, lease - 1}, 0, 0, "clock"},
+		{"when the lease ends", []time.Duration{0, lease}, 0, 0, fenced},
+		{"in steps", []time.Duration{time.Hour, time.Hour + lease/2, time.Hour + lease}, 0, 0, fenced},
+		{"another batch", []time.Duration{0, lease / 2, lease}, 0, 2, "clock"},
+		{"another batch after its own lease", []time.Duration{0, lease / 2, lease / 2 * 3}, 0, 1, fenced},
+		{"the store does not answer meanwhile", []time.Duration{0, lease / 2, lease}, 1, 0, "clock"},
+		{"it answers again for long enough", []time.Duration{0, 1, lease, 2 * lease}, 1, 0, fenced},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, now := newPlain(), time.Unix(1000, 0)
+			w := NewWatcher(s, lease, func() time.Time { return now })
+			s.clock = Clock{Last: 5, Open: map[string]Batch{"w": {First: 5, IDs: []string{"a"}}}}
+			for i, at := range c.looks {
+				now = time.Unix(1000, 0).Add(at)
+				if c.next > 0 && i == c.next {
+					s.clock = Clock{Last: 6, Open: map[string]Batch{"w": {First: 6, IDs: []string{"a"}}}}
+				}
+				s.before = nil
+				if fails := c.fails > 0 && i == c.fails; fails {
+					s.before = once("clock")
+				}
+				s.told()
+				clock, n, err := w.Look(t.Context())
+				if fails := s.before != nil; (err != nil) != fails {
+					t.Errorf("look %d: got %v, want an error: %t", i, err, fails)
+				}
+				if closes := len(s.clock.Open) == 0; err == nil && (clock.Last < 5 || (n == 1) != closes) {
+					t.Errorf("look %d: got the clock %v and %d fenced, want 1 fenced: %t", i, clock, n, closes)
+				}
+			}
+			if got := s.told(); got != c.want {
+				t.Errorf("the last look: got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
 }
 
-func (w *watched) Clock(context.Context) (Clock, error) {
-	return Clock{Last: 2, Open: map[string]Batch{"w": {First: 1, IDs: []string{"a"}}}}, w.err
-}
-
-func (w *watched) Fence(context.Context, []string) error { w.fenced++; return nil }
-
-func (w *watched) Settle(context.Context, string, int64) (map[string]bool, error) { return nil, nil }
-
-func (w *watched) Close(context.Context, string, int64) error { return nil }
-
-// TestAnElectionCountsNotAgainstAWriter has looks that fail for longer than the lease. The
-// writer must get its whole lease from looks that succeed.
-func TestAnElectionCountsNotAgainstAWriter(t *testing.T) {
-	const lease, step = 3 * time.Second, 500 * time.Millisecond
-	now, store := time.Unix(0, 0), &watched{}
-	w := NewWatcher(store, lease, func() time.Time { return now })
-	away := errors.New("no primary")
-	look := func(answers error) {
-		now = now.Add(step)
-		store.err = answers
-		if _, _, err := w.Look(t.Context()); !errors.Is(err, answers) {
-			t.Fatalf("look: got %v, want %v", err, answers)
+// TestAFenceThatFailsIsTriedAgain fails each step of a look. No step comes without the one before.
+func TestAFenceThatFailsIsTriedAgain(t *testing.T) {
+	for _, c := range []struct{ fails, first, second string }{
+		{"fence", "clock, fence a fails", "clock, fence a, settle, close"},
+		{"settle", "clock, fence a, settle fails", "clock, fence a, settle, close"},
+		{"close", "clock, fence a, settle, close fails", "clock, fence a, settle, close"},
+	} {
+		s, now := newPlain(), time.Unix(1000, 0)
+		w := NewWatcher(s, lease, func() time.Time { return now })
+		s.clock = Clock{Last: 5, Open: map[string]Batch{"w": {First: 5, IDs: []string{"a"}}}}
+		if _, _, err := w.Look(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-	}
-	look(nil)
-	look(nil) // 1 step counts
-	for range 20 {
-		look(away)
-	}
-	for counted := 1; counted < 6; counted++ {
-		look(nil)
-		if store.fenced > 0 {
-			t.Fatalf("got a fence after %d steps of looks that succeeded, want none before 6", counted)
+		now = now.Add(lease)
+		s.before = once(c.fails)
+		s.told()
+		if _, n, err := w.Look(t.Context()); err == nil || n != 0 || s.told() != c.first {
+			t.Errorf("%s: got %d fenced, %v; want an error after %s", c.fails, n, err, c.first)
 		}
-	}
-	look(nil)
-	if store.fenced != 1 {
-		t.Errorf("got %d fences after a lease of looks that succeeded, want 1", store.fenced)
+		if _, n, err := w.Look(t.Context()); err != nil || n != 1 || s.told() != c.second {
+			t.Errorf("%s, again: got %d fenced, %v; want 1 by %s", c.fails, n, err, c.second)
+		}
 	}
 }
