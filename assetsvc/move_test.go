@@ -3,6 +3,7 @@ package assetsvc
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestMoveKeepsTextsThatAreTooLong(t *testing.T) {
 	if n, err := Move(t.Context(), file, uri, func(int, int) {}); n != 1 || err != nil {
 		t.Fatalf("got %d assets moved, %v, want 1, nil", n, err)
 	}
-	to, err := mongostore.Open(t.Context(), uri, mongostore.Options{Now: time.Now})
+	to, err := mongostore.Open(t.Context(), uri, mongostore.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

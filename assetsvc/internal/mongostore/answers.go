@@ -3,11 +3,15 @@ package mongostore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/auth"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 )
 
 // isDuplicate tells whether a write failed because its document exists, as a majority of
@@ -19,6 +23,44 @@ func isDuplicate(err error) bool {
 	}
 	return mongo.IsDuplicateKeyError(err)
 }
+
+// explained returns the error of an operation. For faults of the configuration its text is
+// one line that says what to check: MongoDB's text is long and quotes the command.
+func (d *database) explained(err error) error {
+	var selection topology.ServerSelectionError
+	var authentication *auth.Error
+	var command mongo.ServerError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &authentication) || strings.Contains(err.Error(), authentications):
+		return explainedError{"MongoDB refuses the user or the password of the store: check both, and authSource in the " +
+			"address (without it, the user is looked for in the database that the address names)", err}
+	case errors.As(err, &command) && command.HasErrorCode(unauthorized):
+		return explainedError{fmt.Sprintf("the user of the MongoDB store may not use the database %s: check its name in "+
+			"the address, and that the user has the role readWrite there", d.assets.Database().Name()), err}
+	case errors.As(err, &selection) && len(selection.Desc.Servers) == 0 && d.set != "":
+		return explainedError{fmt.Sprintf("no server in the address of the MongoDB store belongs to the replica set %s: "+
+			"check replicaSet in the address", d.set), err}
+	}
+	return err
+}
+
+// authentications is in the text of errors of other connections of a pool, which the driver
+// closes after one.
+const authentications = "auth error: "
+
+// unauthorized is MongoDB's error code for a user without a role.
+const unauthorized = 13
+
+// explainedError is an error with another text.
+type explainedError struct {
+	text  string
+	cause error
+}
+
+func (e explainedError) Error() string { return e.text }
+func (e explainedError) Unwrap() error { return e.cause }
 
 // placed are the commands that read or write as of a majority.
 var placed = []string{"find", "aggregate", "getMore", "insert", "update", "delete", "findAndModify"}

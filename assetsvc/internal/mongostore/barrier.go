@@ -132,6 +132,9 @@ var linearizable = options.Collection().SetReadConcern(readconcern.Linearizable(
 // never reaches. The session is not causally consistent: MongoDB refuses a linearizable
 // read after a time.
 func (d *database) sendBarrier(ctx context.Context) error {
+	if !d.opened.Load() {
+		return errNotOpened
+	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	session, err := d.client.StartSession(options.Session().SetCausalConsistency(false))
@@ -146,7 +149,7 @@ func (d *database) sendBarrier(ctx context.Context) error {
 	case errors.Is(err, mongo.ErrNoDocuments):
 		return errNoClock
 	case err != nil:
-		return fmt.Errorf("send barrier: %w", err)
+		return fmt.Errorf("send barrier: %w", d.explained(err))
 	case session.OperationTime() == nil:
 		return errNoTime
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -23,7 +24,6 @@ const (
 	censusAge     = time.Minute      // of a census that is due again
 	censusShare   = 50               // counting takes at most a 50th of the time until the next census
 	censusTimeout = time.Minute      // of counting
-	indexTimeout  = time.Hour        // of creating the index for counting
 	censusID      = "states"
 )
 
@@ -43,22 +43,21 @@ type censusDocument struct {
 // census counts the assets in each state and reads the size of the database. It
 // counts on a secondary if there is one, outside of any session.
 type census struct {
-	assets, shared *mongo.Collection
-	now            func() time.Time
-	last           atomic.Pointer[censusDocument] // nil: unknown
+	db   *database
+	now  func() time.Time
+	log  *slog.Logger
+	last atomic.Pointer[censusDocument] // nil: unknown
+	from *readpref.ReadPref             // of counting
 }
 
-func newCensus(db *database, now func() time.Time) *census {
-	name := db.assets.Database().Name()
-	secondary := db.client.Database(name, options.Database().SetReadPreference(readpref.SecondaryPreferred()))
-	return &census{
-		assets: secondary.Collection("assets"),
-		shared: db.assets.Database().Collection("census"),
-		now:    now,
-	}
+func newCensus(db *database, now func() time.Time, log *slog.Logger) *census {
+	return &census{db: db, now: now, log: log, from: readpref.SecondaryPreferred()}
 }
 
-// keep updates the census until ctx is done. After an error, which it passes to
+// shared returns the collection of the census.
+func (c *census) shared() *mongo.Collection { return c.db.assets.Database().Collection("census") }
+
+// keep updates the census until ctx is done. The database must be opened. After an error, which it passes to
 // failed, the census is unknown until the next success.
 func (c *census) keep(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(censusLook)
@@ -84,16 +83,9 @@ func (c *census) keep(ctx context.Context, failed func(error)) {
 	}
 }
 
-// index creates the index of states. In a large collection that takes minutes, so
-// it is not a part of prepare and the service works meanwhile.
+// index creates the index of states. The service works meanwhile.
 func (c *census) index(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
-	defer cancel()
-	states := mongo.IndexModel{Keys: bson.D{{Key: "state", Value: 1}}}
-	if _, err := c.assets.Indexes().CreateOne(ctx, states); err != nil {
-		return fmt.Errorf("create index of states: %w", err)
-	}
-	return nil
+	return c.db.build(ctx, c.log, c.db.assets, []mongo.IndexModel{{Keys: stateIndex}})
 }
 
 // look takes the census if it is due and no other process takes it. Then it reads
@@ -106,11 +98,11 @@ func (c *census) look(ctx context.Context) error {
 		err = c.take(ctx)
 	}
 	if err != nil {
-		return err
+		return c.db.explained(err)
 	}
 	var found censusDocument
-	if err := c.shared.FindOne(ctx, withID(censusID)).Decode(&found); err != nil {
-		return fmt.Errorf("read census: %w", err)
+	if err := c.shared().FindOne(ctx, withID(censusID)).Decode(&found); err != nil {
+		return fmt.Errorf("read census: %w", c.db.explained(err))
 	}
 	if found.Counts != nil { // nil while another process takes the first census
 		c.last.Store(&found)
@@ -123,14 +115,14 @@ func (c *census) look(ctx context.Context) error {
 func (c *census) claim(ctx context.Context) (mine bool, err error) {
 	now := c.now()
 	next := bson.E{Key: "due", Value: now.Add(censusAge)}
-	_, err = c.shared.InsertOne(ctx, append(withID(censusID), next))
+	_, err = c.shared().InsertOne(ctx, append(withID(censusID), next))
 	if err == nil {
 		return true, nil
 	}
 	if !isDuplicate(err) {
 		return false, fmt.Errorf("claim first census: %w", err)
 	}
-	result, err := c.shared.UpdateOne(ctx,
+	result, err := c.shared().UpdateOne(ctx,
 		append(withID(censusID), bson.E{Key: "due", Value: bson.D{{Key: "$lte", Value: now}}}), set(next))
 	if err != nil {
 		return false, fmt.Errorf("claim census: %w", err)
@@ -141,21 +133,24 @@ func (c *census) claim(ctx context.Context) (mine bool, err error) {
 // take counts and stores the result for all asset services.
 func (c *census) take(ctx context.Context) error {
 	begun := c.now()
+	assets := c.db.assets.Clone(options.Collection().SetReadPreference(c.from))
 	var counts bson.A
 	for _, state := range asset.Statuses { // each count reads only the index
-		count, err := c.assets.CountDocuments(ctx, bson.D{{Key: "state", Value: state}})
+		count, err := assets.CountDocuments(ctx, bson.D{{Key: "state", Value: state}},
+			options.Count().SetHint(stateIndex))
 		if err != nil {
 			return fmt.Errorf("count assets: %w", err)
 		}
 		counts = append(counts, bson.D{{Key: "state", Value: state}, {Key: "count", Value: count}})
 	}
-	reply, err := c.assets.Database().RunCommand(ctx, bson.D{{Key: "dbStats", Value: 1}}).Raw()
+	reply, err := c.db.assets.Database().RunCommand(ctx, bson.D{{Key: "dbStats", Value: 1}},
+		options.RunCmd().SetReadPreference(c.from)).Raw()
 	if err != nil {
 		return fmt.Errorf("ask for the size of the database: %w", err)
 	}
 	use := useOf(reply)
 	ended := c.now()
-	_, err = c.shared.UpdateOne(ctx, withID(censusID), set(
+	_, err = c.shared().UpdateOne(ctx, withID(censusID), set(
 		bson.E{Key: "due", Value: ended.Add(max(censusAge, censusShare*ended.Sub(begun)))},
 		bson.E{Key: "counts", Value: counts},
 		bson.E{Key: "size", Value: use.Size},

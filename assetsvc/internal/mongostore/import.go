@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -41,7 +42,14 @@ func OpenImport(ctx context.Context, uri string) (*Import, error) {
 		return nil, err
 	}
 	i := &Import{db}
-	if err := db.do(ctx, i.begin); err != nil {
+	err = db.open(ctx)
+	if err == nil {
+		err = db.do(ctx, i.begin)
+	}
+	if err == nil {
+		err = db.createIndexes(ctx, slog.Default())
+	}
+	if err != nil {
 		return nil, errors.Join(err, i.Close())
 	}
 	return i, nil
@@ -68,7 +76,7 @@ func (i *Import) begin(ctx context.Context) error {
 	case found != importing:
 		return fmt.Errorf("%w: %w", errForeign, dataformat.Refusal(found, format))
 	}
-	return i.db.createIndexes(ctx)
+	return nil
 }
 
 // Put stores assets. It replaces those that an earlier attempt stored and that
@@ -279,22 +287,22 @@ func sameChange(a, b registry.Revision) bool {
 // Finish lets asset services use the database if it has exactly the given numbers
 // of assets, changes and webhooks. Later positions are above last.
 func (i *Import) Finish(ctx context.Context, assets, changes, webhooks int, last int64) error {
-	return i.db.do(ctx, func(ctx context.Context) error {
-		for _, c := range []struct {
-			of   string
-			in   *mongo.Collection
-			want int
-		}{
-			{"assets", i.db.assets, assets}, {"changes", i.db.changes, changes}, {"webhooks", i.db.hooks, webhooks},
-		} {
-			count, err := c.in.CountDocuments(ctx, bson.D{})
-			if err != nil {
-				return fmt.Errorf("count %s: %w", c.of, err)
-			}
-			if count != int64(c.want) {
-				return fmt.Errorf("the database has %d %s, not %d", count, c.of, c.want)
-			}
+	for _, c := range []struct {
+		of   string
+		in   *mongo.Collection
+		want int
+	}{
+		{"assets", i.db.assets, assets}, {"changes", i.db.changes, changes}, {"webhooks", i.db.hooks, webhooks},
+	} {
+		count, err := i.db.count(ctx, c.in)
+		if err != nil {
+			return fmt.Errorf("count %s: %w", c.of, err)
 		}
+		if count != c.want {
+			return fmt.Errorf("the database has %d %s, not %d", count, c.of, c.want)
+		}
+	}
+	return i.db.do(ctx, func(ctx context.Context) error {
 		result, err := i.db.clocks.UpdateOne(ctx,
 			append(withID(clockID), bson.E{Key: "format", Value: importing}),
 			set(bson.E{Key: "format", Value: format}, bson.E{Key: "last", Value: last}))
@@ -306,6 +314,34 @@ func (i *Import) Finish(ctx context.Context, assets, changes, webhooks int, last
 		}
 		return nil
 	})
+}
+
+// counted is the most ids that one operation counts.
+const counted = 10_000
+
+// count counts the documents of a collection by their ids, in pieces: counting all in one
+// operation of a large collection takes longer than an operation may.
+func (d *database) count(ctx context.Context, in *mongo.Collection) (count int, err error) {
+	for after := ""; ; {
+		var ids []struct {
+			ID string `bson:"_id"`
+		}
+		err := d.do(ctx, func(ctx context.Context) error {
+			cursor, err := in.Find(ctx, bson.D{afterID(after)}, options.Find().SetSort(only("_id")).
+				SetProjection(only("_id")).SetLimit(counted).SetBatchSize(counted+1))
+			if err != nil {
+				return err
+			}
+			return cursor.All(ctx, &ids)
+		})
+		if err != nil {
+			return 0, err
+		}
+		if count += len(ids); len(ids) < counted {
+			return count, nil
+		}
+		after = ids[len(ids)-1].ID
+	}
 }
 
 // Close disconnects.

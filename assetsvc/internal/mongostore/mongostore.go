@@ -30,10 +30,10 @@
 // A page is a range of an index and needs no sort. In mongosh,
 //
 //	db.assets.find({listed: true, test: false,
-//	  position: {$gt: 0, $lte: NumberLong("9000000000000000")}})
+//	  position: {$gt: 0, $lte: NumberLong("9000000000000000")}}, {position: 1, size: 1, test: 1})
 //	  .sort({position: 1}).limit(100).explain()
 //
-// shows IXSCAN and FETCH under LIMIT, and no SORT.
+// shows IXSCAN and no FETCH and no SORT.
 package mongostore
 
 import (
@@ -44,6 +44,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/event"
@@ -112,6 +113,8 @@ type Store struct {
 	numbers *numbers
 	census  *census
 
+	unready atomic.Pointer[error] // why the database is not prepared; nil: it is
+
 	stop    context.CancelFunc // ends the background work
 	running sync.WaitGroup     // the background work
 	closers []func() error     // release what newStore opened; run in reverse
@@ -126,7 +129,7 @@ var errClosed = errors.New("the store is closed")
 
 // Open returns a store in the database that uri names, or in "assetregistry" if
 // uri names none. It creates missing indexes. It returns errForeign if the
-// database holds other data. If the database does not answer,
+// database holds other data. If the database does not answer, or builds an index for long,
 // Open succeeds: the store keeps trying, and its methods return errors until the database
 // is prepared.
 func Open(ctx context.Context, uri string, o Options) (*Store, error) {
@@ -135,11 +138,15 @@ func Open(ctx context.Context, uri string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	prepared := s.prepare(ctx)
-	if errors.Is(prepared, errForeign) {
-		return nil, errors.Join(prepared, s.release())
+	first := s.start(ctx, o)
+	select {
+	case err = <-first:
+	case <-time.After(o.Timeout):
+	case <-ctx.Done():
 	}
-	s.start(ctx, o, prepared)
+	if errors.Is(err, errForeign) || errors.Is(err, errAddress) {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -152,6 +159,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		time:    newStoreTime(o.Now, o.Log),
 		closers: []func() error{func() error { failures.Close(); return nil }},
 	}
+	s.unready.Store(&errUnasked)
 	if s.metrics, err = newMetrics(o.Meter); err != nil {
 		return nil, err
 	}
@@ -165,7 +173,7 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 		s.closers = append(s.closers, s.db.barrier.close)
 	}
 	s.numbers = newNumbers(s.db.takeNumbers)
-	s.census = newCensus(s.db, s.time.own)
+	s.census = newCensus(s.db, s.time.own, s.log)
 	silence, err := s.census.measure(o.Meter)
 	if err != nil {
 		return nil, errors.Join(err, s.release())
@@ -186,55 +194,85 @@ func newStore(uri string, o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// start starts the background work. The writer begins once the database is
-// prepared; prepared is the result of the first attempt.
-func (s *Store) start(ctx context.Context, o Options, prepared error) {
+// start starts the background work. The rest of it begins once the database is prepared.
+// The channel gets the result of the first attempt.
+func (s *Store) start(ctx context.Context, o Options) (first <-chan error) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	result := make(chan error, 1)
 	s.running.Go(func() {
-		if prepared != nil {
-			s.log.Warn("the store is not ready yet", "error", prepared)
-			s.keepPreparing(ctx)
+		if !s.keepPreparing(ctx, result) {
+			return
 		}
+		s.running.Go(func() { s.watch(ctx, o.Lease) })
+		s.running.Go(func() {
+			s.census.keep(ctx, func(err error) { s.log.Warn("counting the assets failed", "error", err) })
+		})
 		s.writer.Run(ctx)
 	})
-	s.running.Go(func() { s.watch(ctx, o.Lease) })
-	s.running.Go(func() {
-		s.census.keep(ctx, func(err error) { s.log.Warn("counting the assets failed", "error", err) })
-	})
+	return result
 }
 
 // prepare does what must be done before the first write.
 func (s *Store) prepare(ctx context.Context) error {
-	if err := s.db.prepare(ctx); err != nil {
+	if err := s.db.open(ctx); err != nil {
 		return err
 	}
-	_, err := s.time.measure(ctx, s.db)
-	return err
+	if err := s.db.claim(ctx); err != nil {
+		return err
+	}
+	if _, err := s.time.measure(ctx, s.db); err != nil {
+		return err
+	}
+	s.unready.Store(&errIndexes)
+	return s.db.createIndexes(ctx, s.log)
 }
 
-// keepPreparing repeats prepare until it succeeds or ctx is done.
-func (s *Store) keepPreparing(ctx context.Context) {
+// errUnasked and errIndexes are why a store is not ready before the first answer, and while
+// a command that builds indexes runs.
+var (
+	errUnasked = errors.New("MongoDB has not answered yet")
+	errIndexes = errors.New("MongoDB is building indexes of the store")
+)
+
+// keepPreparing repeats prepare until it succeeds or ctx is done. It tells whether it has
+// succeeded, and sends first the result of the first attempt.
+func (s *Store) keepPreparing(ctx context.Context, first chan<- error) bool {
 	tick := time.NewTicker(prepareInterval)
 	defer tick.Stop()
-	for {
+	for tried := 0; ; tried++ {
+		begun := time.Now()
 		err := s.prepare(ctx)
+		if tried == 0 {
+			first <- err
+		}
 		switch {
 		case err == nil:
-			s.log.Info("the store is ready now")
-			return
-		case ctx.Err() == nil:
+			s.unready.Store(nil)
+			if tried > 0 || time.Since(begun) > prepareInterval {
+				s.log.Info("the store is ready now")
+			}
+			return true
+		case ctx.Err() != nil:
+			return false
+		case tried == 0:
+			s.log.Warn("the store is not ready yet", "error", err)
+		default:
 			s.failed(fmt.Errorf("prepare the store: %w", err))
 		}
+		s.unready.Store(&err)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 }
 
 // Ready returns nil if the database answers, also to a barrier, and is prepared.
 func (s *Store) Ready(ctx context.Context) error {
+	if why := s.unready.Load(); why != nil {
+		return fmt.Errorf("the store is not ready yet: %w", *why)
+	}
 	if err := s.db.fresh(ctx); err != nil {
 		return err
 	}

@@ -98,10 +98,10 @@ func TestABoundedReadTakesOneRoundTrip(t *testing.T) {
 		want error
 		then []string // commands
 	}{
-		{"an asset that fits", r.ID, len(r.Body), nil, []string{"aggregate"}},
+		{"an asset that fits", r.ID, len(r.Body), nil, []string{"find"}},
 		{"an asset of any size", r.ID, registry.AnySize, nil, []string{"find"}},
-		{"an asset that is too large", r.ID, len(r.Body) - 1, registry.ErrLarge, []string{"aggregate", "find"}},
-		{"no asset", storetest.NewID(), len(r.Body), registry.ErrNotFound, []string{"aggregate", "find"}},
+		{"an asset that is too large", r.ID, len(r.Body) - 1, registry.ErrLarge, []string{"find", "find"}},
+		{"no asset", storetest.NewID(), len(r.Body), registry.ErrNotFound, []string{"find", "find"}},
 	} {
 		mu.Lock()
 		reading, reads = c.id, nil

@@ -93,25 +93,20 @@ func (p *peer) serve(client net.Conn) {
 }
 
 func (p *peer) answer(c command) bson.D {
+	name := c.body[0].Key
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch name := c.body[0].Key; name {
-	case "endSessions":
-		return accepted()
-	case "hello":
-		if p.script != nil {
-			if answer := p.script(c); answer != nil {
-				return answer
-			}
-		}
-		return p.hello()
-	default:
+	script := p.script
+	if name != "hello" && name != "endSessions" {
 		p.arrived = append(p.arrived, c)
 	}
-	if p.script != nil {
-		if answer := p.script(c); answer != nil {
+	p.mu.Unlock()
+	if script != nil && name != "endSessions" {
+		if answer := script(c); answer != nil {
 			return answer
 		}
+	}
+	if name == "hello" {
+		return p.hello()
 	}
 	return accepted()
 }
@@ -134,6 +129,7 @@ func accepted(more ...bson.E) bson.D { return append(bson.D{{Key: "ok", Value: 1
 
 // found is the answer of a reading with documents, whose cursor is at its end.
 func found(documents ...bson.D) bson.D {
+	documents = append([]bson.D{}, documents...) // an empty array, not null
 	return accepted(bson.E{Key: "cursor", Value: bson.D{
 		{Key: "id", Value: int64(0)}, {Key: "ns", Value: "peer.any"}, {Key: "firstBatch", Value: documents},
 	}})

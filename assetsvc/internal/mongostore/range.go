@@ -48,7 +48,7 @@ func (s *Store) Range(ctx context.Context, q registry.RangeQuery) (page registry
 // byID returns some fields of up to limit documents, in the order of their ids.
 func (d *database) byID(ctx context.Context, filter bson.D, limit int, names ...string) ([]document, error) {
 	return d.page(ctx, filter, options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).
-		SetBatchSize(int32(limit)).SetProjection(only(names...)))
+		SetBatchSize(int32(limit)+1).SetProjection(only(names...)))
 }
 
 // fittingListed returns how many of the first documents have listed bodies of at most

@@ -43,29 +43,19 @@ func (s *Store) Get(ctx context.Context, id string, most int) (registry.Record, 
 }
 
 // findUpTo returns an asset, and whether its body has at most most bytes. If not,
-// or if there is no asset, no body is read. The size has a stage of its own: the
-// MongoDB server of the tests uses its index only for a stage that has nothing
-// but the id. MongoDB joins the two stages and uses the index as well.
-func (s *Store) findUpTo(ctx context.Context, id string, most int) (_ document, fits bool, err error) {
-	var found []document
+// or if there is no asset, no body is read.
+func (s *Store) findUpTo(ctx context.Context, id string, most int) (found document, fits bool, err error) {
+	small := append(withID(id), bson.E{Key: "size", Value: bson.D{{Key: "$lte", Value: most}}})
 	err = s.db.do(ctx, func(ctx context.Context) error {
-		cursor, err := s.db.assets.Aggregate(ctx, bson.A{
-			bson.D{{Key: "$match", Value: withID(id)}},
-			bson.D{{Key: "$match", Value: bson.D{{Key: "size", Value: bson.D{{Key: "$lte", Value: most}}}}}},
-		})
-		if err != nil {
-			return err
-		}
-		return cursor.All(ctx, &found)
+		return s.db.assets.FindOne(ctx, small).Decode(&found)
 	})
 	switch {
+	case errors.Is(err, mongo.ErrNoDocuments):
+		return document{}, false, nil
 	case err != nil:
 		return document{}, false, fmt.Errorf("get asset: %w", err)
-	case len(found) == 0:
-		return document{}, false, nil
-	default:
-		return found[0], true, nil
 	}
+	return found, true, nil
 }
 
 // size returns the bytes of an asset's body, or registry.ErrNotFound.
@@ -198,9 +188,14 @@ func pageOptions(q registry.Query, names ...string) *options.FindOptionsBuilder 
 	if q.Descending {
 		direction = -1
 	}
+	index := pageIndex
+	if q.Mode == registry.All {
+		index = allIndex
+	}
 	return options.Find().
+		SetHint(index).
 		SetSort(bson.D{{Key: "position", Value: direction}}).
 		SetLimit(int64(q.Limit)).
-		SetBatchSize(int32(q.Limit)). // all entries in one answer
+		SetBatchSize(int32(q.Limit) + 1). // all entries in one answer, and no cursor is left
 		SetProjection(only(names...))
 }

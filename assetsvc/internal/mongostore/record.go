@@ -188,7 +188,7 @@ func (f feedStore) followed(ctx context.Context, r registry.Revision) (bool, err
 		{Key: "at", Value: bson.D{{Key: "$gt", Value: r.Position}}},
 		{Key: "c." + r.ID + ".b", Value: r.Position},
 	}
-	err := f.changes.FindOne(ctx, next, options.FindOne().SetProjection(only("at"))).Err()
+	err := f.changes.FindOne(ctx, next, options.FindOne().SetHint(logIndex).SetProjection(only("at"))).Err()
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return false, nil
 	}
@@ -239,9 +239,12 @@ func (d *database) readLog(
 	if q.Whole {
 		fields = append(fields, bson.E{Key: "w." + id, Value: 1})
 	}
+	limit := q.Limit + 1 // the change of the newest batch may be at q.Before or above
 	cursor, err := d.changes.Find(ctx, filter, options.Find().
+		SetHint(logIndex).
 		SetSort(bson.D{{Key: "at", Value: -1}}).
-		SetLimit(int64(q.Limit)+1). // the change of the newest batch may be at q.Before or above
+		SetLimit(int64(limit)).
+		SetBatchSize(int32(limit)+1).
 		SetProjection(fields))
 	if err != nil {
 		return nil, err
@@ -287,11 +290,13 @@ func (d *database) readRecord(
 	}
 	// A batch that begins up to maxBatch positions earlier may reach beyond q.After.
 	within := bson.D{{Key: "$gt", Value: q.After - maxBatch}, {Key: "$lte", Value: horizon}}
-	how := options.Find().SetSort(bson.D{{Key: "at", Value: 1}}).SetBatchSize(recordBatch)
-	if !q.Whole {
-		how.SetProjection(bson.D{{Key: "w", Value: 0}})
+	fields := only("at", "c")
+	if q.Whole {
+		fields = append(fields, bson.E{Key: "w", Value: 1})
 	}
-	cursor, err := d.changes.Find(ctx, bson.D{{Key: "shown", Value: true}, {Key: "at", Value: within}}, how)
+	cursor, err := d.changes.Find(ctx, bson.D{{Key: "shown", Value: true}, {Key: "at", Value: within}},
+		options.Find().SetHint(recordIndex).SetSort(bson.D{{Key: "at", Value: 1}}).SetProjection(fields).
+			SetBatchSize(int32(min(recordBatch, q.Limit+1))))
 	if err != nil {
 		return page, err
 	}
@@ -330,8 +335,11 @@ func (s *Store) Rewrite(ctx context.Context, old registry.Revision, change, whol
 		return false, nil
 	}
 	at, wholeAt := "c."+old.ID, "w."+old.ID
+	// The batch of the change begins at most maxBatch positions earlier.
+	within := bson.D{{Key: "$gt", Value: old.Position - maxBatch}, {Key: "$lte", Value: old.Position}}
 	same := bson.D{
 		{Key: "ids", Value: old.ID},
+		{Key: "at", Value: within},
 		{Key: at + ".p", Value: old.Position},
 		{Key: at + ".d", Value: old.Change},
 	}

@@ -57,7 +57,7 @@ var creations = []struct {
 		return nil
 	}},
 	{"the census", func(ctx context.Context, d *database) error {
-		_, err := newCensus(d, time.Now).claim(ctx)
+		_, err := newCensus(d, time.Now, nil).claim(ctx)
 		return err
 	}},
 }
@@ -154,7 +154,7 @@ func TestReadsWaitOnlyForWhatAMajorityHas(t *testing.T) {
 			return nil
 		}, func(ctx context.Context, d *database) error { return readLast(ctx, d) }, true},
 		{"hello", nil, func(ctx context.Context, d *database) error {
-			_, err := (&storeTime{own: time.Now}).measure(ctx, d)
+			_, err := newStoreTime(time.Now, nil).measure(ctx, d)
 			return err
 		}, false},
 		{"a cursor that is closed early", func(c command) bson.D {

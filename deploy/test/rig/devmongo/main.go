@@ -132,9 +132,25 @@ func serve(ctx context.Context, turn *turn, client net.Conn, socket string) erro
 }
 
 // exchange sends a command and waits for its answer, under the lock turn.
-func exchange(turn *turn, server net.Conn, command []byte) ([]byte, error) {
+func exchange(turn *turn, server net.Conn, command []byte) (answer []byte, err error) {
 	turn.Lock()
 	defer turn.Unlock()
+	commands, err := singly(command)
+	if err != nil {
+		return nil, err
+	}
+	for _, command := range commands {
+		if answer, err = exchangeOne(turn, server, command); err != nil {
+			return nil, err
+		}
+		if done, err := succeeded(answer); err != nil || !done {
+			return answer, err
+		}
+	}
+	return answer, nil
+}
+
+func exchangeOne(turn *turn, server net.Conn, command []byte) ([]byte, error) {
 	if turn.member {
 		var err error
 		if command, err = edited(command, withoutConcern); err != nil {

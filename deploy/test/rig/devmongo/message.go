@@ -40,13 +40,9 @@ const (
 
 // edited returns a message whose document edit has changed.
 func edited(message []byte, edit func(bson.D) bson.D) ([]byte, error) {
-	if binary.LittleEndian.Uint32(message[12:]) != opMsg {
-		return message, nil
-	}
-	length := binary.LittleEndian.Uint32(message[bodyOffset:])
-	var document bson.D
-	if err := bson.Unmarshal(message[bodyOffset:][:length], &document); err != nil {
-		return nil, err
+	document, length, err := documentOf(message)
+	if err != nil || document == nil {
+		return message, err
 	}
 	body, err := bson.Marshal(edit(document))
 	if err != nil {
@@ -60,4 +56,52 @@ func edited(message []byte, edit func(bson.D) bson.D) ([]byte, error) {
 // withoutConcern removes the read concern of a command, which FerretDB does not know.
 func withoutConcern(command bson.D) bson.D {
 	return slices.DeleteFunc(command, func(e bson.E) bool { return e.Key == "readConcern" })
+}
+
+// documentOf returns the document of a message and its length; nil if the message has
+// another form.
+func documentOf(message []byte) (document bson.D, length uint32, err error) {
+	if binary.LittleEndian.Uint32(message[12:]) != opMsg {
+		return nil, 0, nil
+	}
+	length = binary.LittleEndian.Uint32(message[bodyOffset:])
+	err = bson.Unmarshal(message[bodyOffset:][:length], &document)
+	return document, length, err
+}
+
+// singly returns commands that create one index each instead of one that creates several:
+// FerretDB fails to create several at once if they exist. Others stay as they are.
+func singly(command []byte) (commands [][]byte, err error) {
+	document, _, err := documentOf(command)
+	if err != nil || len(document) == 0 || document[0].Key != "createIndexes" {
+		return [][]byte{command}, err
+	}
+	for at, e := range document {
+		indexes, _ := e.Value.(bson.A)
+		if e.Key != "indexes" {
+			continue
+		}
+		for _, index := range indexes {
+			one, err := edited(command, func(d bson.D) bson.D {
+				d[at].Value = bson.A{index}
+				return d
+			})
+			if err != nil {
+				return nil, err
+			}
+			commands = append(commands, one)
+		}
+	}
+	return commands, nil
+}
+
+// succeeded tells whether an answer is that of a command that was done.
+func succeeded(answer []byte) (bool, error) {
+	document, _, err := documentOf(answer)
+	for _, e := range document {
+		if e.Key == "ok" {
+			return e.Value == 1.0, err
+		}
+	}
+	return true, err
 }

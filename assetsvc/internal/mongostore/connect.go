@@ -1,0 +1,143 @@
+package mongostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
+)
+
+// database holds the collections and creates the sessions that use them. The client and
+// the collections are there once it is opened.
+type database struct {
+	uri     string
+	also    []*options.ClientOptions
+	timeout time.Duration // of one operation
+	opened  atomic.Bool
+	set     string // name of the replica set in the address; "": none
+
+	client  *mongo.Client
+	assets  *mongo.Collection
+	changes *mongo.Collection
+	clocks  *mongo.Collection
+	log     *mongo.Collection
+	days    *mongo.Collection
+	hooks   *mongo.Collection
+	senders *mongo.Collection
+	seen    atomic.Pointer[bson.Timestamp] // newest operation that this process knows of
+	barrier *barrier                       // of fresh reads; nil: reads need none
+
+	removals sync.WaitGroup // of records of refused batches
+}
+
+const (
+	idleConnection  = 5 * time.Minute
+	defaultDatabase = "assetregistry"
+	leastPool       = 8 // connections that each server keeps
+	mostConnecting  = 8 // connections that are made at once to each server
+)
+
+// errAddress hides the driver's error, which may quote a password.
+var errAddress = errors.New("the address of the MongoDB store is malformed")
+
+// errNotOpened is returned while the names of the servers are unknown.
+var errNotOpened = errors.New("DNS does not tell the servers of the MongoDB store yet")
+
+// connect returns the database that uri names, or "assetregistry" if uri names none. It
+// waits for no answer. A database of mongodb+srv must be opened.
+func connect(uri string, timeout time.Duration, also ...*options.ClientOptions) (*database, error) {
+	d := &database{uri: uri, also: also, timeout: timeout}
+	if strings.HasPrefix(uri, connstring.SchemeMongoDBSRV+"://") {
+		return d, nil
+	}
+	return d, d.makeClient()
+}
+
+// open asks DNS for the servers of mongodb+srv, unless it is done. Only one call may run.
+func (d *database) open(ctx context.Context) error {
+	if d.opened.Load() {
+		return nil
+	}
+	address, err := url.Parse(d.uri)
+	if err != nil {
+		return errAddress
+	}
+	service := address.Query().Get("srvServiceName")
+	if service == "" {
+		service = "mongodb"
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	// The driver asks again, without a deadline.
+	if _, _, err := net.DefaultResolver.LookupSRV(ctx, service, "tcp", address.Hostname()); err != nil {
+		return fmt.Errorf("%w: check the name %s: %w", errNotOpened, address.Hostname(), err)
+	}
+	return d.makeClient()
+}
+
+// makeClient makes the client and the collections.
+func (d *database) makeClient() error {
+	parsed, err := connstring.ParseAndValidate(d.uri)
+	if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) {
+		return fmt.Errorf("%w: %w", errNotOpened, unknown)
+	}
+	if err != nil {
+		return errAddress
+	}
+	name := parsed.Database
+	if name == "" {
+		name = defaultDatabase
+	}
+	journal := true
+	defaults := options.Client().SetMinPoolSize(leastPool).SetMaxConnecting(mostConnecting)
+	if parsed.MaxPoolSizeSet && parsed.MaxPoolSize > 0 {
+		defaults.SetMinPoolSize(min(leastPool, parsed.MaxPoolSize))
+	}
+	ours := options.Client().ApplyURI(d.uri).
+		SetAppName("assetsvc").
+		SetTimeout(d.timeout).
+		SetServerSelectionTimeout(d.timeout).
+		SetConnectTimeout(d.timeout).
+		SetMaxConnIdleTime(idleConnection).
+		SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}).
+		SetReadConcern(readconcern.Majority()).
+		SetReadPreference(readpref.Primary())
+	all := options.MergeClientOptions(append(append([]*options.ClientOptions{defaults}, d.also...), ours)...)
+	client, err := mongo.Connect(all.SetMonitor(d.listening(all.Monitor)))
+	if err != nil {
+		return fmt.Errorf("set up MongoDB client: %w", err)
+	}
+	d.set, d.client = parsed.ReplicaSet, client
+	db := client.Database(name)
+	d.assets, d.changes, d.clocks = db.Collection("assets"), db.Collection("changes"), db.Collection("clock")
+	d.log, d.days = db.Collection("log"), db.Collection("numbers")
+	d.hooks, d.senders = db.Collection("webhooks"), db.Collection("senders")
+	d.opened.Store(true)
+	return nil
+}
+
+func (d *database) disconnect() error {
+	if !d.opened.Load() {
+		return nil
+	}
+	d.removals.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), d.timeout)
+	defer cancel()
+	if err := d.client.Disconnect(ctx); err != nil {
+		return fmt.Errorf("disconnect from MongoDB: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package mongostore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+
+	"asset-registry/assetsvc/internal/registry"
+	"asset-registry/shared/mongotest"
+)
+
+// query is a reading that a store does often.
+type query struct {
+	name    string
+	do      func(ctx context.Context, s *Store, r registry.Record) error
+	in      string // collection
+	index   bson.D
+	covered bool // the first command reads the index only
+}
+
+// queries are the readings of pages, past revisions and the record.
+func queries() (all []query) {
+	for _, mode := range []registry.Mode{registry.Real, registry.Test, registry.All} {
+		index := pageIndex
+		if mode == registry.All {
+			index = allIndex
+		}
+		for _, bodies := range []int{0, 1 << 20} {
+			for _, descending := range []bool{false, true} {
+				q := registry.Query{Limit: 3, Mode: mode, Bodies: bodies, Descending: descending}
+				all = append(all, query{fmt.Sprintf("page %+v", q), func(ctx context.Context, s *Store, _ registry.Record) error {
+					_, err := s.Page(ctx, q)
+					return err
+				}, "assets", index, true})
+			}
+		}
+	}
+	return append(all,
+		query{"log", func(ctx context.Context, s *Store, r registry.Record) error {
+			_, err := s.Log(ctx, r.ID, registry.LogQuery{Limit: 3})
+			return err
+		}, "changes", logIndex, false},
+		query{"record", func(ctx context.Context, s *Store, r registry.Record) error {
+			_, err := s.Changes(ctx, registry.ChangesQuery{Limit: 3, Bytes: registry.AnySize})
+			return err
+		}, "changes", recordIndex, false},
+	)
+}
+
+// sentCommands remembers the commands that a store sends.
+type sentCommands struct {
+	mu  sync.Mutex
+	all []bson.Raw
+}
+
+func (c *sentCommands) monitor() *event.CommandMonitor {
+	return &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all = append(c.all, slices.Clone(e.Command))
+	}}
+}
+
+// take returns the commands with a name on a collection, and forgets all.
+func (c *sentCommands) take(name, collection string) (found []bson.Raw) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, command := range c.all {
+		if of, ok := command.Lookup(name).StringValueOK(); ok && of == collection {
+			found = append(found, command)
+		}
+	}
+	c.all = nil
+	return found
+}
+
+// fieldNames returns the names of the fields of a document in a command.
+func fieldNames(t *testing.T, command bson.Raw, of string) (names []string) {
+	t.Helper()
+	document, ok := command.Lookup(of).DocumentOK()
+	if !ok {
+		return nil
+	}
+	elements, err := document.Elements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range elements {
+		names = append(names, e.Key())
+	}
+	return names
+}
+
+// TestQueriesNameTheirIndex looks at the commands of readings: with the hint, MongoDB never
+// reads a whole collection.
+func TestQueriesNameTheirIndex(t *testing.T) {
+	sent := &sentCommands{}
+	s := openWith(t, mongotest.Start(t).URI(t, "plans"), Options{Monitor: sent.monitor()})
+	var r registry.Record
+	for range 4 {
+		r = mustCreate(t, s)
+	}
+	for _, q := range queries() {
+		sent.take("", "")
+		if err := q.do(t.Context(), s, r); err != nil {
+			t.Fatal(err)
+		}
+		finds := sent.take("find", q.in)
+		if len(finds) == 0 {
+			t.Errorf("%s: got no find in %s", q.name, q.in)
+		}
+		var keys []string
+		for _, e := range q.index {
+			keys = append(keys, e.Key)
+		}
+		for at, find := range finds {
+			if got := fieldNames(t, find, "hint"); !slices.Equal(got, keys) {
+				t.Errorf("%s: got the hint %v, want %v", q.name, got, keys)
+			}
+			limit, limited := find.Lookup("limit").AsInt64OK()
+			batch, _ := find.Lookup("batchSize").AsInt64OK()
+			if limited && batch != limit+1 {
+				t.Errorf("%s: got the batch size %d, want %d, so that no cursor is left", q.name, batch, limit+1)
+			}
+			used := slices.Concat(fieldNames(t, find, "filter"), fieldNames(t, find, "sort"), fieldNames(t, find, "projection"))
+			for _, field := range used {
+				if q.covered && at == 0 && !slices.Contains(keys, field) {
+					t.Errorf("%s: got the field %s, which is not in the index %v", q.name, field, keys)
+				}
+			}
+		}
+	}
+}
+
+// TestTheRewriteOfAChangeHasABound rewrites a change and looks at the filter of the update.
+func TestTheRewriteOfAChangeHasABound(t *testing.T) {
+	sent := &sentCommands{}
+	s := openWith(t, mongotest.Start(t).URI(t, "bound"), Options{Monitor: sent.monitor()})
+	r := mustCreate(t, s)
+	log, err := s.Log(t.Context(), r.ID, registry.LogQuery{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent.take("", "")
+	if done, err := s.Rewrite(t.Context(), log[0], []byte("another"), nil); err != nil || !done {
+		t.Fatalf("got %v, %v; want true", done, err)
+	}
+	updates := sent.take("update", "changes")
+	if len(updates) != 1 {
+		t.Fatalf("got %d updates, want 1", len(updates))
+	}
+	least, bounded := updates[0].Lookup("updates", "0", "q", "at", "$gt").AsInt64OK()
+	most, _ := updates[0].Lookup("updates", "0", "q", "at", "$lte").AsInt64OK()
+	if !bounded || least != r.Position-maxBatch || most != r.Position {
+		t.Errorf("got records from %d to %d, want from %d to %d", least, most, r.Position-maxBatch, r.Position)
+	}
+}
